@@ -1,0 +1,130 @@
+// Every code that Imago can answer with, in one place; docs/errors.md is generated from it.
+// `when` says what happened, `hint` what to do unless the thrower knows better.
+import type { ErrorKind } from './errors.ts';
+
+interface CatalogueEntry {
+  readonly kind: ErrorKind;
+  readonly when: string;
+  readonly hint?: string;
+}
+
+export const errorCatalogue = {
+  // General
+  internal: {
+    kind: 'bug',
+    when: 'Imago met a state that it should never be in.',
+    hint: 'This is a bug in Imago. Please report it with the output of `imago doctor`.',
+  },
+  cancelled: { kind: 'cancelled', when: 'Someone cancelled the operation.' },
+  'input-invalid': { kind: 'input', when: 'A value does not have the required form.' },
+  'file-missing': { kind: 'input', when: 'A file that was named does not exist or cannot be read.' },
+  'confirmation-needed': {
+    kind: 'refused',
+    when: 'The command cannot be taken back and nobody is there to be asked.',
+    hint: 'Look at the plan with --dry-run, then add --yes.',
+  },
+
+  // Command line
+  'usage-unknown-command': { kind: 'input', when: 'There is no such command.', hint: 'See `imago --help`.' },
+  'usage-unknown-flag': { kind: 'input', when: 'The command has no such flag.' },
+  'usage-invalid': { kind: 'input', when: 'The arguments do not fit the command.' },
+
+  // References and versions
+  'reference-malformed': {
+    kind: 'input',
+    when: 'An image reference cannot be read.',
+    hint: 'Write NAME, NAME:VERSION, NAME:CHANNEL or NAME@sha256:DIGEST.',
+  },
+  'reference-inexact': {
+    kind: 'input',
+    when: 'A bare image name was given where nodes are started or moved.',
+    hint: 'Name a version or a channel: NAME:VERSION or NAME:CHANNEL.',
+  },
+  'name-malformed': {
+    kind: 'input',
+    when: 'A name has characters that galleries and clusters do not accept.',
+    hint: 'Use lower-case letters, digits and dashes; begin with a letter; at most 63 characters.',
+  },
+  'number-malformed': {
+    kind: 'input',
+    when: 'A version number is not three whole numbers without leading zeros.',
+    hint: 'Write it like 1.34.2 or 2026.11.15.',
+  },
+  'number-taken': {
+    kind: 'conflict',
+    when: 'The version number was used before, and numbers are never reused.',
+  },
+  'number-exhausted': { kind: 'conflict', when: 'The numbering policy has no number left for this build.' },
+  'image-not-found': { kind: 'not-found', when: 'There is no image with that name.' },
+  'version-not-found': { kind: 'not-found', when: 'The image has no such version.' },
+  'version-withdrawn': { kind: 'refused', when: 'The version was withdrawn.' },
+  'version-state': { kind: 'conflict', when: 'The version is not in a state that allows this.' },
+
+  // Channels
+  'channel-not-found': { kind: 'not-found', when: 'The image has no such channel.' },
+  'channel-empty': { kind: 'not-found', when: 'The channel does not point at a version yet.' },
+  'channel-managed': { kind: 'refused', when: 'The channel is managed by Imago and cannot be set.' },
+  'channel-untested': {
+    kind: 'refused',
+    when: 'An untested version was about to become reachable from a channel that is not for testing.',
+    hint: 'Run `imago test` on it first.',
+  },
+  'channel-moved': { kind: 'conflict', when: 'The channel was moved by someone else meanwhile.' },
+
+  // Recipes
+  'recipe-invalid': { kind: 'input', when: 'The recipe does not follow its schema.' },
+  'recipe-syntax': { kind: 'input', when: 'The recipe is not valid YAML.' },
+
+  // Pools and nodes
+  'pool-not-found': { kind: 'not-found', when: 'There is no pool with that name.' },
+  'pool-exists': { kind: 'conflict', when: 'A pool with that name exists already.' },
+  'pool-not-empty': { kind: 'refused', when: 'The pool still has nodes.' },
+  'node-not-found': { kind: 'not-found', when: 'There is no node with that name.' },
+
+  // Operations
+  'operation-not-found': { kind: 'not-found', when: 'There is no operation with that id.' },
+  'operation-busy': {
+    kind: 'conflict',
+    when: 'Another operation holds what this one needs.',
+    hint: 'Watch it with `imago op watch`, or wait your turn with --wait.',
+  },
+  'operation-ended': { kind: 'conflict', when: 'The operation has ended already.' },
+  'operation-failed': { kind: 'failed', when: 'A step of the operation failed.' },
+  'operation-verify-failed': {
+    kind: 'provider',
+    when: 'The provider said that it had done the work, but reading back shows that it had not.',
+  },
+  'operation-unknown-kind': {
+    kind: 'bug',
+    when: 'This version of Imago does not know the kind of operation.',
+  },
+  'operation-unknown-step': {
+    kind: 'bug',
+    when: 'An operation names a step that this version of Imago neither has nor maps to another.',
+  },
+  'owner-stale': {
+    kind: 'conflict',
+    when: 'The daemon that tried to write is no longer the active one.',
+  },
+
+  // Providers
+  'provider-failed': { kind: 'provider', when: 'The provider answered with an error.' },
+  'provider-throttled': { kind: 'provider', when: 'The provider asked us to slow down.' },
+  'provider-no-reply': {
+    kind: 'provider',
+    when: 'The provider did not answer; the call may have taken effect.',
+  },
+  'provider-lacks': {
+    kind: 'refused',
+    when: 'The provider does not have the ability that the command needs.',
+  },
+  'provider-conflict': {
+    kind: 'conflict',
+    when: 'The provider holds something else under that name, or it changed meanwhile.',
+  },
+  'provider-not-found': { kind: 'not-found', when: 'The provider does not have the thing that was named.' },
+  'provider-quota': { kind: 'quota', when: 'A limit of the provider would be passed.' },
+  'provider-timeout': { kind: 'timeout', when: 'The provider did not finish in time.' },
+} as const satisfies Record<string, CatalogueEntry>;
+
+export type ErrorCode = keyof typeof errorCatalogue;
