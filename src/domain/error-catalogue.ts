@@ -1,8 +1,18 @@
 // Every code that Imago can answer with, in one place; docs/errors.md is generated from it.
 // `when` says what happened, `hint` what to do unless the thrower knows better.
-import type { ErrorKind } from './errors.ts';
+export type ErrorKind =
+  | 'input'
+  | 'not-found'
+  | 'conflict'
+  | 'refused'
+  | 'failed'
+  | 'provider'
+  | 'quota'
+  | 'timeout'
+  | 'cancelled'
+  | 'bug';
 
-interface CatalogueEntry {
+export interface CatalogueEntry {
   readonly kind: ErrorKind;
   readonly when: string;
   readonly hint?: string;
@@ -90,6 +100,10 @@ export const errorCatalogue = {
   },
   'operation-ended': { kind: 'conflict', when: 'The operation has ended already.' },
   'operation-failed': { kind: 'failed', when: 'A step of the operation failed.' },
+  'operation-wait-timeout': {
+    kind: 'timeout',
+    when: 'Nobody answered in the time that the operation could wait.',
+  },
   'operation-verify-failed': {
     kind: 'provider',
     when: 'The provider said that it had done the work, but reading back shows that it had not.',

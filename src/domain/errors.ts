@@ -1,18 +1,6 @@
 // The one error that Imago throws on purpose. A kind says who must act; a code names the page in
 // docs/errors.md; whether a retry can help is decided where the error is born.
-import { type ErrorCode, errorCatalogue } from './error-catalogue.ts';
-
-export type ErrorKind =
-  | 'input'
-  | 'not-found'
-  | 'conflict'
-  | 'refused'
-  | 'failed'
-  | 'provider'
-  | 'quota'
-  | 'timeout'
-  | 'cancelled'
-  | 'bug';
+import { type CatalogueEntry, type ErrorCode, type ErrorKind, errorCatalogue } from './error-catalogue.ts';
 
 interface KindFacts {
   readonly exitCode: number;
@@ -66,7 +54,7 @@ export class ImagoError extends Error {
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    const entry = errorCatalogue[code];
+    const entry: CatalogueEntry = errorCatalogue[code];
     const kind = errorKinds[entry.kind];
     this.name = 'ImagoError';
     this.code = code;

@@ -1,0 +1,176 @@
+// What an operation is: a list of named steps with do, verify and undo, and the record that it leaves.
+import type { ErrorRecord } from '../domain/errors.ts';
+import type { Json } from '../domain/json.ts';
+import type { Clock } from './clock.ts';
+
+export type OperationState =
+  | 'queued'
+  | 'running'
+  | 'waiting'
+  | 'undoing'
+  | 'succeeded'
+  | 'failed'
+  | 'cancelled';
+export type StepState = 'pending' | 'running' | 'done' | 'skipped' | 'failed' | 'undone' | 'undo-failed';
+
+export interface Progress {
+  readonly done: number;
+  readonly total: number;
+  readonly sentence: string;
+}
+
+export interface StepRecord {
+  readonly name: string;
+  readonly state: StepState;
+  /** How often its body was begun: more than once after a crash. */
+  readonly attempts: number;
+  readonly startedAt?: string;
+  readonly endedAt?: string;
+  readonly result?: Json;
+  readonly error?: ErrorRecord;
+}
+
+export interface OperationRecord {
+  readonly id: string;
+  readonly kind: string;
+  /** What it is about, for people and lists: `pool/web`, `image/node:1.34.2`. */
+  readonly subject: string;
+  readonly by: string;
+  readonly key: string;
+  readonly input: Json;
+  readonly state: OperationState;
+  readonly steps: readonly StepRecord[];
+  readonly currentStep?: string;
+  readonly progress?: Progress;
+  readonly result?: Json;
+  readonly error?: ErrorRecord;
+  /** What undo could not put back: a person must look. */
+  readonly exceptions: readonly string[];
+  readonly cancelRequestedBy?: string;
+  readonly parent?: string;
+  readonly retryOf?: string;
+  readonly createdAt: string;
+  readonly startedAt?: string;
+  readonly endedAt?: string;
+}
+
+export interface OperationRequest {
+  readonly kind: string;
+  readonly subject: string;
+  readonly by: string;
+  readonly input: Json;
+  /** Operations with one key run one at a time. Defaults to the subject. */
+  readonly key?: string;
+  /** What to do when another operation holds the key. Defaults to `wait`. */
+  readonly whenBusy?: 'wait' | 'refuse';
+  readonly parent?: string;
+  readonly retryOf?: string;
+  /** Chosen by the caller when the request must be safe to repeat; a second request with it changes nothing. */
+  readonly id?: string;
+}
+
+/** What a step's body has to work with. */
+export interface StepContext<Input = Json> {
+  readonly operation: {
+    readonly id: string;
+    readonly kind: string;
+    readonly subject: string;
+    readonly by: string;
+  };
+  readonly input: Input;
+  /** The recorded result of an earlier step of this run; `undefined` when it gave none or was not in the list. */
+  result<T extends Json>(step: string): T | undefined;
+  /** Aborted when the body must stop: cancel was asked for, or this process may no longer act. */
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  progress(done: number, total: number, sentence: string): void;
+  /** One line into the operation's log. Never a secret. */
+  log(line: string): void;
+}
+
+/** The ordinary step: makes something so, reads back that it is so, and can put it back. */
+export interface WorkStep<Input = Json> {
+  /** Recorded when an operation starts: released names stay, or are mapped in `renamed`. */
+  readonly name: string;
+  /**
+   * Makes it so. Called again after a crash, so it adopts what an earlier call left. What it returns is
+   * recorded and shown: never a secret.
+   */
+  do(context: StepContext<Input>): Promise<Json | undefined>;
+  /**
+   * Reads whether it is so: returns what `do` would have returned (`null` when that is nothing), or
+   * `undefined` when it is not so. Called before `do`, when a hit means that `do` is skipped, and after it:
+   * the read decides, whatever `do` said. Steps without effect on the world have none.
+   */
+  verify?(context: StepContext<Input>): Promise<Json | undefined>;
+  /**
+   * Puts back what `do` changed, also when `do` failed half-way. Called in reverse order after a failure or
+   * a cancel, for steps that were begun; not for steps that were so before the operation began. Steps whose
+   * result is only costly (a download, a layer) have none.
+   */
+  undo?(context: StepContext<Input>): Promise<void>;
+  /** How often `do` is tried when it throws a retryable error, with growing pauses. Defaults to 5. */
+  readonly tries?: number;
+}
+
+/** Waits durably for a message from outside (an approval), without holding anything in memory. */
+export interface WaitStep<Input = Json> {
+  readonly name: string;
+  /** The topic and how long to wait; a timeout fails the step with `operation-wait-timeout`. */
+  wait(context: StepContext<Input>): {
+    readonly topic: string;
+    readonly timeoutMs: number;
+    readonly sentence: string;
+  };
+}
+
+/** Runs another operation and waits for its end; its failure is this step's failure, cancel reaches it too. */
+export interface ChildStep<Input = Json> {
+  readonly name: string;
+  child(context: StepContext<Input>): Omit<OperationRequest, 'by' | 'parent' | 'id'>;
+}
+
+export type Step<Input = Json> = WorkStep<Input> | WaitStep<Input> | ChildStep<Input>;
+
+/** A kind of operation: how its input is read and which steps it has. */
+export interface OperationKind<Input = Json> {
+  readonly kind: string;
+  /** Checks the input before anything is recorded; throws an `input-invalid` error. */
+  parse(input: Json): Input;
+  /** The steps for this input, in order. Recorded by name when the operation starts. */
+  steps(input: Input): readonly Step<Input>[];
+  /** Old step name to new one, for operations that an earlier version of Imago began. */
+  readonly renamed?: Readonly<Record<string, string>>;
+  /** Steps that no longer exist: operations that an earlier version began pass over them. */
+  readonly removed?: readonly string[];
+  /** What the operation answers with when all steps are done. Defaults to the last step's result. */
+  result?(context: StepContext<Input>): Json;
+}
+
+/** Where operations are recorded. The PostgreSQL one is the truth that people see; tests use one in memory. */
+export interface Journal {
+  /**
+   * Records a new operation in state `queued`. With an id that exists it returns that record unchanged.
+   * With `whenBusy: 'refuse'` and another live operation on the key it throws `operation-busy`.
+   */
+  create(
+    request: OperationRequest & { readonly id: string; readonly steps: readonly string[] },
+    at: number,
+  ): Promise<OperationRecord>;
+  get(id: string): Promise<OperationRecord | undefined>;
+  /** Merges the fields into the record. Refused with `owner-stale` when this process is no longer the active one. */
+  update(id: string, change: OperationChange): Promise<void>;
+  updateStep(id: string, step: string, change: Partial<Omit<StepRecord, 'name'>>): Promise<void>;
+  log(id: string, at: number, lines: readonly string[]): Promise<void>;
+  /** Live operations (not ended), oldest first: what must be enqueued again after a crash. */
+  live(): Promise<readonly OperationRecord[]>;
+  /** Sets the flag that the operation sees and answers by undoing. A second call keeps the first name. */
+  requestCancel(id: string, by: string): Promise<void>;
+}
+
+export type OperationChange = Partial<
+  Pick<
+    OperationRecord,
+    'state' | 'currentStep' | 'progress' | 'result' | 'error' | 'exceptions' | 'startedAt' | 'endedAt'
+  >
+>;
