@@ -2,6 +2,7 @@
 import type { ErrorRecord } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 import type { Clock } from './clock.ts';
+import type { Page, PageQuery } from './page.ts';
 
 export type OperationState =
   | 'queued'
@@ -174,3 +175,38 @@ export type OperationChange = Partial<
     'state' | 'currentStep' | 'progress' | 'result' | 'error' | 'exceptions' | 'startedAt' | 'endedAt'
   >
 >;
+
+/** What lists of operations can be narrowed by. */
+export interface OperationFilter {
+  readonly state?: OperationState;
+  readonly kind?: string;
+  readonly subject?: string;
+  readonly parent?: string;
+}
+
+export interface OperationLogLine {
+  readonly at: string;
+  readonly line: string;
+}
+
+/** Reading of operations, for people. */
+export interface OperationLists {
+  /** Newest first. */
+  list(filter: OperationFilter, query: PageQuery): Promise<Page<OperationRecord>>;
+  children(id: string): Promise<readonly OperationRecord[]>;
+  logs(id: string, query: PageQuery): Promise<Page<OperationLogLine>>;
+}
+
+/** The way in to operations, for routes and for operations that start others. */
+export interface OperationDesk {
+  /** Checks the input, records the operation and enqueues it. Same id again: the same operation. */
+  submit(request: OperationRequest): Promise<OperationRecord>;
+  /** Asks a live operation to undo and stop. `operation-ended` when it has ended. */
+  cancel(id: string, by: string): Promise<OperationRecord>;
+  /** A new operation of the same request; steps whose check already holds are skipped. */
+  retry(id: string, by: string): Promise<OperationRecord>;
+  /** Answers a step that waits on `topic`. */
+  send(id: string, topic: string, message: Json): Promise<void>;
+  /** Resolves when the operation has ended. */
+  ended(id: string, signal: AbortSignal): Promise<OperationRecord>;
+}
