@@ -9,6 +9,7 @@
 //   throws `provider-not-found`.
 // - A thrown `provider-no-reply` or `provider-timeout` leaves open whether the call took effect: read back.
 // - `provider-throttled` is retryable; its `details.retryAfterMs` says when.
+import type { Clock } from './clock.ts';
 import type { Builder } from './provider-builder.ts';
 import type { Disks } from './provider-disks.ts';
 import type { Gallery } from './provider-gallery.ts';
@@ -48,6 +49,8 @@ export interface Abilities {
 export interface Provider {
   readonly name: ProviderName;
   readonly abilities: Abilities;
+  /** The time that passes at the provider: waiting for its work is done by this clock. */
+  readonly clock: Clock;
   readonly gallery?: Gallery;
   readonly pools?: Pools;
   readonly machines?: Machines;
