@@ -85,6 +85,52 @@ export const errorCatalogue = {
   'recipe-invalid': { kind: 'input', when: 'The recipe does not follow its schema.' },
   'recipe-syntax': { kind: 'input', when: 'The recipe is not valid YAML.' },
 
+  // Disks and formats
+  'vhd-invalid': {
+    kind: 'input',
+    when: 'A VHD file breaks its format: a footer, header or table is missing, damaged or contradicts another.',
+    hint: 'Copy the file again, or compare its sha256 with that of the sender.',
+  },
+  'gpt-invalid': {
+    kind: 'input',
+    when: 'A partition table is missing, damaged or contradicts itself.',
+    hint: 'Look at it with `sfdisk --verify`.',
+  },
+  'tar-invalid': {
+    kind: 'input',
+    when: 'A tar archive is damaged, cut short or uses a form that Imago does not read.',
+    hint: 'Make the archive again with `tar --format=pax`, without --sparse.',
+  },
+  'tar-unsafe': {
+    kind: 'input',
+    when: 'A tar archive has an entry that would reach outside of its folder, or a kind of file that is not allowed.',
+  },
+  'tar-limit': {
+    kind: 'input',
+    when: 'A tar archive has more entries, or more bytes, than the caller allows.',
+  },
+  'boot-files-invalid': {
+    kind: 'input',
+    when: 'The root file system lacks a kernel or its modules, or a boot program cannot be read.',
+  },
+  'disk-layout-invalid': { kind: 'input', when: 'The parts of a disk do not fit on it or overlap.' },
+  'disk-too-small': {
+    kind: 'input',
+    when: 'The content does not fit on the disk.',
+    hint: 'Raise the disk size in the recipe, or put less on the image.',
+  },
+  'no-space': {
+    kind: 'failed',
+    when: 'The file system that Imago works on is full.',
+    hint: 'Free some space, or point Imago at another folder; finished layers and downloads are kept.',
+  },
+  'tool-missing': {
+    kind: 'failed',
+    when: 'A program that Imago needs is not on this machine, or is too old.',
+    hint: 'Run `imago doctor` to see what is missing and how to get it.',
+  },
+  'tool-failed': { kind: 'failed', when: 'A program that Imago started ended with an error.' },
+
   // Pools and nodes
   'pool-not-found': { kind: 'not-found', when: 'There is no pool with that name.' },
   'pool-exists': { kind: 'conflict', when: 'A pool with that name exists already.' },
