@@ -1,0 +1,40 @@
+// What the routes have to work with: everything that the daemon wired, behind ports. Routes hold no other
+// state, so they can be tested against a context made of in-memory parts.
+import type { Audit, IdempotencyKeys, Tokens } from '../ports/access.ts';
+import type { Catalogue } from '../ports/catalogue.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Events } from '../ports/events.ts';
+import type { Fleet } from '../ports/fleet.ts';
+import type { Journal, OperationDesk, OperationLists } from '../ports/operation.ts';
+import type { Provider, ProviderName } from '../ports/provider.ts';
+import type { DoctorReport } from './doctor.ts';
+import type { DaemonStatus } from './status.ts';
+
+export interface DaemonContext {
+  readonly version: string;
+  readonly clock: Clock;
+  readonly catalogue: Catalogue;
+  readonly fleet: Fleet;
+  /** Reading of single operations; routes never write to it. */
+  readonly journal: Pick<Journal, 'get'>;
+  readonly operationLists: OperationLists;
+  /** While this daemon stands by, every call is refused with `daemon-standby`. */
+  readonly operations: OperationDesk;
+  readonly tokens: Tokens;
+  readonly audit: Audit;
+  readonly idempotency: IdempotencyKeys;
+  readonly events: Events;
+  readonly providers: ReadonlyMap<ProviderName, Provider>;
+
+  /** Never throws and never waits long: a part that does not answer is shown as such. */
+  status(): Promise<DaemonStatus>;
+  /** Looks at this machine anew on every call; a check that hangs is reported as a warning. */
+  doctor(): Promise<DoctorReport>;
+  /**
+   * Begins a clean stop and returns at once, so that the answer still reaches the caller; `database` also
+   * stops the embedded PostgreSQL. A second call changes nothing, except that it can add `database`.
+   */
+  stop(options: { readonly database: boolean }): void;
+  /** Aborted when the daemon begins to stop: event streams end on it. */
+  readonly stopping: AbortSignal;
+}
