@@ -138,6 +138,8 @@ export interface OperationKind<Input = Json> {
   readonly kind: string;
   /** Checks the input before anything is recorded; throws an `input-invalid` error. */
   parse(input: Json): Input;
+  /** What it would do, one sentence each, from reading alone. Throws what a start would be refused with. */
+  plan(input: Input): Promise<readonly string[]>;
   /** The steps for this input, in order. Recorded by name when the operation starts. */
   steps(input: Input): readonly Step<Input>[];
   /** Old step name to new one, for operations that an earlier version of Imago began. */
@@ -199,6 +201,8 @@ export interface OperationLists {
 
 /** The way in to operations, for routes and for operations that start others. */
 export interface OperationDesk {
+  /** What `submit` would do, or the error it would be refused with. Writes nothing. */
+  plan(request: OperationRequest): Promise<readonly string[]>;
   /** Checks the input, records the operation and enqueues it. Same id again: the same operation. */
   submit(request: OperationRequest): Promise<OperationRecord>;
   /** Asks a live operation to undo and stop. `operation-ended` when it has ended. */

@@ -23,6 +23,11 @@ export interface SealedDisk {
 
 export interface Builder {
   /**
+   * Resolves every input of the recipe to an exact version, sha256 and size. Reads from outside, writes
+   * nothing but caches. The same recipe may give another lock tomorrow; a lock never changes.
+   */
+  lock(recipe: Json, progress: BuildProgress, options: CallOptions): Promise<Json>;
+  /**
    * Builds and seals. Finished layers and downloads are kept under their content's name, so a second call
    * goes on where the first stopped; two calls for one lock share the work.
    */
