@@ -1,0 +1,157 @@
+// Starts a program, feeds it, and turns every way in which that can go wrong into one error. Programs
+// get a small fixed environment, so that a user's settings do not reach what is built.
+import { spawn } from 'node:child_process';
+import { finished } from 'node:stream/promises';
+import { ImagoError } from '../domain/errors.ts';
+
+export interface RunOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Added to the fixed environment (PATH, HOME, LC_ALL, TZ). */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Written to the program as it reads; nothing is kept in memory. */
+  readonly stdin?: AsyncIterable<Uint8Array>;
+  readonly folder?: string;
+  /** What the program may print before it counts as broken. 64 MiB unless given. */
+  readonly maxOutput?: number;
+  /** Exit codes that are an answer rather than a failure. Only 0 unless given. */
+  readonly accept?: readonly number[];
+}
+
+export interface RunResult {
+  readonly exitCode: number;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+export const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted !== true) return;
+  if (signal.reason instanceof ImagoError) throw signal.reason;
+  throw new ImagoError('cancelled', 'the work was cancelled', { cause: signal.reason });
+}
+
+function baseName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+function failure(program: string, exit: string, stderr: string): ImagoError {
+  const lines = stderr.trim().split('\n').slice(-5);
+  if (/No space left on device/i.test(stderr)) {
+    return new ImagoError('no-space', `${program} ran out of space: ${lines.at(-1)}`);
+  }
+  return new ImagoError('tool-failed', `${program} failed (${exit}): ${lines.join('; ')}`, {
+    details: { program, exit },
+  });
+}
+
+/**
+ * Runs a program to its end. Ends it (SIGTERM, then SIGKILL) when the signal aborts, and then throws
+ * `cancelled`. Throws `tool-missing` when it cannot be started, `no-space` when it ran out of space and
+ * `tool-failed` with its last lines otherwise. An error of the `stdin` source is thrown as it is.
+ */
+export async function runTool(
+  path: string,
+  args: readonly string[],
+  options: RunOptions = {},
+): Promise<RunResult> {
+  throwIfAborted(options.signal);
+  const program = baseName(path);
+  const child = spawn(path, args, {
+    cwd: options.folder,
+    stdio: [options.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    env: {
+      PATH: `${path.includes('/') ? `${path.slice(0, path.lastIndexOf('/'))}:` : ''}${systemPath}`,
+      HOME: '/nonexistent',
+      LC_ALL: 'C.UTF-8',
+      TZ: 'UTC',
+      ...options.env,
+    },
+  });
+
+  const limit = options.maxOutput ?? 64 * 1024 * 1024;
+  const stdout: Buffer[] = [];
+  let printed = 0;
+  let stderr = '';
+  let tooMuch = false;
+  child.stdout?.on('data', (chunk: Buffer) => {
+    printed += chunk.length;
+    if (printed <= limit) stdout.push(chunk);
+    else if (!tooMuch) {
+      tooMuch = true;
+      child.kill('SIGKILL');
+    }
+  });
+  child.stderr?.on('data', (chunk: Buffer) => {
+    stderr = (stderr + chunk.toString('utf8')).slice(-65536);
+  });
+
+  let killTimer: NodeJS.Timeout | undefined;
+  const stop = () => {
+    child.kill('SIGTERM');
+    killTimer ??= setTimeout(() => child.kill('SIGKILL'), 5000);
+  };
+  options.signal?.addEventListener('abort', stop, { once: true });
+
+  const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve, reject) => {
+    child.once('error', (cause) =>
+      reject(new ImagoError('tool-missing', `cannot start ${program}`, { cause })),
+    );
+    child.once('close', (code, signal) => resolve({ code, signal }));
+  });
+  const fed = feed(child.stdin, options.stdin, () => child.kill('SIGKILL'));
+  try {
+    const [{ code, signal }, fault] = await Promise.all([ended, fed]);
+    throwIfAborted(options.signal);
+    if (fault !== undefined) throw fault;
+    if (tooMuch) throw failure(program, `printed more than ${limit} bytes`, stderr);
+    if (code === null) throw failure(program, signal ?? 'ended', stderr);
+    if (!(options.accept ?? [0]).includes(code)) throw failure(program, `exit ${code}`, stderr);
+    return { exitCode: code, stdout: Buffer.concat(stdout), stderr };
+  } finally {
+    options.signal?.removeEventListener('abort', stop);
+    clearTimeout(killTimer);
+  }
+}
+
+/** Returns the error of the source, if it had one. A program that stops reading explains itself by its exit. */
+async function feed(
+  target: NodeJS.WritableStream | null,
+  source: AsyncIterable<Uint8Array> | undefined,
+  giveUp: () => void,
+): Promise<unknown> {
+  if (target === null || source === undefined) return undefined;
+  let closed = false;
+  target.on('error', () => {
+    closed = true;
+  });
+  target.on('close', () => {
+    closed = true;
+  });
+  try {
+    for await (const chunk of source) {
+      if (closed) return undefined;
+      if (!target.write(chunk)) await drained(target);
+    }
+  } catch (error) {
+    giveUp();
+    return error;
+  }
+  target.end();
+  await finished(target).catch(() => undefined);
+  return undefined;
+}
+
+function drained(target: NodeJS.WritableStream): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      target.off('drain', done);
+      target.off('close', done);
+      target.off('error', done);
+      resolve();
+    };
+    target.on('drain', done);
+    target.on('close', done);
+    target.on('error', done);
+  });
+}
