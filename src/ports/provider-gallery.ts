@@ -20,7 +20,7 @@ export interface RegionTarget {
 
 /** Where a gallery version's bytes come from. Fixed once made. */
 export type VersionSource =
-  | { readonly kind: 'disk'; readonly digest: string; readonly path: string }
+  | { readonly kind: 'disk'; readonly digest: string }
   | { readonly kind: 'snapshot'; readonly name: string }
   | { readonly kind: 'version'; readonly gallery?: string; readonly image: string; readonly version: string };
 
