@@ -81,6 +81,8 @@ export const errorCatalogue = {
   },
   'channel-moved': { kind: 'conflict', when: 'The channel was moved by someone else meanwhile.' },
 
+  'channel-no-earlier': { kind: 'refused', when: 'The channel has no earlier version to go back to.' },
+
   // Recipes
   'recipe-invalid': { kind: 'input', when: 'The recipe does not follow its schema.' },
   'recipe-syntax': { kind: 'input', when: 'The recipe is not valid YAML.' },
@@ -131,6 +133,11 @@ export const errorCatalogue = {
   },
   'tool-failed': { kind: 'failed', when: 'A program that Imago started ended with an error.' },
 
+  'test-failed': {
+    kind: 'failed',
+    when: 'A check failed on a fresh machine that booted the sealed version.',
+  },
+
   // Pools and nodes
   'pool-not-found': { kind: 'not-found', when: 'There is no pool with that name.' },
   'pool-exists': { kind: 'conflict', when: 'A pool with that name exists already.' },
@@ -150,6 +157,10 @@ export const errorCatalogue = {
     kind: 'timeout',
     when: 'Nobody answered in the time that the operation could wait.',
   },
+  'operation-step-timeout': {
+    kind: 'timeout',
+    when: 'A step did not finish in the time that it is given for one try.',
+  },
   'operation-verify-failed': {
     kind: 'provider',
     when: 'The provider said that it had done the work, but reading back shows that it had not.',
@@ -167,7 +178,85 @@ export const errorCatalogue = {
     when: 'The daemon that tried to write is no longer the active one.',
   },
 
+  // The API and its client
+  'api-path-unknown': { kind: 'not-found', when: 'The API has no such path.', hint: 'See /docs for all paths.' },
+  'api-method-unknown': { kind: 'input', when: 'The path exists, but not with that method.' },
+  'api-host-refused': {
+    kind: 'refused',
+    when: 'The request names a host that this daemon does not answer for.',
+    hint: 'Call it by the address that it listens on.',
+  },
+  'api-unauthenticated': {
+    kind: 'refused',
+    when: 'The request has no token, or one that is unknown, expired or revoked.',
+    hint: 'Make one with `imago token create`, and send it as `Authorization: Bearer TOKEN`.',
+  },
+  'api-role-too-small': {
+    kind: 'refused',
+    when: "The caller's role does not allow this.",
+    hint: 'Ask an admin for a token with the role that is named.',
+  },
+  'api-rate-limited': { kind: 'quota', when: 'The caller sends requests faster than this daemon allows.' },
+  'api-streams-limited': {
+    kind: 'quota',
+    when: 'The caller, or all callers together, hold as many event streams as this daemon allows.',
+    hint: 'Close a stream, or watch several subjects in one.',
+  },
+  'api-body-too-big': { kind: 'input', when: 'The body of the request is larger than the limit.' },
+  'api-body-malformed': { kind: 'input', when: 'The body of the request is not valid JSON.' },
+  'api-body-media-type': {
+    kind: 'input',
+    when: 'The body of the request has a media type that this path does not take.',
+  },
+  'api-body-slow': { kind: 'timeout', when: 'The body of the request did not arrive in time.' },
+  'api-cursor-invalid': {
+    kind: 'input',
+    when: 'A page was asked for with a cursor that this list never gave.',
+    hint: 'Use the `next` of the page before as it is, or leave it out to begin again.',
+  },
+  'api-event-id-invalid': {
+    kind: 'input',
+    when: 'The event stream was asked to go on after an event that does not exist.',
+    hint: 'Leave out `after` and `Last-Event-ID` to begin with what happens from now on.',
+  },
+  'idempotency-reused': {
+    kind: 'conflict',
+    when: 'The idempotency key was used before, for another request.',
+    hint: 'Use a new key for each new request.',
+  },
+  'idempotency-running': {
+    kind: 'conflict',
+    when: 'A request with this idempotency key is still under way.',
+    hint: 'Ask again in a moment with the same key.',
+  },
+  'idempotency-withheld': {
+    kind: 'conflict',
+    when: 'The request was done before, and its answer held a secret that is not kept.',
+  },
+  'token-not-found': { kind: 'not-found', when: 'There is no token with that id.', hint: 'See `imago token list`.' },
+  'schedule-not-found': { kind: 'not-found', when: 'There is no schedule with that name.' },
+  'fault-not-found': { kind: 'not-found', when: 'There is no ordered fault with that id.' },
+  'daemon-not-running': {
+    kind: 'failed',
+    when: 'No daemon answers at its address.',
+    hint: 'Start it with `imago up`.',
+  },
+  'daemon-connection-lost': {
+    kind: 'failed',
+    when: 'The connection to the daemon broke; the request may have taken effect.',
+    hint: 'Ask again: a write that is repeated with its idempotency key is done once.',
+  },
+  'daemon-answer-invalid': {
+    kind: 'failed',
+    when: 'What answers at the address is not an Imago daemon, or is one of another version.',
+  },
+
   // Providers
+  'provider-unknown': {
+    kind: 'input',
+    when: 'There is no provider of that name.',
+    hint: 'See `imago doctor`.',
+  },
   'provider-failed': { kind: 'provider', when: 'The provider answered with an error.' },
   'provider-throttled': { kind: 'provider', when: 'The provider asked us to slow down.' },
   'provider-no-reply': {

@@ -13,21 +13,29 @@ export interface Run {
   readonly signal: AbortSignal;
   /**
    * Runs `body` and records what it returns, once. A body that had returned is never called again;
-   * one that was under way when the process died is called again. A body that throws is not recorded:
-   * bodies turn expected failures into results.
+   * one that was under way when the process died is called again. A body that throws is not recorded, and is
+   * called again after a pause, until it returns or the run is stopped: bodies turn expected failures into
+   * results, and throw only when they cannot go on (the database is away). Once `signal` is aborted no result
+   * is recorded and the call never returns: the run is begun again later, by whoever is active then.
    */
   step<T extends Json>(name: string, body: () => Promise<T>): Promise<T>;
-  /** Durable: after a crash only the remaining time is slept. */
+  /** Durable: after a crash only the remaining time is slept; never longer than `ms`, whatever the clock does. */
   sleep(name: string, ms: number): Promise<void>;
   /** Waits for a message sent to this run on `topic`; `undefined` when `timeoutMs` passes first. */
   waitFor(topic: string, timeoutMs: number): Promise<Json | undefined>;
 }
 
-/** Called by the engine for every run, and again after each crash, until it returns. */
+/**
+ * Called by the engine for every run, and again after each crash, until it returns. An interpreter that throws
+ * has a bug: the engine reports it and ends the run, which is not begun again.
+ */
 export type Interpreter = (run: Run) => Promise<void>;
 
 export interface EnqueueOptions {
-  /** Runs with one key go one at a time, in the order they were enqueued. */
+  /**
+   * Runs with one key go one at a time, in the order they were enqueued. A run keeps its key until its
+   * interpreter returns, also across crashes.
+   */
   readonly key: string;
 }
 
@@ -47,7 +55,10 @@ export interface Engine {
    * has ended: a caller that does not know whether its first call arrived simply calls again.
    */
   enqueue(id: string, options: EnqueueOptions): Promise<void>;
-  /** Delivers a message to `waitFor`. Kept until read, also across crashes. A second message queues up. */
+  /**
+   * Delivers a message to `waitFor`. Kept until read, also across crashes. A second message queues up. Throws
+   * `operation-not-found` for a run that was never enqueued; a run that has ended ignores it.
+   */
   send(id: string, topic: string, message: Json): Promise<void>;
   /**
    * Calls `fire` at each time of the schedule while this process is active; a time is fired at most once

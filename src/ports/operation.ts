@@ -106,12 +106,22 @@ export interface WorkStep<Input = Json> {
   verify?(context: StepContext<Input>): Promise<Json | undefined>;
   /**
    * Puts back what `do` changed, also when `do` failed half-way. Called in reverse order after a failure or
-   * a cancel, for steps that were begun; not for steps that were so before the operation began. Steps whose
+   * a cancel, for steps that were begun; not for steps that were so before the operation began. Tried several
+   * times, and read back: when `verify` still finds it so, or every try failed, the operation records an
+   * exception that a person must see, and goes on undoing the others. Cancel does not reach it. Steps whose
    * result is only costly (a download, a layer) have none.
    */
   undo?(context: StepContext<Input>): Promise<void>;
-  /** How often `do` is tried when it throws a retryable error, with growing pauses. Defaults to 5. */
+  /**
+   * How often `do` is tried when it throws a retryable error, with growing pauses (or after the error's
+   * `details.retryAfterMs`). Defaults to 5.
+   */
   readonly tries?: number;
+  /**
+   * How long one try of `do`, `verify` or `undo` may take before its signal is aborted and the try counts as
+   * failed with `operation-step-timeout`, which is retried like any other. Defaults to an hour.
+   */
+  readonly timeoutMs?: number;
 }
 
 /** Waits durably for a message from outside (an approval), without holding anything in memory. */
@@ -161,9 +171,13 @@ export interface Journal {
     at: number,
   ): Promise<OperationRecord>;
   get(id: string): Promise<OperationRecord | undefined>;
-  /** Merges the fields into the record. Refused with `owner-stale` when this process is no longer the active one. */
-  update(id: string, change: OperationChange): Promise<void>;
-  updateStep(id: string, step: string, change: Partial<Omit<StepRecord, 'name'>>): Promise<void>;
+  /**
+   * Merges the fields into the record; a field that is `undefined` is taken away. Refused with `owner-stale`
+   * when this process is no longer the active one, `operation-not-found` for an unknown id.
+   */
+  update(id: string, change: OperationChange, options?: JournalWrite): Promise<void>;
+  /** The same for one step of the list that was recorded at the start. */
+  updateStep(id: string, step: string, change: StepChange, options?: JournalWrite): Promise<void>;
   log(id: string, at: number, lines: readonly string[]): Promise<void>;
   /** Live operations (not ended), oldest first: what must be enqueued again after a crash. */
   live(): Promise<readonly OperationRecord[]>;
@@ -171,12 +185,25 @@ export interface Journal {
   requestCancel(id: string, by: string): Promise<void>;
 }
 
-export type OperationChange = Partial<
+export interface JournalWrite {
+  /**
+   * `false` lets the call return before the write has reached the disk: when the database dies at that moment
+   * the write may be lost, never reordered. A later durable write makes it safe too. Defaults to true.
+   */
+  readonly durable?: boolean;
+}
+
+/** Fields to merge: `undefined` takes a field away. */
+type Change<T> = { readonly [K in keyof T]?: T[K] | undefined };
+
+export type OperationChange = Change<
   Pick<
     OperationRecord,
     'state' | 'currentStep' | 'progress' | 'result' | 'error' | 'exceptions' | 'startedAt' | 'endedAt'
   >
 >;
+
+export type StepChange = Change<Omit<StepRecord, 'name'>>;
 
 /** What lists of operations can be narrowed by. */
 export interface OperationFilter {
