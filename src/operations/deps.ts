@@ -1,0 +1,32 @@
+// What operations work with, passed in by the daemon.
+import { ImagoError } from '../domain/errors.ts';
+import type { Catalogue } from '../ports/catalogue.ts';
+import type { Fleet } from '../ports/fleet.ts';
+import type { CallOptions, Provider } from '../ports/provider.ts';
+
+export interface OperationDeps {
+  readonly catalogue: Catalogue;
+  readonly fleet: Fleet;
+  /** The provider of that name, or the daemon's default one; throws `provider-unknown`. */
+  provider(name?: string): Provider;
+  /** The epoch of the lease under which this daemon acts. */
+  readonly epoch: number;
+  readonly sha256: (text: string) => string;
+}
+
+export function callOptions(deps: OperationDeps, signal: AbortSignal): CallOptions {
+  return { signal, epoch: deps.epoch };
+}
+
+type Role = 'gallery' | 'pools' | 'machines' | 'disks' | 'builder';
+
+/** The provider's role, or the reason why the command cannot run there. */
+export function requireRole<R extends Role>(provider: Provider, role: R): NonNullable<Provider[R]> {
+  const found = provider[role];
+  if (found === undefined) {
+    throw new ImagoError('provider-lacks', `Provider ${provider.name} has no ${role}.`, {
+      hint: 'See `imago doctor` for what each provider can do here.',
+    });
+  }
+  return found;
+}

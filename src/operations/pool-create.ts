@@ -1,0 +1,171 @@
+// Makes a pool from a version or a channel. Its model holds an exact version from the first moment.
+import * as z from 'zod';
+import { ImagoError } from '../domain/errors.ts';
+import { parseReference } from '../domain/reference.ts';
+import type { Resolution } from '../ports/catalogue.ts';
+import type { OperationKind, WorkStep } from '../ports/operation.ts';
+import type { PoolModel, PoolSpec } from '../ports/provider-pools.ts';
+import type { OperationDeps } from './deps.ts';
+import { parseInput } from './parse-input.ts';
+import { poolAccess, readyPool, recordPoolNodes, waitForPool, waitForPoolGone } from './pool-nodes.ts';
+import { publishStep } from './publish-step.ts';
+import { resolved, resolveStep, resolveUsable } from './resolve-step.ts';
+
+const poolCreateInput = z.object({
+  name: z.string(),
+  reference: z.string(),
+  capacity: z.int().min(0).max(100_000),
+  size: z.string().default('small'),
+  provider: z.string().optional(),
+  pin: z.boolean().default(false),
+  region: z.string().optional(),
+  orchestration: z.enum(['uniform', 'flexible']).default('uniform'),
+  nodeConfig: z.string().default('{}'),
+});
+export type PoolCreateInput = z.infer<typeof poolCreateInput>;
+
+export function poolCreateOperation(deps: OperationDeps): OperationKind<PoolCreateInput> {
+  return {
+    kind: 'pool-create',
+    parse: (input) => parseInput(poolCreateInput, input),
+    async plan(input) {
+      const version = await resolveUsable(deps, input.reference);
+      await requireFreeName(deps, input, AbortSignal.timeout(60_000));
+      const follows = followedChannel(input, version);
+      return [
+        `Make pool ${input.name} of ${input.capacity} nodes from ${version.image}:${version.version} (${version.digest}).`,
+        follows === undefined
+          ? 'New nodes keep to this version.'
+          : `New nodes follow ${version.image}:${follows}.`,
+      ];
+    },
+    steps: () => [
+      resolveStep<PoolCreateInput>(deps),
+      nameStep(deps),
+      publishStep<PoolCreateInput>(deps),
+      createStep(deps),
+      recordStep(deps),
+    ],
+  };
+}
+
+/** Before anything is made: from here on, what stands under the name is this operation's own. */
+function nameStep(deps: OperationDeps): WorkStep<PoolCreateInput> {
+  return {
+    name: 'name',
+    async do({ input, signal }) {
+      await requireFreeName(deps, input, signal);
+      return undefined;
+    },
+  };
+}
+
+async function requireFreeName(
+  deps: OperationDeps,
+  input: PoolCreateInput,
+  signal: AbortSignal,
+): Promise<void> {
+  const { name } = input;
+  if ((await deps.fleet.getPool(name)) !== undefined) {
+    throw new ImagoError('pool-exists', `Pool ${name} exists already.`, {
+      hint: `Change it with \`imago pool scale ${name}\` or \`imago pool set-image ${name}\`.`,
+    });
+  }
+  const { provider, pools, options } = poolAccess(deps, input.provider, signal);
+  if ((await pools.getPool(name, options)) !== undefined) {
+    throw new ImagoError(
+      'pool-exists',
+      `Provider ${provider.name} has a pool ${name} that Imago did not make.`,
+      {
+        hint: 'Choose another name; Imago does not touch what it did not make.',
+      },
+    );
+  }
+}
+
+function createStep(deps: OperationDeps): WorkStep<PoolCreateInput> {
+  return {
+    name: 'create',
+    async do(context) {
+      const { input } = context;
+      const access = poolAccess(deps, input.provider, context.signal);
+      await access.pools.createPool(poolSpec(input, resolved(context)), access.options);
+      await waitForPool(access, input.name, input.capacity, context);
+      return { nodes: input.capacity };
+    },
+    async verify({ input, signal }) {
+      const access = poolAccess(deps, input.provider, signal);
+      return (await readyPool(access, input.name, input.capacity)) && { nodes: input.capacity };
+    },
+    async undo({ input, signal }) {
+      const access = poolAccess(deps, input.provider, signal);
+      await access.pools.deletePool(input.name, access.options);
+      await waitForPoolGone(access, input.name, signal);
+    },
+  };
+}
+
+function recordStep(deps: OperationDeps): WorkStep<PoolCreateInput> {
+  return {
+    name: 'record',
+    async do(context) {
+      const { input } = context;
+      const access = poolAccess(deps, input.provider, context.signal);
+      const version = resolved(context);
+      const follows = followedChannel(input, version);
+      const pool = await deps.fleet.addPool({
+        name: input.name,
+        provider: access.provider.name,
+        orchestration: input.orchestration,
+        ...(input.region === undefined ? {} : { region: input.region }),
+        size: input.size,
+        reference: input.reference,
+        ...(follows === undefined ? {} : { follows }),
+        image: version.image,
+        version: version.version,
+        digest: version.digest,
+        ...(version.move === undefined ? {} : { move: version.move }),
+        nodeConfig: input.nodeConfig,
+      });
+      const nodes = await recordPoolNodes(deps, access, pool);
+      return { name: pool.name, image: pool.image, version: pool.version, digest: pool.digest, nodes };
+    },
+    async undo({ input }) {
+      await deps.fleet.removePool(input.name);
+    },
+  };
+}
+
+/** The channel that new nodes follow: the one asked for, unless the pool is pinned. */
+export function followedChannel(
+  input: { readonly reference: string; readonly pin: boolean },
+  version: Resolution,
+): string | undefined {
+  if (input.pin) return undefined;
+  return parseReference(input.reference).kind === 'channel' ? version.channel : undefined;
+}
+
+function poolSpec(input: PoolCreateInput, version: Resolution): PoolSpec {
+  return {
+    name: input.name,
+    ...(input.region === undefined ? {} : { region: input.region }),
+    orchestration: input.orchestration,
+    capacity: input.capacity,
+    model: poolModel(input, version),
+  };
+}
+
+export function poolModel(
+  pool: { readonly size: string; readonly nodeConfig: string },
+  version: Pick<Resolution, 'image' | 'version' | 'digest'>,
+): PoolModel {
+  const { image, version: number, digest } = version;
+  return {
+    image,
+    version: number,
+    digest,
+    size: pool.size,
+    nodeConfig: pool.nodeConfig,
+    tags: { 'imago-digest': digest },
+  };
+}

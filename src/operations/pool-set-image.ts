@@ -1,0 +1,111 @@
+// Changes what new nodes of a pool are made from. Existing nodes stay as they are: they move by a rollout.
+import * as z from 'zod';
+import type { Json } from '../domain/json.ts';
+import type { PoolRecord } from '../ports/fleet.ts';
+import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
+import type { OperationDeps } from './deps.ts';
+import { parseInput } from './parse-input.ts';
+import { followedChannel, poolModel } from './pool-create.ts';
+import { poolAccess, recordPoolNodes, requirePool } from './pool-nodes.ts';
+import { publishStep } from './publish-step.ts';
+import { resolved, resolveStep, resolveUsable } from './resolve-step.ts';
+import { requireResult } from './step-result.ts';
+
+const poolSetImageInput = z.object({
+  name: z.string(),
+  reference: z.string(),
+  pin: z.boolean().default(false),
+});
+export type PoolSetImageInput = z.infer<typeof poolSetImageInput> & { readonly provider?: undefined };
+
+export function poolSetImageOperation(deps: OperationDeps): OperationKind<PoolSetImageInput> {
+  return {
+    kind: 'pool-set-image',
+    parse: (input) => parseInput(poolSetImageInput, input),
+    async plan({ name, reference }) {
+      const pool = await requirePool(deps, name);
+      const version = await resolveUsable(deps, reference);
+      return [
+        `New nodes of pool ${name} come from ${version.image}:${version.version} instead of ${pool.image}:${pool.version}; existing nodes stay.`,
+      ];
+    },
+    steps: () => [
+      resolveStep<PoolSetImageInput>(deps),
+      publishStep<PoolSetImageInput>(
+        deps,
+        async ({ input }) => (await requirePool(deps, input.name)).provider,
+      ),
+      rememberStep(deps),
+      modelStep(deps),
+      recordStep(deps),
+    ],
+  };
+}
+
+function rememberStep(deps: OperationDeps): WorkStep<PoolSetImageInput> {
+  return {
+    name: 'remember',
+    async do({ input, signal }) {
+      const pool = await requirePool(deps, input.name);
+      await recordPoolNodes(deps, poolAccess(deps, pool.provider, signal), pool);
+      return { ...pool } satisfies Json;
+    },
+  };
+}
+
+function modelStep(deps: OperationDeps): WorkStep<PoolSetImageInput> {
+  return {
+    name: 'model',
+    async do(context) {
+      await writeModel(deps, context, resolved(context));
+      return undefined;
+    },
+    async verify(context) {
+      const { pools, options } = poolAccess(deps, before(context).provider, context.signal);
+      const now = await pools.getPool(context.input.name, options);
+      return now?.model.digest === resolved(context).digest ? null : undefined;
+    },
+    async undo(context) {
+      await writeModel(deps, context, before(context));
+    },
+  };
+}
+
+async function writeModel(
+  deps: OperationDeps,
+  context: StepContext<PoolSetImageInput>,
+  version: Pick<PoolRecord, 'image' | 'version' | 'digest'>,
+): Promise<void> {
+  const pool = before(context);
+  const { pools, options } = poolAccess(deps, pool.provider, context.signal);
+  const now = await pools.getPool(pool.name, options);
+  if (now === undefined || now.model.digest === version.digest) return;
+  await pools.setModel(pool.name, poolModel(pool, version), { ifMatch: now.etag }, options);
+}
+
+function recordStep(deps: OperationDeps): WorkStep<PoolSetImageInput> {
+  return {
+    name: 'record',
+    async do(context) {
+      const { input } = context;
+      const version = resolved(context);
+      const follows = followedChannel(input, version);
+      const pool = await deps.fleet.setPoolModel(input.name, {
+        reference: input.reference,
+        ...(follows === undefined ? {} : { follows }),
+        image: version.image,
+        version: version.version,
+        digest: version.digest,
+        ...(version.move === undefined ? {} : { move: version.move }),
+      });
+      return { name: pool.name, image: pool.image, version: pool.version, digest: pool.digest };
+    },
+    async undo(context) {
+      await deps.fleet.setPoolModel(context.input.name, before(context));
+    },
+  };
+}
+
+function before(context: StepContext<PoolSetImageInput>): PoolRecord {
+  return requireResult<PoolRecord>(context, 'remember');
+}

@@ -1,0 +1,129 @@
+// Sees to it that the provider's gallery holds the resolved version, whole, before anything starts from it.
+import { ImagoError } from '../domain/errors.ts';
+import type { Json } from '../domain/json.ts';
+import type { Resolution } from '../ports/catalogue.ts';
+import type { StepContext, WorkStep } from '../ports/operation.ts';
+import type { Gallery, GalleryVersion } from '../ports/provider-gallery.ts';
+import { callOptions, type OperationDeps } from './deps.ts';
+import { resolved } from './resolve-step.ts';
+import { settle } from './settle.ts';
+
+/** Says which operation began a copy, so that undo takes away its own half-made one and nobody else's. */
+const operationTag = 'imago-operation';
+const publishDeadlineMs = 6 * 3600_000;
+
+export function publishStep<Input extends { readonly provider?: string | undefined }>(
+  deps: OperationDeps,
+  providerOf: (context: StepContext<Input>) => Promise<string | undefined> = async (context) =>
+    context.input.provider,
+): WorkStep<Input> {
+  async function gallery(context: StepContext<Input>) {
+    const provider = deps.provider(await providerOf(context));
+    return { provider, gallery: provider.gallery, options: callOptions(deps, context.signal) };
+  }
+  return {
+    name: 'publish',
+    async do(context) {
+      const { provider, gallery: target, options } = await gallery(context);
+      if (target === undefined) return { gallery: 'none' };
+      const version = resolved(context);
+      await startCopy(deps, target, version, provider.abilities.regions, context.operation.id, options);
+      const ready = await settle(async () => whole(await readVersion(context, target, version, options)), {
+        clock: provider.clock,
+        signal: context.signal,
+        deadlineMs: publishDeadlineMs,
+        what: `The copy of ${version.image}:${version.version}`,
+      });
+      return published(ready);
+    },
+    async verify(context) {
+      const { gallery: target, options } = await gallery(context);
+      if (target === undefined) return { gallery: 'none' };
+      const { image, version } = resolved(context);
+      const found = await target.getVersion(image, version, options);
+      return found?.state === 'ready' ? published(found) : undefined;
+    },
+    async undo(context) {
+      const { provider, gallery: target, options } = await gallery(context);
+      if (target === undefined) return;
+      const { image, version } = resolved(context);
+      const found = await target.getVersion(image, version, options);
+      if (found === undefined || found.state === 'ready') return;
+      if (found.tags[operationTag] !== context.operation.id) return;
+      await target.deleteVersion(image, version, options);
+      await settle(
+        async () => ((await target.getVersion(image, version, options)) === undefined ? true : undefined),
+        {
+          clock: provider.clock,
+          signal: context.signal,
+          deadlineMs: publishDeadlineMs,
+          what: `The removal of the half-made copy of ${image}:${version}`,
+        },
+      );
+    },
+  };
+}
+
+async function startCopy(
+  deps: OperationDeps,
+  target: Gallery,
+  version: Resolution,
+  regions: readonly string[],
+  operation: string,
+  options: ReturnType<typeof callOptions>,
+): Promise<void> {
+  const [image, record] = await Promise.all([
+    deps.catalogue.getImage(version.image),
+    deps.catalogue.getVersion(version.image, version.version),
+  ]);
+  if (image === undefined || record === undefined) {
+    throw new ImagoError('version-not-found', `${version.image}:${version.version} is not in the catalogue.`);
+  }
+  await target.createImage(
+    { name: image.name, os: image.os, architecture: image.architecture, generation: 2 },
+    options,
+  );
+  const home = regions[0];
+  await target.createVersion(
+    {
+      image: version.image,
+      version: version.version,
+      source: { kind: 'disk', digest: record.diskDigest },
+      regions: home === undefined ? [] : [{ region: home, replicas: 1 }],
+      excludeFromLatest: true,
+      tags: { 'imago-digest': version.digest, [operationTag]: operation },
+    },
+    options,
+  );
+}
+
+async function readVersion(
+  context: StepContext<unknown>,
+  target: Gallery,
+  version: Resolution,
+  options: ReturnType<typeof callOptions>,
+): Promise<GalleryVersion | undefined> {
+  const found = await target.getVersion(version.image, version.version, options);
+  const percent = Math.min(100, ...(found?.regions.map((region) => region.percent) ?? [0]));
+  context.progress(percent, 100, `copying ${version.image}:${version.version} to the gallery`);
+  return found;
+}
+
+/** The version when it is whole, `undefined` when not yet, an error when it will never be. */
+function whole(version: GalleryVersion | undefined): GalleryVersion | undefined {
+  if (version?.state === 'failed') {
+    throw new ImagoError(
+      'provider-failed',
+      `The gallery could not make ${version.image}:${version.version}: ${version.error?.message ?? 'no reason given'}`,
+    );
+  }
+  return version?.state === 'ready' ? version : undefined;
+}
+
+function published(version: GalleryVersion): Json {
+  return {
+    image: version.image,
+    version: version.version,
+    regions: version.regions.map((region) => region.region),
+  };
+}

@@ -1,0 +1,41 @@
+// The first step of operations that are given a reference: which exact version, answered by which move.
+import { ImagoError } from '../domain/errors.ts';
+import type { Json } from '../domain/json.ts';
+import { requireExact } from '../domain/resolve.ts';
+import type { Resolution } from '../ports/catalogue.ts';
+import type { StepContext, WorkStep } from '../ports/operation.ts';
+import type { OperationDeps } from './deps.ts';
+import { requireResult } from './step-result.ts';
+
+const stepName = 'resolve';
+
+/** Resolves a reference that must name a version, channel or digest, and refuses a withdrawn one. */
+export async function resolveUsable(deps: OperationDeps, reference: string): Promise<Resolution> {
+  requireExact(reference);
+  const resolution = await deps.catalogue.resolve(reference);
+  if (resolution.state === 'withdrawn' || resolution.state === 'deleted') {
+    throw new ImagoError(
+      'version-withdrawn',
+      `${resolution.image}:${resolution.version} is ${resolution.state}.`,
+      {
+        hint: `See why with \`imago image show ${resolution.image}:${resolution.version}\`, and name another version.`,
+      },
+    );
+  }
+  return resolution;
+}
+
+export function resolveStep<Input extends { readonly reference: string }>(
+  deps: OperationDeps,
+): WorkStep<Input> {
+  return {
+    name: stepName,
+    async do(context) {
+      return { ...(await resolveUsable(deps, context.input.reference)) } satisfies Json;
+    },
+  };
+}
+
+export function resolved(context: StepContext<unknown>): Resolution {
+  return requireResult<Resolution>(context, stepName);
+}

@@ -1,0 +1,90 @@
+// Takes a channel back to the version before, as a new move: history is never rewritten.
+import * as z from 'zod';
+import { ImagoError } from '../domain/errors.ts';
+import type { Resolution } from '../ports/catalogue.ts';
+import type { OperationKind, WorkStep } from '../ports/operation.ts';
+import { allPages } from './all-pages.ts';
+import type { OperationDeps } from './deps.ts';
+import { parseInput } from './parse-input.ts';
+import { channelMissing, moved } from './promote.ts';
+import { requireResult } from './step-result.ts';
+
+const rollbackInput = z.object({ image: z.string(), channel: z.string(), why: z.string().min(1) });
+export type RollbackChannelInput = z.infer<typeof rollbackInput>;
+
+interface Target {
+  readonly from: string;
+  readonly to: string;
+}
+
+export function rollbackChannelOperation(deps: OperationDeps): OperationKind<RollbackChannelInput> {
+  return {
+    kind: 'rollback-channel',
+    parse: (input) => parseInput(rollbackInput, input),
+    async plan({ image, channel }) {
+      const { from, to } = await findTarget(deps, image, channel);
+      return [`Move ${image}:${channel} from ${from} back to ${to}.`];
+    },
+    steps: () => [targetStep(deps), moveStep(deps)],
+  };
+}
+
+function targetStep(deps: OperationDeps): WorkStep<RollbackChannelInput> {
+  return {
+    name: 'target',
+    async do(context) {
+      return { ...(await findTarget(deps, context.input.image, context.input.channel)) };
+    },
+  };
+}
+
+function moveStep(deps: OperationDeps): WorkStep<RollbackChannelInput> {
+  return {
+    name: 'move',
+    async do(context) {
+      const { from, to } = requireResult<Target>(context, 'target');
+      const { image, channel, why } = context.input;
+      const { id: operation, by } = context.operation;
+      return moved(
+        await deps.catalogue.moveChannel({ image, channel, to, expect: from, by, why, operation }),
+      );
+    },
+    async verify(context) {
+      const { to } = requireResult<Target>(context, 'target');
+      const { image, channel } = context.input;
+      const now = await deps.catalogue.getChannel(image, channel);
+      if (now?.version !== to || now.move === undefined) return undefined;
+      return { image, channel, version: to, digest: now.digest ?? null, move: now.move };
+    },
+  };
+}
+
+/** The newest earlier version of the channel that may still be pointed at. */
+async function findTarget(deps: OperationDeps, image: string, channel: string): Promise<Target> {
+  const now = await deps.catalogue.getChannel(image, channel);
+  if (now === undefined) throw channelMissing(image, channel);
+  if (now.version === undefined)
+    throw new ImagoError('channel-empty', `${image}:${channel} points at nothing yet.`);
+  for await (const move of allPages((query) => deps.catalogue.listMoves(image, channel, query), 50)) {
+    if (move.to === now.version) continue;
+    const state = await stateOf(deps, image, move.to);
+    if (state === 'available' || state === 'deprecated' || (now.forTesting && state === 'candidate')) {
+      return { from: now.version, to: move.to };
+    }
+  }
+  throw new ImagoError(
+    'channel-no-earlier',
+    `${image}:${channel} has no earlier version that is still good.`,
+    {
+      hint: `Name one with \`imago channel promote ${image}:VERSION --to ${channel}\`.`,
+    },
+  );
+}
+
+async function stateOf(
+  deps: OperationDeps,
+  image: string,
+  version: string,
+): Promise<Resolution['state'] | undefined> {
+  return (await deps.catalogue.getVersion(image, version))?.state;
+}

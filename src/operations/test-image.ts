@@ -1,0 +1,219 @@
+// Test: boots the sealed digest on two fresh machines, compares them, stores the evidence, and only then
+// makes the version available. What is tested is what ships (D8); canaries are always two (D11).
+import * as z from 'zod';
+import { ImagoError } from '../domain/errors.ts';
+import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
+import type { Provider } from '../ports/provider.ts';
+import type { MachineReport, Machines } from '../ports/provider-machines.ts';
+import { callOptions, type OperationDeps, requireRole } from './deps.ts';
+import { parseInput } from './parse-input.ts';
+import { resolved, resolveStep, resolveUsable } from './resolve-step.ts';
+import { settle } from './settle.ts';
+import { requireResult } from './step-result.ts';
+
+const testInput = z.object({ reference: z.string(), provider: z.string().optional() });
+export type TestImageInput = z.infer<typeof testInput>;
+
+const bootDeadlineMs = 15 * 60_000;
+
+interface Check {
+  readonly name: string;
+  readonly passed: boolean;
+  readonly detail: string;
+}
+
+interface CheckResult {
+  readonly passed: boolean;
+  readonly checks: readonly Check[];
+}
+
+export function testImageOperation(deps: OperationDeps): OperationKind<TestImageInput> {
+  return {
+    kind: 'test',
+    parse: (input) => parseInput(testInput, input),
+    async plan({ reference, provider }) {
+      const version = await resolveUsable(deps, reference);
+      requireRole(deps.provider(provider), 'machines');
+      return [
+        `Boot ${version.image}:${version.version} (${version.digest}) on two fresh machines.`,
+        'Run its checks and store the evidence.',
+      ];
+    },
+    steps: () => [
+      resolveStep<TestImageInput>(deps),
+      bootStep(deps),
+      checkStep(deps),
+      cleanStep(deps),
+      evidenceStep(deps),
+      verdictStep(deps),
+    ],
+    result: (context) => {
+      const { image, version, digest } = resolved(context);
+      const { passed, checks } = requireResult<CheckResult>(context, 'check');
+      return { image, version, digest, passed, checks: checks.map((check) => ({ ...check })) };
+    },
+  };
+}
+
+interface Canaries {
+  readonly provider: Provider;
+  readonly machines: Machines;
+  readonly names: readonly string[];
+  readonly options: ReturnType<typeof callOptions>;
+}
+
+function canaries(deps: OperationDeps, context: StepContext<TestImageInput>): Canaries {
+  const provider = deps.provider(context.input.provider);
+  const stem = `test-${context.operation.id.slice(0, 20).toLowerCase()}`;
+  return {
+    provider,
+    machines: requireRole(provider, 'machines'),
+    names: [`${stem}-a`, `${stem}-b`],
+    options: callOptions(deps, context.signal),
+  };
+}
+
+function bootStep(deps: OperationDeps): WorkStep<TestImageInput> {
+  return {
+    name: 'boot',
+    async do(context) {
+      const { machines, names, options } = canaries(deps, context);
+      const { image, version, digest } = resolved(context);
+      for (const name of names) {
+        await machines.createMachine(
+          {
+            name,
+            image,
+            version,
+            digest,
+            size: 'small',
+            firmware: 'direct',
+            userData: '',
+            tags: { operation: context.operation.id },
+          },
+          options,
+        );
+      }
+      return { machines: [...names] };
+    },
+    undo: (context) => removeCanaries(deps, context),
+  };
+}
+
+function checkStep(deps: OperationDeps): WorkStep<TestImageInput> {
+  return {
+    name: 'check',
+    async do(context) {
+      const { provider, machines, names, options } = canaries(deps, context);
+      const { digest } = resolved(context);
+      const reports: MachineReport[] = [];
+      for (const [index, name] of names.entries()) {
+        context.progress(index, names.length, `waiting for machine ${name}`);
+        reports.push(
+          await settle(async () => ended(await machines.report(name, options)), {
+            clock: provider.clock,
+            signal: context.signal,
+            deadlineMs: bootDeadlineMs,
+            what: `Machine ${name}`,
+          }),
+        );
+      }
+      const records = await Promise.all(names.map((name) => machines.getMachine(name, options)));
+      const ids = records.map((machine) => machine?.machineId ?? '');
+      const checks: Check[] = [
+        ...reports.map((report, index) => ({
+          name: `machine ${index + 1} becomes ready`,
+          passed: report.phase === 'ready',
+          detail: report.facts.error ?? report.phase,
+        })),
+        {
+          name: 'the two machines have ids of their own',
+          passed: ids[0] !== ids[1] && !ids.includes(''),
+          detail: ids.join(' '),
+        },
+        {
+          name: 'both machines run the digest under test',
+          passed: records.every((machine) => machine?.digest === digest),
+          detail: digest,
+        },
+      ];
+      return { passed: checks.every((check) => check.passed), checks: checks.map((check) => ({ ...check })) };
+    },
+  };
+}
+
+function ended(report: MachineReport | undefined): MachineReport | undefined {
+  return report?.phase === 'ready' || report?.phase === 'failed' ? report : undefined;
+}
+
+function cleanStep(deps: OperationDeps): WorkStep<TestImageInput> {
+  return {
+    name: 'clean',
+    async do(context) {
+      await removeCanaries(deps, context);
+      return undefined;
+    },
+  };
+}
+
+async function removeCanaries(deps: OperationDeps, context: StepContext<TestImageInput>): Promise<void> {
+  const { provider, machines, names, options } = canaries(deps, context);
+  for (const name of names) await machines.deleteMachine(name, options);
+  for (const name of names) {
+    await settle(async () => ((await machines.getMachine(name, options)) === undefined ? true : undefined), {
+      clock: provider.clock,
+      signal: context.signal,
+      deadlineMs: bootDeadlineMs,
+      what: `The removal of machine ${name}`,
+    });
+  }
+}
+
+function evidenceStep(deps: OperationDeps): WorkStep<TestImageInput> {
+  return {
+    name: 'evidence',
+    async do(context) {
+      const { digest } = resolved(context);
+      const { passed, checks } = requireResult<CheckResult>(context, 'check');
+      const good = checks.filter((check) => check.passed).length;
+      const evidence = await deps.catalogue.addEvidence({
+        digest,
+        kind: 'test',
+        passed,
+        summary: `${good} of ${checks.length} checks passed`,
+        details: { checks: checks.map((check) => ({ ...check })) },
+        by: context.operation.by,
+        operation: context.operation.id,
+      });
+      return { evidence: evidence.id };
+    },
+    async verify(context) {
+      const all = await deps.catalogue.listEvidence(resolved(context).digest);
+      const mine = all.find((evidence) => evidence.operation === context.operation.id);
+      return mine && { evidence: mine.id };
+    },
+  };
+}
+
+function verdictStep(deps: OperationDeps): WorkStep<TestImageInput> {
+  return {
+    name: 'verdict',
+    async do(context) {
+      const { image, version } = resolved(context);
+      const { passed, checks } = requireResult<CheckResult>(context, 'check');
+      if (!passed) {
+        const failed = checks
+          .filter((check) => !check.passed)
+          .map((check) => `${check.name} (${check.detail})`);
+        throw new ImagoError('test-failed', `${image}:${version} failed: ${failed.join('; ')}.`, {
+          hint: `See the evidence with \`imago image show ${image}:${version}\`.`,
+        });
+      }
+      const now = await deps.catalogue.getVersion(image, version);
+      if (now?.state === 'candidate') {
+        await deps.catalogue.setVersionState(image, version, 'available', { by: context.operation.by });
+      }
+      return undefined;
+    },
+  };
+}
