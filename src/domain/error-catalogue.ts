@@ -179,7 +179,11 @@ export const errorCatalogue = {
   },
 
   // The API and its client
-  'api-path-unknown': { kind: 'not-found', when: 'The API has no such path.', hint: 'See /docs for all paths.' },
+  'api-path-unknown': {
+    kind: 'not-found',
+    when: 'The API has no such path.',
+    hint: 'See /docs for all paths.',
+  },
   'api-method-unknown': { kind: 'input', when: 'The path exists, but not with that method.' },
   'api-host-refused': {
     kind: 'refused',
@@ -233,7 +237,11 @@ export const errorCatalogue = {
     kind: 'conflict',
     when: 'The request was done before, and its answer held a secret that is not kept.',
   },
-  'token-not-found': { kind: 'not-found', when: 'There is no token with that id.', hint: 'See `imago token list`.' },
+  'token-not-found': {
+    kind: 'not-found',
+    when: 'There is no token with that id.',
+    hint: 'See `imago token list`.',
+  },
   'schedule-not-found': { kind: 'not-found', when: 'There is no schedule with that name.' },
   'fault-not-found': { kind: 'not-found', when: 'There is no ordered fault with that id.' },
   'daemon-not-running': {
