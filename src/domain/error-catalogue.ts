@@ -18,8 +18,9 @@ export interface CatalogueEntry {
   readonly hint?: string;
 }
 
-export const errorCatalogue = {
-  // General
+type Entries = Readonly<Record<string, CatalogueEntry>>;
+
+const general = {
   internal: {
     kind: 'bug',
     when: 'Imago met a state that it should never be in.',
@@ -33,13 +34,15 @@ export const errorCatalogue = {
     when: 'The command cannot be taken back and nobody is there to be asked.',
     hint: 'Look at the plan with --dry-run, then add --yes.',
   },
+} as const satisfies Entries;
 
-  // Command line
+const commandLine = {
   'usage-unknown-command': { kind: 'input', when: 'There is no such command.', hint: 'See `imago --help`.' },
   'usage-unknown-flag': { kind: 'input', when: 'The command has no such flag.' },
   'usage-invalid': { kind: 'input', when: 'The arguments do not fit the command.' },
+} as const satisfies Entries;
 
-  // References and versions
+const referencesAndVersions = {
   'reference-malformed': {
     kind: 'input',
     when: 'An image reference cannot be read.',
@@ -69,8 +72,9 @@ export const errorCatalogue = {
   'version-not-found': { kind: 'not-found', when: 'The image has no such version.' },
   'version-withdrawn': { kind: 'refused', when: 'The version was withdrawn.' },
   'version-state': { kind: 'conflict', when: 'The version is not in a state that allows this.' },
+} as const satisfies Entries;
 
-  // Channels
+const channels = {
   'channel-not-found': { kind: 'not-found', when: 'The image has no such channel.' },
   'channel-empty': { kind: 'not-found', when: 'The channel does not point at a version yet.' },
   'channel-managed': { kind: 'refused', when: 'The channel is managed by Imago and cannot be set.' },
@@ -80,14 +84,15 @@ export const errorCatalogue = {
     hint: 'Run `imago test` on it first.',
   },
   'channel-moved': { kind: 'conflict', when: 'The channel was moved by someone else meanwhile.' },
-
   'channel-no-earlier': { kind: 'refused', when: 'The channel has no earlier version to go back to.' },
+} as const satisfies Entries;
 
-  // Recipes
+const recipes = {
   'recipe-invalid': { kind: 'input', when: 'The recipe does not follow its schema.' },
   'recipe-syntax': { kind: 'input', when: 'The recipe is not valid YAML.' },
+} as const satisfies Entries;
 
-  // Disks and formats
+const disksAndFormats = {
   'vhd-invalid': {
     kind: 'input',
     when: 'A VHD file breaks its format: a footer, header or table is missing, damaged or contradicts another.',
@@ -132,19 +137,20 @@ export const errorCatalogue = {
     hint: 'Run `imago doctor` to see what is missing and how to get it.',
   },
   'tool-failed': { kind: 'failed', when: 'A program that Imago started ended with an error.' },
-
   'test-failed': {
     kind: 'failed',
     when: 'A check failed on a fresh machine that booted the sealed version.',
   },
+} as const satisfies Entries;
 
-  // Pools and nodes
+const poolsAndNodes = {
   'pool-not-found': { kind: 'not-found', when: 'There is no pool with that name.' },
   'pool-exists': { kind: 'conflict', when: 'A pool with that name exists already.' },
   'pool-not-empty': { kind: 'refused', when: 'The pool still has nodes.' },
   'node-not-found': { kind: 'not-found', when: 'There is no node with that name.' },
+} as const satisfies Entries;
 
-  // Operations
+const operations = {
   'operation-not-found': { kind: 'not-found', when: 'There is no operation with that id.' },
   'operation-busy': {
     kind: 'conflict',
@@ -177,8 +183,9 @@ export const errorCatalogue = {
     kind: 'conflict',
     when: 'The daemon that tried to write is no longer the active one.',
   },
+} as const satisfies Entries;
 
-  // The API and its client
+const theApiAndItsClient = {
   'api-path-unknown': {
     kind: 'not-found',
     when: 'The API has no such path.',
@@ -258,8 +265,9 @@ export const errorCatalogue = {
     kind: 'failed',
     when: 'What answers at the address is not an Imago daemon, or is one of another version.',
   },
+} as const satisfies Entries;
 
-  // Providers
+const providers = {
   'provider-unknown': {
     kind: 'input',
     when: 'There is no provider of that name.',
@@ -282,6 +290,33 @@ export const errorCatalogue = {
   'provider-not-found': { kind: 'not-found', when: 'The provider does not have the thing that was named.' },
   'provider-quota': { kind: 'quota', when: 'A limit of the provider would be passed.' },
   'provider-timeout': { kind: 'timeout', when: 'The provider did not finish in time.' },
-} as const satisfies Record<string, CatalogueEntry>;
+} as const satisfies Entries;
+
+/** The headings of docs/errors.md, in its order. A code stands in one group only. */
+export const errorGroups = {
+  General: general,
+  'Command line': commandLine,
+  'References and versions': referencesAndVersions,
+  Channels: channels,
+  Recipes: recipes,
+  'Disks and formats': disksAndFormats,
+  'Pools and nodes': poolsAndNodes,
+  Operations: operations,
+  'The API and its client': theApiAndItsClient,
+  Providers: providers,
+} as const satisfies Readonly<Record<string, Entries>>;
+
+export const errorCatalogue = {
+  ...general,
+  ...commandLine,
+  ...referencesAndVersions,
+  ...channels,
+  ...recipes,
+  ...disksAndFormats,
+  ...poolsAndNodes,
+  ...operations,
+  ...theApiAndItsClient,
+  ...providers,
+} as const satisfies Entries;
 
 export type ErrorCode = keyof typeof errorCatalogue;
