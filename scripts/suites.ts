@@ -1,0 +1,36 @@
+// The suites of ./check, in the order they run: quick ones first.
+
+export interface Suite {
+  readonly name: string;
+  readonly what: string;
+  readonly command: readonly string[];
+  /** Why it cannot run on this machine; `undefined` when it can. */
+  readonly lacks?: () => Promise<string | undefined>;
+}
+
+function vitest(project: string): readonly string[] {
+  return ['vitest', 'run', '--project', project];
+}
+
+export const suites: readonly Suite[] = [
+  { name: 'lint', what: 'format and lint', command: ['biome', 'check', '.'] },
+  { name: 'types', what: 'strict type check', command: ['tsc', '--noEmit'] },
+  {
+    name: 'layers',
+    what: 'who may import whom, and no cycles',
+    command: ['node', 'scripts/check-layers.ts'],
+  },
+  {
+    name: 'generated',
+    what: 'generated files are up to date',
+    command: ['node', 'scripts/generate.ts', '--check'],
+  },
+  { name: 'unit', what: 'rules and parts, nothing booted', command: vitest('unit') },
+  { name: 'conformance', what: 'one suite over every engine and provider', command: vitest('conformance') },
+  {
+    name: 'integration',
+    what: 'real PostgreSQL, daemon, sockets, packed package',
+    command: vitest('integration'),
+  },
+  { name: 'e2e', what: 'the whole product as a user sees it', command: vitest('e2e') },
+];
