@@ -5,6 +5,9 @@ import type { NodePower } from './provider-pools.ts';
 
 export interface MachineSpec {
   readonly name: string;
+  readonly region?: string;
+  /** The gallery that holds the image; absent: the provider's default one. */
+  readonly gallery?: string;
   readonly image: string;
   readonly version: string;
   readonly digest: string;
@@ -15,10 +18,13 @@ export interface MachineSpec {
 }
 
 export interface Machine extends MachineSpec {
+  /** Stop, start and restart never change it; a machine made anew under the same name has another. */
   readonly machineId: string;
   readonly state: ProvisioningState;
   readonly power: NodePower;
   readonly createdAt: string;
+  /** The disk that a snapshot is made of; absent when it cannot be captured. */
+  readonly osDisk?: string;
   readonly error?: ProvisioningError;
 }
 
@@ -26,18 +32,26 @@ export interface Machine extends MachineSpec {
 export interface MachineReport {
   readonly phase: 'booting' | 'applying' | 'ready' | 'failed';
   readonly at: string;
+  /** `machineId` is always among them; `error` when the phase is `failed`. */
   readonly facts: Readonly<Record<string, string>>;
 }
 
 export interface Machines {
-  /** Starts a machine from a sealed version. The same spec again adopts it. */
+  /**
+   * Starts a machine from a sealed version: the disk of that digest where the provider has it, the gallery's
+   * version otherwise; `provider-not-found` when there is neither. The same spec again adopts it.
+   */
   createMachine(spec: MachineSpec, options: CallOptions): Promise<void>;
   getMachine(name: string, options: CallOptions): Promise<Machine | undefined>;
+  /** In the order of their names. */
   listMachines(query: PageQuery, options: CallOptions): Promise<Page<Machine>>;
+  /** Of its last boot. A machine that never boots never speaks: `getMachine` tells when it has `failed`. */
   report(name: string, options: CallOptions): Promise<MachineReport | undefined>;
-  /** The console's last lines, oldest first. */
+  /** The console's last lines, oldest first; empty before the first. */
   console(name: string, lines: number, options: CallOptions): Promise<readonly string[]>;
+  /** The disk stays. Stopping a stopped machine changes nothing. */
   stopMachine(name: string, options: CallOptions): Promise<void>;
+  /** Starting a running machine changes nothing. */
   startMachine(name: string, options: CallOptions): Promise<void>;
   /** Takes the machine and its disk away. */
   deleteMachine(name: string, options: CallOptions): Promise<void>;
