@@ -1,12 +1,15 @@
 // What the routes have to work with: everything that the daemon wired, behind ports. Routes hold no other
 // state, so they can be tested against a context made of in-memory parts.
 import type { Audit, IdempotencyKeys, Tokens } from '../ports/access.ts';
+import type { Archive } from '../ports/archive.ts';
 import type { Catalogue } from '../ports/catalogue.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Events } from '../ports/events.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { Journal, OperationDesk, OperationLists } from '../ports/operation.ts';
 import type { Provider, ProviderName } from '../ports/provider.ts';
+import type { Schedules } from '../ports/schedules.ts';
+import type { SimControl } from '../ports/sim-control.ts';
 import type { DoctorReport } from './doctor.ts';
 import type { DaemonStatus } from './status.ts';
 
@@ -25,6 +28,10 @@ export interface DaemonContext {
   readonly idempotency: IdempotencyKeys;
   readonly events: Events;
   readonly providers: ReadonlyMap<ProviderName, Provider>;
+  readonly schedules: Schedules;
+  readonly archive: Archive;
+  /** Absent when the simulated provider is not loaded. */
+  readonly sim?: SimControl;
 
   /** Never throws and never waits long: a part that does not answer is shown as such. */
   status(): Promise<DaemonStatus>;
