@@ -250,6 +250,10 @@ const theApiAndItsClient = {
     hint: 'See `imago token list`.',
   },
   'schedule-not-found': { kind: 'not-found', when: 'There is no schedule with that name.' },
+  'schedule-exists': {
+    kind: 'conflict',
+    when: 'A schedule with that name and other content exists already.',
+  },
   'fault-not-found': { kind: 'not-found', when: 'There is no ordered fault with that id.' },
   'daemon-not-running': {
     kind: 'failed',

@@ -1,0 +1,54 @@
+// The contract of the API: what each endpoint takes, gives and demands. Routes implement it, the client is
+// typed by it, OpenAPI is generated from it.
+import * as z from 'zod';
+import { accessContract } from './contract/access.ts';
+import { catalogueContract } from './contract/catalogue.ts';
+import { daemonContract } from './contract/daemon.ts';
+import type { EndpointContract } from './contract/endpoint.ts';
+import { fleetContract } from './contract/fleet.ts';
+import { operationsContract } from './contract/operations.ts';
+import { schedulesContract } from './contract/schedules.ts';
+import { simContract } from './contract/sim.ts';
+import type { EndpointName } from './endpoints.ts';
+
+export const contract = {
+  ...daemonContract,
+  ...catalogueContract,
+  ...fleetContract,
+  ...operationsContract,
+  ...schedulesContract,
+  ...accessContract,
+  ...simContract,
+} satisfies Record<EndpointName, EndpointContract>;
+
+export type Contract = typeof contract;
+
+/** The endpoint's contract in its general form, for code that treats all endpoints alike. */
+export function contractOf(name: EndpointName): EndpointContract {
+  return contract[name];
+}
+
+export function isWrite(endpoint: EndpointContract): boolean {
+  return endpoint.effect !== 'read';
+}
+
+const dryRun = z
+  .enum(['true', 'false'])
+  .default('false')
+  .describe('Answer with what would be done, and write nothing.');
+const whenBusy = z
+  .enum(['wait', 'refuse'])
+  .default('wait')
+  .describe('What to do when another operation holds the same subject.');
+
+const noQuery = z.strictObject({});
+export const writeQuery = z.strictObject({ dryRun });
+export const operationQuery = z.strictObject({ dryRun, whenBusy });
+
+/** The endpoint's own query, with what all writes take. */
+export function queryOf(endpoint: EndpointContract): z.ZodObject {
+  const own = endpoint.query ?? noQuery;
+  if (endpoint.effect === 'read') return own;
+  const shared = endpoint.effect === 'write' ? writeQuery : operationQuery;
+  return z.strictObject({ ...own.shape, ...shared.shape });
+}

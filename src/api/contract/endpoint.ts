@@ -1,0 +1,49 @@
+// What is said of one endpoint. The routes, the client's types and the OpenAPI document are all made from it.
+import type * as z from 'zod';
+import type { Role } from '../schemas/access.ts';
+
+export type Tag =
+  | 'Daemon'
+  | 'Images'
+  | 'Channels'
+  | 'Pools'
+  | 'Nodes'
+  | 'Operations'
+  | 'Events'
+  | 'Schedules'
+  | 'Access'
+  | 'Simulation';
+
+/**
+ * `read` changes nothing. `write` is done when it is answered. `operation` starts one, and is answered with
+ * its record. Writes of both kinds are audited and take `dryRun` and an idempotency key.
+ */
+export type Effect = 'read' | 'write' | 'operation';
+
+export interface EndpointContract {
+  readonly tag: Tag;
+  readonly summary: string;
+  readonly description?: string;
+  /** The smallest role that may call it. */
+  readonly role: Role;
+  readonly effect: Effect;
+  readonly path?: z.ZodObject;
+  readonly query?: z.ZodObject;
+  readonly body?: z.ZodType;
+  /** The body may be left out; then it is read as an empty object. */
+  readonly bodyOptional?: true;
+  readonly status: 200 | 201 | 202;
+  /** What a success answers with. For streams: what one event holds, or what comes after the upload. */
+  readonly response: z.ZodType;
+  /** Not one JSON document: server-sent events, bytes out, or bytes in. */
+  readonly stream?: 'events' | 'download' | 'upload';
+  /** The answer holds a secret: it is not kept for repeated requests. */
+  readonly secret?: true;
+  /** A read that is audited like a write, because it hands out everything. */
+  readonly audited?: true;
+}
+
+/** Checks the shape and keeps the exact types. */
+export function endpoint<const T extends EndpointContract>(contract: T): T {
+  return contract;
+}

@@ -1,0 +1,94 @@
+// Pools and nodes: what Imago remembers of them, joined with what their provider says now.
+import * as z from 'zod';
+import { digest, name, pageQuery, timestamp } from './common.ts';
+
+const orchestration = z.enum(['uniform', 'flexible']);
+const capacity = z.int().min(0).max(100_000);
+const provider = z.enum(['local', 'azure', 'sim']);
+const provisioningState = z
+  .enum(['creating', 'updating', 'ready', 'failed', 'deleting', 'missing', 'unknown'])
+  .describe('By its provider; `missing`: it has no such thing, `unknown`: it did not answer.');
+
+export const pool = z
+  .object({
+    name: z.string(),
+    provider,
+    orchestration,
+    region: z.string().optional(),
+    size: z.string(),
+    reference: z.string().describe('What was asked for.'),
+    follows: z.string().optional().describe('The channel that new nodes follow.'),
+    image: z.string(),
+    version: z.string().describe('The exact version that new nodes are made from.'),
+    digest,
+    move: z.int().optional().describe('The channel move that answered.'),
+    nodeConfig: z.string(),
+    createdAt: timestamp,
+    capacity: z
+      .int()
+      .optional()
+      .describe('How many nodes are wanted; absent when the provider did not answer.'),
+    state: provisioningState,
+  })
+  .meta({ id: 'Pool', description: 'Nodes made from one model.' });
+
+export const node = z
+  .object({
+    name: z.string(),
+    pool: z.string(),
+    power: z.enum(['running', 'stopped', 'unknown']).describe('`unknown`: the provider did not answer.'),
+    schedulable: z.boolean(),
+    state: z
+      .enum([...provisioningState.options, 'gone'])
+      .describe('As for pools; `gone`: only the record is left.'),
+    image: z.string(),
+    version: z.string(),
+    digest,
+    reference: z.string(),
+    channel: z.string().optional(),
+    move: z.int().optional(),
+    at: timestamp.describe('When its disk was made from the image.'),
+    machineId: z.string(),
+    goneAt: timestamp.optional(),
+  })
+  .meta({ id: 'Node', description: 'One machine of a pool, with the record of what it was made from.' });
+
+export const nodeWhich = z
+  .object({
+    node: z.string(),
+    pool: z.string(),
+    image: z.string(),
+    version: z.string(),
+    digest,
+    reference: z.string().describe('What was asked for.'),
+    channel: z.string().optional(),
+    move: z.int().optional().describe('The channel move that answered.'),
+    at: timestamp,
+  })
+  .meta({ id: 'NodeWhich', description: 'Which version a node was made from, and why that one.' });
+
+export const nodesQuery = z.strictObject({ ...pageQuery.shape, pool: name.optional() });
+
+export const createPoolRequest = z
+  .strictObject({
+    name,
+    reference: name.describe('The image: NAME:VERSION, NAME:CHANNEL or NAME@sha256:DIGEST.'),
+    capacity,
+    size: name.optional().describe("Machine size in the provider's words."),
+    provider: name.optional().describe("Defaults to the daemon's own."),
+    pin: z.boolean().optional().describe('Do not follow the channel.'),
+    region: name.optional(),
+    orchestration: orchestration.optional(),
+    nodeConfig: z
+      .string()
+      .max(512 * 1024)
+      .optional()
+      .describe('The node config document. Never a secret.'),
+  })
+  .meta({ id: 'CreatePoolRequest' });
+
+export const scalePoolRequest = z.strictObject({ capacity }).meta({ id: 'ScalePoolRequest' });
+
+export const setPoolImageRequest = z
+  .strictObject({ reference: name, pin: z.boolean().optional().describe('Do not follow the channel.') })
+  .meta({ id: 'SetPoolImageRequest' });

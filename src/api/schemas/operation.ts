@@ -1,0 +1,96 @@
+// Operations: the record of a durable run, what starts one, and what can be said to one.
+import * as z from 'zod';
+import { errorRecord, json, name, pageQuery, sentence, timestamp } from './common.ts';
+
+export const operationState = z.enum([
+  'queued',
+  'running',
+  'waiting',
+  'undoing',
+  'succeeded',
+  'failed',
+  'cancelled',
+]);
+
+const progress = z.object({ done: z.number(), total: z.number(), sentence: z.string() });
+
+const step = z
+  .object({
+    name: z.string(),
+    state: z.enum(['pending', 'running', 'done', 'skipped', 'failed', 'undone', 'undo-failed']),
+    attempts: z.int().describe('How often its body was begun: more than once after a crash.'),
+    startedAt: timestamp.optional(),
+    endedAt: timestamp.optional(),
+    result: json.optional(),
+    error: errorRecord.optional(),
+  })
+  .meta({ id: 'Step', description: 'One named step of an operation.' });
+
+export const operation = z
+  .object({
+    id: z.string(),
+    kind: z.string(),
+    subject: z.string().describe('What it is about, e.g. `pool/web`.'),
+    by: z.string(),
+    key: z.string().describe('Operations with one key run one at a time.'),
+    input: json,
+    state: operationState,
+    steps: z.array(step),
+    currentStep: z.string().optional(),
+    progress: progress.optional(),
+    result: json.optional(),
+    error: errorRecord.optional(),
+    exceptions: z.array(z.string()).describe('What undo could not put back: a person must look.'),
+    cancelRequestedBy: z.string().optional(),
+    parent: z.string().optional(),
+    retryOf: z.string().optional(),
+    createdAt: timestamp,
+    startedAt: timestamp.optional(),
+    endedAt: timestamp.optional(),
+  })
+  .meta({ id: 'Operation', description: 'A durable run of named steps.' });
+
+export const logLine = z
+  .object({ at: timestamp, line: z.string() })
+  .meta({ id: 'LogLine', description: "One line of an operation's log." });
+
+export const operationsQuery = z.strictObject({
+  ...pageQuery.shape,
+  state: operationState.optional(),
+  kind: name.optional(),
+  subject: name.optional(),
+  parent: name.optional(),
+});
+
+export const waitQuery = z.strictObject({
+  seconds: z.coerce
+    .number<number>()
+    .min(0)
+    .max(60)
+    .default(30)
+    .describe('How long to wait for the end before answering with the operation as it is.'),
+});
+
+export const sendRequest = z
+  .strictObject({ topic: name, message: json })
+  .meta({ id: 'SendRequest', description: 'An answer to a step that waits on the topic.' });
+
+export const sent = z
+  .object({ operation: z.string(), topic: z.string() })
+  .meta({ id: 'Sent', description: 'The message is kept until the operation reads it.' });
+
+export const buildRequest = z
+  .strictObject({
+    recipe: z.string().min(1).describe('The recipe, as YAML text.'),
+    fileName: sentence.optional().describe('What errors call the recipe.'),
+    provider: name.optional().describe("Who builds; defaults to the daemon's own."),
+    bump: z
+      .enum(['patch', 'minor', 'major'])
+      .optional()
+      .describe('Which part of the number grows, under `semver`.'),
+  })
+  .meta({ id: 'BuildRequest' });
+
+export const testRequest = z
+  .strictObject({ reference: name.describe('The version to test; not a bare image name.') })
+  .meta({ id: 'TestRequest' });

@@ -1,0 +1,50 @@
+// The types of the API by endpoint, for callers and for routes. Types alone: importing them loads nothing.
+import type * as z from 'zod';
+import type { Contract } from './contract.ts';
+import type { EndpointName } from './endpoints.ts';
+
+type Part<N extends EndpointName, K extends string> = Contract[N] extends { readonly [P in K]: infer T }
+  ? T
+  : never;
+type In<T> = T extends z.ZodType ? z.input<T> : never;
+type Out<T> = T extends z.ZodType ? z.output<T> : never;
+
+/** What the routes get. */
+export type PathOf<N extends EndpointName> = Out<Part<N, 'path'>>;
+export type QueryOf<N extends EndpointName> = Out<Part<N, 'query'>>;
+export type BodyOf<N extends EndpointName> = Out<Part<N, 'body'>>;
+export type AnswerOf<N extends EndpointName> = Out<Part<N, 'response'>>;
+
+type Has<T, K extends string> = [T] extends [never] ? unknown : { readonly [P in K]: T };
+type MayHave<T, K extends string> = [T] extends [never] ? unknown : { readonly [P in K]?: T };
+type HasUnlessEmpty<T, K extends string> = [T] extends [never]
+  ? unknown
+  : Record<never, never> extends T
+    ? { readonly [P in K]?: T }
+    : { readonly [P in K]: T };
+
+type Effect<N extends EndpointName> = Contract[N]['effect'];
+
+/** What a caller gives, beyond the options of every call. */
+export type InputOf<N extends EndpointName> = Has<In<Part<N, 'path'>>, 'path'> &
+  HasUnlessEmpty<In<Part<N, 'query'>>, 'query'> &
+  (Contract[N] extends { readonly bodyOptional: true }
+    ? MayHave<In<Part<N, 'body'>>, 'body'>
+    : Has<In<Part<N, 'body'>>, 'body'>) &
+  (Effect<N> extends 'operation' ? { readonly whenBusy?: 'wait' | 'refuse' } : unknown);
+
+type WithEffect<E extends string> = {
+  [N in EndpointName]: Effect<N> extends E ? N : never;
+}[EndpointName];
+
+type Streams = {
+  [N in EndpointName]: Contract[N] extends { readonly stream: string } ? N : never;
+}[EndpointName];
+
+/** Endpoints that take and give one JSON document. */
+export type PlainEndpoint = Exclude<EndpointName, Streams>;
+export type WriteEndpoint = Exclude<WithEffect<'write' | 'operation'>, Streams>;
+export type ListEndpoint = {
+  [N in PlainEndpoint]: AnswerOf<N> extends { items: unknown[]; next?: string | undefined } ? N : never;
+}[PlainEndpoint];
+export type ItemOf<N extends ListEndpoint> = AnswerOf<N> extends { items: (infer T)[] } ? T : never;
