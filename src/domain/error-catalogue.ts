@@ -72,6 +72,12 @@ const referencesAndVersions = {
   'version-not-found': { kind: 'not-found', when: 'The image has no such version.' },
   'version-withdrawn': { kind: 'refused', when: 'The version was withdrawn.' },
   'version-state': { kind: 'conflict', when: 'The version is not in a state that allows this.' },
+  'version-untested': {
+    kind: 'refused',
+    when: 'A version cannot become available before a test of its digest has passed.',
+    hint: 'Run `imago test` on it.',
+  },
+  'reason-missing': { kind: 'input', when: 'The change must say why.', hint: 'Add --reason TEXT.' },
 } as const satisfies Entries;
 
 const channels = {
@@ -141,6 +147,46 @@ const disksAndFormats = {
     kind: 'failed',
     when: 'A check failed on a fresh machine that booted the sealed version.',
   },
+} as const satisfies Entries;
+
+const storeAndRegistries = {
+  'store-invalid': {
+    kind: 'input',
+    when: 'A folder is not a store of Imago, or a newer Imago wrote it.',
+  },
+  'store-not-found': { kind: 'not-found', when: 'The store does not hold what was named.' },
+  'store-corrupt': {
+    kind: 'failed',
+    when: 'What the store holds does not match its digest.',
+    hint: 'Run `imago image verify` to see what is damaged and heal it from a copy.',
+  },
+  'store-busy': {
+    kind: 'conflict',
+    when: 'Another process kept the store locked for too long.',
+  },
+  'disk-changed': {
+    kind: 'conflict',
+    when: 'A disk was written to while it was being stored.',
+    hint: 'Stop whatever writes to the disk and store it again.',
+  },
+  'registry-failed': { kind: 'provider', when: 'A registry answered with an error, or not at all.' },
+  'registry-denied': {
+    kind: 'refused',
+    when: 'A registry does not let this user do that.',
+    hint: 'Check the user name, the password or the token for this registry.',
+  },
+  'registry-not-found': { kind: 'not-found', when: 'A registry does not hold what was named.' },
+  'registry-corrupt': {
+    kind: 'provider',
+    when: 'A registry sent bytes that do not match their digest.',
+  },
+  'key-invalid': {
+    kind: 'input',
+    when: 'A signing key or keyring cannot be read, or the passphrase is wrong.',
+  },
+  'key-not-found': { kind: 'not-found', when: 'There is no signing key that may be used now.' },
+  'signature-missing': { kind: 'refused', when: 'Nothing that a trusted key signed is attached.' },
+  'signature-invalid': { kind: 'refused', when: 'A signature does not fit its key or what it stands for.' },
 } as const satisfies Entries;
 
 const poolsAndNodes = {
@@ -376,6 +422,7 @@ export const errorGroups = {
   Channels: channels,
   Recipes: recipes,
   'Disks and formats': disksAndFormats,
+  'The store and registries': storeAndRegistries,
   'Pools and nodes': poolsAndNodes,
   Operations: operations,
   'The API and its client': theApiAndItsClient,
@@ -390,6 +437,7 @@ export const errorCatalogue = {
   ...channels,
   ...recipes,
   ...disksAndFormats,
+  ...storeAndRegistries,
   ...poolsAndNodes,
   ...operations,
   ...theApiAndItsClient,
