@@ -1,9 +1,9 @@
 // Who may do what, who did what, and which requests were answered before.
 import type { Json } from '../domain/json.ts';
+import type { Role } from '../domain/roles.ts';
 import type { Page, PageQuery } from './page.ts';
 
-/** Each role may do all that the ones before it may. */
-export type Role = 'viewer' | 'operator' | 'publisher' | 'admin';
+export type { Role } from '../domain/roles.ts';
 
 export interface TokenRecord {
   readonly id: string;

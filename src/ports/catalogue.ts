@@ -1,65 +1,18 @@
 // The catalogue as operations and routes see it: images, versions, channels with their moves, evidence.
 // Every write is one transaction, and is refused with `owner-stale` when this daemon is no longer active.
-import type { Json } from '../domain/json.ts';
+import type { ChannelMove, ChannelRecord } from '../domain/channel.ts';
+import type { Evidence } from '../domain/evidence.ts';
+import type { Resolution } from '../domain/resolve.ts';
+import type { ImageRecord, VersionRecord } from '../domain/version.ts';
+import type { VersionState } from '../domain/version-state.ts';
 import type { Page, PageQuery } from './page.ts';
 
-export type VersionState = 'candidate' | 'available' | 'deprecated' | 'withdrawn' | 'deleted';
-export type NumberingPolicy = 'semver' | 'date' | 'calendar' | 'kubernetes' | 'kubernetes-build';
-
-export interface ImageRecord {
-  readonly name: string;
-  readonly os: 'linux' | 'windows';
-  readonly architecture: 'x64' | 'arm64';
-  readonly numbering: NumberingPolicy;
-  readonly createdAt: string;
-}
-
-export type Origin =
-  | { readonly kind: 'built'; readonly lockDigest: string }
-  | { readonly kind: 'captured'; readonly node: string; readonly parent: string }
-  | { readonly kind: 'imported'; readonly from: string };
-
-export interface VersionRecord {
-  readonly image: string;
-  readonly version: string;
-  readonly digest: string;
-  readonly diskDigest: string;
-  readonly sizeBytes: number;
-  readonly state: VersionState;
-  readonly origin: Origin;
-  readonly kubernetes?: string;
-  /** Why it is deprecated or withdrawn. */
-  readonly reason?: string;
-  readonly operation: string;
-  readonly createdAt: string;
-}
-
-export interface ChannelRecord {
-  readonly image: string;
-  readonly name: string;
-  /** Channels for testing take candidates; the others only available versions. */
-  readonly forTesting: boolean;
-  readonly managed: boolean;
-  readonly version?: string;
-  readonly digest?: string;
-  /** The move that set it. */
-  readonly move?: number;
-  readonly movedAt?: string;
-}
-
-/** One move of a channel. Kept for ever, also when channel and version are gone. */
-export interface ChannelMove {
-  readonly id: number;
-  readonly image: string;
-  readonly channel: string;
-  readonly from?: string;
-  readonly to: string;
-  readonly toDigest: string;
-  readonly by: string;
-  readonly why: string;
-  readonly operation?: string;
-  readonly at: string;
-}
+export type { ChannelMove, ChannelRecord } from '../domain/channel.ts';
+export type { Evidence } from '../domain/evidence.ts';
+export type { NumberingPolicy } from '../domain/numbering.ts';
+export type { Resolution } from '../domain/resolve.ts';
+export type { ImageRecord, Origin, VersionRecord } from '../domain/version.ts';
+export type { VersionState } from '../domain/version-state.ts';
 
 export interface MoveRequest {
   readonly image: string;
@@ -70,29 +23,6 @@ export interface MoveRequest {
   readonly by: string;
   readonly why: string;
   readonly operation?: string;
-}
-
-export interface Evidence {
-  readonly id: number;
-  readonly digest: string;
-  readonly kind: 'test' | 'scan' | 'approval';
-  readonly passed: boolean;
-  readonly summary: string;
-  readonly details: Json;
-  readonly by: string;
-  readonly operation?: string;
-  readonly at: string;
-}
-
-/** An exact answer, and the move that gave it when a channel was asked for. */
-export interface Resolution {
-  readonly reference: string;
-  readonly image: string;
-  readonly version: string;
-  readonly digest: string;
-  readonly state: VersionState;
-  readonly channel?: string;
-  readonly move?: number;
 }
 
 export interface Catalogue {
@@ -111,7 +41,9 @@ export interface Catalogue {
     choose: (used: readonly string[]) => string,
   ): Promise<string>;
   /** Adds a candidate. The same digest under the same number again changes nothing; another digest is `number-taken`. */
-  addVersion(version: Omit<VersionRecord, 'state' | 'createdAt' | 'reason'>): Promise<VersionRecord>;
+  addVersion(
+    version: Omit<VersionRecord, 'state' | 'createdAt' | 'reason' | 'withdrawnFrom'>,
+  ): Promise<VersionRecord>;
   /** Takes back a candidate that no channel, pool or node has ever named; its number stays used. Absent: nothing to do. */
   dropVersion(image: string, version: string): Promise<void>;
   getVersion(image: string, version: string): Promise<VersionRecord | undefined>;
@@ -120,7 +52,10 @@ export interface Catalogue {
   findVersionByLock(image: string, lockDigest: string): Promise<VersionRecord | undefined>;
   /** Newest number first. */
   listVersions(image: string, query: PageQuery): Promise<Page<VersionRecord>>;
-  /** Refused with `version-state` when the domain's rules do not allow the change. Moves `latest` in the same transaction. */
+  /**
+   * Changes the state by the domain's rules (`checkStateChange`, with the evidence stored for the digest). To the
+   * state that it has: changes nothing. Moves `latest` in the same transaction.
+   */
   setVersionState(
     image: string,
     version: string,

@@ -1,8 +1,9 @@
 // Pools of nodes made from one model: QEMU machines here, a scale set in Azure.
+import type { Orchestration } from '../domain/pool.ts';
 import type { Page, PageQuery } from './page.ts';
 import type { CallOptions, ProvisioningError, ProvisioningState } from './provider.ts';
 
-export type Orchestration = 'uniform' | 'flexible';
+export type { Orchestration } from '../domain/pool.ts';
 
 /** What new nodes are made from. Always an exact version, never a channel. */
 export interface PoolModel {

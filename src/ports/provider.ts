@@ -20,6 +20,7 @@
 //   the provider had accepted by then goes on.
 // - Lists give at most `limit` items a page, in an order that stays: what exists during the whole listing
 //   comes exactly once, whatever is made or deleted meanwhile.
+import type { ProviderName } from '../domain/pool.ts';
 import type { Clock } from './clock.ts';
 import type { Builder } from './provider-builder.ts';
 import type { Disks } from './provider-disks.ts';
@@ -27,7 +28,7 @@ import type { Galleries, Gallery } from './provider-gallery.ts';
 import type { Machines } from './provider-machines.ts';
 import type { Orchestration, Pools } from './provider-pools.ts';
 
-export type ProviderName = 'local' | 'azure' | 'sim';
+export type { ProviderName } from '../domain/pool.ts';
 
 /** Passed with every call. */
 export interface CallOptions {

@@ -1,0 +1,121 @@
+// Channels: names that point at versions. Every move is appended to a log that is kept for ever, and the log
+// alone tells where a channel points, now or at any time.
+import { ImagoError } from './errors.ts';
+import { newestOf, type VersionRecord } from './version.ts';
+import type { VersionState } from './version-state.ts';
+
+export interface ChannelRecord {
+  readonly image: string;
+  readonly name: string;
+  /** Channels for testing take candidates; the others only available versions. */
+  readonly forTesting: boolean;
+  readonly managed: boolean;
+  readonly version?: string;
+  readonly digest?: string;
+  /** The move that set it. */
+  readonly move?: number;
+  readonly movedAt?: string;
+}
+
+/** One move of a channel. Kept for ever, also when channel and version are gone. */
+export interface ChannelMove {
+  /** Grows with every move: the order of the log, whatever the clock says. */
+  readonly id: number;
+  readonly image: string;
+  readonly channel: string;
+  readonly from?: string;
+  /** Absent when a managed channel was emptied because no version fits it any more. */
+  readonly to?: string;
+  readonly toDigest?: string;
+  readonly by: string;
+  readonly why: string;
+  readonly operation?: string;
+  readonly at: string;
+}
+
+/** The channel that Imago moves itself: the newest available version. */
+export const latestChannel = 'latest';
+
+/** What a new image begins with. */
+export const usualChannels = [
+  { name: 'staging', forTesting: true, managed: false },
+  { name: 'production', forTesting: false, managed: false },
+  { name: latestChannel, forTesting: false, managed: true },
+] as const satisfies readonly Pick<ChannelRecord, 'name' | 'forTesting' | 'managed'>[];
+
+type Target = Pick<ChannelRecord, 'image' | 'name' | 'forTesting' | 'managed' | 'version'>;
+type Candidate = Pick<VersionRecord, 'image' | 'version' | 'state'>;
+
+export interface MoveCheck {
+  /** The version that the caller believes the channel points at (`null`: none). */
+  readonly expect?: string | null;
+}
+
+/**
+ * `true` when the channel is to be moved, `false` when it points there already: so a caller that lost the
+ * reply to a move may repeat it. Throws `channel-managed`, `version-withdrawn`, `version-state`,
+ * `channel-untested` or `channel-moved`; no option gets around them.
+ */
+export function checkMove(channel: Target, version: Candidate, check: MoveCheck = {}): boolean {
+  const name = `${channel.image}:${channel.name}`;
+  if (channel.managed) {
+    throw new ImagoError('channel-managed', `${name} is the newest available version and cannot be set.`, {
+      hint: 'Move another channel; this one follows by itself when a version becomes available.',
+    });
+  }
+  if (version.image !== channel.image) {
+    throw new ImagoError(
+      'input-invalid',
+      `${version.image}:${version.version} is no version of ${channel.image}.`,
+    );
+  }
+  if (!channelTakes(channel, version.state)) throw refusal(channel, version);
+  const now = channel.version ?? null;
+  if (now === version.version) return false;
+  if (check.expect !== undefined && check.expect !== now) {
+    throw new ImagoError(
+      'channel-moved',
+      `${name} points at ${now ?? 'nothing'} by now, not at ${check.expect ?? 'nothing'}.`,
+      { hint: `See who moved it with \`imago channel history ${name}\`.` },
+    );
+  }
+  return true;
+}
+
+/** Whether a channel may point at a version in this state: rule 4. */
+export function channelTakes(channel: Pick<ChannelRecord, 'forTesting'>, state: VersionState): boolean {
+  return state === 'available' || (channel.forTesting && state === 'candidate');
+}
+
+function refusal(channel: Target, { image, version, state }: Candidate): ImagoError {
+  const subject = `${image}:${version}`;
+  switch (state) {
+    case 'withdrawn':
+      return new ImagoError('version-withdrawn', `${subject} was withdrawn.`, {
+        hint: `See why with \`imago image show ${subject}\`, and name another version.`,
+      });
+    case 'candidate':
+      return new ImagoError(
+        'channel-untested',
+        `${subject} has not passed its tests, and ${channel.name} is not a channel for testing.`,
+        { hint: `Run \`imago test ${subject}\` first.` },
+      );
+    default:
+      return new ImagoError(
+        'version-state',
+        `${subject} is ${state}, and channels take available versions only.`,
+        {
+          ...(state === 'deprecated'
+            ? { hint: `Take that back with \`imago image restore ${subject}\`.` }
+            : {}),
+        },
+      );
+  }
+}
+
+/** What `latest` should point at: the available version that was made last. */
+export function latestOf<T extends Pick<VersionRecord, 'version' | 'createdAt' | 'state'>>(
+  versions: Iterable<T>,
+): T | undefined {
+  return newestOf([...versions].filter(({ state }) => state === 'available'));
+}

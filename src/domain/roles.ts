@@ -1,0 +1,39 @@
+// Who may do what. Roles are in order: each may do all that the ones before it may.
+
+export const roles = ['viewer', 'operator', 'publisher', 'admin'] as const;
+export type Role = (typeof roles)[number];
+
+/** What routes and commands do, in the words that decide who may: see `leastRole`. */
+export type Action = 'read' | 'operate' | 'publish' | 'administer';
+
+/** The least role for each action. */
+export const leastRole: Readonly<Record<Action, Role>> = {
+  /** Looking at anything but secrets. */
+  read: 'viewer',
+  /** Pools, nodes, captures, rollouts, and the operations that they start. */
+  operate: 'operator',
+  /** Builds, tests, promotions, withdrawals: what decides which bits nodes get. */
+  publish: 'publisher',
+  /** Tokens, keys, galleries, backups, the daemon itself. */
+  administer: 'admin',
+};
+
+export function isRole(text: string): text is Role {
+  return roles.some((role) => role === text);
+}
+
+export function roleIncludes(role: Role, needed: Role): boolean {
+  return roles.indexOf(role) >= roles.indexOf(needed);
+}
+
+export function mayDo(role: Role, action: Action): boolean {
+  return roleIncludes(role, leastRole[action]);
+}
+
+/** Who acts over the Unix socket without a token. Counts as one person; no token may be owned by this name. */
+export const localOwner = 'local';
+
+/** Whether this person's word counts as an approval of what `askedBy` asked for: never `local`, never oneself. */
+export function mayApprove(who: string, askedBy: string): boolean {
+  return who !== localOwner && who !== askedBy;
+}

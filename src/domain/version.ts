@@ -1,0 +1,61 @@
+// Images and their versions as they are recorded. A version's content never changes and its number is never
+// used again (rule 5); only its state moves.
+import type { NumberingPolicy } from './numbering.ts';
+import { compareVersions } from './version-number.ts';
+import type { RestorableState, VersionState } from './version-state.ts';
+
+export const operatingSystems = ['linux', 'windows'] as const;
+export type OperatingSystem = (typeof operatingSystems)[number];
+
+export const architectures = ['x64', 'arm64'] as const;
+export type Architecture = (typeof architectures)[number];
+
+export interface ImageRecord {
+  readonly name: string;
+  readonly os: OperatingSystem;
+  readonly architecture: Architecture;
+  readonly numbering: NumberingPolicy;
+  readonly createdAt: string;
+}
+
+export type Origin =
+  | { readonly kind: 'built'; readonly lockDigest: string }
+  | { readonly kind: 'captured'; readonly node: string; readonly parent: string }
+  | { readonly kind: 'imported'; readonly from: string };
+
+export interface VersionRecord {
+  readonly image: string;
+  readonly version: string;
+  readonly digest: string;
+  readonly diskDigest: string;
+  readonly sizeBytes: number;
+  readonly state: VersionState;
+  readonly origin: Origin;
+  readonly kubernetes?: string;
+  /** Why it is deprecated or withdrawn. */
+  readonly reason?: string;
+  /** The state that a restore puts it back to; present while it is withdrawn. */
+  readonly withdrawnFrom?: RestorableState;
+  readonly operation: string;
+  /** Later than that of every version that the image had before, whatever the clock says (`stampAfter`). */
+  readonly createdAt: string;
+}
+
+type Aged = Pick<VersionRecord, 'version' | 'createdAt'>;
+
+/**
+ * Negative when `a` was made before `b`. Age, not number, decides what is newest: under the Kubernetes
+ * policies 1.35.9 may be built long after 1.36.1, and the greater number says nothing.
+ */
+export function compareAge(a: Aged, b: Aged): number {
+  return Date.parse(a.createdAt) - Date.parse(b.createdAt) || compareVersions(a.version, b.version);
+}
+
+/** The one made last; `undefined` when there is none. */
+export function newestOf<T extends Aged>(versions: Iterable<T>): T | undefined {
+  let newest: T | undefined;
+  for (const version of versions) {
+    if (newest === undefined || compareAge(version, newest) > 0) newest = version;
+  }
+  return newest;
+}
