@@ -387,6 +387,46 @@ const theDaemonAndItsDatabase = {
     when: 'The database does not answer.',
     hint: 'Check IMAGO_DATABASE_URL and that the server runs.',
   },
+  'database-busy': {
+    kind: 'provider',
+    when: 'The database answers, but could not do its work in time or has no room for another caller.',
+    hint: 'Try again in a moment; when it lasts, look for long transactions in the database.',
+  },
+  'database-failed': {
+    kind: 'provider',
+    when: 'The database met a fault of its own, such as a disk error.',
+    hint: "Look into the database's log.",
+  },
+  'database-full': {
+    kind: 'quota',
+    when: 'The disk that the database writes to is full. Nothing of the refused write was kept.',
+    hint: 'Free some space on it, then try again.',
+  },
+  'database-readonly': {
+    kind: 'provider',
+    when: 'The database takes no writes, because it is a copy of another or was set so.',
+    hint: 'Point IMAGO_DATABASE_URL at the primary server.',
+  },
+  'database-refused': {
+    kind: 'refused',
+    when: 'The database does not let Imago in, or does not let it do what it must.',
+    hint: 'Check user, password and database in IMAGO_DATABASE_URL; the user must own the database.',
+  },
+  'database-version': {
+    kind: 'refused',
+    when: "The database's tables were made or changed by another version of Imago.",
+    hint: 'Use the version of Imago that last worked with this database, or a later one.',
+  },
+  'backup-invalid': {
+    kind: 'input',
+    when: 'The file is not a backup of Imago, or it is damaged or cut short.',
+    hint: 'Use another copy of the backup; nothing was changed.',
+  },
+  'restore-not-empty': {
+    kind: 'refused',
+    when: 'A backup is restored into an empty database only, and this one holds something.',
+    hint: 'Point IMAGO_HOME or IMAGO_DATABASE_URL at a new one.',
+  },
 } as const satisfies Entries;
 
 const providers = {
