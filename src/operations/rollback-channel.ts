@@ -1,7 +1,9 @@
 // Takes a channel back to the version before, as a new move: history is never rewritten.
 import * as z from 'zod';
+import { channelTakes } from '../domain/channel.ts';
+import { earlierVersions } from '../domain/channel-log.ts';
 import { ImagoError } from '../domain/errors.ts';
-import type { Resolution } from '../ports/catalogue.ts';
+import type { ChannelMove } from '../ports/catalogue.ts';
 import type { OperationKind, WorkStep } from '../ports/operation.ts';
 import { allPages } from './all-pages.ts';
 import type { OperationDeps } from './deps.ts';
@@ -65,12 +67,13 @@ async function findTarget(deps: OperationDeps, image: string, channel: string): 
   if (now === undefined) throw channelMissing(image, channel);
   if (now.version === undefined)
     throw new ImagoError('channel-empty', `${image}:${channel} points at nothing yet.`);
+  const moves: ChannelMove[] = [];
   for await (const move of allPages((query) => deps.catalogue.listMoves(image, channel, query), 50)) {
-    if (move.to === now.version) continue;
-    const state = await stateOf(deps, image, move.to);
-    if (state === 'available' || state === 'deprecated' || (now.forTesting && state === 'candidate')) {
-      return { from: now.version, to: move.to };
-    }
+    moves.push(move);
+  }
+  for (const to of earlierVersions(moves)) {
+    const version = await deps.catalogue.getVersion(image, to);
+    if (version !== undefined && channelTakes(now, version.state)) return { from: now.version, to };
   }
   throw new ImagoError(
     'channel-no-earlier',
@@ -79,12 +82,4 @@ async function findTarget(deps: OperationDeps, image: string, channel: string): 
       hint: `Name one with \`imago channel promote ${image}:VERSION --to ${channel}\`.`,
     },
   );
-}
-
-async function stateOf(
-  deps: OperationDeps,
-  image: string,
-  version: string,
-): Promise<Resolution['state'] | undefined> {
-  return (await deps.catalogue.getVersion(image, version))?.state;
 }
