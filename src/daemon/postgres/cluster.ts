@@ -1,0 +1,131 @@
+// Makes the embedded database's folder, once and whole or not at all, and refuses one that these programs
+// cannot read.
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import type { StatePaths } from '../../api/daemon-paths.ts';
+import { ImagoError } from '../../domain/errors.ts';
+import { explainPostgresOutput } from './failure.ts';
+import type { PostgresPrograms } from './programs.ts';
+import type { SystemUser } from './system-user.ts';
+
+export const SUPERUSER = 'imago';
+/** A new database takes about 40 MB, and as much again for the log of its first changes. */
+const SPACE_FOR_NEW_DATABASE = 100 * 1024 * 1024;
+
+/** PostgreSQL must see none of the caller's PG… settings, and speak a language that we can read. */
+export const postgresEnvironment = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' } as const;
+
+/** The database's password, made at the first call and kept (0600) for the next ones. */
+export function databasePassword(paths: StatePaths): string {
+  if (existsSync(paths.postgresPassword)) return readFileSync(paths.postgresPassword, 'utf8').trim();
+  if (existsSync(paths.postgresData)) {
+    throw new ImagoError(
+      'postgres-failed',
+      `The database's password is missing: ${paths.postgresPassword}.`,
+      {
+        hint: 'Put the file back from a copy of the state folder, or restore a backup into a new one.',
+      },
+    );
+  }
+  const password = randomBytes(24).toString('base64url');
+  const fresh = `${paths.postgresPassword}.new`;
+  writeFileSync(fresh, `${password}\n`, { mode: 0o600, flush: true });
+  renameSync(fresh, paths.postgresPassword);
+  return password;
+}
+
+/** Whether the data folder is there, and usable by these programs: `postgres-version` when it is not. */
+export function hasCluster(paths: StatePaths, programs: Pick<PostgresPrograms, 'major'>): boolean {
+  const versionFile = join(paths.postgresData, 'PG_VERSION');
+  if (!existsSync(versionFile)) return false;
+  const found = Number.parseInt(readFileSync(versionFile, 'utf8'), 10);
+  if (found === programs.major) return true;
+  throw new ImagoError(
+    'postgres-version',
+    `The database in ${paths.postgresData} was made by PostgreSQL ${found}, and this Imago brings ${programs.major}.`,
+  );
+}
+
+/** Makes the data folder. What an interrupted earlier try left is taken away first. */
+export async function createCluster(
+  paths: StatePaths,
+  programs: PostgresPrograms,
+  user: SystemUser | undefined,
+): Promise<void> {
+  const password = databasePassword(paths);
+  const { bavail, bsize } = statfsSync(paths.postgres);
+  if (bavail * bsize < SPACE_FOR_NEW_DATABASE) {
+    throw new ImagoError(
+      'no-space',
+      `A new database needs ${SPACE_FOR_NEW_DATABASE / 2 ** 20} MB, and ${paths.postgres} has ${Math.floor((bavail * bsize) / 2 ** 20)} MB free.`,
+      { hint: 'Free some space, or point IMAGO_HOME at another folder.' },
+    );
+  }
+  const workshop = join(paths.postgres, 'new');
+  rmSync(workshop, { recursive: true, force: true });
+  mkdirSync(workshop, { mode: 0o700 });
+  if (user !== undefined) chownSync(workshop, user.uid, user.gid);
+  try {
+    const data = join(workshop, 'data');
+    await runInitdb(programs, user, data, passwordFor(user, workshop, password));
+    renameSync(data, paths.postgresData);
+  } finally {
+    rmSync(workshop, { recursive: true, force: true });
+  }
+}
+
+function passwordFor(user: SystemUser | undefined, folder: string, password: string): string {
+  const file = join(folder, 'password');
+  writeFileSync(file, `${password}\n`, { mode: 0o600 });
+  chmodSync(file, 0o600);
+  if (user !== undefined) chownSync(file, user.uid, user.gid);
+  return file;
+}
+
+async function runInitdb(
+  programs: PostgresPrograms,
+  user: SystemUser | undefined,
+  data: string,
+  passwordFile: string,
+): Promise<void> {
+  const args = [
+    `--pgdata=${data}`,
+    `--username=${SUPERUSER}`,
+    `--pwfile=${passwordFile}`,
+    '--auth=scram-sha-256',
+    '--encoding=UTF8',
+    '--no-locale',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    '--no-instructions',
+  ];
+  const child = spawn(programs.initdb, args, {
+    ...(user === undefined ? {} : { uid: user.uid, gid: user.gid }),
+    cwd: '/',
+    env: postgresEnvironment,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+    });
+  }
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  if (code !== 0) throw explainPostgresOutput(output, 'The database could not be made');
+}

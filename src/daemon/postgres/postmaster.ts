@@ -1,0 +1,95 @@
+// Finds the PostgreSQL server of a data folder by what it leaves there and in /proc, and clears away what a
+// killed one left when its pid now belongs to somebody else: PostgreSQL itself would then refuse to start.
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { identifyProcess, type ProcessIdentity } from '../../api/process-identity.ts';
+import { ImagoError } from '../../domain/errors.ts';
+
+export interface Postmaster {
+  readonly process: ProcessIdentity;
+  readonly socketFolder: string;
+  readonly port: number;
+  readonly state: 'starting' | 'ready' | 'stopping';
+}
+
+export const SOCKET_PORT = 5432;
+
+/** The server that runs on this data folder; `undefined` when none does. `data` must be a real path. */
+export function findPostmaster(data: string): Postmaster | undefined {
+  const lines = readLines(join(data, 'postmaster.pid'));
+  const pid = Number(lines?.[0]);
+  if (lines === undefined || !Number.isSafeInteger(pid) || pid <= 1) return undefined;
+  const process = identifyProcess(pid);
+  if (process === undefined || !isPostgresOn(pid, data)) return undefined;
+  const state = lines[7]?.trim();
+  return {
+    process,
+    port: Number(lines[3]) || SOCKET_PORT,
+    socketFolder: lines[4]?.trim() ?? '',
+    state: state === 'ready' || state === 'stopping' ? state : 'starting',
+  };
+}
+
+export function socketOf(postmaster: Pick<Postmaster, 'socketFolder' | 'port'>): string {
+  return join(postmaster.socketFolder, `.s.PGSQL.${postmaster.port}`);
+}
+
+/** Every process of a server on this data folder, also those that outlive their killed postmaster. */
+export function processesOn(data: string): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => isPostgresOn(pid, data));
+}
+
+/**
+ * Takes away the lock files of a dead server whose pid another program has by now. Files whose pid belongs
+ * to nobody, or to a server on this folder that is still ending, are PostgreSQL's own to judge.
+ * A live server on another folder that holds our socket is `postgres-foreign`.
+ */
+export function clearStaleLocks(data: string, socketFolder: string): void {
+  const socket = socketOf({ socketFolder, port: SOCKET_PORT });
+  const holder = pidIn(`${socket}.lock`);
+  if (holder !== undefined && isPostgres(holder) && !isPostgresOn(holder, data)) {
+    throw new ImagoError('postgres-foreign', `Another PostgreSQL (process ${holder}) holds ${socket}.`, {
+      hint: 'Stop that server, or point IMAGO_HOME at another folder.',
+    });
+  }
+  for (const file of [join(data, 'postmaster.pid'), `${socket}.lock`]) {
+    const pid = pidIn(file);
+    if (pid === undefined || identifyProcess(pid) === undefined || isPostgresOn(pid, data)) continue;
+    if (processesOn(data).length === 0) rmSync(file, { force: true });
+  }
+}
+
+function isPostgresOn(pid: number, data: string): boolean {
+  return isPostgres(pid) && link(`/proc/${pid}/cwd`) === data;
+}
+
+function isPostgres(pid: number): boolean {
+  // A program that npm replaced meanwhile is shown as "… (deleted)".
+  const program = link(`/proc/${pid}/exe`)?.replace(/ \(deleted\)$/, '');
+  return program !== undefined && basename(program) === 'postgres';
+}
+
+function pidIn(path: string): number | undefined {
+  const pid = Number(readLines(path)?.[0]);
+  return Number.isSafeInteger(pid) && pid > 1 ? pid : undefined;
+}
+
+function readLines(path: string): readonly string[] | undefined {
+  if (!existsSync(path)) return undefined;
+  try {
+    return readFileSync(path, 'utf8').split('\n');
+  } catch {
+    return undefined;
+  }
+}
+
+function link(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,267 @@
+// The embedded PostgreSQL: made when there is none, started when it does not run, adopted when it does. It
+// is no child in the usual sense: it outlives a killed daemon, and the next one takes it over.
+import { spawn } from 'node:child_process';
+import { closeSync, existsSync, openSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { StatePaths, Surroundings } from '../../api/daemon-paths.ts';
+import {
+  isSameProcess,
+  type ProcessIdentity,
+  signalProcess,
+  waitForExit,
+} from '../../api/process-identity.ts';
+import { ImagoError } from '../../domain/errors.ts';
+import { type Log, rotateByCopy } from '../log.ts';
+import { type RuntimePaths, secureFolder } from '../paths.ts';
+import { createCluster, databasePassword, hasCluster, postgresEnvironment, SUPERUSER } from './cluster.ts';
+import { explainPostgresOutput, isPassing } from './failure.ts';
+import {
+  clearStaleLocks,
+  findPostmaster,
+  type Postmaster,
+  processesOn,
+  SOCKET_PORT,
+  socketOf,
+} from './postmaster.ts';
+import { type PostgresPrograms, reachablePrograms, requirePackagedPrograms } from './programs.ts';
+import { choosePostgresUser, type SystemUser } from './system-user.ts';
+
+const DATABASE = 'imago';
+const RETRY_PAUSE_MS = 150;
+const RETRY_FOR_MS = 20_000;
+const RECOVERY_FOR_MS = 120_000;
+const WATCH_EVERY_MS = 1000;
+
+/** Small, durable, and reachable by a Unix socket only. */
+const SETTINGS: Readonly<Record<string, string>> = {
+  listen_addresses: '',
+  unix_socket_permissions: '0700',
+  max_connections: '60',
+  shared_buffers: '32MB',
+  fsync: 'on',
+  full_page_writes: 'on',
+  synchronous_commit: 'on',
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  min_wal_size: '32MB',
+  max_wal_size: '256MB',
+  io_method: 'sync',
+  max_worker_processes: '2',
+  max_logical_replication_workers: '0',
+  max_parallel_workers_per_gather: '0',
+  jit: 'off',
+  huge_pages: 'off',
+  log_checkpoints: 'off',
+  log_timezone: 'UTC',
+  TimeZone: 'UTC',
+};
+
+export interface PostgresOptions {
+  readonly paths: StatePaths;
+  readonly runtime: RuntimePaths;
+  readonly surroundings: Surroundings;
+  readonly log: Log;
+}
+
+export interface PostgresServer {
+  /** With the password: never to be logged or shown. */
+  readonly url: string;
+  readonly process: ProcessIdentity;
+  readonly socketFolder: string;
+  readonly how: 'made' | 'started' | 'adopted';
+  /** Calls back once, when the server is gone or can no longer be connected to. The returned function ends it. */
+  watch(onLost: (reason: string) => void): () => void;
+  /** Stops it without losing anything that was committed. A second call, or one after a crash, does nothing. */
+  stop(): Promise<void>;
+}
+
+export async function ensurePostgres(options: PostgresOptions): Promise<PostgresServer> {
+  const { paths, log } = options;
+  const packaged = requirePackagedPrograms();
+  const exists = hasCluster(paths, packaged);
+  const running = exists ? await findUsable(paths, log) : undefined;
+  if (running !== undefined) {
+    log.info('adopted the running PostgreSQL', { postgres: running.process.pid });
+    return serve(options, running, 'adopted');
+  }
+  const user = choosePostgresUser(options.surroundings, paths.postgresData);
+  const programs = reachablePrograms(packaged, paths.postgres, user);
+  if (!exists) await createCluster(paths, programs, user);
+  const started = await start(options, programs, user);
+  log.info('started PostgreSQL', {
+    postgres: started.process.pid,
+    user: user?.name,
+    version: programs.version,
+  });
+  try {
+    return await serve(options, started, exists ? 'started' : 'made');
+  } catch (error) {
+    await stopPostmaster(started.process, realpathSync(paths.postgresData));
+    throw error;
+  }
+}
+
+/** Stops the server of a data folder: gently, then firmly, then by force; none of it loses a commit. */
+export async function stopPostmaster(postmaster: ProcessIdentity, data: string): Promise<void> {
+  for (const [signal, patience] of [
+    ['SIGINT', 10_000],
+    ['SIGQUIT', 5_000],
+    ['SIGKILL', 5_000],
+  ] as const) {
+    if (!signalProcess(postmaster, signal)) break;
+    if (await waitForExit(postmaster, patience)) break;
+  }
+  const deadline = performance.now() + 5_000;
+  while (processesOn(data).length > 0) {
+    if (performance.now() > deadline) {
+      throw new ImagoError(
+        'daemon-not-stopped',
+        `PostgreSQL still runs: process ${processesOn(data).join(', ')}.`,
+      );
+    }
+    await sleep(20);
+  }
+}
+
+/** A running server that can be connected to. One that is about to end, or has lost its socket, is seen off first. */
+async function findUsable(paths: StatePaths, log: Log): Promise<Postmaster | undefined> {
+  const data = realpathSync(paths.postgresData);
+  const deadline = performance.now() + RECOVERY_FOR_MS;
+  for (;;) {
+    const found = findPostmaster(data);
+    if (found === undefined) return undefined;
+    if (found.state === 'ready' && existsSync(socketOf(found))) return found;
+    if (found.state === 'ready') {
+      log.warn('PostgreSQL has lost its socket and is started anew', { socket: socketOf(found) });
+      await stopPostmaster(found.process, data);
+    }
+    if (performance.now() > deadline) throw stillRecovering(found);
+    await sleep(50);
+  }
+}
+
+async function start(
+  options: PostgresOptions,
+  programs: PostgresPrograms,
+  user: SystemUser | undefined,
+): Promise<Postmaster> {
+  const { paths, runtime, log } = options;
+  const data = realpathSync(paths.postgresData);
+  const self = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+  const deadline = performance.now() + RETRY_FOR_MS;
+  for (;;) {
+    secureFolder(runtime.postgresFolder, user ?? self);
+    clearStaleLocks(data, runtime.postgresFolder);
+    const outcome = await launch(options, programs, user, data);
+    if ('postmaster' in outcome) return outcome.postmaster;
+    if (!isPassing(outcome.output) || performance.now() > deadline) {
+      throw explainPostgresOutput(outcome.output, 'PostgreSQL did not start');
+    }
+    log.info('PostgreSQL is not free yet; trying again');
+    await sleep(RETRY_PAUSE_MS);
+  }
+}
+
+async function launch(
+  { paths, runtime }: PostgresOptions,
+  programs: PostgresPrograms,
+  user: SystemUser | undefined,
+  data: string,
+): Promise<{ readonly postmaster: Postmaster } | { readonly output: string }> {
+  rotateByCopy(paths.postgresLog);
+  const logFile = openSync(paths.postgresLog, 'a', 0o600);
+  const logStart = statSync(paths.postgresLog).size;
+  const settings = {
+    ...SETTINGS,
+    port: String(SOCKET_PORT),
+    unix_socket_directories: runtime.postgresFolder,
+  };
+  const child = spawn(
+    programs.postgres,
+    ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+    {
+      ...(user === undefined ? {} : { uid: user.uid, gid: user.gid }),
+      cwd: '/',
+      detached: true,
+      env: postgresEnvironment,
+      stdio: ['ignore', logFile, logFile],
+    },
+  );
+  closeSync(logFile);
+  child.unref();
+  let ended = false;
+  let failure: Error | undefined;
+  child.once('exit', () => {
+    ended = true;
+  });
+  child.once('error', (error) => {
+    failure = error;
+  });
+  const deadline = performance.now() + RECOVERY_FOR_MS;
+  for (;;) {
+    if (failure !== undefined) throw explainPostgresOutput(failure.message, 'PostgreSQL did not start');
+    const found = findPostmaster(data);
+    if (found?.process.pid === child.pid && found?.state === 'ready') return { postmaster: found };
+    if (ended) return { output: readFileSync(paths.postgresLog).subarray(logStart).toString('utf8') };
+    if (found !== undefined && performance.now() > deadline) throw stillRecovering(found);
+    await sleep(10);
+  }
+}
+
+async function serve(
+  { paths }: PostgresOptions,
+  postmaster: Postmaster,
+  how: PostgresServer['how'],
+): Promise<PostgresServer> {
+  const data = realpathSync(paths.postgresData);
+  const password = databasePassword(paths);
+  await ensureDatabase(postmaster, password);
+  return {
+    url: connectionUrl(postmaster, password, DATABASE),
+    process: postmaster.process,
+    socketFolder: postmaster.socketFolder,
+    how,
+    watch(onLost) {
+      const timer = setInterval(() => {
+        const running = isSameProcess(postmaster.process);
+        if (running && existsSync(socketOf(postmaster))) return;
+        clearInterval(timer);
+        onLost(running ? 'the socket of PostgreSQL was removed' : 'PostgreSQL ended');
+      }, WATCH_EVERY_MS);
+      timer.unref();
+      return () => clearInterval(timer);
+    },
+    stop: () => stopPostmaster(postmaster.process, data),
+  };
+}
+
+/** Connects once, which also proves that server and password fit together; makes our database if it is not there. */
+async function ensureDatabase(postmaster: Postmaster, password: string): Promise<void> {
+  const { Client } = (await import('pg')).default;
+  const client = new Client({ connectionString: connectionUrl(postmaster, password, 'postgres') });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
+  } catch (error) {
+    throw new ImagoError('postgres-failed', `PostgreSQL does not let us in: ${(error as Error).message}`, {
+      cause: error,
+    });
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+function connectionUrl(postmaster: Postmaster, password: string, database: string): string {
+  const host = encodeURIComponent(postmaster.socketFolder);
+  return `postgresql://${SUPERUSER}:${encodeURIComponent(password)}@localhost:${postmaster.port}/${database}?host=${host}`;
+}
+
+function stillRecovering(postmaster: Postmaster): ImagoError {
+  return new ImagoError(
+    'postgres-failed',
+    `PostgreSQL (process ${postmaster.process.pid}) is still ${postmaster.state} after ${RECOVERY_FOR_MS / 1000} s.`,
+    { hint: 'It may be recovering a large database: try again in a while.', retryable: true },
+  );
+}
