@@ -8,6 +8,8 @@ export interface DaemonFile {
   readonly version: string;
   /** The API's Unix socket. */
   readonly socket: string;
+  /** `false` while it starts, or starts again after its database was gone: wait for it. */
+  readonly ready: boolean;
   /** The embedded PostgreSQL; absent when another one is used or none was started yet. */
   readonly postgres?: ProcessIdentity;
   readonly startedAt: string;
@@ -45,6 +47,7 @@ function isDaemonFile(value: unknown): value is DaemonFile {
     isProcessIdentity(file.process) &&
     typeof file.version === 'string' &&
     typeof file.socket === 'string' &&
+    typeof file.ready === 'boolean' &&
     typeof file.startedAt === 'string' &&
     (file.postgres === undefined || isProcessIdentity(file.postgres))
   );

@@ -1,0 +1,141 @@
+// Finds, starts and stops the daemon of a state folder, for the command line. The usual case, a daemon that
+// runs, costs one small file and one connection; everything else is loaded when it is needed.
+import { mkdirSync, statSync } from 'node:fs';
+import { connect } from 'node:net';
+import { ImagoError } from '../domain/errors.ts';
+import { type DaemonFile, readDaemonFile } from './daemon-file.ts';
+import { type StatePaths, stateFolder, statePaths } from './daemon-paths.ts';
+import type { DaemonFlags, StoppedProcesses } from './daemon-spawn.ts';
+import { isSameProcess } from './process-identity.ts';
+
+export interface EnsureOptions {
+  /** The state folder; by default that of the environment. */
+  readonly home?: string;
+  readonly flags?: DaemonFlags;
+  /** Told what the daemon is doing while it starts. */
+  readonly onProgress?: (sentence: string) => void;
+  readonly timeoutMs?: number;
+}
+
+export interface RunningDaemon {
+  readonly pid: number;
+  readonly version: string;
+  readonly socket: string;
+  /** Whether this call started it. */
+  readonly started: boolean;
+}
+
+const START_PATIENCE_MS = 120_000;
+const DOWN_PATIENCE_MS = 90_000;
+const POLL_MS = 25;
+
+/** The daemon that runs for this state folder and answers; `undefined` when none does. Starts nothing. */
+export async function findDaemon(home = stateFolder()): Promise<RunningDaemon | undefined> {
+  const file = runningFile(statePaths(home));
+  if (file?.ready !== true || !(await answers(file.socket))) return undefined;
+  return { pid: file.process.pid, version: file.version, socket: file.socket, started: false };
+}
+
+/** The daemon that runs, or a new one. Two callers at once start one daemon. */
+export async function ensureDaemon(options: EnsureOptions = {}): Promise<RunningDaemon> {
+  const home = options.home ?? stateFolder();
+  const found = await findDaemon(home);
+  if (found !== undefined) return found;
+
+  const paths = statePaths(home);
+  const deadline = performance.now() + (options.timeoutMs ?? START_PATIENCE_MS);
+  const lock = await takeStartLock(paths, deadline);
+  try {
+    const running = await settleDaemon(paths, deadline);
+    if (running !== undefined) return running;
+    await startDaemon(paths, options, deadline);
+    const started = await settleDaemon(paths, deadline);
+    if (started !== undefined) return { ...started, started: true };
+    throw new ImagoError('daemon-start-failed', 'The daemon was ready and then ended.');
+  } finally {
+    lock?.release();
+  }
+}
+
+/**
+ * Stops the daemon and its PostgreSQL, also when it hangs or was killed, and leaves nothing running. `ask`
+ * is how to ask it politely first; a daemon that does not follow is signalled, then killed. Nothing runs:
+ * nothing is done.
+ */
+export async function stopDaemon(
+  options: { readonly home?: string; readonly ask?: (daemon: RunningDaemon) => Promise<void> } = {},
+): Promise<StoppedProcesses> {
+  const home = options.home ?? stateFolder();
+  if (statSync(home, { throwIfNoEntry: false }) === undefined) return { forced: false };
+  const daemon = await findDaemon(home);
+  if (daemon !== undefined) await options.ask?.(daemon).catch(() => undefined);
+
+  const { runEntry } = await import('./daemon-spawn.ts');
+  const messages = runEntry(statePaths(home), ['--down']);
+  for await (const message of messages.until(performance.now() + DOWN_PATIENCE_MS)) {
+    if ('stopped' in message) {
+      const { daemon: seen = daemon?.pid, ...rest } = message.stopped;
+      return { ...(seen === undefined ? {} : { daemon: seen }), ...rest };
+    }
+  }
+  throw new ImagoError('daemon-not-stopped', 'The daemon could not be stopped in time.');
+}
+
+function runningFile(paths: StatePaths): DaemonFile | undefined {
+  const file = readDaemonFile(paths.daemonFile);
+  return file !== undefined && isSameProcess(file.process) ? file : undefined;
+}
+
+/** Waits while a daemon's process is there but not ready; `undefined` when there is none. */
+async function settleDaemon(paths: StatePaths, deadline: number): Promise<RunningDaemon | undefined> {
+  for (;;) {
+    const found = await findDaemon(paths.home);
+    if (found !== undefined) return found;
+    const file = runningFile(paths);
+    if (file === undefined) return undefined;
+    if (performance.now() > deadline) {
+      throw new ImagoError(
+        'daemon-not-answering',
+        `The daemon (process ${file.process.pid}) does not answer.`,
+      );
+    }
+    await new Promise((done) => setTimeout(done, POLL_MS));
+  }
+}
+
+/** `undefined` when the folder does not allow a lock: the daemon itself then says what is wrong with it. */
+async function takeStartLock(paths: StatePaths, deadline: number) {
+  try {
+    mkdirSync(paths.logs, { recursive: true, mode: 0o700 });
+  } catch {
+    return undefined;
+  }
+  const { waitForFileLock } = await import('./file-lock.ts');
+  const lock = await waitForFileLock(paths.startLock, deadline - performance.now()).catch(
+    () => 'none' as const,
+  );
+  if (lock === 'none') return undefined;
+  if (lock !== undefined) return lock;
+  throw new ImagoError('daemon-not-answering', 'Another command has been starting the daemon for too long.');
+}
+
+async function startDaemon(paths: StatePaths, options: EnsureOptions, deadline: number): Promise<void> {
+  const { flagWords, runEntry } = await import('./daemon-spawn.ts');
+  const messages = runEntry(paths, flagWords(options.flags ?? {}));
+  for await (const message of messages.until(deadline)) {
+    if ('progress' in message) options.onProgress?.(message.progress);
+    if ('ready' in message) return;
+  }
+  throw new ImagoError('daemon-not-answering', 'The daemon takes too long to start.');
+}
+
+function answers(socket: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = connect(socket);
+    probe.once('connect', () => {
+      probe.destroy();
+      resolve(true);
+    });
+    probe.once('error', () => resolve(false));
+  });
+}
