@@ -1,6 +1,6 @@
 // What is said of one endpoint. The routes, the client's types and the OpenAPI document are all made from it.
 import type * as z from 'zod';
-import type { Role } from '../schemas/access.ts';
+import type { Role } from '../../domain/roles.ts';
 
 export type Tag =
   | 'Daemon'

@@ -20,7 +20,7 @@ export const operationsContract = {
   createBuild: endpoint({
     tag: 'Images',
     summary: 'Lock a recipe, build it, and seal a candidate',
-    role: 'operator',
+    role: 'publisher',
     effect: 'operation',
     body: buildRequest,
     status: 202,
@@ -29,7 +29,7 @@ export const operationsContract = {
   createTest: endpoint({
     tag: 'Images',
     summary: 'Boot a sealed version, run its checks, store the evidence',
-    role: 'operator',
+    role: 'publisher',
     effect: 'operation',
     body: testRequest,
     status: 202,

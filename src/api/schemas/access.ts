@@ -1,9 +1,7 @@
 // Tokens, and the record of who wrote what.
 import * as z from 'zod';
+import { roles } from '../../domain/roles.ts';
 import { json, name, pageQuery, timestamp } from './common.ts';
-
-export const roles = ['viewer', 'operator', 'publisher', 'admin'] as const;
-export type Role = (typeof roles)[number];
 
 const role = z.enum(roles).describe('Each role may do all that the ones before it may.');
 

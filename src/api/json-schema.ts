@@ -1,0 +1,60 @@
+// JSON Schema (2020-12, the dialect of OpenAPI 3.1) from the zod schemas, with named parts put aside.
+import { isDeepStrictEqual } from 'node:util';
+import * as z from 'zod';
+
+export type JsonSchema = { readonly [key: string]: unknown };
+
+export interface SchemaCollector {
+  /** The schema, in which every part with a name is a reference. */
+  add(schema: z.ZodType, io: 'input' | 'output'): JsonSchema;
+  /** The named parts so far, by name. */
+  readonly named: ReadonlyMap<string, JsonSchema>;
+}
+
+/** Parts with a name are kept once; the same name for two different things is a mistake and throws. */
+export function collectSchemas(prefix: string): SchemaCollector {
+  const named = new Map<string, JsonSchema>();
+
+  function keep(id: string, schema: JsonSchema): void {
+    const known = named.get(id);
+    if (known !== undefined && !isDeepStrictEqual(known, schema)) {
+      throw new Error(`Two schemas are called ${id}.`);
+    }
+    named.set(id, schema);
+  }
+
+  return {
+    named,
+    add(schema, io) {
+      const { $schema: _, $defs = {}, ...rest } = convert(schema, io);
+      for (const [id, part] of Object.entries($defs)) keep(id, moveReferences(part, prefix) as JsonSchema);
+      return moveReferences(rest, prefix) as JsonSchema;
+    },
+  };
+}
+
+function convert(schema: z.ZodType, io: 'input' | 'output') {
+  return z.toJSONSchema(schema, {
+    io,
+    override({ jsonSchema }) {
+      if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+      // Answers may gain fields: a client that was generated today must accept those of tomorrow.
+      if (io === 'output' && jsonSchema.additionalProperties === false)
+        delete jsonSchema.additionalProperties;
+    },
+  });
+}
+
+function moveReferences(value: unknown, prefix: string): unknown {
+  if (Array.isArray(value)) return value.map((item) => moveReferences(item, prefix));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, part]) =>
+      key === '$ref' && typeof part === 'string'
+        ? [key, part.replace('#/$defs/', prefix)]
+        : [key, moveReferences(part, prefix)],
+    ),
+  );
+}
