@@ -29,6 +29,11 @@ const general = {
   cancelled: { kind: 'cancelled', when: 'Someone cancelled the operation.' },
   'input-invalid': { kind: 'input', when: 'A value does not have the required form.' },
   'file-missing': { kind: 'input', when: 'A file that was named does not exist or cannot be read.' },
+  'file-exists': {
+    kind: 'conflict',
+    when: 'A file that would be written exists already.',
+    hint: 'Choose another name, or move the file away.',
+  },
   'confirmation-needed': {
     kind: 'refused',
     when: 'The command cannot be taken back and nobody is there to be asked.',
@@ -319,6 +324,12 @@ const theApiAndItsClient = {
 
 const theDaemonAndItsDatabase = {
   'daemon-running': { kind: 'conflict', when: 'Another daemon runs for this state folder.' },
+  'daemon-starting': {
+    kind: 'timeout',
+    when: 'The daemon runs, but cannot answer yet.',
+    hint: 'Try again in a moment; `log/daemon.log` in the state folder tells what it waits for.',
+  },
+  'listen-failed': { kind: 'input', when: 'The daemon cannot listen on the address that it was given.' },
   'daemon-start-failed': {
     kind: 'failed',
     when: 'The daemon ended before it was ready.',
@@ -452,6 +463,11 @@ const providers = {
   'provider-not-found': { kind: 'not-found', when: 'The provider does not have the thing that was named.' },
   'provider-quota': { kind: 'quota', when: 'A limit of the provider would be passed.' },
   'provider-timeout': { kind: 'timeout', when: 'The provider did not finish in time.' },
+  'sim-world-unusable': {
+    kind: 'provider',
+    when: 'The file of the simulated world cannot be read or written.',
+    hint: 'Make room on its disk, or move the file away: the simulation then starts with an empty world.',
+  },
 } as const satisfies Entries;
 
 /** The headings of docs/errors.md, in its order. A code stands in one group only. */

@@ -1,0 +1,152 @@
+// The tree of commands. One line each: what it is called, what it does, and where it is.
+import type { CommandNode } from './command.ts';
+
+function group(name: string, summary: string, children: readonly CommandNode[]): CommandNode {
+  return { name, summary, children };
+}
+
+export const commandTree: CommandNode = group('imago', 'Runs the whole life of Kubernetes node images', [
+  {
+    name: 'init',
+    summary: 'Write a first recipe into this folder',
+    load: () => import('./commands/init.ts'),
+  },
+  group('recipe', 'What is on a node', [
+    { name: 'check', summary: 'Check a recipe', load: () => import('./commands/recipe-check.ts') },
+  ]),
+  { name: 'build', summary: 'Lock, build and seal a candidate', load: () => import('./commands/build.ts') },
+  {
+    name: 'test',
+    summary: 'Boot a sealed version on fresh machines',
+    load: () => import('./commands/test.ts'),
+  },
+  group('image', 'The catalogue of versions', [
+    {
+      name: 'list',
+      summary: 'Images, or the versions of one',
+      load: () => import('./commands/image-list.ts'),
+    },
+    {
+      name: 'show',
+      summary: 'One version with its evidence',
+      load: () => import('./commands/image-show.ts'),
+    },
+  ]),
+  {
+    name: 'resolve',
+    summary: 'The exact version behind a reference',
+    load: () => import('./commands/resolve.ts'),
+  },
+  group('channel', 'Names that point at versions', [
+    {
+      name: 'list',
+      summary: 'Where the channels of an image point',
+      load: () => import('./commands/channel-list.ts'),
+    },
+    {
+      name: 'promote',
+      summary: 'Move a channel to a version',
+      load: () => import('./commands/channel-promote.ts'),
+    },
+    {
+      name: 'rollback',
+      summary: 'Move a channel back',
+      load: () => import('./commands/channel-rollback.ts'),
+    },
+    {
+      name: 'history',
+      summary: 'Every move, kept for ever',
+      load: () => import('./commands/channel-history.ts'),
+    },
+  ]),
+  group('pool', 'Nodes made from one model', [
+    { name: 'create', summary: 'Make a pool', load: () => import('./commands/pool-create.ts') },
+    { name: 'list', summary: 'All pools', load: () => import('./commands/pool-list.ts') },
+    { name: 'show', summary: 'One pool', load: () => import('./commands/pool-show.ts') },
+    {
+      name: 'scale',
+      summary: 'Change how many nodes it has',
+      load: () => import('./commands/pool-scale.ts'),
+    },
+    {
+      name: 'set-image',
+      summary: 'Change what new nodes are made from',
+      load: () => import('./commands/pool-set-image.ts'),
+    },
+    {
+      name: 'delete',
+      summary: 'Take a pool and its nodes away',
+      load: () => import('./commands/pool-delete.ts'),
+    },
+  ]),
+  group('node', 'Machines of pools', [
+    { name: 'list', summary: 'Nodes, of one pool or of all', load: () => import('./commands/node-list.ts') },
+    { name: 'show', summary: 'One node', load: () => import('./commands/node-show.ts') },
+    {
+      name: 'which',
+      summary: 'Which version a node was made from, and why that one',
+      load: () => import('./commands/node-which.ts'),
+    },
+  ]),
+  group('op', 'Operations', [
+    { name: 'list', summary: 'Operations, newest first', load: () => import('./commands/op-list.ts') },
+    { name: 'show', summary: 'One operation with its steps', load: () => import('./commands/op-show.ts') },
+    {
+      name: 'watch',
+      summary: 'Follow an operation to its end',
+      load: () => import('./commands/op-watch.ts'),
+    },
+    {
+      name: 'cancel',
+      summary: 'Ask an operation to undo and stop',
+      load: () => import('./commands/op-cancel.ts'),
+    },
+    { name: 'retry', summary: 'Run the same request again', load: () => import('./commands/op-retry.ts') },
+  ]),
+  group('schedule', 'Operations by the clock', [
+    { name: 'list', summary: 'All schedules', load: () => import('./commands/schedule-list.ts') },
+    {
+      name: 'create',
+      summary: 'Start an operation by the clock',
+      load: () => import('./commands/schedule-create.ts'),
+    },
+    { name: 'delete', summary: 'End a schedule', load: () => import('./commands/schedule-delete.ts') },
+  ]),
+  group('token', 'Access over the network', [
+    { name: 'create', summary: 'Make a token', load: () => import('./commands/token-create.ts') },
+    { name: 'list', summary: 'All tokens', load: () => import('./commands/token-list.ts') },
+    { name: 'revoke', summary: 'End a token', load: () => import('./commands/token-revoke.ts') },
+  ]),
+  { name: 'audit', summary: 'Who changed what', load: () => import('./commands/audit.ts') },
+  {
+    name: 'backup',
+    summary: 'Write everything Imago remembers to a file',
+    load: () => import('./commands/backup.ts'),
+  },
+  {
+    name: 'restore',
+    summary: 'Read a backup into an empty database',
+    load: () => import('./commands/restore.ts'),
+  },
+  group('sim', 'The simulated provider', [
+    group('fault', 'Faults on order', [
+      { name: 'list', summary: 'Faults that wait', load: () => import('./commands/sim-fault-list.ts') },
+      { name: 'add', summary: 'Order a fault', load: () => import('./commands/sim-fault-add.ts') },
+      { name: 'remove', summary: 'Take a fault back', load: () => import('./commands/sim-fault-remove.ts') },
+    ]),
+  ]),
+  { name: 'up', summary: 'Start the daemon', load: () => import('./commands/up.ts') },
+  { name: 'down', summary: 'Stop the daemon and its database', load: () => import('./commands/down.ts') },
+  { name: 'status', summary: 'What runs', load: () => import('./commands/status.ts') },
+  {
+    name: 'doctor',
+    summary: 'What this machine lacks, and how to get it',
+    load: () => import('./commands/doctor.ts'),
+  },
+  {
+    name: 'completion',
+    summary: 'Completion for bash, zsh or fish',
+    load: () => import('./commands/completion.ts'),
+  },
+  { name: 'version', summary: 'The version of Imago', load: () => import('./commands/version.ts') },
+]);

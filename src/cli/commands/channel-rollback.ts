@@ -1,0 +1,23 @@
+// Move a channel back.
+import { argument, type CommandSpec, requiredText } from '../command.ts';
+import { operationFlags, runOperation } from '../run-operation.ts';
+import { splitChannel } from '../split-channel.ts';
+
+export const command: CommandSpec = {
+  summary: 'Move a channel back to the version before',
+  args: [{ name: 'CHANNEL', what: 'the channel: NAME:CHANNEL', completes: 'image' }],
+  flags: { why: { what: 'the reason; kept for ever', value: 'TEXT', required: true }, ...operationFlags },
+  examples: [['imago channel rollback node:production --why "kubelet crashes"', 'take production back']],
+  async run(invocation) {
+    const body = { ...splitChannel(argument(invocation, 'CHANNEL')), why: requiredText(invocation, 'why') };
+    await runOperation(invocation, {
+      endpoint: 'rollbackChannel',
+      input: { body },
+      irreversible: false,
+      name: (result) => `${result.image}:${result.channel}`,
+      lines: (result) => [
+        `${result.image}:${result.channel} points at ${result.version} again (move ${result.move})`,
+      ],
+    });
+  },
+};

@@ -1,0 +1,15 @@
+// One node.
+import { argument, type CommandSpec } from '../command.ts';
+import { facts } from '../table.ts';
+
+export const command: CommandSpec = {
+  summary: 'Show one node, also when it is gone',
+  args: [{ name: 'NODE', what: 'the node', completes: 'node' }],
+  examples: [['imago node show web-0', 'one node']],
+  async run(invocation) {
+    const client = await invocation.client();
+    const node = await client.call('showNode', { path: { node: argument(invocation, 'NODE') } });
+    const { schedulable, ...rest } = node;
+    invocation.out.thing(node, node.name, () => facts({ ...rest, schedulable: schedulable ? 'yes' : 'no' }));
+  },
+};

@@ -1,0 +1,40 @@
+// Operations, newest first.
+import { type CommandSpec, text } from '../command.ts';
+import { pageFlags, pageQuery } from '../paging.ts';
+
+const states = ['queued', 'running', 'waiting', 'undoing', 'succeeded', 'failed', 'cancelled'] as const;
+
+export const command: CommandSpec = {
+  summary: 'List operations, newest first',
+  flags: {
+    state: { what: 'only in this state', value: 'STATE', choices: states },
+    kind: { what: 'only of this kind', value: 'KIND' },
+    subject: { what: 'only about this, e.g. pool/web', value: 'SUBJECT' },
+    ...pageFlags,
+  },
+  examples: [
+    ['imago op list', 'what ran last'],
+    ['imago op list --state failed', 'what failed'],
+  ],
+  async run(invocation) {
+    const client = await invocation.client();
+    const state = text(invocation, 'state') as (typeof states)[number] | undefined;
+    const kind = text(invocation, 'kind');
+    const subject = text(invocation, 'subject');
+    const query = {
+      ...pageQuery(invocation),
+      ...(state && { state }),
+      ...(kind && { kind }),
+      ...(subject && { subject }),
+    };
+    invocation.out.list(await client.call('listOperations', { query }), (item) => item.id, {
+      id: (item) => item.id,
+      kind: (item) => item.kind,
+      subject: (item) => item.subject,
+      state: (item) => item.state,
+      step: (item) => item.currentStep,
+      by: (item) => item.by,
+      created: (item) => item.createdAt,
+    });
+  },
+};

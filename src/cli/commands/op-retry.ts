@@ -1,0 +1,18 @@
+// Run the same request again.
+import { argument, type CommandSpec } from '../command.ts';
+import { operationFlags, runOperation } from '../run-operation.ts';
+
+export const command: CommandSpec = {
+  summary: 'Run the same request again; what is so already is skipped',
+  args: [{ name: 'OPERATION', what: 'its id', completes: 'operation' }],
+  flags: operationFlags,
+  examples: [['imago op retry 01K9…', 'a new operation of the same request']],
+  async run(invocation) {
+    await runOperation(invocation, {
+      endpoint: 'retryOperation',
+      input: { path: { operation: argument(invocation, 'OPERATION') } },
+      name: (result) => String(result.name ?? result.image ?? ''),
+      lines: (result) => [JSON.stringify(result)],
+    });
+  },
+};

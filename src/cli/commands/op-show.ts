@@ -1,0 +1,48 @@
+// One operation with its steps.
+import { argument, type CommandSpec, isSet } from '../command.ts';
+import { stepLine } from '../follow-operation.ts';
+import { facts } from '../table.ts';
+
+export const command: CommandSpec = {
+  summary: 'Show one operation with its steps',
+  args: [{ name: 'OPERATION', what: 'its id', completes: 'operation' }],
+  flags: { logs: { what: 'print its log too' } },
+  examples: [['imago op show 01K9… --logs', 'steps, timings, error and log']],
+  async run(invocation) {
+    const client = await invocation.client();
+    const path = { operation: argument(invocation, 'OPERATION') };
+    const operation = await client.call('showOperation', { path });
+    const children = await client.call('listOperationChildren', { path });
+    const logs = isSet(invocation, 'logs')
+      ? await client.call('listOperationLogs', { path, query: { limit: 1000 } })
+      : undefined;
+    const whole = {
+      ...operation,
+      children: children.items.map((child) => child.id),
+      ...(logs && { logs: logs.items }),
+    };
+    invocation.out.thing(whole, operation.id, () => [
+      ...facts({
+        id: operation.id,
+        kind: operation.kind,
+        subject: operation.subject,
+        state: operation.state,
+        by: operation.by,
+        created: operation.createdAt,
+        started: operation.startedAt,
+        ended: operation.endedAt,
+        parent: operation.parent,
+        'retry of': operation.retryOf,
+        'cancel asked by': operation.cancelRequestedBy,
+      }),
+      ...operation.steps.map((step) => stepLine(invocation, step) ?? `· ${step.name} (${step.state})`),
+      ...(operation.error === undefined
+        ? []
+        : [`error (${operation.error.kind}): ${operation.error.message}`]),
+      ...(operation.error?.hint === undefined ? [] : [`hint: ${operation.error.hint}`]),
+      ...operation.exceptions.map((exception) => `! not put back: ${exception}`),
+      ...children.items.map((child) => `child ${child.id} ${child.kind} ${child.state}`),
+      ...(logs?.items.map((line) => `${line.at} ${line.line}`) ?? []),
+    ]);
+  },
+};

@@ -1,0 +1,17 @@
+// Follow an operation to its end.
+import { argument, type CommandSpec } from '../command.ts';
+import { followOperation } from '../follow-operation.ts';
+
+export const command: CommandSpec = {
+  summary: 'Follow an operation to its end',
+  details: 'Goes on when the daemon goes away and comes back. Ctrl-C stops watching, not the operation.',
+  args: [{ name: 'OPERATION', what: 'its id', completes: 'operation' }],
+  examples: [['imago op watch 01K9…', 'progress, step by step']],
+  async run(invocation) {
+    const client = await invocation.client();
+    const operation = await followOperation(invocation, client, argument(invocation, 'OPERATION'));
+    invocation.out.thing(operation, operation.id, () => [
+      `${operation.kind} of ${operation.subject} ${operation.state}`,
+    ]);
+  },
+};

@@ -1,0 +1,54 @@
+// Make a pool.
+import { argument, type CommandSpec, isSet, readCount, requiredText, text } from '../command.ts';
+import { operationFlags, runOperation } from '../run-operation.ts';
+
+export const command: CommandSpec = {
+  summary: 'Make a pool from a version or a channel',
+  details:
+    'The model holds an exact version. A pool that was given a channel follows it for new nodes; --pin stops that.',
+  args: [{ name: 'POOL', what: 'the name of the pool' }],
+  flags: {
+    image: {
+      what: 'NAME:VERSION, NAME:CHANNEL or NAME@sha256:DIGEST',
+      value: 'IMAGE',
+      required: true,
+      completes: 'image',
+    },
+    nodes: { what: 'how many nodes', value: 'N', required: true },
+    size: { what: "machine size in the provider's words", value: 'SIZE' },
+    provider: { what: 'where', value: 'NAME' },
+    region: { what: 'the region, where the provider has them', value: 'REGION' },
+    orchestration: { what: 'how nodes are managed', value: 'MODE', choices: ['uniform', 'flexible'] },
+    pin: { what: 'do not follow the channel' },
+    ...operationFlags,
+  },
+  examples: [
+    ['imago pool create web --image node:production --nodes 3', 'three nodes that follow production'],
+    ['imago pool create web --image node:production --nodes 3 --dry-run', 'what would be done'],
+  ],
+  async run(invocation) {
+    const optional = (flag: string) => {
+      const value = text(invocation, flag);
+      return value === undefined ? {} : { [flag]: value };
+    };
+    await runOperation(invocation, {
+      endpoint: 'createPool',
+      input: {
+        body: {
+          name: argument(invocation, 'POOL'),
+          reference: requiredText(invocation, 'image'),
+          capacity: readCount(invocation, 'nodes'),
+          pin: isSet(invocation, 'pin'),
+          ...optional('size'),
+          ...optional('provider'),
+          ...optional('region'),
+          ...optional('orchestration'),
+        },
+      },
+      name: (result) => String(result.name),
+      lines: (result) => [
+        `Pool ${result.name} has ${result.nodes} nodes of ${result.image}:${result.version}`,
+      ],
+    });
+  },
+};

@@ -1,0 +1,48 @@
+// Start an operation by the clock.
+import { ImagoError } from '../../domain/errors.ts';
+import type { Json } from '../../domain/json.ts';
+import { argument, type CommandSpec, requiredText, text } from '../command.ts';
+import { facts } from '../table.ts';
+
+export const command: CommandSpec = {
+  summary: 'Start an operation by the clock',
+  args: [{ name: 'NAME', what: 'the name of the schedule' }],
+  flags: {
+    cron: { what: 'five or six fields', value: 'CRON', required: true },
+    'time-zone': { what: 'an IANA time zone (default: UTC)', value: 'ZONE' },
+    kind: { what: 'the kind of operation', value: 'KIND', required: true },
+    subject: { what: 'what it is about', value: 'SUBJECT', required: true },
+    input: { what: "the operation's input, as JSON", value: 'JSON', required: true },
+  },
+  examples: [
+    [
+      `imago schedule create nightly --cron '0 3 * * *' --time-zone Europe/Paris --kind test --subject image/node --input '{"reference":"node:production"}'`,
+      'test production every night',
+    ],
+  ],
+  async run(invocation) {
+    const client = await invocation.client();
+    const timeZone = text(invocation, 'time-zone');
+    const schedule = await client.call('createSchedule', {
+      body: {
+        name: argument(invocation, 'NAME'),
+        cron: requiredText(invocation, 'cron'),
+        ...(timeZone === undefined ? {} : { timeZone }),
+        kind: requiredText(invocation, 'kind'),
+        subject: requiredText(invocation, 'subject'),
+        input: readJson(requiredText(invocation, 'input')),
+      },
+    });
+    invocation.out.thing(schedule, schedule.name, () =>
+      facts({ name: schedule.name, next: schedule.nextAt }),
+    );
+  },
+};
+
+function readJson(value: string): Json {
+  try {
+    return JSON.parse(value) as Json;
+  } catch (cause) {
+    throw new ImagoError('usage-invalid', `--input is not JSON: ${(cause as Error).message}`, { cause });
+  }
+}

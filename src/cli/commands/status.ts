@@ -1,0 +1,31 @@
+// What runs.
+import { ImagoError } from '../../domain/errors.ts';
+import type { CommandSpec } from '../command.ts';
+import { facts } from '../table.ts';
+
+export const command: CommandSpec = {
+  summary: 'Tell what runs',
+  examples: [['imago status --json', 'for a script; daemon.pid is the process']],
+  async run(invocation) {
+    const { connectIfRunning } = await import('../connect.ts');
+    const client = await connectIfRunning();
+    if (client === undefined) {
+      throw new ImagoError('daemon-not-running', 'No daemon runs for this state folder.');
+    }
+    const status = await client.call('status', {});
+    client.close();
+    const waiting = Object.entries(status.operations ?? {}).map(([state, count]) => `${count} ${state}`);
+    invocation.out.thing(status, String(status.daemon.pid), () =>
+      facts({
+        imago: status.version,
+        daemon: `${status.daemon.state}, process ${status.daemon.pid}, up ${Math.round(status.daemon.uptimeSeconds)} s`,
+        database: `PostgreSQL ${status.database.version ?? '?'}, ${status.database.embedded ? 'embedded, ' : ''}${status.database.state}`,
+        home: status.home,
+        socket: status.sockets.api,
+        listen: status.listen,
+        providers: status.providers.map((provider) => provider.name).join(', '),
+        operations: waiting.length === 0 ? 'none under way' : waiting.join(', '),
+      }),
+    );
+  },
+};

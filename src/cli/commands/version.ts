@@ -1,0 +1,14 @@
+// The version of Imago.
+import type { CommandSpec } from '../command.ts';
+import { packageVersion } from '../package-version.ts';
+
+export const command: CommandSpec = {
+  summary: 'Print the version of Imago',
+  examples: [['imago version', 'this command line; `imago status` tells the daemon']],
+  async run(invocation) {
+    const version = await packageVersion();
+    invocation.out.thing({ version, node: process.version }, version, () => [
+      `imago ${version} (node ${process.version})`,
+    ]);
+  },
+};

@@ -1,0 +1,63 @@
+// What every command that starts an operation does: dry run, start, follow to the end, print the result.
+import type { Client } from '../api/client.ts';
+import type { AnswerOf, InputOf, WriteEndpoint } from '../api/types.ts';
+import { type FlagSpec, type Invocation, isSet } from './command.ts';
+import { confirm } from './confirm.ts';
+import { followOperation } from './follow-operation.ts';
+
+type Operation = AnswerOf<'showOperation'>;
+
+export const operationFlags = {
+  'dry-run': { what: 'say what would be done, and do nothing' },
+  'no-wait': { what: 'start it and return at once' },
+  'refuse-if-busy': { what: 'fail instead of waiting when another operation holds the same subject' },
+} as const satisfies Record<string, FlagSpec>;
+
+export interface OperationCall<N extends WriteEndpoint> {
+  readonly endpoint: N;
+  readonly input: InputOf<N>;
+  /** Cannot be taken back: the plan is shown and confirmed first. */
+  readonly irreversible?: boolean;
+  /** The lines for people when it succeeded. */
+  readonly lines: (result: Record<string, unknown>) => readonly string[];
+  /** The result's name for `-o name`. */
+  readonly name: (result: Record<string, unknown>) => string;
+}
+
+export async function runOperation<N extends WriteEndpoint>(
+  invocation: Invocation,
+  call: OperationCall<N>,
+): Promise<void> {
+  const client = await invocation.client();
+  if (isSet(invocation, 'dry-run')) return showPlan(invocation, client, call);
+  if (call.irreversible && !isSet(invocation, 'yes')) {
+    const { plan } = await client.plan(call.endpoint, call.input);
+    await confirm(invocation, plan);
+  }
+  const whenBusy = isSet(invocation, 'refuse-if-busy') ? 'refuse' : 'wait';
+  const input = { ...(call.input as object), whenBusy } as unknown as InputOf<N>;
+  const started = (await client.call(
+    ...([call.endpoint, input] as unknown as Parameters<typeof client.call<N>>),
+  )) as Operation;
+  if (isSet(invocation, 'no-wait')) {
+    invocation.out.thing(started, started.id, () => [
+      `Started ${started.kind} ${started.id}. Watch it with \`imago op watch ${started.id}\`.`,
+    ]);
+    return;
+  }
+  const ended = await followOperation(invocation, client, started.id);
+  const result = (ended.result ?? {}) as Record<string, unknown>;
+  invocation.out.thing({ ...result, operation: ended.id }, call.name(result), () => call.lines(result));
+}
+
+async function showPlan<N extends WriteEndpoint>(
+  invocation: Invocation,
+  client: Client,
+  call: OperationCall<N>,
+): Promise<void> {
+  const plan = await client.plan(call.endpoint, call.input);
+  invocation.out.thing(plan, plan.subject, () => [
+    'Would do, and nothing was written:',
+    ...plan.plan.map((line) => `  ${line}`),
+  ]);
+}

@@ -1,0 +1,34 @@
+// Writes a stream to a file so that the file is whole or not there: beside, fsync, rename.
+import { once } from 'node:events';
+import { open, rename, rm } from 'node:fs/promises';
+
+/** Writes all chunks to `path` (`-`: standard output) and returns how many bytes they were. */
+export async function writeBeside(path: string, chunks: AsyncIterable<Uint8Array>): Promise<number> {
+  if (path === '-') return writeOut(chunks);
+  const fresh = `${path}.${process.pid}.new`;
+  const file = await open(fresh, 'wx', 0o600);
+  let bytes = 0;
+  try {
+    for await (const chunk of chunks) {
+      await file.writeFile(chunk);
+      bytes += chunk.byteLength;
+    }
+    await file.sync();
+    await file.close();
+    await rename(fresh, path);
+    return bytes;
+  } catch (error) {
+    await file.close().catch(() => undefined);
+    await rm(fresh, { force: true });
+    throw error;
+  }
+}
+
+async function writeOut(chunks: AsyncIterable<Uint8Array>): Promise<number> {
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.byteLength;
+    if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
+  }
+  return bytes;
+}
