@@ -1,6 +1,7 @@
 // Runs the daemon's program as a process of its own, and listens to what it says until it is up or down.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { type ErrorRecord, errorFromRecord, ImagoError } from '../domain/errors.ts';
@@ -48,8 +49,8 @@ export function daemonCommand(flags: DaemonFlags = {}): readonly string[] {
 export function flagWords(flags: DaemonFlags): readonly string[] {
   const words: string[] = [];
   if (flags.listen !== undefined) words.push('--listen', flags.listen);
-  if (flags.tlsCertificate !== undefined) words.push('--tls-certificate', flags.tlsCertificate);
-  if (flags.tlsKey !== undefined) words.push('--tls-key', flags.tlsKey);
+  if (flags.tlsCertificate !== undefined) words.push('--tls-certificate', resolve(flags.tlsCertificate));
+  if (flags.tlsKey !== undefined) words.push('--tls-key', resolve(flags.tlsKey));
   if (flags.timeScale !== undefined) words.push('--time-scale', String(flags.timeScale));
   return words;
 }
@@ -65,6 +66,8 @@ export function runEntry(paths: StatePaths, words: readonly string[]): Messages 
     stdio: ['ignore', errors?.file ?? 'ignore', errors?.file ?? 'ignore', 'pipe'],
   });
   if (errors !== undefined) closeSync(errors.file);
+  // What a process that could not be started means is told by its silence.
+  child.once('error', () => undefined);
   child.unref();
   return { until: (deadline) => readMessages(child, deadline, () => tailOf(paths, errors?.start)) };
 }
