@@ -87,7 +87,7 @@ export function ensureImagoError(thrown: unknown): ImagoError {
 
 /** Rebuilds an error from its record, so that a caller can throw what an operation recorded. */
 export function errorFromRecord(record: ErrorRecord): ImagoError {
-  const code = record.code in errorCatalogue ? (record.code as ErrorCode) : 'internal';
+  const code = Object.hasOwn(errorCatalogue, record.code) ? (record.code as ErrorCode) : 'internal';
   return new ImagoError(code, record.message, {
     ...(record.hint === undefined ? {} : { hint: record.hint }),
     retryable: record.retryable,

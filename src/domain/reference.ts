@@ -64,18 +64,14 @@ function readReference(text: string): Reference | string {
 /** What was probably meant, for hints: always a reference that `parseReference` accepts. */
 function likelyReference(text: string): string | undefined {
   const plain = text.trim();
-  const digest = /(?:^|[^0-9a-z])(?:sha256[:-])?([0-9a-f]{64})$/i.exec(plain);
   const split = /[:@/= ]/.exec(plain);
   const image = likelyName('image', split === null ? plain : plain.slice(0, split.index));
   if (image === undefined) return undefined;
-  if (digest?.[1] !== undefined && split !== null && digest.index > 0) {
-    return `${image}@sha256:${digest[1].toLowerCase()}`;
-  }
   const rest = split === null ? '' : plain.slice(split.index + 1).trim();
   if (rest === '') return image;
+  const digest = /^(?:[^@]*@)?(?:sha256[:-])?([0-9a-f]{64})$/i.exec(rest)?.[1];
+  if (digest !== undefined) return `${image}@sha256:${digest.toLowerCase()}`;
   if (/^sha256/i.test(rest)) return undefined;
-  const number = likelyNumber(rest);
-  if (number !== undefined) return `${image}:${number}`;
-  const channel = likelyName('channel', rest);
-  return channel === undefined ? undefined : `${image}:${channel}`;
+  const tag = likelyNumber(rest) ?? likelyName('channel', rest);
+  return tag === undefined ? undefined : `${image}:${tag}`;
 }
