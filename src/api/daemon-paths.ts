@@ -1,7 +1,7 @@
 // Where the daemon of a state folder keeps its things: known to the daemon, which makes them, and to its
 // clients, which find and stop it.
 //
-// The state folder (0700; 0711 for root, so that PostgreSQL's own user can pass through it):
+// The state folder (0700):
 //   lock                  held by the running daemon; the kernel lets go of it when the process dies
 //   start.lock            held by a client while it starts the daemon
 //   daemon.json           the running daemon: process, version, sockets
@@ -10,7 +10,6 @@
 //   log/postgres.log      PostgreSQL's own log
 //   postgres/password     of the database (0600)
 //   postgres/data         the database, owned by the user that PostgreSQL runs as (0700)
-//   postgres/programs-*   a copy of PostgreSQL's programs, when that user cannot reach the originals
 //
 // The sockets stand elsewhere, because a socket's path may have at most 107 bytes: in two folders (0700)
 // named after a hash of the state folder's real path, one for the API and one for PostgreSQL, which may run

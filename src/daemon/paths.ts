@@ -32,19 +32,14 @@ export interface RuntimePaths {
   readonly postgresFolder: string;
 }
 
-/**
- * Makes the state folder with what the daemon writes in it, and answers with its real path. What exists is
- * left as it is, save that root's folder is opened for passing through.
- */
+/** Makes the state folder with what the daemon writes in it, and answers with its real path. What exists is kept. */
 export function prepareStateFolder(home: string, { uid }: Surroundings): StatePaths {
-  const mode = uid === 0 ? 0o711 : 0o700;
   try {
-    mkdirSync(home, { recursive: true, mode });
+    mkdirSync(home, { recursive: true, mode: 0o700 });
     const paths = statePaths(realpathSync(home));
     refuseForeignFolder(paths.home, statSync(paths.home), uid);
-    if (uid === 0) openForPassing(paths.home);
     mkdirSync(paths.logs, { recursive: true, mode: 0o700 });
-    mkdirSync(paths.postgres, { recursive: true, mode });
+    mkdirSync(paths.postgres, { recursive: true, mode: 0o700 });
     proveWritable(paths.home);
     return paths;
   } catch (error) {
@@ -117,11 +112,6 @@ function refuseForeignFolder(path: string, stats: Stats, uid: number): void {
     trusted ? `Every user may write to ${path}.` : `${path} belongs to user ${stats.uid}.`,
     trusted ? { hint: `Close it with \`chmod o-w\`, or point IMAGO_HOME at another folder.` } : {},
   );
-}
-
-function openForPassing(path: string): void {
-  const mode = statSync(path).mode & 0o7777;
-  if ((mode & 0o011) !== 0o011) chmodSync(path, mode | 0o011);
 }
 
 /** Writes and syncs a little, because a full or read-only disk lets folders be made and looked at. */

@@ -375,9 +375,9 @@ const theDaemonAndItsDatabase = {
     hint: 'Make a system user named `imago`, or start Imago as an ordinary user.',
   },
   'postgres-unreachable': {
-    kind: 'input',
-    when: 'The user that PostgreSQL runs as cannot get to the state folder.',
-    hint: 'Point IMAGO_HOME below folders that every user may pass through, for example /var/lib/imago.',
+    kind: 'failed',
+    when: "The user that PostgreSQL runs as cannot get to PostgreSQL's programs or folders.",
+    hint: 'Look at the permissions of the path that is named, and whether it allows programs to be run.',
   },
   'postgres-version': {
     kind: 'conflict',

@@ -3,7 +3,6 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
-  chmodSync,
   chownSync,
   existsSync,
   mkdirSync,
@@ -24,8 +23,19 @@ export const SUPERUSER = 'imago';
 /** A new database takes about 40 MB, and as much again for the log of its first changes. */
 const SPACE_FOR_NEW_DATABASE = 100 * 1024 * 1024;
 
-/** PostgreSQL must see none of the caller's PG… settings, and speak a language that we can read. */
-export const postgresEnvironment = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' } as const;
+/**
+ * How PostgreSQL's programs are run on a data folder. They start within it and know it by that alone, so
+ * their user need not be able to pass through the folders above: the state folder stays closed, and may
+ * stand in root's home. They see none of the caller's PG… settings, and speak a language that we can read.
+ */
+export function postgresSpawn(data: string, user: SystemUser | undefined) {
+  return {
+    ...(user === undefined ? {} : { uid: user.uid, gid: user.gid }),
+    cwd: data,
+    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
+  };
+}
+export const DATA_ARGUMENT = '/proc/self/cwd';
 
 /** The database's password, made at the first call and kept (0600) for the next ones. */
 export function databasePassword(paths: StatePaths): string {
@@ -74,36 +84,31 @@ export async function createCluster(
     );
   }
   const workshop = join(paths.postgres, 'new');
+  const data = join(workshop, 'data');
+  const passwordFile = join(workshop, 'password');
   rmSync(workshop, { recursive: true, force: true });
-  mkdirSync(workshop, { mode: 0o700 });
-  if (user !== undefined) chownSync(workshop, user.uid, user.gid);
   try {
-    const data = join(workshop, 'data');
-    await runInitdb(programs, user, data, passwordFor(user, workshop, password));
+    mkdirSync(data, { recursive: true, mode: 0o700 });
+    writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 });
+    if (user !== undefined) {
+      for (const path of [workshop, data, passwordFile]) chownSync(path, user.uid, user.gid);
+    }
+    await runInitdb(programs, user, data);
     renameSync(data, paths.postgresData);
   } finally {
     rmSync(workshop, { recursive: true, force: true });
   }
 }
 
-function passwordFor(user: SystemUser | undefined, folder: string, password: string): string {
-  const file = join(folder, 'password');
-  writeFileSync(file, `${password}\n`, { mode: 0o600 });
-  chmodSync(file, 0o600);
-  if (user !== undefined) chownSync(file, user.uid, user.gid);
-  return file;
-}
-
 async function runInitdb(
   programs: PostgresPrograms,
   user: SystemUser | undefined,
   data: string,
-  passwordFile: string,
 ): Promise<void> {
   const args = [
-    `--pgdata=${data}`,
+    `--pgdata=${DATA_ARGUMENT}`,
     `--username=${SUPERUSER}`,
-    `--pwfile=${passwordFile}`,
+    `--pwfile=${DATA_ARGUMENT}/../password`,
     '--auth=scram-sha-256',
     '--encoding=UTF8',
     '--no-locale',
@@ -112,9 +117,7 @@ async function runInitdb(
     '--no-instructions',
   ];
   const child = spawn(programs.initdb, args, {
-    ...(user === undefined ? {} : { uid: user.uid, gid: user.gid }),
-    cwd: '/',
-    env: postgresEnvironment,
+    ...postgresSpawn(data, user),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

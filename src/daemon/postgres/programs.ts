@@ -1,5 +1,5 @@
-// PostgreSQL's programs as npm brings them, and a copy of them where the server's user can reach it: the
-// originals may stand in root's home, and npm may not have been allowed to make their links.
+// PostgreSQL's programs as npm brings them, and a copy of them in the cache where the server's user can reach
+// it: the originals may stand in root's home, and npm may not have been allowed to make their links.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -12,10 +12,12 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
+  utimesSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
-import { basename, dirname, join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { ImagoError } from '../../domain/errors.ts';
 import type { SystemUser } from './system-user.ts';
 
@@ -31,7 +33,8 @@ interface PackagedPrograms extends PostgresPrograms {
   readonly root: string;
 }
 
-const COPY_PREFIX = 'programs-';
+const COPY_PREFIX = 'postgres-';
+const KEEP_UNUSED_MS = 30 * 24 * 3_600_000;
 
 /** The programs for this kind of machine; `undefined` when npm did not install them. */
 export function findPackagedPrograms(
@@ -61,21 +64,21 @@ export function requirePackagedPrograms(): PackagedPrograms {
 }
 
 /**
- * Programs that `user` can run: the packaged ones if possible, else a copy in `folder`, named after its
- * content, made once and whole or not at all. Copies of other content are taken away.
+ * Programs that `user` can run: the packaged ones if possible, else a copy in the cache, named after its
+ * content, made once and whole or not at all. Copies that nobody used for a month are taken away.
  */
 export function reachablePrograms(
   packaged: PackagedPrograms,
-  folder: string,
+  cache: string,
   user: SystemUser | undefined,
 ): PostgresPrograms {
   if (canRun(packaged.postgres, user)) return packaged;
-  const target = join(folder, `${COPY_PREFIX}${hashTree(packaged.root)}`);
-  if (!existsSync(target)) {
-    removeCopiesExcept(folder, undefined);
-    copyPrograms(packaged.root, target);
-  }
-  removeCopiesExcept(folder, basename(target));
+  mkdirSync(cache, { recursive: true, mode: 0o755 });
+  const target = join(cache, `${COPY_PREFIX}${hashTree(packaged.root)}`);
+  if (!existsSync(target)) copyPrograms(packaged.root, target);
+  const now = new Date();
+  utimesSync(target, now, now);
+  removeUnused(cache, now.getTime() - KEEP_UNUSED_MS);
   const copied = programsIn(target, packaged.version);
   if (canRun(copied.postgres, user)) return copied;
   const who = user === undefined ? 'this user' : `the user ${user.name}`;
@@ -98,9 +101,8 @@ function canRun(program: string, user: SystemUser | undefined): boolean {
 }
 
 function copyPrograms(from: string, to: string): void {
-  const half = `${to}.half`;
+  const half = `${to}.${process.pid}`;
   rmSync(half, { recursive: true, force: true });
-  mkdirSync(half, { mode: 0o755 });
   cpSync(from, half, { recursive: true, verbatimSymlinks: true });
   for (const link of missingLinks(half)) symlinkSync(link.target, link.path);
   for (const entry of readdirSync(half, { recursive: true, withFileTypes: true })) {
@@ -109,7 +111,13 @@ function copyPrograms(from: string, to: string): void {
     else if (entry.isFile()) chmodSync(path, (lstatSync(path).mode & 0o100) === 0 ? 0o644 : 0o755);
   }
   chmodSync(half, 0o755);
-  renameSync(half, to);
+  try {
+    renameSync(half, to);
+  } catch (error) {
+    // Another daemon was faster, with the same content.
+    rmSync(half, { recursive: true, force: true });
+    if (!existsSync(to)) throw error;
+  }
 }
 
 /** The links that the package's install script would have made. */
@@ -135,8 +143,9 @@ function hashTree(root: string): string {
   return hash.digest('hex').slice(0, 16);
 }
 
-function removeCopiesExcept(folder: string, keep: string | undefined): void {
-  for (const name of readdirSync(folder)) {
-    if (name.startsWith(COPY_PREFIX) && name !== keep) rmSync(join(folder, name), { recursive: true });
+function removeUnused(cache: string, before: number): void {
+  for (const name of readdirSync(cache)) {
+    const path = join(cache, name);
+    if (name.startsWith(COPY_PREFIX) && statSync(path).mtimeMs < before) rmSync(path, { recursive: true });
   }
 }

@@ -11,9 +11,17 @@ import {
   waitForExit,
 } from '../../api/process-identity.ts';
 import { ImagoError } from '../../domain/errors.ts';
+import { cacheFolders } from '../../images/tools.ts';
 import { type Log, rotateByCopy } from '../log.ts';
 import { type RuntimePaths, secureFolder } from '../paths.ts';
-import { createCluster, databasePassword, hasCluster, postgresEnvironment, SUPERUSER } from './cluster.ts';
+import {
+  createCluster,
+  DATA_ARGUMENT,
+  databasePassword,
+  hasCluster,
+  postgresSpawn,
+  SUPERUSER,
+} from './cluster.ts';
 import { explainPostgresOutput, isPassing } from './failure.ts';
 import {
   clearStaleLocks,
@@ -34,6 +42,7 @@ const WATCH_EVERY_MS = 1000;
 
 /** Small, durable, and reachable by a Unix socket only. */
 const SETTINGS: Readonly<Record<string, string>> = {
+  cluster_name: 'imago',
   listen_addresses: '',
   unix_socket_permissions: '0700',
   max_connections: '60',
@@ -85,7 +94,7 @@ export async function ensurePostgres(options: PostgresOptions): Promise<Postgres
     return serve(options, running, 'adopted');
   }
   const user = choosePostgresUser(options.surroundings, paths.postgresData);
-  const programs = reachablePrograms(packaged, paths.postgres, user);
+  const programs = reachablePrograms(packaged, cacheFolder(options.surroundings), user);
   if (!exists) await createCluster(paths, programs, user);
   const started = await start(options, programs, user);
   log.info('started PostgreSQL', {
@@ -121,6 +130,11 @@ export async function stopPostmaster(postmaster: ProcessIdentity, data: string):
     }
     await sleep(20);
   }
+}
+
+function cacheFolder({ env, uid }: Surroundings): string {
+  const [own] = cacheFolders(env, uid);
+  return own ?? '/var/cache/imago';
 }
 
 /** A running server that can be connected to. One that is about to end, or has lost its socket, is seen off first. */
@@ -178,12 +192,10 @@ async function launch(
   };
   const child = spawn(
     programs.postgres,
-    ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+    ['-D', DATA_ARGUMENT, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
     {
-      ...(user === undefined ? {} : { uid: user.uid, gid: user.gid }),
-      cwd: '/',
+      ...postgresSpawn(data, user),
       detached: true,
-      env: postgresEnvironment,
       stdio: ['ignore', logFile, logFile],
     },
   );
