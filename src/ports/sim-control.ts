@@ -1,34 +1,52 @@
 // How people and tests steer the simulated provider: faults at chosen calls, and how fast its time runs.
-import type { Page, PageQuery } from './page.ts';
+// Faults outlive the daemon, like the simulated world.
 
-export type FaultMode =
-  | 'fail'
-  | 'fail-but-done'
-  | 'succeed-but-not-done'
-  | 'reply-lost'
-  | 'hang'
-  | 'throttle'
-  | 'slow'
-  | 'die-before'
-  | 'die-after';
+export const faultKinds = [
+  /** Answers with an error, and did nothing. */
+  'fails',
+  /** Answers with an error, and did what was asked. */
+  'fails-but-took-effect',
+  /** Answers as if done, and did nothing. A read answers that there is nothing. */
+  'succeeds-but-did-nothing',
+  /** Did what was asked; the caller gets `provider-no-reply`. */
+  'reply-lost',
+  /** Does nothing and never answers, or answers with `provider-timeout` after `ms`. */
+  'hangs',
+  /** Asks to come back after `ms`. */
+  'throttled',
+  /** Answers after `ms`, and takes `factor` times as long for what it starts. */
+  'slow',
+  /** Accepts, and what it starts ends `failed`; with `region`, only the copy there. */
+  'fails-later',
+  'dies-before',
+  'dies-after',
+] as const;
+export type FaultKind = (typeof faultKinds)[number];
 
-export interface FaultOrder {
-  /** `ROLE.METHOD`, e.g. `pools.createPool`; `*` stands for any role or method. */
+export interface FaultSpec {
+  readonly kind: FaultKind;
+  /** Role and method, e.g. `pools.setModel`; `*` stands for any text. */
   readonly call: string;
-  readonly mode: FaultMode;
-  /** Only calls about the thing of this name. */
+  /** What the call is about, e.g. `web` or `web/web-000001`; `*` stands for any text. Absent: anything. */
   readonly name?: string;
-  /** How many fitting calls go well first. */
-  readonly skip: number;
-  /** How many fitting calls it strikes; then it is over. */
-  readonly times: number;
-  /** How long `hang`, `slow` and `throttle` last, in the simulation's time. */
-  readonly durationMs?: number;
+  /** So many matching calls pass unharmed first. Absent: none. */
+  readonly after?: number;
+  /** How many calls it strikes. Absent: one. */
+  readonly count?: number | 'always';
+  readonly ms?: number;
+  readonly factor?: number;
+  readonly region?: string;
+  /** The error's text. */
+  readonly message?: string;
 }
 
-export interface FaultRecord extends FaultOrder {
-  readonly id: string;
-  readonly struck: number;
+export interface Fault extends FaultSpec {
+  readonly id: number;
+  /** Matching calls since it was ordered, and how many of them it struck. */
+  readonly seen: number;
+  readonly hits: number;
+  /** It strikes no more. */
+  readonly spent: boolean;
 }
 
 export interface SimTime {
@@ -38,12 +56,13 @@ export interface SimTime {
   readonly scale: number;
 }
 
-/** Faults outlive the daemon, like the simulated world. */
 export interface SimControl {
-  listFaults(query: PageQuery): Promise<Page<FaultRecord>>;
-  addFault(fault: FaultOrder): Promise<FaultRecord>;
+  /** In the order in which they were added. */
+  listFaults(): Promise<readonly Fault[]>;
+  /** Two of the same spec are two faults. `input-invalid` when the spec makes no sense. */
+  addFault(spec: FaultSpec): Promise<Fault>;
   /** `false` when there is none of that id. */
-  removeFault(id: string): Promise<boolean>;
+  removeFault(id: number): Promise<boolean>;
   time(): Promise<SimTime>;
   /** Changes how fast time runs from now on, moves it forward, or both. Time never runs backwards. */
   setTime(change: { readonly scale?: number; readonly advanceMs?: number }): Promise<SimTime>;

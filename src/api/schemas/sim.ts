@@ -2,48 +2,46 @@
 import * as z from 'zod';
 import { name, timestamp } from './common.ts';
 
-const mode = z.enum([
-  'fail',
-  'fail-but-done',
-  'succeed-but-not-done',
-  'reply-lost',
-  'hang',
-  'throttle',
-  'slow',
-  'die-before',
-  'die-after',
-]);
-const call = name.describe('`ROLE.METHOD`, e.g. `pools.createPool`; `*` stands for any role or method.');
-const onlyName = name.optional().describe('Only calls about the thing of this name.');
-const durationMs = z
-  .number()
-  .nonnegative()
-  .optional()
-  .describe("How long `hang`, `slow` and `throttle` last, in the simulation's time.");
+const spec = {
+  kind: z
+    .enum([
+      'fails',
+      'fails-but-took-effect',
+      'succeeds-but-did-nothing',
+      'reply-lost',
+      'hangs',
+      'throttled',
+      'slow',
+  'fail-later',
+      'fails-later',
+      'dies-before',
+      'dies-after',
+    ])
+    .describe('What goes wrong.'),
+  call: name.describe('Role and method, e.g. `pools.setModel`; `*` stands for any text.'),
+  name: name.optional().describe('Only calls about this, e.g. `web` or `web/web-000001`; `*` stands for any text.'),
+  after: z.int().min(0).optional().describe('So many matching calls pass unharmed first. Default: none.'),
+  count: z
+    .union([z.int().min(1), z.literal('always')])
+    .optional()
+    .describe('How many calls it strikes. Default: one.'),
+  ms: z.number().nonnegative().optional().describe("How long it takes, in the simulation's time."),
+  factor: z.number().positive().optional().describe('For `slow`: so many times as long.'),
+  region: name.optional().describe('For `fails-later`: only the copy there.'),
+  message: name.optional().describe("The error's text."),
+};
 
 export const fault = z
   .object({
-    id: z.string(),
-    call,
-    mode,
-    name: onlyName,
-    skip: z.int().describe('How many fitting calls go well first.'),
-    times: z.int().describe('How many fitting calls it strikes.'),
-    durationMs,
-    struck: z.int().describe('How many it has struck.'),
+    ...spec,
+    id: z.int(),
+    seen: z.int().describe('Matching calls since it was ordered.'),
+    hits: z.int().describe('How many of them it struck.'),
+    spent: z.boolean().describe('It strikes no more.'),
   })
   .meta({ id: 'Fault', description: 'A fault that was ordered.' });
 
-export const addFaultRequest = z
-  .strictObject({
-    call,
-    mode,
-    name: onlyName,
-    skip: z.int().min(0).optional().describe('How many fitting calls go well first. Default: 0.'),
-    times: z.int().min(1).optional().describe('How many fitting calls it strikes. Default: 1.'),
-    durationMs,
-  })
-  .meta({ id: 'AddFaultRequest' });
+export const addFaultRequest = z.strictObject(spec).meta({ id: 'AddFaultRequest' });
 
 export const simTime = z
   .object({ now: timestamp, scale: z.number().describe('How many of its seconds pass in one of ours.') })

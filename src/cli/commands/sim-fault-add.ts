@@ -10,6 +10,7 @@ const modes = [
   'hang',
   'throttle',
   'slow',
+  'fail-later',
   'die-before',
   'die-after',
 ] as const;
