@@ -141,8 +141,7 @@ function responses(endpoint: EndpointContract, schemas: SchemaCollector): OpenAp
   const wrong = { description: 'What went wrong.', content: failed };
   const common = { '4XX': wrong, '5XX': wrong };
   if (endpoint.stream === 'events') {
-    const description =
-      'Each event has its id, its type as event name, and as data a JSON document of this schema.';
+    const description = 'Each event has its id, and as data a JSON document of this schema.';
     return { 200: { description, content: { 'text/event-stream': { schema: answer } } }, ...common };
   }
   if (endpoint.stream === 'download') {

@@ -1,6 +1,6 @@
 // The simulated provider.
 import * as z from 'zod';
-import { name, pageOf, pageQuery } from '../schemas/common.ts';
+import { name, pageOf } from '../schemas/common.ts';
 import { addFaultRequest, fault, setSimTimeRequest, simTime } from '../schemas/sim.ts';
 import { endpoint } from './endpoint.ts';
 
@@ -10,7 +10,6 @@ export const simContract = {
     summary: 'The faults that were ordered',
     role: 'viewer',
     effect: 'read',
-    query: pageQuery,
     status: 200,
     response: pageOf(fault),
   }),
@@ -30,7 +29,7 @@ export const simContract = {
     effect: 'write',
     path: z.strictObject({ fault: name }),
     status: 200,
-    response: z.object({ id: z.string() }).meta({ id: 'RemovedFault' }),
+    response: fault,
   }),
   showSimTime: endpoint({
     tag: 'Simulation',

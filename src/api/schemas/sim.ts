@@ -12,14 +12,15 @@ const spec = {
       'hangs',
       'throttled',
       'slow',
-  'fail-later',
       'fails-later',
       'dies-before',
       'dies-after',
     ])
     .describe('What goes wrong.'),
   call: name.describe('Role and method, e.g. `pools.setModel`; `*` stands for any text.'),
-  name: name.optional().describe('Only calls about this, e.g. `web` or `web/web-000001`; `*` stands for any text.'),
+  name: name
+    .optional()
+    .describe('Only calls about this, e.g. `web` or `web/web-000001`; `*` stands for any text.'),
   after: z.int().min(0).optional().describe('So many matching calls pass unharmed first. Default: none.'),
   count: z
     .union([z.int().min(1), z.literal('always')])

@@ -2,49 +2,51 @@
 import { argument, type CommandSpec, readCount, text } from '../command.ts';
 import { usage } from '../parse.ts';
 
-const modes = [
-  'fail',
-  'fail-but-done',
-  'succeed-but-not-done',
+const kinds = [
+  'fails',
+  'fails-but-took-effect',
+  'succeeds-but-did-nothing',
   'reply-lost',
-  'hang',
-  'throttle',
+  'hangs',
+  'throttled',
   'slow',
-  'fail-later',
-  'die-before',
-  'die-after',
+  'fails-later',
+  'dies-before',
+  'dies-after',
 ] as const;
 
 export const command: CommandSpec = {
   summary: 'Order a fault at a call of the simulated provider',
   args: [
-    { name: 'CALL', what: 'ROLE.METHOD, e.g. pools.createPool; * stands for any' },
-    { name: 'MODE', what: modes.join(', ') },
+    { name: 'CALL', what: 'ROLE.METHOD, e.g. pools.createPool; * stands for any text' },
+    { name: 'KIND', what: kinds.join(', ') },
   ],
   flags: {
     name: { what: 'only calls about the thing of this name', value: 'NAME' },
-    skip: { what: 'how many fitting calls go well first (default: 0)', value: 'N' },
-    times: { what: 'how many fitting calls it strikes (default: 1)', value: 'N' },
+    after: { what: 'how many fitting calls go well first (default: 0)', value: 'N' },
+    count: { what: 'how many fitting calls it strikes (default: 1)', value: 'N' },
+    ms: { what: "how long it takes, in the simulation's time", value: 'MS' },
   },
   examples: [
-    ['imago sim fault add pools.setCapacity fail', 'the next scaling fails'],
+    ['imago sim fault add pools.setCapacity fails', 'the next scaling fails'],
     ['imago sim fault add gallery.createVersion reply-lost', 'it happens, but nobody hears of it'],
   ],
   async run(invocation) {
-    const mode = argument(invocation, 'MODE') as (typeof modes)[number];
-    if (!modes.includes(mode))
-      throw usage(`MODE is one of ${modes.join(', ')}, not ${JSON.stringify(mode)}.`, 'sim fault add');
+    const kind = argument(invocation, 'KIND') as (typeof kinds)[number];
+    if (!kinds.includes(kind))
+      throw usage(`KIND is one of ${kinds.join(', ')}, not ${JSON.stringify(kind)}.`, 'sim fault add');
     const client = await invocation.client();
     const name = text(invocation, 'name');
     const fault = await client.call('addFault', {
       body: {
         call: argument(invocation, 'CALL'),
-        mode,
+        kind,
         ...(name === undefined ? {} : { name }),
-        ...(text(invocation, 'skip') === undefined ? {} : { skip: readCount(invocation, 'skip') }),
-        ...(text(invocation, 'times') === undefined ? {} : { times: readCount(invocation, 'times') }),
+        ...(text(invocation, 'after') === undefined ? {} : { after: readCount(invocation, 'after') }),
+        ...(text(invocation, 'count') === undefined ? {} : { count: readCount(invocation, 'count') }),
+        ...(text(invocation, 'ms') === undefined ? {} : { ms: readCount(invocation, 'ms') }),
       },
     });
-    invocation.out.thing(fault, fault.id, () => [`Fault ${fault.id} waits at ${fault.call}`]);
+    invocation.out.thing(fault, String(fault.id), () => [`Fault ${fault.id} waits at ${fault.call}`]);
   },
 };

@@ -8,6 +8,6 @@ export const command: CommandSpec = {
   async run(invocation) {
     const client = await invocation.client();
     const fault = await client.call('removeFault', { path: { fault: argument(invocation, 'FAULT') } });
-    invocation.out.thing(fault, fault.id, () => [`Fault ${fault.id} is taken back`]);
+    invocation.out.thing(fault, String(fault.id), () => [`Fault ${fault.id} is taken back`]);
   },
 };
