@@ -1,0 +1,113 @@
+// Takes from a root file system what a disk needs to boot: the kernel, and an initrd made of its modules.
+import { gunzipSync, zstdDecompressSync } from 'node:zlib';
+import { ImagoError } from '../domain/errors.ts';
+import { type InitrdModule, makeInitrd, otherDrivers, virtioDrivers } from './initrd.ts';
+import { type ModuleIndex, moduleIndex, moduleName } from './kernel-modules.ts';
+import type { MergedTree } from './merged-tree.ts';
+import { runTool } from './run-tool.ts';
+import { requireTool } from './tools.ts';
+
+export interface BootFiles {
+  /** As in `uname -r`. */
+  readonly kernelVersion: string;
+  readonly kernel: Buffer;
+  readonly initrd: Buffer;
+  /** The content of /etc/os-release. */
+  readonly osRelease: Buffer;
+}
+
+export interface BootFilesOptions {
+  readonly epoch: number;
+  /** A static busybox: `readToolFile('busybox')`, or the one that the lock names. */
+  readonly busybox: Uint8Array;
+  /** Needed only when the root has several kernels. */
+  readonly kernelVersion?: string;
+  readonly signal?: AbortSignal;
+}
+
+const maxFile = 256 * 1024 * 1024;
+const modulesFolder = 'usr/lib/modules';
+/** Kernels that are not made for a cloud may lack these, and still boot elsewhere. */
+const optional: ReadonlySet<string> = new Set(['pci_hyperv', 'hv_netvsc', 'virtio_net', 'nvme']);
+
+/** Throws `boot-files-invalid` when the tree has no kernel, several, or one without its modules. */
+export async function readBootFiles(tree: MergedTree, options: BootFilesOptions): Promise<BootFiles> {
+  const kernelVersion = options.kernelVersion ?? onlyKernel(tree);
+  const kernel =
+    (await tree.read(`boot/vmlinuz-${kernelVersion}`, maxFile)) ??
+    (await tree.read(`${modulesFolder}/${kernelVersion}/vmlinuz`, maxFile));
+  if (kernel === undefined)
+    throw new ImagoError('boot-files-invalid', `there is no kernel for ${kernelVersion}`);
+  const osRelease = await tree.read('etc/os-release', 64 * 1024);
+  if (osRelease === undefined) throw new ImagoError('boot-files-invalid', 'there is no /etc/os-release');
+
+  const index = await readIndex(tree, kernelVersion);
+  const load = (drivers: readonly string[]) =>
+    Promise.all(
+      index
+        .loadOrder(drivers, optional)
+        .map((path) => readModule(tree, `${modulesFolder}/${kernelVersion}/${path}`, options.signal)),
+    );
+  const first = await load(virtioDrivers);
+  const then = await load(otherDrivers);
+  const initrd = makeInitrd({ busybox: options.busybox, first, then, epoch: options.epoch });
+  return { kernelVersion, kernel, initrd, osRelease };
+}
+
+function onlyKernel(tree: MergedTree): string {
+  const versions = (tree.list(modulesFolder) ?? []).filter(
+    (version) =>
+      tree.find(`boot/vmlinuz-${version}`) !== undefined ||
+      tree.find(`${modulesFolder}/${version}/vmlinuz`) !== undefined,
+  );
+  const [version] = versions;
+  if (version !== undefined && versions.length === 1) return version;
+  throw new ImagoError(
+    'boot-files-invalid',
+    versions.length === 0
+      ? 'the root file system has no kernel with modules'
+      : `the root file system has several kernels: ${versions.join(', ')}`,
+    { hint: 'Put exactly one kernel package on the image, such as linux-image-cloud-amd64.' },
+  );
+}
+
+async function readIndex(tree: MergedTree, kernelVersion: string): Promise<ModuleIndex> {
+  const table = async (name: string) =>
+    (await tree.read(`${modulesFolder}/${kernelVersion}/modules.${name}`, maxFile))?.toString('utf8');
+  const dep = await table('dep');
+  const builtin = await table('builtin');
+  if (dep === undefined || builtin === undefined) {
+    throw new ImagoError(
+      'boot-files-invalid',
+      `the modules of ${kernelVersion} have no tables: depmod has not run`,
+    );
+  }
+  return moduleIndex({
+    dep,
+    builtin,
+    softdep: (await table('softdep')) ?? '',
+    alias: (await table('alias')) ?? '',
+  });
+}
+
+async function readModule(
+  tree: MergedTree,
+  path: string,
+  signal: AbortSignal | undefined,
+): Promise<InitrdModule> {
+  const stored = await tree.read(path, maxFile);
+  if (stored === undefined) throw new ImagoError('boot-files-invalid', `the module ${path} is missing`);
+  return { name: moduleName(path), content: await unpackModule(path, stored, signal) };
+}
+
+async function unpackModule(path: string, stored: Buffer, signal: AbortSignal | undefined): Promise<Buffer> {
+  if (path.endsWith('.gz')) return gunzipSync(stored, { maxOutputLength: maxFile });
+  if (path.endsWith('.zst')) return zstdDecompressSync(stored, { maxOutputLength: maxFile });
+  if (!path.endsWith('.xz')) return stored;
+  async function* content() {
+    yield stored;
+  }
+  const xz = await requireTool('xz');
+  return (await runTool(xz, ['--decompress', '--stdout'], { stdin: content(), signal, maxOutput: maxFile }))
+    .stdout;
+}
