@@ -1,0 +1,56 @@
+// docs/errors.md: every code that Imago answers with, from the catalogue that the code itself uses.
+import { type CatalogueEntry, type ErrorKind, errorGroups } from '../src/domain/error-catalogue.ts';
+import { errorKinds } from '../src/domain/errors.ts';
+
+// What each kind means to the reader, and what to do where an entry has no hint of its own.
+const kinds = {
+  input: ['wrong input', 'Correct what the message names.'],
+  'not-found': ['not found', 'Check the name; the message says what is near.'],
+  conflict: ['conflict', 'Look at how things stand now, then decide whether to ask again.'],
+  refused: ['refused', 'The message says which rule refused it; meet the rule, or choose another way.'],
+  failed: ['failed', 'Look at the message and, for an operation, at its steps with `imago op show`.'],
+  provider: ['provider', 'The provider must act or recover; `imago op retry` goes on where it stopped.'],
+  quota: ['quota', 'Ask the provider for more, or free some; `imago limits` shows how near each limit is.'],
+  timeout: ['timeout', 'Look at what was waited for, then `imago op retry`.'],
+  cancelled: ['cancelled', 'Nothing, if it was meant; `imago op retry` starts the same request again.'],
+  bug: ['our bug', 'Please report it with the output of `imago doctor`.'],
+} as const satisfies Record<ErrorKind, readonly [string, string]>;
+
+export function errorsPage(): string {
+  const lines = [
+    '# Errors',
+    '',
+    'Every error has a code, a message that says what happened and a hint that says what to do. The code is in',
+    '`--json` output (`{"error": {"code", "message", "hint"}}`) and in the problem documents of the API, whose `type` is',
+    '`urn:imago:error:CODE`. This page is generated from `src/domain/error-catalogue.ts` by `npm run generate`.',
+    '',
+    '| kind | exit code | HTTP status | worth a retry as it is |',
+    '|---|---|---|---|',
+    ...Object.entries(errorKinds).map(
+      ([kind, { exitCode, httpStatus, retryable }]) =>
+        `| ${kinds[kind as ErrorKind][0]} | ${exitCode} | ${httpStatus} | ${retryable ? 'yes' : 'no'} |`,
+    ),
+    '',
+    'An error may carry another HTTP status, or know better whether a retry helps, where it is born.',
+  ];
+  for (const [title, entries] of Object.entries(errorGroups)) {
+    lines.push('', `## ${title}`);
+    for (const [code, entry] of Object.entries<CatalogueEntry>(entries))
+      lines.push('', ...section(code, entry));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function section(code: string, { kind, when, hint }: CatalogueEntry): readonly string[] {
+  const { exitCode, httpStatus } = errorKinds[kind];
+  const [name, advice] = kinds[kind];
+  return [
+    `### ${code}`,
+    '',
+    `Kind: ${name} · exit code ${exitCode} · HTTP ${httpStatus}`,
+    '',
+    `What happened: ${when}`,
+    '',
+    `What to do: ${hint ?? advice}`,
+  ];
+}
