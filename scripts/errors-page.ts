@@ -24,12 +24,15 @@ export function errorsPage(): string {
     '`--json` output (`{"error": {"code", "message", "hint"}}`) and in the problem documents of the API, whose `type` is',
     '`urn:imago:error:CODE`. This page is generated from `src/domain/error-catalogue.ts` by `npm run generate`.',
     '',
-    '| kind | exit code | HTTP status | worth a retry as it is |',
-    '|---|---|---|---|',
-    ...Object.entries(errorKinds).map(
-      ([kind, { exitCode, httpStatus, retryable }]) =>
-        `| ${kinds[kind as ErrorKind][0]} | ${exitCode} | ${httpStatus} | ${retryable ? 'yes' : 'no'} |`,
-    ),
+    ...table([
+      ['kind', 'exit code', 'HTTP status', 'worth a retry as it is'],
+      ...Object.entries(errorKinds).map(([kind, { exitCode, httpStatus, retryable }]) => [
+        kinds[kind as ErrorKind][0],
+        String(exitCode),
+        String(httpStatus),
+        retryable ? 'yes' : 'no',
+      ]),
+    ]),
     '',
     'An error may carry another HTTP status, or know better whether a retry helps, where it is born.',
   ];
@@ -39,6 +42,15 @@ export function errorsPage(): string {
       lines.push('', ...section(code, entry));
   }
   return `${lines.join('\n')}\n`;
+}
+
+/** Columns are padded as the formatter wants them. */
+function table(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const line = (cells: readonly string[]) =>
+    `| ${widths.map((width, column) => (cells[column] ?? '').padEnd(width)).join(' | ')} |`;
+  const [head = [], ...body] = rows;
+  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...body.map(line)];
 }
 
 function section(code: string, { kind, when, hint }: CatalogueEntry): readonly string[] {
