@@ -1,0 +1,127 @@
+// Channels and the log of their moves.
+import type { Selectable } from 'kysely';
+import { type ChannelMove, type ChannelRecord, checkMove, latestChannel } from '../domain/channel.ts';
+import type { MoveRequest } from '../ports/catalogue.ts';
+import type { Page, PageQuery } from '../ports/page.ts';
+import type { CatalogueContext } from './catalogue-context.ts';
+import { lockImage, requireChannel, requireVersion } from './catalogue-lookup.ts';
+import { toChannel, toMove } from './catalogue-rows.ts';
+import type { Change, Database } from './database.ts';
+import { readCursor, rowsToRead, toPage } from './page.ts';
+import type { ChannelsTable, VersionsTable } from './tables.ts';
+
+export async function listChannels(database: Database, image: string): Promise<readonly ChannelRecord[]> {
+  const rows = await database.read((tables) =>
+    tables.selectFrom('channels').selectAll().where('image', '=', image).orderBy('name').execute(),
+  );
+  return rows.map(toChannel);
+}
+
+export async function getChannel(
+  database: Database,
+  image: string,
+  channel: string,
+): Promise<ChannelRecord | undefined> {
+  const row = await database.read((tables) =>
+    tables
+      .selectFrom('channels')
+      .selectAll()
+      .where('image', '=', image)
+      .where('name', '=', channel)
+      .executeTakeFirst(),
+  );
+  return row === undefined ? undefined : toChannel(row);
+}
+
+export function moveChannel(context: CatalogueContext, request: MoveRequest): Promise<ChannelMove> {
+  return context.database.write(async (change) => {
+    const { tables } = change;
+    await lockImage(tables, request.image);
+    const channel = await requireChannel(tables, request.image, request.channel);
+    const version = await requireVersion(tables, request.image, request.to);
+    const check = request.expect === undefined ? {} : { expect: request.expect };
+    if (checkMove(toChannel(channel), version, check))
+      return recordMove(context, change, channel, version, request);
+    const last = await tables
+      .selectFrom('channel_moves')
+      .selectAll()
+      .where('image', '=', request.image)
+      .where('channel', '=', request.channel)
+      .orderBy('id', 'desc')
+      .limit(1)
+      .executeTakeFirstOrThrow();
+    return toMove(last);
+  });
+}
+
+/** Points `latest` at the available version that was made last, or at nothing. The image must be locked. */
+export async function moveLatest(
+  context: CatalogueContext,
+  change: Change,
+  image: string,
+  author: Author,
+): Promise<void> {
+  const { tables } = change;
+  const latest = await requireChannel(tables, image, latestChannel);
+  const newest = await tables
+    .selectFrom('versions')
+    .selectAll()
+    .where('image', '=', image)
+    .where('state', '=', 'available')
+    .orderBy('created_at', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  if (latest.version !== (newest?.version ?? null)) await recordMove(context, change, latest, newest, author);
+}
+
+type Author = Pick<MoveRequest, 'by' | 'why' | 'operation'>;
+
+async function recordMove(
+  { stamp }: CatalogueContext,
+  { tables, emit }: Change,
+  channel: Selectable<ChannelsTable>,
+  to: Selectable<VersionsTable> | undefined,
+  author: Author,
+): Promise<ChannelMove> {
+  const target = { version: to?.version ?? null, digest: to?.digest ?? null };
+  const row = await tables
+    .insertInto('channel_moves')
+    .values({
+      image: channel.image,
+      channel: channel.name,
+      from_version: channel.version,
+      to_version: target.version,
+      to_digest: target.digest,
+      moved_by: author.by,
+      why: author.why,
+      operation: author.operation ?? null,
+      at: stamp(channel.moved_at),
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await tables
+    .updateTable('channels')
+    .set({ ...target, move: row.id, moved_at: row.at })
+    .where('image', '=', channel.image)
+    .where('name', '=', channel.name)
+    .execute();
+  const move = toMove(row);
+  emit({ type: 'channel.moved', subject: `image/${move.image}`, data: { ...move } });
+  return move;
+}
+
+export async function listMoves(
+  database: Database,
+  image: string,
+  channel: string | undefined,
+  query: PageQuery,
+): Promise<Page<ChannelMove>> {
+  const before = readCursor<[number]>('moves', query, ['number']);
+  const rows = await database.read((tables) => {
+    let found = tables.selectFrom('channel_moves').selectAll().where('image', '=', image);
+    if (channel !== undefined) found = found.where('channel', '=', channel);
+    if (before !== undefined) found = found.where('id', '<', before[0]);
+    return found.orderBy('id', 'desc').limit(rowsToRead(query)).execute();
+  });
+  return toPage('moves', query, rows, ({ id }) => [id], toMove);
+}

@@ -1,0 +1,116 @@
+// Hears that events were added, by any process, over a connection of its own. A notice can be lost with its
+// connection: after each new one, and now and then, listeners are called anyway.
+import type { Client } from 'pg';
+import { connectClient } from './connection.ts';
+
+export interface Listening {
+  /** As in `Events`. A listener may be called when there is nothing new. */
+  onAdded(listener: () => void): () => void;
+  close(): Promise<void>;
+}
+
+const firstPauseMs = 100;
+const longestPauseMs = 5_000;
+/** How often a quiet connection is asked whether it lives. */
+const checkMs = 10_000;
+const checkDeadlineMs = 5_000;
+
+/** Connects when the first listener comes and lets go when the last one leaves. */
+export function listenForEvents(url: string): Listening {
+  const listeners = new Set<() => void>();
+  let running: { readonly stop: () => Promise<void> } | undefined;
+
+  function tellAll(): void {
+    for (const listener of [...listeners]) listener();
+  }
+
+  return {
+    onAdded(listener) {
+      const own = () => listener();
+      listeners.add(own);
+      running ??= keepListening(url, tellAll);
+      return () => {
+        listeners.delete(own);
+        if (listeners.size > 0) return;
+        void running?.stop();
+        running = undefined;
+      };
+    },
+    async close() {
+      listeners.clear();
+      const ending = running;
+      running = undefined;
+      await ending?.stop();
+    },
+  };
+}
+
+/** Cuts a connection that does not answer. */
+async function check(client: Client): Promise<void> {
+  const deadline = setTimeout(() => void client.end().catch(() => undefined), checkDeadlineMs);
+  try {
+    await client.query('select 1');
+  } finally {
+    clearTimeout(deadline);
+  }
+}
+
+function keepListening(url: string, tellAll: () => void): { readonly stop: () => Promise<void> } {
+  let stopped = false;
+  let wake = () => {};
+  let client: Client | undefined;
+
+  function pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  async function listen(): Promise<void> {
+    client = await connectClient(url);
+    try {
+      if (stopped) return;
+      let broken = false;
+      const onBroken = () => {
+        broken = true;
+        wake();
+      };
+      client.on('error', onBroken);
+      client.on('end', onBroken);
+      client.on('notification', tellAll);
+      await client.query('listen imago_events');
+      tellAll();
+      while (!stopped && !broken) {
+        await pause(checkMs);
+        if (!stopped && !broken) await check(client);
+        tellAll();
+      }
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+
+  async function run(): Promise<void> {
+    let pauseMs = firstPauseMs;
+    while (!stopped) {
+      const began = performance.now();
+      await listen().catch(() => undefined);
+      if (performance.now() - began > longestPauseMs) pauseMs = firstPauseMs;
+      if (!stopped) await pause(pauseMs);
+      pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+    }
+  }
+
+  const done = run();
+  return {
+    async stop() {
+      stopped = true;
+      wake();
+      await done;
+    },
+  };
+}

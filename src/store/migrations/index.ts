@@ -1,0 +1,9 @@
+// All migrations in their order. A new one is added at the end, and nowhere else.
+import { events } from './0001-events.ts';
+import { operations } from './0002-operations.ts';
+import { catalogue } from './0003-catalogue.ts';
+import { fleet } from './0004-fleet.ts';
+import { access } from './0005-access.ts';
+import type { Migration } from './migration.ts';
+
+export const migrations: readonly Migration[] = [events, operations, catalogue, fleet, access];

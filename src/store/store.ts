@@ -1,0 +1,65 @@
+// Everything that is kept in PostgreSQL, opened together. The order at the start of a daemon is: `acquireLease`,
+// `migrate`, `openStore`.
+import type { Audit, Tokens } from '../ports/access.ts';
+import type { Catalogue } from '../ports/catalogue.ts';
+import type { Fleet } from '../ports/fleet.ts';
+import type { Journal, OperationLists } from '../ports/operation.ts';
+import { createAudit } from './audit.ts';
+import { createCatalogue } from './catalogue.ts';
+import { type Database, type DatabaseOptions, openDatabase } from './database.ts';
+import { createEvents, type EventLog } from './events.ts';
+import { createFleet } from './fleet.ts';
+import { createIdempotencyKeys, type IdempotencyStore } from './idempotency.ts';
+import { createJournal } from './journal.ts';
+import { createOperationLists } from './operation-lists.ts';
+import { createScheduleStore, type ScheduleStore } from './schedules.ts';
+import { createTokens } from './tokens.ts';
+
+export interface Store {
+  readonly database: Database;
+  readonly catalogue: Catalogue;
+  readonly fleet: Fleet;
+  readonly journal: Journal;
+  readonly operationLists: OperationLists;
+  readonly events: EventLog;
+  readonly tokens: Tokens;
+  readonly audit: Audit;
+  readonly idempotency: IdempotencyStore;
+  readonly schedules: ScheduleStore;
+  /** Deletes what has outlived its use: old events and idempotency keys. Call it now and then. */
+  tidy(): Promise<void>;
+  /** Lets go of all connections. A second call does nothing. */
+  close(): Promise<void>;
+}
+
+export interface StoreOptions extends DatabaseOptions {
+  /** The time that records are stamped with, in milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+/** Connects when it is first used. */
+export function openStore({ now = Date.now, ...options }: StoreOptions): Store {
+  const database = openDatabase(options);
+  const events = createEvents(database);
+  const idempotency = createIdempotencyKeys(database);
+  return {
+    database,
+    catalogue: createCatalogue(database, { now }),
+    fleet: createFleet(database, { now }),
+    journal: createJournal(database),
+    operationLists: createOperationLists(database),
+    events,
+    tokens: createTokens(database),
+    audit: createAudit(database),
+    idempotency,
+    schedules: createScheduleStore(database),
+    async tidy() {
+      await events.trim();
+      await idempotency.expire();
+    },
+    async close() {
+      await events.close();
+      await database.close();
+    },
+  };
+}

@@ -1,0 +1,241 @@
+// The tables of the schema `imago` as the queries see them. Times are ISO texts, JSON columns are texts that
+// `json.ts` reads and writes.
+import type { ColumnType, Generated } from 'kysely';
+import type { Evidence } from '../domain/evidence.ts';
+import type { NumberingPolicy } from '../domain/numbering.ts';
+import type { Orchestration, ProviderName } from '../domain/pool.ts';
+import type { Role } from '../domain/roles.ts';
+import type { Architecture, OperatingSystem } from '../domain/version.ts';
+import type { RestorableState, VersionState } from '../domain/version-state.ts';
+import type { OperationState, StepState } from '../ports/operation.ts';
+
+/** Set by the database, never by us. */
+type Given<T> = ColumnType<T, never, never>;
+
+export interface EventsTable {
+  id: Given<number>;
+  at: Given<string>;
+  type: string;
+  subject: string;
+  data: string;
+}
+
+export interface OperationsTable {
+  /** In the order in which operations were made, whatever the clock says. */
+  seq: Given<number>;
+  id: string;
+  kind: string;
+  subject: string;
+  requested_by: string;
+  key: string;
+  input: string;
+  state: OperationState;
+  current_step: string | null;
+  progress: string | null;
+  result: string | null;
+  error: string | null;
+  exceptions: Generated<string>;
+  cancel_requested_by: string | null;
+  parent: string | null;
+  retry_of: string | null;
+  created_at: string;
+  started_at: string | null;
+  ended_at: string | null;
+}
+
+export interface StepsTable {
+  operation: string;
+  position: number;
+  name: string;
+  state: Generated<StepState>;
+  attempts: Generated<number>;
+  started_at: string | null;
+  ended_at: string | null;
+  result: string | null;
+  error: string | null;
+}
+
+export interface OperationLogsTable {
+  id: Given<number>;
+  operation: string;
+  at: string;
+  line: string;
+}
+
+export interface ImagesTable {
+  name: string;
+  os: OperatingSystem;
+  architecture: Architecture;
+  numbering: NumberingPolicy;
+  created_at: string;
+}
+
+/** Every number that was ever used. Rows are never deleted. */
+export interface NumbersTable {
+  image: string;
+  number: string;
+  operation: string;
+  /** Chosen by Imago for this operation, rather than brought along with an import. */
+  reserved: boolean;
+  /** Of the version that got it; set once. */
+  digest: string | null;
+  at: string;
+}
+
+export interface VersionsTable {
+  image: string;
+  version: string;
+  major: Given<number>;
+  minor: Given<number>;
+  patch: Given<number>;
+  digest: string;
+  disk_digest: string;
+  size_bytes: number;
+  state: VersionState;
+  origin: string;
+  lock_digest: string | null;
+  kubernetes: string | null;
+  reason: string | null;
+  withdrawn_from: RestorableState | null;
+  operation: string;
+  created_at: string;
+}
+
+export interface ChannelsTable {
+  image: string;
+  name: string;
+  for_testing: boolean;
+  managed: boolean;
+  version: string | null;
+  digest: string | null;
+  move: number | null;
+  moved_at: string | null;
+}
+
+export interface ChannelMovesTable {
+  id: Given<number>;
+  image: string;
+  channel: string;
+  from_version: string | null;
+  to_version: string | null;
+  to_digest: string | null;
+  moved_by: string;
+  why: string;
+  operation: string | null;
+  at: string;
+}
+
+export interface EvidenceTable {
+  id: Given<number>;
+  digest: string;
+  kind: Evidence['kind'];
+  passed: boolean;
+  summary: string;
+  details: string;
+  given_by: string;
+  operation: string | null;
+  at: string;
+}
+
+export interface PoolsTable {
+  name: string;
+  provider: ProviderName;
+  orchestration: Orchestration;
+  region: string | null;
+  size: string;
+  reference: string;
+  follows: string | null;
+  image: string;
+  version: string;
+  digest: string;
+  move: number | null;
+  node_config: string;
+  created_at: string;
+}
+
+/** One row for each disk that a machine ever had; the live one has no `ended_at`. */
+export interface NodesTable {
+  id: Given<number>;
+  name: string;
+  pool: string;
+  machine_id: string;
+  image: string;
+  version: string;
+  digest: string;
+  reference: string;
+  channel: string | null;
+  move: number | null;
+  at: string;
+  schedulable: Generated<boolean>;
+  ended_at: string | null;
+}
+
+export interface TokensTable {
+  id: string;
+  owner: string;
+  role: Role;
+  secret_hash: Buffer;
+  created_at: Generated<string>;
+  expires_at: string;
+  revoked_at: string | null;
+  last_used_at: string | null;
+}
+
+export interface AuditTable {
+  id: Given<number>;
+  at: Given<string>;
+  who: string;
+  what: string;
+  subject: string;
+  before: string | null;
+  after: string | null;
+  request_id: string;
+  status: number;
+  /** Chosen by the writer, so that one who does not know whether the entry arrived can write it again. */
+  entry: string;
+}
+
+export interface IdempotencyKeysTable {
+  key: string;
+  who: string;
+  fingerprint: string;
+  /** Of the daemon that claimed it: a claim of an earlier one that was never finished is free again. */
+  epoch: number;
+  claimed_at: Generated<string>;
+  /** Chosen by the claimant, so that one who does not know whether the claim arrived can claim again. */
+  claim: string;
+  status: number | null;
+  body: string | null;
+}
+
+export interface SchedulesTable {
+  name: string;
+  cron: string;
+  time_zone: string;
+  kind: string;
+  subject: string;
+  input: string;
+  requested_by: string;
+  created_at: Generated<string>;
+  last_fired_at: string | null;
+  last_operation: string | null;
+}
+
+export interface Tables {
+  events: EventsTable;
+  operations: OperationsTable;
+  steps: StepsTable;
+  operation_logs: OperationLogsTable;
+  images: ImagesTable;
+  numbers: NumbersTable;
+  versions: VersionsTable;
+  channels: ChannelsTable;
+  channel_moves: ChannelMovesTable;
+  evidence: EvidenceTable;
+  pools: PoolsTable;
+  nodes: NodesTable;
+  tokens: TokensTable;
+  audit: AuditTable;
+  idempotency_keys: IdempotencyKeysTable;
+  schedules: SchedulesTable;
+}
