@@ -147,6 +147,7 @@ const disksAndFormats = {
     when: 'A program that Imago needs is not on this machine, or is too old.',
     hint: 'Run `imago doctor` to see what is missing and how to get it.',
   },
+  'build-failed': { kind: 'failed', when: 'A layer of the image could not be built.' },
   'tool-failed': { kind: 'failed', when: 'A program that Imago started ended with an error.' },
   'test-failed': {
     kind: 'failed',

@@ -1,0 +1,67 @@
+// Galleries and images as they are stored, and the checks that need them to be there.
+import type { GalleryImage, GallerySpec } from '../../ports/provider-gallery.ts';
+import { notFound } from './refusals.ts';
+import type { World } from './world.ts';
+
+export interface GalleryRow {
+  readonly name: string;
+  readonly region: string;
+  readonly description: string | null;
+}
+
+export interface ImageRow {
+  readonly gallery: string;
+  readonly name: string;
+  readonly os: GalleryImage['os'];
+  readonly architecture: GalleryImage['architecture'];
+  readonly generation: GalleryImage['generation'];
+  readonly osState: NonNullable<GalleryImage['osState']>;
+  readonly description: string | null;
+}
+
+export function findGallery(world: World, name: string): GalleryRow | undefined {
+  return world.get<GalleryRow>('SELECT * FROM gallery WHERE name = ?', name);
+}
+
+export function requireGallery(world: World, name: string): GalleryRow {
+  const found = findGallery(world, name);
+  if (found === undefined) throw notFound(`There is no gallery ${name}.`);
+  return found;
+}
+
+export function findImage(world: World, gallery: string, name: string): ImageRow | undefined {
+  return world.get<ImageRow>('SELECT * FROM image WHERE gallery = ? AND name = ?', gallery, name);
+}
+
+export function requireImage(world: World, gallery: string, name: string): ImageRow {
+  const found = findImage(world, gallery, name);
+  if (found === undefined) throw notFound(`Gallery ${gallery} has no image ${name}.`);
+  return found;
+}
+
+export function toGallerySpec(row: GalleryRow, showRegion: boolean): GallerySpec {
+  return {
+    name: row.name,
+    ...(showRegion ? { region: row.region } : {}),
+    ...(row.description === null ? {} : { description: row.description }),
+  };
+}
+
+export function toGalleryImage(row: ImageRow): GalleryImage {
+  return {
+    name: row.name,
+    os: row.os,
+    architecture: row.architecture,
+    generation: row.generation,
+    osState: row.osState,
+    ...(row.description === null ? {} : { description: row.description }),
+  };
+}
+
+/** How many there are now; what is being deleted counts until it is gone. */
+export function countRows(
+  world: World,
+  table: 'gallery' | 'image' | 'version' | 'pool' | 'machine' | 'snapshot',
+): number {
+  return world.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)?.count ?? 0;
+}

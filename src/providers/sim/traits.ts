@@ -1,0 +1,46 @@
+// What a simulated disk carries from its recipe into every version, machine and node that is made from it, so
+// that a broken image behaves broken wherever it goes.
+import type { Json } from '../../domain/json.ts';
+
+const breakKinds = ['build', 'boot', 'agent', 'sometimes', 'slow'] as const;
+
+/**
+ * Ordered in a recipe by `settings.sim.breaks`: the build fails; machines never come up; the agent reports a
+ * failure; one machine in three reports a failure; everything takes 20 times as long after power on.
+ */
+export type BreakKind = (typeof breakKinds)[number];
+
+export interface Traits {
+  readonly breaks?: BreakKind;
+  readonly kubernetes?: string;
+}
+
+/** Read from a lock, wherever the recipe stands in it; anything that it does not know is left alone. */
+export function traitsOf(lock: Json): Traits {
+  const breaks =
+    textAt(lock, 'settings', 'sim', 'breaks') ?? textAt(lock, 'recipe', 'settings', 'sim', 'breaks');
+  const kubernetes = textAt(lock, 'kubernetes') ?? textAt(lock, 'recipe', 'kubernetes');
+  const known = breakKinds.find((kind) => kind === breaks);
+  return {
+    ...(known === undefined ? {} : { breaks: known }),
+    ...(kubernetes === undefined ? {} : { kubernetes }),
+  };
+}
+
+export function readTraits(text: string): Traits {
+  return JSON.parse(text) as Traits;
+}
+
+export function valueAt(value: Json | undefined, ...path: readonly string[]): Json | undefined {
+  let found = value;
+  for (const key of path) {
+    if (typeof found !== 'object' || found === null || Array.isArray(found)) return undefined;
+    found = (found as Readonly<Record<string, Json | undefined>>)[key];
+  }
+  return found;
+}
+
+export function textAt(value: Json, ...path: readonly string[]): string | undefined {
+  const found = valueAt(value, ...path);
+  return typeof found === 'string' ? found : undefined;
+}
