@@ -1,5 +1,7 @@
 // Sizes as people write and read them. A bare `G` is refused: to some it means 1000³ and to others 1024³.
+
 import { ImagoError } from './errors.ts';
+import { quote } from './quote.ts';
 
 const binary = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const;
 const decimal = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const;
@@ -23,7 +25,7 @@ export function parseBytes(text: string): number {
   const scale = unit === '' ? 1 : scaleOf(unit);
   const bytes = Math.round(Number(match?.[1]) * (scale ?? Number.NaN));
   if (Number.isSafeInteger(bytes)) return bytes;
-  throw new ImagoError('input-invalid', `${JSON.stringify(text)} is not a size.`, {
+  throw new ImagoError('input-invalid', `${quote(text)} is not a size.`, {
     hint: likely(match?.[1], unit) ?? 'Write it like 512MiB, 30GiB or 2GB.',
   });
 }

@@ -126,6 +126,11 @@ describe('over any sequence of moves, refused ones between, under any clock', ()
   });
 });
 
+test('an emptied channel points at nothing, and names the move that emptied it', () => {
+  const full = applyMove(empty, move(1, '1.0.0'));
+  expect(applyMove(full, move(2, undefined))).toEqual({ ...empty, move: 2, movedAt: '2026-01-01T00:00:02Z' });
+});
+
 describe('what a channel can go back to', () => {
   test('is what it pointed at before, nearest first', () => {
     expect(earlierVersions(log('1.0.0', '1.0.1', '1.0.2'))).toEqual(['1.0.1', '1.0.0']);

@@ -22,10 +22,10 @@ export function pointerAt(moves: readonly ChannelMove[], time: Date): ChannelPoi
   return stateFromMoves(moves.filter((move) => Date.parse(move.at) <= time.getTime()));
 }
 
-/** The channel after the move. Applying the whole log to an empty channel gives its state. */
+/** The channel after the move, which it names also when it was emptied. Applying the whole log to an empty channel gives its state. */
 export function applyMove(channel: ChannelRecord, move: ChannelMove): ChannelRecord {
   const { image, name, forTesting, managed } = channel;
-  return { image, name, forTesting, managed, ...pointer(move) };
+  return { image, name, forTesting, managed, ...pointer(move), move: move.id, movedAt: move.at };
 }
 
 /**

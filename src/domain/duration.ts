@@ -1,5 +1,7 @@
 // Lengths of time as people write and read them.
+
 import { ImagoError } from './errors.ts';
+import { quote } from './quote.ts';
 
 const units = [
   { name: 'd', ms: 86_400_000, shown: 'd' },
@@ -43,7 +45,7 @@ export function formatDuration(ms: number): string {
 }
 
 function badDuration(text: string): ImagoError {
-  return new ImagoError('input-invalid', `${JSON.stringify(text)} is not a length of time.`, {
+  return new ImagoError('input-invalid', `${quote(text)} is not a length of time.`, {
     hint: 'Write it like 90s, 1h30m or 7d.',
   });
 }

@@ -1,6 +1,8 @@
 // What images, channels, pools and nodes may be called. One rule fits Azure galleries, scale sets, file names
 // and DNS labels, so that a name never has to be translated.
+
 import { ImagoError } from './errors.ts';
+import { quote } from './quote.ts';
 
 export type NamedThing = 'image' | 'channel' | 'pool' | 'node';
 
@@ -50,7 +52,7 @@ export function checkName(thing: NamedThing, name: string): string {
   if (problem === undefined) return name;
   const rule = nameRules[thing];
   const likely = likelyName(thing, name);
-  throw new ImagoError('name-malformed', `The ${thing} name ${JSON.stringify(name)} ${problem}.`, {
+  throw new ImagoError('name-malformed', `The ${thing} name ${quote(name)} ${problem}.`, {
     hint:
       likely === undefined
         ? `Use ${rule.says}; at most ${rule.maxLength} characters.`

@@ -1,14 +1,15 @@
 // Where components go on the node: absolute paths that stay where they say, no two on one place.
+import { quote } from './quote.ts';
 import type { OperatingSystem } from './version.ts';
 
 /** What is wrong with the path; `undefined` when it is good. */
 export function destinationProblem(os: OperatingSystem, path: string): string | undefined {
   const absolute = os === 'windows' ? /^[A-Za-z]:[\\/]/ : /^\//;
-  if (!absolute.test(path)) return `its destination ${JSON.stringify(path)} is not an absolute path`;
+  if (!absolute.test(path)) return `its destination ${quote(path)} is not an absolute path`;
   if (/\p{Cc}/u.test(path)) return 'its destination has a control character';
   const parts = split(os, path);
   if (parts.some((part) => part === '.' || part === '..')) {
-    return `its destination ${JSON.stringify(path)} has a . or .. in it`;
+    return `its destination ${quote(path)} has a . or .. in it`;
   }
   if (parts.length <= (os === 'windows' ? 1 : 0)) return 'its destination is the root of the disk';
   return undefined;

@@ -1,9 +1,11 @@
 // The recipe: what is on a node. Here are its shape and the rules that no schema can state, each told with the
 // place where it is broken; reading YAML and checking the shape is done where the recipe comes in.
+
 import { ImagoError } from './errors.ts';
 import type { Json } from './json.ts';
 import { nameProblem } from './name.ts';
 import { type NumberingPolicy, needsKubernetes } from './numbering.ts';
+import { quote } from './quote.ts';
 import { destinationProblem, overlap } from './recipe-destination.ts';
 import type { Architecture, OperatingSystem } from './version.ts';
 import { likelyNumber, readNumber } from './version-number.ts';
@@ -66,7 +68,7 @@ export function checkRecipe(recipe: Recipe): void {
 
 function nameProblems({ name }: Recipe): readonly RecipeProblem[] {
   const problem = nameProblem('image', name);
-  return problem === undefined ? [] : [{ path: ['name'], message: `${JSON.stringify(name)} ${problem}` }];
+  return problem === undefined ? [] : [{ path: ['name'], message: `${quote(name)} ${problem}` }];
 }
 
 function kubernetesProblems({ kubernetes, numbering }: Recipe): readonly RecipeProblem[] {
@@ -85,7 +87,7 @@ function kubernetesProblems({ kubernetes, numbering }: Recipe): readonly RecipeP
   return [
     {
       path: ['kubernetes'],
-      message: `${JSON.stringify(kubernetes)} is not a Kubernetes version`,
+      message: `${quote(kubernetes)} is not a Kubernetes version`,
       ...(likely === undefined ? {} : { hint: `Did you mean \`${likely}\`?` }),
     },
   ];

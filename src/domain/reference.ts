@@ -1,7 +1,9 @@
 // How people name images: NAME, NAME:VERSION, NAME:CHANNEL or NAME@sha256:DIGEST. A version begins with a
 // digit and a channel with a letter, so that nothing has to be looked up to know what was asked for.
+
 import { ImagoError } from './errors.ts';
 import { likelyName, nameProblem } from './name.ts';
+import { quote } from './quote.ts';
 import { likelyNumber, readNumber } from './version-number.ts';
 
 export type Reference =
@@ -21,7 +23,7 @@ export function parseReference(text: string): Reference {
   const read = readReference(text);
   if (typeof read !== 'string') return read;
   const likely = likelyReference(text);
-  throw new ImagoError('reference-malformed', `The reference ${JSON.stringify(text)} ${read}.`, {
+  throw new ImagoError('reference-malformed', `The reference ${quote(text)} ${read}.`, {
     ...(likely === undefined ? {} : { hint: `Did you mean \`${likely}\`?` }),
   });
 }

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ChannelRecord } from './channel.ts';
 import { ImagoError } from './errors.ts';
@@ -8,7 +9,7 @@ import {
   requireExact,
   resolveReference,
 } from './resolve.ts';
-import type { VersionState } from './version-state.ts';
+import { isUsable, type VersionState, versionStates } from './version-state.ts';
 
 function digest(letter: string): string {
   return `sha256:${letter.repeat(64)}`;
@@ -164,4 +165,29 @@ test.each<[string, string[], string[]]>([
   ['0.1.0', ['1.0.0', '2.0.0'], ['1.0.0', '2.0.0']],
 ])('near %s of %j are %j', (wanted, known, near) => {
   expect(nearestVersions(wanted, known)).toEqual(near);
+});
+
+test('a bare name is never a withdrawn version, and no usable one is newer', () => {
+  const made = fc.record({
+    version: fc.tuple(fc.nat(3), fc.nat(3), fc.nat(3)).map((parts) => parts.join('.')),
+    state: fc.constantFrom(...versionStates),
+    digest: fc.constant(digest('a')),
+    createdAt: fc
+      .date({ min: new Date(0), max: new Date('2100-01-01'), noInvalidDate: true })
+      .map((time) => time.toISOString()),
+  });
+  const image = fc.uniqueArray(made, { selector: ({ version: number }) => number, maxLength: 12 });
+  fc.assert(
+    fc.property(image, (versions) => {
+      const usable = versions.filter(({ state }) => isUsable(state));
+      if (usable.length === 0) {
+        expect(() => resolveReference('node', { versions, channels: [] })).toThrow();
+        return;
+      }
+      const found = resolveReference('node', { versions, channels: [] });
+      const at = versions.find(({ version: number }) => number === found.version)?.createdAt ?? '';
+      expect(isUsable(found.state)).toBe(true);
+      for (const other of usable) expect(other.createdAt <= at).toBe(true);
+    }),
+  );
 });

@@ -1,5 +1,7 @@
 // Times as people and records write them: ISO 8601 in UTC. The clock itself is always passed in.
+
 import { ImagoError } from './errors.ts';
+import { quote } from './quote.ts';
 
 export function toIso(time: Date): string {
   return time.toISOString();
@@ -42,5 +44,5 @@ function between(text: string | undefined, low: number, high: number): boolean {
 }
 
 function badTime(text: string, hint: string): ImagoError {
-  return new ImagoError('input-invalid', `${JSON.stringify(text)} is not a time.`, { hint });
+  return new ImagoError('input-invalid', `${quote(text)} is not a time.`, { hint });
 }

@@ -1,5 +1,7 @@
 // Version numbers: three whole numbers without leading zeros, each within 32 bits. Azure's gallery allows no more.
+
 import { ImagoError } from './errors.ts';
+import { quote } from './quote.ts';
 
 export interface VersionNumber {
   readonly major: number;
@@ -24,7 +26,7 @@ export function parseNumber(text: string): VersionNumber {
   const number = readNumber(text);
   if (number !== undefined) return number;
   const likely = likelyNumber(text);
-  throw new ImagoError('number-malformed', `${JSON.stringify(text)} is not a version number.`, {
+  throw new ImagoError('number-malformed', `${quote(text)} is not a version number.`, {
     ...(likely === undefined ? {} : { hint: `Did you mean \`${likely}\`?` }),
   });
 }
