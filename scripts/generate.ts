@@ -13,6 +13,10 @@ export interface GeneratedFile {
 /** One line for each file. Makers are loaded on demand, so that a broken one does not stop the others. */
 const generatedFiles: readonly GeneratedFile[] = [
   { path: 'docs/errors.md', make: async () => (await import('./errors-page.ts')).errorsPage() },
+  {
+    path: 'docs/commands.md',
+    make: async () => (await import('./command-reference.ts')).commandReference(),
+  },
 ];
 
 /** Answers with the exit code: 0 when every file is as its maker says, in the end or, with `check`, already. */
