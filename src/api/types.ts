@@ -45,6 +45,8 @@ type Streams = {
 export type PlainEndpoint = Exclude<EndpointName, Streams>;
 export type WriteEndpoint = Exclude<WithEffect<'write' | 'operation'>, Streams>;
 export type ListEndpoint = {
-  [N in PlainEndpoint]: AnswerOf<N> extends { items: unknown[]; next?: string | undefined } ? N : never;
+  [N in PlainEndpoint]: AnswerOf<N> extends { items: readonly unknown[]; next?: string | undefined }
+    ? N
+    : never;
 }[PlainEndpoint];
-export type ItemOf<N extends ListEndpoint> = AnswerOf<N> extends { items: (infer T)[] } ? T : never;
+export type ItemOf<N extends ListEndpoint> = AnswerOf<N> extends { items: readonly (infer T)[] } ? T : never;

@@ -16,10 +16,15 @@ export const pageQuery = z.strictObject({
   cursor: z.string().min(1).max(2000).optional().describe('The `next` of the page before.'),
 });
 
+/** A list that nobody changes, like those of the records that answers are made from. */
+export function listOf<T extends z.ZodType>(item: T) {
+  return z.array(item).readonly();
+}
+
 /** A page of a list. `next` is absent on the last page. */
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({
-    items: z.array(item),
+    items: listOf(item),
     next: z.string().optional().describe('Give it back as `cursor` for the next page; absent on the last.'),
   });
 }
@@ -59,7 +64,7 @@ export const plan = z
     dryRun: z.literal(true),
     endpoint: z.string(),
     subject: z.string(),
-    plan: z.array(z.string()).describe('What would be done, one sentence each.'),
+    plan: listOf(z.string()).describe('What would be done, one sentence each.'),
   })
   .meta({ id: 'Plan', description: 'What a write would do. Nothing was written.' });
 export type Plan = z.infer<typeof plan>;

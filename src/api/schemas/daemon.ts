@@ -1,5 +1,6 @@
 // The daemon itself: its state, what the machine lacks, stopping it, carrying its data elsewhere.
 import * as z from 'zod';
+import { listOf } from './common.ts';
 import { operationState } from './operation.ts';
 
 export const status = z
@@ -24,7 +25,7 @@ export const status = z
     home: z.string().describe('The state folder.'),
     sockets: z.object({ api: z.string(), database: z.string().optional() }),
     listen: z.string().optional().describe('HOST:PORT when the API also listens on TCP.'),
-    providers: z.array(z.object({ name: z.string(), roles: z.array(z.string()) })),
+    providers: listOf(z.object({ name: z.string(), roles: listOf(z.string()) })),
     operations: z
       .partialRecord(operationState, z.int())
       .optional()
@@ -35,7 +36,7 @@ export const status = z
 export const doctorReport = z
   .object({
     ok: z.boolean().describe('Whether nothing is `missing`.'),
-    findings: z.array(
+    findings: listOf(
       z.object({
         id: z.string(),
         group: z.string(),

@@ -1,6 +1,6 @@
 // Operations: the record of a durable run, what starts one, and what can be said to one.
 import * as z from 'zod';
-import { errorRecord, json, name, pageQuery, sentence, timestamp } from './common.ts';
+import { errorRecord, json, listOf, name, pageQuery, sentence, timestamp } from './common.ts';
 
 export const operationState = z.enum([
   'queued',
@@ -35,12 +35,12 @@ export const operation = z
     key: z.string().describe('Operations with one key run one at a time.'),
     input: json,
     state: operationState,
-    steps: z.array(step),
+    steps: listOf(step),
     currentStep: z.string().optional(),
     progress: progress.optional(),
     result: json.optional(),
     error: errorRecord.optional(),
-    exceptions: z.array(z.string()).describe('What undo could not put back: a person must look.'),
+    exceptions: listOf(z.string()).describe('What undo could not put back: a person must look.'),
     cancelRequestedBy: z.string().optional(),
     parent: z.string().optional(),
     retryOf: z.string().optional(),

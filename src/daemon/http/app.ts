@@ -1,0 +1,62 @@
+// The HTTP application: every endpoint of the contract, the OpenAPI document and its page.
+import { Hono } from 'hono';
+import { endpointNames, endpoints } from '../../api/endpoints.ts';
+import { openApiDocument } from '../../api/openapi.ts';
+import type { DaemonContext } from '../context.ts';
+import type { Log } from '../log.ts';
+import type { Door } from './caller.ts';
+import { docsPage } from './docs-page.ts';
+import { createGate } from './gate.ts';
+import { jsonResponse } from './json-response.ts';
+import { defaultLimits, type Limits } from './limits.ts';
+import { createPipeline } from './pipeline.ts';
+import { problemResponse, tellable } from './problem.ts';
+import { requestIdOf } from './request-id.ts';
+import { createStreamSlots } from './streams.ts';
+import { unknownPath } from './unknown-path.ts';
+
+export interface AppOptions {
+  readonly limits?: Partial<Limits>;
+  /** Names that this daemon may be called by on a loopback address, beside `localhost`. */
+  readonly hosts?: Iterable<string>;
+  readonly log?: Log;
+}
+
+export interface App {
+  /** Answers one request; never throws. The door says whether the caller is on this machine. */
+  fetch(request: Request, env: { readonly door: Door }): Promise<Response>;
+}
+
+export function createApp(context: DaemonContext, options: AppOptions = {}): App {
+  const limits = { ...defaultLimits, ...options.limits };
+  const gate = createGate({ tokens: context.tokens, limits, hosts: new Set(options.hosts) });
+  const { log } = options;
+  const pipeline = createPipeline({ context, gate, limits, slots: createStreamSlots(limits), log });
+  const app = new Hono<{ Bindings: { readonly door: Door } }>();
+
+  for (const name of endpointNames) {
+    const { method, path } = endpoints[name];
+    app.on(method, path.replace(/\{(\w+)\}/g, ':$1'), (c) =>
+      pipeline({ name, request: c.req.raw, params: c.req.param(), door: c.env.door }),
+    );
+  }
+  app.get('/v1/openapi.json', (c) => {
+    gate.passAnyone(c.env.door, c.req.raw.headers);
+    return jsonResponse(200, openApiDocument());
+  });
+  app.get('/docs', (c) => {
+    gate.passAnyone(c.env.door, c.req.raw.headers);
+    return docsPage(openApiDocument());
+  });
+  app.notFound((c) => {
+    gate.passAnyone(c.env.door, c.req.raw.headers);
+    throw unknownPath(c.req.method, c.req.path);
+  });
+  app.onError((thrown, c) => {
+    const error = tellable(thrown);
+    const requestId = requestIdOf(c.req.raw);
+    if (error.kind === 'bug') log?.error(c.req.path, { requestId, error: thrown });
+    return problemResponse(error, requestId);
+  });
+  return { fetch: async (request, env) => app.fetch(request, env) };
+}

@@ -1,0 +1,77 @@
+// Tokens and the audit.
+import { ImagoError } from '../../../domain/errors.ts';
+import { localOwner } from '../../../domain/roles.ts';
+import type { Tokens } from '../../../ports/access.ts';
+import type { ReadHandlers, WriteHandlers } from '../call.ts';
+import { allItems, pageQuery } from '../page-query.ts';
+
+const DAY_MS = 86_400_000;
+const DEFAULT_DAYS = 90;
+
+/** Names in the audit that are nobody's. */
+const reservedOwners: ReadonlySet<string> = new Set([localOwner, 'unknown']);
+
+export const accessReads = {
+  listTokens: ({ context, query }) => context.tokens.list(pageQuery(query)),
+  listAudit: ({ context, query }) =>
+    context.audit.list({
+      ...pageQuery(query),
+      ...(query.subject === undefined ? {} : { subject: query.subject }),
+    }),
+} satisfies Partial<ReadHandlers>;
+
+export const accessWrites = {
+  async createToken({ context, body }) {
+    const { owner, role } = body;
+    if (reservedOwners.has(owner.toLowerCase())) {
+      throw new ImagoError('input-invalid', `No token can belong to ${owner}.`, {
+        hint: 'Name the person or the program that will use it.',
+      });
+    }
+    const expiresAt = expiryOf(body, context.clock.now());
+    return {
+      subject: `token/${owner}`,
+      plan: async () => [`Make a token for ${owner} with the role ${role}, good until ${expiresAt}.`],
+      async run() {
+        const { record, secret } = await context.tokens.create(owner, role, expiresAt);
+        return { ...record, secret };
+      },
+      record: ({ id, expiresAt: until }) => ({ id, owner, role, expiresAt: until }),
+    };
+  },
+  async revokeToken({ context, path }) {
+    const token = await findToken(context.tokens, path.token);
+    const { id, owner, role } = token;
+    return {
+      subject: `token/${owner}`,
+      before: { id, owner, role, revokedAt: token.revokedAt },
+      plan: async () => [`End the token ${id} of ${owner} (${role}) at once.`],
+      async run() {
+        await context.tokens.revoke(id);
+        return { id };
+      },
+    };
+  },
+} satisfies Partial<WriteHandlers>;
+
+function expiryOf(
+  body: { readonly expiresAt?: string | undefined; readonly expiresInDays?: number | undefined },
+  now: number,
+): string {
+  if (body.expiresAt !== undefined && body.expiresInDays !== undefined) {
+    throw new ImagoError('input-invalid', 'Give `expiresAt` or `expiresInDays`, not both.');
+  }
+  const at =
+    body.expiresAt === undefined
+      ? now + (body.expiresInDays ?? DEFAULT_DAYS) * DAY_MS
+      : Date.parse(body.expiresAt);
+  if (at <= now) throw new ImagoError('input-invalid', 'The token would have expired already.');
+  return new Date(at).toISOString();
+}
+
+async function findToken(tokens: Tokens, id: string) {
+  for await (const token of allItems((query) => tokens.list(query))) {
+    if (token.id === id) return token;
+  }
+  throw new ImagoError('token-not-found', `There is no token ${id}.`);
+}

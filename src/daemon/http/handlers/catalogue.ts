@@ -1,0 +1,107 @@
+// Images, versions, channels.
+import { ImagoError } from '../../../domain/errors.ts';
+import type { Json } from '../../../domain/json.ts';
+import { parseReference } from '../../../domain/reference.ts';
+import { channelNotFound, imageNotFound } from '../../../domain/resolve.ts';
+import type { Catalogue, ChannelRecord, ImageRecord, VersionRecord } from '../../../ports/catalogue.ts';
+import type { ReadHandlers, WriteHandlers } from '../call.ts';
+import { pageQuery } from '../page-query.ts';
+import { readRecipe } from '../read-recipe.ts';
+import { startOperation } from '../start-operation.ts';
+
+export const catalogueReads = {
+  listImages: ({ context, query }) => context.catalogue.listImages(pageQuery(query)),
+  showImage: ({ context, path }) => requireImage(context.catalogue, path.image),
+  async listVersions({ context, path, query }) {
+    await requireImage(context.catalogue, path.image);
+    return context.catalogue.listVersions(path.image, pageQuery(query));
+  },
+  showVersion: ({ context, path }) => requireVersion(context.catalogue, path.image, path.version),
+  async listEvidence({ context, path }) {
+    const { digest } = await requireVersion(context.catalogue, path.image, path.version);
+    return { items: await context.catalogue.listEvidence(digest) };
+  },
+  resolve: ({ context, query }) => context.catalogue.resolve(query.reference),
+  async listChannels({ context, path }) {
+    await requireImage(context.catalogue, path.image);
+    return { items: await context.catalogue.listChannels(path.image) };
+  },
+  async listMoves({ context, path, query }) {
+    await requireImage(context.catalogue, path.image);
+    if (query.channel !== undefined) await requireChannel(context.catalogue, path.image, query.channel);
+    return context.catalogue.listMoves(path.image, query.channel, pageQuery(query));
+  },
+} satisfies Partial<ReadHandlers>;
+
+export const catalogueWrites = {
+  async createBuild(call) {
+    const { recipe: text, fileName, provider, bump } = call.body;
+    const recipe = readRecipe(text, fileName);
+    return startOperation(call, {
+      kind: 'build',
+      subject: `image/${recipe.name}`,
+      input: { recipe: recipe as unknown as Json, provider, bump },
+    });
+  },
+  async createTest(call) {
+    const { reference } = call.body;
+    parseReference(reference);
+    return startOperation(call, { kind: 'test', subject: `image/${reference}`, input: { reference } });
+  },
+  async promote(call) {
+    const { reference, channel, why, expect } = call.body;
+    const { image } = parseReference(reference);
+    const before = await call.context.catalogue.getChannel(image, channel);
+    return startOperation(call, {
+      kind: 'promote',
+      subject: `image/${image}`,
+      input: { reference, channel, why, expect },
+      ...(before === undefined ? {} : { before: channelTrail(before) }),
+    });
+  },
+  async rollbackChannel(call) {
+    const { image, channel, why } = call.body;
+    const before = await requireChannel(call.context.catalogue, image, channel);
+    return startOperation(call, {
+      kind: 'rollback-channel',
+      subject: `image/${image}`,
+      input: { image, channel, why },
+      before: channelTrail(before),
+    });
+  },
+} satisfies Partial<WriteHandlers>;
+
+async function requireImage(catalogue: Catalogue, name: string): Promise<ImageRecord> {
+  const image = await catalogue.getImage(name);
+  if (image !== undefined) return image;
+  const known = await catalogue.listImages({ limit: 1000 });
+  throw imageNotFound(
+    name,
+    known.items.map((item) => item.name),
+  );
+}
+
+/** Deleted versions are shown too: their record is kept. */
+async function requireVersion(catalogue: Catalogue, image: string, version: string): Promise<VersionRecord> {
+  const found = await catalogue.getVersion(image, version);
+  if (found !== undefined) return found;
+  await requireImage(catalogue, image);
+  await catalogue.resolve(`${image}:${version}`);
+  throw new ImagoError('version-not-found', `Image ${image} has no version ${version}.`);
+}
+
+async function requireChannel(catalogue: Catalogue, image: string, name: string): Promise<ChannelRecord> {
+  const channel = await catalogue.getChannel(image, name);
+  if (channel !== undefined) return channel;
+  await requireImage(catalogue, image);
+  const known = await catalogue.listChannels(image);
+  throw channelNotFound(
+    image,
+    name,
+    known.map((item) => item.name),
+  );
+}
+
+function channelTrail({ image, name, version, digest, move }: ChannelRecord): Json {
+  return { image, channel: name, version, digest, move };
+}

@@ -1,0 +1,76 @@
+// Schedules.
+import { ensureImagoError, ImagoError } from '../../../domain/errors.ts';
+import { nearest } from '../../../domain/suggest.ts';
+import type { Schedule, ScheduleRecord, Schedules } from '../../../ports/schedules.ts';
+import type { DaemonContext } from '../../context.ts';
+import type { ReadHandlers, WriteHandlers } from '../call.ts';
+import { requireRole } from '../caller.ts';
+import { roleOfKind } from '../kind-roles.ts';
+import { pageQuery } from '../page-query.ts';
+
+export const scheduleReads = {
+  listSchedules: ({ context, query }) => context.schedules.list(pageQuery(query)),
+} satisfies Partial<ReadHandlers>;
+
+export const scheduleWrites = {
+  async createSchedule({ context, body, caller }) {
+    const { name, cron, kind, subject, input } = body;
+    requireRole(caller, roleOfKind(kind), `an operation of kind ${kind}`);
+    const schedule: Schedule = {
+      name,
+      cron,
+      timeZone: body.timeZone ?? 'UTC',
+      kind,
+      subject,
+      input,
+      by: caller.who,
+    };
+    await context.schedules.check(schedule);
+    await checkInput(context, schedule);
+    return {
+      subject: `schedule/${name}`,
+      plan: async () => [`Start ${kind} of ${subject} at ${cron} (${schedule.timeZone}), for ${caller.who}.`],
+      run: () => context.schedules.create(schedule),
+    };
+  },
+  async deleteSchedule({ context, path, caller }) {
+    const schedule = await requireSchedule(context.schedules, path.schedule);
+    requireRole(caller, roleOfKind(schedule.kind), `a schedule of kind ${schedule.kind}`);
+    return {
+      subject: `schedule/${schedule.name}`,
+      before: { ...schedule },
+      plan: async () => [
+        `End the schedule ${schedule.name}: no more ${schedule.kind} of ${schedule.subject}.`,
+      ],
+      async run() {
+        await context.schedules.delete(schedule.name);
+        return schedule;
+      },
+      record: () => null,
+    };
+  },
+} satisfies Partial<WriteHandlers>;
+
+/** Refuses an input that can never run. One that cannot run today may well run when its time comes. */
+async function checkInput({ operations }: DaemonContext, schedule: Schedule): Promise<void> {
+  const { kind, subject, input, by } = schedule;
+  try {
+    await operations.plan({ kind, subject, input, by });
+  } catch (thrown) {
+    const error = ensureImagoError(thrown);
+    if (error.kind === 'input' || error.kind === 'bug') throw thrown;
+  }
+}
+
+async function requireSchedule(schedules: Schedules, name: string): Promise<ScheduleRecord> {
+  const schedule = await schedules.get(name);
+  if (schedule !== undefined) return schedule;
+  const known = await schedules.list({ limit: 1000 });
+  const [near] = nearest(
+    name,
+    known.items.map((item) => item.name),
+  );
+  throw new ImagoError('schedule-not-found', `There is no schedule ${name}.`, {
+    hint: near === undefined ? 'See `imago schedule list`.' : `Did you mean \`${near}\`?`,
+  });
+}

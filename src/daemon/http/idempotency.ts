@@ -1,0 +1,80 @@
+// Repeated writes: a request with a key that was answered before gets the same answer, and is not done again.
+import { createHash } from 'node:crypto';
+import { ImagoError } from '../../domain/errors.ts';
+import type { IdempotencyKeys, StoredAnswer } from '../../ports/access.ts';
+
+export interface KeyedRequest {
+  readonly key: string;
+  readonly who: string;
+  readonly fingerprint: string;
+  /** The answer must not be kept, because it holds a secret. */
+  readonly secret: boolean;
+}
+
+/** What happens with the key: called once, with the answer that is kept, or `undefined` to give the key back. */
+export type Settle = (answer: StoredAnswer | undefined) => Promise<void>;
+
+/** The kept answer of an earlier request, or a claim on the key that must be settled. */
+export async function claimKey(
+  keys: IdempotencyKeys,
+  request: KeyedRequest,
+): Promise<{ readonly answer: StoredAnswer } | { readonly settle: Settle }> {
+  const { key, who } = request;
+  const claim = await keys.claim(key, who, request.fingerprint);
+  switch (claim.outcome) {
+    case 'answered':
+      if (request.secret) throw withheld(claim.answer);
+      return { answer: claim.answer };
+    case 'running':
+      throw new ImagoError('idempotency-running', `The request with the key ${key} is still under way.`, {
+        retryable: true,
+        details: { retryAfterMs: 1000 },
+      });
+    case 'differs':
+      throw new ImagoError('idempotency-reused', `The key ${key} was used for another request.`, {
+        httpStatus: 422,
+      });
+    case 'new':
+      return {
+        settle: (answer) => (answer === undefined ? keys.forget(key, who) : keys.finish(key, who, answer)),
+      };
+  }
+}
+
+export function readKey(request: Request): string | undefined {
+  const key = request.headers.get('idempotency-key');
+  if (key === null) return undefined;
+  if (/^[\x21-\x7e]{1,200}$/.test(key)) return key;
+  throw new ImagoError('input-invalid', 'The idempotency key is not 1 to 200 printable characters.');
+}
+
+export function fingerprintOf(method: string, target: string, body: string): string {
+  return sha256(JSON.stringify([method, target, body]));
+}
+
+/** The same for the same key of the same caller, in the form of a UUID (version 8). */
+export function operationIdOf(who: string, key: string): string {
+  const hex = sha256(JSON.stringify(['operation', who, key]));
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `8${hex.slice(13, 16)}`,
+    `8${hex.slice(17, 20)}`,
+    hex.slice(20, 32),
+  ].join('-');
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+function withheld({ body }: StoredAnswer): ImagoError {
+  return new ImagoError(
+    'idempotency-withheld',
+    'The request was done before, and its answer held a secret that was shown once.',
+    {
+      hint: 'Revoke what it made, and send a new request with a new key.',
+      details: { made: body },
+    },
+  );
+}

@@ -1,0 +1,20 @@
+// Which role an operation needs, also when it is started by a schedule, tried again, cancelled or answered:
+// nobody may do in a roundabout way what they may not do at once.
+import { contract } from '../../api/contract.ts';
+import type { Role } from '../../domain/roles.ts';
+
+const rolesByKind: Readonly<Record<string, Role>> = {
+  build: contract.createBuild.role,
+  test: contract.createTest.role,
+  promote: contract.promote.role,
+  'rollback-channel': contract.rollbackChannel.role,
+  'pool-create': contract.createPool.role,
+  'pool-scale': contract.scalePool.role,
+  'pool-set-image': contract.setPoolImage.role,
+  'pool-delete': contract.deletePool.role,
+};
+
+/** Kinds without an endpoint of their own are for admins. */
+export function roleOfKind(kind: string): Role {
+  return Object.hasOwn(rolesByKind, kind) ? (rolesByKind[kind] ?? 'admin') : 'admin';
+}

@@ -1,0 +1,108 @@
+// What happens around every handler, in this order: let in, read, check, claim the idempotency key, do,
+// audit, keep the answer, answer. Handlers hold none of it.
+import { isWrite } from '../../api/contract.ts';
+import type { EndpointName } from '../../api/endpoints.ts';
+import { ImagoError } from '../../domain/errors.ts';
+import type { DaemonContext } from '../context.ts';
+import type { Log } from '../log.ts';
+import type { Call } from './call.ts';
+import { type Caller, identifyCaller, requireRole } from './caller.ts';
+import type { Gate } from './gate.ts';
+import { generalHandler } from './handlers/handlers.ts';
+import { operationIdOf, readKey } from './idempotency.ts';
+import { jsonResponse } from './json-response.ts';
+import type { Limits } from './limits.ts';
+import { problemResponse, tellable } from './problem.ts';
+import { type ReadParts, readParts } from './read-call.ts';
+import type { StreamSlots } from './streams.ts';
+import { auditDone, auditFailed, beginVisit, type EndpointRequest, type Visit } from './visit.ts';
+import { performWrite } from './write.ts';
+
+export interface PipelineOptions {
+  readonly context: DaemonContext;
+  readonly gate: Gate;
+  readonly limits: Limits;
+  readonly slots: StreamSlots;
+  readonly log: Log | undefined;
+}
+
+export type Pipeline = (asked: EndpointRequest) => Promise<Response>;
+
+export function createPipeline(options: PipelineOptions): Pipeline {
+  return async (asked) => {
+    const visit = beginVisit(asked);
+    let caller: Caller | undefined;
+    try {
+      caller = await options.gate.passCaller(visit.door, visit.request.headers);
+      requireRole(caller, visit.endpoint.role, visit.name);
+      const response = await answer(options, visit, caller);
+      response.headers.set('x-request-id', visit.requestId);
+      return response;
+    } catch (thrown) {
+      const error = tellable(thrown);
+      if (error.kind === 'bug') options.log?.error(visit.name, { requestId: visit.requestId, error: thrown });
+      await auditFailed(options.context.audit, visit, caller, error, options.log);
+      return problemResponse(error, visit.requestId);
+    }
+  };
+}
+
+async function answer(options: PipelineOptions, visit: Visit, caller: Caller): Promise<Response> {
+  const { name, endpoint, request } = visit;
+  refuseHeadOfStream(visit);
+  const parts = await readParts(endpoint, request, visit.params, options.limits);
+  const key = isWrite(endpoint) && endpoint.stream === undefined ? readKey(request) : undefined;
+  const call = makeCall(options, visit, caller, parts, key);
+  const handler = generalHandler(name);
+  switch (handler.kind) {
+    case 'stream':
+      if (endpoint.audited) await auditDone(options.context.audit, visit, caller, endpoint.status);
+      return handler.handle(call);
+    case 'read':
+      return jsonResponse(endpoint.status, await handler.handle(call));
+    case 'write':
+      return performWrite({
+        visit,
+        call,
+        prepare: handler.handle,
+        key,
+        bodyText: parts.bodyText,
+        log: options.log,
+      });
+  }
+}
+
+function makeCall(
+  { context, limits, slots }: PipelineOptions,
+  { door, endpoint, request, requestId }: Visit,
+  caller: Caller,
+  { path, query, body, upload }: ReadParts,
+  key: string | undefined,
+): Call<EndpointName> {
+  const authorization = request.headers.get('authorization') ?? undefined;
+  const startsOperation = key !== undefined && endpoint.effect === 'operation';
+  return {
+    context,
+    limits,
+    slots,
+    caller,
+    requestId,
+    headers: request.headers,
+    signal: request.signal,
+    stillAllowed: async () => (await identifyCaller(door, authorization, context.tokens)) !== undefined,
+    upload,
+    whenBusy: query.whenBusy === 'refuse' ? 'refuse' : 'wait',
+    ...(startsOperation ? { operationId: operationIdOf(caller.who, key) } : {}),
+    // The contract's schemas made them; only the types of the single endpoints are lost here.
+    ...({ path, query, body } as Pick<Call<EndpointName>, 'path' | 'query' | 'body'>),
+  };
+}
+
+/** Nobody would read the stream, and nobody would end it. */
+function refuseHeadOfStream({ name, endpoint, request }: Visit): void {
+  if (request.method !== 'HEAD' || endpoint.stream === undefined) return;
+  throw new ImagoError('api-method-unknown', `${name} does not take HEAD.`, {
+    httpStatus: 405,
+    details: { allow: 'GET' },
+  });
+}

@@ -1,0 +1,38 @@
+// Joins the app to Node's own servers. The same listener serves the Unix socket and TCP: which door a request
+// came through is read from the server that accepted it, never from the connection, whose addresses are gone
+// as soon as the other side hangs up.
+import type { IncomingMessage, RequestListener } from 'node:http';
+import type { Server } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import { ImagoError } from '../../domain/errors.ts';
+import type { App } from './app.ts';
+import type { Door } from './caller.ts';
+import { problemResponse, tellable } from './problem.ts';
+import { requestIdOf } from './request-id.ts';
+
+export function createRequestListener(app: App): RequestListener {
+  return getRequestListener(
+    (request, { incoming }) => app.fetch(request, { door: doorOf(incoming as IncomingMessage) }),
+    {
+      overrideGlobalObjects: false,
+      // An address that is no URL, or a host that is no name: it never became a request.
+      errorHandler: (thrown) =>
+        problemResponse(
+          thrown instanceof ImagoError
+            ? tellable(thrown)
+            : new ImagoError('input-invalid', 'The request cannot be read.', { cause: thrown }),
+          requestIdOf(new Request('http://localhost')),
+        ),
+    },
+  );
+}
+
+function doorOf(incoming: IncomingMessage): Door {
+  const socket = incoming.socket as IncomingMessage['socket'] & { readonly server?: Server };
+  if (typeof socket.server?.address() === 'string') return { kind: 'socket' };
+  return {
+    kind: 'tcp',
+    remoteAddress: socket.remoteAddress ?? 'unknown',
+    localAddress: socket.localAddress ?? 'unknown',
+  };
+}

@@ -1,0 +1,66 @@
+// What is said about a request that no endpoint takes: the methods that the path has, or the nearest path.
+import { endpointNames, endpoints } from '../../api/endpoints.ts';
+import { ImagoError } from '../../domain/errors.ts';
+import { didYouMean } from '../../domain/suggest.ts';
+
+interface Place {
+  readonly methods: readonly string[];
+  readonly segments: readonly string[];
+  readonly path: string;
+}
+
+const publicPages = ['/docs', '/v1/openapi.json'];
+
+export function unknownPath(method: string, path: string): ImagoError {
+  const allow = methodsAt(path);
+  if (allow.length > 0) {
+    return new ImagoError('api-method-unknown', `${path} does not take ${method}.`, {
+      httpStatus: 405,
+      hint: `It takes ${allow.join(', ')}.`,
+      details: { allow: allow.join(', ') },
+    });
+  }
+  const near = nearestPath(path);
+  return new ImagoError(
+    'api-path-unknown',
+    `There is no path ${path}.`,
+    near === undefined ? {} : { hint: near },
+  );
+}
+
+function methodsAt(path: string): readonly string[] {
+  const methods = allPlaces()
+    .filter((place) => fits(place.segments, path.split('/')))
+    .flatMap((place) => place.methods);
+  const withHead = methods.includes('GET') ? ['HEAD', ...methods] : methods;
+  return [...new Set(withHead)].sort();
+}
+
+/** Parameters of the nearest path are filled with what stands at their place. */
+function nearestPath(path: string): string | undefined {
+  const given = path.split('/');
+  const filled = allPlaces().map(({ segments }) =>
+    segments.map((segment, index) => (isParameter(segment) ? (given[index] ?? segment) : segment)).join('/'),
+  );
+  return didYouMean(path, filled);
+}
+
+function allPlaces(): readonly Place[] {
+  const places = endpointNames.map((name) => ({
+    path: endpoints[name].path,
+    methods: [endpoints[name].method],
+  }));
+  const pages = publicPages.map((path) => ({ path, methods: ['GET'] }));
+  return [...places, ...pages].map(({ path, methods }) => ({ path, methods, segments: path.split('/') }));
+}
+
+function fits(segments: readonly string[], given: readonly string[]): boolean {
+  if (segments.length !== given.length) return false;
+  return segments.every((segment, index) =>
+    isParameter(segment) ? given[index] !== '' : segment === given[index],
+  );
+}
+
+function isParameter(segment: string): boolean {
+  return segment.startsWith('{');
+}

@@ -1,0 +1,84 @@
+// Does a write: once for each idempotency key, audited before it is answered, and not at all for a dry run.
+import type { EndpointName } from '../../api/endpoints.ts';
+import type { Plan } from '../../api/schemas/common.ts';
+import type { Json } from '../../domain/json.ts';
+import type { StoredAnswer } from '../../ports/access.ts';
+import type { Log } from '../log.ts';
+import type { Call, PreparedWrite } from './call.ts';
+import { claimKey, fingerprintOf, type Settle } from './idempotency.ts';
+import { jsonResponse } from './json-response.ts';
+import { auditDone, type Visit } from './visit.ts';
+
+export interface WriteJob {
+  readonly visit: Visit;
+  readonly call: Call<EndpointName>;
+  readonly prepare: (call: Call<EndpointName>) => Promise<PreparedWrite<unknown>>;
+  readonly key: string | undefined;
+  /** The body as it was sent. */
+  readonly bodyText: string;
+  readonly log: Log | undefined;
+}
+
+export async function performWrite(job: WriteJob): Promise<Response> {
+  if (job.visit.dryRun) return jsonResponse(200, await plan(job));
+  const claim = await claimFor(job);
+  if ('answer' in claim) {
+    const response = jsonResponse(claim.answer.status, claim.answer.body);
+    response.headers.set('idempotent-replayed', 'true');
+    return response;
+  }
+  try {
+    const { answer, kept, afterwards } = await perform(job);
+    await settleQuietly(job, claim.settle, kept);
+    afterwards?.();
+    return jsonResponse(answer.status, answer.body);
+  } catch (thrown) {
+    await settleQuietly(job, claim.settle, undefined);
+    throw thrown;
+  }
+}
+
+async function plan({ visit, call, prepare }: WriteJob): Promise<Plan> {
+  const prepared = await prepare(call);
+  const lines = await prepared.plan();
+  return { dryRun: true, endpoint: visit.name, subject: prepared.subject, plan: [...lines] };
+}
+
+async function claimFor({ visit, call, key, bodyText }: WriteJob) {
+  if (key === undefined) return { settle: async () => undefined };
+  const { pathname, search } = new URL(visit.request.url);
+  return claimKey(call.context.idempotency, {
+    key,
+    who: call.caller.who,
+    fingerprint: fingerprintOf(visit.request.method, pathname + search, bodyText),
+    secret: visit.endpoint.secret === true,
+  });
+}
+
+async function perform({ visit, call, prepare }: WriteJob): Promise<{
+  readonly answer: StoredAnswer;
+  readonly kept: StoredAnswer;
+  readonly afterwards?: () => void;
+}> {
+  const prepared = await prepare(call);
+  visit.subject = prepared.subject;
+  if (prepared.before !== undefined) visit.before = prepared.before;
+  const body = (await prepared.run()) as Json;
+  const record = prepared.record === undefined ? body : prepared.record(body);
+  const { status, secret } = visit.endpoint;
+  await auditDone(call.context.audit, visit, call.caller, status, record);
+  return {
+    answer: { status, body },
+    kept: { status, body: secret ? record : body },
+    ...(prepared.afterwards === undefined ? {} : { afterwards: prepared.afterwards }),
+  };
+}
+
+/** The write is done, or was refused: a key that cannot be settled does not change that. */
+async function settleQuietly(job: WriteJob, settle: Settle, answer: StoredAnswer | undefined): Promise<void> {
+  try {
+    await settle(answer);
+  } catch (error) {
+    job.log?.error('an idempotency key could not be settled', { requestId: job.visit.requestId, error });
+  }
+}
