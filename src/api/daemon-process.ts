@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { ImagoError } from '../domain/errors.ts';
 import { type DaemonFile, readDaemonFile } from './daemon-file.ts';
 import { type StatePaths, stateFolder, statePaths } from './daemon-paths.ts';
-import type { DaemonFlags, StoppedProcesses } from './daemon-spawn.ts';
+import type { DaemonFlags, LocalDoctorReport, StoppedProcesses } from './daemon-spawn.ts';
 import { isSameProcess } from './process-identity.ts';
 
 export interface EnsureOptions {
@@ -26,6 +26,7 @@ export interface RunningDaemon {
 }
 
 const START_PATIENCE_MS = 120_000;
+const DOCTOR_PATIENCE_MS = 30_000;
 const DOWN_PATIENCE_MS = 90_000;
 const POLL_MS = 25;
 
@@ -79,6 +80,17 @@ export async function stopDaemon(
     }
   }
   throw new ImagoError('daemon-not-stopped', 'The daemon could not be stopped in time.');
+}
+
+/** What `imago doctor` finds when no daemon can be started: the same checks, in a process of their own. */
+export async function localDoctor(home = stateFolder()): Promise<LocalDoctorReport> {
+  const { runEntry } = await import('./daemon-spawn.ts');
+  for await (const message of runEntry(statePaths(home), ['--doctor']).until(
+    performance.now() + DOCTOR_PATIENCE_MS,
+  )) {
+    if ('doctor' in message) return message.doctor;
+  }
+  throw new ImagoError('daemon-not-answering', 'Looking at this machine takes too long.');
 }
 
 function runningFile(paths: StatePaths): DaemonFile | undefined {

@@ -15,6 +15,8 @@ export interface DaemonFlags {
   readonly tlsKey?: string;
   /** How many times faster than the computer's clock the simulated provider's runs. */
   readonly timeScale?: number;
+  /** Which provider answers when a request names none. */
+  readonly provider?: string;
 }
 
 /** What the daemon's process says on its way up or down, one JSON document a line. */
@@ -22,6 +24,7 @@ export type DaemonMessage =
   | { readonly progress: string }
   | { readonly ready: true }
   | { readonly stopped: StoppedProcesses }
+  | { readonly doctor: LocalDoctorReport }
   | { readonly error: ErrorRecord };
 
 export interface StoppedProcesses {
@@ -29,6 +32,19 @@ export interface StoppedProcesses {
   readonly postgres?: number;
   /** It did not end by itself in time and was killed; nothing that was committed is lost. */
   readonly forced: boolean;
+}
+
+/** As the API's `doctor` answers. */
+export interface LocalDoctorReport {
+  readonly ok: boolean;
+  readonly findings: readonly {
+    readonly id: string;
+    readonly group: string;
+    readonly title: string;
+    readonly state: 'ok' | 'warn' | 'missing';
+    readonly detail: string;
+    readonly fix?: string;
+  }[];
 }
 
 /** The file descriptor on which a daemon's process sends its messages. */
@@ -52,6 +68,7 @@ export function flagWords(flags: DaemonFlags): readonly string[] {
   if (flags.tlsCertificate !== undefined) words.push('--tls-certificate', resolve(flags.tlsCertificate));
   if (flags.tlsKey !== undefined) words.push('--tls-key', resolve(flags.tlsKey));
   if (flags.timeScale !== undefined) words.push('--time-scale', String(flags.timeScale));
+  if (flags.provider !== undefined) words.push('--provider', flags.provider);
   return words;
 }
 

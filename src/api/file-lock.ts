@@ -14,7 +14,7 @@ const SQLITE_BUSY = 5;
 export function tryFileLock(path: string): FileLock | undefined {
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
-    database.exec('PRAGMA journal_mode=OFF; PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE');
+    database.exec('PRAGMA journal_mode=MEMORY; PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE');
   } catch (error) {
     database.close();
     if (isBusy(error)) return undefined;

@@ -8,17 +8,21 @@ import type { Log } from './log.ts';
 export interface CleanUp {
   readonly name: string;
   readonly deadlineMs: number;
-  run(options: StopOptions): Promise<void> | void;
+  readonly run: (options: StopOptions) => Promise<void> | void;
 }
 
 export interface StopOptions {
   /** Also stop the embedded PostgreSQL. */
   readonly database: boolean;
+  /** Of the process; 0 unless it stops because something failed. */
+  readonly exitCode?: number;
 }
 
 export interface Lifecycle {
   /** Aborted when the process begins to end, one way or the other. */
   readonly ending: AbortSignal;
+  /** A stop first waits for this to end one way or the other: what is being started can then be stopped. */
+  hold(starting: Promise<unknown>): void;
   /** Run at a stop, the last one added first. A step that fails or hangs is logged and passed over. */
   onStop(step: CleanUp): void;
   /** Runs all clean-up steps and exits. A second call can only add `database`. */
@@ -46,6 +50,7 @@ const QUIET_MS = 60_000;
 const LONGEST_PAUSE_MS = 10_000;
 /** Time for steps to notice that they were aborted, and to end what they started. */
 const ABORT_GRACE_MS = 200;
+const START_PATIENCE_MS = 20_000;
 
 export function createLifecycle(options: LifecycleOptions): Lifecycle {
   const { log, env } = options;
@@ -55,21 +60,31 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
   const steps: CleanUp[] = [];
   let state: 'running' | 'stopping' | 'restarting' = 'running';
   let database = false;
+  let held: Promise<unknown> = Promise.resolve();
 
-  async function cleanUp(): Promise<void> {
-    for (const step of steps.reverse()) {
-      try {
-        await withDeadline(step.deadlineMs, async () => step.run({ database }));
-      } catch (error) {
-        log.error(`stopping: ${step.name} failed`, { error });
-      }
+  async function attempt(name: string, deadlineMs: number, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await withDeadline(deadlineMs, work);
+    } catch (error) {
+      log.error(`stopping: ${name} failed`, { error });
+    }
+  }
+
+  async function cleanUp(exitCode: number): Promise<void> {
+    await attempt('what was being started', START_PATIENCE_MS, () => held.catch(() => undefined));
+    for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
+      const { name, deadlineMs, run } = step;
+      await attempt(name, deadlineMs, async () => run({ database }));
     }
     log.info('stopped');
-    exit(0);
+    exit(exitCode);
   }
 
   return {
     ending: ending.signal,
+    hold(starting) {
+      held = starting;
+    },
     onStop(step) {
       steps.push(step);
     },
@@ -79,7 +94,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
       log.info('stopping', { database });
       state = 'stopping';
       ending.abort(new Error('The daemon stops.'));
-      void cleanUp();
+      void cleanUp(asked.exitCode ?? 0);
     },
     restart(reason, error) {
       if (state !== 'running') return;
@@ -122,7 +137,7 @@ export function pauseBefore(count: number): number {
   return count <= 2 ? 0 : Math.min(LONGEST_PAUSE_MS, 250 * 2 ** (count - 3));
 }
 
-async function withDeadline(ms: number, work: () => Promise<void>): Promise<void> {
+async function withDeadline(ms: number, work: () => Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`not done after ${ms} ms`)), ms);

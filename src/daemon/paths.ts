@@ -11,18 +11,22 @@ import {
   mkdirSync,
   openSync,
   realpathSync,
+  rmdirSync,
   rmSync,
   type Stats,
   statSync,
   writeSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type StatePaths, type Surroundings, statePaths } from '../api/daemon-paths.ts';
 import { ImagoError } from '../domain/errors.ts';
 
 /** The kernel's limit on the path of a Unix socket, without the closing zero byte. */
 const MAX_SOCKET_PATH = 107;
 const PROBE_BYTES = 4096;
+const API_SOCKET = 'api.sock';
+export const POSTGRES_PORT = 5432;
+const POSTGRES_SOCKET = `.s.PGSQL.${POSTGRES_PORT}`;
 
 export interface RuntimePaths {
   /** 0700, the daemon's. */
@@ -56,8 +60,26 @@ export function runtimePaths(home: string, { env, uid }: Surroundings): RuntimeP
   const own = [env.XDG_RUNTIME_DIR, `/run/user/${uid}`].filter((folder) => isOwnFolder(folder, uid));
   const candidates = uid === 0 ? ['/run', '/tmp'] : [...own, '/tmp'];
   const base = candidates.find((folder) => folder !== undefined && fits(folder, name)) ?? '/tmp';
-  const apiFolder = join(base, name);
-  return { apiFolder, apiSocket: join(apiFolder, 'api.sock'), postgresFolder: `${apiFolder}-pg` };
+  return runtimePathsOf(join(base, name, API_SOCKET));
+}
+
+/** The folders that go with an API socket. */
+export function runtimePathsOf(apiSocket: string): RuntimePaths {
+  const apiFolder = dirname(apiSocket);
+  return { apiFolder, apiSocket, postgresFolder: `${apiFolder}-pg` };
+}
+
+/** Takes away what is ours in them, and the folders when nothing else is. Missing ones are passed over. */
+export function removeRuntimeFolders({ apiFolder, apiSocket, postgresFolder }: RuntimePaths): void {
+  const postgresSocket = join(postgresFolder, POSTGRES_SOCKET);
+  for (const file of [apiSocket, postgresSocket, `${postgresSocket}.lock`]) rmSync(file, { force: true });
+  for (const folder of [apiFolder, postgresFolder]) {
+    try {
+      rmdirSync(folder);
+    } catch {
+      // Not there, or not only ours.
+    }
+  }
 }
 
 /**
@@ -136,7 +158,8 @@ function isOwnFolder(path: string | undefined, uid: number): boolean {
 /** PostgreSQL reads its socket folder from a list with commas and quotes: only plain names are safe there. */
 function fits(folder: string, name: string): boolean {
   if (!/^[\w./-]+$/.test(folder)) return false;
-  if (Buffer.byteLength(join(folder, `${name}-pg`, '.s.PGSQL.5432.lock')) > MAX_SOCKET_PATH) return false;
+  if (Buffer.byteLength(join(folder, `${name}-pg`, `${POSTGRES_SOCKET}.lock`)) > MAX_SOCKET_PATH)
+    return false;
   try {
     accessSync(folder, constants.W_OK | constants.X_OK);
     return true;

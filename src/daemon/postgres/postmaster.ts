@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'nod
 import { basename, join } from 'node:path';
 import { identifyProcess, type ProcessIdentity } from '../../api/process-identity.ts';
 import { ImagoError } from '../../domain/errors.ts';
+import { POSTGRES_PORT } from '../paths.ts';
 
 export interface Postmaster {
   readonly process: ProcessIdentity;
@@ -11,8 +12,6 @@ export interface Postmaster {
   readonly port: number;
   readonly state: 'starting' | 'ready' | 'stopping';
 }
-
-export const SOCKET_PORT = 5432;
 
 /** The server that runs on this data folder; `undefined` when none does. `data` must be a real path. */
 export function findPostmaster(data: string): Postmaster | undefined {
@@ -24,7 +23,7 @@ export function findPostmaster(data: string): Postmaster | undefined {
   const state = lines[7]?.trim();
   return {
     process,
-    port: Number(lines[3]) || SOCKET_PORT,
+    port: Number(lines[3]) || POSTGRES_PORT,
     socketFolder: lines[4]?.trim() ?? '',
     state: state === 'ready' || state === 'stopping' ? state : 'starting',
   };
@@ -48,7 +47,7 @@ export function processesOn(data: string): readonly number[] {
  * A live server on another folder that holds our socket is `postgres-foreign`.
  */
 export function clearStaleLocks(data: string, socketFolder: string): void {
-  const socket = socketOf({ socketFolder, port: SOCKET_PORT });
+  const socket = socketOf({ socketFolder, port: POSTGRES_PORT });
   const holder = pidIn(`${socket}.lock`);
   if (holder !== undefined && isPostgres(holder) && !isPostgresOn(holder, data)) {
     throw new ImagoError('postgres-foreign', `Another PostgreSQL (process ${holder}) holds ${socket}.`, {

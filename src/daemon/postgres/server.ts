@@ -13,7 +13,7 @@ import {
 import { ImagoError } from '../../domain/errors.ts';
 import { cacheFolders } from '../../images/tools.ts';
 import { type Log, rotateByCopy } from '../log.ts';
-import { type RuntimePaths, secureFolder } from '../paths.ts';
+import { POSTGRES_PORT, type RuntimePaths, secureFolder } from '../paths.ts';
 import {
   createCluster,
   DATA_ARGUMENT,
@@ -23,14 +23,7 @@ import {
   SUPERUSER,
 } from './cluster.ts';
 import { explainPostgresOutput, isPassing } from './failure.ts';
-import {
-  clearStaleLocks,
-  findPostmaster,
-  type Postmaster,
-  processesOn,
-  SOCKET_PORT,
-  socketOf,
-} from './postmaster.ts';
+import { clearStaleLocks, findPostmaster, type Postmaster, processesOn, socketOf } from './postmaster.ts';
 import { type PostgresPrograms, reachablePrograms, requirePackagedPrograms } from './programs.ts';
 import { choosePostgresUser, type SystemUser } from './system-user.ts';
 
@@ -39,6 +32,12 @@ const RETRY_PAUSE_MS = 150;
 const RETRY_FOR_MS = 20_000;
 const RECOVERY_FOR_MS = 120_000;
 const WATCH_EVERY_MS = 1000;
+const ORPHANS_FOR_MS = 5000;
+const STOP_SIGNALS = [
+  ['SIGINT', 10_000],
+  ['SIGQUIT', 5000],
+  ['SIGKILL', 5000],
+] as const;
 
 /** Small, durable, and reachable by a Unix socket only. */
 const SETTINGS: Readonly<Record<string, string>> = {
@@ -110,23 +109,21 @@ export async function ensurePostgres(options: PostgresOptions): Promise<Postgres
   }
 }
 
-/** Stops the server of a data folder: gently, then firmly, then by force; none of it loses a commit. */
-export async function stopPostmaster(postmaster: ProcessIdentity, data: string): Promise<void> {
-  for (const [signal, patience] of [
-    ['SIGINT', 10_000],
-    ['SIGQUIT', 5_000],
-    ['SIGKILL', 5_000],
-  ] as const) {
-    if (!signalProcess(postmaster, signal)) break;
+/**
+ * Stops the server of a data folder: gently, then firmly, then by force; none of it loses a commit. Without
+ * a postmaster it waits for the children of a killed one, which end by themselves.
+ */
+export async function stopPostmaster(postmaster: ProcessIdentity | undefined, data: string): Promise<void> {
+  for (const [signal, patience] of STOP_SIGNALS) {
+    if (postmaster === undefined || !signalProcess(postmaster, signal)) break;
     if (await waitForExit(postmaster, patience)) break;
   }
-  const deadline = performance.now() + 5_000;
-  while (processesOn(data).length > 0) {
+  const deadline = performance.now() + ORPHANS_FOR_MS;
+  for (;;) {
+    const left = processesOn(data);
+    if (left.length === 0) return;
     if (performance.now() > deadline) {
-      throw new ImagoError(
-        'daemon-not-stopped',
-        `PostgreSQL still runs: process ${processesOn(data).join(', ')}.`,
-      );
+      throw new ImagoError('daemon-not-stopped', `PostgreSQL still runs: process ${left.join(', ')}.`);
     }
     await sleep(20);
   }
@@ -187,7 +184,7 @@ async function launch(
   const logStart = statSync(paths.postgresLog).size;
   const settings = {
     ...SETTINGS,
-    port: String(SOCKET_PORT),
+    port: String(POSTGRES_PORT),
     unix_socket_directories: runtime.postgresFolder,
   };
   const child = spawn(

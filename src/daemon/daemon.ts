@@ -1,0 +1,214 @@
+// The daemon from its first moment to its last: folders and lock, door, database, lease, work. What it does
+// when a part is missing or goes away is decided here; how the parts fit together stands in wiring.ts.
+import { statSync } from 'node:fs';
+import { readDaemonFile, removeDaemonFile, writeDaemonFile } from '../api/daemon-file.ts';
+import { type StatePaths, type Surroundings, stateFolder } from '../api/daemon-paths.ts';
+import { type FileLock, tryFileLock, waitForFileLock } from '../api/file-lock.ts';
+import { identifyProcess, isSameProcess, type ProcessIdentity } from '../api/process-identity.ts';
+import { ensureImagoError, ImagoError } from '../domain/errors.ts';
+import { createLifecycle, type Lifecycle, readRestarts } from './lifecycle.ts';
+import { type Listener, openListener } from './listener.ts';
+import { type Log, openLog, rotateByCopy } from './log.ts';
+import type { Messages } from './messages.ts';
+import type { DaemonOptions } from './options.ts';
+import {
+  prepareStateFolder,
+  type RuntimePaths,
+  removeRuntimeFolders,
+  runtimePaths,
+  secureFolder,
+} from './paths.ts';
+import type { PostgresServer } from './postgres/server.ts';
+import { packageVersion } from './version.ts';
+
+export interface DaemonRun {
+  readonly surroundings: Surroundings;
+  readonly options: DaemonOptions;
+  readonly messages: Messages;
+}
+
+/** What is known before the work begins. */
+export interface DaemonGround {
+  readonly surroundings: Surroundings;
+  readonly options: DaemonOptions;
+  readonly paths: StatePaths;
+  readonly runtime: RuntimePaths;
+  readonly log: Log;
+  readonly lifecycle: Lifecycle;
+  readonly listener: Listener;
+  readonly startedAt: Date;
+}
+
+const LOCK_PATIENCE_MS = 3000;
+const REQUEST_GRACE_MS = 2000;
+const LOOK_EVERY_MS = 2000;
+const ROTATE_EVERY_MS = 600_000;
+
+/** Returns when the daemon is up; the process then lives until the lifecycle ends it. */
+export async function runDaemon({ surroundings, options, messages }: DaemonRun): Promise<void> {
+  const again = readRestarts(process.env) !== undefined;
+  const paths = prepareStateFolder(stateFolder(surroundings), surroundings);
+  const log = openLog(
+    paths.daemonLog,
+    process.stderr.isTTY ? { tee: (line) => process.stderr.write(line) } : {},
+  );
+  const lock = await takeLock(paths, again);
+  if (lock === undefined) return;
+  rotateByCopy(paths.daemonErrors);
+
+  let listener: Listener | undefined;
+  const lifecycle = createLifecycle({
+    log,
+    env: process.env,
+    onWaiting: (reason) => listener?.refuse(reason),
+  });
+  lifecycle.onStop({ name: 'the lock', deadlineMs: 1000, run: () => lock.release() });
+  followSignals(lifecycle, log);
+  try {
+    const runtime = runtimePaths(paths.home, surroundings);
+    secureFolder(runtime.apiFolder, { uid: surroundings.uid, gid: process.getgid?.() ?? 0 });
+    listener = await openListener(runtime.apiSocket, options.tcp);
+    const startedAt = new Date();
+    const ground = { surroundings, options, paths, runtime, log, lifecycle, listener, startedAt };
+    const beginning = begin(ground, messages);
+    lifecycle.hold(beginning);
+    await beginning;
+  } catch (error) {
+    if (lifecycle.ending.aborted) return;
+    log.error('the daemon could not start', { error });
+    if (again) {
+      lifecycle.restart('it could not start', error);
+      return;
+    }
+    messages.send({ error: ensureImagoError(error).toRecord() });
+    messages.end();
+    lifecycle.stop({ database: true, exitCode: ensureImagoError(error).exitCode });
+  }
+}
+
+async function begin(ground: DaemonGround, messages: Messages): Promise<void> {
+  const { paths, runtime, log, lifecycle, listener, startedAt } = ground;
+  const self = ownIdentity();
+  let postgres: PostgresServer | undefined;
+  let ready = false;
+
+  function record(): void {
+    writeDaemonFile(paths.daemonFile, {
+      process: self,
+      version: packageVersion(),
+      socket: runtime.apiSocket,
+      ready,
+      ...(postgres === undefined ? {} : { postgres: postgres.process }),
+      startedAt: startedAt.toISOString(),
+    });
+  }
+
+  record();
+  lifecycle.onStop({
+    name: 'the sockets',
+    deadlineMs: 1000,
+    run({ database }) {
+      if (database) removeRuntimeFolders(runtime);
+      removeDaemonFile(paths.daemonFile, self);
+    },
+  });
+  log.info('starting', { version: packageVersion(), node: process.versions.node, home: paths.home });
+
+  const url = ground.surroundings.env.IMAGO_DATABASE_URL;
+  if (!url) {
+    messages.send({ progress: 'Starting the database' });
+    postgres = await startPostgres(ground);
+    lifecycle.ending.throwIfAborted();
+    record();
+  }
+  const { wire } = await import('./wiring.ts');
+  messages.send({ progress: 'Starting the daemon' });
+  await wire({ ground, ...(postgres === undefined ? {} : { postgres }), url: url || (postgres?.url ?? '') });
+
+  ready = true;
+  record();
+  lifecycle.onStop({
+    name: 'requests',
+    deadlineMs: REQUEST_GRACE_MS + 1000,
+    async run() {
+      ready = false;
+      record();
+      await listener.close(REQUEST_GRACE_MS);
+    },
+  });
+  lookAfter(ground, record, self);
+  messages.send({ ready: true });
+  messages.end();
+  log.info('ready', { ms: Math.round(performance.now()) });
+}
+
+async function startPostgres(ground: DaemonGround): Promise<PostgresServer> {
+  const { lifecycle } = ground;
+  const { ensurePostgres } = await import('./postgres/server.ts');
+  const postgres = await ensurePostgres(ground);
+  const unwatch = postgres.watch((reason) => lifecycle.restart(reason));
+  lifecycle.onStop({
+    name: 'PostgreSQL',
+    deadlineMs: 25_000,
+    async run({ database }) {
+      unwatch();
+      if (database) await postgres.stop();
+    },
+  });
+  return postgres;
+}
+
+/** `undefined`: another daemon took over while this one began again, which is as good. */
+async function takeLock(paths: StatePaths, again: boolean): Promise<FileLock | undefined> {
+  const lock = tryFileLock(paths.lock);
+  if (lock !== undefined) return lock;
+  const other = readDaemonFile(paths.daemonFile)?.process;
+  const late = other !== undefined && isSameProcess(other) && other.pid !== process.pid;
+  const waited = late ? undefined : await waitForFileLock(paths.lock, LOCK_PATIENCE_MS);
+  if (waited !== undefined || again) return waited;
+  throw new ImagoError(
+    'daemon-running',
+    `A daemon${other === undefined ? '' : ` (process ${other.pid})`} already runs for ${paths.home}.`,
+  );
+}
+
+function followSignals(lifecycle: Lifecycle, log: Log): void {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => lifecycle.stop({ database: true }));
+  }
+  process.on('SIGHUP', () => undefined);
+  process.on('uncaughtException', (error) => {
+    log.error('an error that nobody caught', { error });
+    lifecycle.restart('an error that nobody caught', error);
+  });
+}
+
+/** Notices what others do to our files, as long as we live. */
+function lookAfter(ground: DaemonGround, record: () => void, self: ProcessIdentity): void {
+  const { paths, listener, lifecycle } = ground;
+  const made = statSync(paths.home).ino;
+  const look = setInterval(() => {
+    if (statSync(paths.home, { throwIfNoEntry: false })?.ino !== made) {
+      lifecycle.stop({ database: true });
+    } else if (!listener.intact()) {
+      lifecycle.restart('the socket of the API was removed');
+    } else if (readDaemonFile(paths.daemonFile)?.process.startTicks !== self.startTicks) {
+      record();
+    }
+  }, LOOK_EVERY_MS);
+  const rotate = setInterval(() => {
+    for (const file of [paths.postgresLog, paths.daemonErrors]) rotateByCopy(file);
+  }, ROTATE_EVERY_MS);
+  lifecycle.ending.addEventListener('abort', () => {
+    clearInterval(look);
+    clearInterval(rotate);
+  });
+}
+
+function ownIdentity(): ProcessIdentity {
+  const self = identifyProcess(process.pid);
+  if (self !== undefined) return self;
+  throw new ImagoError('internal', 'This process cannot find itself in /proc.', {
+    hint: 'Imago needs Linux with /proc mounted.',
+  });
+}

@@ -1,0 +1,82 @@
+// Stops everything that belongs to a state folder: a daemon that follows, one that hangs, and a PostgreSQL
+// whose daemon was killed. Processes are identified before they are signalled, so that nobody else is hit.
+import { existsSync, realpathSync, rmSync } from 'node:fs';
+import { readDaemonFile } from '../api/daemon-file.ts';
+import { type StatePaths, type Surroundings, stateFolder, statePaths } from '../api/daemon-paths.ts';
+import type { StoppedProcesses } from '../api/daemon-spawn.ts';
+import { type FileLock, tryFileLock, waitForFileLock } from '../api/file-lock.ts';
+import { isSameProcess, signalProcess, waitForExit } from '../api/process-identity.ts';
+import { ImagoError } from '../domain/errors.ts';
+import { removeRuntimeFolders, runtimePaths, runtimePathsOf } from './paths.ts';
+import { findPostmaster, processesOn } from './postgres/postmaster.ts';
+import { stopPostmaster } from './postgres/server.ts';
+
+/** Longer than a clean stop may take. */
+const POLITE_MS = 30_000;
+const FORCED_MS = 5000;
+const LOCK_MS = 5000;
+
+/** A second call, or one when nothing runs, changes nothing. */
+export async function bringDown(surroundings: Surroundings, politeMs = POLITE_MS): Promise<StoppedProcesses> {
+  const home = stateFolder(surroundings);
+  if (!existsSync(home)) return { forced: false };
+  const paths = statePaths(realpathSync(home));
+  const daemon = await stopDaemonProcess(paths, politeMs);
+  const lock = await takeLock(paths);
+  try {
+    const postgres = await stopPostgres(paths);
+    const recorded = readDaemonFile(paths.daemonFile);
+    removeRuntimeFolders(runtimePaths(paths.home, surroundings));
+    if (recorded !== undefined) removeRuntimeFolders(runtimePathsOf(recorded.socket));
+    rmSync(paths.daemonFile, { force: true });
+    return {
+      ...(daemon === undefined ? {} : { daemon: daemon.pid }),
+      ...(postgres === undefined ? {} : { postgres }),
+      forced: daemon?.forced ?? false,
+    };
+  } finally {
+    lock?.release();
+  }
+}
+
+async function stopDaemonProcess(
+  paths: StatePaths,
+  politeMs: number,
+): Promise<{ readonly pid: number; readonly forced: boolean } | undefined> {
+  const file = readDaemonFile(paths.daemonFile);
+  if (file === undefined || !isSameProcess(file.process)) return undefined;
+  const { process: daemon } = file;
+  signalProcess(daemon, 'SIGTERM');
+  if (await waitForExit(daemon, politeMs)) return { pid: daemon.pid, forced: false };
+  signalProcess(daemon, 'SIGKILL');
+  if (await waitForExit(daemon, FORCED_MS)) return { pid: daemon.pid, forced: true };
+  throw new ImagoError('daemon-not-stopped', `The daemon (process ${daemon.pid}) cannot be stopped.`, {
+    hint: 'It may belong to another user, or hang in the kernel: see `ps -o user,stat,wchan`.',
+  });
+}
+
+async function takeLock(paths: StatePaths): Promise<FileLock | undefined> {
+  if (!existsSync(paths.lock)) return undefined;
+  const lock = tryFileLock(paths.lock) ?? (await waitForFileLock(paths.lock, LOCK_MS));
+  if (lock !== undefined) return lock;
+  throw new ImagoError(
+    'daemon-not-stopped',
+    `A daemon that ${paths.daemonFile} does not name holds ${paths.lock}.`,
+    {
+      hint: `See which process has it open: \`fuser -v ${paths.lock}\`.`,
+    },
+  );
+}
+
+async function stopPostgres(paths: StatePaths): Promise<number | undefined> {
+  if (!existsSync(paths.postgresData)) return undefined;
+  const data = realpathSync(paths.postgresData);
+  const found = findPostmaster(data);
+  if (found === undefined && processesOn(data).length === 0) return undefined;
+  if (found === undefined) {
+    await stopPostmaster(undefined, data);
+    return undefined;
+  }
+  await stopPostmaster(found.process, data);
+  return found.process.pid;
+}

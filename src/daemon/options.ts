@@ -1,0 +1,56 @@
+// What the daemon was started with, checked once.
+import { ImagoError } from '../domain/errors.ts';
+import type { ProviderName } from '../ports/provider.ts';
+import { parseListen, type TcpOptions } from './listener.ts';
+
+export interface DaemonOptions {
+  readonly tcp?: TcpOptions;
+  /** How many times faster than the computer's clock the simulated provider's runs. */
+  readonly timeScale: number;
+  /** Which provider answers when a request names none. */
+  readonly provider: ProviderName;
+}
+
+export interface OptionWords {
+  readonly listen?: string | undefined;
+  readonly 'tls-certificate'?: string | undefined;
+  readonly 'tls-key'?: string | undefined;
+  readonly 'time-scale'?: string | undefined;
+  readonly provider?: string | undefined;
+}
+
+const USUAL_TIME_SCALE = 1000;
+
+export function readOptions(words: OptionWords): DaemonOptions {
+  const tcp = readTcp(words);
+  return {
+    ...(tcp === undefined ? {} : { tcp }),
+    timeScale: readTimeScale(words['time-scale']),
+    provider: readProvider(words.provider),
+  };
+}
+
+function readTcp(words: OptionWords): TcpOptions | undefined {
+  const { listen, 'tls-certificate': certificate, 'tls-key': key } = words;
+  if ((certificate === undefined) !== (key === undefined)) {
+    throw new ImagoError('usage-invalid', '--tls-certificate and --tls-key go together.');
+  }
+  if (listen === undefined) {
+    if (certificate === undefined) return undefined;
+    throw new ImagoError('usage-invalid', '--tls-certificate is for --listen.');
+  }
+  const tls = certificate === undefined || key === undefined ? undefined : { certificate, key };
+  return { ...parseListen(listen), ...(tls === undefined ? {} : { tls }) };
+}
+
+function readTimeScale(text: string | undefined): number {
+  if (text === undefined) return USUAL_TIME_SCALE;
+  const scale = Number(text);
+  if (scale > 0 && Number.isFinite(scale)) return scale;
+  throw new ImagoError('usage-invalid', `--time-scale is a number above 0, not "${text}".`);
+}
+
+function readProvider(name: string | undefined): ProviderName {
+  if (name === undefined || name === 'sim') return 'sim';
+  throw new ImagoError('provider-unknown', `There is no provider ${name} here.`);
+}
