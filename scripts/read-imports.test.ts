@@ -53,6 +53,8 @@ describe('what only looks like one is not', () => {
     'const url = import.meta.url;',
     "loader.import('./a.ts');",
     "loader.require('./a.ts');",
+    'async function require(id: string) { return find(id); }',
+    'const record = await require(id);',
     "export const from = './a.ts';",
     "export { a };\nconst from = 'a';",
     "export function from() { return './a.ts'; }",

@@ -27,8 +27,11 @@ function readOne(tokens: readonly Token[], index: number): Read {
       return isMark(tokens[index + 1], '(') ? readCall(tokens, index, 'lazy') : readStatement(tokens, index);
     case 'export':
       return readExport(tokens, index);
-    case 'require':
-      return isMark(tokens[index + 1], '(') ? readCall(tokens, index, 'value') : undefined;
+    // A module has no `require` of its own: with anything but a plain string it is a function of that name.
+    case 'require': {
+      const call = isMark(tokens[index + 1], '(') ? readCall(tokens, index, 'value') : undefined;
+      return call?.from === undefined ? undefined : call;
+    }
     default:
       return undefined;
   }
