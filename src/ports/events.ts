@@ -25,6 +25,8 @@ export interface Events {
   list(query: EventQuery): Promise<readonly ImagoEvent[]>;
   /** The newest id; 0 when nothing happened yet. */
   last(): Promise<number>;
+  /** The oldest id that is kept; 0 when there is none. A watcher that stopped before it has missed something. */
+  oldest(): Promise<number>;
   /** Calls back soon after new events were added, by any process. The returned function ends it. */
   onAdded(listener: () => void): () => void;
 }

@@ -13,8 +13,6 @@ export interface EventRetention {
 }
 
 export interface EventLog extends Events {
-  /** The oldest id that is kept; 0 when there is none. A watcher that stopped before it has missed something. */
-  oldest(): Promise<number>;
   /** Deletes what is beyond the retention and returns how many went. */
   trim(retention?: Partial<EventRetention>): Promise<number>;
   /** Ends the listening. A second call does nothing. */

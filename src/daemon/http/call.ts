@@ -42,6 +42,8 @@ export interface PreparedWrite<Answer> {
   run(): Promise<Answer>;
   /** What the audit keeps of the answer. Defaults to all of it; never a secret. */
   record?(answer: Answer): Json;
+  /** The database that the audit is in is not the same afterwards: a row that cannot be written is only logged. */
+  readonly replacesDatabase?: true;
   /** Called when the answer is audited and about to be sent. */
   afterwards?(): void;
 }

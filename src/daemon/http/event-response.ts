@@ -114,6 +114,14 @@ export async function startOfStream(
       details: { newest },
     });
   }
+  const oldest = await events.oldest();
+  if (id > 0 && id < oldest) {
+    throw new ImagoError('api-event-id-invalid', `What came after event ${id} is not kept any more.`, {
+      httpStatus: 410,
+      hint: 'Begin with `after=0`, which is the oldest event that is kept.',
+      details: { oldest, newest },
+    });
+  }
   return id;
 }
 

@@ -43,6 +43,7 @@ export const daemonWrites = {
         ];
       },
       run: () => context.archive.restore(upload, { dryRun: false, signal }),
+      replacesDatabase: true,
     };
   },
 } satisfies Partial<WriteHandlers>;
