@@ -3,8 +3,8 @@ import { ImagoError } from '../domain/errors.ts';
 import { type OptionWords, readOptions } from './options.ts';
 
 describe("the daemon's options", () => {
-  it('are a Unix socket alone and a simulation a thousand times as fast, unless said otherwise', () => {
-    expect(readOptions({})).toEqual({ timeScale: 1000, provider: 'sim' });
+  it('are a Unix socket alone and the simulated provider, unless said otherwise', () => {
+    expect(readOptions({})).toEqual({ provider: 'sim' });
   });
 
   it.each([

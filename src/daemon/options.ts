@@ -5,8 +5,8 @@ import { parseListen, type TcpOptions } from './listener.ts';
 
 export interface DaemonOptions {
   readonly tcp?: TcpOptions;
-  /** How many times faster than the computer's clock the simulated provider's runs. */
-  readonly timeScale: number;
+  /** How many times faster than the computer's clock the simulated provider's runs; absent: as the last time. */
+  readonly timeScale?: number;
   /** Which provider answers when a request names none. */
   readonly provider: ProviderName;
 }
@@ -19,13 +19,12 @@ export interface OptionWords {
   readonly provider?: string | undefined;
 }
 
-const USUAL_TIME_SCALE = 1000;
-
 export function readOptions(words: OptionWords): DaemonOptions {
   const tcp = readTcp(words);
+  const timeScale = readTimeScale(words['time-scale']);
   return {
     ...(tcp === undefined ? {} : { tcp }),
-    timeScale: readTimeScale(words['time-scale']),
+    ...(timeScale === undefined ? {} : { timeScale }),
     provider: readProvider(words.provider),
   };
 }
@@ -43,8 +42,8 @@ function readTcp(words: OptionWords): TcpOptions | undefined {
   return { ...parseListen(listen), ...(tls === undefined ? {} : { tls }) };
 }
 
-function readTimeScale(text: string | undefined): number {
-  if (text === undefined) return USUAL_TIME_SCALE;
+function readTimeScale(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
   const scale = Number(text);
   if (scale > 0 && Number.isFinite(scale)) return scale;
   throw new ImagoError('usage-invalid', `--time-scale is a number above 0, not "${text}".`);

@@ -1,0 +1,109 @@
+// What the routes of an active daemon and of one that stands by have in common: reading, and telling how it is.
+import { sql } from 'kysely';
+import { systemClock } from '../engine/system-clock.ts';
+import type { OperationState } from '../ports/operation.ts';
+import type { Provider, ProviderName } from '../ports/provider.ts';
+import type { Store } from '../store/store.ts';
+import type { DaemonContext } from './context.ts';
+import { runDoctor, usualChecks } from './doctor.ts';
+import type { DaemonStatus } from './status.ts';
+import { packageVersion } from './version.ts';
+import type { WireOptions } from './wiring.ts';
+
+export interface CommonParts {
+  readonly providers: ReadonlyMap<ProviderName, Provider>;
+  /** Absent while this daemon stands by. */
+  readonly epoch?: number;
+}
+
+type CommonContext = Omit<DaemonContext, 'operations' | 'schedules' | 'archive' | 'sim'>;
+
+const DATABASE_PATIENCE_MS = 1000;
+const ROLES = ['gallery', 'pools', 'machines', 'disks', 'builder'] as const;
+
+export function commonContext(options: WireOptions, store: Store, parts: CommonParts): CommonContext {
+  const { lifecycle, surroundings } = options.ground;
+  const { catalogue, fleet, journal, operationLists, tokens, audit, idempotency, events } = store;
+  return {
+    version: packageVersion(),
+    clock: systemClock,
+    ...{ catalogue, fleet, journal, operationLists, tokens, audit, idempotency, events },
+    providers: parts.providers,
+    status: () => tellStatus(options, store, parts),
+    doctor: () => runDoctor(usualChecks(surroundings)),
+    stop: (asked) => lifecycle.stop(asked),
+    stopping: lifecycle.ending,
+  };
+}
+
+async function tellStatus(
+  { ground, postgres }: WireOptions,
+  store: Store,
+  { providers, epoch }: CommonParts,
+): Promise<DaemonStatus> {
+  const { paths, runtime, listener, startedAt } = ground;
+  const facts = await within(DATABASE_PATIENCE_MS, readFacts(store));
+  return {
+    version: packageVersion(),
+    daemon: {
+      pid: process.pid,
+      startedAt: startedAt.toISOString(),
+      uptimeSeconds: Math.round(process.uptime() * 10) / 10,
+      state: epoch === undefined ? 'standby' : 'active',
+      ...(epoch === undefined ? {} : { epoch }),
+      node: process.versions.node,
+    },
+    database: {
+      embedded: postgres !== undefined,
+      state: facts === undefined ? 'unreachable' : 'ready',
+      ...(facts === undefined ? {} : { version: facts.version }),
+      ...(postgres === undefined ? {} : { pid: postgres.process.pid }),
+    },
+    home: paths.home,
+    sockets: {
+      api: runtime.apiSocket,
+      ...(postgres === undefined ? {} : { database: postgres.socketFolder }),
+    },
+    ...(listener.tcp === undefined ? {} : { listen: listener.tcp }),
+    providers: [...providers.values()].map((provider) => ({
+      name: provider.name,
+      roles: ROLES.filter((role) => provider[role] !== undefined),
+    })),
+    ...(facts === undefined ? {} : { operations: facts.operations }),
+  };
+}
+
+interface DatabaseFacts {
+  readonly version: string;
+  readonly operations: Readonly<Partial<Record<OperationState, number>>>;
+}
+
+function readFacts({ database }: Store): Promise<DatabaseFacts> {
+  return database.read(async (tables) => {
+    const version = await sql<{ version: string }>`
+      select split_part(current_setting('server_version'), ' ', 1) as version
+    `.execute(tables);
+    const counts = await tables
+      .selectFrom('operations')
+      .select(['state', (row) => row.fn.countAll<number>().as('count')])
+      .where('state', 'not in', ['succeeded', 'failed', 'cancelled'])
+      .groupBy('state')
+      .execute();
+    return {
+      version: version.rows[0]?.version ?? '',
+      operations: Object.fromEntries(counts.map(({ state, count }) => [state, Number(count)])),
+    };
+  });
+}
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), ms);
+  });
+  try {
+    return await Promise.race([work.catch(() => undefined), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

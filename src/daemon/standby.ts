@@ -1,0 +1,36 @@
+// What a daemon that stands by can do: read, and tell where to go. Writes are for the active one.
+import { ImagoError } from '../domain/errors.ts';
+import type { OperationDesk } from '../ports/operation.ts';
+import type { Store } from '../store/store.ts';
+import { backupOf } from './archive.ts';
+import { commonContext } from './common-context.ts';
+import type { DaemonContext } from './context.ts';
+import type { WireOptions } from './wiring.ts';
+
+export function standbyContext(options: WireOptions, store: Store): DaemonContext {
+  const { schedules } = store;
+  return {
+    ...commonContext(options, store, { providers: new Map() }),
+    operations: {
+      plan: refuse,
+      submit: refuse,
+      cancel: refuse,
+      retry: refuse,
+      send: refuse,
+      ended: refuse,
+    } satisfies OperationDesk,
+    schedules: { list: schedules.list, get: schedules.get, check: refuse, create: refuse, delete: refuse },
+    archive: { backup: (signal) => backupOf(store.database, signal), restore: refuse },
+  };
+}
+
+async function refuse(): Promise<never> {
+  throw standingBy();
+}
+
+function standingBy(): ImagoError {
+  return new ImagoError('daemon-standby', 'This daemon stands by: another one works on its database.', {
+    httpStatus: 503,
+    retryable: true,
+  });
+}

@@ -1,0 +1,57 @@
+// How the parts of the daemon fit together: the lease decides whether this one works or stands by, and the
+// routes are given a context of what there is.
+import { connectClient } from '../store/connection.ts';
+import { acquireLease } from '../store/lease.ts';
+import { migrate } from '../store/migrate.ts';
+import { openStore, type Store } from '../store/store.ts';
+import type { DaemonContext } from './context.ts';
+import type { DaemonGround } from './daemon.ts';
+import { createApp } from './http/app.ts';
+import { createRequestListener } from './http/request-listener.ts';
+import type { PostgresServer } from './postgres/server.ts';
+import { standbyContext } from './standby.ts';
+import { startWork } from './work.ts';
+
+export interface WireOptions {
+  readonly ground: DaemonGround;
+  /** The embedded server; absent when another PostgreSQL is used. */
+  readonly postgres?: PostgresServer;
+  readonly url: string;
+}
+
+/** Resolves when requests are answered: by the active daemon, or by one that stands by until it is active. */
+export async function wire(options: WireOptions): Promise<void> {
+  const { ground, url } = options;
+  const { log, lifecycle } = ground;
+  const standingBy = Promise.withResolvers<void>();
+  let standby: Store | undefined;
+
+  const active = acquireLease({
+    connect: () => connectClient(url),
+    signal: lifecycle.ending,
+    onWaiting() {
+      log.info('standing by: another daemon works on this database');
+      standby = openStore({ url, epoch: 0 });
+      serve(options, standbyContext(options, standby));
+      standingBy.resolve();
+    },
+  }).then(async (lease) => {
+    lifecycle.onStop({ name: 'the lease', deadlineMs: 4000, run: () => lease.release() });
+    lease.signal.addEventListener('abort', () => lifecycle.restart('the lease is lost', lease.signal.reason));
+    lifecycle.ending.throwIfAborted();
+    const { from, to } = await migrate({ url, epoch: lease.epoch });
+    if (from !== to) log.info('brought the tables up to date', { from, to });
+    serve(options, await startWork(options, lease));
+    await standby?.close();
+    log.info('active', { epoch: lease.epoch });
+  });
+
+  active.catch((error) => {
+    if (standby !== undefined) lifecycle.restart('it could not take over', error);
+  });
+  await Promise.race([active, standingBy.promise]);
+}
+
+function serve({ ground: { listener, log } }: WireOptions, context: DaemonContext): void {
+  listener.serve(createRequestListener(createApp(context, { log })));
+}

@@ -1,0 +1,105 @@
+// The active daemon's work: providers, the durable engine, operations, schedules, and what is put right from
+// time to time.
+import { createHash, randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { ImagoError } from '../domain/errors.ts';
+import { createDbosEngine } from '../engine/dbos/dbos-engine.ts';
+import { systemClock } from '../engine/system-clock.ts';
+import type { OperationDeps } from '../operations/deps.ts';
+import { operationKinds } from '../operations/kinds.ts';
+import { createOperations } from '../operations/operations.ts';
+import { reconcile } from '../operations/reconcile.ts';
+import type { Lease } from '../ports/lease.ts';
+import type { Provider, ProviderName } from '../ports/provider.ts';
+import { createSimProvider, type SimProvider } from '../providers/sim/sim-provider.ts';
+import { openStore } from '../store/store.ts';
+import { createArchive } from './archive.ts';
+import { commonContext } from './common-context.ts';
+import type { DaemonContext } from './context.ts';
+import type { DaemonGround } from './daemon.ts';
+import { every } from './every.ts';
+import { createSchedules } from './schedules.ts';
+import type { WireOptions } from './wiring.ts';
+
+const RECONCILE_EVERY_MS = 60_000;
+const TIDY_EVERY_MS = 3_600_000;
+
+/** Starts everything that acts. It ends by the lifecycle, or by the loss of the lease. */
+export async function startWork(options: WireOptions, lease: Lease): Promise<DaemonContext> {
+  const { ground, url } = options;
+  const { lifecycle, log } = ground;
+  const acting = AbortSignal.any([lease.signal, lifecycle.ending]);
+  const store = openStore({ url, epoch: lease.epoch, signal: lease.signal });
+  lifecycle.onStop({ name: 'the store', deadlineMs: 5000, run: () => store.close() });
+
+  const sim = openSim(ground);
+  const providers = new Map<ProviderName, Provider>([['sim', sim]]);
+  lifecycle.onStop({ name: 'the providers', deadlineMs: 2000, run: () => sim.close() });
+
+  const deps: OperationDeps = {
+    catalogue: store.catalogue,
+    fleet: store.fleet,
+    provider: (name = ground.options.provider) => requireProvider(providers, name),
+    epoch: lease.epoch,
+    sha256: (text) => createHash('sha256').update(text).digest('hex'),
+  };
+  const engine = createDbosEngine({
+    databaseUrl: url,
+    signal: acting,
+    log: (level, line) => log[level](line),
+  });
+  const operations = createOperations({
+    engine,
+    journal: store.journal,
+    kinds: operationKinds(deps),
+    clock: systemClock,
+    workClock: sim.clock,
+    newId: newOperationId,
+    onTrouble: (error) => log.error('an operation is in trouble', { error }),
+  });
+  await operations.start();
+  lifecycle.onStop({ name: 'operations', deadlineMs: 15_000, run: () => operations.stop() });
+
+  const schedules = await createSchedules({ engine, operations, store: store.schedules });
+  const again = (ms: number, work: () => Promise<void>) =>
+    every(ms, acting, work, (error) => log.error('work in the background failed', { error }));
+  again(RECONCILE_EVERY_MS, async () => {
+    const all = { ...deps, desk: operations, journal: store.journal, providers: [...providers.values()] };
+    const report = await reconcile({ ...all, now: systemClock.now }, acting);
+    for (const trouble of report.troubles) log.warn(trouble);
+  });
+  again(TIDY_EVERY_MS, () => store.tidy());
+
+  return {
+    ...commonContext(options, store, { providers, epoch: lease.epoch }),
+    operations,
+    schedules,
+    sim: sim.control,
+    archive: createArchive({
+      database: store.database,
+      beforeRestore: () => operations.stop(),
+      afterRestore: () => lifecycle.restart('a backup was restored'),
+    }),
+  };
+}
+
+/** The simulated world outlives the daemon. IMAGO_SIM_WORLD lets the daemons of one database share it. */
+function openSim({ paths, surroundings, options }: DaemonGround): SimProvider {
+  return createSimProvider({
+    file: surroundings.env.IMAGO_SIM_WORLD || join(paths.home, 'sim', 'world.db'),
+    ...(options.timeScale === undefined ? {} : { timeScale: options.timeScale }),
+  });
+}
+
+function requireProvider(providers: ReadonlyMap<string, Provider>, name: string): Provider {
+  const found = providers.get(name);
+  if (found !== undefined) return found;
+  throw new ImagoError('provider-unknown', `There is no provider ${name} here.`, {
+    hint: `There are: ${[...providers.keys()].join(', ')}.`,
+  });
+}
+
+/** In the order of their making, and never the same twice. */
+function newOperationId(): string {
+  return `${Date.now().toString(36)}-${randomBytes(5).toString('hex')}`;
+}
