@@ -1,7 +1,7 @@
 // Makes a pool from a version or a channel. Its model holds an exact version from the first moment.
 import * as z from 'zod';
 import { ImagoError } from '../domain/errors.ts';
-import { parseReference } from '../domain/reference.ts';
+import { checkPoolName, poolImage } from '../domain/pool.ts';
 import type { Resolution } from '../ports/catalogue.ts';
 import type { OperationKind, WorkStep } from '../ports/operation.ts';
 import type { PoolModel, PoolSpec } from '../ports/provider-pools.ts';
@@ -30,8 +30,8 @@ export function poolCreateOperation(deps: OperationDeps): OperationKind<PoolCrea
     parse: (input) => parseInput(poolCreateInput, input),
     async plan(input) {
       const version = await resolveUsable(deps, input.reference);
-      await requireFreeName(deps, input, AbortSignal.timeout(60_000));
-      const follows = followedChannel(input, version);
+      await requireFreeName(deps, input, version, AbortSignal.timeout(60_000));
+      const { follows } = poolImage(version, input);
       return [
         `Make pool ${input.name} of ${input.capacity} nodes from ${version.image}:${version.version} (${version.digest}).`,
         follows === undefined
@@ -53,8 +53,8 @@ export function poolCreateOperation(deps: OperationDeps): OperationKind<PoolCrea
 function nameStep(deps: OperationDeps): WorkStep<PoolCreateInput> {
   return {
     name: 'name',
-    async do({ input, signal }) {
-      await requireFreeName(deps, input, signal);
+    async do(context) {
+      await requireFreeName(deps, context.input, resolved(context), context.signal);
       return undefined;
     },
   };
@@ -63,9 +63,12 @@ function nameStep(deps: OperationDeps): WorkStep<PoolCreateInput> {
 async function requireFreeName(
   deps: OperationDeps,
   input: PoolCreateInput,
+  version: Resolution,
   signal: AbortSignal,
 ): Promise<void> {
   const { name } = input;
+  const image = await deps.catalogue.getImage(version.image);
+  checkPoolName(name, image?.os ?? 'linux');
   if ((await deps.fleet.getPool(name)) !== undefined) {
     throw new ImagoError('pool-exists', `Pool ${name} exists already.`, {
       hint: `Change it with \`imago pool scale ${name}\` or \`imago pool set-image ${name}\`.`,
@@ -111,38 +114,28 @@ function recordStep(deps: OperationDeps): WorkStep<PoolCreateInput> {
     async do(context) {
       const { input } = context;
       const access = poolAccess(deps, input.provider, context.signal);
-      const version = resolved(context);
-      const follows = followedChannel(input, version);
       const pool = await deps.fleet.addPool({
         name: input.name,
         provider: access.provider.name,
         orchestration: input.orchestration,
         ...(input.region === undefined ? {} : { region: input.region }),
         size: input.size,
-        reference: input.reference,
-        ...(follows === undefined ? {} : { follows }),
-        image: version.image,
-        version: version.version,
-        digest: version.digest,
-        ...(version.move === undefined ? {} : { move: version.move }),
+        ...poolImage(resolved(context), input),
         nodeConfig: input.nodeConfig,
       });
-      const nodes = await recordPoolNodes(deps, access, pool);
-      return { name: pool.name, image: pool.image, version: pool.version, digest: pool.digest, nodes };
+      const { count } = await recordPoolNodes(deps, access, pool);
+      return {
+        name: pool.name,
+        image: pool.image,
+        version: pool.version,
+        digest: pool.digest,
+        nodes: count,
+      };
     },
     async undo({ input }) {
       await deps.fleet.removePool(input.name);
     },
   };
-}
-
-/** The channel that new nodes follow: the one asked for, unless the pool is pinned. */
-export function followedChannel(
-  input: { readonly reference: string; readonly pin: boolean },
-  version: Resolution,
-): string | undefined {
-  if (input.pin) return undefined;
-  return parseReference(input.reference).kind === 'channel' ? version.channel : undefined;
 }
 
 function poolSpec(input: PoolCreateInput, version: Resolution): PoolSpec {

@@ -1,6 +1,7 @@
 // What the pool operations share: waiting until a pool is as asked, and recording what its nodes were made from.
 import { ImagoError } from '../domain/errors.ts';
-import type { PoolRecord } from '../ports/fleet.ts';
+import { type NodeAnswer, nodeAnswer } from '../domain/node.ts';
+import type { NodeRecord, PoolRecord } from '../ports/fleet.ts';
 import type { StepContext } from '../ports/operation.ts';
 import type { CallOptions, Provider } from '../ports/provider.ts';
 import type { Pools, ProviderNode, ProviderPool } from '../ports/provider-pools.ts';
@@ -109,44 +110,56 @@ function poolFailed(pool: string, reason: string | undefined): ImagoError {
   });
 }
 
-/**
- * Writes rule 6's record for each node that is new or was made anew, and marks the others gone. A node made
- * from another version than the model's gets that exact version as its reference.
- */
+export interface RecordedNodes {
+  readonly count: number;
+  /** Nodes made from something that the catalogue does not know: a person should see them. */
+  readonly strangers: readonly string[];
+}
+
+/** Writes rule 6's record for each node that is new or was made anew, and marks those that are not there as gone. */
 export async function recordPoolNodes(
   deps: OperationDeps,
   access: PoolAccess,
   pool: PoolRecord,
-): Promise<number> {
+): Promise<RecordedNodes> {
   const alive = new Set<string>();
   const records = [];
+  const strangers: string[] = [];
+  const versionOf = versionReader(deps, pool);
   for await (const node of poolNodes(access, pool.name)) {
     alive.add(node.machineId);
-    records.push(await nodeRecord(deps, pool, node));
+    const made = await versionOf(node.image, node.version);
+    if (made === undefined) strangers.push(node.name);
+    else records.push({ ...made, ...identity(node) });
   }
   await deps.fleet.recordNodes(records);
   await deps.fleet.markGone(pool.name, alive, new Date(access.provider.clock.now()).toISOString());
-  return records.length;
+  return { count: records.length, strangers };
 }
 
-async function nodeRecord(deps: OperationDeps, pool: PoolRecord, node: ProviderNode) {
-  const made = {
-    name: node.name,
-    pool: pool.name,
-    machineId: node.machineId,
-    image: node.image,
-    version: node.version,
-    at: node.imagedAt,
-  };
-  if (node.image === pool.image && node.version === pool.version) {
-    return {
-      ...made,
-      digest: pool.digest,
-      reference: pool.reference,
-      ...(pool.follows === undefined ? {} : { channel: pool.follows }),
-      ...(pool.move === undefined ? {} : { move: pool.move }),
-    };
+function identity({ name, pool, machineId, imagedAt }: ProviderNode) {
+  return { name, pool, machineId, at: imagedAt };
+}
+
+type MadeFrom = Pick<NodeRecord, 'image' | 'version' | 'digest'> & NodeAnswer;
+
+/** What nodes of a version were made from, read once for each version. */
+function versionReader(deps: OperationDeps, pool: PoolRecord) {
+  const known = new Map<string, Promise<MadeFrom | undefined>>();
+  async function read(image: string, version: string): Promise<MadeFrom | undefined> {
+    const made = { image, version };
+    if (image === pool.image && version === pool.version) {
+      return { ...made, digest: pool.digest, ...nodeAnswer(made, pool, []) };
+    }
+    const record = await deps.catalogue.getVersion(image, version);
+    if (record === undefined) return undefined;
+    const moves = await deps.catalogue.listMoves(image, undefined, { limit: 1000 });
+    return { ...made, digest: record.digest, ...nodeAnswer(made, pool, moves.items) };
   }
-  const version = await deps.catalogue.getVersion(node.image, node.version);
-  return { ...made, digest: version?.digest ?? '', reference: `${node.image}:${node.version}` };
+  return (image: string, version: string) => {
+    const key = `${image}:${version}`;
+    const found = known.get(key) ?? read(image, version);
+    known.set(key, found);
+    return found;
+  };
 }

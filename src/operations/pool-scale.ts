@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { ImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
+import { capacityToRestore } from '../domain/pool.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import type { OperationDeps } from './deps.ts';
 import { parseInput } from './parse-input.ts';
@@ -74,9 +75,15 @@ function scaleStep(deps: OperationDeps): WorkStep<PoolScaleInput> {
       const { name, capacity } = context.input;
       const access = await accessOf(deps, name, context.signal);
       const now = await access.pools.getPool(name, access.options);
-      if (now === undefined || now.capacity !== capacity) return;
-      await access.pools.setCapacity(name, before(context).capacity, { ifMatch: now.etag }, access.options);
-      await waitForPool(access, name, before(context).capacity, context);
+      if (now === undefined) return;
+      const wanted = capacityToRestore({
+        before: before(context).capacity,
+        ours: capacity,
+        now: now.capacity,
+      });
+      if (wanted === undefined) return;
+      await access.pools.setCapacity(name, wanted, { ifMatch: now.etag }, access.options);
+      await waitForPool(access, name, wanted, context);
     },
   };
 }
@@ -86,7 +93,8 @@ function recordStep(deps: OperationDeps): WorkStep<PoolScaleInput> {
     name: 'record',
     async do({ input, signal }) {
       const access = await accessOf(deps, input.name, signal);
-      return { name: input.name, nodes: await recordPoolNodes(deps, access, access.pool) };
+      const { count } = await recordPoolNodes(deps, access, access.pool);
+      return { name: input.name, nodes: count };
     },
   };
 }

@@ -1,11 +1,12 @@
 // Changes what new nodes of a pool are made from. Existing nodes stay as they are: they move by a rollout.
 import * as z from 'zod';
 import type { Json } from '../domain/json.ts';
+import { poolImage } from '../domain/pool.ts';
 import type { PoolRecord } from '../ports/fleet.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import type { OperationDeps } from './deps.ts';
 import { parseInput } from './parse-input.ts';
-import { followedChannel, poolModel } from './pool-create.ts';
+import { poolModel } from './pool-create.ts';
 import { poolAccess, recordPoolNodes, requirePool } from './pool-nodes.ts';
 import { publishStep } from './publish-step.ts';
 import { resolved, resolveStep, resolveUsable } from './resolve-step.ts';
@@ -88,16 +89,7 @@ function recordStep(deps: OperationDeps): WorkStep<PoolSetImageInput> {
     name: 'record',
     async do(context) {
       const { input } = context;
-      const version = resolved(context);
-      const follows = followedChannel(input, version);
-      const pool = await deps.fleet.setPoolModel(input.name, {
-        reference: input.reference,
-        ...(follows === undefined ? {} : { follows }),
-        image: version.image,
-        version: version.version,
-        digest: version.digest,
-        ...(version.move === undefined ? {} : { move: version.move }),
-      });
+      const pool = await deps.fleet.setPoolModel(input.name, poolImage(resolved(context), input));
       return { name: pool.name, image: pool.image, version: pool.version, digest: pool.digest };
     },
     async undo(context) {

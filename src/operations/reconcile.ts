@@ -46,7 +46,12 @@ export async function reconcile(deps: ReconcileDeps, signal: AbortSignal): Promi
       if (operation !== undefined) followed.push(operation);
     });
     await guard(`The nodes of pool ${pool.name} could not be recorded`, async () => {
-      await recordPoolNodes(deps, poolAccess(deps, pool.provider, signal), pool);
+      const { strangers } = await recordPoolNodes(deps, poolAccess(deps, pool.provider, signal), pool);
+      for (const name of strangers) {
+        troubles.push(
+          `Node ${name} of pool ${pool.name} was made from a version that the catalogue does not know.`,
+        );
+      }
     });
   }
   for (const provider of deps.providers) {
