@@ -15,8 +15,8 @@ export interface Run {
    * Runs `body` and records what it returns, once. A body that had returned is never called again;
    * one that was under way when the process died is called again. A body that throws is not recorded, and is
    * called again after a pause, until it returns or the run is stopped: bodies turn expected failures into
-   * results, and throw only when they cannot go on (the database is away). Once `signal` is aborted no result
-   * is recorded and the call never returns: the run is begun again later, by whoever is active then.
+   * results, and throw only when they cannot go on (the database is away, `signal` is aborted). In a run that
+   * was stopped the call never returns: the run is begun again later, by whoever is active then.
    */
   step<T extends Json>(name: string, body: () => Promise<T>): Promise<T>;
   /** Durable: after a crash only the remaining time is slept; never longer than `ms`, whatever the clock does. */
@@ -56,13 +56,21 @@ export interface Engine {
    */
   enqueue(id: string, options: EnqueueOptions): Promise<void>;
   /**
+   * Lets a run that waits for its key begin at once without it: one that was cancelled in the queue has nothing
+   * left to do but to end. Runs that have begun, have ended or are unknown are left alone.
+   */
+  letPass(id: string): Promise<void>;
+  /**
    * Delivers a message to `waitFor`. Kept until read, also across crashes. A second message queues up. Throws
    * `operation-not-found` for a run that was never enqueued; a run that has ended ignores it.
    */
   send(id: string, topic: string, message: Json): Promise<void>;
   /**
-   * Calls `fire` at each time of the schedule while this process is active; a time is fired at most once
-   * by all processes together. Replaces an earlier schedule of the same name.
+   * Calls `fire` at each time of the schedule while this process is active. A time for which `fire` returned is
+   * never fired again, by any process; one that was under way when the process died is, so `fire` does its work
+   * under a name made from the time. Of the times that passed while the computer slept the last one is fired;
+   * those that passed while no process was active are not made up for. Replaces an earlier schedule of the same
+   * name. Throws `input-invalid` for a line or a time zone that cannot be read.
    */
   schedule(spec: ScheduleSpec, fire: (at: Date) => Promise<void>): Promise<void>;
   /** Ends the schedule; unknown names are ignored. */

@@ -1,0 +1,191 @@
+// Durable runs on DBOS, in the schema `dbos` of Imago's own database. Only the holder of the lease starts it,
+// and all holders share one executor id: who starts takes up what the one before left unfinished.
+import { AsyncResource } from 'node:async_hooks';
+import { ImagoError } from '../../domain/errors.ts';
+import type { Engine, Interpreter } from '../../ports/engine.ts';
+import { createKeyGate } from '../key-gate.ts';
+import { never, unlessStopped } from '../run-body.ts';
+import { createSlots } from '../slots.ts';
+import { systemClock } from '../system-clock.ts';
+import { within } from '../within.ts';
+import { dbosLogger, type EngineLog } from './dbos-log.ts';
+import { createDbosRun, wrapMessage } from './dbos-run.ts';
+import { createDbosSchedules } from './dbos-schedules.ts';
+import { engineUrl } from './engine-url.ts';
+import { forgetEndedRuns } from './forget-ended-runs.ts';
+import { unfinishedRuns } from './unfinished-runs.ts';
+import { loadWorkflows, takeHost, type Workflows } from './workflows.ts';
+
+export interface DbosEngineOptions {
+  readonly databaseUrl: string;
+  /** Aborted when this process may no longer act: the lease's. */
+  readonly signal: AbortSignal;
+  /** How many step bodies may run at the same time; runs that wait do not count. Defaults to 64. */
+  readonly maxRunningSteps?: number;
+  /** How long `stop` waits for step bodies that were told to stop. Defaults to 10 s. */
+  readonly patienceMs?: number;
+  readonly log?: EngineLog;
+}
+
+interface Started {
+  readonly workflows: Workflows;
+  readonly interpreter: Interpreter;
+  /** Unfinished runs of earlier processes that DBOS has not handed to this one yet. */
+  readonly awaited: Set<string>;
+  readonly since: number;
+}
+
+const settings = {
+  name: 'imago',
+  systemDatabaseSchemaName: 'dbos',
+  systemDatabasePoolSize: 8,
+  executorID: 'imago',
+  // One version for ever: steps are found by name, so new code finishes what old code began.
+  applicationVersion: '1',
+  enableOTLP: false,
+  // What is sent this way (streams, events, its own schedules) is not used.
+  notificationCoalesceMs: 3_600_000,
+  schedulerPollingIntervalMs: 3_600_000,
+} as const;
+
+const usualPatienceMs = 10_000;
+const shutdownPatienceMs = 15_000;
+/** DBOS hands unfinished runs over within two seconds; one that it lost on the way is asked for again. */
+const handOverMs = 20_000;
+
+export function createDbosEngine(options: DbosEngineOptions): Engine {
+  const log = options.log ?? (() => undefined);
+  const gate = createKeyGate();
+  const slots = createSlots(options.maxRunningSteps ?? 64);
+  const stopping = new AbortController();
+  const signal = AbortSignal.any([stopping.signal, options.signal]);
+  // DBOS looks at the asynchronous context: what operations ask of the engine from inside a step is not part of it.
+  const outside = new AsyncResource('ImagoEngine');
+  const running = new Set<Promise<void>>();
+  const opened = Promise.withResolvers<Started>();
+  opened.promise.catch(() => undefined);
+  let begun = false;
+  let nextPlace = 1;
+  let releaseHost = (): void => undefined;
+  let stopForgetting = (): void => undefined;
+
+  async function started(): Promise<Started> {
+    if (!begun) throw new ImagoError('internal', 'The engine has not been started.');
+    if (signal.aborted) throw new ImagoError('owner-stale', 'This daemon is no longer the active one.');
+    return opened.promise;
+  }
+
+  function ask<T>(work: () => Promise<T>): Promise<T> {
+    return outside.runInAsyncScope(work);
+  }
+
+  async function operation(id: string, key: string): Promise<void> {
+    const { workflows, interpreter, awaited } = await opened.promise;
+    awaited.delete(id);
+    await unlessStopped(gate.enter(key, id), signal);
+    const run = createDbosRun({
+      ...{ dbos: workflows.dbos, id, signal, clock: systemClock, slots, track },
+      onThrow: (error) => log('warn', `Run ${id} goes on after: ${describe(error)}`),
+    });
+    try {
+      await interpreter(run);
+    } catch (error) {
+      if (signal.aborted) return never();
+      log('error', `Run ${id} ended by a bug: ${describe(error)}`);
+    }
+    gate.leave(key, id);
+  }
+
+  function track(): () => void {
+    const settled = Promise.withResolvers<void>();
+    running.add(settled.promise);
+    return () => {
+      running.delete(settled.promise);
+      settled.resolve();
+    };
+  }
+
+  const schedules = createDbosSchedules({
+    started: async () => (await started()).workflows,
+    ask,
+    signal,
+    log,
+  });
+
+  async function launch(interpreter: Interpreter): Promise<Started> {
+    const workflows = await loadWorkflows();
+    const { DBOS } = workflows.dbos;
+    DBOS.setConfig({
+      ...settings,
+      systemDatabaseUrl: engineUrl(options.databaseUrl),
+      logger: dbosLogger(log),
+    });
+    await DBOS.launch();
+    const unfinished = await unfinishedRuns(workflows.dbos);
+    for (const run of unfinished) gate.reserve(run.key, run.id);
+    nextPlace = 1 + Math.max(0, ...unfinished.map((run) => run.place));
+    stopForgetting = forgetEndedRuns(workflows.dbos, log);
+    const awaited = new Set(unfinished.map((run) => run.id));
+    return { workflows, interpreter, awaited, since: performance.now() };
+  }
+
+  /** DBOS may lose a run between claiming and starting it, when the database dies in that moment. */
+  async function askAgain({ workflows, awaited, since }: Started, id: string): Promise<void> {
+    if (!awaited.has(id) || performance.now() - since < handOverMs) return;
+    log('warn', `Run ${id} was not handed over; asking for it again.`);
+    await ask(() => workflows.dbos.DBOS.resumeWorkflow(id));
+  }
+
+  return {
+    async start(interpreter) {
+      releaseHost = takeHost({ operation, tick: schedules.tick });
+      begun = true;
+      try {
+        opened.resolve(await ask(() => launch(interpreter)));
+      } catch (error) {
+        opened.reject(error);
+        releaseHost();
+        throw error;
+      }
+    },
+    async enqueue(id, { key }) {
+      const engine = await started();
+      const { workflows } = engine;
+      const start = workflows.dbos.DBOS.startWorkflow(workflows.operation, { workflowID: id });
+      await ask(() => start(key, nextPlace++));
+      await askAgain(engine, id);
+    },
+    async letPass(id) {
+      await started();
+      gate.letPass(id);
+    },
+    async send(id, topic, message) {
+      const { dbos } = (await started()).workflows;
+      try {
+        await ask(() => dbos.DBOS.send(id, wrapMessage(message), topic));
+      } catch (error) {
+        if (!(error instanceof dbos.Error.DBOSNonExistentWorkflowError)) throw error;
+        throw new ImagoError('operation-not-found', `There is no run ${id}.`, { cause: error });
+      }
+    },
+    schedule: schedules.schedule,
+    unschedule: schedules.unschedule,
+    async stop() {
+      stopping.abort(new Error('The engine was stopped.'));
+      stopForgetting();
+      if (!begun) return;
+      const engine = await opened.promise.catch(() => undefined);
+      await within(Promise.all(running), options.patienceMs ?? usualPatienceMs);
+      if (engine !== undefined)
+        await within(
+          ask(() => engine.workflows.dbos.DBOS.shutdown()),
+          shutdownPatienceMs,
+        );
+      releaseHost();
+    },
+  };
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

@@ -1,0 +1,127 @@
+// Writes an operation's record while it runs, without ever holding a step up: changes are gathered while a
+// write is under way, progress and log lines wait a moment for more, and only `flush` waits for the disk.
+import { ImagoError } from '../domain/errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Journal, OperationChange, Progress, StepChange } from '../ports/operation.ts';
+
+export interface Scribe {
+  operation(change: OperationChange): void;
+  step(name: string, change: StepChange): void;
+  progress(progress: Progress): void;
+  log(line: string): void;
+  /** Everything said so far is safe on disk when this returns; throws when it could not be written. */
+  flush(): Promise<void>;
+}
+
+export interface ScribeOptions {
+  readonly journal: Pick<Journal, 'update' | 'updateStep' | 'log'>;
+  readonly id: string;
+  readonly clock: Clock;
+  /** Nothing more is written in the background once this is aborted. */
+  readonly signal: AbortSignal;
+}
+
+interface Gathered {
+  operation: OperationChange | undefined;
+  steps: Map<string, StepChange>;
+  lines: string[];
+  linesAt: number;
+  dropped: number;
+}
+
+const throttleMs = 250;
+const afterTroubleMs = 1_000;
+const mostLines = 500;
+const longestLine = 4_000;
+
+export function createScribe({ journal, id, clock, signal }: ScribeOptions): Scribe {
+  let gathered = nothing();
+  let writing: Promise<void> = Promise.resolve();
+  let planned: 'no' | 'later' | 'now' = 'no';
+
+  function plan(when: 'later' | 'now', delayMs = when === 'now' ? 0 : throttleMs): void {
+    if (signal.aborted || planned === 'now' || planned === when) return;
+    planned = when;
+    void writeSoon(when, delayMs);
+  }
+
+  async function writeSoon(when: 'later' | 'now', delayMs: number): Promise<void> {
+    if (delayMs > 0) await clock.sleep(delayMs, signal).catch(() => undefined);
+    await writing;
+    if (planned !== when || signal.aborted) return;
+    planned = 'no';
+    await write(false).catch((error) => {
+      if (!isStale(error)) plan('later', afterTroubleMs);
+    });
+  }
+
+  function write(durable: boolean): Promise<void> {
+    const turn = writing.then(() => writeGathered(durable));
+    writing = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async function writeGathered(durable: boolean): Promise<void> {
+    const taken = gathered;
+    gathered = nothing();
+    try {
+      if (taken.lines.length > 0) await journal.log(id, taken.linesAt, linesOf(taken));
+      taken.lines = [];
+      for (const [name, change] of taken.steps) await journal.updateStep(id, name, change, { durable });
+      if (taken.operation !== undefined) await journal.update(id, taken.operation, { durable });
+    } catch (error) {
+      gathered = together(taken, gathered);
+      throw error;
+    }
+  }
+
+  return {
+    operation(change) {
+      gathered.operation = { ...gathered.operation, ...change };
+      plan('now');
+    },
+    step(name, change) {
+      gathered.steps.set(name, { ...gathered.steps.get(name), ...change });
+      plan('now');
+    },
+    progress(progress) {
+      gathered.operation = { ...gathered.operation, progress };
+      plan('later');
+    },
+    log(line) {
+      if (gathered.lines.length === 0) gathered.linesAt = clock.now();
+      gathered.lines.push(line.length > longestLine ? `${line.slice(0, longestLine)}…` : line);
+      if (gathered.lines.length > mostLines) {
+        gathered.lines.shift();
+        gathered.dropped += 1;
+      }
+      plan('later');
+    },
+    flush: () => write(true),
+  };
+}
+
+function nothing(): Gathered {
+  return { operation: undefined, steps: new Map(), lines: [], linesAt: 0, dropped: 0 };
+}
+
+function linesOf({ lines, dropped }: Gathered): string[] {
+  return dropped === 0 ? lines : [`(${dropped} lines left out)`, ...lines];
+}
+
+function together(older: Gathered, newer: Gathered): Gathered {
+  const steps = new Map(older.steps);
+  for (const [name, change] of newer.steps) steps.set(name, { ...steps.get(name), ...change });
+  const lines = [...older.lines, ...newer.lines];
+  return {
+    operation: older.operation || newer.operation ? { ...older.operation, ...newer.operation } : undefined,
+    steps,
+    lines: lines.slice(-mostLines),
+    linesAt: older.lines.length > 0 ? older.linesAt : newer.linesAt,
+    dropped: older.dropped + newer.dropped + Math.max(0, lines.length - mostLines),
+  };
+}
+
+function isStale(error: unknown): boolean {
+  return error instanceof ImagoError && error.code === 'owner-stale';
+}
