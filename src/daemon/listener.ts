@@ -7,6 +7,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { errorCatalogue } from '../domain/error-catalogue.ts';
 import { type ErrorRecord, ImagoError } from '../domain/errors.ts';
+import { limitTcpServer, serverOptions } from './http/server-limits.ts';
 
 export interface TcpOptions {
   readonly host: string;
@@ -33,13 +34,16 @@ export async function openListener(socket: string, tcp: TcpOptions | undefined):
   const dispatch: RequestListener = (request, response) => handler(request, response);
   const servers: Server[] = [];
   rmSync(socket, { force: true });
-  servers.push(await listen(createServer(dispatch), { path: socket }));
+  servers.push(await listen(createServer(serverOptions, dispatch), { path: socket }));
   const made = statSync(socket).ino;
 
   let address: string | undefined;
   if (tcp !== undefined) {
     try {
-      const server = await listen(tcpServer(tcp, dispatch), { host: tcp.host, port: tcp.port });
+      const server = await listen(limitTcpServer(tcpServer(tcp, dispatch)), {
+        host: tcp.host,
+        port: tcp.port,
+      });
       servers.push(server);
       const { port } = server.address() as AddressInfo;
       address = tcp.host.includes(':') ? `[${tcp.host}]:${port}` : `${tcp.host}:${port}`;
@@ -76,8 +80,11 @@ export function parseListen(text: string): { readonly host: string; readonly por
 }
 
 function tcpServer(tcp: TcpOptions, dispatch: RequestListener): Server {
-  if (tcp.tls === undefined) return createServer(dispatch);
-  return createTlsServer({ cert: readPem(tcp.tls.certificate), key: readPem(tcp.tls.key) }, dispatch);
+  if (tcp.tls === undefined) return createServer(serverOptions, dispatch);
+  return createTlsServer(
+    { ...serverOptions, cert: readPem(tcp.tls.certificate), key: readPem(tcp.tls.key) },
+    dispatch,
+  );
 }
 
 function readPem(path: string): Buffer {

@@ -39,7 +39,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       response.headers.set('x-request-id', visit.requestId);
       return response;
     } catch (thrown) {
-      const error = tellable(thrown);
+      const error = standingBy(tellable(thrown));
       if (error.kind === 'bug') options.log?.error(visit.name, { requestId: visit.requestId, error: thrown });
       await auditFailed(options.context.audit, visit, caller, error, options.log);
       return problemResponse(error, visit.requestId);
@@ -96,6 +96,16 @@ function makeCall(
     // The contract's schemas made them; only the types of the single endpoints are lost here.
     ...({ path, query, body } as Pick<Call<EndpointName>, 'path' | 'query' | 'body'>),
   };
+}
+
+/** Writes that were refused because another daemon is the active one can be sent again. */
+function standingBy(error: ImagoError): ImagoError {
+  if (error.code !== 'owner-stale') return error;
+  return new ImagoError('daemon-standby', 'This daemon is not the active one of its database.', {
+    httpStatus: 503,
+    retryable: true,
+    cause: error,
+  });
 }
 
 /** Nobody would read the stream, and nobody would end it. */

@@ -60,7 +60,8 @@ export async function auditDone(
   visit.audited = true;
 }
 
-const uncounted: ReadonlySet<string> = new Set(['api-rate-limited', 'api-host-refused']);
+/** Too fast to be counted, or nowhere to write: a daemon that stands by has no audit of its own. */
+const uncounted: ReadonlySet<string> = new Set(['api-rate-limited', 'api-host-refused', 'daemon-standby']);
 
 /**
  * Writes the row of a request that was refused or failed. Dry runs leave none, and requests that came too fast
