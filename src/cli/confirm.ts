@@ -5,7 +5,7 @@ import type { Invocation } from './command.ts';
 
 export async function confirm(invocation: Invocation, plan: readonly string[]): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    throw new ImagoError('confirmation-needed', `This cannot be taken back: ${plan.join(' ')}`);
+    throw new ImagoError('confirmation-needed', `Nobody is there to be asked. ${plan.join(' ')}`);
   }
   for (const line of plan) process.stderr.write(`${line}\n`);
   const reader = createInterface({ input: process.stdin, output: process.stderr });

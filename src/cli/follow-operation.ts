@@ -85,8 +85,10 @@ function show(
     if (line !== undefined) view.line(line);
   }
   const { currentStep, progress } = operation;
-  if (currentStep !== undefined)
+  const runs = operation.steps.some((step) => step.name === currentStep && step.state === 'running');
+  if (currentStep !== undefined && runs) {
     view.update(currentStep, progress?.done, progress?.total, progress?.sentence ?? '');
+  }
 }
 
 export function stepLine(invocation: Invocation, step: Step): string | undefined {

@@ -63,14 +63,15 @@ function bar(
   return cut.replace(step, out.style.bold(step));
 }
 
+/** One line each time the sentence says something new; counting alone is not new. */
 function lineView(out: Output): ProgressView {
   let last = '';
   return {
     update(step, _done, _total, sentence) {
-      const text = sentence === '' ? step : `${step}: ${sentence.replace(/\d+(\.\d+)?/g, '#')}`;
-      if (text === last) return;
-      last = text;
-      out.note(sentence === '' ? step : `${step}: ${sentence}`);
+      const gist = sentence.replace(/\d+(\.\d+)?/g, '#');
+      if (sentence === '' || gist === last) return;
+      last = gist;
+      out.note(`${step}: ${sentence}`);
     },
     line: (text) => out.note(text),
     end() {},

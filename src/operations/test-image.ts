@@ -64,7 +64,7 @@ interface Canaries {
 
 function canaries(deps: OperationDeps, context: StepContext<TestImageInput>): Canaries {
   const provider = deps.provider(context.input.provider);
-  const stem = `test-${context.operation.id.slice(0, 20).toLowerCase()}`;
+  const stem = `test-${deps.sha256(context.operation.id).slice(0, 12)}`;
   return {
     provider,
     machines: requireRole(provider, 'machines'),

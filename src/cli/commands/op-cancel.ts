@@ -5,7 +5,7 @@ export const command: CommandSpec = {
   summary: 'Ask an operation to undo what it did and stop',
   args: [{ name: 'OPERATION', what: 'its id', completes: 'operation' }],
   flags: { 'dry-run': { what: 'say what would be done, and do nothing' } },
-  examples: [['imago op cancel 01K9…', 'then watch it undo with `imago op watch`']],
+  examples: [['imago op cancel ID', 'then watch it undo with `imago op watch`']],
   async run(invocation) {
     const client = await invocation.client();
     const path = { operation: argument(invocation, 'OPERATION') };

@@ -6,7 +6,7 @@ export const command: CommandSpec = {
   summary: 'Run the same request again; what is so already is skipped',
   args: [{ name: 'OPERATION', what: 'its id', completes: 'operation' }],
   flags: operationFlags,
-  examples: [['imago op retry 01K9…', 'a new operation of the same request']],
+  examples: [['imago op retry ID', 'a new operation of the same request']],
   async run(invocation) {
     await runOperation(invocation, {
       endpoint: 'retryOperation',

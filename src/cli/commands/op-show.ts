@@ -7,7 +7,7 @@ export const command: CommandSpec = {
   summary: 'Show one operation with its steps',
   args: [{ name: 'OPERATION', what: 'its id', completes: 'operation' }],
   flags: { logs: { what: 'print its log too' } },
-  examples: [['imago op show 01K9… --logs', 'steps, timings, error and log']],
+  examples: [['imago op show ID --logs', 'steps, timings, error and log']],
   async run(invocation) {
     const client = await invocation.client();
     const path = { operation: argument(invocation, 'OPERATION') };

@@ -6,7 +6,7 @@ export const command: CommandSpec = {
   summary: 'Follow an operation to its end',
   details: 'Goes on when the daemon goes away and comes back. Ctrl-C stops watching, not the operation.',
   args: [{ name: 'OPERATION', what: 'its id', completes: 'operation' }],
-  examples: [['imago op watch 01K9…', 'progress, step by step']],
+  examples: [['imago op watch ID', 'progress, step by step']],
   async run(invocation) {
     const client = await invocation.client();
     const operation = await followOperation(invocation, client, argument(invocation, 'OPERATION'));

@@ -4,7 +4,7 @@ import { argument, type CommandSpec } from '../command.ts';
 export const command: CommandSpec = {
   summary: 'End a token at once',
   args: [{ name: 'TOKEN', what: 'its id' }],
-  examples: [['imago token revoke 01K9…', 'it is refused from now on']],
+  examples: [['imago token revoke ID', 'it is refused from now on']],
   async run(invocation) {
     const client = await invocation.client();
     const token = await client.call('revokeToken', { path: { token: argument(invocation, 'TOKEN') } });
