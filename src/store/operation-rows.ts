@@ -10,7 +10,7 @@ import type {
   StepChange,
   StepRecord,
 } from '../ports/operation.ts';
-import { fromJson, optional, optionalJson, toJson } from './json.ts';
+import { fromJson, optional, optionalJson, storableText, toJson } from './json.ts';
 import type { OperationsTable, StepsTable } from './tables.ts';
 
 export type OperationRow = Selectable<OperationsTable>;
@@ -75,7 +75,7 @@ export function operationColumns(change: OperationChange): Updateable<Operations
   return {
     ...(change.state === undefined ? {} : { state: change.state }),
     ...('currentStep' in change ? { current_step: change.currentStep ?? null } : {}),
-    ...('progress' in change ? { progress: jsonColumn(change.progress) } : {}),
+    ...('progress' in change ? { progress: progressColumn(change.progress) } : {}),
     ...('result' in change ? { result: jsonColumn(change.result) } : {}),
     ...('error' in change ? { error: jsonColumn(change.error) } : {}),
     ...('exceptions' in change ? { exceptions: toJson(change.exceptions ?? []) } : {}),
@@ -95,7 +95,13 @@ export function stepColumns(change: StepChange): Updateable<StepsTable> {
   };
 }
 
-/** Errors, progress and results are plain values; their readonly types only lack an index signature. */
+/** Its sentence may quote a program, and PostgreSQL itself reads it when it makes the event. */
+function progressColumn(progress: Progress | undefined): string | null {
+  if (progress === undefined) return null;
+  return toJson({ ...progress, sentence: storableText(progress.sentence) });
+}
+
+/** Errors and results are plain values; their readonly types only lack an index signature. */
 function jsonColumn(value: unknown): string | null {
   return value === undefined ? null : toJson(value as Json);
 }

@@ -1,0 +1,262 @@
+// The API on real sockets, over the real store, real operations and the simulated provider. Every answer that
+// its client gets is compared with the contract.
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { type IncomingHttpHeaders, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { type Client, createClient } from '../../src/api/client.ts';
+import { contractOf } from '../../src/api/contract.ts';
+import type { EndpointName } from '../../src/api/endpoints.ts';
+import type { Problem } from '../../src/api/schemas/common.ts';
+import { plan as planSchema, problem as problemSchema } from '../../src/api/schemas/common.ts';
+import { createArchive } from '../../src/daemon/archive.ts';
+import type { DaemonContext } from '../../src/daemon/context.ts';
+import { createApp } from '../../src/daemon/http/app.ts';
+import type { Limits } from '../../src/daemon/http/limits.ts';
+import { createRequestListener } from '../../src/daemon/http/request-listener.ts';
+import { openListener, type TcpOptions } from '../../src/daemon/listener.ts';
+import { createSchedules } from '../../src/daemon/schedules.ts';
+import { ImagoError } from '../../src/domain/errors.ts';
+import type { Role } from '../../src/domain/roles.ts';
+import { createMemoryEngine } from '../../src/engine/memory/memory-engine.ts';
+import { createMemoryEngineState } from '../../src/engine/memory/memory-engine-state.ts';
+import { systemClock } from '../../src/engine/system-clock.ts';
+import type { OperationDeps } from '../../src/operations/deps.ts';
+import { operationKinds } from '../../src/operations/kinds.ts';
+import { createOperations } from '../../src/operations/operations.ts';
+import { createSimProvider, type SimProvider } from '../../src/providers/sim/sim-provider.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { StoreBench } from './store.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+export interface Asked {
+  readonly method?: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+  readonly tcp?: boolean;
+}
+
+export interface ApiBench {
+  readonly url: string;
+  readonly store: Store;
+  readonly context: DaemonContext;
+  readonly sim: SimProvider;
+  readonly socketPath: string;
+  /** `HOST:PORT`. */
+  readonly tcp: string;
+  /** Over the Unix socket, as `local`. */
+  readonly client: Client;
+  /** What the log was told. */
+  readonly logged: readonly string[];
+  /** What `stop` was asked for. */
+  readonly stops: readonly { readonly database: boolean }[];
+  /** The secret of a new token. */
+  token(role: Role, owner?: string): Promise<string>;
+  /** Over TCP with a token of that role. */
+  clientOf(role: Role, owner?: string): Promise<Client>;
+  /** One request as it is, without the client's manners. */
+  ask(asked: Asked): Promise<Answer>;
+  /** As `ask`, and the answer must be a problem document. */
+  askProblem(asked: Asked): Promise<Problem>;
+  close(): Promise<void>;
+}
+
+export interface ApiBenchOptions {
+  readonly limits?: Partial<Limits>;
+  readonly tls?: TcpOptions['tls'];
+  readonly context?: (context: DaemonContext) => DaemonContext;
+}
+
+export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}): Promise<ApiBench> {
+  const folder = mkdtempSync(join(tmpdir(), 'imago-api-'));
+  const socketPath = join(folder, 'api.sock');
+  const store = await bench.freshStore();
+  const { database } = store;
+  const sim = createSimProvider({ timeScale: 100_000, ceilings: {} });
+  const stopping = new AbortController();
+  const stops: { database: boolean }[] = [];
+  const logged: string[] = [];
+  const say = (message: string, fields?: unknown) => void logged.push(`${message} ${describe(fields)}`);
+
+  const deps: OperationDeps = {
+    catalogue: store.catalogue,
+    fleet: store.fleet,
+    provider: (name = 'sim') => {
+      if (name === 'sim') return sim;
+      throw new ImagoError('provider-unknown', `There is no provider ${name} here.`);
+    },
+    epoch: 0,
+    sha256: (text) => createHash('sha256').update(text).digest('hex'),
+  };
+  const engine = createMemoryEngine({ state: createMemoryEngineState(), clock: systemClock });
+  const operations = createOperations({
+    engine,
+    journal: store.journal,
+    kinds: operationKinds(deps),
+    clock: systemClock,
+    workClock: sim.clock,
+    newId: randomUUID,
+  });
+  await operations.start();
+  const context: DaemonContext = {
+    version: '0.0.0-test',
+    clock: systemClock,
+    catalogue: store.catalogue,
+    fleet: store.fleet,
+    journal: store.journal,
+    operationLists: store.operationLists,
+    operations,
+    tokens: store.tokens,
+    audit: store.audit,
+    idempotency: store.idempotency,
+    events: store.events,
+    providers: new Map([['sim', sim]]),
+    schedules: await createSchedules({ engine, operations, store: store.schedules }),
+    archive: createArchive({
+      database,
+      beforeRestore: () => operations.stop(),
+      afterRestore: () => undefined,
+    }),
+    sim: sim.control,
+    async status() {
+      return {
+        version: '0.0.0-test',
+        daemon: {
+          pid: process.pid,
+          startedAt: new Date().toISOString(),
+          uptimeSeconds: 1,
+          state: 'active',
+          node: process.versions.node,
+        },
+        database: { embedded: false, state: 'ready' },
+        home: folder,
+        sockets: { api: socketPath },
+        providers: [{ name: 'sim', roles: ['pools'] }],
+        operations: { running: 1 },
+      };
+    },
+    doctor: async () => ({
+      ok: true,
+      findings: [{ id: 'a', group: 'b', title: 'c', state: 'warn', detail: 'd', fix: 'e' }],
+    }),
+    stop: (asked) => void stops.push(asked),
+    stopping: stopping.signal,
+  };
+  const served = options.context?.(context) ?? context;
+  const app = createApp(served, {
+    log: { info: say, warn: say, error: say },
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
+  });
+  const listener = await openListener(socketPath, {
+    host: '127.0.0.1',
+    port: 0,
+    ...(options.tls === undefined ? {} : { tls: options.tls }),
+  });
+  listener.serve(createRequestListener(app));
+  const tcp = listener.tcp ?? '';
+  const clients: Client[] = [];
+  const open = (target: Parameters<typeof createClient>[0]) => {
+    const client = checkedClient(createClient(target));
+    clients.push(client);
+    return client;
+  };
+
+  async function token(role: Role, owner = `${role}-owner`): Promise<string> {
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
+    return (await store.tokens.create(owner, role, expiresAt)).secret;
+  }
+
+  const api: ApiBench = {
+    url: database.url,
+    store,
+    context: served,
+    sim,
+    socketPath,
+    tcp,
+    client: open({ socketPath }),
+    logged,
+    stops,
+    token,
+    clientOf: async (role, owner) => open({ url: `http://${tcp}`, token: await token(role, owner) }),
+    ask: (asked) =>
+      ask(asked.tcp ? { host: '127.0.0.1', port: Number(tcp.split(':')[1]) } : { socketPath }, asked),
+    async askProblem(asked) {
+      const answer = await api.ask(asked);
+      if (!answer.headers['content-type']?.startsWith('application/problem+json')) {
+        throw new Error(`No problem document: ${answer.status} ${answer.text}`);
+      }
+      const problem = problemSchema.parse(JSON.parse(answer.text));
+      if (problem.status !== answer.status)
+        throw new Error('The problem has another status than its answer.');
+      return problem;
+    },
+    async close() {
+      for (const client of clients) client.close();
+      stopping.abort();
+      await listener.close(500);
+      await operations.stop();
+      await sim.close();
+      await store.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  return api;
+}
+
+/** Throws when an answer is not what the contract says, or has a field that it does not name. */
+export function checkAnswer(name: EndpointName, answer: unknown): void {
+  const parsed = contractOf(name).response.parse(answer);
+  if (isDeepStrictEqual(parsed, answer)) return;
+  throw new Error(`${name} answers with more than its contract says: ${JSON.stringify(answer)}`);
+}
+
+function checkedClient(client: Client): Client {
+  return {
+    ...client,
+    async call(name: EndpointName, ...rest: unknown[]) {
+      const answer = await (client.call as (...words: unknown[]) => Promise<unknown>)(name, ...rest);
+      checkAnswer(name, answer);
+      return answer;
+    },
+    async plan(name: EndpointName, ...rest: unknown[]) {
+      const answer = await (client.plan as (...words: unknown[]) => Promise<unknown>)(name, ...rest);
+      return planSchema.parse(answer);
+    },
+  } as Client;
+}
+
+function ask(
+  where: { readonly socketPath: string } | { readonly host: string; readonly port: number },
+  { method = 'GET', path, headers = {}, body }: Asked,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const asking = request({ ...where, method, path, headers, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', reject);
+      response.on('end', () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          text: Buffer.concat(chunks).toString('utf8'),
+        }),
+      );
+    });
+    asking.on('error', reject);
+    asking.end(body);
+  });
+}
+
+function describe(fields: unknown): string {
+  if (typeof fields !== 'object' || fields === null) return '';
+  const { error, ...rest } = fields as { error?: unknown };
+  return `${JSON.stringify(rest)} ${error instanceof Error ? error.stack : String(error ?? '')}`;
+}
