@@ -49,8 +49,8 @@ export async function readBootFiles(tree: MergedTree, options: BootFilesOptions)
         .map((path) => readModule(tree, `${modulesFolder}/${kernelVersion}/${path}`, options.signal)),
     );
   const first = await load(virtioDrivers);
-  const then = await load(otherDrivers);
-  const initrd = makeInitrd({ busybox: options.busybox, first, then, epoch: options.epoch });
+  const later = await load(otherDrivers);
+  const initrd = makeInitrd({ busybox: options.busybox, first, later, epoch: options.epoch });
   return { kernelVersion, kernel, initrd, osRelease };
 }
 

@@ -41,7 +41,7 @@ export interface DiskProgress {
 export interface DiskInput {
   readonly root: RootContent;
   readonly boot: BootFiles;
-  /** Kernel arguments, without `root=`: that is added, and `ro` unless `rw` is given. */
+  /** Kernel arguments, without `root=`: that is added. */
   readonly cmdline: string;
   readonly epoch: number;
   /**
@@ -109,8 +109,7 @@ function fullCmdline(given: string, layout: DiskLayout): string {
       'the kernel arguments must not say where the root is: the disk decides that',
     );
   }
-  const mode = words.includes('rw') || words.includes('ro') ? [] : ['ro'];
-  const cmdline = [`root=PARTUUID=${layout.root.guid}`, ...mode, ...words].join(' ');
+  const cmdline = [`root=PARTUUID=${layout.root.guid}`, ...words].join(' ');
   if (Buffer.byteLength(cmdline) > 2000 || /[^\x20-\x7e]/.test(cmdline)) {
     throw new ImagoError(
       'input-invalid',

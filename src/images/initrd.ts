@@ -1,7 +1,8 @@
 // The tiny initial root: busybox, the few modules that reach a disk, and a script that finds the root
 // partition and hands over. Under virtio it loads two or three modules; those for Hyper-V, NVMe and
-// SCSI are loaded only when the root has not shown up by then. It does not check the file system:
-// the kernel replays the journal, and systemd-fsck-root repairs, while the root is still read-only.
+// SCSI are loaded only when the root has not shown up by then. It does not check the file system: the
+// kernel replays the journal. A root on which the kernel noted an error is mounted read-only, and then
+// systemd-fsck-root repairs it; all others are mounted for writing, which saves that step.
 import { writeCpio } from './cpio.ts';
 
 export interface InitrdInput {
@@ -10,7 +11,7 @@ export interface InitrdInput {
   /** Uncompressed modules in the order in which they are loaded. */
   readonly first: readonly InitrdModule[];
   /** Loaded after `first` when the root partition is not there yet. */
-  readonly then: readonly InitrdModule[];
+  readonly later: readonly InitrdModule[];
   readonly epoch: number;
 }
 
@@ -33,7 +34,7 @@ export const otherDrivers = [
   'hv_netvsc',
 ] as const;
 
-function script(first: readonly InitrdModule[], then: readonly InitrdModule[]): string {
+function script(first: readonly InitrdModule[], later: readonly InitrdModule[]): string {
   const names = (modules: readonly InitrdModule[]) => modules.map(({ name }) => name).join(' ');
   return `#!/bin/busybox sh
 # Made by Imago: finds the root partition and starts the system on it.
@@ -42,7 +43,7 @@ $b mount -t devtmpfs dev /dev
 $b mount -t proc proc /proc
 $b mount -t sysfs sys /sys
 
-root= flags= type=ext4 mode=ro init=/sbin/init
+root= flags= type=ext4 mode= init=/sbin/init
 set -f
 for word in $($b cat /proc/cmdline); do
   case $word in
@@ -92,7 +93,7 @@ find_root() {
 
 load ${names(first)}
 if ! find_root; then
-  load ${names(then)}
+  load ${names(later)}
   tries=0
   until find_root; do
     tries=$((tries + 1))
@@ -101,6 +102,12 @@ if ! find_root; then
   done
 fi
 
+# Bit 1 of the superblock's state: errors were found.
+if [ -z "$mode" ]; then
+  state=$($b dd if="$device" bs=2 skip=541 count=1 2>/dev/null | $b hexdump -v -e '1/2 "%u"')
+  mode=rw
+  [ $((state & 2)) -eq 0 ] || mode=ro
+fi
 $b mount -t "$type" -o "$mode$flags" "$device" /root || fail "cannot mount $device as $type"
 [ -x "/root$init" ] || [ -L "/root$init" ] || fail "$device has no $init"
 for place in dev proc sys; do $b mount --move /$place /root/$place; done
@@ -111,19 +118,19 @@ exec $b switch_root -c /dev/console /root "$init" "$@"
 /** The initrd as an uncompressed cpio: the same input gives the same bytes. */
 export function makeInitrd(input: InitrdInput): Buffer {
   const loadedFirst = new Set(input.first.map(({ name }) => name));
-  const then = input.then.filter(({ name }) => !loadedFirst.has(name));
+  const later = input.later.filter(({ name }) => !loadedFirst.has(name));
   const folders = ['bin', 'dev', 'modules', 'proc', 'root', 'sys'];
   return writeCpio(
     [
       ...folders.map((path) => ({ path, type: 'directory' as const })),
       { path: 'dev/console', type: 'character', major: 5, minor: 1 },
       { path: 'bin/busybox', type: 'file', mode: 0o755, content: input.busybox },
-      ...[...input.first, ...then].map(({ name, content }) => ({
+      ...[...input.first, ...later].map(({ name, content }) => ({
         path: `modules/${name}.ko`,
         type: 'file' as const,
         content,
       })),
-      { path: 'init', type: 'file', mode: 0o755, content: Buffer.from(script(input.first, then)) },
+      { path: 'init', type: 'file', mode: 0o755, content: Buffer.from(script(input.first, later)) },
     ],
     input.epoch,
   );

@@ -40,20 +40,29 @@ RemainAfterExit=yes
 ExecStart=/usr/lib/imago/grow-root
 `;
 
-/** The files, to be put into the last layers. Their times are 0: give them one when they are merged. */
-export function rootFiles(): TarItem[] {
-  const folder = (path: string): TarItem => ({ entry: tarEntry(path, { type: 'directory' }) });
-  const wants = 'usr/lib/systemd/system/local-fs.target.wants';
+/**
+ * The files, to be put into one of the last layers. `epoch` must be that of the disk: the two marks tell
+ * systemd that /etc and /var belong to this /usr, or its first start would rebuild every database
+ * (ldconfig, hardware, message catalogue, users) that the packages have made already.
+ */
+export function rootFiles(epoch: number): TarItem[] {
+  const folder = (path: string): TarItem => ({ entry: tarEntry(path, { type: 'directory', mtime: epoch }) });
+  const file = (path: string, text: string, mode = 0o644) => tarFile(path, text, { mode, mtime: epoch });
+  const units = 'usr/lib/systemd/system';
+  const updated = `# Made by Imago.\nTIMESTAMP_NSEC=${epoch}000000000\n`;
   return [
-    tarFile('etc/fstab', '# Made by Imago.\n/dev/disk/by-partlabel/root / ext4 rw,relatime 0 1\n'),
+    file('etc/.updated', updated),
+    file('var/.updated', updated),
+    file('etc/fstab', '# Made by Imago.\n/dev/disk/by-partlabel/root / ext4 rw,relatime 0 1\n'),
     folder('usr/lib/imago'),
-    tarFile('usr/lib/imago/grow-root', growRoot, { mode: 0o755 }),
-    tarFile('usr/lib/systemd/system/imago-grow-root.service', unit),
-    folder(wants),
+    file('usr/lib/imago/grow-root', growRoot, 0o755),
+    file(`${units}/imago-grow-root.service`, unit),
+    folder(`${units}/local-fs.target.wants`),
     {
-      entry: tarEntry(`${wants}/imago-grow-root.service`, {
+      entry: tarEntry(`${units}/local-fs.target.wants/imago-grow-root.service`, {
         type: 'symlink',
         link: '../imago-grow-root.service',
+        mtime: epoch,
       }),
     },
   ];

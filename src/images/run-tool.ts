@@ -46,7 +46,7 @@ function failure(program: string, exit: string, stderr: string): ImagoError {
 }
 
 /**
- * Runs a program to its end. Ends it (SIGTERM, then SIGKILL) when the signal aborts, and then throws
+ * Runs a program to its end. Ends it and its children when the signal aborts, and then throws
  * `cancelled`. Throws `tool-missing` when it cannot be started, `no-space` when it ran out of space and
  * `tool-failed` with its last lines otherwise. An error of the `stdin` source is thrown as it is.
  */
@@ -59,6 +59,7 @@ export async function runTool(
   const program = baseName(path);
   const child = spawn(path, args, {
     cwd: options.folder,
+    detached: true,
     stdio: [options.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     env: {
       PATH: `${path.includes('/') ? `${path.slice(0, path.lastIndexOf('/'))}:` : ''}${systemPath}`,
@@ -69,6 +70,14 @@ export async function runTool(
     },
   });
 
+  // The program leads a group of its own, so that what it started ends with it.
+  const kill = (signal: NodeJS.Signals) => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, signal);
+    } catch {
+      child.kill(signal);
+    }
+  };
   const limit = options.maxOutput ?? 64 * 1024 * 1024;
   const stdout: Buffer[] = [];
   let printed = 0;
@@ -79,7 +88,7 @@ export async function runTool(
     if (printed <= limit) stdout.push(chunk);
     else if (!tooMuch) {
       tooMuch = true;
-      child.kill('SIGKILL');
+      kill('SIGKILL');
     }
   });
   child.stderr?.on('data', (chunk: Buffer) => {
@@ -88,8 +97,8 @@ export async function runTool(
 
   let killTimer: NodeJS.Timeout | undefined;
   const stop = () => {
-    child.kill('SIGTERM');
-    killTimer ??= setTimeout(() => child.kill('SIGKILL'), 5000);
+    kill('SIGTERM');
+    killTimer ??= setTimeout(() => kill('SIGKILL'), 5000);
   };
   options.signal?.addEventListener('abort', stop, { once: true });
 
@@ -99,7 +108,7 @@ export async function runTool(
     );
     child.once('close', (code, signal) => resolve({ code, signal }));
   });
-  const fed = feed(child.stdin, options.stdin, () => child.kill('SIGKILL'));
+  const fed = feed(child.stdin, options.stdin, () => kill('SIGKILL'));
   try {
     const [{ code, signal }, fault] = await Promise.all([ended, fed]);
     throwIfAborted(options.signal);
