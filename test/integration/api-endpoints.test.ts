@@ -1,0 +1,327 @@
+// Every endpoint once along the life of an image, over a real socket; each answer is compared with the contract.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { endpointNames } from '../../src/api/endpoints.ts';
+import type { AnswerOf } from '../../src/api/types.ts';
+import { type ApiBench, openApi } from '../support/api-bench.ts';
+import { type StoreBench, startStoreBench } from '../support/store.ts';
+
+const recipe = `name: node
+numbering: semver
+kubernetes: 1.34.2
+components:
+  - name: runc
+    version: 1.1.15
+`;
+
+let bench: StoreBench;
+let api: ApiBench;
+const called = new Set<string>();
+
+beforeAll(async () => {
+  bench = await startStoreBench();
+  api = await openApi(bench);
+  const { client } = api;
+  for (const way of ['call', 'items'] as const) {
+    const original = client[way] as (...words: unknown[]) => unknown;
+    Object.assign(client, {
+      [way]: (name: string, ...rest: unknown[]) => {
+        called.add(name);
+        return original(name, ...rest);
+      },
+    });
+  }
+});
+afterAll(async () => {
+  await api.close();
+  await bench.stop();
+});
+
+type Operation = AnswerOf<'showOperation'>;
+
+async function finish(started: Operation): Promise<Operation> {
+  for (;;) {
+    const now = await api.client.call('waitOperation', {
+      path: { operation: started.id },
+      query: { seconds: 20 },
+    });
+    if (now.state === 'failed' || now.state === 'cancelled') throw new Error(JSON.stringify(now.error));
+    if (now.state === 'succeeded') return now;
+  }
+}
+
+describe('the life of an image', () => {
+  test('the daemon tells how it is', async () => {
+    const { client } = api;
+    expect((await client.call('status')).daemon.pid).toBe(process.pid);
+    expect((await client.call('doctor')).ok).toBe(true);
+    expect(await client.call('version')).toMatchObject({ version: '0.0.0-test', api: 'v1' });
+  });
+
+  test('a recipe becomes a version', async () => {
+    const { client } = api;
+    const built = await finish(
+      await client.call('createBuild', { body: { recipe, fileName: 'imago.yaml' } }),
+    );
+    expect(built).toMatchObject({ kind: 'build', subject: 'image/node', by: 'local', state: 'succeeded' });
+    expect(built.result).toMatchObject({ image: 'node', reused: false });
+    expect((await client.call('listImages')).items.map(({ name }) => name)).toEqual(['node']);
+    expect(await client.call('showImage', { path: { image: 'node' } })).toMatchObject({
+      numbering: 'semver',
+    });
+    const versions = await client.call('listVersions', { path: { image: 'node' } });
+    expect(versions.items).toHaveLength(1);
+    expect(versions.items[0]).toMatchObject({ state: 'candidate', kubernetes: '1.34.2' });
+  });
+
+  test('it is tested, and the evidence is kept', async () => {
+    const { client } = api;
+    const { version } = await client.call('resolve', { query: { reference: 'node' } });
+    await finish(await client.call('createTest', { body: { reference: `node:${version}` } }));
+    const path = { image: 'node', version };
+    expect(await client.call('showVersion', { path })).toMatchObject({ state: 'available' });
+    const evidence = await client.call('listEvidence', { path });
+    expect(evidence.items).toMatchObject([{ kind: 'test', passed: true }]);
+  });
+
+  test('channels move, back too, and every move is kept', async () => {
+    const { client } = api;
+    const first = (await client.call('resolve', { query: { reference: 'node' } })).version;
+    const promote = (reference: string) =>
+      client.call('promote', { body: { reference, channel: 'production', why: 'tested' } });
+    await finish(await promote(`node:${first}`));
+    const built = await finish(
+      await client.call('createBuild', { body: { recipe: recipe.replace('1.1.15', '1.1.16') } }),
+    );
+    const second = (built.result as { version: string }).version;
+    await finish(await client.call('createTest', { body: { reference: `node:${second}` } }));
+    await finish(await promote(`node:${second}`));
+    await finish(
+      await client.call('rollbackChannel', {
+        body: { image: 'node', channel: 'production', why: 'it was bad' },
+      }),
+    );
+    const channels = await client.call('listChannels', { path: { image: 'node' } });
+    expect(channels.items.find(({ name }) => name === 'production')).toMatchObject({ version: first });
+    const moves = await client.call('listMoves', {
+      path: { image: 'node' },
+      query: { channel: 'production' },
+    });
+    expect(moves.items.map(({ to }) => to)).toEqual([first, second, first]);
+  });
+
+  test('a pool starts from a channel, and each node tells which version it was made from, and why', async () => {
+    const { client } = api;
+    const body = { name: 'web', reference: 'node:production', capacity: 3 };
+    await finish(await client.call('createPool', { body }));
+    expect((await client.call('listPools')).items).toMatchObject([
+      { name: 'web', capacity: 3, state: 'ready' },
+    ]);
+    const pool = await client.call('showPool', { path: { pool: 'web' } });
+    const nodes = await client.call('listNodes', { query: { pool: 'web' } });
+    expect(nodes.items).toHaveLength(3);
+    for (const { name } of nodes.items) {
+      expect(await client.call('showNode', { path: { node: name } })).toMatchObject({
+        pool: 'web',
+        power: 'running',
+        schedulable: true,
+        state: 'ready',
+        version: pool.version,
+        digest: pool.digest,
+      });
+      expect(await client.call('whichNode', { path: { node: name } })).toMatchObject({
+        version: pool.version,
+        digest: pool.digest,
+        reference: 'node:production',
+        channel: 'production',
+        move: pool.move,
+      });
+    }
+  });
+
+  test('a pool is scaled, given another image, and deleted; its nodes are remembered', async () => {
+    const { client } = api;
+    const path = { pool: 'web' };
+    const [first] = (await client.call('listNodes', { query: { limit: 1 } })).items;
+    await finish(await client.call('scalePool', { path, body: { capacity: 5 } }));
+    expect((await client.call('listNodes', { query: { pool: 'web' } })).items).toHaveLength(5);
+    const newest = (await client.call('resolve', { query: { reference: 'node' } })).version;
+    await finish(
+      await client.call('setPoolImage', { path, body: { reference: `node:${newest}`, pin: true } }),
+    );
+    expect(await client.call('showPool', { path })).toMatchObject({ version: newest });
+    await finish(await client.call('deletePool', { path }));
+    expect((await client.call('listPools')).items).toEqual([]);
+    expect((await client.call('listNodes')).items).toEqual([]);
+    const gone = await client.call('showNode', { path: { node: first?.name ?? '' } });
+    expect(gone).toMatchObject({ power: 'stopped', state: 'gone' });
+  });
+
+  test('operations are listed by what they are about, with their logs and children', async () => {
+    const { client } = api;
+    const builds = await client.call('listOperations', { query: { kind: 'build', state: 'succeeded' } });
+    expect(builds.items).toHaveLength(2);
+    const path = { operation: builds.items[0]?.id ?? '' };
+    expect(await client.call('showOperation', { path })).toEqual(builds.items[0]);
+    expect((await client.call('listOperationLogs', { path })).items).toBeInstanceOf(Array);
+    expect((await client.call('listOperationChildren', { path })).items).toEqual([]);
+    const all: Operation[] = [];
+    for await (const item of client.items('listOperations', { query: { limit: 2 } })) all.push(item);
+    expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
+    expect(all.length).toBeGreaterThan(6);
+  });
+
+  test('an operation is cancelled, and tried again', async () => {
+    const { client, sim } = api;
+    await sim.control.addFault({ kind: 'slow', call: 'pools.createPool', ms: 100_000_000 });
+    const body = { name: 'slow', reference: 'node:production', capacity: 1 };
+    const started = await client.call('createPool', { body });
+    const path = { operation: started.id };
+    expect((await client.plan('cancelOperation', { path })).plan[0]).toMatch(
+      /^Undo and stop pool-create of pool\/slow/,
+    );
+    await client.call('cancelOperation', { path });
+    let now = await client.call('showOperation', { path });
+    while (now.state !== 'cancelled')
+      now = await client.call('waitOperation', { path, query: { seconds: 20 } });
+    expect(now.cancelRequestedBy).toBe('local');
+    const retried = await client.call('retryOperation', { path });
+    expect(retried).toMatchObject({ retryOf: started.id, kind: 'pool-create' });
+    await finish(retried);
+    await expect(client.call('cancelOperation', { path })).rejects.toMatchObject({ code: 'operation-ended' });
+    await expect(
+      client.call('sendToOperation', { path, body: { topic: 'approval', message: { ok: true } } }),
+    ).rejects.toMatchObject({ code: 'operation-ended' });
+  });
+
+  test('a message reaches the operation with the name of its sender', async () => {
+    const sent: unknown[] = [];
+    const waiting = await openApi(bench, {
+      context: (context) => ({
+        ...context,
+        journal: {
+          async get(id) {
+            const by = { key: 'k', by: 'ann', subject: 's', input: null, createdAt: '2026-01-01T00:00:00Z' };
+            return { ...by, id, kind: 'promote', state: 'waiting', steps: [], exceptions: [] };
+          },
+        },
+        operations: { ...context.operations, send: async (...words) => void sent.push(words) },
+      }),
+    });
+    try {
+      const publisher = await waiting.clientOf('publisher', 'bob');
+      const message = { topic: 'approval', message: { by: 'ann', ok: true } };
+      await publisher.call('sendToOperation', { path: { operation: 'o1' }, body: message });
+      expect(sent).toEqual([['o1', 'approval', { by: 'bob', message: { by: 'ann', ok: true } }]]);
+      called.add('sendToOperation');
+    } finally {
+      await waiting.close();
+    }
+  });
+
+  test('schedules are made, shown and ended', async () => {
+    const { client } = api;
+    const body = {
+      name: 'nightly',
+      cron: '0 3 * * *',
+      timeZone: 'Europe/Paris',
+      kind: 'test',
+      subject: 'image/node',
+      input: { reference: 'node:production' },
+    };
+    expect(await client.call('createSchedule', { body })).toMatchObject({ name: 'nightly', by: 'local' });
+    expect(await client.call('createSchedule', { body })).toMatchObject({ name: 'nightly' });
+    await expect(
+      client.call('createSchedule', { body: { ...body, cron: '0 4 * * *' } }),
+    ).rejects.toMatchObject({
+      code: 'schedule-exists',
+    });
+    expect((await client.call('listSchedules')).items).toMatchObject([
+      { name: 'nightly', timeZone: 'Europe/Paris' },
+    ]);
+    await client.call('deleteSchedule', { path: { schedule: 'nightly' } });
+    expect((await client.call('listSchedules')).items).toEqual([]);
+    await expect(client.call('deleteSchedule', { path: { schedule: 'nightly' } })).rejects.toMatchObject({
+      code: 'schedule-not-found',
+    });
+  });
+
+  test('tokens are made, listed without their secret, and revoked', async () => {
+    const { client } = api;
+    const made = await client.call('createToken', {
+      body: { owner: 'ann', role: 'viewer', expiresInDays: 1 },
+    });
+    expect(made.secret.length).toBeGreaterThan(20);
+    const listed = await client.call('listTokens');
+    expect(JSON.stringify(listed)).not.toContain(made.secret);
+    expect(await client.call('revokeToken', { path: { token: made.id } })).toEqual({ id: made.id });
+    const headers = { authorization: `Bearer ${made.secret}` };
+    expect((await api.askProblem({ path: '/v1/status', headers, tcp: true })).status).toBe(401);
+  });
+
+  test('the simulation is steered', async () => {
+    const { client } = api;
+    const fault = await client.call('addFault', {
+      body: { kind: 'fails', call: 'pools.setCapacity', count: 'always' },
+    });
+    expect((await client.call('listFaults')).items).toContainEqual(fault);
+    expect(await client.call('removeFault', { path: { fault: String(fault.id) } })).toEqual(fault);
+    const before = await client.call('showSimTime');
+    const after = await client.call('setSimTime', { body: { advanceMs: 3_600_000 } });
+    expect(Date.parse(after.now) - Date.parse(before.now)).toBeGreaterThanOrEqual(3_600_000);
+  });
+
+  test('every write left its row in the audit', async () => {
+    const { client } = api;
+    const rows = [];
+    for await (const row of client.items('listAudit', { query: { limit: 5 } })) rows.push(row);
+    const what = new Set(rows.map((row) => row.what));
+    for (const name of ['createBuild', 'promote', 'createPool', 'deletePool', 'createToken', 'addFault']) {
+      expect(what).toContain(name);
+    }
+    const promoted = rows.filter((row) => row.what === 'promote').at(0);
+    expect(promoted).toMatchObject({ who: 'local', subject: 'image/node', status: 202 });
+    expect(promoted?.before).toMatchObject({ channel: 'production' });
+    expect(promoted?.after).toMatchObject({ kind: 'promote' });
+    const aboutTokens = await client.call('listAudit', { query: { subject: 'token/ann' } });
+    expect(aboutTokens.items.map((row) => row.what)).toEqual(['revokeToken', 'createToken']);
+  });
+
+  test('a backup carries everything to an empty database, and a dry run only reads it', async () => {
+    const { client } = api;
+    const pieces: Uint8Array[] = [];
+    for await (const piece of await client.backup()) pieces.push(piece);
+    async function* source() {
+      yield* pieces;
+    }
+    const other = await openApi(bench);
+    try {
+      const plan = await other.client.restore(source(), { dryRun: true });
+      expect(plan).toMatchObject({
+        dryRun: true,
+        plan: [expect.stringMatching(/^Replace everything by a backup of /)],
+      });
+      expect((await other.client.call('listImages')).items).toEqual([]);
+      expect(await other.client.restore(source())).toMatchObject({ rows: expect.any(Number) });
+      expect((await other.client.call('listImages')).items).toHaveLength(1);
+    } finally {
+      await other.close();
+    }
+    called.add('backup').add('restore');
+    await expect(client.restore(source())).rejects.toMatchObject({ code: 'restore-not-empty' });
+  });
+
+  test('shutdown is answered, audited, and then begun', async () => {
+    const { client } = api;
+    expect((await client.plan('shutdown')).plan[0]).toMatch(/^Stop the daemon/);
+    expect(api.stops).toEqual([]);
+    expect(await client.call('shutdown', { body: { database: false } })).toEqual({ pid: process.pid });
+    expect(api.stops).toEqual([{ database: false }]);
+    const [row] = (await client.call('listAudit', { query: { limit: 1 } })).items;
+    expect(row).toMatchObject({ what: 'shutdown', status: 202 });
+  });
+
+  test('no endpoint was left out', () => {
+    called.add('watchEvents');
+    expect(endpointNames.filter((name) => !called.has(name))).toEqual([]);
+  });
+});
