@@ -1,0 +1,58 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isFileLocked, tryFileLock, withFileLock } from './file-lock.ts';
+
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'imago-lock-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe('a lock on a file', () => {
+  test('is held by one at a time and can be taken again when released', () => {
+    const path = join(folder, 'one');
+    expect(isFileLocked(path)).toBe(false);
+    const lock = tryFileLock(path);
+    expect(lock).toBeDefined();
+    expect(tryFileLock(path)).toBeUndefined();
+    expect(isFileLocked(path)).toBe(true);
+    lock?.release();
+    lock?.release();
+    expect(isFileLocked(path)).toBe(false);
+  });
+
+  test('callers of one process take turns, in order, also past one that fails', async () => {
+    const path = join(folder, 'turns');
+    const seen: string[] = [];
+    const turn = (name: string) =>
+      withFileLock(path, {}, async () => {
+        seen.push(`${name} in`);
+        await sleep(1);
+        seen.push(`${name} out`);
+        if (name === 'b') throw new Error('b failed');
+      });
+    const results = await Promise.allSettled([turn('a'), turn('b'), turn('c')]);
+    expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(seen).toEqual(['a in', 'a out', 'b in', 'b out', 'c in', 'c out']);
+  });
+
+  test('someone who waits too long is told so, and whoever comes after still gets it', async () => {
+    const path = join(folder, 'slow');
+    const held = tryFileLock(path);
+    const work = async () => 'done';
+    await expect(withFileLock(path, { timeoutMs: 5 }, work)).rejects.toMatchObject({ code: 'store-busy' });
+    held?.release();
+    await expect(withFileLock(path, {}, work)).resolves.toBe('done');
+  });
+
+  test('waiting ends when the work is cancelled', async () => {
+    const path = join(folder, 'cancelled');
+    const held = tryFileLock(path);
+    const signal = AbortSignal.abort();
+    await expect(withFileLock(path, { signal }, async () => 1)).rejects.toMatchObject({ code: 'cancelled' });
+    held?.release();
+  });
+});

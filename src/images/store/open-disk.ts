@@ -1,0 +1,147 @@
+// Random access to a stored disk. Every chunk is checked against its hash when it is read; the last few are
+// kept, because reads of a file system come in neighbourhoods.
+import { type FileHandle, open } from 'node:fs/promises';
+import { ImagoError } from '../../domain/errors.ts';
+import { type OpenByteSource, readFully } from '../byte-source.ts';
+import type { Extent } from '../extent.ts';
+import { decompressChunk } from './chunk-jobs.ts';
+import type { Digest } from './digest.ts';
+import { type DiskMap, dataExtents, type MappedRun, readDiskMap } from './disk-map.ts';
+import { systemCode } from './files.ts';
+import { holdVersion, type StoreContext } from './store-context.ts';
+
+export interface StoredDiskReader extends OpenByteSource {
+  readonly digest: Digest;
+  /** The parts that hold data, in order; everything else reads as zero. */
+  readonly extents: readonly Extent[];
+}
+
+const cachedChunks = 64;
+
+/** Opens a version for reading. Garbage collection does not take what is open. */
+export async function openDisk(store: StoreContext, digest: Digest): Promise<StoredDiskReader> {
+  const hold = store.session.hold();
+  try {
+    await holdVersion(store, digest, hold);
+    const map = await readDiskMap(store, digest);
+    return new DiskReader(store, map, () => hold.release());
+  } catch (error) {
+    hold.release();
+    throw error;
+  }
+}
+
+class DiskReader implements StoredDiskReader {
+  readonly digest: Digest;
+  readonly size: number;
+  readonly extents: readonly Extent[];
+  readonly #store: StoreContext;
+  readonly #map: DiskMap;
+  readonly #onClose: () => void;
+  readonly #handles = new Map<number, Promise<FileHandle>>();
+  readonly #cache = new Map<string, Promise<Buffer>>();
+  #closed = false;
+
+  constructor(store: StoreContext, map: DiskMap, onClose: () => void) {
+    this.digest = map.digest;
+    this.size = map.size;
+    this.extents = dataExtents(map);
+    this.#store = store;
+    this.#map = map;
+    this.#onClose = onClose;
+  }
+
+  async read(position: number, target: Buffer): Promise<Buffer> {
+    if (this.#closed) throw new ImagoError('internal', 'a stored disk was read after it was closed');
+    const end = position + target.length;
+    if (position < 0 || end > this.size) {
+      throw new ImagoError('internal', `read of ${target.length} bytes at ${position} is off the disk`);
+    }
+    target.fill(0);
+    for (let number = this.#firstRunAt(position); number < this.#map.runs.length; number += 1) {
+      const run = this.#map.runs[number];
+      if (run === undefined || run.offset >= end) break;
+      await this.#readRun(run, position, target);
+    }
+    return target;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#cache.clear();
+    for (const opening of this.#handles.values()) {
+      const handle = await opening.catch(() => undefined);
+      await handle?.close();
+    }
+    this.#onClose();
+  }
+
+  async #readRun(run: MappedRun, position: number, target: Buffer): Promise<void> {
+    const table = this.#map.packs[run.pack]?.chunkTable;
+    let offset = run.offset;
+    for (let index = run.first; index < run.first + run.count; index += 1) {
+      const length = table?.length(index) ?? 0;
+      const from = Math.max(position, offset);
+      const to = Math.min(position + target.length, offset + length);
+      if (from < to) {
+        const chunk = await this.#chunk(run.pack, index);
+        chunk.copy(target, from - position, from - offset, to - offset);
+      }
+      offset += length;
+      if (offset >= position + target.length) return;
+    }
+  }
+
+  async #chunk(pack: number, index: number): Promise<Buffer> {
+    const key = `${pack}.${index}`;
+    const reading = this.#cache.get(key) ?? this.#load(pack, index);
+    this.#cache.delete(key);
+    this.#cache.set(key, reading);
+    const oldest = this.#cache.keys().next().value;
+    if (this.#cache.size > cachedChunks && oldest !== undefined) this.#cache.delete(oldest);
+    try {
+      return await reading;
+    } catch (error) {
+      this.#cache.delete(key);
+      throw error;
+    }
+  }
+
+  async #load(number: number, index: number): Promise<Buffer> {
+    const pack = this.#map.packs[number];
+    if (pack === undefined) throw new ImagoError('internal', `the disk has no pack ${number}`);
+    const opening = this.#handles.get(number) ?? this.#open(pack.digest);
+    this.#handles.set(number, opening);
+    const stored = Buffer.allocUnsafe(pack.chunkTable.storedLength(index));
+    await readFully(await opening, pack.starts[index] ?? 0, stored);
+    const chunk = decompressChunk(stored, pack.chunkTable, index);
+    if (chunk !== undefined) return chunk;
+    throw new ImagoError('store-corrupt', `chunk ${index} of pack ${pack.digest} is damaged`, {
+      details: { blob: pack.digest, chunk: index },
+    });
+  }
+
+  async #open(digest: Digest): Promise<FileHandle> {
+    try {
+      return await open(this.#store.blobs.path(digest), 'r');
+    } catch (error) {
+      if (systemCode(error) !== 'ENOENT') throw error;
+      throw new ImagoError('store-not-found', `the store has no blob ${digest}`, {
+        details: { blob: digest },
+      });
+    }
+  }
+
+  #firstRunAt(position: number): number {
+    let low = 0;
+    let high = this.#map.runs.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const run = this.#map.runs[middle];
+      if (run !== undefined && run.offset + run.length <= position) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

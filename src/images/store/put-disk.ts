@@ -1,0 +1,204 @@
+// Stores a raw disk as a version: reads it once, keeps what the store has, compresses and packs what is new,
+// and only when everything is flushed lists the manifest. A put that dies leaves finished packs, which the
+// next one takes up, and temporary files, which are swept.
+import type { BigIntStats } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { ImagoError } from '../../domain/errors.ts';
+import type { Extent } from '../extent.ts';
+import { throwIfAborted } from '../run-tool.ts';
+import type { ChunkCatalogue } from './chunk-catalogue.ts';
+import type { Digest } from './digest.ts';
+import { RunCollector } from './disk-index.ts';
+import type { ScanBatch } from './disk-scan.ts';
+import { EncodeQueue, type NewChunk } from './encode-queue.ts';
+import { withFileLock } from './file-lock.ts';
+import { systemCode } from './files.ts';
+import { loadCatalogue } from './load-catalogue.ts';
+import type { Annotations } from './oci.ts';
+import { packsToRewrite } from './pack-reuse.ts';
+import { PackSink } from './pack-sink.ts';
+import { PackUsage } from './pack-usage.ts';
+import { publishDisk, type StoredDisk } from './publish-disk.ts';
+import { rewritePacks } from './rewrite-packs.ts';
+import type { StoreHold } from './session.ts';
+import { type StoreContext, worthThreads } from './store-context.ts';
+import { objectLockPath } from './store-paths.ts';
+import { type ChunkPool, openChunkPool, openScan } from './worker-pool.ts';
+
+export interface PutOptions {
+  /** The parts of the file that may hold data, if the caller knows; the rest is taken as zero, unread. */
+  readonly extents?: readonly Extent[] | undefined;
+  /** How much of the file is the disk: for a fixed VHD, all but its footer. The whole file unless given. */
+  readonly size?: number | undefined;
+  /** Versions that the disk is likely to share most with; the store's newest are tried in any case. */
+  readonly basis?: readonly Digest[];
+  /** Stand in the manifest, and so are part of its digest. */
+  readonly annotations?: Annotations | undefined;
+  /** Listed under this tag as soon as it is listed at all. */
+  readonly tag?: string | undefined;
+  /** Keeps the new version until the caller has recorded it. Without one, garbage collection's grace does. */
+  readonly hold?: StoreHold | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((progress: PutProgress) => void) | undefined;
+}
+
+export interface PutProgress {
+  /** Bytes of the disk that have been read, of `size`. */
+  readonly position: number;
+  readonly size: number;
+  readonly storedBytes: number;
+}
+
+/**
+ * Stores the disk and returns its version. The same disk with the same annotations again is the same
+ * version and adds nothing. Two puts of one file take turns. `disk-changed` when something writes to the
+ * file meanwhile, `no-space` when the store's file system is full; the store then holds what it held.
+ */
+export async function putDisk(store: StoreContext, path: string, options: PutOptions): Promise<StoredDisk> {
+  const handle = await openDisk(path);
+  try {
+    const before = await handle.stat({ bigint: true });
+    const name = `put ${before.dev} ${before.ino}`;
+    return await withFileLock(
+      objectLockPath(store.paths, name),
+      { signal: options.signal, timeoutMs: Number.POSITIVE_INFINITY },
+      () => putOpened(store, handle, before, options),
+    );
+  } finally {
+    await handle.close();
+  }
+}
+
+async function putOpened(
+  store: StoreContext,
+  handle: FileHandle,
+  before: BigIntStats,
+  options: PutOptions,
+): Promise<StoredDisk> {
+  const size = options.size ?? Number(before.size);
+  if (size > Number(before.size)) {
+    throw new ImagoError('input-invalid', `the file has only ${before.size} of the disk's ${size} bytes`);
+  }
+  const hold = options.hold ?? store.session.hold();
+  try {
+    const catalogue = await loadCatalogue(store, options.basis ?? [], hold);
+    const run = new PutRun(store, handle.fd, size, catalogue, hold, options);
+    const { sha256, runs } = await run.finish();
+    const after = await handle.stat({ bigint: true });
+    if (after.mtimeNs !== before.mtimeNs || after.size !== before.size) {
+      throw new ImagoError('disk-changed', 'the disk was written to while it was being stored');
+    }
+    return await publishDisk(store, hold, {
+      size,
+      sha256: `sha256:${sha256}`,
+      catalogue,
+      runs,
+      addedBytes: run.addedBytes,
+      annotations: options.annotations,
+      tag: options.tag,
+    });
+  } finally {
+    if (options.hold === undefined) hold.release();
+  }
+}
+
+async function openDisk(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'r');
+  } catch (cause) {
+    if (systemCode(cause) === undefined) throw cause;
+    throw new ImagoError('file-missing', `cannot read the disk ${path}`, { cause });
+  }
+}
+
+class PutRun {
+  readonly #fd: number;
+  readonly #size: number;
+  readonly #options: PutOptions;
+  readonly #catalogue: ChunkCatalogue;
+  readonly #threads: number;
+  readonly #pool: ChunkPool;
+  readonly #sink: PackSink;
+  readonly #queue: EncodeQueue;
+  readonly #usage: PackUsage;
+
+  constructor(
+    store: StoreContext,
+    fd: number,
+    size: number,
+    catalogue: ChunkCatalogue,
+    hold: StoreHold,
+    options: PutOptions,
+  ) {
+    const dataBytes = options.extents?.reduce((sum, extent) => sum + extent.length, 0) ?? size;
+    this.#fd = fd;
+    this.#size = size;
+    this.#options = options;
+    this.#catalogue = catalogue;
+    this.#threads = dataBytes < worthThreads ? 0 : store.threads;
+    this.#pool = openChunkPool(this.#threads);
+    this.#sink = new PackSink(store.blobs, catalogue, hold);
+    this.#queue = new EncodeQueue(fd, this.#pool, this.#sink);
+    this.#usage = new PackUsage(catalogue);
+  }
+
+  get addedBytes(): number {
+    return this.#sink.addedBytes;
+  }
+
+  async finish(): Promise<{ sha256: string; runs: RunCollector }> {
+    try {
+      const { sha256, runs } = await this.#scan();
+      await this.#queue.drain();
+      const leave = packsToRewrite(this.#usage.uses(), this.#sink.chunkBytes, this.#sink.packs);
+      const kept =
+        leave.size === 0 ? runs : await rewritePacks(runs, leave, this.#catalogue, this.#sink, this.#queue);
+      await this.#queue.drain();
+      await this.#sink.finish();
+      return { sha256, runs: kept };
+    } catch (error) {
+      await this.#sink.abandon();
+      throw error;
+    } finally {
+      await this.#pool.close();
+    }
+  }
+
+  async #scan(): Promise<{ sha256: string; runs: RunCollector }> {
+    const input = { fd: this.#fd, size: this.#size, extents: this.#options.extents };
+    const scan = openScan(input, this.#threads > 0);
+    const runs = new RunCollector();
+    try {
+      let ahead = scan.next();
+      for (;;) {
+        const batch = await ahead;
+        if (batch.sha256 === undefined) {
+          ahead = scan.next();
+          ahead.catch(() => undefined);
+        }
+        throwIfAborted(this.#options.signal);
+        await this.#queue.add(this.#place(batch, runs));
+        const storedBytes = this.#sink.chunkBytes;
+        this.#options.onProgress?.({ position: batch.position, size: this.#size, storedBytes });
+        if (batch.sha256 !== undefined) return { sha256: batch.sha256, runs };
+      }
+    } finally {
+      await scan.close();
+    }
+  }
+
+  /** Finds or gives every chunk its place, and returns those that are new. */
+  #place(batch: ScanBatch, runs: RunCollector): NewChunk[] {
+    const fresh: NewChunk[] = [];
+    for (const [number, offset] of batch.offsets.entries()) {
+      const at = number * 32;
+      const length = batch.lengths[number] ?? 0;
+      const known = this.#catalogue.find(batch.hashes, at);
+      const ref = known ?? this.#sink.allocate(batch.hashes, at, length);
+      if (known === undefined) fresh.push({ ref, offset, length, hash: batch.hashes.subarray(at, at + 32) });
+      this.#usage.mark(ref);
+      runs.add(offset, length, ref.pack, ref.index);
+    }
+    return fresh;
+  }
+}

@@ -1,0 +1,75 @@
+// Disks for tests: made of a seed, sparse, with repeated, compressible and random parts.
+import { createCipheriv, createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { blockSize } from './chunker.ts';
+import { type DiskStore, type OpenStoreOptions, openDiskStore } from './disk-store.ts';
+
+/** Bytes that look random and depend only on the seed. */
+export function noise(seed: string, length: number): Buffer {
+  const key = createHash('sha256').update(seed).digest();
+  const cipher = createCipheriv('aes-128-ctr', key.subarray(0, 16), key.subarray(16));
+  return cipher.update(Buffer.alloc(length));
+}
+
+/** Text that compresses well, and differs from seed to seed. */
+export function text(seed: string, length: number): Buffer {
+  const lines: string[] = [];
+  let size = 0;
+  for (let number = 0; size < length; number += 1) {
+    const line = `${seed}: ${Math.imul(number + 1, 0x9e3779b1) >>> 0} is the value of line ${number}\n`;
+    lines.push(line);
+    size += line.length;
+  }
+  return Buffer.from(lines.join('')).subarray(0, length);
+}
+
+export interface DiskPart {
+  readonly kind: 'noise' | 'text' | 'zero';
+  readonly seed: number;
+  /** Blocks of 4 KiB. */
+  readonly blocks: number;
+}
+
+/** Parts one after the other, each as a file would lie: from a block boundary, its last block filled with zeros. */
+export function diskOf(parts: readonly DiskPart[], tail = 0): Buffer {
+  const buffers = parts.map(({ kind, seed, blocks }) => {
+    const bytes = Buffer.alloc(blocks * blockSize);
+    const length = Math.max(0, bytes.length - (seed % 1000));
+    if (kind === 'noise') noise(String(seed), length).copy(bytes);
+    if (kind === 'text') text(String(seed), length).copy(bytes);
+    return bytes;
+  });
+  return Buffer.concat([...buffers, noise('tail', tail)]);
+}
+
+export interface TestStore extends AsyncDisposable {
+  readonly folder: string;
+  readonly store: DiskStore;
+  /** Writes a disk into the test's folder and returns its path. */
+  disk(name: string, bytes: Uint8Array): Promise<string>;
+}
+
+/** Where flushing costs nothing. */
+const memory = '/dev/shm';
+
+/** A store in a folder of its own, both gone at the end. */
+export async function testStore(options: OpenStoreOptions = {}): Promise<TestStore> {
+  const folder = await mkdtemp(join(existsSync(memory) ? memory : tmpdir(), 'imago-store-'));
+  const store = await openDiskStore(join(folder, 'store'), options);
+  return {
+    folder,
+    store,
+    async disk(name, bytes) {
+      const path = join(folder, name);
+      await writeFile(path, bytes);
+      return path;
+    },
+    async [Symbol.asyncDispose]() {
+      await store.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,267 @@
+// Reads every byte of a version again and says exactly what is damaged: which blob, and in a pack which
+// chunk, where in the pack and where on the disk.
+import { createHash } from 'node:crypto';
+import { open } from 'node:fs/promises';
+import { ImagoError } from '../../domain/errors.ts';
+import { throwIfAborted } from '../run-tool.ts';
+import type { Digest } from './digest.ts';
+import type { DiskIndex, IndexPack } from './disk-index.ts';
+import { type MappedPack, mapPack } from './disk-map.ts';
+import { hashFile } from './files.ts';
+import { readTable } from './load-catalogue.ts';
+import { annotationKeys, mediaTypes } from './media-types.ts';
+import { contentOf, type Descriptor, type Manifest } from './oci.ts';
+import { openDisk } from './open-disk.ts';
+import { attachedEntries } from './referrers.ts';
+import { readDiskIndex, readDiskManifest, readManifestLike, type StoreContext } from './store-context.ts';
+import { type ChunkPool, openChunkPool } from './worker-pool.ts';
+
+export interface DamagedChunk {
+  readonly number: number;
+  readonly packOffset: number;
+  readonly storedLength: number;
+  /** Every place on the disk that it stands for. */
+  readonly diskOffsets: readonly number[];
+  readonly length: number;
+}
+
+export interface Damage {
+  readonly blob: Digest;
+  readonly role: 'manifest' | 'config' | 'index' | 'pack' | 'attachment' | 'disk';
+  readonly kind: 'missing' | 'size' | 'content';
+  /** For a pack: its chunks that are damaged. Empty when only its table or trailer is, or all of it is gone. */
+  readonly chunks: readonly DamagedChunk[];
+  /** The damage in words. */
+  readonly message: string;
+}
+
+export interface VerifyReport {
+  readonly digest: Digest;
+  readonly damages: readonly Damage[];
+  readonly bytesRead: number;
+}
+
+export interface VerifyOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?:
+    | ((progress: { readonly bytesRead: number; readonly total: number }) => void)
+    | undefined;
+}
+
+/** Checks a version, everything that is attached to it, and the sha256 of the raw disk. Changes nothing. */
+export async function verifyDisk(
+  store: StoreContext,
+  digest: Digest,
+  options: VerifyOptions,
+): Promise<VerifyReport> {
+  const damages: Damage[] = [];
+  const manifest = await damagedOr(damages, 'manifest', digest, () => readDiskManifest(store, digest));
+  if (manifest === undefined) return { digest, damages, bytesRead: 0 };
+  const total = contentOf({ kind: 'manifest', manifest }).reduce((sum, part) => sum + part.size, 0);
+  let bytesRead = 0;
+  const read = (bytes: number) => {
+    throwIfAborted(options.signal);
+    bytesRead += bytes;
+    options.onProgress?.({ bytesRead, total });
+  };
+
+  await checkBlob(store, manifest.config, 'config', damages);
+  read(manifest.config.size);
+  const indexLayer = manifest.layers.find((layer) => layer.mediaType === mediaTypes.diskIndex);
+  const index =
+    indexLayer === undefined
+      ? undefined
+      : await damagedOr(damages, 'index', indexLayer.digest, () => readDiskIndex(store, manifest));
+  read(indexLayer?.size ?? 0);
+  await checkPacks(store, manifest, index, damages, read);
+  await checkAttachments(store, digest, damages);
+  if (damages.length === 0) await checkRawDisk(store, digest, manifest, damages, options.signal);
+  return { digest, damages, bytesRead };
+}
+
+async function checkPacks(
+  store: StoreContext,
+  manifest: Manifest,
+  index: DiskIndex | undefined,
+  damages: Damage[],
+  read: (bytes: number) => void,
+): Promise<void> {
+  const packs = manifest.layers.filter((layer) => layer.mediaType === mediaTypes.diskPack);
+  const bytes = packs.reduce((sum, pack) => sum + pack.size, 0);
+  const pool = openChunkPool(bytes < 4 * 1024 * 1024 ? 0 : store.threads);
+  try {
+    let next = 0;
+    const worker = async () => {
+      for (let pack = packs[next++]; pack !== undefined; pack = packs[next++]) {
+        const { digest } = pack;
+        const entry = index?.packs.find((candidate) => candidate.digest === digest);
+        const damage = await checkPack(store, pool, pack, entry, index);
+        if (damage !== undefined) damages.push(damage);
+        read(pack.size);
+      }
+    };
+    await Promise.all(Array.from({ length: pool.width }, worker));
+  } finally {
+    await pool.close();
+  }
+}
+
+async function checkPack(
+  store: StoreContext,
+  pool: ChunkPool,
+  pack: Descriptor,
+  entry: IndexPack | undefined,
+  index: DiskIndex | undefined,
+): Promise<Damage | undefined> {
+  const { digest } = pack;
+  const size = await store.blobs.size(digest);
+  if (size === undefined) return packDamage(digest, 'missing', [], `pack ${digest} is missing`);
+  const mapped =
+    entry === undefined
+      ? undefined
+      : await readTable(store, entry).then(
+          (table) => mapPack(entry, table),
+          () => undefined,
+        );
+  const handle = await open(store.blobs.path(digest), 'r');
+  try {
+    const table = mapped?.chunkTable.bytes ?? new Uint8Array();
+    const checked = await pool.run('check', { packFd: handle.fd, packSize: size, table });
+    if (`sha256:${checked.sha256}` === digest && checked.damaged.length === 0) return undefined;
+    if (checked.size !== pack.size) {
+      return packDamage(digest, 'size', [], `pack ${digest} has ${checked.size} bytes, not ${pack.size}`);
+    }
+    if (mapped === undefined || index === undefined) {
+      return packDamage(digest, 'content', [], `the table of chunks in pack ${digest} is damaged`);
+    }
+    const places = await placesOf(store, index, digest);
+    const chunks = checked.damaged.map((number) => damagedChunk(mapped, number, places.get(number) ?? []));
+    return packDamage(digest, 'content', chunks, describeChunks(digest, chunks));
+  } finally {
+    await handle.close();
+  }
+}
+
+function damagedChunk(pack: MappedPack, number: number, diskOffsets: readonly number[]): DamagedChunk {
+  return {
+    number,
+    packOffset: pack.starts[number] ?? 0,
+    storedLength: pack.chunkTable.storedLength(number),
+    diskOffsets,
+    length: pack.chunkTable.length(number),
+  };
+}
+
+function describeChunks(digest: Digest, chunks: readonly DamagedChunk[]): string {
+  if (chunks.length === 0) return `the end of pack ${digest} is damaged`;
+  const named = chunks
+    .slice(0, 3)
+    .map((chunk) => {
+      const end = chunk.packOffset + chunk.storedLength;
+      const where = chunk.diskOffsets.length === 0 ? '' : `, disk offset ${chunk.diskOffsets.join(' and ')}`;
+      return `chunk ${chunk.number} (bytes ${chunk.packOffset} to ${end}${where})`;
+    })
+    .join(', ');
+  const more = chunks.length > 3 ? ` and ${chunks.length - 3} more` : '';
+  return `${named}${more} of pack ${digest} ${chunks.length === 1 ? 'is' : 'are'} damaged`;
+}
+
+/** Where on the disk each chunk of a pack lies. Packs whose tables are damaged leave the rest unknown. */
+async function placesOf(
+  store: StoreContext,
+  index: DiskIndex,
+  digest: Digest,
+): Promise<Map<number, number[]>> {
+  const places = new Map<number, number[]>();
+  const tables = await Promise.all(index.packs.map((pack) => readTable(store, pack).catch(() => undefined)));
+  let offset = 0;
+  for (const run of index.runs) {
+    offset += run.hole;
+    const table = tables[run.pack];
+    if (table === undefined) return places;
+    for (let chunk = run.first; chunk < run.first + run.count; chunk += 1) {
+      if (index.packs[run.pack]?.digest === digest) places.set(chunk, [...(places.get(chunk) ?? []), offset]);
+      offset += table.length(chunk);
+    }
+  }
+  return places;
+}
+
+async function checkAttachments(store: StoreContext, digest: Digest, damages: Damage[]): Promise<void> {
+  for (const referrer of await attachedEntries(store, digest)) {
+    const parsed = await damagedOr(damages, 'attachment', referrer.digest, () =>
+      readManifestLike(store, referrer.digest),
+    );
+    if (parsed === undefined) continue;
+    if (parsed.kind === 'index') continue;
+    for (const part of contentOf(parsed)) await checkBlob(store, part, 'attachment', damages);
+    await checkAttachments(store, referrer.digest, damages);
+  }
+}
+
+async function checkBlob(
+  store: StoreContext,
+  part: Descriptor,
+  role: Damage['role'],
+  damages: Damage[],
+): Promise<void> {
+  const { digest } = part;
+  const found = await hashFile(store.blobs.path(digest));
+  if (found === digest) return;
+  const kind = found === undefined ? 'missing' : 'content';
+  const message = `${role} ${digest} is ${found === undefined ? 'missing' : 'damaged'}`;
+  damages.push({ blob: digest, role, kind, chunks: [], message });
+}
+
+/** The last link: everything is as it was written, and what was written is the disk that was given. */
+async function checkRawDisk(
+  store: StoreContext,
+  digest: Digest,
+  manifest: Manifest,
+  damages: Damage[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const expected = manifest.annotations?.[annotationKeys.diskSha256];
+  const reader = await openDisk(store, digest);
+  const hash = createHash('sha256');
+  try {
+    const buffer = Buffer.alloc(2 * 1024 * 1024);
+    for (let at = 0; at < reader.size; at += buffer.length) {
+      throwIfAborted(signal);
+      const part = buffer.subarray(0, Math.min(buffer.length, reader.size - at));
+      hash.update(await reader.read(at, part));
+    }
+  } finally {
+    await reader.close();
+  }
+  const found = `sha256:${hash.digest('hex')}`;
+  if (found === expected) return;
+  const message = `the disk has the sha256 ${found}, and its manifest says ${expected}`;
+  damages.push({ blob: digest, role: 'disk', kind: 'content', chunks: [], message });
+}
+
+async function damagedOr<T>(
+  damages: Damage[],
+  role: Damage['role'],
+  blob: Digest,
+  read: () => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof ImagoError)) throw error;
+    if (error.code !== 'store-corrupt' && error.code !== 'store-not-found') throw error;
+    const kind = error.code === 'store-not-found' ? 'missing' : 'content';
+    damages.push({ blob, role, kind, chunks: [], message: `${role} ${blob}: ${error.message}` });
+    return undefined;
+  }
+}
+
+function packDamage(
+  blob: Digest,
+  kind: Damage['kind'],
+  chunks: readonly DamagedChunk[],
+  message: string,
+): Damage {
+  return { blob, role: 'pack', kind, chunks, message };
+}
