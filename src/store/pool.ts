@@ -45,6 +45,10 @@ export function openPool({ url, settings, size }: PoolOptions): PostgresPool {
 
 function wrapClient(client: PoolClient): PostgresPoolClient {
   let broken = false;
+  // Between two queries of a transaction nobody else listens, and an error without a listener ends the process.
+  client.on('error', () => {
+    broken = true;
+  });
   async function query(text: string, parameters: readonly unknown[]): Promise<unknown> {
     try {
       return await client.query(text, [...parameters]);
