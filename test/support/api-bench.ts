@@ -237,8 +237,10 @@ function ask(
   where: { readonly socketPath: string } | { readonly host: string; readonly port: number },
   { method = 'GET', path, headers = {}, body }: Asked,
 ): Promise<Answer> {
+  const whole = body !== undefined && !('transfer-encoding' in headers);
+  const sized = whole ? { ...headers, 'content-length': Buffer.byteLength(body) } : headers;
   return new Promise((resolve, reject) => {
-    const asking = request({ ...where, method, path, headers, agent: false }, (response) => {
+    const asking = request({ ...where, method, path, headers: sized, agent: false }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', reject);

@@ -14,6 +14,8 @@ const rolesByKind: Readonly<Record<string, Role>> = {
   'pool-delete': contract.deletePool.role,
 };
 
+export const knownKinds: readonly string[] = Object.keys(rolesByKind);
+
 /** Kinds without an endpoint of their own are for admins. */
 export function roleOfKind(kind: string): Role {
   return Object.hasOwn(rolesByKind, kind) ? (rolesByKind[kind] ?? 'admin') : 'admin';

@@ -1,11 +1,11 @@
 // Schedules.
 import { ensureImagoError, ImagoError } from '../../../domain/errors.ts';
-import { nearest } from '../../../domain/suggest.ts';
+import { didYouMean } from '../../../domain/suggest.ts';
 import type { Schedule, ScheduleRecord, Schedules } from '../../../ports/schedules.ts';
 import type { DaemonContext } from '../../context.ts';
 import type { ReadHandlers, WriteHandlers } from '../call.ts';
 import { requireRole } from '../caller.ts';
-import { roleOfKind } from '../kind-roles.ts';
+import { knownKinds, roleOfKind } from '../kind-roles.ts';
 import { pageQuery } from '../page-query.ts';
 
 export const scheduleReads = {
@@ -58,19 +58,26 @@ async function checkInput({ operations }: DaemonContext, schedule: Schedule): Pr
     await operations.plan({ kind, subject, input, by });
   } catch (thrown) {
     const error = ensureImagoError(thrown);
+    if (error.code === 'operation-unknown-kind') throw unknownKind(kind);
     if (error.kind === 'input' || error.kind === 'bug') throw thrown;
   }
+}
+
+function unknownKind(kind: string): ImagoError {
+  return new ImagoError('input-invalid', `There is no kind of operation ${JSON.stringify(kind)}.`, {
+    hint: didYouMean(kind, knownKinds) ?? `There are: ${knownKinds.join(', ')}.`,
+  });
 }
 
 async function requireSchedule(schedules: Schedules, name: string): Promise<ScheduleRecord> {
   const schedule = await schedules.get(name);
   if (schedule !== undefined) return schedule;
   const known = await schedules.list({ limit: 1000 });
-  const [near] = nearest(
+  const near = didYouMean(
     name,
     known.items.map((item) => item.name),
   );
   throw new ImagoError('schedule-not-found', `There is no schedule ${name}.`, {
-    hint: near === undefined ? 'See `imago schedule list`.' : `Did you mean \`${near}\`?`,
+    hint: near ?? 'See `imago schedule list`.',
   });
 }
