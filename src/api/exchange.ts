@@ -78,15 +78,16 @@ function destroyOnAbort(response: IncomingMessage, signal: AbortSignal | undefin
   response.once('close', () => signal?.removeEventListener('abort', onAbort));
 }
 
+// Not `import`: it looks at every export of node:http, and one of them loads a WebSocket client.
 async function open(target: ClientTarget, asked: ExchangeRequest): Promise<ClientRequest> {
   const { method, path, headers } = asked;
   if ('socketPath' in target) {
-    const { request } = await import('node:http');
+    const { request } = process.getBuiltinModule('node:http');
+    const { connect } = process.getBuiltinModule('node:net');
     return request({
-      socketPath: target.socketPath,
+      createConnection: () => connect(target.socketPath),
       method,
       path,
-      agent: false,
       headers: { ...headers, host: 'localhost' },
     });
   }
@@ -97,7 +98,7 @@ async function open(target: ClientTarget, asked: ExchangeRequest): Promise<Clien
     const ca = target.ca === undefined ? undefined : [...tls.rootCertificates, target.ca];
     return request(url, { method, agent: false, headers: withToken, ...(ca === undefined ? {} : { ca }) });
   }
-  const { request } = await import('node:http');
+  const { request } = process.getBuiltinModule('node:http');
   return request(url, { method, agent: false, headers: withToken });
 }
 

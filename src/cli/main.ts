@@ -1,6 +1,5 @@
 // The command line: finds the command, reads its words, calls it, and turns what goes wrong into one
 // sentence, a hint and the right exit code.
-import { enableCompileCache } from 'node:module';
 import type { Client } from '../api/client.ts';
 import { ensureImagoError, ImagoError } from '../domain/errors.ts';
 import { nearest } from '../domain/suggest.ts';
@@ -118,5 +117,4 @@ function earlyFormat(words: readonly string[]): Format {
   return json ? 'json' : 'table';
 }
 
-enableCompileCache();
 process.exitCode = await main(process.argv.slice(2));
