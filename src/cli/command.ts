@@ -90,7 +90,9 @@ export function requiredText(invocation: Invocation, flag: string): string {
 export function readCount(invocation: Invocation, flag: string): number {
   const value = requiredText(invocation, flag);
   if (!/^\d{1,6}$/.test(value)) {
-    throw new ImagoError('usage-invalid', `--${flag} is a whole number, not ${JSON.stringify(value)}.`);
+    throw new ImagoError('usage-invalid', `--${flag} is a whole number, not ${JSON.stringify(value)}.`, {
+      hint: `Write it like --${flag} 3.`,
+    });
   }
   return Number(value);
 }

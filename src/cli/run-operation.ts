@@ -34,8 +34,8 @@ export async function runOperation<N extends WriteEndpoint>(
     const { plan } = await client.plan(call.endpoint, call.input);
     await confirm(invocation, plan);
   }
-  const whenBusy = isSet(invocation, 'refuse-if-busy') ? 'refuse' : 'wait';
-  const input = { ...(call.input as object), whenBusy } as unknown as InputOf<N>;
+  const busy = isSet(invocation, 'refuse-if-busy') ? { whenBusy: 'refuse' } : {};
+  const input = { ...(call.input as object), ...busy } as unknown as InputOf<N>;
   const started = (await client.call(
     ...([call.endpoint, input] as unknown as Parameters<typeof client.call<N>>),
   )) as Operation;

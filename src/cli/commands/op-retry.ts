@@ -5,7 +5,7 @@ import { operationFlags, runOperation } from '../run-operation.ts';
 export const command: CommandSpec = {
   summary: 'Run the same request again; what is so already is skipped',
   args: [{ name: 'OPERATION', what: 'its id', completes: 'operation' }],
-  flags: operationFlags,
+  flags: { 'dry-run': operationFlags['dry-run'], 'no-wait': operationFlags['no-wait'] },
   examples: [['imago op retry ID', 'a new operation of the same request']],
   async run(invocation) {
     await runOperation(invocation, {

@@ -1,0 +1,91 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createImago, type Imago, recipe } from '../support/imago.ts';
+
+interface Status {
+  readonly daemon: { readonly pid: number };
+  readonly database: { readonly pid: number };
+}
+
+let imago: Imago;
+
+beforeEach(async () => {
+  imago = await createImago();
+  await imago.run(['up', '--time-scale', '30']);
+  await imago.writeFile('imago.yaml', recipe);
+  await imago.json(['build']);
+});
+
+afterEach(() => imago.end());
+
+async function startTest(): Promise<string> {
+  const { items } = await imago.json<{ items: { version: string }[] }>(['image', 'list', 'node']);
+  const started = await imago.json<{ id: string }>(['test', `node:${items[0]?.version}`, '--no-wait']);
+  return started.id;
+}
+
+async function until(what: string, check: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 200; tries += 1) {
+    if (await check()) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`It did not come to: ${what}.`);
+}
+
+async function stepUnderWay(id: string): Promise<void> {
+  await until('the check step runs', async () => {
+    const { steps } = await imago.json<{ steps: { name: string; state: string }[] }>(['op', 'show', id]);
+    return steps.some(({ name, state }) => name === 'check' && state === 'running');
+  });
+}
+
+test('a watcher sees the end of an operation whose daemon and database were killed on the way', async () => {
+  const id = await startTest();
+  await stepUnderWay(id);
+  const watching = imago.start(['op', 'watch', id]);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const { daemon, database } = await imago.json<Status>(['status']);
+  process.kill(daemon.pid, 'SIGKILL');
+  process.kill(database.pid, 'SIGKILL');
+  const { code, out, err } = await watching.finished;
+  expect(err).toMatch(/went away/);
+  expect(code).toBe(0);
+  expect(out).toMatch(/succeeded/);
+  const operation = await imago.json<{ state: string; steps: { name: string; attempts: number }[] }>([
+    'op',
+    'show',
+    id,
+  ]);
+  expect(operation.state).toBe('succeeded');
+  const again = operation.steps.filter(({ attempts }) => attempts > 1).map(({ name }) => name);
+  expect(again).toEqual(['check']);
+});
+
+test('Ctrl-C stops watching and says how to go on; the operation is not touched', async () => {
+  const id = await startTest();
+  await stepUnderWay(id);
+  const watching = imago.start(['op', 'watch', id]);
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  watching.child.kill('SIGINT');
+  const { code, err } = await watching.finished;
+  expect(code).toBe(130);
+  expect(err).toContain(`imago op watch ${id}`);
+  expect(err).toContain(`imago op cancel ${id}`);
+  const { code: end } = await imago.run(['op', 'watch', id]);
+  expect(end).toBe(0);
+});
+
+test('cancel undoes: no machine of the test is left, and the version stays a candidate', async () => {
+  const id = await startTest();
+  await stepUnderWay(id);
+  await imago.json(['op', 'cancel', id]);
+  const { code } = await imago.run(['op', 'watch', id]);
+  expect(code).toBe(130);
+  const operation = await imago.json<{
+    state: string;
+    exceptions: unknown[];
+    steps: { name: string; state: string }[];
+  }>(['op', 'show', id]);
+  expect(operation).toMatchObject({ state: 'cancelled', exceptions: [] });
+  const { items } = await imago.json<{ items: { state: string }[] }>(['image', 'list', 'node']);
+  expect(items.map(({ state }) => state)).toEqual(['candidate']);
+});
