@@ -27,7 +27,11 @@ const general = {
     hint: 'This is a bug in Imago. Please report it with the output of `imago doctor`.',
   },
   cancelled: { kind: 'cancelled', when: 'Someone cancelled the operation.' },
-  'input-invalid': { kind: 'input', when: 'A value does not have the required form.' },
+  'input-invalid': {
+    kind: 'input',
+    when: 'A value does not have the required form.',
+    hint: 'Correct the value and try again; nothing was changed.',
+  },
   'file-missing': { kind: 'input', when: 'A file that was named does not exist or cannot be read.' },
   'file-exists': {
     kind: 'conflict',
@@ -44,7 +48,11 @@ const general = {
 const commandLine = {
   'usage-unknown-command': { kind: 'input', when: 'There is no such command.', hint: 'See `imago --help`.' },
   'usage-unknown-flag': { kind: 'input', when: 'The command has no such flag.' },
-  'usage-invalid': { kind: 'input', when: 'The arguments do not fit the command.' },
+  'usage-invalid': {
+    kind: 'input',
+    when: 'The arguments do not fit the command.',
+    hint: 'See the command with --help.',
+  },
 } as const satisfies Entries;
 
 const referencesAndVersions = {
@@ -100,7 +108,11 @@ const channels = {
 
 const recipes = {
   'recipe-invalid': { kind: 'input', when: 'The recipe does not follow its schema.' },
-  'recipe-syntax': { kind: 'input', when: 'The recipe is not valid YAML.' },
+  'recipe-syntax': {
+    kind: 'input',
+    when: 'The recipe is not valid YAML.',
+    hint: 'Correct the YAML at that place; a key may stand only once in its map.',
+  },
 } as const satisfies Entries;
 
 const disksAndFormats = {
