@@ -11,6 +11,7 @@ import { contractOf } from '../../src/api/contract.ts';
 import type { EndpointName } from '../../src/api/endpoints.ts';
 import type { Problem } from '../../src/api/schemas/common.ts';
 import { plan as planSchema, problem as problemSchema } from '../../src/api/schemas/common.ts';
+import type { AnswerOf } from '../../src/api/types.ts';
 import { createArchive } from '../../src/daemon/archive.ts';
 import type { DaemonContext } from '../../src/daemon/context.ts';
 import { createApp } from '../../src/daemon/http/app.ts';
@@ -209,6 +210,33 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
     },
   };
   return api;
+}
+
+/** Waits for the end of an operation, which must be a success. */
+export async function finish(
+  api: ApiBench,
+  started: { readonly id: string },
+): Promise<AnswerOf<'showOperation'>> {
+  const path = { operation: started.id };
+  for (;;) {
+    const now = await api.client.call('waitOperation', { path, query: { seconds: 20 } });
+    if (now.state === 'succeeded') return now;
+    if (now.state === 'failed' || now.state === 'cancelled')
+      throw new Error(`${now.state}: ${now.error?.message}`);
+  }
+}
+
+/** Builds and tests versions of the image `node`; returns their numbers. */
+export async function makeVersions(api: ApiBench, count: number): Promise<readonly string[]> {
+  const numbers: string[] = [];
+  for (let n = 0; n < count; n += 1) {
+    const recipe = `name: node\ncomponents:\n  - name: runc\n    version: 1.1.${n}\n`;
+    const built = await finish(api, await api.client.call('createBuild', { body: { recipe } }));
+    const { version } = built.result as { readonly version: string };
+    await finish(api, await api.client.call('createTest', { body: { reference: `node:${version}` } }));
+    numbers.push(version);
+  }
+  return numbers;
 }
 
 /** Throws when an answer is not what the contract says, or has a field that it does not name. */
