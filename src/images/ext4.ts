@@ -46,6 +46,13 @@ const features = [
   'metadata_csum',
 ];
 
+/** Stands in for /etc/mke2fs.conf; the types that mke2fs guesses from the size must exist, and say nothing. */
+const mke2fsSettings = `[defaults]
+  default_mntopts = acl,user_xattr
+  enable_periodic_fsck = 0
+[fs_types]
+${['ext4', 'floppy', 'small', 'default', 'big', 'huge'].map((type) => `  ${type} = {\n  }\n`).join('')}`;
+
 /** Throws `disk-too-small`, with the size that it would need, when the content does not fit. */
 export function requireExt4Fits(size: number, usage: Ext4Usage): void {
   if (fitsExt4(size, usage, ext4FreeBytes)) return;
@@ -64,10 +71,7 @@ export async function makeExt4(input: Ext4Input): Promise<void> {
   const { journalMiB, inodeRatio } = chooseShape(input.size, input.usage);
   const mke2fs = await requireTool('mke2fs');
   const settings = join(input.workFolder, 'mke2fs.conf');
-  await writeFile(
-    settings,
-    '[defaults]\n\tdefault_mntopts = acl,user_xattr\n\tenable_periodic_fsck = 0\n[fs_types]\n',
-  );
+  await writeFile(settings, mke2fsSettings);
   const extended = [
     `offset=${input.offset}`,
     `hash_seed=${input.hashSeed}`,

@@ -4,7 +4,7 @@ import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BootFiles, readBootFiles } from '../../src/images/boot-files.ts';
 import { bufferSource, openFileSource } from '../../src/images/byte-source.ts';
 import { type AssembledDisk, assembleDisk, rootContent } from '../../src/images/disk.ts';
@@ -16,10 +16,10 @@ import { tarEntry, tarFile, writeTar } from '../../src/images/tar-writer.ts';
 import { readToolFile } from '../../src/images/tools.ts';
 import { appendVhdFooter } from '../../src/images/vhd-writer.ts';
 import { debianRoot, testEpoch } from '../support/debian-root.ts';
-import { type SerialMachine, startMachine } from '../support/serial-machine.ts';
+import { startMachine } from '../support/serial-machine.ts';
 
 const reportUnit = `[Unit]
-After=imago-grow-root.service multi-user.target
+After=imago-grow-root.service systemd-user-sessions.service
 [Service]
 Type=oneshot
 StandardOutput=tty
@@ -30,7 +30,6 @@ ExecStart=/bin/sh -c "df --output=size /; findmnt -no OPTIONS /; systemctl --fai
 let folder: string;
 let disk: AssembledDisk;
 let boot: BootFiles;
-const machines: SerialMachine[] = [];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'imago-boot-'));
@@ -43,7 +42,7 @@ beforeAll(async () => {
         ...rootFiles(testEpoch),
         tarFile(`${units}/report.service`, reportUnit),
         {
-          entry: tarEntry(`${units}/getty.target.wants/report.service`, {
+          entry: tarEntry(`${units}/multi-user.target.wants/report.service`, {
             type: 'symlink',
             link: '../report.service',
           }),
@@ -74,9 +73,6 @@ beforeAll(async () => {
   }
 });
 
-afterEach(async () => {
-  await Promise.all(machines.splice(0).map((machine) => machine.stop()));
-});
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 async function overlay(name: string, size?: string): Promise<string> {
@@ -105,13 +101,21 @@ function drive(path: string, device: readonly string[]): string[] {
   ];
 }
 
+async function consoleUntil(args: readonly string[], marks: readonly string[]): Promise<string> {
+  const machine = startMachine(args, folder);
+  try {
+    let text = '';
+    for (const mark of marks) text = await machine.expect(mark, 540);
+    return text.replaceAll('\r', '');
+  } finally {
+    await machine.stop();
+  }
+}
+
 async function report(
   args: readonly string[],
 ): Promise<{ rootKiB: number; options: string; failed: string }> {
-  const machine = startMachine(args, folder);
-  machines.push(machine);
-  await machine.expect('login:', 500);
-  const text = (await machine.expect('REPORT-END', 200)).replaceAll('\r', '');
+  const text = await consoleUntil(args, ['login:', 'REPORT-END']);
   const [, rootKiB = '', options = '', failed = ''] =
     /1K-blocks\n\s*(\d+)\n(\S+)\n([\s\S]*?)REPORT-END/.exec(text) ?? [];
   return { rootKiB: Number(rootKiB), options, failed };
