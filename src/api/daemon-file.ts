@@ -1,6 +1,7 @@
 // daemon.json in the state folder: how clients find the running daemon, and whom `imago down` may stop when
 // the daemon no longer answers.
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import type { DaemonFlags } from './daemon-spawn.ts';
 import { isProcessIdentity, type ProcessIdentity } from './process-identity.ts';
 
 export interface DaemonFile {
@@ -13,6 +14,8 @@ export interface DaemonFile {
   /** The embedded PostgreSQL; absent when another one is used or none was started yet. */
   readonly postgres?: ProcessIdentity;
   readonly startedAt: string;
+  /** What it was started with. */
+  readonly flags: DaemonFlags;
 }
 
 /** What the file says; `undefined` when there is none or it cannot be understood (then nothing can be trusted). */
@@ -49,6 +52,8 @@ function isDaemonFile(value: unknown): value is DaemonFile {
     typeof file.socket === 'string' &&
     typeof file.ready === 'boolean' &&
     typeof file.startedAt === 'string' &&
+    typeof file.flags === 'object' &&
+    file.flags !== null &&
     (file.postgres === undefined || isProcessIdentity(file.postgres))
   );
 }

@@ -40,15 +40,15 @@ export async function findDaemon(home = stateFolder()): Promise<RunningDaemon | 
 /** The daemon that runs, or a new one. Two callers at once start one daemon. */
 export async function ensureDaemon(options: EnsureOptions = {}): Promise<RunningDaemon> {
   const home = options.home ?? stateFolder();
-  const found = await findDaemon(home);
-  if (found !== undefined) return found;
-
   const paths = statePaths(home);
+  const found = await findDaemon(home);
+  if (found !== undefined) return withFlags(found, paths, options.flags);
+
   const deadline = performance.now() + (options.timeoutMs ?? START_PATIENCE_MS);
   const lock = await takeStartLock(paths, deadline);
   try {
     const running = await settleDaemon(paths, deadline);
-    if (running !== undefined) return running;
+    if (running !== undefined) return withFlags(running, paths, options.flags);
     await startDaemon(paths, options, deadline);
     const started = await settleDaemon(paths, deadline);
     if (started !== undefined) return { ...started, started: true };
@@ -91,6 +91,23 @@ export async function localDoctor(home = stateFolder()): Promise<LocalDoctorRepo
     if ('doctor' in message) return message.doctor;
   }
   throw new ImagoError('daemon-not-answering', 'Looking at this machine takes too long.');
+}
+
+/** A daemon that runs with other flags than those asked for is not what was asked for. */
+function withFlags(daemon: RunningDaemon, paths: StatePaths, flags: DaemonFlags = {}): RunningDaemon {
+  const current = readDaemonFile(paths.daemonFile)?.flags ?? {};
+  for (const [name, value] of Object.entries(flags) as [keyof DaemonFlags, unknown][]) {
+    if (current[name] === value) continue;
+    const word = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    throw new ImagoError(
+      'daemon-running',
+      `The daemon (process ${daemon.pid}) runs already, without --${word} ${value}.`,
+      {
+        hint: 'Stop it with `imago down`, then start it again with the flags that you want.',
+      },
+    );
+  }
+  return daemon;
 }
 
 function runningFile(paths: StatePaths): DaemonFile | undefined {

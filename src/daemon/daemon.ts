@@ -10,7 +10,7 @@ import { createLifecycle, type Lifecycle, readRestarts } from './lifecycle.ts';
 import { type Listener, openListener } from './listener.ts';
 import { type Log, openLog, rotateByCopy } from './log.ts';
 import type { Messages } from './messages.ts';
-import type { DaemonOptions } from './options.ts';
+import { type DaemonOptions, flagsOf } from './options.ts';
 import {
   prepareStateFolder,
   type RuntimePaths,
@@ -100,6 +100,7 @@ async function begin(ground: DaemonGround, messages: Messages): Promise<void> {
       ready,
       ...(postgres === undefined ? {} : { postgres: postgres.process }),
       startedAt: startedAt.toISOString(),
+      flags: flagsOf(ground.options),
     });
   }
 

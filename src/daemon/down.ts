@@ -1,18 +1,19 @@
 // Stops everything that belongs to a state folder: a daemon that follows, one that hangs, and a PostgreSQL
 // whose daemon was killed. Processes are identified before they are signalled, so that nobody else is hit.
-import { existsSync, realpathSync, rmSync } from 'node:fs';
+import { accessSync, constants, existsSync, realpathSync, rmSync } from 'node:fs';
 import { readDaemonFile } from '../api/daemon-file.ts';
 import { type StatePaths, type Surroundings, stateFolder, statePaths } from '../api/daemon-paths.ts';
 import type { StoppedProcesses } from '../api/daemon-spawn.ts';
 import { type FileLock, tryFileLock, waitForFileLock } from '../api/file-lock.ts';
-import { isSameProcess, signalProcess, waitForExit } from '../api/process-identity.ts';
+import { isSameProcess, type ProcessIdentity, signalProcess, waitForExit } from '../api/process-identity.ts';
 import { ImagoError } from '../domain/errors.ts';
-import { removeRuntimeFolders, runtimePaths, runtimePathsOf } from './paths.ts';
+import { explainFolderError, removeRuntimeFolders, runtimePaths, runtimePathsOf } from './paths.ts';
 import { findPostmaster, processesOn } from './postgres/postmaster.ts';
 import { stopPostmaster } from './postgres/server.ts';
 
 /** Longer than a clean stop may take. */
 const POLITE_MS = 30_000;
+const NOTICE_MS = 5000;
 const FORCED_MS = 5000;
 const LOCK_MS = 5000;
 
@@ -21,6 +22,11 @@ export async function bringDown(surroundings: Surroundings, politeMs = POLITE_MS
   const home = stateFolder(surroundings);
   if (!existsSync(home)) return { forced: false };
   const paths = statePaths(realpathSync(home));
+  try {
+    accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw explainFolderError(error, home);
+  }
   const daemon = await stopDaemonProcess(paths, politeMs);
   const lock = await takeLock(paths);
   try {
@@ -47,12 +53,19 @@ async function stopDaemonProcess(
   if (file === undefined || !isSameProcess(file.process)) return undefined;
   const { process: daemon } = file;
   signalProcess(daemon, 'SIGTERM');
-  if (await waitForExit(daemon, politeMs)) return { pid: daemon.pid, forced: false };
+  if (await follows(paths, daemon, politeMs)) return { pid: daemon.pid, forced: false };
   signalProcess(daemon, 'SIGKILL');
   if (await waitForExit(daemon, FORCED_MS)) return { pid: daemon.pid, forced: true };
   throw new ImagoError('daemon-not-stopped', `The daemon (process ${daemon.pid}) cannot be stopped.`, {
     hint: 'It may belong to another user, or hang in the kernel: see `ps -o user,stat,wchan`.',
   });
+}
+
+/** Whether it ends in time. One that hangs is known early: the first thing that a stop does is to say so. */
+async function follows(paths: StatePaths, daemon: ProcessIdentity, politeMs: number): Promise<boolean> {
+  if (await waitForExit(daemon, Math.min(NOTICE_MS, politeMs))) return true;
+  if (readDaemonFile(paths.daemonFile)?.ready === true) return false;
+  return waitForExit(daemon, politeMs - NOTICE_MS);
 }
 
 async function takeLock(paths: StatePaths): Promise<FileLock | undefined> {

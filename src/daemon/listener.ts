@@ -10,6 +10,8 @@ import { type ErrorRecord, ImagoError } from '../domain/errors.ts';
 import { limitTcpServer, serverOptions } from './http/server-limits.ts';
 
 export interface TcpOptions {
+  /** As it was written. */
+  readonly asked: string;
   readonly host: string;
   readonly port: number;
   /** Files in PEM form. Both or none. */

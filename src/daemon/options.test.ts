@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ImagoError } from '../domain/errors.ts';
-import { type OptionWords, readOptions } from './options.ts';
+import { flagsOf, type OptionWords, readOptions } from './options.ts';
 
 describe("the daemon's options", () => {
   it('are a Unix socket alone and the simulated provider, unless said otherwise', () => {
@@ -13,12 +13,23 @@ describe("the daemon's options", () => {
     [':7070', { host: '0.0.0.0', port: 7070 }],
     ['[::1]:7070', { host: '::1', port: 7070 }],
   ])('listen on %s', (listen, tcp) => {
-    expect(readOptions({ listen }).tcp).toEqual(tcp);
+    expect(readOptions({ listen }).tcp).toEqual({ asked: listen, ...tcp });
   });
 
   it('carry a certificate with its key', () => {
     const words = { listen: '127.0.0.1:1', 'tls-certificate': '/c', 'tls-key': '/k' };
     expect(readOptions(words).tcp?.tls).toEqual({ certificate: '/c', key: '/k' });
+  });
+
+  it('can be told to the next one who asks for a daemon', () => {
+    const words = { listen: ':1', 'tls-certificate': '/c', 'tls-key': '/k', 'time-scale': '5' };
+    expect(flagsOf(readOptions(words))).toEqual({
+      listen: ':1',
+      tlsCertificate: '/c',
+      tlsKey: '/k',
+      timeScale: 5,
+      provider: 'sim',
+    });
   });
 
   it.each<[string, OptionWords]>([

@@ -1,4 +1,5 @@
 // What the daemon was started with, checked once.
+import type { DaemonFlags } from '../api/daemon-spawn.ts';
 import { ImagoError } from '../domain/errors.ts';
 import type { ProviderName } from '../ports/provider.ts';
 import { parseListen, type TcpOptions } from './listener.ts';
@@ -9,6 +10,16 @@ export interface DaemonOptions {
   readonly timeScale?: number;
   /** Which provider answers when a request names none. */
   readonly provider: ProviderName;
+}
+
+/** As clients know them. */
+export function flagsOf({ tcp, timeScale, provider }: DaemonOptions): DaemonFlags {
+  return {
+    ...(tcp === undefined ? {} : { listen: tcp.asked }),
+    ...(tcp?.tls === undefined ? {} : { tlsCertificate: tcp.tls.certificate, tlsKey: tcp.tls.key }),
+    ...(timeScale === undefined ? {} : { timeScale }),
+    provider,
+  };
 }
 
 export interface OptionWords {
@@ -39,7 +50,7 @@ function readTcp(words: OptionWords): TcpOptions | undefined {
     throw new ImagoError('usage-invalid', '--tls-certificate is for --listen.');
   }
   const tls = certificate === undefined || key === undefined ? undefined : { certificate, key };
-  return { ...parseListen(listen), ...(tls === undefined ? {} : { tls }) };
+  return { asked: listen, ...parseListen(listen), ...(tls === undefined ? {} : { tls }) };
 }
 
 function readTimeScale(text: string | undefined): number | undefined {

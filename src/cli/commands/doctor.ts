@@ -1,12 +1,12 @@
 // What this machine lacks, and how to get it.
-import type { CommandSpec } from '../command.ts';
+import { localDoctor } from '../../api/daemon-process.ts';
+import type { CommandSpec, Invocation } from '../command.ts';
 
 export const command: CommandSpec = {
   summary: 'Tell what this machine has and lacks, with the command that gets it',
   examples: [['imago doctor', 'look at this machine']],
   async run(invocation) {
-    const client = await invocation.client();
-    const report = await client.call('doctor', {});
+    const report = await examine(invocation);
     const { style } = invocation.out;
     const marks = { ok: style.green('✓'), warn: style.yellow('!'), missing: style.red('✗') };
     invocation.out.thing(report, report.ok ? 'ok' : 'missing', () =>
@@ -17,3 +17,15 @@ export const command: CommandSpec = {
     );
   },
 };
+
+/** A machine on which no daemon can start is the one that most needs looking at. */
+async function examine(invocation: Invocation) {
+  try {
+    const client = await invocation.client();
+    return await client.call('doctor', {});
+  } catch (error) {
+    if (process.env.IMAGO_URL) throw error;
+    invocation.out.note(`No daemon can be asked: ${(error as Error).message}`);
+    return localDoctor();
+  }
+}
