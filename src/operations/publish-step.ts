@@ -45,11 +45,11 @@ export function publishStep<Input extends { readonly provider?: string | undefin
     },
     async undo(context) {
       const { provider, gallery: target, options } = await gallery(context);
-      if (target === undefined) return;
+      if (target === undefined) return 'kept';
       const { image, version } = resolved(context);
       const found = await target.getVersion(image, version, options);
-      if (found === undefined || found.state === 'ready') return;
-      if (found.tags[operationTag] !== context.operation.id) return;
+      if (found === undefined) return undefined;
+      if (found.state === 'ready' || found.tags[operationTag] !== context.operation.id) return 'kept';
       await target.deleteVersion(image, version, options);
       await settle(
         async () => ((await target.getVersion(image, version, options)) === undefined ? true : undefined),
@@ -60,6 +60,7 @@ export function publishStep<Input extends { readonly provider?: string | undefin
           what: `The removal of the half-made copy of ${image}:${version}`,
         },
       );
+      return undefined;
     },
   };
 }

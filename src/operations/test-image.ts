@@ -96,7 +96,10 @@ function bootStep(deps: OperationDeps): WorkStep<TestImageInput> {
       }
       return { machines: [...names] };
     },
-    undo: (context) => removeCanaries(deps, context),
+    async undo(context) {
+      await removeCanaries(deps, context);
+      return undefined;
+    },
   };
 }
 

@@ -88,8 +88,11 @@ async function act(step: WorkStep<unknown>, site: StepSite, signal: AbortSignal)
   return found ?? said ?? null;
 }
 
-async function putBack(step: WorkStep<unknown>, site: StepSite): Promise<undefined> {
-  await limited(`Undoing step ${step.name}`, step, site, site.stop, async (context) => step.undo?.(context));
+async function putBack(step: WorkStep<unknown>, site: StepSite): Promise<void> {
+  const undone = await limited(`Undoing step ${step.name}`, step, site, site.stop, async (context) =>
+    step.undo?.(context),
+  );
+  if (undone === 'kept') return;
   if ((await read(step, site, site.stop)) !== undefined) {
     throw new ImagoError(
       'operation-verify-failed',

@@ -109,9 +109,10 @@ export interface WorkStep<Input = Json> {
    * a cancel, for steps that were begun; not for steps that were so before the operation began. Tried several
    * times, and read back: when `verify` still finds it so, or every try failed, the operation records an
    * exception that a person must see, and goes on undoing the others. Cancel does not reach it. Steps whose
-   * result is only costly (a download, a layer) have none.
+   * result is only costly (a download, a layer) have none; one that leaves half of it when it is stopped takes
+   * that half away, and answers `kept` when it finds the whole.
    */
-  undo?(context: StepContext<Input>): Promise<void>;
+  undo?(context: StepContext<Input>): Promise<'kept' | undefined>;
   /**
    * How often `do` is tried when it throws a retryable error, with growing pauses (or after the error's
    * `details.retryAfterMs`). Defaults to 5.
