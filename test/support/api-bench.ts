@@ -157,6 +157,7 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   });
   const listener = await openListener(socketPath, {
+    asked: '127.0.0.1:0',
     host: '127.0.0.1',
     port: 0,
     ...(options.tls === undefined ? {} : { tls: options.tls }),

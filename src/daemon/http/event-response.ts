@@ -11,6 +11,7 @@ export interface EventStreamOptions {
   /** Ends the stream: the client is gone, or the daemon stops. */
   readonly signal: AbortSignal;
   readonly heartbeatMs: number;
+  readonly comeBackMs: number;
   /** Asked with every heartbeat; the stream ends when the answer is no. */
   readonly stillAllowed: () => Promise<boolean>;
   /** Called once, however the stream ends. */
@@ -20,7 +21,6 @@ export interface EventStreamOptions {
 const BATCH = 200;
 /** A stream asks the store at most this often, however many events of others wake it. */
 const PACE_MS = 20;
-const RETRY_MS = 500;
 
 export function eventResponse(options: EventStreamOptions): Response {
   return new Response(eventBytes(options), {
@@ -58,7 +58,7 @@ export function eventBytes(options: EventStreamOptions): ReadableStream<Uint8Arr
   async function next(): Promise<string | undefined> {
     if (!begun) {
       begun = true;
-      return `retry: ${RETRY_MS}\nid: ${cursor}\n\n`;
+      return `retry: ${options.comeBackMs}\nid: ${cursor}\n\n`;
     }
     while (!signal.aborted) {
       const beat = performance.now() >= nextBeat;

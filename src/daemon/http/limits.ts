@@ -17,6 +17,8 @@ export interface Limits {
   readonly streams: number;
   /** How often a stream that has nothing to say shows that it lives, and its token is looked at again. */
   readonly heartbeatMs: number;
+  /** How long clients are asked to wait before they come back to a stream that was cut. */
+  readonly comeBackMs: number;
   /** How long a provider may take to tell what its machines do before they are shown as `unknown`. */
   readonly providerMs: number;
 }
@@ -31,5 +33,6 @@ export const defaultLimits: Limits = {
   streamsEach: 32,
   streams: 256,
   heartbeatMs: 15_000,
+  comeBackMs: 500,
   providerMs: 10_000,
 };

@@ -15,6 +15,7 @@ export const eventsStream: StreamHandlers['watchEvents'] = async (call) => {
     after,
     signal: AbortSignal.any([signal, context.stopping]),
     heartbeatMs: call.limits.heartbeatMs,
+    comeBackMs: call.limits.comeBackMs,
     stillAllowed: call.stillAllowed,
     onEnd: slots.take(caller.token ?? caller.who),
   });
