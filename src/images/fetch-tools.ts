@@ -22,6 +22,7 @@ import { ImagoError } from '../domain/errors.ts';
 import { runTool } from './run-tool.ts';
 import { type GroupContents, type ToolGroup, toolGroups } from './tool-packages.ts';
 import { cacheFolders } from './tools.ts';
+import { withWorkFolder } from './work-folder.ts';
 
 const rules = 1;
 const suite = 'trixie';
@@ -77,30 +78,23 @@ export async function fetchTools(options: FetchToolsOptions): Promise<FetchedToo
     return { folder: current, packages: present.packages, fetched: false };
   }
 
-  await mkdir(base, { recursive: true });
-  const work = join(base, `.work-${process.pid}`);
-  await rm(work, { recursive: true, force: true });
-  try {
+  return withWorkFolder(base, async (work) => {
     const archives = await download(work, contents, architecture, options);
     const packages = await hashFiles(archives);
     const key = sha256(JSON.stringify([request, packages])).slice(0, 32);
     if (!existsSync(join(base, key, 'manifest.json'))) {
       const staged = join(work, 'staged');
       await unpack(staged, archives, packages, contents, architecture, options.signal);
-      await writeFile(
-        join(staged, 'manifest.json'),
-        JSON.stringify({ request, packages } satisfies Manifest, null, 2),
-      );
+      const manifest: Manifest = { request, packages };
+      await writeFile(join(staged, 'manifest.json'), JSON.stringify(manifest, null, 2));
       await keepFirst(staged, join(base, key));
     }
-    const previous = await realpath(current).catch(() => undefined);
+    const previous = await realpath(current).catch(() => join(base, key));
     await symlink(key, join(work, 'current'));
     await rename(join(work, 'current'), current);
-    await removeOld(base, [key, previous === undefined ? key : relative(base, previous)]);
+    await removeOld(base, [key, relative(base, previous)]);
     return { folder: current, packages, fetched: true };
-  } finally {
-    await rm(work, { recursive: true, force: true });
-  }
+  });
 }
 
 async function download(

@@ -127,10 +127,10 @@ describe('merged layers', () => {
 
   it('let an opaque folder replace a symlink', async () => {
     const tree = await merge([
-      [folder('target'), symlink('l', 'target')],
+      [tarFile('target/kept', '1'), symlink('l', 'target')],
       [folder('l'), tarFile('l/.wh..wh..opq', ''), tarFile('l/x', '2')],
     ]);
-    expect(await listing(tree)).toEqual(['./', 'target/', 'l/', 'l/x: 2']);
+    expect(await listing(tree)).toEqual(['./', 'target/', 'target/kept: 1', 'l/', 'l/x: 2']);
   });
 
   it('keep the content of a hard link when its first name is replaced', async () => {

@@ -89,35 +89,39 @@ function applyLayer(
   directory: (path: string) => TarEntry,
 ): void {
   const isWhiteout = ({ entry }: LayerFile) => splitLast(entry.path).name.startsWith(whiteout);
-  const replaced = new Set<string>();
-  for (const { entry } of files.filter(isWhiteout)) takeAway(root, entry.path, replaced);
+  for (const { entry } of files.filter(isWhiteout)) takeAway(root, entry.path);
   for (const file of files) {
-    if (!isWhiteout(file)) put(root, file, rank, directory, replaced);
+    if (!isWhiteout(file)) put(root, file, rank, directory);
   }
 }
 
-function takeAway(root: TreeNode, path: string, replaced: Set<string>): void {
+function takeAway(root: TreeNode, path: string): void {
   const { folder, name } = splitLast(path);
-  const parent = walk(root, folder);
   if (name === opaque) {
-    replaced.add(folder);
-    parent?.children.clear();
+    clearFolder(root, folder);
     return;
   }
   if (name.startsWith('.wh..wh.')) return;
   const target = name.slice(whiteout.length);
   if (target === '' || target === '.' || target === '..')
     throw tarInvalid(`the whiteout ${path} names nothing`);
-  parent?.children.delete(target);
+  walk(root, folder)?.children.delete(target);
 }
 
-function put(
-  root: TreeNode,
-  file: LayerFile,
-  rank: number,
-  directory: (path: string) => TarEntry,
-  replaced: ReadonlySet<string>,
-): void {
+/** An opaque folder hides what lower layers have under its name; a symlink there goes, and not its target. */
+function clearFolder(root: TreeNode, path: string): void {
+  if (path === '') {
+    root.children.clear();
+    return;
+  }
+  const { folder, name } = splitLast(path);
+  const parent = walk(root, folder);
+  const present = parent?.children.get(name);
+  if (present?.file.entry.type === 'symlink') parent?.children.delete(name);
+  else present?.children.clear();
+}
+
+function put(root: TreeNode, file: LayerFile, rank: number, directory: (path: string) => TarEntry): void {
   const { entry } = file;
   if (entry.path === '') {
     root.file = file;
@@ -140,7 +144,7 @@ function put(
     setChild(parent, name, file, rank);
     return;
   }
-  if (entry.type === 'directory') putDirectory(root, parent, present, file, rank, replaced);
+  if (entry.type === 'directory') putDirectory(root, parent, present, file, rank);
   else if (!sameSymlink(present.file.entry, entry)) setChild(parent, name, file, rank);
 }
 
@@ -161,13 +165,12 @@ function putDirectory(
   present: TreeNode,
   file: LayerFile,
   rank: number,
-  replaced: ReadonlySet<string>,
 ): void {
   if (isDirectory(present)) {
     present.file = file;
     return;
   }
-  if (present.file.entry.type === 'symlink' && !replaced.has(file.entry.path)) {
+  if (present.file.entry.type === 'symlink') {
     const target = walk(root, pathOf(present));
     if (target !== undefined && isDirectory(target)) return;
   }

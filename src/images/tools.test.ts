@@ -19,24 +19,30 @@ async function program(place: string, script = 'exit 0'): Promise<string> {
 }
 
 describe('a tool is found', () => {
-  it('in IMAGO_TOOLS before the system', async () => {
+  it('in IMAGO_TOOLS before the cache and the system', async () => {
     const given = await program('given/bin/qemu-img');
     await program('system/qemu-img');
-    const env = { IMAGO_TOOLS: join(folder, 'given'), PATH: join(folder, 'system') };
+    await program('cache/tools/disk/current/bin/qemu-img');
+    const env = {
+      IMAGO_TOOLS: join(folder, 'given'),
+      IMAGO_CACHE: join(folder, 'cache'),
+      PATH: join(folder, 'system'),
+    };
     expect(await findTool('qemu-img', env)).toBe(given);
   });
 
   it('on the path only when it can do the work', async () => {
     await program('old/mke2fs', 'echo cannot read a tar >&2; exit 1');
     const good = await program('new/mke2fs', 'cat >/dev/null');
-    expect(await findTool('mke2fs', { PATH: `${join(folder, 'old')}:${join(folder, 'new')}` })).toBe(good);
+    const env = { IMAGO_CACHE: folder, PATH: `${join(folder, 'old')}:${join(folder, 'new')}` };
+    expect(await findTool('mke2fs', env)).toBe(good);
   });
 
   it('after it was put in place, though it was missing before', async () => {
-    const env = { IMAGO_TOOLS: folder, PATH: '/nonexistent', HOME: folder };
-    expect(await findTool('qjsc', env)).not.toBe(join(folder, 'bin/qjsc'));
+    const env = { IMAGO_TOOLS: folder, IMAGO_CACHE: join(folder, 'cache'), PATH: '/nonexistent' };
+    expect(await findTool('qjsc', env)).toBeUndefined();
     const path = await program('bin/qjsc');
-    expect(await findTool('qjsc', { ...env, XDG_CACHE_HOME: folder })).toBe(path);
+    expect(await findTool('qjsc', env)).toBe(path);
   });
 });
 
@@ -50,4 +56,5 @@ it('ordinary users have a cache of their own and may read that of root', () => {
   expect(cacheFolders({ HOME: '/home/ann' }, 1000)).toEqual(['/home/ann/.cache/imago', '/var/cache/imago']);
   expect(cacheFolders({ XDG_CACHE_HOME: '/c' }, 1000)).toEqual(['/c/imago', '/var/cache/imago']);
   expect(cacheFolders({ HOME: '/root' }, 0)).toEqual(['/var/cache/imago']);
+  expect(cacheFolders({ IMAGO_CACHE: '/given' }, 0)).toEqual(['/given']);
 });

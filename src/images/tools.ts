@@ -1,5 +1,7 @@
-// Finds the programs and files that Imago uses: first in the folder that IMAGO_TOOLS names, then on the
-// system when what is there is good enough, then in the caches that scripts/get-tools.ts fills.
+// Finds the programs and files that Imago uses: first in the folder that IMAGO_TOOLS names, then in the
+// caches that scripts/get-tools.ts fills, then on the system when what is there is good enough. The
+// caches come before the system, because two machines with the same tools make the same bytes.
+import { createHash } from 'node:crypto';
 import { access, constants, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,19 +11,20 @@ import { systemFiles, type ToolFile, type ToolGroup, type ToolName, toolGroups }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The cache folders, first the one that this user may write: /var/cache/imago for root, else XDG's. */
+/** The cache folders, first the one that this user writes: IMAGO_CACHE, or /var/cache/imago for root, or XDG's. */
 export function cacheFolders(env: Environment = process.env, uid = process.getuid?.() ?? 1): string[] {
+  if (env.IMAGO_CACHE !== undefined && env.IMAGO_CACHE !== '') return [env.IMAGO_CACHE];
   const own = join(env.XDG_CACHE_HOME ?? join(env.HOME ?? homedir(), '.cache'), 'imago');
   return uid === 0 ? ['/var/cache/imago'] : [own, '/var/cache/imago'];
 }
 
-function toolFolders(env: Environment): { first: string[]; last: string[] } {
+function toolFolders(env: Environment): string[] {
   const given = (env.IMAGO_TOOLS ?? '').split(':').filter((folder) => folder !== '');
   const groups = Object.keys(toolGroups) as ToolGroup[];
   const cached = cacheFolders(env).flatMap((cache) =>
     groups.map((group) => join(cache, 'tools', group, 'current')),
   );
-  return { first: given, last: cached };
+  return [...given, ...cached];
 }
 
 async function usable(path: string, mode: number): Promise<boolean> {
@@ -56,14 +59,12 @@ const probes: Partial<Record<ToolName, { good: (path: string) => Promise<boolean
 const found = new Map<string, Promise<string | undefined>>();
 
 async function lookUpTool(name: ToolName, env: Environment): Promise<string | undefined> {
-  const { first, last } = toolFolders(env);
   const path = [...(env.PATH ?? '').split(':'), ...systemPath.split(':')].filter((part) =>
     part.startsWith('/'),
   );
   const candidates = [
-    ...first.map((folder) => join(folder, 'bin', name)),
+    ...toolFolders(env).map((folder) => join(folder, 'bin', name)),
     ...path.map((folder) => join(folder, name)),
-    ...last.map((folder) => join(folder, 'bin', name)),
   ];
   for (const candidate of new Set(candidates)) {
     if (!(await usable(candidate, constants.X_OK))) continue;
@@ -74,7 +75,7 @@ async function lookUpTool(name: ToolName, env: Environment): Promise<string | un
 
 /** The program's path, or undefined when this machine has none that is good enough. Found once a process. */
 export async function findTool(name: ToolName, env: Environment = process.env): Promise<string | undefined> {
-  const key = [name, env.IMAGO_TOOLS, env.PATH, env.XDG_CACHE_HOME, env.HOME].join('\0');
+  const key = [name, env.IMAGO_TOOLS, env.IMAGO_CACHE, env.PATH, env.XDG_CACHE_HOME, env.HOME].join('\0');
   const known = found.get(key);
   if (known !== undefined) return known;
   const search = lookUpTool(name, env);
@@ -93,14 +94,33 @@ export async function requireTool(name: ToolName, env: Environment = process.env
 
 /** The content of a file that goes into images; `tool-missing` when this machine has none. */
 export async function readToolFile(name: ToolFile, env: Environment = process.env): Promise<Buffer> {
-  const { first, last } = toolFolders(env);
-  const candidates = [
-    ...first.map((folder) => join(folder, 'share', name)),
-    ...last.map((folder) => join(folder, 'share', name)),
-    ...systemFiles[name],
-  ];
+  const candidates = [...toolFolders(env).map((folder) => join(folder, 'share', name)), ...systemFiles[name]];
   for (const candidate of candidates) {
     if (await usable(candidate, constants.R_OK)) return readFile(candidate);
   }
   throw new ImagoError('tool-missing', `this machine has no ${name}`);
+}
+
+/**
+ * What shapes the bytes of a disk beside its content: versions of the programs, sha256 of the files.
+ * Two machines for which this is equal make equal disks from equal input; it belongs into cache keys
+ * and provenance.
+ */
+export async function diskToolVersions(env: Environment = process.env): Promise<Record<string, string>> {
+  const versions: Record<string, string> = {};
+  for (const [name, flag] of [
+    ['mke2fs', '-V'],
+    ['syslinux', '--version'],
+    ['mcopy', '--version'],
+  ] as const) {
+    const { stdout, stderr } = await runTool(await requireTool(name, env), [flag], { accept: [0, 1, 64] });
+    versions[name] =
+      /\d+\.\d+[^\s,)]*/.exec(`${stderr}${stdout.toString('utf8')}`.replace(/^\S*\//gm, ''))?.[0] ?? '';
+  }
+  for (const name of Object.keys(systemFiles) as ToolFile[]) {
+    versions[name] = createHash('sha256')
+      .update(await readToolFile(name, env))
+      .digest('hex');
+  }
+  return versions;
 }

@@ -37,7 +37,7 @@ describe('tools', () => {
     });
     expect(second).toEqual({ ...first, fetched: false });
     expect(
-      (await readdir(join(cacheFolder, 'tools', 'agent'))).filter((name) => name.startsWith('.work')),
+      (await readdir(join(cacheFolder, 'tools', 'agent'))).filter((name) => name.startsWith('imago-work')),
     ).toEqual([]);
   });
 
