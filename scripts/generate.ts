@@ -17,6 +17,12 @@ const generatedFiles: readonly GeneratedFile[] = [
     path: 'docs/commands.md',
     make: async () => (await import('./command-reference.ts')).commandReference(),
   },
+  { path: 'docs/api.md', make: async () => (await import('./api-reference.ts')).apiReference() },
+  {
+    path: 'docs/openapi.json',
+    make: async () =>
+      `${JSON.stringify((await import('../src/api/openapi.ts')).openApiDocument(), null, 2)}\n`,
+  },
 ];
 
 /** Answers with the exit code: 0 when every file is as its maker says, in the end or, with `check`, already. */

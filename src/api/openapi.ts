@@ -1,6 +1,6 @@
 // The OpenAPI 3.1 document, made from the contract. docs/openapi.json is a copy of it.
 import type * as z from 'zod';
-import type { EndpointContract } from './contract/endpoint.ts';
+import { type EndpointContract, tags } from './contract/endpoint.ts';
 import { contractOf, isWrite, queryOf } from './contract.ts';
 import { type EndpointName, endpointNames, endpoints } from './endpoints.ts';
 import { collectSchemas, type JsonSchema, type SchemaCollector } from './json-schema.ts';
@@ -32,7 +32,7 @@ export interface OpenApiDocument {
   readonly info: Readonly<Record<string, unknown>>;
   readonly servers: readonly { readonly url: string }[];
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
-  readonly tags: readonly { readonly name: string }[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, JsonSchema>>;
@@ -63,7 +63,7 @@ export function openApiDocument(): OpenApiDocument {
     },
     servers: [{ url: '/' }],
     security: [{ token: [] }],
-    tags: [...new Set(endpointNames.map((name) => contractOf(name).tag))].map((name) => ({ name })),
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths,
     components: {
       schemas: Object.fromEntries([...schemas.named].sort(([a], [b]) => (a < b ? -1 : 1))),

@@ -13,8 +13,9 @@ export interface Archive {
   /** Everything as of one moment. Read it to its end, or abort: it holds a transaction open. */
   backup(signal: AbortSignal): AsyncIterable<Uint8Array>;
   /**
-   * Replaces everything by what the backup holds, in one transaction; with `dryRun` it reads and checks the
-   * whole backup and writes nothing. Cut short, damaged or too new: refused, and nothing has changed.
+   * Fills the database with what the backup holds, in one transaction; with `dryRun` it reads and checks the
+   * whole backup and writes nothing. A database that holds images or operations (`restore-not-empty`) and a
+   * backup that is cut short, damaged or too new are refused, and nothing has changed.
    */
   restore(
     source: AsyncIterable<Uint8Array>,

@@ -298,7 +298,7 @@ describe('the life of an image', () => {
       const plan = await other.client.restore(source(), { dryRun: true });
       expect(plan).toMatchObject({
         dryRun: true,
-        plan: [expect.stringMatching(/^Replace everything by a backup of /)],
+        plan: [expect.stringMatching(/^Fill the empty database with a backup of /)],
       });
       expect((await other.client.call('listImages')).items).toEqual([]);
       expect(await other.client.restore(source())).toMatchObject({ rows: expect.any(Number) });

@@ -52,8 +52,10 @@ export const daemonContract = {
   }),
   restore: endpoint({
     tag: 'Daemon',
-    summary: 'Replace everything by the content of a backup',
-    description: 'All or nothing. A dry run reads and checks the whole backup.',
+    summary: 'Put a backup into an empty database',
+    description:
+      'All or nothing; a database that holds images or operations is refused. A dry run reads and checks the whole ' +
+      'backup. Afterwards the daemon begins again.',
     role: 'admin',
     effect: 'write',
     stream: 'upload',

@@ -2,17 +2,20 @@
 import type * as z from 'zod';
 import type { Role } from '../../domain/roles.ts';
 
-export type Tag =
-  | 'Daemon'
-  | 'Images'
-  | 'Channels'
-  | 'Pools'
-  | 'Nodes'
-  | 'Operations'
-  | 'Events'
-  | 'Schedules'
-  | 'Access'
-  | 'Simulation';
+/** What endpoints are grouped by. */
+export const tags = {
+  Daemon: 'The daemon itself: how it is, stopping it, carrying its data elsewhere.',
+  Images: 'Named lines of immutable versions, how they are made and tested.',
+  Channels: 'Names that point at versions, and every move they made.',
+  Pools: 'Nodes made from one model.',
+  Nodes: 'Machines of pools, and what each was made from.',
+  Operations: 'Durable runs of named steps.',
+  Events: 'What happens, as it happens.',
+  Schedules: 'Operations that start by the clock.',
+  Access: 'Tokens, and the record of who wrote what.',
+  Simulation: 'Steering of the simulated provider.',
+} as const;
+export type Tag = keyof typeof tags;
 
 /**
  * `read` changes nothing. `write` is done when it is answered. `operation` starts one, and is answered with

@@ -30,8 +30,9 @@ export function docsHtml(document: OpenApiDocument): string {
   const entries = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
-  const groups = document.tags.map(({ name }) => ({
+  const groups = document.tags.map(({ name, description }) => ({
     name,
+    description,
     entries: entries.filter(({ operation }) => operation.tags.includes(name)),
   }));
   const schemas = Object.entries(document.components.schemas);
@@ -61,6 +62,7 @@ ${groups.map(
 ${groups.map(
   (group) => html`<section aria-labelledby="tag-${group.name}">
 <h2 id="tag-${group.name}">${group.name}</h2>
+<p>${group.description}</p>
 ${group.entries.map(endpointHtml)}</section>
 `,
 )}<section aria-labelledby="schemas">

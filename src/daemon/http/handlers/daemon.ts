@@ -39,7 +39,7 @@ export const daemonWrites = {
           signal,
         });
         return [
-          `Replace everything by a backup of ${madeAt}, made by Imago ${madeBy}: ${rows} rows in ${tables} tables.`,
+          `Fill the empty database with a backup of ${madeAt}, made by Imago ${madeBy}: ${rows} rows in ${tables} tables.`,
         ];
       },
       run: () => context.archive.restore(upload, { dryRun: false, signal }),
