@@ -22,6 +22,7 @@ h3 { margin: 2rem 0 .25rem; font-size: 1.1rem; scroll-margin-top: 1rem; }
 h4 { margin: 1rem 0 .25rem; font-size: .95rem; }
 p { margin: .35rem 0; }
 code { font: .9em ui-monospace, monospace; background: var(--code); padding: .1em .3em; border-radius: 3px; overflow-wrap: anywhere; }
+th code { overflow-wrap: normal; white-space: nowrap; }
 .method { display: inline-block; min-width: 4.5rem; font-weight: 700; }
 .soft { color: var(--soft); }
 .scroll { overflow-x: auto; }

@@ -37,7 +37,7 @@ test.each([
   [
     'name: node\ncomponents:\n  - name: runc\n    verson: 1.1.15\n',
     'recipe-invalid',
-    /^imago\.yaml:3:5: components\.0\.version is missing/,
+    /^imago\.yaml:4:5: components\.0\.verson is not known \(and 1 more\)/,
   ],
   ['name: node\nnumberng: date\n', 'recipe-invalid', /^imago\.yaml:2:1: numberng is not known/],
   [

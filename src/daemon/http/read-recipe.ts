@@ -3,7 +3,7 @@ import { type Document, isMap, LineCounter, type Node, parseDocument } from 'yam
 import { recipe as recipeSchema, toRecipe } from '../../api/schemas/recipe.ts';
 import { ImagoError } from '../../domain/errors.ts';
 import { type Recipe, recipeProblems } from '../../domain/recipe.ts';
-import { type FieldProblem, fieldProblems } from './validate.ts';
+import { type FieldProblem, fieldProblems, unknownFirst } from './validate.ts';
 
 type Path = readonly (string | number)[];
 
@@ -29,7 +29,7 @@ export function readRecipe(text: string, file = 'recipe'): Recipe {
   }
   const checked = recipeSchema.safeParse(readValue(document, file));
   if (!checked.success) {
-    const problems = checked.error.issues.flatMap((issue) => {
+    const problems = unknownFirst(checked.error.issues).flatMap((issue) => {
       const path = issue.path as Path;
       const key = issue.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
       const at = place(offsetOf(document, key === undefined ? path : [...path, key]));

@@ -1,7 +1,7 @@
 // What is said about a request that no endpoint takes: the methods that the path has, or the nearest path.
 import { endpointNames, endpoints } from '../../api/endpoints.ts';
 import { ImagoError } from '../../domain/errors.ts';
-import { didYouMean } from '../../domain/suggest.ts';
+import { nearest } from '../../domain/suggest.ts';
 
 interface Place {
   readonly methods: readonly string[];
@@ -42,7 +42,8 @@ function nearestPath(path: string): string | undefined {
   const filled = allPlaces().map(({ segments }) =>
     segments.map((segment, index) => (isParameter(segment) ? (given[index] ?? segment) : segment)).join('/'),
   );
-  return didYouMean(path, filled);
+  const [near] = nearest(path, filled, 1);
+  return near === undefined ? undefined : `Did you mean \`${near}\`?`;
 }
 
 function allPlaces(): readonly Place[] {

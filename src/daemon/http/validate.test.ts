@@ -23,7 +23,8 @@ function problemsOf(value: unknown): ImagoError {
 }
 
 test.each([
-  [{ capcity: 3 }, 'The body: capacity is missing (and 1 more).'],
+  [{ capcity: 3 }, 'The body: capcity is not known (and 1 more).'],
+  [{}, 'The body: capacity is missing.'],
   [{ capacity: 3, capcity: 3 }, 'The body: capcity is not known.'],
   [{ capacity: '3' }, 'The body: capacity must be a number.'],
   [{ capacity: 1.5 }, 'The body: capacity must be a whole number.'],

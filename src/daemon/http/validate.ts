@@ -16,7 +16,7 @@ export interface FieldProblem {
 export function validate<T extends z.ZodType>(schema: T, value: unknown, whole: string): z.output<T> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.flatMap((issue) => fieldProblems(schema, issue));
+  const problems = unknownFirst(parsed.error.issues).flatMap((issue) => fieldProblems(schema, issue));
   const [first] = problems;
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
   const where = first?.path === '' || first === undefined ? whole : `${whole}: ${first.path}`;
@@ -24,6 +24,12 @@ export function validate<T extends z.ZodType>(schema: T, value: unknown, whole: 
     ...(first?.hint === undefined ? {} : { hint: first.hint }),
     details: { problems },
   });
+}
+
+/** A mistyped field is unknown under one name and missing under another: the first says more. */
+export function unknownFirst(issues: readonly z.core.$ZodIssue[]): readonly z.core.$ZodIssue[] {
+  const unknown = issues.filter((issue) => issue.code === 'unrecognized_keys');
+  return [...unknown, ...issues.filter((issue) => issue.code !== 'unrecognized_keys')];
 }
 
 export function fieldProblems(schema: z.ZodType, issue: z.core.$ZodIssue): readonly FieldProblem[] {
