@@ -128,7 +128,8 @@ const nobodyThere = new Set([
   'ENOTSOCK',
 ]);
 
-function connectionError(error: Error & { code?: string }, place: string): ImagoError {
+/** What went wrong before there was an answer, by the system's own code for it. */
+export function connectionError(error: Error & { code?: string }, place: string): ImagoError {
   const code = error.code ?? '';
   if (nobodyThere.has(code)) {
     return new ImagoError('daemon-not-running', `No daemon answers at ${place} (${code}).`, { cause: error });
