@@ -1,10 +1,12 @@
 // The client against servers that misbehave: what broke is told apart, and nothing hangs.
-import { mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { readImports } from '../../scripts/read-imports.ts';
+import { readTokens } from '../../scripts/read-tokens.ts';
 import { type Client, createClient } from '../../src/api/client.ts';
 
 let folder: string;
@@ -249,3 +251,22 @@ test('an upload that the daemon refuses at once gives the refusal, not a broken 
   }
   await expect(client.restore(endless())).rejects.toMatchObject({ code: 'restore-not-empty' });
 });
+
+test('the client starts quickly: it loads neither zod nor any other package', () => {
+  const loaded = [...loadedWith(join(import.meta.dirname, '../../src/api/client.ts'))];
+  expect(loaded.filter((from) => !from.startsWith('/') && !from.startsWith('node:'))).toEqual([]);
+  expect(loaded.some((from) => from.endsWith('error-catalogue.ts'))).toBe(true);
+  expect(loaded.length).toBeLessThan(15);
+});
+
+/** Everything that is loaded with the file, followed through the files of the project. */
+function loadedWith(file: string, seen = new Set<string>()): ReadonlySet<string> {
+  if (seen.has(file)) return seen;
+  seen.add(file);
+  for (const { from, kind } of readImports(readTokens(readFileSync(file, 'utf8')))) {
+    if (from === undefined || kind === 'type') continue;
+    if (from.startsWith('.')) loadedWith(join(dirname(file), from), seen);
+    else seen.add(from);
+  }
+  return seen;
+}
