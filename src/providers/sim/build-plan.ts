@@ -2,11 +2,9 @@
 // keys that follow from their inputs, so that a changed component rebuilds what stands on it and nothing else.
 import { canonicalJson } from '../../domain/canonical-json.ts';
 import type { Json } from '../../domain/json.ts';
-import type { LockedInput } from '../../domain/lock.ts';
-import { type ComponentKind, componentKinds } from '../../domain/recipe.ts';
 import { fraction } from './durations.ts';
 import { sha256 } from './sim-context.ts';
-import { textAt, valueAt } from './traits.ts';
+import { isObject, textAt, valueAt } from './traits.ts';
 
 export interface Layer {
   readonly name: string;
@@ -43,7 +41,7 @@ function recipeFields(lock: Json, ...fields: readonly string[]): Json {
   return fields.map((field) => valueAt(lock, 'recipe', field) ?? null);
 }
 
-function inputsOf(lock: Json, ...kinds: readonly ComponentKind[]): Json {
+function inputsOf(lock: Json, ...kinds: readonly string[]): Json {
   const inputs = valueAt(lock, 'inputs');
   if (!Array.isArray(inputs)) return null;
   return inputs.filter((input: Json) => kinds.some((kind) => kind === valueAt(input, 'kind')));
@@ -56,26 +54,58 @@ export function diskBytesOf(lockDigest: string): number {
   return gibibyte + Math.floor(fraction(lockDigest) * 3 * 1024) * 2 ** 20;
 }
 
-/** The recipe with an exact version, sha256 and size for each of its inputs; the same recipe, the same lock. */
+/**
+ * The recipe with an exact version, sha256 and size for each of its inputs; the same recipe gives the same lock,
+ * wherever its folder is. Inputs are only named, never looked for.
+ */
 export function lockOf(recipe: Json): Json {
-  const written = valueAt(recipe, 'components');
-  const inputs = (Array.isArray(written) ? written : [])
-    .map(resolved)
-    .sort((a, b) => (canonicalJson(a) < canonicalJson(b) ? -1 : 1));
-  return { format: 1, recipe, inputs };
+  const inputs = [
+    ...listAt(recipe, 'packages').map((entry) => resolved('package', entry, versionsOf(entry)[0])),
+    ...listAt(recipe, 'components').flatMap((entry) =>
+      versionsOf(entry).map((version) => resolved(kindOf(entry), entry, version)),
+    ),
+    ...listAt(recipe, 'images').map((entry) => resolved('container-image', entry, versionsOf(entry)[0])),
+  ];
+  inputs.sort((a, b) => (inputKey(a) < inputKey(b) ? -1 : 1));
+  const { folder: _, ...kept } = isObject(recipe) ? recipe : {};
+  return { format: 1, rules: 1, epoch: 0, recipe: kept, inputs };
 }
 
-function resolved(component: Json): LockedInput & { readonly [key: string]: Json } {
-  const kind = componentKinds.find((known) => known === textAt(component, 'kind')) ?? 'package';
-  const name = textAt(component, 'name') ?? '';
-  const version = textAt(component, 'version') ?? '';
+function inputKey({ kind, name, version }: { readonly [key: string]: Json }): string {
+  return canonicalJson([kind ?? '', name ?? '', version ?? '']);
+}
+
+function listAt(recipe: Json, field: string): readonly Json[] {
+  const list = valueAt(recipe, field);
+  return Array.isArray(list) ? list : [];
+}
+
+/** A package may leave its version open; the simulation then has one of its own. */
+function versionsOf(entry: Json): readonly string[] {
+  const versions = valueAt(entry, 'versions');
+  if (Array.isArray(versions)) return versions.map(String);
+  return [textAt(entry, 'version') ?? '1.0.0-sim'];
+}
+
+function kindOf(entry: Json): string {
+  const given = textAt(entry, 'kind');
+  if (given !== undefined) return given;
+  const from = valueAt(entry, 'from');
+  if (from === undefined || valueAt(from, 'package') !== undefined) return 'package';
+  return textAt(from, 'url') !== undefined || textAt(from, 'file') !== undefined ? 'binary' : 'files';
+}
+
+function resolved(kind: string, entry: Json, version = ''): { readonly [key: string]: Json } {
+  const name = textAt(entry, 'from', 'package') ?? textAt(entry, 'name') ?? canonicalJson(entry);
   const text = canonicalJson([kind, name, version]);
+  const given =
+    textAt(entry, 'sha256') ?? textAt(entry, 'from', 'sha256') ?? textAt(entry, 'from', 'sha256', version);
   return {
     kind,
     name,
     version,
-    sha256: textAt(component, 'sha256') ?? sha256('input', text),
+    sha256: given ?? sha256('input', text),
     sizeBytes: 1 + Math.floor(fraction(text) * 80 * 2 ** 20),
-    source: textAt(component, 'source') ?? `sim:${kind}/${name}`,
+    source: `sim:${kind}/${name}`,
   };
 }

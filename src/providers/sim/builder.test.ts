@@ -40,10 +40,33 @@ describe('the lock', () => {
     }
   });
 
-  it('keeps a sha256 that the recipe fixes', () => {
-    const sha256 = 'a'.repeat(64);
-    const lock = lockOf(recipe({ components: [{ name: 'a', version: '1', sha256 }] }));
-    expect(lock).toMatchObject({ inputs: [{ sha256 }] });
+  it.each([{ sha256: 'a'.repeat(64) }, { from: { url: 'u', sha256: 'a'.repeat(64) } }])(
+    'keeps a sha256 that the recipe fixes: %o',
+    (fixed) => {
+      const lock = lockOf(recipe({ components: [{ name: 'a', version: '1', ...fixed }] }));
+      expect(lock).toMatchObject({ inputs: [{ sha256: 'a'.repeat(64) }] });
+    },
+  );
+
+  it('has one input for each version, package and container image', () => {
+    const lock = lockOf(
+      recipe({
+        packages: ['curl', { name: 'git' }],
+        components: [{ name: 'kubelet', versions: ['1.1.0', '1.2.0'], from: { url: 'u' } }],
+        images: [{ name: 'pause', version: '3.10' }],
+      }),
+    ) as { inputs: { kind: string; version: string }[] };
+    expect(lock.inputs.map(({ kind, version }) => `${kind} ${version}`)).toEqual([
+      'binary 1.1.0',
+      'binary 1.2.0',
+      'container-image 3.10',
+      'package 1.0.0-sim',
+      'package 1.0.0-sim',
+    ]);
+  });
+
+  it('is the same wherever the recipe lies', () => {
+    expect(lockOf(recipe({ folder: '/here' }))).toEqual(lockOf(recipe({ folder: '/there' })));
   });
 
   it('takes simulated time, and a fault can make it fail', async () => {

@@ -2,7 +2,7 @@
 // that a broken image behaves broken wherever it goes.
 import type { Json } from '../../domain/json.ts';
 
-const breakKinds = ['build', 'boot', 'agent', 'sometimes', 'slow'] as const;
+export const breakKinds = ['build', 'boot', 'agent', 'sometimes', 'slow'] as const;
 
 /**
  * Ordered in a recipe by `settings.sim.breaks`: the build fails; machines never come up; the agent reports a
@@ -34,13 +34,17 @@ export function readTraits(text: string): Traits {
 export function valueAt(value: Json | undefined, ...path: readonly string[]): Json | undefined {
   let found = value;
   for (const key of path) {
-    if (typeof found !== 'object' || found === null || Array.isArray(found)) return undefined;
-    found = (found as Readonly<Record<string, Json | undefined>>)[key];
+    if (!isObject(found)) return undefined;
+    found = found[key];
   }
   return found;
 }
 
-export function textAt(value: Json, ...path: readonly string[]): string | undefined {
+export function textAt(value: Json | undefined, ...path: readonly string[]): string | undefined {
   const found = valueAt(value, ...path);
   return typeof found === 'string' ? found : undefined;
+}
+
+export function isObject(value: Json | undefined): value is { readonly [key: string]: Json | undefined } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
