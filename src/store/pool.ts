@@ -27,14 +27,14 @@ export function openPool({ url, settings, size }: PoolOptions): PostgresPool {
     idleTimeoutMillis: idleMs,
     query_timeout: silenceDeadlineMs,
   });
-  // A connection that breaks while nobody uses it; the pool replaces it.
+  // A connection that breaks while nobody uses it is replaced. Between two queries, and just after it was opened,
+  // nobody but us listens, and an error without a listener would end the process; the next query reports it.
   pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
   const known = new WeakMap<PoolClient, PostgresPoolClient>();
 
   async function connect(): Promise<PostgresPoolClient> {
-    const client = await pool.connect().catch((error) => {
-      throw asStoreError(error);
-    });
+    const client = await connectMapped(pool);
     const wrapped = known.get(client) ?? wrapClient(client);
     known.set(client, wrapped);
     return wrapped;
@@ -43,9 +43,17 @@ export function openPool({ url, settings, size }: PoolOptions): PostgresPool {
   return { connect, end: () => pool.end(), options: {} };
 }
 
+/** A URL that cannot be read is thrown at once, everything else later. */
+async function connectMapped(pool: Pool): Promise<PoolClient> {
+  try {
+    return await pool.connect();
+  } catch (error) {
+    throw asStoreError(error);
+  }
+}
+
 function wrapClient(client: PoolClient): PostgresPoolClient {
   let broken = false;
-  // Between two queries of a transaction nobody else listens, and an error without a listener ends the process.
   client.on('error', () => {
     broken = true;
   });
