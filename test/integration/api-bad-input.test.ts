@@ -8,11 +8,14 @@ import { type StoreBench, seedImage, startStoreBench } from '../support/store.ts
 
 let bench: StoreBench;
 let api: ApiBench;
+/** Begun first and looked at last: it takes as long as the server's patience. */
+let letterByLetter: Promise<string>;
 
 beforeAll(async () => {
   bench = await startStoreBench();
   api = await openApi(bench, { limits: { bodyBytes: 20_000, bodyMs: 400 } });
   await seedImage(api.store, 'node', 2);
+  letterByLetter = speakSlowly(`GET /v1/status HTTP/1.1\r\nHost: localhost\r\nX-Slow: ${'x'.repeat(5000)}`);
 });
 afterAll(async () => {
   await api.close();
@@ -390,6 +393,32 @@ describe('bad input', () => {
     }
   });
 });
+
+test('a head that comes letter by letter is cut off before it is whole', async () => {
+  expect(await letterByLetter).toMatch(/^HTTP\/1\.1 408/);
+});
+
+/** Sends a letter now and then until the server closes, and gives back what it said. */
+function speakSlowly(text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let answer = '';
+    let sent = 0;
+    const socket = connect(api.socketPath);
+    const timer = setInterval(() => socket.write(text[sent++ % text.length] ?? ''), 20);
+    socket.setEncoding('utf8');
+    socket.on('data', (data) => {
+      answer += data;
+      clearInterval(timer);
+    });
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE' && error.code !== 'ECONNRESET') reject(error);
+    });
+    socket.on('close', () => {
+      clearInterval(timer);
+      resolve(answer);
+    });
+  });
+}
 
 /** Sends bytes over the Unix socket and gives back everything until the server closes. */
 function speak(bytes: string): Promise<string> {

@@ -1,16 +1,14 @@
 // The HTTP application: every endpoint of the contract, the OpenAPI document and its page.
 import { Hono } from 'hono';
 import { endpointNames, endpoints } from '../../api/endpoints.ts';
-import { openApiDocument } from '../../api/openapi.ts';
 import type { DaemonContext } from '../context.ts';
 import type { Log } from '../log.ts';
 import type { Door } from './caller.ts';
-import { docsPage } from './docs-page.ts';
 import { createGate } from './gate.ts';
-import { jsonResponse } from './json-response.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import { createPipeline } from './pipeline.ts';
 import { problemResponse, tellable } from './problem.ts';
+import { publicPages } from './public-pages.ts';
 import { requestIdOf } from './request-id.ts';
 import { createStreamSlots } from './streams.ts';
 import { unknownPath } from './unknown-path.ts';
@@ -40,14 +38,12 @@ export function createApp(context: DaemonContext, options: AppOptions = {}): App
       pipeline({ name, request: c.req.raw, params: c.req.param(), door: c.env.door }),
     );
   }
-  app.get('/v1/openapi.json', (c) => {
-    gate.passAnyone(c.env.door, c.req.raw.headers);
-    return jsonResponse(200, openApiDocument());
-  });
-  app.get('/docs', (c) => {
-    gate.passAnyone(c.env.door, c.req.raw.headers);
-    return docsPage(openApiDocument());
-  });
+  for (const [path, page] of publicPages()) {
+    app.get(path, (c) => {
+      gate.passAnyone(c.env.door, c.req.raw.headers);
+      return page();
+    });
+  }
   app.notFound((c) => {
     gate.passAnyone(c.env.door, c.req.raw.headers);
     throw unknownPath(c.req.method, c.req.path);

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { endpointNames } from '../../api/endpoints.ts';
 import { openApiDocument } from '../../api/openapi.ts';
-import { docsHtml, docsPage } from './docs-page.ts';
+import { docsHtml, docsResponse } from './docs-page.ts';
 
 const document = openApiDocument();
 const page = docsHtml(document);
@@ -22,7 +22,7 @@ test('no id stands twice', () => {
 
 test('it needs no script and nothing from outside', () => {
   expect(page).not.toMatch(/<script|<img|<link|@import|url\(|https?:\/\//);
-  const policy = docsPage(document).headers.get('content-security-policy');
+  const policy = docsResponse(page).headers.get('content-security-policy');
   expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-/);
 });
 

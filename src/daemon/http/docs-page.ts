@@ -14,8 +14,8 @@ interface Entry {
   readonly operation: OpenApiOperation;
 }
 
-export function docsPage(document: OpenApiDocument): Response {
-  return new Response(docsHtml(document), {
+export function docsResponse(page: string): Response {
+  return new Response(page, {
     headers: {
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,

@@ -1,6 +1,7 @@
 // Joins the app to Node's own servers. The same listener serves the Unix socket and TCP: which door a request
 // came through is read from the server that accepted it, never from the connection, whose addresses are gone
 // as soon as the other side hangs up.
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Server } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
@@ -8,7 +9,6 @@ import { ImagoError } from '../../domain/errors.ts';
 import type { App } from './app.ts';
 import type { Door } from './caller.ts';
 import { problemResponse, tellable } from './problem.ts';
-import { requestIdOf } from './request-id.ts';
 
 export function createRequestListener(app: App): RequestListener {
   return getRequestListener(
@@ -21,7 +21,7 @@ export function createRequestListener(app: App): RequestListener {
           thrown instanceof ImagoError
             ? tellable(thrown)
             : new ImagoError('input-invalid', 'The request cannot be read.', { cause: thrown }),
-          requestIdOf(new Request('http://localhost')),
+          randomUUID(),
         ),
     },
   );

@@ -2,14 +2,13 @@
 import { endpointNames, endpoints } from '../../api/endpoints.ts';
 import { ImagoError } from '../../domain/errors.ts';
 import { nearest } from '../../domain/suggest.ts';
+import { publicPaths } from './public-pages.ts';
 
 interface Place {
   readonly methods: readonly string[];
   readonly segments: readonly string[];
   readonly path: string;
 }
-
-const publicPages = ['/docs', '/v1/openapi.json'];
 
 export function unknownPath(method: string, path: string): ImagoError {
   const allow = methodsAt(path);
@@ -51,7 +50,7 @@ function allPlaces(): readonly Place[] {
     path: endpoints[name].path,
     methods: [endpoints[name].method],
   }));
-  const pages = publicPages.map((path) => ({ path, methods: ['GET'] }));
+  const pages = Object.values(publicPaths).map((path) => ({ path, methods: ['GET'] }));
   return [...places, ...pages].map(({ path, methods }) => ({ path, methods, segments: path.split('/') }));
 }
 

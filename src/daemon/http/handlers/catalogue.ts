@@ -6,7 +6,6 @@ import { channelNotFound, imageNotFound } from '../../../domain/resolve.ts';
 import type { Catalogue, ChannelRecord, ImageRecord, VersionRecord } from '../../../ports/catalogue.ts';
 import type { ReadHandlers, WriteHandlers } from '../call.ts';
 import { pageQuery } from '../page-query.ts';
-import { readRecipe } from '../read-recipe.ts';
 import { startOperation } from '../start-operation.ts';
 
 export const catalogueReads = {
@@ -36,6 +35,7 @@ export const catalogueReads = {
 export const catalogueWrites = {
   async createBuild(call) {
     const { recipe: text, fileName, provider, bump } = call.body;
+    const { readRecipe } = await import('../read-recipe.ts');
     const recipe = readRecipe(text, fileName);
     return startOperation(call, {
       kind: 'build',

@@ -34,11 +34,13 @@ export const poolWrites = {
     return startOperation(call, { kind: 'pool-create', subject: `pool/${name}`, input: { ...call.body } });
   },
   async scalePool(call) {
-    const { name } = await requirePool(call.context.fleet, call.path.pool);
+    const pool = await requirePool(call.context.fleet, call.path.pool);
+    const { name, capacity } = await lookAtPool(call, pool);
     return startOperation(call, {
       kind: 'pool-scale',
       subject: `pool/${name}`,
       input: { name, capacity: call.body.capacity },
+      before: { capacity },
     });
   },
   async setPoolImage(call) {
