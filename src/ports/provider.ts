@@ -11,9 +11,9 @@
 //   it anew, or changing it, throws a `provider-conflict` that is retryable: the name becomes free.
 // - A `provider-conflict` because other work on the same thing is under way is retryable too; one because
 //   content or etag differ is not.
-// - A value that cannot be right (unknown region, negative capacity, malformed name) throws `input-invalid`;
-//   one that passes a limit throws `provider-quota`; one that needs a missing ability throws `provider-lacks`.
-//   None of them changes anything.
+// - A value that cannot be right (unknown region, negative capacity, malformed name) throws an error of kind
+//   `input`; one that passes a limit throws `provider-quota`; one that needs a missing ability throws
+//   `provider-lacks`. None of them changes anything.
 // - A thrown `provider-no-reply` or `provider-timeout` leaves open whether the call took effect: read back.
 // - `provider-throttled` is retryable; its `details.retryAfterMs` says when, by the provider's clock.
 // - Every method stops waiting when `options.signal` is aborted, and rejects with the signal's reason. What

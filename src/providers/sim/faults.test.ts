@@ -277,6 +277,24 @@ describe('which call is struck', () => {
   });
 });
 
+describe('a call that arrives late', () => {
+  it.each(['pools.setCapacity', 'builder.build'])(
+    '%s of an owner who is stale by then is refused',
+    async (call) => {
+      const roleCall = roleCalls.find((one) => one.call === call);
+      if (roleCall === undefined) throw new Error(`No role has ${call}.`);
+      const fixture = simFixture();
+      const { sim, options } = fixture;
+      await roleCall.prepare?.(fixture);
+      sim.faults.add({ kind: 'slow', call, ms: 60_000 });
+      const late = roleCall.run(fixture, options);
+      await sim.gallery.getImage('any', { ...options, epoch: options.epoch + 1 });
+      await expect(late).rejects.toMatchObject({ code: 'owner-stale' });
+      expect(await roleCall.done(fixture)).toBeUndefined();
+    },
+  );
+});
+
 describe('a stretched duration', () => {
   it('makes what the call starts take so many times as long', async () => {
     const { sim, clock, options, pool } = simFixture();

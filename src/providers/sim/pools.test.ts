@@ -56,6 +56,8 @@ describe('capacity set by someone else', () => {
     const write = sim.pools.setCapacity('web', 2, { ifMatch: before?.etag ?? '' }, options);
     await expect(write).rejects.toMatchObject({ code: 'provider-conflict', retryable: false });
     expect((await sim.pools.getPool('web', options))?.capacity).toBe(7);
+    expect(() => sim.world.setCapacityByOther('web', -1)).toThrow('whole number');
+    expect(() => sim.world.setCapacityByOther('none', 1)).toThrow('no pool none');
   });
 });
 

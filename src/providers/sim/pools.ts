@@ -123,7 +123,7 @@ function setModel(
   );
 }
 
-function setCapacity(
+export function setCapacity(
   context: SimContext,
   name: string,
   capacity: number,

@@ -80,8 +80,12 @@ const slowByDefaultMs = 60_000;
 export function createSimCall(parts: SimCallParts): SimCall {
   const { world } = parts;
 
-  function admit(spec: CallSpec<unknown>, options: CallOptions): Fault | undefined {
+  function fence(spec: CallSpec<unknown>, options: CallOptions): void {
     if (parts.fencing) checkEpoch(world, spec, options.epoch);
+  }
+
+  function admit(spec: CallSpec<unknown>, options: CallOptions): Fault | undefined {
+    fence(spec, options);
     countCall(world, parts.ceilings, spec.call);
     return takeFault(world, spec.call, spec.name);
   }
@@ -94,7 +98,12 @@ export function createSimCall(parts: SimCallParts): SimCall {
       return { settled: settled(() => world.attempt(() => body(straight))) };
     });
     if (first.settled !== undefined) return first.settled();
-    return strike(first.fault, spec, options, async (bend) => world.transaction(() => body(bend)));
+    return strike(first.fault, spec, options, async (bend) =>
+      world.transaction(() => {
+        fence(spec, options);
+        return body(bend);
+      }),
+    );
   }
 
   async function long<T>(
@@ -104,7 +113,11 @@ export function createSimCall(parts: SimCallParts): SimCall {
   ): Promise<T> {
     options.signal.throwIfAborted();
     const fault = world.transaction(() => admit(spec, options));
-    return fault === undefined ? body(straight) : strike(fault, spec, options, body);
+    if (fault === undefined) return body(straight);
+    return strike(fault, spec, options, (bend) => {
+      world.transaction(() => fence(spec, options));
+      return body(bend);
+    });
   }
 
   async function strike<T>(

@@ -79,6 +79,15 @@ const defaultGallery = 'imago';
 /** Opens the world as it was left, also by a process that was killed, or makes an empty one. */
 export function createSimProvider(options: SimProviderOptions = {}): SimProvider {
   const world = openWorld(options.file);
+  try {
+    return providerOf(world, options);
+  } catch (thrown) {
+    world.close();
+    throw thrown;
+  }
+}
+
+function providerOf(world: World, options: SimProviderOptions): SimProvider {
   const time = openTime(world, options);
   const abilities = { ...allAbilities, ...options.abilities };
   const homeRegion = abilities.regions[0] ?? 'here';

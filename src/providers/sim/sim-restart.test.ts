@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createVirtualClock } from './sim-clock.ts';
 import { createSimProvider, type SimProvider } from './sim-provider.ts';
 
 let folder: string;
@@ -139,6 +140,17 @@ describe('time', () => {
     await ended(second);
   });
 
+  it('goes on from there under a virtual clock that begins earlier', async () => {
+    const { now } = await withWorld((sim) => sim.control.setTime({ scale: 1, advanceMs: 1_000_000 }));
+    const clock = createVirtualClock({ start: 0 });
+    const sim = createSimProvider({ file, clock });
+    const began = sim.clock.now();
+    expect(began).toBeGreaterThanOrEqual(Date.parse(now));
+    await clock.advance(5_000);
+    expect(sim.clock.now()).toBe(began + 5_000);
+    await sim.close();
+  });
+
   it('keeps the pace that was set, unless another is asked for', async () => {
     await withWorld((sim) => sim.control.setTime({ scale: 5 }));
     await withWorld(async (sim) => expect((await sim.control.time()).scale).toBe(5));
@@ -189,6 +201,13 @@ describe('time', () => {
       await sim.control.setTime({ advanceMs: 600_000 });
       expect((await sim.gallery.getVersion('node', '1.0.0', options))?.state).toBe('ready');
     });
+  });
+});
+
+describe('a world that cannot be opened as asked', () => {
+  it('is let go of', async () => {
+    expect(() => createSimProvider({ file, timeScale: -1 })).toThrow('above 0');
+    await withWorld((sim) => expect(sim.world.view().pools).toEqual([]));
   });
 });
 

@@ -23,15 +23,16 @@ export function openTime(
   world: World,
   options: { readonly clock?: Clock; readonly timeScale?: number },
 ): WorldTime {
+  const latest = Number(world.fact('latest') ?? 0);
   if (options.clock !== undefined) {
-    world.goBy(options.clock);
-    return { clock: options.clock, keep: () => undefined };
+    const clock = notBefore(latest, options.clock);
+    world.goBy(clock);
+    return { clock, keep: () => undefined };
   }
   const anchor = readAnchor(world);
-  const wall = Date.now();
   const scaled = createScaledClock({
     timeScale: options.timeScale ?? anchor?.timeScale ?? defaultTimeScale,
-    start: resumeTime(anchor, Number(world.fact('latest') ?? 0), wall),
+    start: resumeTime(anchor, latest, Date.now()),
   });
   world.goBy({ now: () => scaled.now(), catchUp: (time) => scaled.advanceTo(time) });
   const time = {
@@ -45,6 +46,13 @@ export function openTime(
   };
   time.keep();
   return time;
+}
+
+/** The clock itself, or set forward to where the world already is. */
+function notBefore(latest: number, clock: Clock): Clock {
+  const behind = latest - clock.now();
+  if (behind <= 0) return clock;
+  return { now: () => clock.now() + behind, sleep: (ms, signal) => clock.sleep(ms, signal) };
 }
 
 function readAnchor(world: World): ClockAnchor | undefined {

@@ -6,8 +6,8 @@ import type { Machine } from '../../ports/provider-machines.ts';
 import type { ProviderNode, ProviderPool } from '../../ports/provider-pools.ts';
 import { type GalleryRow, type ImageRow, toGalleryImage, toGallerySpec } from './gallery-rows.ts';
 import { type MachineRow, toMachine } from './machines.ts';
-import { type NodeRow, nodeReader, type PoolRow, requirePool, toProviderPool } from './pool-rows.ts';
-import { scalePool } from './pool-scaling.ts';
+import { type NodeRow, nodeReader, type PoolRow, toProviderPool } from './pool-rows.ts';
+import { setCapacity } from './pools.ts';
 import type { SimContext } from './sim-context.ts';
 import { type SnapshotRow, toSnapshot } from './snapshot-rows.ts';
 import { toGalleryVersion, type VersionRow } from './version-rows.ts';
@@ -37,7 +37,7 @@ export function createWorldHand(context: SimContext): WorldHand {
   const { world } = context;
   return {
     setCapacityByOther: (pool, capacity) =>
-      world.transaction(() => scalePool(context, requirePool(world, pool), capacity, straight)),
+      world.transaction(() => setCapacity(context, pool, capacity, {}, straight)),
     deleteVersionByOther: (image, version, gallery = context.defaultGallery) =>
       world.transaction(() => {
         world.run(

@@ -80,6 +80,14 @@ describe('the file', () => {
     );
   });
 
+  it('that cannot be made is named in the error', () => {
+    const file = newFile();
+    openWorld(file).close();
+    expect(() => openWorld(join(file, 'below a file', 'world.sqlite'))).toThrow(
+      expect.objectContaining({ code: 'sim-world-unusable', retryable: false }),
+    );
+  });
+
   it('of another version of Imago is refused', () => {
     const file = newFile();
     openWorld(file).close();

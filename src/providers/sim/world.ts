@@ -1,6 +1,6 @@
 // The simulated world's file. It outlives the process: every call is one transaction, and a killed process
 // leaves either all of it or nothing.
-import { chmodSync, mkdirSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { ImagoError } from '../../domain/errors.ts';
@@ -124,8 +124,8 @@ export function openWorld(file: string | undefined): World {
 }
 
 function open(file: string | undefined): DatabaseSync {
-  if (file !== undefined) mkdirSync(dirname(file), { recursive: true });
   return translated(file, () => {
+    if (file !== undefined) makeFile(file);
     const database = new DatabaseSync(file ?? ':memory:', { timeout: 10_000 });
     try {
       prepareFile(database, file);
@@ -137,11 +137,14 @@ function open(file: string | undefined): DatabaseSync {
   });
 }
 
+/** For its owner alone, from the first moment; SQLite gives the files beside it the same rights. */
+function makeFile(file: string): void {
+  mkdirSync(dirname(file), { recursive: true });
+  closeSync(openSync(file, 'a', 0o600));
+}
+
 function prepareFile(database: DatabaseSync, file: string | undefined): void {
-  if (file !== undefined) {
-    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
-    chmodSync(file, 0o600);
-  }
+  if (file !== undefined) database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
   database.exec('BEGIN IMMEDIATE');
   const found = Number(Object.values(database.prepare('PRAGMA user_version').get() ?? {})[0]);
   if (found === 0) database.exec(`${worldSchema}; PRAGMA user_version = ${worldSchemaVersion}`);
@@ -171,8 +174,8 @@ function translated<T>(file: string | undefined, body: () => T): T {
   try {
     return body();
   } catch (thrown) {
-    if (!(thrown instanceof Error) || !('errcode' in thrown)) throw thrown;
-    const retryable = fileTroubles.get(Number(thrown.errcode) & 0xff);
+    if (!(thrown instanceof Error)) throw thrown;
+    const retryable = canTryAgain(thrown);
     if (retryable === undefined) throw thrown;
     throw new ImagoError(
       'sim-world-unusable',
@@ -180,4 +183,10 @@ function translated<T>(file: string | undefined, body: () => T): T {
       { cause: thrown, retryable },
     );
   }
+}
+
+/** `undefined` when it is no trouble with the file at all. */
+function canTryAgain(error: Error): boolean | undefined {
+  if ('errcode' in error) return fileTroubles.get(Number(error.errcode) & 0xff);
+  return 'syscall' in error ? false : undefined;
 }

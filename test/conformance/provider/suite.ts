@@ -234,10 +234,6 @@ export class Suite {
     return found;
   }
 
-  async settledNode(pool: string, name: string): Promise<ProviderNode> {
-    return this.until(() => this.role('pools').getNode(pool, name, this.options), nodeIsSettled);
-  }
-
   async machineSpec(change: Partial<MachineSpec> = {}): Promise<MachineSpec> {
     const { image, first } = await this.line();
     return {
