@@ -9,7 +9,7 @@ import { toChannel, toVersion } from './catalogue-rows.ts';
 import type { Database } from './database.ts';
 import type { Tables } from './tables.ts';
 
-export function resolve(database: Database, text: string): Promise<Resolution> {
+export async function resolve(database: Database, text: string): Promise<Resolution> {
   const reference = parseReference(text);
   return database.read(async (tables) => {
     const narrow = await narrowContents(tables, reference);

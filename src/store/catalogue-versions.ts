@@ -42,7 +42,7 @@ export function reserveNumber(
   });
 }
 
-export function addVersion(context: CatalogueContext, version: NewVersion): Promise<VersionRecord> {
+export async function addVersion(context: CatalogueContext, version: NewVersion): Promise<VersionRecord> {
   const { image, version: number, digest, operation } = version;
   parseNumber(number);
   return context.database.write(async ({ tables, emit }) => {
