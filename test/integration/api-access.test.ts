@@ -253,6 +253,22 @@ describe('limits', () => {
     }
   });
 
+  test('a good token is not locked out by bad ones from its address, as behind a proxy', async () => {
+    const shared = await openApi(bench, { limits: { addressBurst: 3, addressPerSecond: 0.01 } });
+    try {
+      const headers = bearer(await shared.token('viewer'));
+      const good = () => shared.ask({ path: '/v1/version', headers, tcp: true });
+      expect((await good()).status).toBe(200);
+      for (let n = 0; n < 6; n += 1)
+        await shared.ask({ path: '/v1/version', headers: bearer(`guess-${n}`), tcp: true });
+      for (let n = 0; n < 6; n += 1) await shared.ask({ path: '/docs', tcp: true });
+      expect((await good()).status).toBe(200);
+      expect((await shared.ask({ path: '/docs', tcp: true })).status).toBe(429);
+    } finally {
+      await shared.close();
+    }
+  });
+
   test('refused floods do not fill the audit', async () => {
     const guarded = await openApi(bench, { limits: { addressBurst: 3, addressPerSecond: 0.01 } });
     try {

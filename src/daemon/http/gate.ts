@@ -2,9 +2,11 @@
 // anything of the request is read.
 import { ImagoError } from '../../domain/errors.ts';
 import type { Tokens } from '../../ports/access.ts';
+import { addressKey } from './address-key.ts';
 import { type Caller, type Door, identifyCaller, unauthenticated } from './caller.ts';
 import { checkHost } from './check-host.ts';
 import type { Limits } from './limits.ts';
+import { createRecentNames } from './recent-names.ts';
 import { createRateLimiter, type RateLimiter } from './token-bucket.ts';
 
 export interface Gate {
@@ -21,29 +23,34 @@ export interface GateOptions {
   readonly hosts: ReadonlySet<string>;
 }
 
+const MAX_GOOD = 10_000;
+
 export function createGate({ tokens, limits, hosts }: GateOptions): Gate {
   const now = () => performance.now();
   const byToken = createRateLimiter({ burst: limits.tokenBurst, perSecond: limits.tokenPerSecond }, now);
-  const byAddress = createRateLimiter(
-    { burst: limits.addressBurst, perSecond: limits.addressPerSecond },
-    now,
-  );
+  const perAddress = { burst: limits.addressBurst, perSecond: limits.addressPerSecond };
+  const badTokens = createRateLimiter(perAddress, now);
+  const pages = createRateLimiter(perAddress, now);
+  const goodBefore = createRecentNames(MAX_GOOD);
   return {
     passAnyone(door, headers) {
       checkHost(door, headers.get('host') ?? undefined, hosts);
-      if (door.kind === 'tcp') requireAllowed(byAddress, 'take', addressKey(door.remoteAddress));
+      if (door.kind === 'tcp') requireAllowed(pages, 'take', addressKey(door.remoteAddress));
     },
     async passCaller(door, headers) {
       checkHost(door, headers.get('host') ?? undefined, hosts);
       const authorization = headers.get('authorization') ?? undefined;
       const address = door.kind === 'tcp' ? addressKey(door.remoteAddress) : undefined;
-      // Whoever guesses tokens is stopped before the database is asked.
-      if (address !== undefined) requireAllowed(byAddress, 'peek', address);
+      // Whoever guesses tokens is stopped before the database is asked. Those whose token was good before are
+      // not: behind a proxy all callers have one address.
+      const known = authorization !== undefined && goodBefore.has(authorization);
+      if (address !== undefined && !known) requireAllowed(badTokens, 'peek', address);
       const caller = await identifyCaller(door, authorization, tokens);
       if (caller === undefined) {
-        if (address !== undefined) requireAllowed(byAddress, 'take', address);
+        if (address !== undefined) requireAllowed(badTokens, 'take', address);
         throw unauthenticated(authorization);
       }
+      if (authorization !== undefined) goodBefore.add(authorization);
       if (caller.token !== undefined) requireAllowed(byToken, 'take', caller.token);
       return caller;
     },
@@ -58,10 +65,4 @@ function requireAllowed(limiter: RateLimiter, how: 'take' | 'peek', name: string
     hint: `Try again in ${Math.max(1, Math.ceil(answer.waitMs / 1000))} s.`,
     details: { retryAfterMs: answer.waitMs },
   });
-}
-
-/** One household of IPv6 addresses counts as one caller: a /64 is given to a single customer. */
-function addressKey(address: string): string {
-  if (!address.includes(':') || address.startsWith('::ffff:')) return address;
-  return address.split(':').slice(0, 4).join(':');
 }
