@@ -41,7 +41,7 @@ describe('signing in', () => {
     let now = 1_000_000;
     const auth = new RegistryAuth(http, credentials, false, () => now);
     expect(auth.header('repository:a:pull')).toBeUndefined();
-    expect(await auth.answer(bearer, 'repository:a:pull', undefined)).toBe(true);
+    expect(await auth.answer(bearer, 'repository:a:pull', undefined, undefined)).toBe(true);
     expect(auth.header('repository:a:pull')).toBe('Bearer t1');
     expect(auth.header('repository:b:pull')).toBeUndefined();
     const { url, headers } = http.seen[0] ?? {};
@@ -55,30 +55,43 @@ describe('signing in', () => {
     const http = tokenServer(200, { token: 't' });
     const auth = new RegistryAuth(http, credentials, false);
     const challenge = parseChallenge('Bearer realm="http://auth.example/token"');
-    await expect(auth.answer(challenge, 's', undefined)).rejects.toMatchObject({ code: 'registry-denied' });
+    await expect(auth.answer(challenge, 's', undefined, undefined)).rejects.toMatchObject({
+      code: 'registry-denied',
+    });
     expect(http.seen).toEqual([]);
   });
 
   test('a refused token is final, a failing token service is not', async () => {
     const denied = new RegistryAuth(tokenServer(401, {}), credentials, false);
-    await expect(denied.answer(bearer, 's', undefined)).rejects.toMatchObject({
+    await expect(denied.answer(bearer, 's', undefined, undefined)).rejects.toMatchObject({
       code: 'registry-denied',
       retryable: false,
     });
     const failing = new RegistryAuth(tokenServer(503, {}), credentials, false);
-    await expect(failing.answer(bearer, 's', undefined)).rejects.toMatchObject({ retryable: true });
+    await expect(failing.answer(bearer, 's', undefined, undefined)).rejects.toMatchObject({
+      retryable: true,
+    });
     const strange = new RegistryAuth(tokenServer(200, { hello: 1 }), credentials, false);
-    await expect(strange.answer(bearer, 's', undefined)).rejects.toThrow('without a token');
+    await expect(strange.answer(bearer, 's', undefined, undefined)).rejects.toThrow('without a token');
+  });
+
+  test('requests that are challenged at the same time share one token', async () => {
+    const http = tokenServer(200, { token: 't' });
+    const auth = new RegistryAuth(http, credentials, false);
+    const answers = [1, 2, 3].map(() => auth.answer(bearer, 'repository:a:pull', undefined, undefined));
+    expect(await Promise.all(answers)).toEqual([true, true, true]);
+    expect(http.seen.length).toBe(1);
   });
 
   test('basic is answered once; without credentials not at all', async () => {
     const auth = new RegistryAuth(tokenServer(200, {}), credentials, false);
     const basic = parseChallenge('Basic realm="x"');
-    expect(await auth.answer(basic, 's', undefined)).toBe(true);
+    expect(await auth.answer(basic, 's', undefined, undefined)).toBe(true);
     expect(auth.header('s')).toMatch(/^Basic /);
-    expect(await auth.answer(basic, 's', undefined)).toBe(false);
-    expect(await new RegistryAuth(tokenServer(200, {}), undefined, false).answer(basic, 's', undefined)).toBe(
-      false,
-    );
+    expect(await auth.answer(basic, 's', undefined, undefined)).toBe(true);
+    expect(await auth.answer(basic, 's', auth.header('s'), undefined)).toBe(false);
+    expect(
+      await new RegistryAuth(tokenServer(200, {}), undefined, false).answer(basic, 's', undefined, undefined),
+    ).toBe(false);
   });
 });

@@ -48,6 +48,7 @@ export class RegistryAuth {
   readonly #plainHttp: boolean;
   readonly #now: () => number;
   readonly #tokens = new Map<string, Token>();
+  readonly #fetching = new Map<string, Promise<Token>>();
   #basic = false;
 
   constructor(
@@ -73,20 +74,32 @@ export class RegistryAuth {
       : `Bearer ${token.value}`;
   }
 
-  /** Answers a challenge; false when there is nothing more to answer it with. */
+  /**
+   * Answers a challenge to a request that was sent with the header `sent`; false when there is nothing more to
+   * answer it with. Requests that are challenged at the same time share one answer.
+   */
   async answer(
     challenge: Challenge | undefined,
     scope: string,
+    sent: string | undefined,
     signal: AbortSignal | undefined,
   ): Promise<boolean> {
-    if (challenge === undefined) return false;
-    if (this.#credentials !== undefined && 'token' in this.#credentials) return false;
+    const current = this.header(scope);
+    if (current !== undefined && current !== sent) return true;
+    if (challenge === undefined || (this.#credentials !== undefined && 'token' in this.#credentials))
+      return false;
     if (challenge.scheme === 'basic') {
-      if (this.#credentials === undefined || this.#basic) return false;
+      if (this.#credentials === undefined || sent !== undefined) return false;
       this.#basic = true;
       return true;
     }
-    this.#tokens.set(scope, await this.#fetchToken(challenge, scope, signal));
+    const fetching = this.#fetching.get(scope) ?? this.#fetchToken(challenge, scope, signal);
+    this.#fetching.set(scope, fetching);
+    try {
+      this.#tokens.set(scope, await fetching);
+    } finally {
+      this.#fetching.delete(scope);
+    }
     return true;
   }
 

@@ -191,11 +191,12 @@ export class RegistryClient {
   async call(request: RegistryCall): Promise<HttpResponse> {
     const scope = scopeOf(request);
     let url = this.url(request.repository, request.to);
+    const sent = this.#auth.header(scope);
     let response = await this.#send(request, url, scope);
     if (response.status === 401) {
       const challenge = parseChallenge(response.headers['www-authenticate']);
       await discard(response);
-      if (!(await this.#auth.answer(challenge, scope, request.signal))) {
+      if (!(await this.#auth.answer(challenge, scope, sent, request.signal))) {
         throw new ImagoError('registry-denied', `${this.registry} does not let this user in`);
       }
       response = await this.#send(request, url, scope);

@@ -1,0 +1,29 @@
+// A process of its own that works on a store, for tests that kill it or give it a full disk:
+// node store-child.ts STORE put DISK | extract DIGEST PATH | collect [DIGEST...]. Prints one line of JSON.
+
+import { ensureImagoError } from '../../src/domain/errors.ts';
+import { parseDigest } from '../../src/images/store/digest.ts';
+import { openDiskStore } from '../../src/images/store/disk-store.ts';
+
+const [, , root = '', command = '', ...args] = process.argv;
+
+async function work(): Promise<unknown> {
+  const store = await openDiskStore(root);
+  console.error('open');
+  try {
+    if (command === 'put') return await store.put(args[0] ?? '');
+    if (command === 'extract') return await store.extract(parseDigest(args[0] ?? ''), args[1] ?? '');
+    if (command === 'collect')
+      return await store.collectGarbage({ roots: args.map(parseDigest), graceMs: 0 });
+    throw new Error(`there is no command ${command}`);
+  } finally {
+    await store.close();
+  }
+}
+
+try {
+  console.log(JSON.stringify(await work()));
+} catch (error) {
+  console.log(JSON.stringify({ error: ensureImagoError(error).toRecord() }));
+  process.exitCode = 1;
+}
