@@ -17,43 +17,50 @@ export function startMachine(args: readonly string[], folder: string): SerialMac
     env: { ...process.env, TMPDIR: folder },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  const killAtExit = () => child.kill('SIGKILL');
+  process.once('exit', killAtExit);
   let console = '';
   let ended: string | undefined;
-  let changed: () => void = () => undefined;
+  const watchers = new Set<() => void>();
+  const tell = () => {
+    for (const watcher of watchers) watcher();
+  };
   const append = (chunk: Buffer) => {
     console += chunk.toString('latin1');
-    changed();
+    tell();
   };
   child.stdout.on('data', append);
   child.stderr.on('data', append);
   const exit = new Promise<void>((resolve) => {
-    child.once('error', (error) => {
-      ended = String(error);
-      changed();
+    const end = (why: string) => {
+      ended ??= why;
+      process.off('exit', killAtExit);
+      tell();
       resolve();
-    });
-    child.once('exit', (code, signal) => {
-      ended = `it ended with ${code ?? signal}`;
-      changed();
-      resolve();
-    });
+    };
+    child.once('error', (error) => end(String(error)));
+    child.once('exit', (code, signal) => end(`it ended with ${code ?? signal}`));
   });
 
   return {
     expect(text, seconds) {
       return new Promise((resolve, reject) => {
-        const fail = (why: string) => {
+        const finish = (act: () => void) => {
           clearTimeout(timer);
-          reject(new Error(`no ${JSON.stringify(text)} on the console: ${why}\n${console.slice(-2000)}`));
+          watchers.delete(look);
+          act();
+        };
+        const fail = (why: string) =>
+          finish(() =>
+            reject(new Error(`no ${JSON.stringify(text)} on the console: ${why}\n${console.slice(-2000)}`)),
+          );
+        const look = () => {
+          if (console.includes(text)) finish(() => resolve(console));
+          else if (ended !== undefined) fail(ended);
         };
         const timer = setTimeout(() => fail(`${seconds} s are over`), seconds * 1000);
-        changed = () => {
-          if (console.includes(text)) {
-            clearTimeout(timer);
-            resolve(console);
-          } else if (ended !== undefined) fail(ended);
-        };
-        changed();
+        watchers.add(look);
+        look();
       });
     },
     async stop() {
