@@ -30,9 +30,6 @@ export interface DbosEngineOptions {
 interface Started {
   readonly workflows: Workflows;
   readonly interpreter: Interpreter;
-  /** Unfinished runs of earlier processes that DBOS has not handed to this one yet. */
-  readonly awaited: Set<string>;
-  readonly since: number;
 }
 
 const settings = {
@@ -61,7 +58,9 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
   const signal = AbortSignal.any([stopping.signal, options.signal]);
   // DBOS looks at the asynchronous context: what operations ask of the engine from inside a step is not part of it.
   const outside = new AsyncResource('ImagoEngine');
-  const running = new Set<Promise<void>>();
+  const bodies = new Set<Promise<void>>();
+  /** Runs that have not ended, as far as this process knows: when DBOS was last asked for them, if it still owes them. */
+  const runs = new Map<string, { readonly owedSince: number | undefined }>();
   const opened = Promise.withResolvers<Started>();
   opened.promise.catch(() => undefined);
   let begun = false;
@@ -80,8 +79,8 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
   }
 
   async function operation(id: string, key: string): Promise<void> {
-    const { workflows, interpreter, awaited } = await opened.promise;
-    awaited.delete(id);
+    const { workflows, interpreter } = await opened.promise.catch(never);
+    runs.set(id, { owedSince: undefined });
     await unlessStopped(gate.enter(key, id), signal);
     const run = createDbosRun({
       ...{ dbos: workflows.dbos, id, signal, clock: systemClock, slots, track },
@@ -94,22 +93,22 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
       log('error', `Run ${id} ended by a bug: ${describe(error)}`);
     }
     gate.leave(key, id);
+    runs.delete(id);
   }
 
   function track(): () => void {
     const settled = Promise.withResolvers<void>();
-    running.add(settled.promise);
+    bodies.add(settled.promise);
     return () => {
-      running.delete(settled.promise);
+      bodies.delete(settled.promise);
       settled.resolve();
     };
   }
 
   const schedules = createDbosSchedules({
+    ...{ ask, signal, log },
     started: async () => (await started()).workflows,
-    ask,
-    signal,
-    log,
+    opened: async () => (await opened.promise.catch(never)).workflows,
   });
 
   async function launch(interpreter: Interpreter): Promise<Started> {
@@ -122,18 +121,29 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
     });
     await DBOS.launch();
     const unfinished = await unfinishedRuns(workflows.dbos);
-    for (const run of unfinished) gate.reserve(run.key, run.id);
-    nextPlace = 1 + Math.max(0, ...unfinished.map((run) => run.place));
+    for (const { id, key, place } of unfinished) {
+      gate.reserve(key, id);
+      runs.set(id, { owedSince: performance.now() });
+      nextPlace = Math.max(nextPlace, place + 1);
+    }
     stopForgetting = forgetEndedRuns(workflows.dbos, log);
-    const awaited = new Set(unfinished.map((run) => run.id));
-    return { workflows, interpreter, awaited, since: performance.now() };
+    return { workflows, interpreter };
   }
 
   /** DBOS may lose a run between claiming and starting it, when the database dies in that moment. */
-  async function askAgain({ workflows, awaited, since }: Started, id: string): Promise<void> {
-    if (!awaited.has(id) || performance.now() - since < handOverMs) return;
+  async function askAgain({ dbos }: Workflows, id: string): Promise<void> {
+    const { owedSince } = runs.get(id) ?? {};
+    if (owedSince === undefined || performance.now() - owedSince < handOverMs) return;
     log('warn', `Run ${id} was not handed over; asking for it again.`);
-    await ask(() => workflows.dbos.DBOS.resumeWorkflow(id));
+    runs.set(id, { owedSince: performance.now() });
+    await ask(() => dbos.DBOS.resumeWorkflow(id));
+  }
+
+  async function shutdown(): Promise<void> {
+    const { dbos } = await loadWorkflows();
+    const done = ask(() => dbos.DBOS.shutdown()).catch((error) => log('warn', describe(error)));
+    await within(done, shutdownPatienceMs);
+    releaseHost();
   }
 
   return {
@@ -144,16 +154,15 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
         opened.resolve(await ask(() => launch(interpreter)));
       } catch (error) {
         opened.reject(error);
-        releaseHost();
+        await shutdown();
         throw error;
       }
     },
     async enqueue(id, { key }) {
-      const engine = await started();
-      const { workflows } = engine;
+      const { workflows } = await started();
+      if (runs.has(id)) return askAgain(workflows, id);
       const start = workflows.dbos.DBOS.startWorkflow(workflows.operation, { workflowID: id });
       await ask(() => start(key, nextPlace++));
-      await askAgain(engine, id);
     },
     async letPass(id) {
       await started();
@@ -174,14 +183,9 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
       stopping.abort(new Error('The engine was stopped.'));
       stopForgetting();
       if (!begun) return;
-      const engine = await opened.promise.catch(() => undefined);
-      await within(Promise.all(running), options.patienceMs ?? usualPatienceMs);
-      if (engine !== undefined)
-        await within(
-          ask(() => engine.workflows.dbos.DBOS.shutdown()),
-          shutdownPatienceMs,
-        );
-      releaseHost();
+      await opened.promise.catch(() => undefined);
+      await within(Promise.all(bodies), options.patienceMs ?? usualPatienceMs);
+      await shutdown();
     },
   };
 }

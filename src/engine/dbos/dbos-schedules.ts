@@ -8,7 +8,10 @@ import type { EngineLog } from './dbos-log.ts';
 import type { Workflows } from './workflows.ts';
 
 export interface DbosSchedulesOptions {
+  /** Throws when this process may not act. */
   started(): Promise<Workflows>;
+  /** Never settles when the engine could not be started: a run that is under way must not fail for it. */
+  opened(): Promise<Workflows>;
   /** Runs work that asks something of DBOS from outside of any run. */
   ask<T>(work: () => Promise<T>): Promise<T>;
   readonly signal: AbortSignal;
@@ -29,7 +32,8 @@ interface Schedule {
 const patienceMs = 60_000;
 const lookMs = 500;
 
-export function createDbosSchedules({ started, ask, signal, log }: DbosSchedulesOptions): DbosSchedules {
+export function createDbosSchedules(options: DbosSchedulesOptions): DbosSchedules {
+  const { started, opened, ask, signal, log } = options;
   const schedules = new Map<string, Schedule>();
 
   async function find(name: string): Promise<Schedule | undefined> {
@@ -62,7 +66,7 @@ export function createDbosSchedules({ started, ask, signal, log }: DbosSchedules
       schedules.delete(name);
     },
     async tick(name, at) {
-      const { dbos } = await started();
+      const { dbos } = await opened();
       async function fireOnce(): Promise<null> {
         const schedule = await find(name);
         if (schedule === undefined) log('warn', `Schedule ${name} is gone; ${at} was not fired.`);
