@@ -96,6 +96,11 @@ function bootStep(deps: OperationDeps): WorkStep<TestImageInput> {
       }
       return { machines: [...names] };
     },
+    async verify(context) {
+      const { machines, names, options } = canaries(deps, context);
+      const found = await Promise.all(names.map((name) => machines.getMachine(name, options)));
+      return found.every((machine) => machine !== undefined) ? { machines: [...names] } : undefined;
+    },
     async undo(context) {
       await removeCanaries(deps, context);
       return undefined;
@@ -113,7 +118,7 @@ function checkStep(deps: OperationDeps): WorkStep<TestImageInput> {
       for (const [index, name] of names.entries()) {
         context.progress(index, names.length, `waiting for machine ${name}`);
         reports.push(
-          await settle(async () => ended(await machines.report(name, options)), {
+          await settle(() => verdictOf(machines, name, options), {
             clock: provider.clock,
             signal: context.signal,
             deadlineMs: bootDeadlineMs,
@@ -145,8 +150,18 @@ function checkStep(deps: OperationDeps): WorkStep<TestImageInput> {
   };
 }
 
-function ended(report: MachineReport | undefined): MachineReport | undefined {
-  return report?.phase === 'ready' || report?.phase === 'failed' ? report : undefined;
+/** What the machine says of itself, or its provider of a machine that never came to speak. */
+async function verdictOf(
+  machines: Machines,
+  name: string,
+  options: Canaries['options'],
+): Promise<MachineReport | undefined> {
+  const report = await machines.report(name, options);
+  if (report?.phase === 'ready' || report?.phase === 'failed') return report;
+  const machine = await machines.getMachine(name, options);
+  if (machine?.state !== 'failed') return undefined;
+  const error = machine.error?.message ?? 'the machine failed without a reason';
+  return { phase: 'failed', at: machine.createdAt, facts: { error } };
 }
 
 function cleanStep(deps: OperationDeps): WorkStep<TestImageInput> {

@@ -1,0 +1,112 @@
+// Imago's own operations on a real store and the simulated cloud, with an engine in memory whose process can
+// be made to die: to compare the world before and after.
+import { createHash, randomUUID } from 'node:crypto';
+import { createMemoryEngine } from '../../src/engine/memory/memory-engine.ts';
+import { createMemoryEngineState } from '../../src/engine/memory/memory-engine-state.ts';
+import { createMemoryJournal, createMemoryJournalState } from '../../src/engine/memory/memory-journal.ts';
+import type { CrashPoint } from '../../src/engine/memory/memory-run.ts';
+import { systemClock } from '../../src/engine/system-clock.ts';
+import type { OperationDeps } from '../../src/operations/deps.ts';
+import { operationKinds } from '../../src/operations/kinds.ts';
+import { createOperations, type Operations } from '../../src/operations/operations.ts';
+import type { OperationRecord, OperationRequest } from '../../src/ports/operation.ts';
+import { createSimProvider, type SimProvider } from '../../src/providers/sim/sim-provider.ts';
+import type { Store } from '../../src/store/store.ts';
+
+export interface Product {
+  readonly sim: SimProvider;
+  readonly store: Store;
+  /** Asked at every point of the engine's record; `die` kills the process there. */
+  atPoint: (point: CrashPoint) => 'die' | undefined;
+  /** Submits, and follows to the end across deaths. */
+  run(request: Omit<OperationRequest, 'by'>): Promise<OperationRecord>;
+  /** Whether someone cancels the operation while no process lives. */
+  cancelAtDeath: boolean;
+  /** All that is there, of the cloud and of the store, without what only time changes. */
+  look(): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+export async function createProduct(store: Store): Promise<Product> {
+  const sim = createSimProvider({ timeScale: 200_000, ceilings: {} });
+  const engineState = createMemoryEngineState();
+  const journalState = createMemoryJournalState();
+  const deps: OperationDeps = {
+    catalogue: store.catalogue,
+    fleet: store.fleet,
+    provider: () => sim,
+    epoch: 0,
+    sha256: (text) => createHash('sha256').update(text).digest('hex'),
+  };
+  let operations: Operations | undefined;
+  let died: Promise<void> = Promise.resolve();
+
+  async function start(): Promise<Operations> {
+    const engine = createMemoryEngine({
+      state: engineState,
+      clock: systemClock,
+      crash: (point) => product.atPoint(point) === 'die',
+    });
+    died = engine.died;
+    operations = createOperations({
+      ...{ engine, journal: createMemoryJournal(journalState), kinds: operationKinds(deps) },
+      ...{ clock: systemClock, workClock: sim.clock, newId: randomUUID },
+    });
+    await operations.start();
+    return operations;
+  }
+
+  async function ended(id: string): Promise<OperationRecord> {
+    for (;;) {
+      const desk = operations ?? (await start());
+      const watch = new AbortController();
+      const end = desk.ended(id, watch.signal);
+      end.catch(() => undefined);
+      const answer = await Promise.race([end, died]);
+      if (answer !== undefined) return answer;
+      watch.abort();
+      await desk.stop();
+      operations = undefined;
+      if (product.cancelAtDeath) await createMemoryJournal(journalState).requestCancel(id, 'test');
+    }
+  }
+
+  const product: Product = {
+    sim,
+    store,
+    atPoint: () => undefined,
+    cancelAtDeath: false,
+    async run(request) {
+      const desk = operations ?? (await start());
+      const { id } = await desk.submit({ ...request, by: 'test' });
+      return ended(id);
+    },
+    async look() {
+      const { pools, nodes, machines, versions, snapshots } = sim.world.view();
+      const records = await store.fleet.listPools({ limit: 100 });
+      const alive = await store.fleet.listNodes(undefined, { limit: 100 });
+      return {
+        pools: pools.map(({ etag: _etag, ...pool }) => pool),
+        nodes: nodes.map(({ name, machineId, power, version, protection }) => ({
+          name,
+          machineId,
+          power,
+          version,
+          protection,
+        })),
+        machines,
+        snapshots,
+        halfVersions: versions
+          .filter(({ state }) => state !== 'ready')
+          .map(({ image, version }) => `${image}:${version}`),
+        records: records.items,
+        nodeRecords: alive.items.map(({ name, machineId, version }) => ({ name, machineId, version })),
+      };
+    },
+    async close() {
+      await operations?.stop();
+      await sim.close();
+    },
+  };
+  return product;
+}
