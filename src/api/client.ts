@@ -2,6 +2,7 @@
 // answers come from a daemon that checked them against the same contract.
 import type { IncomingMessage } from 'node:http';
 import { ImagoError } from '../domain/errors.ts';
+import { troubleIn } from './daemon-trouble.ts';
 import { type EndpointName, endpoints } from './endpoints.ts';
 import { type ClientTarget, exchange, readText } from './exchange.ts';
 import { readProblem } from './read-problem.ts';
@@ -50,6 +51,9 @@ interface AnyInput {
 }
 
 const TIMEOUT_MS = 120_000;
+/** A database is back sooner than that. */
+const START_PATIENCE_MS = 15_000;
+const START_PAUSE_MS = 200;
 const STREAM_TIMEOUT_MS = 24 * 3_600_000;
 
 export function createClient(target: ClientTarget): Client {
@@ -92,7 +96,7 @@ export function createClient(target: ClientTarget): Client {
   }
 
   async function ask(name: EndpointName, input: AnyInput, options: CallOptions): Promise<unknown> {
-    const response = await request(name, input, options);
+    const response = await onceStarted(() => request(name, input, options), signalOf(options));
     return parseAnswer(await readText(response, signalOf(options)));
   }
 
@@ -137,6 +141,23 @@ export function createClient(target: ClientTarget): Client {
   };
   // The contract ties each answer's type to its endpoint's name, which the general code above cannot express.
   return client as unknown as Client;
+}
+
+/** A daemon that is still starting, or starting again, has done nothing of what it was asked: ask again. */
+async function onceStarted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  const end = performance.now() + START_PATIENCE_MS;
+  let trouble: ImagoError | undefined;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof ImagoError) || error.code !== 'daemon-starting') throw error;
+      trouble = troubleIn(error) ?? trouble;
+      if (performance.now() > end) throw trouble ?? error;
+    }
+    signal.throwIfAborted();
+    await new Promise((done) => setTimeout(done, START_PAUSE_MS));
+  }
 }
 
 function fillPath(template: string, input: AnyInput): string {

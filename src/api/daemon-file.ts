@@ -4,6 +4,8 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import type { DaemonFlags } from './daemon-spawn.ts';
 import { isProcessIdentity, type ProcessIdentity } from './process-identity.ts';
 
+const SIZE = 4096;
+
 export interface DaemonFile {
   readonly process: ProcessIdentity;
   readonly version: string;
@@ -29,11 +31,21 @@ export function readDaemonFile(path: string): DaemonFile | undefined {
   return isDaemonFile(value) ? value : undefined;
 }
 
-/** Readers see the old file or the new one, never half of it. */
+/**
+ * Readers see the old file or the new one, never half of it. On a full disk there is no room for a new one:
+ * then the old one, which is always of the same size, is overwritten.
+ */
 export function writeDaemonFile(path: string, content: DaemonFile): void {
+  const text = `${JSON.stringify(content, null, 2)}\n`.padEnd(SIZE);
   const fresh = `${path}.new`;
-  writeFileSync(fresh, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
-  renameSync(fresh, path);
+  try {
+    writeFileSync(fresh, text, { mode: 0o600 });
+    renameSync(fresh, path);
+  } catch (error) {
+    rmSync(fresh, { force: true });
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error;
+    writeFileSync(path, text, { flag: 'r+' });
+  }
 }
 
 /** Takes the file away, unless it already speaks of another process. */

@@ -27,8 +27,11 @@ export interface RunningDaemon {
 
 const START_PATIENCE_MS = 120_000;
 const DOCTOR_PATIENCE_MS = 30_000;
+const ASK_PATIENCE_MS = 3000;
 const DOWN_PATIENCE_MS = 90_000;
 const POLL_MS = 25;
+/** How long a daemon may be in trouble before its clients are told: a database is back sooner than that. */
+const TROUBLE_PATIENCE_MS = 15_000;
 
 /** The daemon that runs for this state folder and answers; `undefined` when none does. Starts nothing. */
 export async function findDaemon(home = stateFolder()): Promise<RunningDaemon | undefined> {
@@ -69,7 +72,10 @@ export async function stopDaemon(
   const home = options.home ?? stateFolder();
   if (statSync(home, { throwIfNoEntry: false }) === undefined) return { forced: false };
   const daemon = await findDaemon(home);
-  if (daemon !== undefined) await options.ask?.(daemon).catch(() => undefined);
+  if (daemon !== undefined && options.ask !== undefined) {
+    const asked = options.ask(daemon).catch(() => undefined);
+    await Promise.race([asked, new Promise((late) => setTimeout(late, ASK_PATIENCE_MS).unref())]);
+  }
 
   const { runEntry } = await import('./daemon-spawn.ts');
   const messages = runEntry(statePaths(home), ['--down']);
@@ -117,11 +123,17 @@ function runningFile(paths: StatePaths): DaemonFile | undefined {
 
 /** Waits while a daemon's process is there but not ready; `undefined` when there is none. */
 async function settleDaemon(paths: StatePaths, deadline: number): Promise<RunningDaemon | undefined> {
+  const patience = performance.now() + TROUBLE_PATIENCE_MS;
   for (;;) {
     const found = await findDaemon(paths.home);
     if (found !== undefined) return found;
     const file = runningFile(paths);
     if (file === undefined) return undefined;
+    if (performance.now() > patience) {
+      const { troubleOf } = await import('./daemon-trouble.ts');
+      const trouble = await troubleOf(file.socket);
+      if (trouble !== undefined) throw trouble;
+    }
     if (performance.now() > deadline) {
       throw new ImagoError(
         'daemon-not-answering',

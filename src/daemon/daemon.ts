@@ -1,6 +1,6 @@
 // The daemon from its first moment to its last: folders and lock, door, database, lease, work. What it does
 // when a part is missing or goes away is decided here; how the parts fit together stands in wiring.ts.
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { readDaemonFile, removeDaemonFile, writeDaemonFile } from '../api/daemon-file.ts';
 import { type StatePaths, type Surroundings, stateFolder } from '../api/daemon-paths.ts';
 import { type FileLock, tryFileLock, waitForFileLock } from '../api/file-lock.ts';
@@ -47,7 +47,7 @@ const ROTATE_EVERY_MS = 600_000;
 /** Returns when the daemon is up; the process then lives until the lifecycle ends it. */
 export async function runDaemon({ surroundings, options, messages }: DaemonRun): Promise<void> {
   const again = readRestarts(process.env) !== undefined;
-  const paths = prepareStateFolder(stateFolder(surroundings), surroundings);
+  const paths = prepareStateFolder(stateFolder(surroundings), surroundings, !again);
   const log = openLog(
     paths.daemonLog,
     process.stderr.isTTY ? { tee: (line) => process.stderr.write(line) } : {},
@@ -62,6 +62,8 @@ export async function runDaemon({ surroundings, options, messages }: DaemonRun):
     env: process.env,
     onWaiting: (reason) => listener?.refuse(reason),
   });
+  let failure: unknown;
+  lifecycle.onStop({ name: 'the one who waits', deadlineMs: 1000, run: () => tell(messages, failure) });
   lifecycle.onStop({ name: 'the lock', deadlineMs: 1000, run: () => lock.release() });
   followSignals(lifecycle, log);
   try {
@@ -70,7 +72,7 @@ export async function runDaemon({ surroundings, options, messages }: DaemonRun):
     listener = await openListener(runtime.apiSocket, options.tcp);
     const startedAt = new Date();
     const ground = { surroundings, options, paths, runtime, log, lifecycle, listener, startedAt };
-    const beginning = begin(ground, messages);
+    const beginning = begin(ground, messages, again);
     lifecycle.hold(beginning);
     await beginning;
   } catch (error) {
@@ -80,13 +82,18 @@ export async function runDaemon({ surroundings, options, messages }: DaemonRun):
       lifecycle.restart('it could not start', error);
       return;
     }
-    messages.send({ error: ensureImagoError(error).toRecord() });
-    messages.end();
+    failure = error;
     lifecycle.stop({ database: true, exitCode: ensureImagoError(error).exitCode });
   }
 }
 
-async function begin(ground: DaemonGround, messages: Messages): Promise<void> {
+/** Whoever started us hears last why it failed: by then nothing of us is left. */
+function tell(messages: Messages, failure: unknown): void {
+  if (failure !== undefined) messages.send({ error: ensureImagoError(failure).toRecord() });
+  messages.end();
+}
+
+async function begin(ground: DaemonGround, messages: Messages, again: boolean): Promise<void> {
   const { paths, runtime, log, lifecycle, listener, startedAt } = ground;
   const self = ownIdentity();
   let postgres: PostgresServer | undefined;
@@ -104,7 +111,17 @@ async function begin(ground: DaemonGround, messages: Messages): Promise<void> {
     });
   }
 
-  record();
+  /** Later on the disk may be full: clients then see an older record, and nothing else fails. */
+  function recordAgain(): void {
+    try {
+      record();
+    } catch (error) {
+      log.warn('the record of the daemon cannot be written', { error });
+    }
+  }
+
+  if (again) recordAgain();
+  else record();
   lifecycle.onStop({
     name: 'the sockets',
     deadlineMs: 1000,
@@ -120,24 +137,24 @@ async function begin(ground: DaemonGround, messages: Messages): Promise<void> {
     messages.send({ progress: 'Starting the database' });
     postgres = await startPostgres(ground);
     lifecycle.ending.throwIfAborted();
-    record();
+    recordAgain();
   }
   const { wire } = await import('./wiring.ts');
   messages.send({ progress: 'Starting the daemon' });
   await wire({ ground, ...(postgres === undefined ? {} : { postgres }), url: url || (postgres?.url ?? '') });
 
   ready = true;
-  record();
+  recordAgain();
+  lifecycle.ending.addEventListener('abort', () => {
+    ready = false;
+    if (existsSync(paths.daemonFile)) recordAgain();
+  });
   lifecycle.onStop({
     name: 'requests',
     deadlineMs: REQUEST_GRACE_MS + 1000,
-    async run() {
-      ready = false;
-      record();
-      await listener.close(REQUEST_GRACE_MS);
-    },
+    run: () => listener.close(REQUEST_GRACE_MS),
   });
-  lookAfter(ground, record, self);
+  lookAfter(ground, recordAgain, self);
   messages.send({ ready: true });
   messages.end();
   log.info('ready', { ms: Math.round(performance.now()) });

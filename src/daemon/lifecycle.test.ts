@@ -104,7 +104,9 @@ describe('a restart in place', () => {
     await vi.runAllTimersAsync();
     expect(replaced).toMatchObject([{ PATH: '/bin' }]);
     expect(readRestarts(replaced[0] ?? {})).toMatchObject({ count: 1 });
-    expect(waiting).toMatchObject([{ message: 'PostgreSQL ended' }]);
+    expect(waiting).toMatchObject([
+      { code: 'daemon-starting', message: expect.stringContaining('PostgreSQL ended') },
+    ]);
     expect({ cleaned, exits }).toEqual({ cleaned: [], exits: [] });
   });
 

@@ -2,7 +2,7 @@
 // whole program but keeps the pid, so that after a lost lease or database no stale step, timer or
 // connection can go on; it is the one way back from every state that should not be.
 import { existsSync } from 'node:fs';
-import { type ErrorRecord, ensureImagoError } from '../domain/errors.ts';
+import { type ErrorRecord, ensureImagoError, ImagoError } from '../domain/errors.ts';
 import type { Log } from './log.ts';
 
 export interface CleanUp {
@@ -107,7 +107,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
         ...(error === undefined ? {} : { error }),
       });
       ending.abort(new Error(`The daemon restarts: ${reason}`));
-      options.onWaiting?.(ensureImagoError(error ?? new Error(reason)).toRecord());
+      options.onWaiting?.(describe(reason, error));
       setTimeout(() => {
         if (state === 'restarting') replace({ ...env, IMAGO_RESTARTS: JSON.stringify(next) });
       }, pause);
@@ -135,6 +135,11 @@ export function nextRestart(last: Restarts | undefined, now: number): Restarts {
 /** None before the first two, then twice as long each time. */
 export function pauseBefore(count: number): number {
   return count <= 2 ? 0 : Math.min(LONGEST_PAUSE_MS, 250 * 2 ** (count - 3));
+}
+
+function describe(reason: string, error: unknown): ErrorRecord {
+  if (error !== undefined) return ensureImagoError(error).toRecord();
+  return new ImagoError('daemon-starting', `The daemon begins again: ${reason}.`).toRecord();
 }
 
 async function withDeadline(ms: number, work: () => Promise<unknown>): Promise<void> {

@@ -133,7 +133,7 @@ function explainListenError(error: unknown, { host, port }: TcpOptions): unknown
 
 /** Every request gets the same problem document, as the API's own errors look. */
 function refusal(reason: ErrorRecord): RequestListener {
-  const { message, ...rest } = reason;
+  const { message, hint } = reason;
   const entry = errorCatalogue['daemon-starting'];
   return (_request, response) => {
     const problem = {
@@ -141,11 +141,12 @@ function refusal(reason: ErrorRecord): RequestListener {
       title: entry.when,
       status: 503,
       detail: message,
-      requestId: randomUUID(),
-      ...rest,
       code: 'daemon-starting',
       kind: entry.kind,
+      ...(hint === undefined ? {} : { hint }),
       retryable: true,
+      requestId: randomUUID(),
+      details: { cause: reason.code },
     };
     response.writeHead(503, {
       'content-type': 'application/problem+json',

@@ -6,6 +6,7 @@ import {
   chownSync,
   closeSync,
   constants,
+  existsSync,
   fsyncSync,
   lstatSync,
   mkdirSync,
@@ -36,15 +37,18 @@ export interface RuntimePaths {
   readonly postgresFolder: string;
 }
 
-/** Makes the state folder with what the daemon writes in it, and answers with its real path. What exists is kept. */
-export function prepareStateFolder(home: string, { uid }: Surroundings): StatePaths {
+/**
+ * Makes the state folder with what the daemon writes in it, and answers with its real path. What exists is kept.
+ * `prove`: refuse one that cannot be written to, which a daemon that begins again would rather wait for.
+ */
+export function prepareStateFolder(home: string, { uid }: Surroundings, prove = true): StatePaths {
   try {
-    mkdirSync(home, { recursive: true, mode: 0o700 });
+    makeFolder(home);
     const paths = statePaths(realpathSync(home));
     refuseForeignFolder(paths.home, statSync(paths.home), uid);
-    mkdirSync(paths.logs, { recursive: true, mode: 0o700 });
-    mkdirSync(paths.postgres, { recursive: true, mode: 0o700 });
-    proveWritable(paths.home);
+    makeFolder(paths.logs);
+    makeFolder(paths.postgres);
+    if (prove) proveWritable(paths.home);
     return paths;
   } catch (error) {
     throw explainFolderError(error, home);
@@ -123,6 +127,21 @@ export function explainFolderError(error: unknown, path: string): unknown {
   const reason = reasons[String(error.code)];
   if (reason === undefined) return error;
   return new ImagoError('state-folder-unusable', `${path} cannot be used: ${reason}.`, { cause: error });
+}
+
+/** On a read-only disk `mkdir` only says that the folder is not there: the one above knows why. */
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) accessSync(nearestExisting(path), constants.W_OK);
+    throw error;
+  }
+}
+
+/** The folder itself, or the nearest one above that is there. */
+export function nearestExisting(path: string): string {
+  return existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path));
 }
 
 function refuseForeignFolder(path: string, stats: Stats, uid: number): void {

@@ -72,7 +72,7 @@ export async function createImago(): Promise<Imago> {
   };
 }
 
-function collect(child: ChildProcess): Promise<Finished> {
+export function collect(child: ChildProcess): Promise<Finished> {
   let out = '';
   let err = '';
   child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {

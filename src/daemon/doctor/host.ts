@@ -1,8 +1,8 @@
 // The machine itself: Node.js, the state folder, room on disk and in memory.
-import { accessSync, constants, existsSync, readFileSync, statfsSync } from 'node:fs';
+import { accessSync, constants, readFileSync, statfsSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
-import { dirname } from 'node:path';
 import type { Surroundings } from '../../api/daemon-paths.ts';
+import { nearestExisting } from '../paths.ts';
 import type { CheckResult, DoctorCheck } from './check.ts';
 import { isAtLeast, versionIn } from './probe.ts';
 
@@ -93,8 +93,4 @@ function memoryLimit(): number {
   } catch {
     return Number.POSITIVE_INFINITY;
   }
-}
-
-function nearestExisting(path: string): string {
-  return existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path));
 }

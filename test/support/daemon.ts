@@ -1,0 +1,60 @@
+// A daemon as tests look at it: which processes it has, and whether anything of it is left.
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type DaemonFile, readDaemonFile } from '../../src/api/daemon-file.ts';
+import { statePaths } from '../../src/api/daemon-paths.ts';
+import { identifyProcess, isSameProcess, type ProcessIdentity } from '../../src/api/process-identity.ts';
+import type { Imago } from './imago.ts';
+
+export const isRoot = process.getuid?.() === 0;
+
+export interface Status {
+  readonly daemon: { readonly pid: number; readonly state: string; readonly epoch?: number };
+  readonly database: { readonly pid?: number; readonly state: string; readonly embedded: boolean };
+  readonly sockets: { readonly api: string; readonly database?: string };
+  readonly listen?: string;
+}
+
+export function statusOf(imago: Imago): Promise<Status> {
+  return imago.json<Status>(['status']);
+}
+
+/** The very process that has this pid now, so that a later one of the same pid is not taken for it. */
+export function processOf(pid: number | undefined): ProcessIdentity {
+  const found = pid === undefined ? undefined : identifyProcess(pid);
+  if (found === undefined) throw new Error(`there is no process ${pid}`);
+  return found;
+}
+
+export function daemonFile(home: string): DaemonFile | undefined {
+  return readDaemonFile(statePaths(home).daemonFile);
+}
+
+export function logOf(home: string): string {
+  const path = join(home, 'log', 'daemon.log');
+  return existsSync(path) ? readFileSync(path, 'utf8') : '';
+}
+
+/** Waits, because what is asked of a daemon may come a moment later; fails with the last thing that was seen. */
+export async function until<T>(
+  what: string,
+  look: () => Promise<T | false | undefined> | T | false | undefined,
+  seconds = 60,
+): Promise<T> {
+  const deadline = performance.now() + seconds * 1000;
+  let trouble: unknown;
+  while (performance.now() < deadline) {
+    try {
+      const seen = await look();
+      if (seen !== false && seen !== undefined) return seen;
+    } catch (error) {
+      trouble = error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`it did not come to this: ${what}`, { cause: trouble });
+}
+
+export function untilGone(...processes: readonly ProcessIdentity[]): Promise<boolean> {
+  return until(`processes ${processes.map(({ pid }) => pid)} are gone`, () => !processes.some(isSameProcess));
+}
