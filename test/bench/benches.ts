@@ -1,0 +1,14 @@
+// The benches, in the order of the page.
+
+export interface Bench {
+  readonly name: string;
+  readonly what: string;
+  readonly file: string;
+}
+
+export const benches: readonly Bench[] = [
+  { name: 'cli-status', what: 'the command line', file: 'cli-status.ts' },
+  { name: 'daemon-start', what: 'the daemon', file: 'daemon-start.ts' },
+  { name: 'engine-steps', what: 'durable operations', file: 'engine-steps.ts' },
+  { name: 'sim-pool', what: 'ten thousand simulated nodes', file: 'sim-pool.ts' },
+];

@@ -1,0 +1,79 @@
+// Runs the benches one after the other and writes docs/performance.md, with commit, load and the bars that are
+// missed. `node test/bench/run.ts [NAME…]` runs some of them and leaves the page as it is.
+import { execFileSync, spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { benches } from './benches.ts';
+import type { BenchRow } from './row.ts';
+
+const root = join(import.meta.dirname, '../..');
+const wanted = process.argv.slice(2);
+const chosen = benches.filter((bench) => wanted.length === 0 || wanted.includes(bench.name));
+const parts: string[] = [];
+let missed = 0;
+
+for (const bench of chosen) {
+  const load = loadavg()[0] ?? 0;
+  console.log(`── ${bench.name}: ${bench.what}`);
+  const rows = await run(bench.file);
+  missed += rows.filter((row) => !row.met).length;
+  parts.push(section(bench.what, load, rows));
+}
+
+if (wanted.length === 0) {
+  writeFileSync(join(root, 'docs/performance.md'), page(parts));
+  console.log('docs/performance.md: written');
+}
+console.log(missed === 0 ? 'Every bar is met.' : `${missed} bars are missed.`);
+
+function run(file: string): Promise<readonly BenchRow[]> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, file)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+    process.stdout.write(chunk);
+  });
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code) => {
+      const rows = text.split('\n').filter((line) => line.startsWith('{"row":'));
+      if (code !== 0 || rows.length === 0)
+        reject(new Error(`${file} ended with ${code} and ${rows.length} rows.`));
+      else resolve(rows.map((line) => (JSON.parse(line) as { row: BenchRow }).row));
+    });
+  });
+}
+
+function section(what: string, load: number, rows: readonly BenchRow[]): string {
+  return [
+    `## ${what[0]?.toUpperCase()}${what.slice(1)}`,
+    '',
+    `Load before: ${load.toFixed(1)}.`,
+    '',
+    '| what | measured | against | ratio | bar | met |',
+    '|---|---|---|---|---|---|',
+    ...rows.map((row) => {
+      const ratio = row.ratio === undefined ? '' : row.ratio.toFixed(2);
+      return `| ${row.what} | ${row.value} | ${row.against ?? ''} | ${ratio} | ${row.bar} | ${row.met ? 'yes' : '**no**'} |`;
+    }),
+    '',
+  ].join('\n');
+}
+
+function page(sections: readonly string[]): string {
+  const git = (...words: string[]) => execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim();
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+  const memory = Math.round(totalmem() / 2 ** 30);
+  return [
+    '# Performance',
+    '',
+    'Written by `npm run bench`. The computer is shared and noisy: read the ratios, which come from one run each. Bars that are missed stay here.',
+    '',
+    `Imago ${version} at commit ${git('rev-parse', '--short', 'HEAD')}, ${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}), ${memory} GiB.`,
+    '',
+    ...sections,
+  ].join('\n');
+}
