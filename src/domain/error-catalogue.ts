@@ -113,6 +113,41 @@ const recipes = {
     when: 'The recipe is not valid YAML.',
     hint: 'Correct the YAML at that place; a key may stand only once in its map.',
   },
+  'lock-invalid': {
+    kind: 'input',
+    when: 'A lock was edited by hand, is damaged, or was made by a newer Imago.',
+    hint: 'Make it anew with `imago recipe lock`.',
+  },
+  'package-not-found': {
+    kind: 'input',
+    when: 'The distribution has no such package, or not in that version.',
+  },
+  'package-conflict': {
+    kind: 'input',
+    when: 'The packages of a recipe cannot be installed together.',
+  },
+  'archive-untrusted': {
+    kind: 'refused',
+    when: "The distribution's package index is not signed by a key that this machine trusts.",
+    hint: 'Check the mirror, and that the package debian-archive-keyring is installed.',
+  },
+  'input-mismatch': {
+    kind: 'failed',
+    when: 'An input does not have the sha256 or the size that the recipe or the lock says.',
+    hint: 'Someone changed it at its source. Check why before you lock it anew.',
+  },
+  'input-missing': {
+    kind: 'failed',
+    when: 'An input is gone from its source and is not in the cache.',
+    hint: 'Bring it back, or lock the recipe anew with what there is.',
+  },
+  'download-failed': { kind: 'provider', when: 'An input could not be fetched from its address.' },
+  'sandbox-missing': {
+    kind: 'failed',
+    when: 'This machine does not let Imago run package tools apart from the system.',
+    hint: 'Run `imago doctor`: it says what is missing and how to get it.',
+  },
+  'budget-exceeded': { kind: 'failed', when: 'A version costs more than the budget of its recipe allows.' },
 } as const satisfies Entries;
 
 const disksAndFormats = {

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { checkRecipe, type Recipe, type RecipeComponent, recipeProblems } from './recipe.ts';
+import { isRestricted, type Recipe, type RecipeComponent } from './recipe.ts';
+import { checkRecipe, recipeProblems } from './recipe-problems.ts';
+import type { RecipeSettings } from './recipe-settings.ts';
 
 const kubelet: RecipeComponent = {
   name: 'kubelet',
-  kind: 'binary',
   version: '1.34.2',
-  source: 'kubelet.bin',
-  sha256: 'a'.repeat(64),
-  destination: '/usr/bin/kubelet',
+  from: { url: 'https://example.test/kubelet', sha256: 'a'.repeat(64) },
+  to: '/usr/bin/kubelet',
 };
 const good: Recipe = {
   name: 'node',
@@ -15,7 +15,7 @@ const good: Recipe = {
   os: 'linux',
   architecture: 'x64',
   kubernetes: '1.34.2',
-  components: [kubelet, { name: 'containerd', kind: 'package', version: '1.7.24' }],
+  components: [kubelet, { name: 'containerd', version: '1.7.24' }],
   settings: {},
 };
 
@@ -63,31 +63,41 @@ describe('Kubernetes', () => {
 describe('two components on one path', () => {
   test.each([
     ['the same path', {}, {}],
-    ['the same path with more slashes', {}, { destination: '/usr//bin/kubelet/' }],
-    ['a path below a binary', {}, { destination: '/usr/bin/kubelet/config' }],
-    ['a binary on the way to another', { destination: '/opt/x/y' }, { destination: '/opt/x' }],
+    ['the same path with more slashes', {}, { to: '/usr//bin/kubelet/' }],
+    ['a path below a file', {}, { to: '/usr/bin/kubelet/config' }],
+    ['a file on the way to another', { to: '/opt/x/y' }, { to: '/opt/x' }],
   ])('%s', (_, first, second) => {
     expect(withComponents(first, { name: 'other', ...second })).toEqual([
-      expect.stringMatching(/^components\.1\.destination: other and kubelet would stand on one path/),
+      expect.stringMatching(/^components\.1\.to: other and kubelet would stand on one path/),
     ]);
   });
 
-  test('trees may lie inside each other, and a binary inside a tree', () => {
-    const tree = { name: 'cni', kind: 'files', destination: '/opt/cni' } as const;
-    expect(withComponents(tree, { name: 'more', kind: 'files', destination: '/opt/cni/bin' })).toEqual([]);
-    expect(withComponents(tree, { destination: '/opt/cni/bin/kubelet' })).toEqual([]);
+  test('trees may lie inside each other, and a file inside a tree', () => {
+    const tree = { name: 'cni', from: { tar: 'cni.tar' }, to: '/opt/cni' } as const;
+    expect(withComponents(tree, { ...tree, name: 'more', to: '/opt/cni/bin' })).toEqual([]);
+    expect(withComponents(tree, { to: '/opt/cni/bin/kubelet' })).toEqual([]);
+  });
+
+  test('a file of the settings or of another component', () => {
+    const files = [{ path: '/usr/bin/kubelet', content: '' }];
+    expect(problems({ settings: { files } })).toEqual([
+      expect.stringMatching(/^settings\.files\.0: .*one path/),
+    ]);
+    expect(withComponents({ config: files })).toEqual([expect.stringMatching(/one path/)]);
   });
 
   test('names that only begin alike are two paths', () => {
-    expect(withComponents({}, { name: 'other', destination: '/usr/bin/kubelet-1.35' })).toEqual([]);
+    expect(withComponents({}, { name: 'other', to: '/usr/bin/kubelet-1.35' })).toEqual([]);
   });
 
   test('on Windows case and the kind of slash do not count', () => {
     const change = {
       os: 'windows' as const,
+      method: 'machine' as const,
+      base: { image: 'windows-2022' },
       components: [
-        { ...kubelet, destination: 'C:\\k\\kubelet.exe' },
-        { ...kubelet, name: 'other', destination: 'c:/K/Kubelet.exe' },
+        { ...kubelet, to: 'C:\\k\\kubelet.exe' },
+        { ...kubelet, name: 'other', to: 'c:/K/Kubelet.exe' },
       ],
     };
     expect(problems(change)).toHaveLength(1);
@@ -97,13 +107,14 @@ describe('two components on one path', () => {
 describe('destinations stay where they say', () => {
   test.each(['usr/bin/x', '/usr/../etc/x', '/./x', '/', '//', '/a\nb', '', 'C:\\x'])(
     '%j is refused',
-    (destination) => {
-      expect(withComponents({ destination })).toHaveLength(1);
+    (to) => {
+      expect(withComponents({ to })).toHaveLength(1);
     },
   );
 
-  test.each(['/x', '\\x', 'C:', 'C:\\', 'C:\\a\\..\\b'])('%j is refused on Windows', (destination) => {
-    expect(problems({ os: 'windows', components: [{ ...kubelet, destination }] })).toHaveLength(1);
+  test.each(['/x', '\\x', 'C:', 'C:\\', 'C:\\a\\..\\b'])('%j is refused on Windows', (to) => {
+    const windows = { os: 'windows', method: 'machine', base: { image: 'x' } } as const;
+    expect(problems({ ...windows, components: [{ ...kubelet, to }] })).toHaveLength(1);
   });
 });
 
@@ -111,27 +122,132 @@ describe('components say what they are', () => {
   test.each<[string, Partial<RecipeComponent>]>([
     ['an empty version, which a missing variable leaves behind', { version: '' }],
     ['a version of spaces', { version: '  ' }],
+    ['a version with a slash', { version: '1/2' }],
     ['an empty name', { name: '' }],
-    ['an empty source', { source: '' }],
-    ['a sha256 that is cut short', { sha256: 'abc' }],
-    ['a sha256 in upper case', { sha256: 'A'.repeat(64) }],
-    ['a destination for a package', { kind: 'package' }],
+    ['a sha256 that is cut short', { from: { url: 'https://x', sha256: 'abc' } }],
+    ['a sha256 in upper case', { from: { url: 'https://x', sha256: 'A'.repeat(64) } }],
+    [
+      'a sha256 for other versions only',
+      { from: { url: 'https://x', sha256: { '1.34.3': 'a'.repeat(64) } } },
+    ],
+    ['an address that is none', { from: { url: 'ftp://x' } }],
+    ['a destination for a package', { from: { package: 'kubelet' } }],
+    ['a mode that is not octal', { mode: '0999' }],
+    ['a mode for a tree', { from: { folder: 'x' }, mode: '0755' }],
+    ['a unit without text', { unit: {} }],
+    ['a unit with a wrong name', { unit: { name: 'kubelet', content: 'x' } }],
+    ['a config file with two texts', { config: [{ path: '/etc/x', content: '', file: 'x' }] }],
+    ['an owner that is not USER:GROUP', { config: [{ path: '/etc/x', content: '', owner: 'root' }] }],
+    ['an update rule without a group', { updates: { page: 'https://x', pattern: 'v.*' } }],
+    ['an update rule that is no expression', { updates: { page: 'https://x', pattern: '(' } }],
+    ['a pick without versions', { pick: { link: '/x', default: '1' } }],
   ])('%s is refused', (_, change) => {
     expect(withComponents(change)).toHaveLength(1);
   });
 
-  test('a binary needs a source and a destination', () => {
-    expect(problems({ components: [{ name: 'x', kind: 'binary', version: '1' }] })).toEqual([
-      'components.0.source: x: a component of kind binary needs a source',
-      'components.0.destination: x: a component of kind binary needs a destination',
+  test('what is fetched needs a version and a place', () => {
+    expect(problems({ components: [{ name: 'x', from: { url: 'https://x' } }] })).toEqual([
+      'components.0.version: x: needs a version',
+      'components.0.to: x: what comes from `url` needs a place: `to`',
+    ]);
+    expect(problems({ components: [{ name: 'jq' }] })).toEqual([]);
+  });
+
+  test('the same name twice is refused', () => {
+    expect(withComponents({}, { to: '/other' })).toEqual([
+      'components.1: the component kubelet is listed twice',
     ]);
   });
 
-  test('twice the same is refused, two versions side by side are not', () => {
-    const containerd: RecipeComponent = { name: 'containerd', kind: 'container-image', version: '1' };
-    expect(problems({ components: [containerd, containerd] })).toEqual([
-      'components.1: the container-image containerd 1 is listed twice',
-    ]);
-    expect(problems({ components: [containerd, { ...containerd, version: '2' }] })).toEqual([]);
+  test('versions side by side need a place each, a link and a default among them', () => {
+    const several = {
+      versions: ['1.34.2', '1.34.3'],
+      from: { url: `https://x/\${version}` },
+      to: `/opt/kubelet/\${version}`,
+      pick: { link: '/usr/bin/kubelet', default: '1.34.3' },
+    };
+    const { version: _, ...rest } = kubelet;
+    const check = (change: Partial<RecipeComponent>) =>
+      problems({ components: [{ ...rest, ...several, ...change }] });
+    expect(check({})).toEqual([]);
+    expect(check({ pick: { link: '/usr/bin/kubelet', default: '1.33.0' } })).toHaveLength(1);
+    expect(check({ to: '/opt/kubelet' })).toContainEqual(expect.stringMatching(/a place each/));
+    expect(check({ versions: [] })).toContainEqual(expect.stringMatching(/has no version/));
+    expect(check({ version: '1' })).toContainEqual(expect.stringMatching(/`version` and `versions`/));
   });
+});
+
+describe('settings', () => {
+  test.each<[string, RecipeSettings]>([
+    ['a kernel parameter with a line break', { sysctl: { 'a.b': '1\n2' } }],
+    ['a kernel parameter that is none', { sysctl: { forward: 1 } }],
+    ['a module with a slash', { modules: [{ name: '../x' }] }],
+    ['a unit without a suffix', { units: [{ name: 'ssh', state: 'enabled' }] }],
+    ['a unit that says nothing', { units: [{ name: 'ssh.service' }] }],
+    ['a masked unit with a text', { units: [{ name: 'ssh.service', state: 'masked', content: 'x' }] }],
+    ['a user with a colon', { users: [{ name: 'a:b' }] }],
+    ['a key that is none', { users: [{ name: 'a', authorizedKeys: ['-----BEGIN PRIVATE KEY-----'] }] }],
+    [
+      'a uid twice',
+      {
+        users: [
+          { name: 'a', uid: 5 },
+          { name: 'b', uid: 5 },
+        ],
+      },
+    ],
+    ['a file without text', { files: [{ path: '/etc/x' }] }],
+    ['an argument with a space', { kernelArguments: ['a b'] }],
+    ['an argument that moves the root', { kernelArguments: ['root=/dev/sda'] }],
+    ['an unknown limit', { limits: { nofiles: 1 } }],
+    ['a time zone with dots', { time: { zone: '../../etc/passwd' } }],
+    ['a trust anchor with a slash', { trust: [{ name: 'a/b', content: 'x' }] }],
+  ])('%s is refused', (_, settings) => {
+    expect(problems({ settings })).toHaveLength(1);
+  });
+});
+
+describe('operating systems and methods', () => {
+  test('Windows is built on a machine, from an image', () => {
+    expect(problems({ os: 'windows', components: [] })).toEqual(['os: Windows cannot be assembled offline']);
+    expect(problems({ os: 'windows', method: 'machine', components: [] })).toEqual([
+      expect.stringMatching(/^base: needs an `image`/),
+    ]);
+  });
+
+  test('what belongs to the other one is refused', () => {
+    expect(problems({ windows: { features: ['Containers'] } })).toHaveLength(1);
+    expect(problems({ steps: [{ name: 'a', run: 'b' }] })).toHaveLength(1);
+    const windows = { os: 'windows', method: 'machine', base: { image: 'x' }, components: [] } as const;
+    expect(problems({ ...windows, packages: [{ name: 'jq' }] })).toHaveLength(1);
+    expect(problems({ ...windows, settings: { sysctl: { 'a.b': 1 } } })).toHaveLength(1);
+    expect(problems({ ...windows, settings: { sim: {} } })).toEqual([]);
+  });
+});
+
+test('container images have a registry and a tag', () => {
+  const images = ['example.com/pause', 'pause:3.10', 'example.com/Pause:1', 'localhost:5000/pause:3.10'].map(
+    (name) => ({
+      name,
+    }),
+  );
+  expect(problems({ images }).map((text) => text.split(':')[0])).toEqual([
+    'images.0.name',
+    'images.1.name',
+    'images.2.name',
+  ]);
+});
+
+test('disks are whole MiB and not tiny', () => {
+  expect(problems({ disk: { sizeBytes: 2 ** 30 } })).toEqual([]);
+  expect(problems({ disk: { sizeBytes: 2 ** 30 + 512 } })).toHaveLength(1);
+  expect(problems({ disk: { sizeBytes: 2 ** 20 } })).toHaveLength(1);
+});
+
+test('a private input makes versions restricted', () => {
+  expect(isRestricted(good)).toBe(false);
+  expect(isRestricted({ ...good, components: [{ ...kubelet, private: true }] })).toBe(true);
+  expect(isRestricted({ ...good, images: [{ name: 'example.com/x:1', private: true }] })).toBe(true);
+  const patch = { kb: 'KB5031364', class: 'B', url: 'https://x', private: true } as const;
+  expect(isRestricted({ ...good, windows: { patches: [patch] } })).toBe(true);
 });

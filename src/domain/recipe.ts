@@ -1,152 +1,202 @@
-// The recipe: what is on a node. Here are its shape and the rules that no schema can state, each told with the
-// place where it is broken; reading YAML and checking the shape is done where the recipe comes in.
-
-import { ImagoError } from './errors.ts';
-import type { Json } from './json.ts';
-import { nameProblem } from './name.ts';
-import { type NumberingPolicy, needsKubernetes } from './numbering.ts';
-import { quote } from './quote.ts';
-import { destinationProblem, overlap } from './recipe-destination.ts';
+// The recipe: what is on a node, in one place. Here is its checked form: shorthand written out, sizes in bytes,
+// nothing filled in that the author left out, so that a new default does not change what old recipes say.
+import type { NumberingPolicy } from './numbering.ts';
+import type { ConfigFile, RecipeSettings } from './recipe-settings.ts';
+import type { RecipeWindows } from './recipe-windows.ts';
 import type { Architecture, OperatingSystem } from './version.ts';
-import { likelyNumber, readNumber } from './version-number.ts';
 
-export const componentKinds = ['package', 'binary', 'files', 'container-image'] as const;
-export type ComponentKind = (typeof componentKinds)[number];
-
-export interface RecipeComponent {
-  readonly name: string;
-  readonly kind: ComponentKind;
-  readonly version: string;
-  /** Where it comes from: an address, a file or a folder. Packages and container images know it by their name. */
-  readonly source?: string;
-  /** Of what the source gives, when the author wants it fixed here and not only in the lock. */
-  readonly sha256?: string;
-  /** Where a binary or a tree of files goes: an absolute path on the node. */
-  readonly destination?: string;
-}
+export const buildMethods = ['assemble', 'machine'] as const;
+/** `assemble` puts the disk together offline; `machine` runs steps on a machine and seals its disk. */
+export type BuildMethod = (typeof buildMethods)[number];
 
 export interface Recipe {
   readonly name: string;
   readonly numbering: NumberingPolicy;
   readonly os: OperatingSystem;
   readonly architecture: Architecture;
+  /** `assemble` when absent. */
+  readonly method?: BuildMethod;
   /** Needed by the Kubernetes numbering policies. */
   readonly kubernetes?: string;
+  /** One version of the image for each; gone once the recipe is expanded. */
+  readonly matrix?: RecipeMatrix;
+  readonly base?: RecipeBase;
+  readonly disk?: RecipeDisk;
+  readonly packages?: readonly RecipePackage[];
   readonly components: readonly RecipeComponent[];
-  readonly settings: Readonly<Record<string, Json>>;
+  readonly images?: readonly RecipeImage[];
+  readonly settings: RecipeSettings;
+  /** For `os: windows` only. */
+  readonly windows?: RecipeWindows;
+  /** For `method: machine` only: run in this order. */
+  readonly steps?: readonly RecipeStep[];
+  readonly tests?: readonly RecipeTest[];
+  readonly budgets?: RecipeBudgets;
+  readonly notes?: string;
+  /** Where relative paths begin, on the machine that read the recipe. No part of a lock. */
+  readonly folder?: string;
 }
 
-export interface RecipeProblem {
-  /** Keys and indices from the recipe's root, for whoever knows lines and columns. */
-  readonly path: readonly (string | number)[];
-  readonly message: string;
-  readonly hint?: string;
+export interface RecipeMatrix {
+  readonly kubernetes: readonly string[];
 }
 
-/** Everything that is wrong, in the order of the recipe; empty when it is good. */
-export function recipeProblems(recipe: Recipe): readonly RecipeProblem[] {
-  return [
-    ...nameProblems(recipe),
-    ...kubernetesProblems(recipe),
-    ...recipe.components.flatMap((component, index) => componentProblems(recipe.os, component, index)),
-    ...repeatedComponents(recipe),
-    ...sharedDestinations(recipe),
-  ];
+export interface RecipeBase {
+  readonly distribution?: 'debian';
+  readonly suite?: string;
+  /** The archive's address. That of the machine's own apt when absent. */
+  readonly mirror?: string;
+  readonly securityMirror?: string;
+  /** Beyond what every node has. They change rarely: they lie below `packages`. */
+  readonly packages?: readonly RecipePackage[];
+  /** For `method: machine`: the image to start from, as the provider calls it. */
+  readonly image?: string;
 }
 
-/** Throws `recipe-invalid` with the first problem as its message and all of them in `details`. */
-export function checkRecipe(recipe: Recipe): void {
-  const problems = recipeProblems(recipe);
-  const [first] = problems;
-  if (first === undefined) return;
-  const others = problems.length === 1 ? '' : ` (and ${problems.length - 1} more)`;
-  throw new ImagoError('recipe-invalid', `${first.path.join('.')}: ${first.message}${others}`, {
-    ...(first.hint === undefined ? {} : { hint: first.hint }),
-    details: { problems },
-  });
+export interface RecipeDisk {
+  readonly sizeBytes: number;
 }
 
-function nameProblems({ name }: Recipe): readonly RecipeProblem[] {
-  const problem = nameProblem('image', name);
-  return problem === undefined ? [] : [{ path: ['name'], message: `${quote(name)} ${problem}` }];
+export interface RecipePackage {
+  readonly name: string;
+  /** A Debian version, or the upstream part of one. Any when absent: the lock fixes it. */
+  readonly version?: string;
 }
 
-function kubernetesProblems({ kubernetes, numbering }: Recipe): readonly RecipeProblem[] {
-  if (kubernetes === undefined) {
-    if (!needsKubernetes(numbering)) return [];
-    return [
-      {
-        path: ['numbering'],
-        message: `the policy ${numbering} needs a Kubernetes version`,
-        hint: 'Add `kubernetes: 1.34.2`, or choose another numbering policy.',
-      },
-    ];
-  }
-  if (readNumber(kubernetes.replace(/^v/, '')) !== undefined) return [];
-  const likely = likelyNumber(kubernetes);
-  return [
-    {
-      path: ['kubernetes'],
-      message: `${quote(kubernetes)} is not a Kubernetes version`,
-      ...(likely === undefined ? {} : { hint: `Did you mean \`${likely}\`?` }),
-    },
-  ];
+export interface RecipeComponent {
+  readonly name: string;
+  /** One of `version` and `versions`; a package may have neither. */
+  readonly version?: string;
+  /** Side by side on one image; `pick` says which one a node begins with. */
+  readonly versions?: readonly string[];
+  /** The Debian package of the same name when absent. */
+  readonly from?: ComponentSource;
+  /** Where it goes: an absolute path, of a file for `url` and `file`, of a folder for the others. */
+  readonly to?: string;
+  /** Permission bits of a file, in octal. 0755 when absent. */
+  readonly mode?: string;
+  readonly unit?: ComponentUnit;
+  readonly config?: readonly ConfigFile[];
+  readonly pick?: ComponentPick;
+  readonly updates?: UpdateRule;
+  /** Its name and address stay out of notes, logs and catalogue, and the version is restricted. */
+  readonly private?: true;
 }
 
-function componentProblems(
-  os: OperatingSystem,
-  component: RecipeComponent,
-  index: number,
-): readonly RecipeProblem[] {
-  const problems: RecipeProblem[] = [];
-  const say = (key: keyof RecipeComponent, message: string) =>
-    problems.push({
-      path: ['components', index, key],
-      message: `${component.name || 'a component'}: ${message}`,
-    });
-  const placed = component.kind === 'binary' || component.kind === 'files';
-  for (const key of ['name', 'version', 'source'] as const) {
-    if (component[key]?.trim() === '') say(key, `its ${key} is empty`);
-  }
-  if (placed && component.source === undefined)
-    say('source', `a component of kind ${component.kind} needs a source`);
-  if (component.sha256 !== undefined && !/^[0-9a-f]{64}$/.test(component.sha256)) {
-    say('sha256', 'its sha256 is not 64 lower-case hexadecimal digits');
-  }
-  if (component.destination === undefined) {
-    if (placed) say('destination', `a component of kind ${component.kind} needs a destination`);
-    return problems;
-  }
-  const problem = placed
-    ? destinationProblem(os, component.destination)
-    : `a component of kind ${component.kind} decides itself where it goes`;
-  if (problem !== undefined) say('destination', problem);
-  return problems;
-}
+/** Of one text, or of each version by its number. */
+export type ExpectedSha256 = string | Readonly<Record<string, string>>;
 
-function repeatedComponents({ components }: Recipe): readonly RecipeProblem[] {
-  const seen = new Set<string>();
-  return components.flatMap(({ kind, name, version }, index) => {
-    const key = JSON.stringify([kind, name, version]);
-    if (seen.has(key)) {
-      return [{ path: ['components', index], message: `the ${kind} ${name} ${version} is listed twice` }];
+export type ComponentSource =
+  | { readonly package: string }
+  | { readonly url: string; readonly sha256?: ExpectedSha256 }
+  | { readonly file: string; readonly sha256?: ExpectedSha256 }
+  | { readonly folder: string }
+  | {
+      readonly tar: string;
+      readonly sha256?: ExpectedSha256;
+      /** Leading folders that are left out. */
+      readonly strip?: number;
+      /** Only these paths, after `strip`; a folder with all below it. */
+      readonly only?: readonly string[];
     }
-    seen.add(key);
-    return [];
-  });
+  | { readonly oci: string; readonly layout?: string; readonly digest?: string };
+
+export type SourceKind = 'package' | 'url' | 'file' | 'folder' | 'tar' | 'oci';
+
+export interface ComponentUnit {
+  /** `NAME.service` after the component when absent. */
+  readonly name?: string;
+  readonly content?: string;
+  readonly file?: string;
+  /** True when absent. */
+  readonly enable?: boolean;
 }
 
-function sharedDestinations({ os, components }: Recipe): readonly RecipeProblem[] {
-  return components.flatMap((component, index) => {
-    const { destination } = component;
-    if (destination === undefined || destinationProblem(os, destination) !== undefined) return [];
-    const other = components.slice(0, index).find((earlier) => overlap(os, earlier, component));
-    if (other === undefined) return [];
-    return [
-      {
-        path: ['components', index, 'destination'],
-        message: `${component.name} and ${other.name} would stand on one path: ${destination} and ${other.destination}`,
-      },
-    ];
-  });
+export interface ComponentPick {
+  /** A symbolic link to the version that is in use. */
+  readonly link: string;
+  /** The version of a node whose config names none. */
+  readonly default: string;
+}
+
+/** Where newer versions are found. */
+export interface UpdateRule {
+  /** The address of a text in which they are named. */
+  readonly page: string;
+  /** A regular expression whose first group is a version. */
+  readonly pattern: string;
+  /** How far a newer version may be away: `patch` when absent. */
+  readonly within?: 'patch' | 'minor' | 'any';
+}
+
+export interface RecipeImage {
+  /** The name that containers ask for, e.g. `example.com/pause:3.10`. */
+  readonly name: string;
+  /** A registry's reference, `layout` a folder in OCI layout, `tar` an archive of either kind. The name when absent. */
+  readonly from?: ImageSource;
+  /** Never collected by the kubelet. */
+  readonly pinned?: true;
+  readonly private?: true;
+}
+
+export type ImageSource =
+  | { readonly registry: string; readonly digest?: string }
+  | { readonly layout: string; readonly digest?: string }
+  | { readonly tar: string; readonly sha256?: string };
+
+export interface RecipeStep {
+  readonly name: string;
+  readonly run?: string;
+  readonly file?: string;
+  readonly restart?: true;
+  readonly timeoutMs?: number;
+}
+
+export interface RecipeTest {
+  readonly name: string;
+  /** A command line for the node's shell; it passes when it ends with 0. */
+  readonly run: string;
+  readonly timeoutMs?: number;
+}
+
+export interface RecipeBudgets {
+  /** What the files may take up on the disk. */
+  readonly sizeBytes?: number;
+  readonly bootToReadyMs?: number;
+}
+
+/** Where a component comes from, with what is left out filled in. */
+export function sourceOf(component: Pick<RecipeComponent, 'name' | 'from'>): ComponentSource {
+  return component.from ?? { package: component.name };
+}
+
+export function sourceKind(source: ComponentSource): SourceKind {
+  if ('package' in source) return 'package';
+  if ('url' in source) return 'url';
+  if ('file' in source) return 'file';
+  if ('folder' in source) return 'folder';
+  return 'tar' in source ? 'tar' : 'oci';
+}
+
+/** What the locked input of a component is called. */
+export function componentKind(component: Pick<RecipeComponent, 'name' | 'from'>): ComponentKind {
+  const kind = sourceKind(sourceOf(component));
+  if (kind === 'package') return 'package';
+  return kind === 'url' || kind === 'file' ? 'binary' : 'files';
+}
+
+export const componentKinds = ['package', 'binary', 'files', 'container-image'] as const;
+export type ComponentKind = (typeof componentKinds)[number];
+
+/** All versions of a component, the first being the one that it begins with. */
+export function versionsOf({ version, versions }: RecipeComponent): readonly string[] {
+  if (versions !== undefined) return versions;
+  return version === undefined ? [] : [version];
+}
+
+/** Whether a version made of it may reach only named pools (private inputs). */
+export function isRestricted(recipe: Recipe): boolean {
+  return [...recipe.components, ...(recipe.images ?? []), ...(recipe.windows?.patches ?? [])].some(
+    (input) => input.private === true,
+  );
 }

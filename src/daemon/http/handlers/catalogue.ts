@@ -36,7 +36,7 @@ export const catalogueWrites = {
   async createBuild(call) {
     const { recipe: text, fileName, provider, bump } = call.body;
     const { readRecipe } = await import('../read-recipe.ts');
-    const recipe = readRecipe(text, fileName);
+    const recipe = await readRecipe(text, fileName);
     return startOperation(call, {
       kind: 'build',
       subject: `image/${recipe.name}`,

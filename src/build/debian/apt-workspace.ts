@@ -1,0 +1,140 @@
+// apt with a configuration, state and cache of its own: its solver and its checks of signatures are used, and
+// nothing of the machine's apt is read or changed.
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ImagoError } from '../../domain/errors.ts';
+import { runTool } from '../../images/run-tool.ts';
+import { withFileLock } from '../../images/store/file-lock.ts';
+
+export interface DebianArchive {
+  readonly suite: string;
+  /** Debian's name of the architecture. */
+  readonly machine: string;
+  readonly mirror: string;
+  /** Without one there are no security updates. */
+  readonly securityMirror: string | undefined;
+  /** The keys that the archive's index must be signed by. */
+  readonly keyring: string;
+}
+
+export interface AptWorkspace {
+  readonly archive: DebianArchive;
+  /** Runs `apt-get` or `apt-cache`, as if the packages of `status` were installed. One call at a time. */
+  run(program: 'apt-get' | 'apt-cache', args: readonly string[], status?: string): Promise<string>;
+}
+
+export interface AptOptions {
+  readonly cacheFolder: string;
+  readonly archive: DebianArchive;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export const debianKeyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
+
+/** Runs `work` with the newest index of the archive. Callers for one archive take turns. */
+export async function withApt<T>(options: AptOptions, work: (apt: AptWorkspace) => Promise<T>): Promise<T> {
+  const { archive } = options;
+  if (!existsSync(archive.keyring)) {
+    throw new ImagoError(
+      'archive-untrusted',
+      `${archive.keyring} is missing: packages could not be checked.`,
+    );
+  }
+  const key = createHash('sha256').update(JSON.stringify(archive)).digest('hex').slice(0, 16);
+  const folder = join(options.cacheFolder, 'apt', key);
+  await mkdir(join(folder, 'state', 'lists', 'partial'), { recursive: true });
+  await mkdir(join(folder, 'cache', 'archives', 'partial'), { recursive: true });
+  const wait = { signal: options.signal, timeoutMs: Number.POSITIVE_INFINITY };
+  return withFileLock(join(folder, 'lock'), wait, async () => {
+    const config = await writeConfig(folder, archive);
+    const call = (program: string, args: readonly string[]) =>
+      runTool(program, args, { signal: options.signal, env: { APT_CONFIG: config } });
+    await call('apt-get', ['update', '-qq', '--error-on=any']).catch((error: unknown) => {
+      throw explainUpdate(error, archive);
+    });
+    return work({
+      archive,
+      async run(program, args, status) {
+        if (status !== undefined) await writeFile(join(folder, 'status'), status);
+        return (await call(program, args)).stdout.toString('utf8');
+      },
+    });
+  });
+}
+
+async function writeConfig(folder: string, archive: DebianArchive): Promise<string> {
+  const source = (address: string, suites: string) =>
+    [
+      'Types: deb',
+      `URIs: ${address}`,
+      `Suites: ${suites}`,
+      'Components: main',
+      `Architectures: ${archive.machine}`,
+      `Signed-By: ${archive.keyring}`,
+      '',
+    ].join('\n');
+  const sources = [source(archive.mirror, `${archive.suite} ${archive.suite}-updates`)];
+  if (archive.securityMirror !== undefined) {
+    sources.push(source(archive.securityMirror, `${archive.suite}-security`));
+  }
+  const nothing = [
+    'sourceparts',
+    'preferences',
+    'preferencesparts',
+    'trusted',
+    'trustedparts',
+    'main',
+    'parts',
+  ];
+  const settings = {
+    'APT::Architecture': archive.machine,
+    'Dir::State': join(folder, 'state'),
+    'Dir::State::status': join(folder, 'status'),
+    'Dir::Cache': join(folder, 'cache'),
+    'Dir::Etc::sourcelist': join(folder, 'debian.sources'),
+    ...Object.fromEntries(nothing.map((name) => [`Dir::Etc::${name}`, '/dev/null'])),
+    'APT::Install-Recommends': 'false',
+    'APT::Sandbox::User': '',
+    'Acquire::Languages': 'none',
+    'Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled': 'false',
+    'Acquire::IndexTargets::deb::DEP-11::DefaultEnabled': 'false',
+    'Acquire::Retries': '3',
+    'Acquire::Check-Valid-Until': 'true',
+  };
+  const lines = Object.entries(settings).map(([name, value]) => `${name} "${value}";`);
+  const config = join(folder, 'apt.conf');
+  const text = [
+    '#clear APT::Architectures;',
+    ...lines,
+    `APT::Architectures { "${archive.machine}"; };`,
+    '',
+  ].join('\n');
+  await writeFile(join(folder, 'debian.sources'), sources.join('\n'));
+  await writeFile(join(folder, 'status'), '');
+  if ((await readFile(config, 'utf8').catch(() => '')) !== text) await writeFile(config, text);
+  return config;
+}
+
+function explainUpdate(error: unknown, archive: DebianArchive): unknown {
+  if (!(error instanceof ImagoError) || error.code !== 'tool-failed') return error;
+  if (
+    /not signed|NO_PUBKEY|BADSIG|EXPKEYSIG|signatures? (?:couldn't|were invalid)|not valid yet|expired/i.test(
+      error.message,
+    )
+  ) {
+    return new ImagoError(
+      'archive-untrusted',
+      `The index of ${archive.mirror} cannot be trusted: ${error.message}`,
+      {
+        cause: error,
+      },
+    );
+  }
+  return new ImagoError(
+    'download-failed',
+    `The index of ${archive.suite} could not be fetched from ${archive.mirror}: ${error.message}`,
+    { cause: error },
+  );
+}

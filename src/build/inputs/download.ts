@@ -1,0 +1,261 @@
+// Fetches one file over HTTP into the input store: resumed where it was cut off, checked, with limits on size
+// and patience. Two who ask for the same file at the same time share one download.
+import { createHash } from 'node:crypto';
+import { type FileHandle, mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { formatBytes } from '../../domain/bytes.ts';
+import { ImagoError } from '../../domain/errors.ts';
+import { nameFileError } from '../../images/file-errors.ts';
+import { throwIfAborted } from '../../images/run-tool.ts';
+import { withFileLock } from '../../images/store/file-lock.ts';
+import { hashFile, type InputStore, mismatch, type StoredInput } from './input-store.ts';
+
+export interface DownloadRequest {
+  readonly url: string;
+  /** What errors and logs call it: not the address of a private input. */
+  readonly label: string;
+  readonly sha256?: string | undefined;
+  readonly sizeBytes?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Bytes so far, and all of them where that is known. */
+  readonly onProgress?: (bytes: number, total: number | undefined) => void;
+}
+
+export interface DownloadRules {
+  /** A connection on which nothing moves for so long counts as lost. */
+  readonly idleMs: number;
+  /** Slower than this over a minute is given up. */
+  readonly leastBytesPerSecond: number;
+  /** What an input of unknown size may have. */
+  readonly maxBytes: number;
+  readonly tries: number;
+  readonly pauseMs: number;
+}
+
+export const defaultDownloadRules: DownloadRules = {
+  idleMs: 30_000,
+  leastBytesPerSecond: 1024,
+  maxBytes: 16 * 1024 ** 3,
+  tries: 4,
+  pauseMs: 500,
+};
+
+export interface Downloader {
+  /** The input, from the store when it is there. Throws `download-failed`, `input-missing` or `input-mismatch`. */
+  fetch(request: DownloadRequest): Promise<StoredInput>;
+}
+
+export function createDownloader(
+  cacheFolder: string,
+  store: InputStore,
+  rules: DownloadRules = defaultDownloadRules,
+): Downloader {
+  const partials = join(cacheFolder, 'partial');
+  return {
+    async fetch(request) {
+      const known = request.sha256 === undefined ? undefined : await store.find(request.sha256);
+      if (known !== undefined) return known;
+      await mkdir(partials, { recursive: true });
+      const key = createHash('sha256')
+        .update(JSON.stringify([request.sha256 ?? request.url]))
+        .digest('hex')
+        .slice(0, 32);
+      const partial = join(partials, key);
+      const wait = { signal: request.signal, timeoutMs: Number.POSITIVE_INFINITY };
+      return withFileLock(`${partial}.lock`, wait, async () => {
+        const meanwhile = request.sha256 === undefined ? undefined : await store.find(request.sha256);
+        return meanwhile ?? fetchWhole(request, partial, store, rules);
+      });
+    },
+  };
+}
+
+async function fetchWhole(
+  request: DownloadRequest,
+  partial: string,
+  store: InputStore,
+  rules: DownloadRules,
+): Promise<StoredInput> {
+  for (let attempt = 1; ; attempt += 1) {
+    throwIfAborted(request.signal);
+    try {
+      await fetchOnce(request, partial, rules);
+      const sha256 = await hashFile(partial);
+      const { size } = await stat(partial);
+      if (request.sha256 !== undefined && request.sha256 !== sha256) {
+        await forget(partial);
+        throw mismatch(request.label, request.sha256, sha256);
+      }
+      await rm(`${partial}.json`, { force: true });
+      return await store.adopt(partial, sha256, size);
+    } catch (error) {
+      throwIfAborted(request.signal);
+      const retryable = error instanceof ImagoError && error.code === 'download-failed' && error.retryable;
+      if (!retryable || attempt >= rules.tries) throw nameFileError(error);
+      await sleep(rules.pauseMs * 2 ** (attempt - 1), undefined, { signal: request.signal }).catch(
+        () => undefined,
+      );
+    }
+  }
+}
+
+/** Goes on where the partial file ends, if the server can do that and still has the same file. */
+async function fetchOnce(request: DownloadRequest, partial: string, rules: DownloadRules): Promise<void> {
+  const begun = await stat(partial).catch(() => undefined);
+  const tag = await readFile(`${partial}.json`, 'utf8').catch(() => undefined);
+  const from = begun !== undefined && (tag !== undefined || request.sha256 !== undefined) ? begun.size : 0;
+  const patience = new Patience(request.signal, rules);
+  try {
+    const response = await open200(request, from, tag, patience);
+    const offset = response.status === 206 ? from : 0;
+    const etag = response.headers.get('etag');
+    if (etag !== null && !etag.startsWith('W/')) await writeFile(`${partial}.json`, etag);
+    else await rm(`${partial}.json`, { force: true });
+    const length = Number(response.headers.get('content-length') ?? Number.NaN);
+    const total = request.sizeBytes ?? (Number.isSafeInteger(length) ? offset + length : undefined);
+    if (total !== undefined && total > rules.maxBytes) throw tooMuch(request, rules.maxBytes);
+    const file = await open(partial, offset > 0 ? 'r+' : 'w', 0o644);
+    try {
+      await receive(response, file, offset, total, request, patience, rules);
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    throw patience.explain(error, request.label);
+  } finally {
+    patience.end();
+  }
+}
+
+async function open200(
+  request: DownloadRequest,
+  from: number,
+  tag: string | undefined,
+  patience: Patience,
+): Promise<Response> {
+  const response = await fetch(request.url, {
+    headers: {
+      'accept-encoding': 'identity',
+      ...(from > 0 && { range: `bytes=${from}-` }),
+      ...(from > 0 && tag !== undefined && { 'if-range': tag }),
+    },
+    signal: patience.signal,
+  });
+  const range = /^bytes (\d+)-/.exec(response.headers.get('content-range') ?? '')?.[1];
+  const fits = response.status === 200 || (response.status === 206 && Number(range) === from);
+  if (fits && response.body !== null) return response;
+  await response.body?.cancel();
+  if (response.status === 416) return open200(request, 0, undefined, patience);
+  throw refusal(request, response.status);
+}
+
+function refusal({ label }: DownloadRequest, status: number): ImagoError {
+  if (status === 404 || status === 410) {
+    return new ImagoError('input-missing', `${label} is not at its address any more (HTTP ${status}).`, {
+      details: { status },
+    });
+  }
+  return new ImagoError('download-failed', `${label} could not be fetched: the server answered ${status}.`, {
+    retryable: status >= 500 || status === 408 || status === 429,
+    details: { status },
+  });
+}
+
+async function receive(
+  response: Response,
+  file: FileHandle,
+  offset: number,
+  total: number | undefined,
+  request: DownloadRequest,
+  patience: Patience,
+  rules: DownloadRules,
+): Promise<void> {
+  const limit = total ?? rules.maxBytes;
+  let position = offset;
+  await file.truncate(offset);
+  for await (const part of response.body ?? []) {
+    position += part.length;
+    if (position > limit) {
+      if (request.sizeBytes === undefined && total === undefined) throw tooMuch(request, limit);
+      await file.truncate(0);
+      throw new ImagoError('input-mismatch', `${request.label} has more than its ${limit} bytes.`);
+    }
+    await file.write(part, 0, part.length, position - part.length);
+    patience.moved(part.length);
+    request.onProgress?.(position, total);
+  }
+  if (total !== undefined && position < total) {
+    throw new ImagoError(
+      'download-failed',
+      `${request.label} was cut off after ${position} of ${total} bytes.`,
+    );
+  }
+  await file.datasync();
+}
+
+function tooMuch({ label }: DownloadRequest, limit: number): ImagoError {
+  return new ImagoError(
+    'input-mismatch',
+    `${label} is larger than the ${formatBytes(limit)} that are allowed.`,
+    {
+      hint: 'Give its sha256 and size in the recipe if it is meant to be so large.',
+    },
+  );
+}
+
+async function forget(partial: string): Promise<void> {
+  await rm(partial, { force: true });
+  await rm(`${partial}.json`, { force: true });
+}
+
+/** Ends a download that stands still or crawls, and the one that nobody wants any more. */
+class Patience {
+  readonly signal: AbortSignal;
+  readonly #control = new AbortController();
+  readonly #rules: DownloadRules;
+  #idle: NodeJS.Timeout | undefined;
+  readonly #pace: NodeJS.Timeout;
+  #recent = 0;
+  #why: string | undefined;
+
+  constructor(outer: AbortSignal | undefined, rules: DownloadRules) {
+    this.#rules = rules;
+    this.signal = outer === undefined ? this.#control.signal : AbortSignal.any([outer, this.#control.signal]);
+    this.#wait();
+    this.#pace = setInterval(() => {
+      if (this.#recent < rules.leastBytesPerSecond * 60) this.#stop('it came too slowly');
+      this.#recent = 0;
+    }, 60_000);
+    this.#pace.unref();
+  }
+
+  moved(bytes: number): void {
+    this.#recent += bytes;
+    this.#wait();
+  }
+
+  end(): void {
+    clearTimeout(this.#idle);
+    clearInterval(this.#pace);
+  }
+
+  explain(error: unknown, label: string): unknown {
+    if (error instanceof ImagoError) return error;
+    if (error instanceof Error && 'code' in error && error.code === 'ENOSPC') return nameFileError(error);
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    const why = this.#why ?? (cause instanceof Error ? cause.message : String(cause));
+    return new ImagoError('download-failed', `${label} could not be fetched: ${why}.`, { cause: error });
+  }
+
+  #wait(): void {
+    clearTimeout(this.#idle);
+    const { idleMs } = this.#rules;
+    this.#idle = setTimeout(() => this.#stop(`nothing came for ${Math.round(idleMs / 1000)} s`), idleMs);
+  }
+
+  #stop(why: string): void {
+    this.#why = why;
+    this.#control.abort(new Error(why));
+  }
+}

@@ -1,0 +1,121 @@
+// Puts a recipe together: what it extends below it, overlays above it, every value with its file and line.
+import { posix } from 'node:path';
+import { ImagoError } from '../../domain/errors.ts';
+import { mergeTrees } from './merge-trees.ts';
+import { type Origin, parseYamlTree, type Tree } from './yaml-tree.ts';
+
+/** Where the files of a recipe come from: a folder, or what a client sent along. */
+export interface RecipeFiles {
+  /** The text of a file by its path, as written or joined to that of the file that names it. */
+  read(path: string): Promise<string | undefined>;
+}
+
+export interface ComposeOptions {
+  readonly file: string;
+  /** Laid over the recipe, the last one on top. */
+  readonly overlays?: readonly string[];
+  readonly files: RecipeFiles;
+}
+
+const pathFields = new Set(['file', 'folder', 'layout', 'tar']);
+/** Maps whose keys are names that people choose. */
+const openMaps = new Set(['sysctl', 'limits', 'sha256']);
+
+export async function composeRecipe(options: ComposeOptions): Promise<Tree> {
+  const home = posix.dirname(options.file);
+  let tree = await load(options.file, undefined, []);
+  for (const overlay of options.overlays ?? []) {
+    tree = mergeTrees(tree, await load(overlay, undefined, []));
+  }
+  return tree;
+
+  async function load(file: string, named: Origin | undefined, chain: readonly string[]): Promise<Tree> {
+    if (chain.includes(file)) throw circle(named, [...chain, file]);
+    const text = await options.files.read(file);
+    if (text === undefined) throw missing(file, named);
+    const own = rebase(parseYamlTree(text, file), posix.dirname(file), home);
+    if (own.kind !== 'map') return own;
+    const { below, rest } = takeExtends(own);
+    let result: Tree | undefined;
+    for (const name of below) {
+      const loaded = await load(besides(file, name.path), name.origin, [...chain, file]);
+      result = result === undefined ? loaded : mergeTrees(result, loaded);
+    }
+    return result === undefined ? rest : mergeTrees(result, rest);
+  }
+}
+
+interface Extended {
+  readonly path: string;
+  readonly origin: Origin;
+}
+
+/** What a file extends, and the rest of it. What is not text stays, for the schema to complain about. */
+function takeExtends(tree: Tree & { kind: 'map' }): { below: readonly Extended[]; rest: Tree } {
+  const found = tree.entries.get('extends');
+  if (found === undefined) return { below: [], rest: tree };
+  const items = found.kind === 'list' ? found.items : [found];
+  const below = items.flatMap((item) =>
+    item.kind === 'value' && typeof item.value === 'string' && item.value !== ''
+      ? [{ path: item.value, origin: item.origin }]
+      : [],
+  );
+  if (below.length < items.length) return { below: [], rest: tree };
+  const entries = new Map(tree.entries);
+  entries.delete('extends');
+  return { below, rest: { ...tree, entries } };
+}
+
+/** Local paths in a file of another folder, as seen from the recipe's own. */
+function rebase(tree: Tree, folder: string, home: string): Tree {
+  if (folder === home) return tree;
+  if (tree.kind === 'list') return { ...tree, items: tree.items.map((item) => rebase(item, folder, home)) };
+  if (tree.kind !== 'map') return tree;
+  const entries = new Map<string, Tree>();
+  for (const [key, value] of tree.entries) {
+    const isPath =
+      pathFields.has(key) &&
+      value.kind === 'value' &&
+      typeof value.value === 'string' &&
+      isRelative(value.value);
+    if (isPath)
+      entries.set(key, { ...value, value: posix.relative(home, posix.join(folder, String(value.value))) });
+    else entries.set(key, openMaps.has(key) ? value : rebase(value, folder, home));
+  }
+  return { ...tree, entries };
+}
+
+function isRelative(text: string): boolean {
+  return isLocal(text) && !posix.isAbsolute(text);
+}
+
+/** A path, and not an address. */
+export function isLocal(text: string): boolean {
+  return !/^[a-z][a-z0-9+.-]*:\/\//i.test(text);
+}
+
+/** A path that a file names, as seen from where the file's own path begins. */
+function besides(file: string, path: string): string {
+  return posix.isAbsolute(path) ? path : posix.join(posix.dirname(file), path);
+}
+
+function circle(named: Origin | undefined, chain: readonly string[]): ImagoError {
+  return new ImagoError(
+    'recipe-invalid',
+    `${where(named)}the recipes extend each other in a circle: ${chain.join(' → ')}`,
+    { hint: 'Take one of these out of `extends`.', details: { chain } },
+  );
+}
+
+function missing(file: string, named: Origin | undefined): ImagoError {
+  if (named === undefined) {
+    return new ImagoError('file-missing', `There is no file ${file}.`, {
+      hint: 'Name the recipe, or make a first one with `imago init`.',
+    });
+  }
+  return new ImagoError('recipe-invalid', `${where(named)}there is no file ${file} to extend`);
+}
+
+function where(origin: Origin | undefined): string {
+  return origin === undefined ? '' : `${origin.file}:${origin.line}:${origin.column}: `;
+}
