@@ -104,8 +104,9 @@ export function createOperations(options: OperationsOptions): Operations {
   /** To a step that is under way, to one that waits, and to a run that has not begun: it need not wait to end. */
   async function spreadCancel(record: OperationRecord): Promise<void> {
     live.cancel(record.id);
-    if (record.state === 'queued') await engine.letPass(record.id);
-    if (record.state === 'waiting' || record.state === 'running') await wake(record.id, { kind: 'cancel' });
+    if (record.state === 'undoing') return;
+    await engine.letPass(record.id);
+    await wake(record.id, { kind: 'cancel' });
   }
 
   async function cancelChild(id: string): Promise<void> {

@@ -1,8 +1,8 @@
 // Writes an operation's record while it runs, without ever holding a step up: changes are gathered while a
-// write is under way, progress and log lines wait a moment for more, and only `flush` waits for the disk.
+// write is under way, all of them wait a moment for more, and only `flush` waits for the disk.
 import { ImagoError } from '../domain/errors.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Journal, OperationChange, Progress, StepChange } from '../ports/operation.ts';
+import type { Journal, JournalWrite, OperationChange, Progress, StepChange } from '../ports/operation.ts';
 
 export interface Scribe {
   operation(change: OperationChange): void;
@@ -29,6 +29,8 @@ interface Gathered {
   dropped: number;
 }
 
+/** Quick steps are written several at a time. */
+const soonMs = 40;
 const throttleMs = 250;
 const afterTroubleMs = 1_000;
 const mostLines = 500;
@@ -37,16 +39,16 @@ const longestLine = 4_000;
 export function createScribe({ journal, id, clock, signal }: ScribeOptions): Scribe {
   let gathered = nothing();
   let writing: Promise<void> = Promise.resolve();
-  let planned: 'no' | 'later' | 'now' = 'no';
+  let planned: 'no' | 'later' | 'soon' = 'no';
 
-  function plan(when: 'later' | 'now', delayMs = when === 'now' ? 0 : throttleMs): void {
-    if (signal.aborted || planned === 'now' || planned === when) return;
+  function plan(when: 'later' | 'soon', delayMs = when === 'soon' ? soonMs : throttleMs): void {
+    if (signal.aborted || planned === 'soon' || planned === when) return;
     planned = when;
-    void writeSoon(when, delayMs);
+    void writeInBackground(when, delayMs);
   }
 
-  async function writeSoon(when: 'later' | 'now', delayMs: number): Promise<void> {
-    if (delayMs > 0) await clock.sleep(delayMs, signal).catch(() => undefined);
+  async function writeInBackground(when: 'later' | 'soon', delayMs: number): Promise<void> {
+    await clock.sleep(delayMs, signal).catch(() => undefined);
     await writing;
     if (planned !== when || signal.aborted) return;
     planned = 'no';
@@ -61,14 +63,24 @@ export function createScribe({ journal, id, clock, signal }: ScribeOptions): Scr
     return turn;
   }
 
+  function writesOf({ steps, operation }: Gathered): ((options: JournalWrite) => Promise<void>)[] {
+    return [
+      ...[...steps].map(([name, change]) => (options: JournalWrite) => {
+        return journal.updateStep(id, name, change, options);
+      }),
+      ...(operation === undefined ? [] : [(options: JournalWrite) => journal.update(id, operation, options)]),
+    ];
+  }
+
   async function writeGathered(durable: boolean): Promise<void> {
     const taken = gathered;
     gathered = nothing();
     try {
       if (taken.lines.length > 0) await journal.log(id, taken.linesAt, linesOf(taken));
       taken.lines = [];
-      for (const [name, change] of taken.steps) await journal.updateStep(id, name, change, { durable });
-      if (taken.operation !== undefined) await journal.update(id, taken.operation, { durable });
+      const writes = writesOf(taken);
+      // The last write, once it is on disk, has taken those before it there too.
+      for (const write of writes) await write({ durable: durable && write === writes.at(-1) });
     } catch (error) {
       gathered = together(taken, gathered);
       throw error;
@@ -78,11 +90,11 @@ export function createScribe({ journal, id, clock, signal }: ScribeOptions): Scr
   return {
     operation(change) {
       gathered.operation = { ...gathered.operation, ...change };
-      plan('now');
+      plan('soon');
     },
     step(name, change) {
       gathered.steps.set(name, { ...gathered.steps.get(name), ...change });
-      plan('now');
+      plan('soon');
     },
     progress(progress) {
       gathered.operation = { ...gathered.operation, progress };

@@ -48,7 +48,7 @@ async function workUnder(lease: Lease, options: WorkerOptions): Promise<void> {
   say('active');
   const store = openStore({ url, epoch: lease.epoch });
   const operations = createOperations({
-    engine: createDbosEngine({ databaseUrl: url, signal: lease.signal, patienceMs: 200 }),
+    engine: createDbosEngine({ databaseUrl: url, signal: lease.signal, patienceMs: 200, log: complain }),
     journal: store.journal,
     kinds: new Map([['ledger', ledgerKind(options)]]),
     clock: systemClock,
@@ -123,6 +123,10 @@ function shiftClock(ms: number): void {
 
 function say(line: string): void {
   process.stdout.write(`${line}\n`);
+}
+
+function complain(level: string, line: string): void {
+  process.stderr.write(`${level}: ${line}\n`);
 }
 
 const [, program, given] = process.argv;
