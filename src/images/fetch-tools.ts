@@ -141,10 +141,18 @@ async function download(
       .map(([key, value]) => `${key} "${value}";\n`)
       .join('')}`,
   );
-  const run = { signal: options.signal, env: { APT_CONFIG: file } };
+  const run = { signal: options.signal, env: { ...proxySettings(), APT_CONFIG: file } };
   await runTool('apt-get', ['update', '-q', '--error-on=any'], run);
   await runTool('apt-get', ['install', '-q', '-y', '--download-only', ...contents.packages], run);
   return archives;
+}
+
+/** How this machine reaches the network; apt takes it from the environment as well as from its settings. */
+export function proxySettings(): Record<string, string> {
+  const found = ['http_proxy', 'https_proxy', 'no_proxy'].map(
+    (name) => [name, process.env[name] ?? ''] as const,
+  );
+  return Object.fromEntries(found.filter(([, value]) => value !== ''));
 }
 
 /** The site from which this machine's apt takes the main part of its own Debian release. */

@@ -39,18 +39,7 @@ export function mergedTree(root: TreeNode, sources: readonly ByteSource[]): Merg
         firstName.set(file, path);
         yield { entry: { ...file.entry, path }, file };
       } else {
-        yield {
-          entry: {
-            ...file.entry,
-            path,
-            type: 'hardlink',
-            link: first,
-            size: 0,
-            device: undefined,
-            xattrs: new Map(),
-          },
-          file,
-        };
+        yield { entry: hardLink(file.entry, path, first), file };
       }
     }
   }
@@ -92,10 +81,33 @@ export function mergedTree(root: TreeNode, sources: readonly ByteSource[]): Merg
   };
 }
 
+function hardLink(entry: TarEntry, path: string, first: string): TarEntry {
+  return { ...entry, path, type: 'hardlink', link: first, size: 0, device: undefined, xattrs: new Map() };
+}
+
 function sourceOf(sources: readonly ByteSource[], file: LayerFile): ByteSource {
   const source = sources[file.layer];
   if (source === undefined) throw new ImagoError('internal', `there is no layer ${file.layer}`);
   return source;
+}
+
+interface Segment {
+  readonly length: number;
+  /** Writes the segment's bytes from `from` on over all of `target`. */
+  fill(target: Buffer, from: number): Promise<unknown> | unknown;
+}
+
+function* segments(placed: Iterable<Placed>, sources: readonly ByteSource[]): Generator<Segment> {
+  const zeros = (length: number): Segment => ({ length, fill: (target) => target.fill(0) });
+  for (const { entry, file } of placed) {
+    const header = encodeHeader(entry);
+    yield { length: header.length, fill: (target, from) => header.copy(target, 0, from) };
+    if (entry.size === 0) continue;
+    const source = sourceOf(sources, file);
+    yield { length: entry.size, fill: (target, from) => source.read(file.offset + from, target) };
+    yield zeros(paddingOf(entry.size));
+  }
+  yield zeros(2 * tarBlock);
 }
 
 async function* streamEntries(
@@ -105,39 +117,21 @@ async function* streamEntries(
 ): AsyncGenerator<Buffer> {
   let chunk = Buffer.allocUnsafe(chunkSize);
   let used = 0;
-  for (const { entry, file } of placed) {
-    const header = encodeHeader(entry);
-    const padding = paddingOf(entry.size);
-    for (let done = 0; done < header.length; ) {
-      const copied = header.copy(chunk, used, done);
-      done += copied;
-      used += copied;
-      if (used === chunkSize) {
-        yield chunk;
-        chunk = Buffer.allocUnsafe(chunkSize);
-        used = 0;
-      }
-    }
-    for (let done = 0; done < entry.size + padding; ) {
-      throwIfAborted(signal);
-      const length = Math.min(
-        chunkSize - used,
-        done < entry.size ? entry.size - done : entry.size + padding - done,
-      );
-      const target = chunk.subarray(used, used + length);
-      if (done < entry.size) await sourceOf(sources, file).read(file.offset + done, target);
-      else target.fill(0);
-      done += length;
-      used += length;
-      if (used === chunkSize) {
-        yield chunk;
-        chunk = Buffer.allocUnsafe(chunkSize);
-        used = 0;
-      }
+  for (const segment of segments(placed, sources)) {
+    throwIfAborted(signal);
+    for (let done = 0; done < segment.length; ) {
+      const target = chunk.subarray(used, used + Math.min(chunkSize - used, segment.length - done));
+      const filling = segment.fill(target, done);
+      if (filling instanceof Promise) await filling;
+      done += target.length;
+      used += target.length;
+      if (used < chunkSize) continue;
+      yield chunk;
+      chunk = Buffer.allocUnsafe(chunkSize);
+      used = 0;
     }
   }
-  yield chunk.subarray(0, used);
-  yield Buffer.alloc(2 * tarBlock);
+  if (used > 0) yield chunk.subarray(0, used);
 }
 
 /** Serves small reads that follow each other from one larger one. For one reader at a time. */

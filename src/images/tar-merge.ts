@@ -1,6 +1,7 @@
 // Merges layers, each a tar archive, into one file tree and one canonical archive: the last layer wins,
 // whiteouts take away, and each layer's own files stay together in the order of the layers, so that a
 // changed layer near the end leaves all that stands before it on the disk as it was.
+import { ImagoError } from '../domain/errors.ts';
 import type { ByteSource } from './byte-source.ts';
 import { isDirectory, type LayerFile, pathOf, setChild, type TreeNode, walk } from './layer-tree.ts';
 import { type MergedTree, mergedTree } from './merged-tree.ts';
@@ -58,9 +59,13 @@ export async function mergeLayers(layers: readonly Layer[], options: MergeOption
   );
 }
 
+/** Says in which layer an archive is at fault; other errors stay what they were. */
 function inLayer(layer: Layer, error: unknown): unknown {
-  if (error instanceof Error) error.message = `layer ${layer.name}: ${error.message}`;
-  return error;
+  if (!(error instanceof ImagoError) || error.kind !== 'input') return error;
+  return new ImagoError(error.code, `layer ${layer.name}: ${error.message}`, {
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
+    cause: error,
+  });
 }
 
 async function indexLayer(rank: number, layer: Layer, options: MergeOptions): Promise<LayerFile[]> {

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { access, constants, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { ImagoError } from '../domain/errors.ts';
 import { runTool, systemPath } from './run-tool.ts';
 import { systemFiles, type ToolFile, type ToolGroup, type ToolName, toolGroups } from './tool-packages.ts';
@@ -19,7 +19,10 @@ export function cacheFolders(env: Environment = process.env, uid = process.getui
 }
 
 function toolFolders(env: Environment): string[] {
-  const given = (env.IMAGO_TOOLS ?? '').split(':').filter((folder) => folder !== '');
+  const given = (env.IMAGO_TOOLS ?? '')
+    .split(':')
+    .filter((folder) => folder !== '')
+    .map((folder) => resolve(folder));
   const groups = Object.keys(toolGroups) as ToolGroup[];
   const cached = cacheFolders(env).flatMap((cache) =>
     groups.map((group) => join(cache, 'tools', group, 'current')),

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { machineMirror } from '../../src/images/fetch-tools.ts';
+import { machineMirror, proxySettings } from '../../src/images/fetch-tools.ts';
 import { runTool } from '../../src/images/run-tool.ts';
 import { cacheFolders } from '../../src/images/tools.ts';
 
@@ -33,7 +33,7 @@ export async function debianRoot(): Promise<string> {
     const tar = join(work, 'root.tar');
     await runTool('mmdebstrap', [...options, 'trixie', tar, await machineMirror()], {
       folder: work,
-      env: { SOURCE_DATE_EPOCH: String(testEpoch), HOME: work },
+      env: { ...proxySettings(), SOURCE_DATE_EPOCH: String(testEpoch), HOME: work },
     });
     await rename(tar, kept);
   } finally {
