@@ -16,7 +16,7 @@ export interface AttemptOptions {
 }
 
 /** A provider's time may run a thousand times faster than the computer that works for it. */
-const leastRealMs = 5_000;
+const leastRealMs = 60_000;
 /** How long aborted work may take to come to its end before it is left alone. */
 const graceMs = 30_000;
 
