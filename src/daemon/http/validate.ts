@@ -27,12 +27,12 @@ export function validate<T extends z.ZodType>(schema: T, value: unknown, whole: 
 }
 
 /** A mistyped field is unknown under one name and missing under another: the first says more. */
-export function unknownFirst(issues: readonly z.core.$ZodIssue[]): readonly z.core.$ZodIssue[] {
+function unknownFirst(issues: readonly z.core.$ZodIssue[]): readonly z.core.$ZodIssue[] {
   const unknown = issues.filter((issue) => issue.code === 'unrecognized_keys');
   return [...unknown, ...issues.filter((issue) => issue.code !== 'unrecognized_keys')];
 }
 
-export function fieldProblems(schema: z.ZodType, issue: z.core.$ZodIssue): readonly FieldProblem[] {
+function fieldProblems(schema: z.ZodType, issue: z.core.$ZodIssue): readonly FieldProblem[] {
   if (issue.code === 'unrecognized_keys') {
     const known = knownFields(schema, issue.path);
     return issue.keys.map((key) => ({
