@@ -1,5 +1,6 @@
 // Runs any operation: its steps in order, and back again when one fails or someone cancels. The engine calls
-// it anew after every crash, so whatever decides the way is inside a recorded step (D3).
+// it anew after every crash, so whatever decides the way is inside a recorded step (D3). The names and the order
+// of the recorded calls are a format: operations that an earlier version began must find them as they were.
 import { ImagoError } from '../domain/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Interpreter, Run } from '../ports/engine.ts';

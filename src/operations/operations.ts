@@ -136,7 +136,7 @@ export function createOperations(options: OperationsOptions): Operations {
   return {
     async start() {
       await engine.start(interpreter);
-      await sweep();
+      await sweep().catch(trouble);
       void sweepNowAndThen();
     },
     async stop() {

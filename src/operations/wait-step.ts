@@ -1,5 +1,5 @@
 // A step that waits for someone outside. While it waits nothing is held but a line in the engine's record.
-import { ImagoError } from '../domain/errors.ts';
+import { ensureImagoError, ImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 import type { WaitStep } from '../ports/operation.ts';
 import {
@@ -28,7 +28,13 @@ export async function beginWait(
 ): Promise<StepOutcome | WaitBegun> {
   const { scribe, clock, cancel, run } = operation;
   if (cancel.aborted) return { outcome: 'cancelled', undo: false };
-  const { topic, timeoutMs, sentence } = step.wait(stepContext(operation, run.signal));
+  let asked: ReturnType<typeof step.wait>;
+  try {
+    asked = step.wait(stepContext(operation, run.signal));
+  } catch (thrown) {
+    return { outcome: 'failed', error: ensureImagoError(thrown).toRecord(), undo: false };
+  }
+  const { topic, timeoutMs, sentence } = asked;
   scribe.step(name, { state: 'running', attempts: 1, startedAt: timestamp(clock) });
   scribe.operation({ state: 'waiting', currentStep: name, progress: { done: 0, total: 1, sentence } });
   await scribe.flush();

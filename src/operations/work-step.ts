@@ -36,7 +36,11 @@ export async function performWork(step: WorkStep<unknown>, site: StepSite): Prom
   let begun = site.begunBefore;
 
   function ended(outcome: 'done' | 'skipped', result: Json | undefined): StepOutcome {
-    return { outcome, ...(result === undefined ? {} : { result }), undo: begun && undoable };
+    return {
+      outcome,
+      ...(result === undefined || result === null ? {} : { result }),
+      undo: begun && undoable,
+    };
   }
 
   async function tryOnce(): Promise<Try> {

@@ -24,6 +24,8 @@ export interface DbosEngineOptions {
   readonly maxRunningSteps?: number;
   /** How long `stop` waits for step bodies that were told to stop. Defaults to 10 s. */
   readonly patienceMs?: number;
+  /** How long DBOS may take to hand an unfinished run over before it is asked again. Defaults to 20 s. */
+  readonly handOverMs?: number;
   readonly log?: EngineLog;
 }
 
@@ -47,8 +49,8 @@ const settings = {
 
 const usualPatienceMs = 10_000;
 const shutdownPatienceMs = 15_000;
-/** DBOS hands unfinished runs over within two seconds; one that it lost on the way is asked for again. */
-const handOverMs = 20_000;
+/** DBOS hands unfinished runs over within two seconds. */
+const usualHandOverMs = 20_000;
 
 export function createDbosEngine(options: DbosEngineOptions): Engine {
   const log = options.log ?? (() => undefined);
@@ -65,7 +67,7 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
   opened.promise.catch(() => undefined);
   let begun = false;
   let nextPlace = 1;
-  let releaseHost = (): void => undefined;
+  let releaseHost: (() => void) | undefined;
   let stopForgetting = (): void => undefined;
 
   async function started(): Promise<Started> {
@@ -133,17 +135,21 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
   /** DBOS may lose a run between claiming and starting it, when the database dies in that moment. */
   async function askAgain({ dbos }: Workflows, id: string): Promise<void> {
     const { owedSince } = runs.get(id) ?? {};
-    if (owedSince === undefined || performance.now() - owedSince < handOverMs) return;
+    if (owedSince === undefined || performance.now() - owedSince < (options.handOverMs ?? usualHandOverMs))
+      return;
     log('warn', `Run ${id} was not handed over; asking for it again.`);
     runs.set(id, { owedSince: performance.now() });
     await ask(() => dbos.DBOS.resumeWorkflow(id));
   }
 
   async function shutdown(): Promise<void> {
+    const release = releaseHost;
+    releaseHost = undefined;
+    if (release === undefined) return;
     const { dbos } = await loadWorkflows();
     const done = ask(() => dbos.DBOS.shutdown()).catch((error) => log('warn', describe(error)));
     await within(done, shutdownPatienceMs);
-    releaseHost();
+    release();
   }
 
   return {

@@ -1,8 +1,10 @@
 // The engine on DBOS and a real PostgreSQL, under the suite that all engines pass.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll } from 'vitest';
-import { createDbosEngine } from '../../../src/engine/dbos/dbos-engine.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createDbosEngine, type DbosEngineOptions } from '../../../src/engine/dbos/dbos-engine.ts';
+import type { Engine } from '../../../src/ports/engine.ts';
 import { startPostgres, type TestPostgres } from '../../support/postgres.ts';
+import { administer } from '../../support/store.ts';
 import { describeEngine } from './engine-suite.ts';
 
 let postgres: TestPostgres;
@@ -36,4 +38,77 @@ describeEngine('on DBOS', async () => {
     now: () => Date.now(),
     close: async () => undefined,
   };
+});
+
+describe('the engine on DBOS', () => {
+  function engineOn(databaseUrl: string, rest: Partial<DbosEngineOptions> = {}): Engine {
+    return createDbosEngine({ databaseUrl, signal: new AbortController().signal, patienceMs: 100, ...rest });
+  }
+
+  /** Leaves a run unfinished that waits for a message. */
+  async function leaveUnfinished(databaseUrl: string): Promise<void> {
+    const engine = engineOn(databaseUrl);
+    const waiting = Promise.withResolvers<void>();
+    await engine.start(async (run) => {
+      await run.step('one', async () => null);
+      waiting.resolve();
+      await run.waitFor('go', 60_000);
+    });
+    await engine.enqueue('a', { key: 'a' });
+    await waiting.promise;
+    await engine.stop();
+  }
+
+  async function finish(engine: Engine): Promise<void> {
+    const ended = Promise.withResolvers<void>();
+    await engine.start(async (run) => {
+      await run.step('one', async () => null);
+      await run.waitFor('go', 60_000);
+      ended.resolve();
+    });
+    await engine.send('a', 'go', true);
+    const asking = setInterval(() => engine.enqueue('a', { key: 'a' }).catch(() => undefined), 100);
+    await ended.promise;
+    clearInterval(asking);
+    await engine.stop();
+  }
+
+  it('refuses a second one in the same process, and leaves the first alone', async () => {
+    const first = engineOn(await postgres.freshDatabase(template));
+    const second = engineOn(await postgres.freshDatabase(template));
+    const ran = Promise.withResolvers<void>();
+    await first.start(async () => ran.resolve());
+    await expect(second.start(async () => undefined)).rejects.toMatchObject({ code: 'internal' });
+    await second.stop();
+    await first.enqueue('a', { key: 'a' });
+    await ran.promise;
+    await first.stop();
+  });
+
+  it('can be started again after the database could not be reached', async () => {
+    const nowhere = `postgresql://imago@localhost/none?host=${encodeURIComponent('/nowhere')}`;
+    const failed = engineOn(nowhere);
+    await expect(failed.start(async () => undefined)).rejects.toThrow();
+    const engine = engineOn(await postgres.freshDatabase(template));
+    const ran = Promise.withResolvers<void>();
+    await engine.start(async () => ran.resolve());
+    await failed.stop();
+    await engine.enqueue('a', { key: 'a' });
+    await ran.promise;
+    await engine.stop();
+  });
+
+  it('never gives a run up, however often it was recovered', async () => {
+    const url = await postgres.freshDatabase(template);
+    await leaveUnfinished(url);
+    await administer(url, 'update dbos.workflow_status set recovery_attempts = 100000');
+    await finish(engineOn(url));
+  });
+
+  it('asks again for a run that DBOS claimed and lost', async () => {
+    const url = await postgres.freshDatabase(template);
+    await leaveUnfinished(url);
+    await administer(url, `update dbos.workflow_status set executor_id = 'nobody', status = 'PENDING'`);
+    await finish(engineOn(url, { handOverMs: 500 }));
+  });
 });

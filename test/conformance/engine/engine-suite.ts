@@ -332,6 +332,7 @@ export function describeEngine(name: string, createHarness: () => Promise<Engine
     it('refuses a second start, and work before the first', async () => {
       await expect(engine.start(interpreter)).rejects.toBeInstanceOf(ImagoError);
       await engine.stop();
+      await engine.stop();
       engine = await harness.open();
       await expect(engine.enqueue('a', { key: 'a' })).rejects.toBeInstanceOf(ImagoError);
     });

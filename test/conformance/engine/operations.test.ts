@@ -317,6 +317,20 @@ describe('a step that waits', () => {
     expect(world.things.size).toBe(0);
   });
 
+  it('fails when it cannot say what it waits for', async () => {
+    const world = createFaultyWorld();
+    const unsure: Step<unknown> = {
+      name: 'unsure',
+      wait: () => {
+        throw new Error('for what?');
+      },
+    };
+    const lab = labOf(world, () => [kindOf('unsure', [thingStep(world, 'a'), unsure])]);
+    await lab.submit({ id: 'one', kind: 'unsure', input: null });
+    expect(await lab.ended('one')).toMatchObject({ state: 'failed', error: { message: 'for what?' } });
+    expect(world.things.size).toBe(0);
+  });
+
   it('is cancelled while it waits', async () => {
     const world = createFaultyWorld();
     const lab = approvalLab(world);
@@ -389,6 +403,35 @@ describe('a step that runs another operation', () => {
     gate.resolve(undefined);
     expect(await lab.ended('l')).toMatchObject({ state: 'failed', error: { code: 'operation-busy' } });
     expect((await lab.ended('r')).state).toBe('succeeded');
+  });
+});
+
+describe('the calls that an operation records', () => {
+  const approve: Step<unknown> = {
+    name: 'approve',
+    wait: () => ({ topic: 'approval', timeoutMs: 1_000, sentence: 'Waiting.' }),
+  };
+  const inner: Step<unknown> = {
+    name: 'inner',
+    child: () => ({ kind: 'make-things', subject: 'inner', input: [] }),
+  };
+
+  async function calls(world: FaultyWorld, steps: readonly Step<unknown>[]): Promise<string[]> {
+    const lab = labOf(world, () => [makeThings(world), kindOf('any', steps)]);
+    await lab.submit({ id: 'one', kind: 'any', input: null });
+    await lab.ended('one');
+    return lab.engineState.runs.get('one')?.calls.map((call) => call.name) ?? [];
+  }
+
+  it('are a format that later versions keep to', async () => {
+    const world = createFaultyWorld();
+    expect(await calls(world, [thingStep(world, 'a'), inner])).toEqual([
+      ...['step do:a', 'step do:inner', 'until wake', 'wait wake', 'step look:inner', 'step finish'],
+    ]);
+    expect(await calls(world, [thingStep(world, 'b'), thingStep(world, 'c'), approve])).toEqual([
+      ...['step do:b', 'step do:c', 'step do:approve', 'until wake', 'wait wake', 'step waited:approve'],
+      ...['step undo:c', 'step undo:b', 'step close'],
+    ]);
   });
 });
 
