@@ -100,6 +100,8 @@ export async function startPostgres(options: TestPostgresOptions = {}): Promise<
         server = spawn('sh', ['-c', guard, 'sh', folder, ...line], {
           ...shellOwner,
           cwd: folder,
+          // A signal to the tests' whole group must not end the guard before it has cleaned up.
+          detached: true,
           stdio: ['pipe', 'ignore', 'ignore'],
         });
         server.stdin?.on('error', () => undefined);

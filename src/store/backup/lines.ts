@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { ImagoError } from '../../domain/errors.ts';
 import {
   type BackupEnd,
   type BackupHeader,
@@ -48,9 +47,7 @@ export function openLines(source: Readable): BackupLines {
 
 async function* splitLines(source: Readable): AsyncGenerator<string, undefined> {
   const text = createGunzip();
-  source.once('error', (error) =>
-    text.destroy(new ImagoError('file-missing', error.message, { cause: error })),
-  );
+  source.once('error', (error) => text.destroy(error));
   source.pipe(text);
   text.setEncoding('utf8');
   let rest = '';
@@ -61,7 +58,6 @@ async function* splitLines(source: Readable): AsyncGenerator<string, undefined> 
       yield* parts;
     }
   } catch (error) {
-    if (error instanceof ImagoError) throw error;
     throw invalid('it cannot be unpacked', error);
   }
   if (rest !== '') throw invalid('its last line is not whole');

@@ -1,16 +1,17 @@
-// Puts a backup into an empty database. All or nothing: the rows are counted and the file's sum is compared before
-// the one transaction ends, so a file that is damaged or cut short changes nothing.
+// Puts a backup into an empty database. The file is read twice: nothing is touched before its rows were counted and
+// its sum compared; then everything is done in one transaction.
 import type { Readable } from 'node:stream';
 import type { Client } from 'pg';
 import { ImagoError } from '../../domain/errors.ts';
 import { connectClient } from '../connection.ts';
 import { asStoreError } from '../errors.ts';
-import { applyMigrations, newestSchema } from '../migrate.ts';
+import { applyMigrations, type MigrationReport, newestSchema } from '../migrate.ts';
 import { bootstrap } from '../migrations/bootstrap.ts';
 import { leaseTable, quoteName, tableName } from './definitions.ts';
-import { type BackupEnd, type BackupHeader, type BackupRow, type BackupTable, invalid } from './format.ts';
+import { type BackupHeader, type BackupRow, type BackupTable, invalid } from './format.ts';
 import { type BackupLines, openLines } from './lines.ts';
 import { sessionSettings } from './session.ts';
+import { spool } from './spool.ts';
 
 export interface RestoreSummary {
   readonly tables: number;
@@ -26,47 +27,83 @@ export interface RestoreSummary {
 
 const rowsAtOnce = 500;
 
+/** What a daemon writes by starting, and by being asked to restore: no content. */
+const bookkeeping: Readonly<Record<string, readonly string[]>> = {
+  imago: ['migrations', 'events', 'tokens', 'audit', 'idempotency_keys'],
+  dbos: ['dbos_migrations', 'application_versions'],
+};
+
 /**
- * The caller must be the active daemon of the database (its epoch is compared) and must not have started the
- * engine on it. Afterwards it must let its lease go and begin anew: epochs go on from the greater of the two.
- * Refused with `restore-not-empty`, `backup-invalid` or `database-version`, and then nothing was changed. A dry
- * run does everything but the end of its transaction.
+ * The caller must be the active daemon of the database (its epoch is compared) and must have stopped the engine.
+ * Afterwards it must let its lease go and begin anew: epochs go on from the greater of the two, and tokens are those
+ * of the backup. Refused with `restore-not-empty`, `backup-invalid` or `database-version`, and then nothing was
+ * changed. A dry run does everything but the end of its transaction.
  */
 export async function restore(
   database: { readonly url: string; readonly epoch: number },
   source: Readable,
   { dryRun = false }: { readonly dryRun?: boolean } = {},
 ): Promise<RestoreSummary> {
+  const file = await spool(source);
+  try {
+    const header = await verify(file.read());
+    const client = await connectClient(database.url, {
+      ...sessionSettings,
+      'imago.epoch': String(database.epoch),
+    });
+    try {
+      await client.query('begin');
+      await bootstrap(client);
+      await requireActive(client, database.epoch);
+      await clear(client, header.schemas);
+      const { from, to } = await build(client, header, file.read());
+      await client.query(dryRun ? 'rollback' : 'commit');
+      return { ...summaryOf(header), from, to };
+    } catch (error) {
+      await client.query('rollback').catch(() => undefined);
+      throw asStoreError(error);
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** Reads the whole file and throws unless it is one that this Imago can restore. */
+async function verify(source: Readable): Promise<BackupHeader> {
   const lines = openLines(source);
-  const client = await connectClient(database.url, {
-    ...sessionSettings,
-    'imago.epoch': String(database.epoch),
-  });
   try {
     const header = await lines.header();
     if (header.schemaVersion > newestSchema) throw newerBackup(header);
-    await client.query('begin');
-    await bootstrap(client);
-    await requireActive(client, database.epoch);
-    await clear(client, header.schemas);
-    await client.query('set local check_function_bodies = off');
-    for (const statement of header.before) await client.query(statement);
-    const end = await fill(client, header, lines);
-    for (const statement of header.after) await client.query(statement);
-    await setSequences(client, header);
-    const { from, to } = await applyMigrations(client);
-    await client.query('update imago.lease set epoch = greatest(epoch, $1)', [header.epoch]);
-    await client.query(dryRun ? 'rollback' : 'commit');
-    const { createdAt, madeBy } = header;
-    const by = madeBy === undefined ? {} : { madeBy };
-    return { tables: header.tables.length, rows: end.rows, createdAt, ...by, from, to };
-  } catch (error) {
-    await client.query('rollback').catch(() => undefined);
-    throw asStoreError(error);
+    await forEachBatch(header, lines, async () => undefined);
+    return header;
   } finally {
     lines.close();
-    await client.end().catch(() => undefined);
   }
+}
+
+/** Makes the tables as they were, with all their rows, and brings them to what this Imago needs. */
+async function build(client: Client, header: BackupHeader, source: Readable): Promise<MigrationReport> {
+  const lines = openLines(source);
+  try {
+    await lines.header();
+    await client.query('set local check_function_bodies = off');
+    for (const statement of header.before) await client.query(statement);
+    await forEachBatch(header, lines, (table, rows) => insert(client, table, rows));
+    for (const statement of header.after) await client.query(statement);
+    await setSequences(client, header);
+    const report = await applyMigrations(client);
+    await client.query('update imago.lease set epoch = greatest(epoch, $1)', [header.epoch]);
+    return report;
+  } finally {
+    lines.close();
+  }
+}
+
+function summaryOf({ tables, createdAt, madeBy }: BackupHeader): Omit<RestoreSummary, 'from' | 'to'> {
+  const rows = tables.reduce((sum, table) => sum + table.rows, 0);
+  return { tables: tables.length, rows, createdAt, ...(madeBy === undefined ? {} : { madeBy }) };
 }
 
 async function requireActive(client: Client, epoch: number): Promise<void> {
@@ -85,7 +122,7 @@ async function clear(client: Client, schemas: readonly string[]): Promise<void> 
     );
     const tables = found.rows.map(({ name }) => ({ schema, name }));
     for (const table of tables) {
-      if (isBookkeeping(table.name)) continue;
+      if (bookkeeping[schema]?.includes(table.name)) continue;
       const { rows } = await client.query<{ held: boolean }>(
         `select exists (select from ${tableName(table)}) as held`,
       );
@@ -109,19 +146,19 @@ async function clear(client: Client, schemas: readonly string[]): Promise<void> 
   }
 }
 
-/** Which migrations were made is no content. */
-function isBookkeeping(table: string): boolean {
-  return /(^|_)migrations$/.test(table);
-}
-
-async function fill(client: Client, header: BackupHeader, lines: BackupLines): Promise<BackupEnd> {
+/** Passes the rows on in batches, and throws at the end unless they are all that the file was made with. */
+async function forEachBatch(
+  header: BackupHeader,
+  lines: BackupLines,
+  use: (table: BackupTable, rows: readonly BackupRow[]) => Promise<void>,
+): Promise<void> {
   let rows = 0;
   for (const table of header.tables) {
     if ((await lines.next()) !== tableName(table)) throw invalid(`the table ${table.name} is missing`);
     for (let done = 0; done < table.rows; ) {
       const batch: BackupRow[] = [];
       while (batch.length < Math.min(rowsAtOnce, table.rows - done)) batch.push(await nextRow(table, lines));
-      await insert(client, table, batch);
+      await use(table, batch);
       done += batch.length;
     }
     rows += table.rows;
@@ -131,7 +168,6 @@ async function fill(client: Client, header: BackupHeader, lines: BackupLines): P
   if (typeof end === 'string' || !('sha256' in end)) throw invalid('it has more rows than it says');
   if (end.rows !== rows || end.sha256 !== sum) throw invalid('its content does not fit its sum');
   await lines.requireEnd();
-  return end;
 }
 
 async function nextRow(table: BackupTable, lines: BackupLines): Promise<BackupRow> {
