@@ -78,21 +78,18 @@ interface DatabaseFacts {
   readonly operations: Readonly<Partial<Record<OperationState, number>>>;
 }
 
+/** One query: `imago status` is asked often, and by scripts. */
 function readFacts({ database }: Store): Promise<DatabaseFacts> {
   return database.read(async (tables) => {
-    const version = await sql<{ version: string }>`
-      select split_part(current_setting('server_version'), ' ', 1) as version
+    const found = await sql<{ version: string; operations: string }>`
+      select split_part(current_setting('server_version'), ' ', 1) as version,
+        (select coalesce(json_object_agg(state, count), '{}')::text from (
+          select state, count(*) from ${sql.table('imago.operations')}
+          where state not in ('succeeded', 'failed', 'cancelled') group by state
+        ) as live) as operations
     `.execute(tables);
-    const counts = await tables
-      .selectFrom('operations')
-      .select(['state', (row) => row.fn.countAll<number>().as('count')])
-      .where('state', 'not in', ['succeeded', 'failed', 'cancelled'])
-      .groupBy('state')
-      .execute();
-    return {
-      version: version.rows[0]?.version ?? '',
-      operations: Object.fromEntries(counts.map(({ state, count }) => [state, Number(count)])),
-    };
+    const { version = '', operations = '{}' } = found.rows[0] ?? {};
+    return { version, operations: JSON.parse(operations) as DatabaseFacts['operations'] };
   });
 }
 
