@@ -26,6 +26,7 @@ export interface RunningDaemon {
 }
 
 const START_PATIENCE_MS = 120_000;
+const FIND_PATIENCE_MS = 30_000;
 const DOCTOR_PATIENCE_MS = 30_000;
 const ASK_PATIENCE_MS = 3000;
 const DOWN_PATIENCE_MS = 90_000;
@@ -33,9 +34,18 @@ const POLL_MS = 25;
 /** How long a daemon may be in trouble before its clients are told: a database is back sooner than that. */
 const TROUBLE_PATIENCE_MS = 15_000;
 
-/** The daemon that runs for this state folder and answers; `undefined` when none does. Starts nothing. */
+/**
+ * The daemon that runs for this state folder; `undefined` when none does. One that is just starting is waited
+ * for, but none is started.
+ */
 export async function findDaemon(home = stateFolder()): Promise<RunningDaemon | undefined> {
-  const file = runningFile(statePaths(home));
+  const paths = statePaths(home);
+  return (await probeDaemon(paths)) ?? settleDaemon(paths, performance.now() + FIND_PATIENCE_MS);
+}
+
+/** The daemon that answers at this moment. */
+async function probeDaemon(paths: StatePaths): Promise<RunningDaemon | undefined> {
+  const file = runningFile(paths);
   if (file?.ready !== true || !(await answers(file.socket))) return undefined;
   return { pid: file.process.pid, version: file.version, socket: file.socket, started: false };
 }
@@ -44,7 +54,7 @@ export async function findDaemon(home = stateFolder()): Promise<RunningDaemon | 
 export async function ensureDaemon(options: EnsureOptions = {}): Promise<RunningDaemon> {
   const home = options.home ?? stateFolder();
   const paths = statePaths(home);
-  const found = await findDaemon(home);
+  const found = await probeDaemon(paths);
   if (found !== undefined) return withFlags(found, paths, options.flags);
 
   const deadline = performance.now() + (options.timeoutMs ?? START_PATIENCE_MS);
@@ -71,7 +81,7 @@ export async function stopDaemon(
 ): Promise<StoppedProcesses> {
   const home = options.home ?? stateFolder();
   if (statSync(home, { throwIfNoEntry: false }) === undefined) return { forced: false };
-  const daemon = await findDaemon(home);
+  const daemon = await probeDaemon(statePaths(home));
   if (daemon !== undefined && options.ask !== undefined) {
     const asked = options.ask(daemon).catch(() => undefined);
     await Promise.race([asked, new Promise((late) => setTimeout(late, ASK_PATIENCE_MS).unref())]);
@@ -125,7 +135,7 @@ function runningFile(paths: StatePaths): DaemonFile | undefined {
 async function settleDaemon(paths: StatePaths, deadline: number): Promise<RunningDaemon | undefined> {
   const patience = performance.now() + TROUBLE_PATIENCE_MS;
   for (;;) {
-    const found = await findDaemon(paths.home);
+    const found = await probeDaemon(paths);
     if (found !== undefined) return found;
     const file = runningFile(paths);
     if (file === undefined) return undefined;

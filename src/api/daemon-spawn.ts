@@ -79,7 +79,12 @@ export function runEntry(paths: StatePaths, words: readonly string[]): Messages 
   const child = spawn(program, [...args, ...words], {
     cwd: '/',
     detached: true,
-    env: { ...process.env, IMAGO_HOME: paths.home, IMAGO_MESSAGE_FD: String(MESSAGE_FD) },
+    env: {
+      ...process.env,
+      IMAGO_HOME: paths.home,
+      IMAGO_MESSAGE_FD: String(MESSAGE_FD),
+      IMAGO_BACKGROUND: '1',
+    },
     stdio: ['ignore', errors?.file ?? 'ignore', errors?.file ?? 'ignore', 'pipe'],
   });
   if (errors !== undefined) closeSync(errors.file);

@@ -48,10 +48,7 @@ const ROTATE_EVERY_MS = 600_000;
 export async function runDaemon({ surroundings, options, messages }: DaemonRun): Promise<void> {
   const again = readRestarts(process.env) !== undefined;
   const paths = prepareStateFolder(stateFolder(surroundings), surroundings, !again);
-  const log = openLog(
-    paths.daemonLog,
-    process.stderr.isTTY ? { tee: (line) => process.stderr.write(line) } : {},
-  );
+  const log = openLog(paths.daemonLog, inForeground() ? { tee: (line) => process.stderr.write(line) } : {});
   const lock = await takeLock(paths, again);
   if (lock === undefined) return;
   rotateByCopy(paths.daemonErrors);
@@ -174,6 +171,11 @@ async function startPostgres(ground: DaemonGround): Promise<PostgresServer> {
     },
   });
   return postgres;
+}
+
+/** Started by hand or by a service manager, which keeps what we print; a client says that it does not. */
+function inForeground(): boolean {
+  return process.env.IMAGO_BACKGROUND === undefined;
 }
 
 /** `undefined`: another daemon took over while this one began again, which is as good. */

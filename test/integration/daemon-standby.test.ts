@@ -61,3 +61,15 @@ test('the active one goes down in peace: the other is active at once', async () 
   await until('the first is active', async () => (await statusOf(first)).daemon.state === 'active');
   expect(await first.json(['image', 'list'])).toMatchObject({ items: [{ name: 'node' }] });
 });
+
+test('the database goes away for a while: the daemon waits for it in its own process, and tells why', async () => {
+  const { daemon } = await statusOf(first);
+  await server.kill();
+  const refused = await first.run(['image', 'list']);
+  expect(refused.code).toBe(5);
+  expect(refused.err).toMatch(/^error: .*database/m);
+  await server.start();
+  await until('it answers again', async () => (await statusOf(first)).database.state === 'ready');
+  expect((await statusOf(first)).daemon.pid).toBe(daemon.pid);
+  expect(await first.json(['image', 'list'])).toMatchObject({ items: [{ name: 'node' }] });
+});

@@ -1,5 +1,5 @@
 // What the daemon and its database live through: each kill is `kill -9`, at no chosen moment.
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isSameProcess } from '../../src/api/process-identity.ts';
@@ -71,6 +71,27 @@ describe('kill -9', () => {
   });
 });
 
+test('every connection to PostgreSQL is cut: the daemon begins again, with a new epoch', async () => {
+  const daemon = processOf(first.daemon.pid);
+  const { Client } = (await import('pg')).default;
+  const password = readFileSync(`${imago.home}/postgres/password`, 'utf8').trim();
+  const client = new Client({
+    host: first.sockets.database ?? '',
+    user: 'imago',
+    database: 'postgres',
+    password,
+  });
+  await client.connect();
+  await client.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = 'imago'");
+  await client.end();
+  await until('the daemon has noticed', () => logOf(imago.home).includes('restarting in place'));
+  expect(await images()).toBe(1);
+  const now = await statusOf(imago);
+  expect(isSameProcess(daemon)).toBe(true);
+  expect(now.database.pid).toBe(first.database.pid);
+  expect(now.daemon.epoch).toBeGreaterThan(first.daemon.epoch ?? 0);
+});
+
 test('the folder of the sockets is removed: the daemon makes it anew, and PostgreSQL gets its socket back', async () => {
   const folders = [dirname(first.sockets.api), first.sockets.database ?? ''];
   for (const folder of folders) rmSync(folder, { recursive: true });
@@ -87,7 +108,7 @@ test('the record of the daemon is removed: the daemon writes it again', async ()
 
 test('the state folder is removed: nothing is left running for nothing', async () => {
   const processes = [processOf(first.daemon.pid), processOf(first.database.pid)];
-  rmSync(imago.home, { recursive: true });
+  rmSync(imago.home, { recursive: true, maxRetries: 20 });
   await untilGone(...processes);
   expect(existsSync(dirname(first.sockets.api))).toBe(false);
 });
