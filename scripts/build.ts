@@ -14,7 +14,9 @@ const dist = join(root, 'dist');
 const lazyBuiltins: Plugin = {
   name: 'lazy-builtins',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^node:/ }, ({ path }) => (isBuiltin(path) ? { path, namespace: 'builtin' } : undefined));
+    onResolve({ filter: /^node:/ }, ({ path }) =>
+      isBuiltin(path) ? { path, namespace: 'builtin' } : undefined,
+    );
     onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => ({
       contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
     }));
