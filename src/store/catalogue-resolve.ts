@@ -5,7 +5,7 @@ import { ImagoError } from '../domain/errors.ts';
 import { parseReference, type Reference } from '../domain/reference.ts';
 import { type ImageContents, imageNotFound, type Resolution, resolveReference } from '../domain/resolve.ts';
 import { imageNames } from './catalogue-lookup.ts';
-import { toChannel, toVersion } from './catalogue-rows.ts';
+import { toChannel } from './catalogue-rows.ts';
 import type { Database } from './database.ts';
 import type { Tables } from './tables.ts';
 
@@ -24,42 +24,52 @@ export async function resolve(database: Database, text: string): Promise<Resolut
 
 /** What can answer the reference: a channel and its version, or the versions that fit. */
 async function narrowContents(tables: Kysely<Tables>, reference: Reference): Promise<ImageContents> {
-  const versions = tables
-    .selectFrom('versions')
-    .selectAll('versions')
-    .where('versions.image', '=', reference.image);
+  const versions = versionsOf(tables, reference.image);
   switch (reference.kind) {
     case 'image': {
-      const newest = versions
-        .where('state', 'not in', ['withdrawn', 'deleted'])
-        .orderBy('created_at', 'desc');
-      return contents(await newest.limit(1).execute());
+      const usable = versions.where('state', 'not in', ['withdrawn', 'deleted']);
+      return { versions: await usable.orderBy('created_at', 'desc').limit(1).execute(), channels: [] };
     }
     case 'version':
-      return contents(await versions.where('version', '=', reference.version).execute());
+      return { versions: await versions.where('version', '=', reference.version).execute(), channels: [] };
     case 'digest':
-      return contents(await versions.where('digest', '=', reference.digest).execute());
-    case 'channel': {
-      const channels = await tables
-        .selectFrom('channels')
-        .selectAll()
-        .where('image', '=', reference.image)
-        .where('name', '=', reference.channel)
-        .execute();
-      const pointed = channels[0]?.version ?? undefined;
-      const rows = pointed === undefined ? [] : await versions.where('version', '=', pointed).execute();
-      return { ...contents(rows), channels: channels.map(toChannel) };
-    }
+      return { versions: await versions.where('digest', '=', reference.digest).execute(), channels: [] };
+    case 'channel':
+      return channelContents(tables, reference.image, reference.channel);
   }
 }
 
-function contents(rows: Parameters<typeof toVersion>[0][]): ImageContents {
-  return { versions: rows.map(toVersion), channels: [] };
+/** In one read, so that the channel and its version are of one moment. */
+async function channelContents(
+  tables: Kysely<Tables>,
+  image: string,
+  channel: string,
+): Promise<ImageContents> {
+  const row = await tables
+    .selectFrom('channels')
+    .leftJoin('versions', (join) =>
+      join.onRef('versions.image', '=', 'channels.image').onRef('versions.version', '=', 'channels.version'),
+    )
+    .selectAll('channels')
+    .select(['versions.digest as versionDigest', 'versions.state', 'versions.created_at as createdAt'])
+    .where('channels.image', '=', image)
+    .where('channels.name', '=', channel)
+    .executeTakeFirst();
+  if (row === undefined) return { versions: [], channels: [] };
+  const { version, versionDigest: digest, state, createdAt } = row;
+  const nowhere = version === null || digest === null || state === null || createdAt === null;
+  return { versions: nowhere ? [] : [{ version, digest, state, createdAt }], channels: [toChannel(row)] };
 }
 
 async function allContents(tables: Kysely<Tables>, image: string): Promise<ImageContents> {
-  const versions = await tables.selectFrom('versions').selectAll().where('image', '=', image).execute();
   const channels = await tables.selectFrom('channels').selectAll().where('image', '=', image).execute();
   if (channels.length === 0) throw imageNotFound(image, await imageNames(tables));
-  return { versions: versions.map(toVersion), channels: channels.map(toChannel) };
+  return { versions: await versionsOf(tables, image).execute(), channels: channels.map(toChannel) };
+}
+
+function versionsOf(tables: Kysely<Tables>, image: string) {
+  return tables
+    .selectFrom('versions')
+    .select(['version', 'digest', 'state', 'created_at as createdAt'])
+    .where('image', '=', image);
 }

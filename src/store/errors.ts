@@ -26,6 +26,10 @@ const failed = {
   code: 'database-failed',
   says: 'The database met a fault of its own',
 } as const satisfies Meaning;
+const otherTables = {
+  code: 'database-version',
+  says: 'The tables are not those that this version of Imago needs',
+} as const satisfies Meaning;
 const full = {
   code: 'database-full',
   says: 'The disk of the database is full',
@@ -42,7 +46,9 @@ const meanings: Readonly<Record<string, Meaning>> = {
   '3D000': refused,
   '40001': busy,
   '40P01': busy,
+  '3F000': otherTables,
   '42501': refused,
+  '42P01': otherTables,
   '53100': full,
   '53200': { code: 'database-busy', says: 'The database is out of memory' },
   '53300': { code: 'database-busy', says: 'The database has no connection left' },
@@ -96,14 +102,14 @@ export function sqlState(thrown: unknown): string | undefined {
 }
 
 function meaningOf(thrown: unknown): Meaning | undefined {
+  const message = thrown instanceof Error ? thrown.message : '';
+  if (/no space left on device/i.test(message)) return full;
   const state = sqlState(thrown);
   if (state !== undefined) {
     const found = meanings[state] ?? meaningsByClass[state.slice(0, 2)];
     if (found !== undefined) return found;
     if (/^E[A-Z]{3,}$/.test(state)) return unreachable;
   }
-  const message = thrown instanceof Error ? thrown.message : '';
-  if (/no space left on device/i.test(message)) return full;
   return lostConnection.test(message) ? unreachable : undefined;
 }
 

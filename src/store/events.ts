@@ -1,5 +1,6 @@
 // The log of what happens, for watchers. Ids become visible in their order (see migration 1), so a watcher that
 // asks for what came after the last one it saw misses nothing, however many write at once.
+import { sql } from 'kysely';
 import type { Events, ImagoEvent } from '../ports/events.ts';
 import type { Database } from './database.ts';
 import { fromJson } from './json.ts';
@@ -57,7 +58,7 @@ async function boundary(database: Database, order: 'asc' | 'desc'): Promise<numb
 
 async function trim(database: Database, retention: EventRetention): Promise<number> {
   const last = await boundary(database, 'desc');
-  const oldEnough = new Date(Date.now() - retention.maxAgeMs).toISOString();
+  const oldEnough = sql<string>`clock_timestamp() - ${retention.maxAgeMs} * interval '1 millisecond'`;
   const result = await database.writeOnce((tables) =>
     tables
       .deleteFrom('events')

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { ImagoError } from '../domain/errors.ts';
 import type { Lease } from '../ports/lease.ts';
+import { cutAfter } from './deadline.ts';
 import { asStoreError, isConnectionLoss, sqlState } from './errors.ts';
 import { type Holder, isDead, thisHolder } from './holder.ts';
 import { fromJson, toJson } from './json.ts';
@@ -42,6 +43,8 @@ const usualTiming: LeaseTiming = {
   frozenTries: 30,
 };
 
+const tryDeadlineMs = 10_000;
+
 /** Waits until this process is the active daemon, however long that takes. */
 export async function acquireLease(options: LeaseOptions): Promise<Lease> {
   const timing = { ...usualTiming, ...options.timing };
@@ -77,13 +80,9 @@ async function standBy(
   let silent = 0;
   for (;;) {
     signal?.throwIfAborted();
-    const tried = await client.query<{ held: boolean }>('select pg_try_advisory_lock($1, $2) as held', [
-      lockClass,
-      locks.lease,
-    ]);
-    if (tried.rows[0]?.held === true) return;
+    const beat = await cutAfter(client, tryDeadlineMs, () => tryLock(client));
+    if (beat === 'ours') return;
     onWaiting();
-    const beat = await readBeat(client);
     silent = beat === lastBeat ? silent + 1 : 0;
     lastBeat = beat;
     if (silent >= timing.frozenTries) {
@@ -94,7 +93,13 @@ async function standBy(
   }
 }
 
-async function readBeat(client: Client): Promise<string | undefined> {
+/** What the holder's last beat was, unless there is no holder any more. */
+async function tryLock(client: Client): Promise<'ours' | string | undefined> {
+  const tried = await client.query<{ held: boolean }>('select pg_try_advisory_lock($1, $2) as held', [
+    lockClass,
+    locks.lease,
+  ]);
+  if (tried.rows[0]?.held === true) return 'ours';
   const there = await client.query<{ there: boolean }>(
     "select to_regclass('imago.lease') is not null as there",
   );
@@ -114,7 +119,7 @@ async function takeOver(
   await inTransaction(client, () => bootstrap(client));
   const former = await readFormer(client);
   const holder = thisHolder();
-  const epoch = await raiseEpoch(client, holder);
+  const epoch = await raiseEpoch(client, holder, signal);
   // From here on only beats are written, and one that is lost in a crash of the database hurts nobody.
   await client.query('set synchronous_commit = off');
   const lease = holdLease(client, epoch, holder, timing);
@@ -148,8 +153,9 @@ async function readFormer(client: Client): Promise<Former> {
 }
 
 /** Every writer shares the fence: when it is ours alone, no write under an older epoch is under way. */
-async function raiseEpoch(client: Client, holder: Holder): Promise<number> {
+async function raiseEpoch(client: Client, holder: Holder, signal: AbortSignal | undefined): Promise<number> {
   for (;;) {
+    signal?.throwIfAborted();
     try {
       return await inTransaction(client, async () => {
         await client.query("set local lock_timeout = '2s'");

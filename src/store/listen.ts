@@ -1,7 +1,7 @@
 // Hears that events were added, by any process, over a connection of its own. A notice can be lost with its
 // connection: after each new one, and now and then, listeners are called anyway.
-import type { Client } from 'pg';
 import { connectClient } from './connection.ts';
+import { cutAfter } from './deadline.ts';
 
 export interface Listening {
   /** As in `Events`. A listener may be called when there is nothing new. */
@@ -45,20 +45,9 @@ export function listenForEvents(url: string): Listening {
   };
 }
 
-/** Cuts a connection that does not answer. */
-async function check(client: Client): Promise<void> {
-  const deadline = setTimeout(() => void client.end().catch(() => undefined), checkDeadlineMs);
-  try {
-    await client.query('select 1');
-  } finally {
-    clearTimeout(deadline);
-  }
-}
-
 function keepListening(url: string, tellAll: () => void): { readonly stop: () => Promise<void> } {
   let stopped = false;
   let wake = () => {};
-  let client: Client | undefined;
 
   function pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
@@ -70,24 +59,23 @@ function keepListening(url: string, tellAll: () => void): { readonly stop: () =>
     });
   }
 
+  /** Returns when it is told to stop, throws when the connection breaks. */
   async function listen(): Promise<void> {
-    client = await connectClient(url);
+    const client = await connectClient(url);
+    let broken = false;
+    function onBroken(): void {
+      broken = true;
+      wake();
+    }
+    client.on('error', onBroken);
+    client.on('end', onBroken);
+    client.on('notification', tellAll);
     try {
-      if (stopped) return;
-      let broken = false;
-      const onBroken = () => {
-        broken = true;
-        wake();
-      };
-      client.on('error', onBroken);
-      client.on('end', onBroken);
-      client.on('notification', tellAll);
-      await client.query('listen imago_events');
-      tellAll();
+      if (!stopped) await client.query('listen imago_events');
       while (!stopped && !broken) {
-        await pause(checkMs);
-        if (!stopped && !broken) await check(client);
         tellAll();
+        await pause(checkMs);
+        if (!stopped && !broken) await cutAfter(client, checkDeadlineMs, () => client.query('select 1'));
       }
     } finally {
       await client.end().catch(() => undefined);

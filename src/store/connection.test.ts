@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { clientConfig } from './connection.ts';
+
+function optionsOf(url: string, settings = {}): string {
+  const { connectionString = '' } = clientConfig(url, settings);
+  return new URLSearchParams(connectionString.split('?')[1]).get('options') ?? '';
+}
+
+test('settings are carried to every session, after those that the URL has itself', () => {
+  const url = 'postgresql://ann@db.example/imago?options=-c%20work_mem%3D4MB&sslmode=require';
+  const options = optionsOf(url, { 'imago.epoch': '7' });
+  expect(options).toMatch(/^-c work_mem=4MB .*-c imago\.epoch=7$/);
+  expect(clientConfig(url).connectionString).toContain('sslmode=require');
+});
+
+test('blanks and backslashes in a setting arrive as they are', () => {
+  expect(optionsOf('postgresql://db/imago', { datestyle: 'ISO, YMD' })).toContain('-c datestyle=ISO,\\ YMD');
+  expect(optionsOf('postgresql://db/imago', { x: 'a\\b' })).toContain('-c x=a\\\\b');
+});
+
+test('a URL without a host, and a password with strange characters, stay whole', () => {
+  const url = 'postgresql://ann:p%40ss%3Fw@/imago?host=%2Frun%2Fa%20b';
+  const { connectionString = '' } = clientConfig(url);
+  expect(connectionString.startsWith('postgresql://ann:p%40ss%3Fw@/imago?host=%2Frun%2Fa%20b&')).toBe(true);
+  expect(connectionString).not.toContain('+');
+});
