@@ -10,7 +10,7 @@ import {
   type WakeMessage,
   wakeTopic,
 } from './operation-run.ts';
-import type { StepOutcome } from './step-outcome.ts';
+import { errorRecord, type StepOutcome } from './step-outcome.ts';
 
 /** Recorded in place of an outcome: the child that was submitted. */
 export interface ChildBegun {
@@ -43,7 +43,7 @@ export async function beginChild(
   } catch (thrown) {
     const error = ensureImagoError(thrown);
     if (error.retryable || error.code === 'owner-stale') throw error;
-    return { outcome: 'failed', error: error.toRecord(), undo: false };
+    return { outcome: 'failed', error: errorRecord(error), undo: false };
   }
   return { outcome: 'child', id };
 }

@@ -3,6 +3,7 @@ import { type ErrorRecord, ensureImagoError, ImagoError } from '../domain/errors
 import type { Json } from '../domain/json.ts';
 import type { OperationRecord, OperationState } from '../ports/operation.ts';
 import { type Ending, type OperationRun, stepContext, timestamp } from './operation-run.ts';
+import { errorRecord } from './step-outcome.ts';
 
 const endedStates: ReadonlySet<OperationState> = new Set(['succeeded', 'failed', 'cancelled']);
 const tryAgainMs = 1_000;
@@ -18,7 +19,7 @@ export async function finish(operation: OperationRun): Promise<Ending> {
   try {
     result = resultOf(operation);
   } catch (thrown) {
-    return { state: 'failed', error: ensureImagoError(thrown).toRecord() };
+    return { state: 'failed', error: errorRecord(ensureImagoError(thrown)) };
   }
   operation.scribe.operation({
     ...ended(operation, 'succeeded'),
@@ -43,7 +44,7 @@ export async function close(
 /** An interpreter that cannot go on leaves no operation that seems to run for ever. */
 export async function recordBug(operation: OperationRun, thrown: unknown): Promise<void> {
   const { scribe, record, clock, run } = operation;
-  const error = ensureImagoError(thrown).toRecord();
+  const error = errorRecord(ensureImagoError(thrown));
   const open = record.steps.filter((step) => step.state !== 'pending' && step.state !== 'skipped');
   const exceptions = open.map(
     (step) => `Step ${step.name} (${step.state}) was left as it is: ${error.message}`,

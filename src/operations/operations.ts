@@ -64,16 +64,22 @@ export function createOperations(options: OperationsOptions): Operations {
     });
   }
 
-  async function require(id: string): Promise<OperationRecord> {
+  async function recordOf(id: string): Promise<OperationRecord> {
     const record = await journal.get(id);
     if (record === undefined) throw new ImagoError('operation-not-found', `There is no operation ${id}.`);
     return record;
   }
 
   async function requireLive(id: string): Promise<OperationRecord> {
-    const record = await require(id);
+    const record = await recordOf(id);
     if (!hasEnded(record)) return record;
     throw new ImagoError('operation-ended', `Operation ${id} has ended: ${record.state}.`);
+  }
+
+  async function refuseBusy(key: string): Promise<void> {
+    const holder = (await journal.live()).find((record) => record.key === key);
+    if (holder === undefined) return;
+    throw new ImagoError('operation-busy', `Operation ${holder.id} (${holder.kind}) holds ${key}.`);
   }
 
   /** From here on the operation will run: what fails now is made up for by the next sweep. */
@@ -95,7 +101,7 @@ export function createOperations(options: OperationsOptions): Operations {
   async function cancel(id: string, by: string): Promise<OperationRecord> {
     await requireLive(id);
     await journal.requestCancel(id, by);
-    const record = await require(id);
+    const record = await recordOf(id);
     await enqueue(record);
     await spreadCancel(record).catch(trouble);
     return record;
@@ -110,7 +116,7 @@ export function createOperations(options: OperationsOptions): Operations {
   }
 
   async function cancelChild(id: string): Promise<void> {
-    const record = await require(id);
+    const record = await recordOf(id);
     if (hasEnded(record)) return;
     const parent = record.parent === undefined ? undefined : await journal.get(record.parent);
     await cancel(id, parent?.cancelRequestedBy ?? record.by).catch((thrown) => {
@@ -146,17 +152,13 @@ export function createOperations(options: OperationsOptions): Operations {
     async plan(request) {
       const kind = requireKind(kinds, request.kind);
       const input = kind.parse(request.input);
-      const key = request.key ?? request.subject;
-      const holder = (await journal.live()).find((record) => record.key === key);
-      if (request.whenBusy === 'refuse' && holder !== undefined) {
-        throw new ImagoError('operation-busy', `Operation ${holder.id} (${holder.kind}) holds ${key}.`);
-      }
+      if (request.whenBusy === 'refuse') await refuseBusy(request.key ?? request.subject);
       return kind.plan(input);
     },
     submit,
     cancel,
     async retry(id, by) {
-      const record = await require(id);
+      const record = await recordOf(id);
       if (!hasEnded(record)) {
         throw new ImagoError('operation-busy', `Operation ${id} has not ended yet: ${record.state}.`);
       }
@@ -174,7 +176,7 @@ export function createOperations(options: OperationsOptions): Operations {
         const nap = new AbortController();
         const forget = live.onEnd(id, () => nap.abort());
         try {
-          const record = await require(id);
+          const record = await recordOf(id);
           if (hasEnded(record)) return record;
           await clock.sleep(lookMs, AbortSignal.any([signal, nap.signal])).catch(() => undefined);
         } finally {

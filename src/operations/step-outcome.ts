@@ -1,6 +1,6 @@
 // What is recorded of each step: everything that decides which way an operation goes on, and nothing else, so
 // that it takes the same way again after a crash.
-import type { ErrorRecord } from '../domain/errors.ts';
+import type { ErrorRecord, ImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 
 export type StepOutcome =
@@ -19,3 +19,13 @@ export type StepOutcome =
 export type UndoOutcome =
   | { readonly outcome: 'undone' }
   | { readonly outcome: 'undo-failed'; readonly error: ErrorRecord };
+
+/** The error as it can be recorded: without facts that do not survive a trip through JSON. */
+export function errorRecord(error: ImagoError): ErrorRecord {
+  const { details, ...record } = error.toRecord();
+  try {
+    return details === undefined ? record : { ...record, details: JSON.parse(JSON.stringify(details)) };
+  } catch {
+    return record;
+  }
+}

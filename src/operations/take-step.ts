@@ -4,7 +4,7 @@ import type { StepState } from '../ports/operation.ts';
 import { beginChild, type ChildBegun, finishChild } from './child-step.ts';
 import { type OperationRun, recorded, stepContext, timestamp } from './operation-run.ts';
 import type { FoundStep } from './script.ts';
-import type { StepOutcome, UndoOutcome } from './step-outcome.ts';
+import { errorRecord, type StepOutcome, type UndoOutcome } from './step-outcome.ts';
 import { beginWait, finishWait, type WaitBegun } from './wait-step.ts';
 import { performWork, type StepSite, undoWork } from './work-step.ts';
 
@@ -26,12 +26,24 @@ async function beginStep(
   const found = script.find(name);
   const begunBefore = isBegun(operation, name);
   if ('removed' in found) return { outcome: 'passed', undo: false };
-  if ('error' in found) return { outcome: 'failed', error: found.error.toRecord(), undo: begunBefore };
+  if ('error' in found) return { outcome: 'failed', error: errorRecord(found.error), undo: begunBefore };
   const { step } = found;
   if ('wait' in step) return beginWait(operation, name, step);
   if ('child' in step) return beginChild(operation, name, step);
   scribe.operation({ state: 'running', currentStep: name, progress: undefined });
-  return performWork(step, siteOf(operation, name, begunBefore));
+  return storable(name, await performWork(step, siteOf(operation, name, begunBefore)));
+}
+
+/** An answer that cannot be recorded would be asked for again and again: it is the step's failure. */
+function storable(name: string, outcome: StepOutcome): StepOutcome {
+  try {
+    JSON.stringify(outcome);
+    return outcome;
+  } catch (thrown) {
+    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    const error = new ImagoError('internal', `What step ${name} answered cannot be recorded: ${why}`);
+    return { outcome: 'failed', error: error.toRecord(), undo: outcome.undo };
+  }
 }
 
 /** Runs inside the record of the step's undoing. */
@@ -107,5 +119,5 @@ function cannotUndo(found: FoundStep): UndoOutcome {
           'operation-unknown-step',
           'This version of Imago cannot undo what an earlier one did.',
         );
-  return { outcome: 'undo-failed', error: error.toRecord() };
+  return { outcome: 'undo-failed', error: errorRecord(error) };
 }

@@ -10,7 +10,7 @@ import {
   type WakeMessage,
   wakeTopic,
 } from './operation-run.ts';
-import type { StepOutcome } from './step-outcome.ts';
+import { errorRecord, type StepOutcome } from './step-outcome.ts';
 
 /** Recorded in place of an outcome: the operation waits, and since when. */
 export interface WaitBegun {
@@ -32,7 +32,7 @@ export async function beginWait(
   try {
     asked = step.wait(stepContext(operation, run.signal));
   } catch (thrown) {
-    return { outcome: 'failed', error: ensureImagoError(thrown).toRecord(), undo: false };
+    return { outcome: 'failed', error: errorRecord(ensureImagoError(thrown)), undo: false };
   }
   const { topic, timeoutMs, sentence } = asked;
   scribe.step(name, { state: 'running', attempts: 1, startedAt: timestamp(clock) });

@@ -5,7 +5,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { StepContext, WorkStep } from '../ports/operation.ts';
 import { attempt } from './attempt.ts';
 import { retryPause } from './retry-pause.ts';
-import type { StepOutcome, UndoOutcome } from './step-outcome.ts';
+import { errorRecord, type StepOutcome, type UndoOutcome } from './step-outcome.ts';
 import { asStepError } from './transient.ts';
 
 /** What surrounds a step: whose it is, what stops it, and where its beginning is written down. */
@@ -62,7 +62,7 @@ export async function performWork(step: WorkStep<unknown>, site: StepSite): Prom
     if (!error.retryable || tried >= (step.tries ?? defaultTries)) {
       const found = begun ? await caught(() => read(step, site, active), site) : answer;
       if ('value' in found && found.value !== undefined) return ended('done', found.value);
-      return { outcome: 'failed', error: error.toRecord(), undo: begun && undoable };
+      return { outcome: 'failed', error: errorRecord(error), undo: begun && undoable };
     }
     await pause(error, tried, site, active);
   }
@@ -74,7 +74,7 @@ export async function undoWork(step: WorkStep<unknown>, site: StepSite): Promise
     if (!('error' in undone)) return { outcome: 'undone' };
     const { error } = undone;
     if (tried >= Math.max(step.tries ?? 0, defaultTries))
-      return { outcome: 'undo-failed', error: error.toRecord() };
+      return { outcome: 'undo-failed', error: errorRecord(error) };
     await pause(error, tried, site, site.stop);
   }
 }

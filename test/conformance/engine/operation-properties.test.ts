@@ -1,12 +1,14 @@
 // Whatever fails, in whatever order: operations end, do nothing twice, and leave the world as it was or say
 // what they could not put back. Thousands of random stories, each replayable by its seed.
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { OperationRecord } from '../../../src/ports/operation.ts';
 import { createFaultyWorld, type Fault, type FaultyWorld, faults, makeThings } from './faulty-world.ts';
 import { createLab, type Lab } from './memory-lab.ts';
 
-const numRuns = process.env.IMAGO_SOAK === '1' ? 5_000 : 300;
+const soak = process.env.IMAGO_SOAK === '1';
+const numRuns = soak ? 5_000 : 300;
+if (soak) vi.setConfig({ testTimeout: 600_000 });
 const names = ['a', 'b', 'c', 'd', 'e'] as const;
 type Name = (typeof names)[number];
 type Phase = 'do' | 'undo' | 'verify';

@@ -1,5 +1,6 @@
 // What operations promise, whatever fails: one example for each promise.
 import { afterEach, describe, expect, it } from 'vitest';
+import { ImagoError } from '../../../src/domain/errors.ts';
 import type { OperationKind, Step } from '../../../src/ports/operation.ts';
 import {
   createFaultyWorld,
@@ -230,6 +231,30 @@ describe('an operation', () => {
     expect((await lab.ended(again.id)).state).toBe('succeeded');
     expect(states(lab, again.id)).toEqual({ a: 'skipped', b: 'done', c: 'done', d: 'done' });
     expect(world.calls.filter((call) => call === 'do a')).toHaveLength(1);
+  });
+
+  it('fails once when an answer or an error cannot be recorded, instead of asking for ever', async () => {
+    const circle: Record<string, unknown> = {};
+    circle.self = circle;
+    for (const answer of [
+      async () => circle as never,
+      () => Promise.reject(new ImagoError('provider-quota', 'full', { details: circle })),
+    ]) {
+      const world = createFaultyWorld();
+      let calls = 0;
+      const odd: Step<unknown> = {
+        name: 'odd',
+        do() {
+          calls += 1;
+          return answer();
+        },
+      };
+      const lab = labOf(world, () => [kindOf('odd', [thingStep(world, 'a'), odd])]);
+      await lab.submit({ id: 'one', kind: 'odd', input: null });
+      expect((await lab.ended('one')).state).toBe('failed');
+      expect(calls).toBe(1);
+      expect(world.things.size).toBe(0);
+    }
   });
 
   it('refuses wrong input and unknown kinds before anything is recorded', async () => {
