@@ -178,6 +178,19 @@ const disksAndFormats = {
     kind: 'input',
     when: 'The root file system lacks a kernel or its modules, or a boot program cannot be read.',
   },
+  'ext4-invalid': {
+    kind: 'input',
+    when: 'An ext4 file system is damaged, or uses a feature that Imago does not read.',
+  },
+  'ext4-unclean': {
+    kind: 'input',
+    when: 'An ext4 file system was not unmounted cleanly: its journal holds changes, or it is marked as faulty.',
+    hint: 'Stop the machine cleanly and copy its disk again, or repair the file system with `e2fsck`.',
+  },
+  'inventory-invalid': {
+    kind: 'input',
+    when: 'What is on a disk cannot be told: it has no root file system, or a database on it is damaged.',
+  },
   'disk-layout-invalid': { kind: 'input', when: 'The parts of a disk do not fit on it or overlap.' },
   'disk-too-small': {
     kind: 'input',
