@@ -17,20 +17,19 @@ const usualSettings = {
 
 const connectDeadlineMs = 10_000;
 
-/** What `pg` needs to connect; settings that the URL carries itself come first, ours after. */
+/** What `pg` needs to connect. */
 export function clientConfig(url: string, settings: SessionSettings = {}): ClientConfig {
-  const [address = '', query = ''] = splitOnce(url, '?');
-  const parameters = new URLSearchParams(query);
-  const options = [parameters.get('options'), settingsLine({ ...usualSettings, ...settings })]
-    .filter((part) => part !== null)
-    .join(' ');
-  parameters.set('options', options);
   return {
-    connectionString: `${address}?${parameters.toString().replaceAll('+', '%20')}`,
+    connectionString: urlWithSettings(url, { ...usualSettings, ...settings }),
     connectionTimeoutMillis: connectDeadlineMs,
     keepAlive: true,
     types: { getTypeParser: typeParser },
   };
+}
+
+/** The same URL, by which another library connects with this daemon's epoch: see `fenceSchema`. */
+export function urlWithEpoch(url: string, epoch: number): string {
+  return urlWithSettings(url, { 'imago.epoch': String(epoch) });
 }
 
 /** One connection outside of the pool. The caller ends it. */
@@ -45,6 +44,15 @@ export async function connectClient(url: string, settings: SessionSettings = {})
     throw asStoreError(error);
   }
   return client;
+}
+
+/** Settings that the URL carries itself come first, so that ours win. */
+function urlWithSettings(url: string, settings: SessionSettings): string {
+  const [address = '', query = ''] = splitOnce(url, '?');
+  const parameters = new URLSearchParams(query);
+  const given = parameters.get('options');
+  parameters.set('options', [...(given === null ? [] : [given]), settingsLine(settings)].join(' '));
+  return `${address}?${parameters.toString().replaceAll('+', '%20')}`;
 }
 
 function settingsLine(settings: SessionSettings): string {

@@ -80,8 +80,8 @@ async function standBy(
   let silent = 0;
   for (;;) {
     signal?.throwIfAborted();
-    const beat = await cutAfter(client, tryDeadlineMs, () => tryLock(client));
-    if (beat === 'ours') return;
+    const { ours, beat } = await cutAfter(client, tryDeadlineMs, () => tryLock(client));
+    if (ours) return;
     onWaiting();
     silent = beat === lastBeat ? silent + 1 : 0;
     lastBeat = beat;
@@ -93,21 +93,21 @@ async function standBy(
   }
 }
 
-/** What the holder's last beat was, unless there is no holder any more. */
-async function tryLock(client: Client): Promise<'ours' | string | undefined> {
+/** Takes the lock, or tells the last beat of whoever has it. */
+async function tryLock(client: Client): Promise<{ readonly ours: boolean; readonly beat?: string }> {
   const tried = await client.query<{ held: boolean }>('select pg_try_advisory_lock($1, $2) as held', [
     lockClass,
     locks.lease,
   ]);
-  if (tried.rows[0]?.held === true) return 'ours';
+  if (tried.rows[0]?.held === true) return { ours: true };
   const there = await client.query<{ there: boolean }>(
     "select to_regclass('imago.lease') is not null as there",
   );
-  if (there.rows[0]?.there !== true) return undefined;
+  if (there.rows[0]?.there !== true) return { ours: false };
   const found = await client.query<{ beat: string }>(
     "select epoch || ' ' || beat_at as beat from imago.lease",
   );
-  return found.rows[0]?.beat;
+  return { ours: false, ...found.rows[0] };
 }
 
 /** The lock is ours: fence the last holder off, then wait until it must have noticed. */
@@ -226,7 +226,13 @@ function holdLease(client: Client, epoch: number, holder: Holder, timing: LeaseT
   }
 
   async function beat(): Promise<void> {
-    const deadline = setTimeout(() => lose('the database does not answer'), timing.beatDeadlineMs);
+    let answered = false;
+    // A process that was held up itself finds the answer waiting: it is read before the verdict.
+    const deadline = setTimeout(() => {
+      setImmediate(() => {
+        if (!answered) lose('the database does not answer');
+      });
+    }, timing.beatDeadlineMs);
     try {
       const beaten = await client.query(
         'update imago.lease set beat_at = clock_timestamp() where epoch = $1',
@@ -236,6 +242,7 @@ function holdLease(client: Client, epoch: number, holder: Holder, timing: LeaseT
     } catch (error) {
       lose('its connection to the database broke', error);
     } finally {
+      answered = true;
       clearTimeout(deadline);
     }
     if (!held.signal.aborted && releasing === undefined) timer = setTimeout(beat, timing.beatMs);

@@ -22,6 +22,8 @@ export interface MigrationReport {
   readonly to: number;
 }
 
+const oldestServer = 140_000;
+
 /** The newest migration that this version of Imago knows. */
 export const newestSchema: number = allMigrations.at(-1)?.number ?? 0;
 
@@ -33,6 +35,7 @@ export const newestSchema: number = allMigrations.at(-1)?.number ?? 0;
 export async function migrate(options: MigrateOptions): Promise<MigrationReport> {
   const client = await connectClient(options.url, { 'imago.epoch': String(options.epoch) });
   try {
+    await requireServer(client);
     await client.query('begin');
     await bootstrap(client);
     const report = await applyMigrations(client, options.migrations ?? allMigrations);
@@ -43,6 +46,29 @@ export async function migrate(options: MigrateOptions): Promise<MigrationReport>
     throw asStoreError(error);
   } finally {
     await client.end().catch(() => undefined);
+  }
+}
+
+/** Version 14 is the first that can replace a trigger; texts of all languages need UTF-8. */
+async function requireServer(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ number: number; version: string; encoding: string }>(
+    `select current_setting('server_version_num')::integer as number,
+       current_setting('server_version') as version, current_setting('server_encoding') as encoding`,
+  );
+  const { number = 0, version, encoding } = rows[0] ?? {};
+  if (number < oldestServer) {
+    throw new ImagoError('database-refused', `PostgreSQL ${version} is too old: Imago needs 14 or later.`, {
+      hint: 'Point IMAGO_DATABASE_URL at a newer server.',
+    });
+  }
+  if (encoding !== 'UTF8') {
+    throw new ImagoError(
+      'database-refused',
+      `The database has the encoding ${encoding}, and Imago needs UTF8.`,
+      {
+        hint: "Make another one with `create database NAME encoding 'UTF8' template template0`.",
+      },
+    );
   }
 }
 

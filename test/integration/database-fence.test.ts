@@ -1,6 +1,7 @@
 // Rule 12: a stale owner's late writes are refused. And what is kept for ever stays as it is.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { connectClient } from '../../src/store/connection.ts';
+import { connectClient, urlWithEpoch } from '../../src/store/connection.ts';
+import { fenceSchema } from '../../src/store/fence.ts';
 import { acquireLease } from '../../src/store/lease.ts';
 import { administer, digestOf, type StoreBench, seedImage, startStoreBench } from '../support/store.ts';
 
@@ -135,6 +136,20 @@ test('a connection that names no epoch cannot write', async () => {
   const url = await bench.freshDatabase();
   const writing = administer(url, "insert into imago.events (type, subject, data) values ('x', 'x', 'null')");
   await expect(writing).rejects.toMatchObject({ code: 'IM001' });
+});
+
+test("another library's tables can be fenced too, and only the active epoch writes to them", async () => {
+  const { database } = await bench.freshStore();
+  await administer(database.url, 'create schema dbos; create table dbos.outputs (step text)');
+  await fenceSchema(database, 'dbos');
+  await fenceSchema(database, 'dbos');
+  await fenceSchema(database, 'nothing');
+  const write = (url: string) => administer(url, "insert into dbos.outputs values ('one')");
+  await expect(write(database.url)).rejects.toMatchObject({ code: 'IM001' });
+  await expect(write(urlWithEpoch(database.url, 0))).resolves.toEqual([]);
+  await administer(database.url, 'update imago.lease set epoch = 1');
+  await expect(write(urlWithEpoch(database.url, 0))).rejects.toMatchObject({ code: 'IM001' });
+  await expect(write(urlWithEpoch(database.url, 1))).resolves.toEqual([]);
 });
 
 describe('a write that is under way while another daemon takes over', () => {

@@ -191,6 +191,18 @@ describe('a database of another version of Imago', () => {
   });
 });
 
+test('a database that cannot hold all texts is refused before anything is made', async () => {
+  const admin = postgres.url('postgres');
+  await administer(admin, "create database narrow encoding 'LATIN1' locale 'C' template template0");
+  const url = postgres.url('narrow');
+  await expect(migrate({ url, epoch: 0 })).rejects.toMatchObject({
+    code: 'database-refused',
+    message: expect.stringContaining('LATIN1'),
+    hint: expect.stringContaining('UTF8'),
+  });
+  expect(await administer(url, "select from pg_namespace where nspname = 'imago'")).toEqual([]);
+});
+
 test('a daemon that is not the active one does not touch the schema', async () => {
   const url = await postgres.freshDatabase();
   await migrate({ url, epoch: 0, migrations: migrations.slice(0, 1) });

@@ -5,7 +5,8 @@ import { appendFileSync, existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createDbosEngine } from '../../src/engine/dbos/dbos-engine.ts';
-import { connectClient } from '../../src/store/connection.ts';
+import { connectClient, urlWithEpoch } from '../../src/store/connection.ts';
+import { fenceSchema } from '../../src/store/fence.ts';
 import { acquireLease } from '../../src/store/lease.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -14,8 +15,8 @@ const [url = '', ledger = ''] = process.argv.slice(2);
 const steps = ['one', 'two', 'three', 'four', 'five', 'six'];
 const lease = await acquireLease({ connect: () => connectClient(url) });
 await migrate({ url, epoch: lease.epoch });
-const { journal, close } = openStore({ url, epoch: lease.epoch, signal: lease.signal });
-const engine = createDbosEngine({ databaseUrl: url, signal: lease.signal });
+const { database, journal, close } = openStore({ url, epoch: lease.epoch, signal: lease.signal });
+const engine = createDbosEngine({ databaseUrl: urlWithEpoch(url, lease.epoch), signal: lease.signal });
 const ended = Promise.withResolvers<void>();
 
 await engine.start(async (run) => {
@@ -31,6 +32,7 @@ await engine.start(async (run) => {
   await journal.update(run.id, { state: 'succeeded' });
   ended.resolve();
 });
+await fenceSchema(database, 'dbos');
 const request = { id: 'run', kind: 'half-way', subject: 'test', by: 'ann', input: null, steps };
 await journal.create(request, Date.now());
 await engine.enqueue('run', { key: 'test' });
