@@ -10,8 +10,8 @@ export const inputKinds = ['package', 'binary', 'files', 'container-image', 'con
 /** `config` is a text that settings or a component name by its file, `patch` an update for Windows. */
 export type InputKind = (typeof inputKinds)[number];
 
-/** What packages are for: the base system, the node's own packages, or the build itself. */
-export const packageSets = ['base', 'packages', 'tools'] as const;
+/** What packages are for: the base system (what comes first in it), the node's own, or the build itself. */
+export const packageSets = ['essential', 'base', 'packages', 'tools'] as const;
 export type PackageSet = (typeof packageSets)[number];
 
 export interface LockedInput {

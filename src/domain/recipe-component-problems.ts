@@ -117,9 +117,10 @@ function fileRules(os: OperatingSystem, component: RecipeComponent, say: Say): v
   }
 }
 
-export function ownerProblem(owner: string | undefined): string | undefined {
-  if (owner === undefined || /^[a-z0-9_-]+:[a-z0-9_-]+$/.test(owner)) return undefined;
-  return `its owner ${quote(owner)} is not written USER:GROUP`;
+/** A component does not know the users of the system that it is put on. */
+function ownerProblem(owner: string | undefined): string | undefined {
+  if (owner === undefined || /^(?:root|[0-9]+):(?:root|[0-9]+)$/.test(owner)) return undefined;
+  return `its owner ${quote(owner)} is not root:root or two numbers`;
 }
 
 function pickRules(os: OperatingSystem, component: RecipeComponent, say: Say): void {

@@ -127,11 +127,20 @@ function isPublicKey(line: string): boolean {
 
 function fileProblems({ files = [] }: RecipeSettings): readonly RecipeProblem[] {
   return files.flatMap((file, index) => {
-    const problem = destinationProblem('linux', file.path) ?? textProblem(file) ?? modeProblem(file.mode);
+    const problem =
+      destinationProblem('linux', file.path) ??
+      textProblem(file) ??
+      modeProblem(file.mode) ??
+      ownerProblem(file.owner);
     return problem === undefined
       ? []
       : [{ path: at('files', index), message: `${quote(file.path)}: ${problem}` }];
   });
+}
+
+function ownerProblem(owner: string | undefined): string | undefined {
+  if (owner === undefined || /^[a-z0-9_-]+:[a-z0-9_-]+$/.test(owner)) return undefined;
+  return `its owner ${quote(owner)} is not written USER:GROUP`;
 }
 
 function argumentProblems({ kernelArguments = [] }: RecipeSettings): readonly RecipeProblem[] {

@@ -41,7 +41,9 @@ export const configFile = z
     path: words.describe('Where it goes: an absolute path.'),
     ...textFields,
     mode: z.string().optional().describe('Permission bits in octal, in quotes. "0644" when left out.'),
-    owner: words.optional().describe('USER:GROUP, by name or number. root:root when left out.'),
+    owner: words
+      .optional()
+      .describe('USER:GROUP, by name or number (in a component by number). root:root when left out.'),
     remove: remove.optional(),
   })
   .describe('A file on the node.');

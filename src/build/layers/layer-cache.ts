@@ -1,0 +1,175 @@
+// Finished layers, found by the key of everything that went into them and kept under the sha256 of their
+// content, compressed. Two who need one layer at the same time share the work; a damaged one counts as absent.
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, open, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib';
+import type { Json } from '../../domain/json.ts';
+import { nameFileError } from '../../images/file-errors.ts';
+import { withFileLock } from '../../images/store/file-lock.ts';
+
+export interface LayerRecord {
+  readonly key: string;
+  readonly name: string;
+  /** Of the tar archive. */
+  readonly sha256: string;
+  readonly sizeBytes: number;
+  readonly storedBytes: number;
+  /** Everything that went into the key, for telling why a later one differs. */
+  readonly inputs: Json;
+}
+
+export interface OpenLayer {
+  readonly name: string;
+  /** The archive, uncompressed, in the build's own folder. */
+  readonly path: string;
+  readonly reused: boolean;
+  /** Resolves when the layer is safe in the cache; a build waits for it in the end, however it ends. */
+  readonly stored: Promise<LayerRecord>;
+}
+
+export interface LayerRequest {
+  readonly key: string;
+  readonly name: string;
+  readonly inputs: Json;
+  /** Where the archive goes. */
+  readonly path: string;
+  readonly signal?: AbortSignal | undefined;
+  /** Writes the archive to `path`. */
+  readonly make: (path: string) => Promise<void>;
+}
+
+export interface LayerCache {
+  /** Whether the layer is there, and what is known about it. Its content is not looked at. */
+  find(key: string): Promise<LayerRecord | undefined>;
+  /** The layer from the cache, or newly made. */
+  take(request: LayerRequest): Promise<OpenLayer>;
+}
+
+export function layerCache(cacheFolder: string): LayerCache {
+  const keys = join(cacheFolder, 'layers', 'keys');
+  const blobs = join(cacheFolder, 'layers', 'blobs');
+  const recordPath = (key: string) => join(keys, `${key}.json`);
+  const blobPath = (sha256: string) => join(blobs, `${sha256}.tar.zst`);
+
+  async function find(key: string): Promise<LayerRecord | undefined> {
+    const text = await readFile(recordPath(key), 'utf8').catch(() => undefined);
+    const record = text === undefined ? undefined : parseRecord(text);
+    if (record === undefined || record.key !== key) return undefined;
+    const found = await stat(blobPath(record.sha256)).catch(() => undefined);
+    return found?.size === record.storedBytes ? record : undefined;
+  }
+
+  /** False when the stored layer is damaged; it is gone then. */
+  async function unpackTo(
+    record: LayerRecord,
+    path: string,
+    signal: AbortSignal | undefined,
+  ): Promise<boolean> {
+    const blob = blobPath(record.sha256);
+    const hash = createHash('sha256');
+    try {
+      await pipeline(
+        createReadStream(blob, { highWaterMark: 1 << 20 }),
+        createZstdDecompress({ chunkSize: 1 << 20 }),
+        async function* (parts: AsyncIterable<Buffer>) {
+          for await (const part of parts) {
+            hash.update(part);
+            yield part;
+          }
+        },
+        createWriteStream(path, { highWaterMark: 1 << 22 }),
+        { ...(signal === undefined ? {} : { signal }) },
+      );
+    } catch (error) {
+      if (signal?.aborted === true || nameFileError(error) !== error) throw nameFileError(error);
+    }
+    if (hash.digest('hex') === record.sha256) {
+      const now = new Date();
+      for (const used of [blob, recordPath(record.key)]) await utimes(used, now, now).catch(() => undefined);
+      return true;
+    }
+    for (const bad of [path, blob, recordPath(record.key)]) await rm(bad, { force: true });
+    return false;
+  }
+
+  async function store(request: LayerRequest): Promise<LayerRecord> {
+    const { key, name, inputs, path } = request;
+    const temporary = join(dirname(path), `${key}.zst`);
+    const hash = createHash('sha256');
+    let sizeBytes = 0;
+    const params = {
+      [constants.ZSTD_c_compressionLevel]: 1,
+      [constants.ZSTD_c_checksumFlag]: 1,
+    };
+    try {
+      await pipeline(
+        createReadStream(path, { highWaterMark: 1 << 20 }),
+        async function* (parts: AsyncIterable<Buffer>) {
+          for await (const part of parts) {
+            hash.update(part);
+            sizeBytes += part.length;
+            yield part;
+          }
+        },
+        createZstdCompress({ params, chunkSize: 1 << 20 }),
+        createWriteStream(temporary, { highWaterMark: 1 << 22 }),
+      );
+      await flush(temporary);
+      const { size: storedBytes } = await stat(temporary);
+      const record = { key, name, sha256: hash.digest('hex'), sizeBytes, storedBytes, inputs };
+      await rename(temporary, blobPath(record.sha256));
+      const draft = join(dirname(path), `${key}.json`);
+      await writeFile(draft, JSON.stringify(record));
+      await flush(draft);
+      await rename(draft, recordPath(key));
+      return record;
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw nameFileError(error);
+    }
+  }
+
+  return {
+    find,
+    async take(request) {
+      await mkdir(keys, { recursive: true });
+      await mkdir(blobs, { recursive: true });
+      const { name, path } = request;
+      const ready = Promise.withResolvers<boolean>();
+      const wait = { signal: request.signal, timeoutMs: Number.POSITIVE_INFINITY };
+      const stored = withFileLock(join(keys, `${request.key}.lock`), wait, async () => {
+        const known = await find(request.key);
+        if (known !== undefined && (await unpackTo(known, request.path, request.signal))) {
+          ready.resolve(true);
+          return known;
+        }
+        await request.make(path);
+        ready.resolve(false);
+        return store(request);
+      });
+      stored.catch((error: unknown) => ready.reject(error));
+      return { name, path, reused: await ready.promise, stored };
+    },
+  };
+}
+
+async function flush(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.datasync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function parseRecord(text: string): LayerRecord | undefined {
+  try {
+    const value = JSON.parse(text) as LayerRecord;
+    return typeof value.key === 'string' && /^[0-9a-f]{64}$/.test(value.sha256) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

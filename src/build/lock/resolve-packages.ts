@@ -1,0 +1,94 @@
+// The Debian packages of a recipe with everything that they depend on, each with its sha256 from the signed index.
+import type { LockedInput, PackageSet } from '../../domain/lock.ts';
+import { type Recipe, sourceOf } from '../../domain/recipe.ts';
+import { machineNames } from '../../domain/recipe-variables.ts';
+import { defaultSuite, nodePackages, toolPackages } from '../build-rules.ts';
+import { type AptWorkspace, withApt } from '../debian/apt-workspace.ts';
+import type { PackageRecord } from '../debian/package-record.ts';
+import { solvePackages, type WantedPackage } from '../debian/solve-packages.ts';
+import type { ArchiveWish, LockContext } from './lock-context.ts';
+
+export function archiveWish(recipe: Recipe): ArchiveWish {
+  return {
+    suite: recipe.base?.suite ?? defaultSuite,
+    machine: machineNames[recipe.architecture],
+    mirror: recipe.base?.mirror,
+    securityMirror: recipe.base?.securityMirror,
+  };
+}
+
+/** The recipe must be expanded. Reads the archive's index; writes nothing but the index's cache. */
+export async function resolvePackages(recipe: Recipe, context: LockContext): Promise<readonly LockedInput[]> {
+  const archive = await context.findArchive(archiveWish(recipe));
+  const { cacheFolder, signal } = context;
+  return withApt({ cacheFolder, archive, signal }, (apt) => solveAll(apt, recipe));
+}
+
+async function solveAll(apt: AptWorkspace, recipe: Recipe): Promise<readonly LockedInput[]> {
+  const essential = await solvePackages(apt, [{ name: '?essential' }], []);
+  const wantedBase = [
+    ...nodePackages(recipe.architecture).map((name) => ({ name })),
+    ...(recipe.base?.packages ?? []),
+  ];
+  const base = await solvePackages(apt, distinct(wantedBase), essential);
+  const packages = await solvePackages(apt, wantedPackages(recipe), [...essential, ...base]);
+  const tools = await solvePackages(
+    apt,
+    toolPackages.map((name) => ({ name })),
+    [],
+  );
+  return mergeSets([
+    [['essential', 'base'], essential],
+    [['base'], base],
+    [['packages'], packages],
+    [['tools'], tools],
+  ]);
+}
+
+/** What the recipe asks for by name, above the base system. */
+export function wantedPackages(recipe: Recipe): readonly WantedPackage[] {
+  const components = recipe.components.flatMap((component) => {
+    const source = sourceOf(component);
+    return 'package' in source ? [{ name: source.package, version: component.version }] : [];
+  });
+  const clock = recipe.settings.time?.servers === undefined ? [] : [{ name: 'systemd-timesyncd' }];
+  return distinct([...(recipe.packages ?? []), ...components, ...clock]);
+}
+
+/** Each name once; a version that is given anywhere counts. */
+function distinct(wanted: readonly WantedPackage[]): readonly WantedPackage[] {
+  const byName = new Map<string, WantedPackage>();
+  for (const item of wanted) {
+    const known = byName.get(item.name);
+    if (known?.version === undefined) byName.set(item.name, item);
+  }
+  return [...byName.values()];
+}
+
+function mergeSets(
+  solved: readonly (readonly [readonly PackageSet[], readonly PackageRecord[]])[],
+): readonly LockedInput[] {
+  const inputs = new Map<string, LockedInput>();
+  for (const [sets, records] of solved) {
+    for (const record of records) {
+      const key = `${record.name} ${record.version}`;
+      const known = inputs.get(key);
+      inputs.set(key, lockedPackage(record, [...(known?.sets ?? []), ...sets]));
+    }
+  }
+  return [...inputs.values()];
+}
+
+export function lockedPackage(record: PackageRecord, sets: readonly PackageSet[]): LockedInput {
+  const security = record.path.startsWith('pool/updates/');
+  return {
+    kind: 'package',
+    name: record.name,
+    version: record.version,
+    sha256: record.sha256,
+    sizeBytes: record.sizeBytes,
+    source: `${security ? 'debian-security' : 'debian'}:${record.path}`,
+    sets,
+    installedBytes: record.installedBytes,
+  };
+}

@@ -1,0 +1,26 @@
+// What an image says about each of its components: read by the agent when it picks a version, and by whoever
+// lists what is on a disk.
+import type { SourceKind } from '../domain/recipe.ts';
+import { installPath } from './install-path.ts';
+
+export interface ComponentReceipt {
+  readonly name: string;
+  readonly kind: SourceKind;
+  readonly versions: readonly ReceiptVersion[];
+  /** The link to the version in use, where several stand side by side. */
+  readonly link?: string;
+}
+
+export interface ReceiptVersion {
+  readonly version: string;
+  readonly sha256: string;
+  /** Where it is. */
+  readonly path?: string;
+  readonly source?: string;
+}
+
+export const receiptFolder = '/usr/lib/imago/components';
+
+export function receiptPath(name: string): string {
+  return installPath(receiptFolder, `${name}.json`);
+}
