@@ -12,7 +12,7 @@ test('every code stands in one group, and every group in the catalogue', () => {
 
 describe('every entry reads well', () => {
   test.each(entries)('%s', (code, { when, hint }) => {
-    expect(code).toMatch(/^[a-z]+(-[a-z0-9]+)*$/);
+    expect(code).toMatch(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/);
     expect(when).toMatch(/^\S.*\.$/s);
     if (hint !== undefined) expect(hint).toMatch(/^\S.*[.?]$/s);
   });
