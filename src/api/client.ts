@@ -51,8 +51,9 @@ interface AnyInput {
 }
 
 const TIMEOUT_MS = 120_000;
-/** A database is back sooner than that. */
-const START_PATIENCE_MS = 15_000;
+const START_PATIENCE_MS = 30_000;
+/** When the daemon knows what is wrong: a database that was only restarted is back sooner than that. */
+const TROUBLE_PATIENCE_MS = 8000;
 const START_PAUSE_MS = 200;
 const STREAM_TIMEOUT_MS = 24 * 3_600_000;
 
@@ -145,7 +146,7 @@ export function createClient(target: ClientTarget): Client {
 
 /** A daemon that is still starting, or starting again, has done nothing of what it was asked: ask again. */
 async function onceStarted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  const end = performance.now() + START_PATIENCE_MS;
+  const begun = performance.now();
   let trouble: ImagoError | undefined;
   for (;;) {
     try {
@@ -153,7 +154,9 @@ async function onceStarted<T>(work: () => Promise<T>, signal: AbortSignal): Prom
     } catch (error) {
       if (!(error instanceof ImagoError) || error.code !== 'daemon-starting') throw error;
       trouble = troubleIn(error) ?? trouble;
-      if (performance.now() > end) throw trouble ?? error;
+      const waited = performance.now() - begun;
+      if (trouble !== undefined && waited > TROUBLE_PATIENCE_MS) throw trouble;
+      if (waited > START_PATIENCE_MS) throw error;
     }
     signal.throwIfAborted();
     await new Promise((done) => setTimeout(done, START_PAUSE_MS));

@@ -32,7 +32,7 @@ const ASK_PATIENCE_MS = 3000;
 const DOWN_PATIENCE_MS = 90_000;
 const POLL_MS = 25;
 /** How long a daemon may be in trouble before its clients are told: a database is back sooner than that. */
-const TROUBLE_PATIENCE_MS = 15_000;
+const TROUBLE_PATIENCE_MS = 8000;
 
 /**
  * The daemon that runs for this state folder; `undefined` when none does. One that is just starting is waited
@@ -62,7 +62,10 @@ export async function ensureDaemon(options: EnsureOptions = {}): Promise<Running
   try {
     const running = await settleDaemon(paths, deadline);
     if (running !== undefined) return withFlags(running, paths, options.flags);
-    await startDaemon(paths, options, deadline);
+    await startDaemon(paths, options, deadline).catch((error) => {
+      // Somebody else, such as a service manager, started one at the same time: that one will do.
+      if (!(error instanceof ImagoError) || error.code !== 'daemon-running') throw error;
+    });
     const started = await settleDaemon(paths, deadline);
     if (started !== undefined) return { ...started, started: true };
     throw new ImagoError('daemon-start-failed', 'The daemon was ready and then ended.');

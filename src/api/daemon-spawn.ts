@@ -84,6 +84,8 @@ export function runEntry(paths: StatePaths, words: readonly string[]): Messages 
       IMAGO_HOME: paths.home,
       IMAGO_MESSAGE_FD: String(MESSAGE_FD),
       IMAGO_BACKGROUND: '1',
+      // Of a daemon that runs us, if one does: this is no restart of it.
+      IMAGO_RESTARTS: undefined,
     },
     stdio: ['ignore', errors?.file ?? 'ignore', errors?.file ?? 'ignore', 'pipe'],
   });

@@ -62,7 +62,20 @@ export async function runDaemon({ surroundings, options, messages }: DaemonRun):
   let failure: unknown;
   lifecycle.onStop({ name: 'the one who waits', deadlineMs: 1000, run: () => tell(messages, failure) });
   lifecycle.onStop({ name: 'the lock', deadlineMs: 1000, run: () => lock.release() });
-  followSignals(lifecycle, log);
+
+  let up = again;
+  function fail(error: unknown): void {
+    if (lifecycle.ending.aborted) return;
+    log.error(up ? 'the daemon failed' : 'the daemon could not start', { error });
+    if (up) {
+      lifecycle.restart('it failed', error);
+      return;
+    }
+    failure = error;
+    lifecycle.stop({ database: true, exitCode: ensureImagoError(error).exitCode });
+  }
+
+  followSignals(lifecycle, fail);
   try {
     const runtime = runtimePaths(paths.home, surroundings);
     secureFolder(runtime.apiFolder, { uid: surroundings.uid, gid: process.getgid?.() ?? 0 });
@@ -72,15 +85,9 @@ export async function runDaemon({ surroundings, options, messages }: DaemonRun):
     const beginning = begin(ground, messages, again);
     lifecycle.hold(beginning);
     await beginning;
+    up = true;
   } catch (error) {
-    if (lifecycle.ending.aborted) return;
-    log.error('the daemon could not start', { error });
-    if (again) {
-      lifecycle.restart('it could not start', error);
-      return;
-    }
-    failure = error;
-    lifecycle.stop({ database: true, exitCode: ensureImagoError(error).exitCode });
+    fail(error);
   }
 }
 
@@ -183,8 +190,8 @@ async function takeLock(paths: StatePaths, again: boolean): Promise<FileLock | u
   const lock = tryFileLock(paths.lock);
   if (lock !== undefined) return lock;
   const other = readDaemonFile(paths.daemonFile)?.process;
-  const late = other !== undefined && isSameProcess(other) && other.pid !== process.pid;
-  const waited = late ? undefined : await waitForFileLock(paths.lock, LOCK_PATIENCE_MS);
+  const runs = other !== undefined && isSameProcess(other) && other.pid !== process.pid;
+  const waited = runs ? undefined : await waitForFileLock(paths.lock, LOCK_PATIENCE_MS);
   if (waited !== undefined || again) return waited;
   throw new ImagoError(
     'daemon-running',
@@ -192,15 +199,12 @@ async function takeLock(paths: StatePaths, again: boolean): Promise<FileLock | u
   );
 }
 
-function followSignals(lifecycle: Lifecycle, log: Log): void {
+function followSignals(lifecycle: Lifecycle, fail: (error: unknown) => void): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => lifecycle.stop({ database: true }));
   }
   process.on('SIGHUP', () => undefined);
-  process.on('uncaughtException', (error) => {
-    log.error('an error that nobody caught', { error });
-    lifecycle.restart('an error that nobody caught', error);
-  });
+  process.on('uncaughtException', fail);
 }
 
 /** Notices what others do to our files, as long as we live. */

@@ -156,12 +156,9 @@ async function withDeadline(ms: number, work: () => Promise<unknown>): Promise<v
 
 /** Same pid, new program. Descriptors close on the way, and with them go sockets, locks and connections. */
 function replaceProcess(env: NodeJS.ProcessEnv): void {
-  if (!existsSync(process.execPath)) process.exit(1);
-  process.execve?.(
-    process.execPath,
-    [process.execPath, ...process.execArgv, ...process.argv.slice(1)],
-    Object.fromEntries(
-      Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
-    ),
-  );
+  const set = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const words = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+  // Without the program there is nothing to become; the next command then starts a daemon.
+  if (existsSync(process.execPath)) process.execve?.(process.execPath, words, Object.fromEntries(set));
+  process.exit(1);
 }

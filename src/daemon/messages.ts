@@ -9,10 +9,9 @@ export interface Messages {
   end(): void;
 }
 
-/** Reads the descriptor from the environment and takes it out, so that no child and no successor sees it. */
+/** The environment names the descriptor until `end`: a program that replaces this one goes on talking. */
 export function openMessages(env: NodeJS.ProcessEnv): Messages {
   const named = Number(env.IMAGO_MESSAGE_FD);
-  delete env.IMAGO_MESSAGE_FD;
   let descriptor = Number.isInteger(named) && named > 2 ? named : undefined;
   return {
     send(message) {
@@ -27,6 +26,7 @@ export function openMessages(env: NodeJS.ProcessEnv): Messages {
       if (descriptor === undefined) return;
       const open = descriptor;
       descriptor = undefined;
+      delete env.IMAGO_MESSAGE_FD;
       try {
         closeSync(open);
       } catch {

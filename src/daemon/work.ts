@@ -12,6 +12,8 @@ import { reconcile } from '../operations/reconcile.ts';
 import type { Lease } from '../ports/lease.ts';
 import type { Provider, ProviderName } from '../ports/provider.ts';
 import { createSimProvider, type SimProvider } from '../providers/sim/sim-provider.ts';
+import { urlWithEpoch } from '../store/connection.ts';
+import { fenceSchema } from '../store/fence.ts';
 import { openStore } from '../store/store.ts';
 import { createArchive } from './archive.ts';
 import { commonContext } from './common-context.ts';
@@ -44,7 +46,7 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     sha256: (text) => createHash('sha256').update(text).digest('hex'),
   };
   const engine = createDbosEngine({
-    databaseUrl: url,
+    databaseUrl: urlWithEpoch(url, lease.epoch),
     signal: acting,
     log: (level, line) => log[level](line),
   });
@@ -58,6 +60,7 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     onTrouble: (error) => log.error('an operation is in trouble', { error }),
   });
   await operations.start();
+  await fenceSchema(store.database, 'dbos');
   lifecycle.onStop({ name: 'operations', deadlineMs: 15_000, run: () => operations.stop() });
 
   const schedules = await createSchedules({ engine, operations, store: store.schedules });

@@ -3,7 +3,7 @@
 import { mkdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { currentSurroundings, stateFolder } from '../../src/api/daemon-paths.ts';
+import { currentSurroundings } from '../../src/api/daemon-paths.ts';
 import { type RuntimePaths, runtimePaths } from '../../src/daemon/paths.ts';
 import { daemonFile, type Status, statusOf, until } from '../support/daemon.ts';
 import { createImago, type Finished, type Imago, recipe } from '../support/imago.ts';
@@ -69,10 +69,6 @@ describe('the state folder', () => {
     } finally {
       rmSync(apiFolder);
     }
-  });
-
-  test('is not the default one in any test', () => {
-    expect(imago.home).not.toBe(stateFolder({ ...currentSurroundings(), env: {} }));
   });
 });
 

@@ -21,6 +21,12 @@ describe('the database folder', () => {
     expect(hasCluster(paths, { major: 18 })).toBe(true);
   });
 
+  it('is not made over files that somebody else put there', () => {
+    mkdirSync(paths.postgresData);
+    writeFileSync(join(paths.postgresData, 'thesis.tex'), '');
+    expect(() => hasCluster(paths, { major: 18 })).toThrow(/holds files, but no database/);
+  });
+
   it('of another major version is refused, and the way over is named', () => {
     mkdirSync(paths.postgresData);
     writeFileSync(join(paths.postgresData, 'PG_VERSION'), '17\n');
@@ -40,6 +46,7 @@ describe("the database's password", () => {
 
   it('is not made anew for a database that has another', () => {
     mkdirSync(paths.postgresData);
+    writeFileSync(join(paths.postgresData, 'PG_VERSION'), '18\n');
     expect(() => databasePassword(paths)).toThrow(expect.objectContaining({ code: 'postgres-failed' }));
   });
 });

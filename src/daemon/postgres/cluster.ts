@@ -6,6 +6,7 @@ import {
   chownSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -20,6 +21,7 @@ import type { PostgresPrograms } from './programs.ts';
 import type { SystemUser } from './system-user.ts';
 
 export const SUPERUSER = 'imago';
+const VERSION_FILE = 'PG_VERSION';
 /** A new database takes about 40 MB, and as much again for the log of its first changes. */
 const SPACE_FOR_NEW_DATABASE = 100 * 1024 * 1024;
 
@@ -40,7 +42,7 @@ export const DATA_ARGUMENT = '/proc/self/cwd';
 /** The database's password, made at the first call and kept (0600) for the next ones. */
 export function databasePassword(paths: StatePaths): string {
   if (existsSync(paths.postgresPassword)) return readFileSync(paths.postgresPassword, 'utf8').trim();
-  if (existsSync(paths.postgresData)) {
+  if (existsSync(join(paths.postgresData, VERSION_FILE))) {
     throw new ImagoError(
       'postgres-failed',
       `The database's password is missing: ${paths.postgresPassword}.`,
@@ -58,14 +60,25 @@ export function databasePassword(paths: StatePaths): string {
 
 /** Whether the data folder is there, and usable by these programs: `postgres-version` when it is not. */
 export function hasCluster(paths: StatePaths, programs: Pick<PostgresPrograms, 'major'>): boolean {
-  const versionFile = join(paths.postgresData, 'PG_VERSION');
-  if (!existsSync(versionFile)) return false;
+  const versionFile = join(paths.postgresData, VERSION_FILE);
+  if (!existsSync(versionFile)) {
+    refuseOthersFiles(paths.postgresData);
+    return false;
+  }
   const found = Number.parseInt(readFileSync(versionFile, 'utf8'), 10);
   if (found === programs.major) return true;
   throw new ImagoError(
     'postgres-version',
     `The database in ${paths.postgresData} was made by PostgreSQL ${found}, and this Imago brings ${programs.major}.`,
   );
+}
+
+/** A database is only ever made where nothing is. */
+function refuseOthersFiles(data: string): void {
+  if (!existsSync(data) || readdirSync(data).length === 0) return;
+  throw new ImagoError('postgres-failed', `${data} holds files, but no database.`, {
+    hint: 'Move the folder away, or point IMAGO_HOME at another one.',
+  });
 }
 
 /** Makes the data folder. What an interrupted earlier try left is taken away first. */

@@ -5,6 +5,7 @@ import { closeSync, existsSync, openSync, readFileSync, realpathSync, statSync }
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StatePaths, Surroundings } from '../../api/daemon-paths.ts';
 import {
+  identifyProcess,
   isSameProcess,
   type ProcessIdentity,
   signalProcess,
@@ -110,23 +111,33 @@ export async function ensurePostgres(options: PostgresOptions): Promise<Postgres
 }
 
 /**
- * Stops the server of a data folder: gently, then firmly, then by force; none of it loses a commit. Without
- * a postmaster it waits for the children of a killed one, which end by themselves.
+ * Stops the server of a data folder: gently, then firmly, then by force; none of it loses a commit. Children
+ * that outlive a killed postmaster usually end by themselves.
  */
 export async function stopPostmaster(postmaster: ProcessIdentity | undefined, data: string): Promise<void> {
   for (const [signal, patience] of STOP_SIGNALS) {
     if (postmaster === undefined || !signalProcess(postmaster, signal)) break;
     if (await waitForExit(postmaster, patience)) break;
   }
-  const deadline = performance.now() + ORPHANS_FOR_MS;
-  for (;;) {
-    const left = processesOn(data);
-    if (left.length === 0) return;
-    if (performance.now() > deadline) {
-      throw new ImagoError('daemon-not-stopped', `PostgreSQL still runs: process ${left.join(', ')}.`);
-    }
+  if (await noneLeft(data, ORPHANS_FOR_MS)) return;
+  for (const pid of processesOn(data)) {
+    const child = identifyProcess(pid);
+    if (child !== undefined) signalProcess(child, 'SIGKILL');
+  }
+  if (await noneLeft(data, ORPHANS_FOR_MS)) return;
+  throw new ImagoError(
+    'daemon-not-stopped',
+    `PostgreSQL still runs: process ${processesOn(data).join(', ')}.`,
+  );
+}
+
+async function noneLeft(data: string, patienceMs: number): Promise<boolean> {
+  const deadline = performance.now() + patienceMs;
+  while (processesOn(data).length > 0) {
+    if (performance.now() > deadline) return false;
     await sleep(20);
   }
+  return true;
 }
 
 function cacheFolder({ env, uid }: Surroundings): string {
