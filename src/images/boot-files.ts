@@ -5,7 +5,7 @@ import { type InitrdModule, makeInitrd, otherDrivers, virtioDrivers } from './in
 import { type ModuleIndex, moduleIndex, moduleName } from './kernel-modules.ts';
 import type { MergedTree } from './merged-tree.ts';
 import { runTool } from './run-tool.ts';
-import { requireTool } from './tools.ts';
+import { type Environment, requireTool } from './tools.ts';
 
 export interface BootFiles {
   /** As in `uname -r`. */
@@ -22,6 +22,7 @@ export interface BootFilesOptions {
   readonly busybox: Uint8Array;
   /** Needed only when the root has several kernels. */
   readonly kernelVersion?: string;
+  readonly tools?: Environment | undefined;
   readonly signal?: AbortSignal;
 }
 
@@ -46,7 +47,7 @@ export async function readBootFiles(tree: MergedTree, options: BootFilesOptions)
     Promise.all(
       index
         .loadOrder(drivers, optional)
-        .map((path) => readModule(tree, `${modulesFolder}/${kernelVersion}/${path}`, options.signal)),
+        .map((path) => readModule(tree, `${modulesFolder}/${kernelVersion}/${path}`, options)),
     );
   const first = await load(virtioDrivers);
   const later = await load(otherDrivers);
@@ -90,24 +91,20 @@ async function readIndex(tree: MergedTree, kernelVersion: string): Promise<Modul
   });
 }
 
-async function readModule(
-  tree: MergedTree,
-  path: string,
-  signal: AbortSignal | undefined,
-): Promise<InitrdModule> {
+async function readModule(tree: MergedTree, path: string, options: BootFilesOptions): Promise<InitrdModule> {
   const stored = await tree.read(path, maxFile);
   if (stored === undefined) throw new ImagoError('boot-files-invalid', `the module ${path} is missing`);
-  return { name: moduleName(path), content: await unpackModule(path, stored, signal) };
+  return { name: moduleName(path), content: await unpackModule(path, stored, options) };
 }
 
-async function unpackModule(path: string, stored: Buffer, signal: AbortSignal | undefined): Promise<Buffer> {
+async function unpackModule(path: string, stored: Buffer, options: BootFilesOptions): Promise<Buffer> {
   if (path.endsWith('.gz')) return gunzipSync(stored, { maxOutputLength: maxFile });
   if (path.endsWith('.zst')) return zstdDecompressSync(stored, { maxOutputLength: maxFile });
   if (!path.endsWith('.xz')) return stored;
   async function* content() {
     yield stored;
   }
-  const xz = await requireTool('xz');
-  return (await runTool(xz, ['--decompress', '--stdout'], { stdin: content(), signal, maxOutput: maxFile }))
-    .stdout;
+  const xz = await requireTool('xz', options.tools);
+  const run = { stdin: content(), signal: options.signal, maxOutput: maxFile };
+  return (await runTool(xz, ['--decompress', '--stdout'], run)).stdout;
 }

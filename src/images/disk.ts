@@ -15,7 +15,7 @@ import { readGpt } from './gpt-reader.ts';
 import type { MergedTree } from './merged-tree.ts';
 import { throwIfAborted } from './run-tool.ts';
 import { installSyslinux, syslinuxConfig } from './syslinux.ts';
-import { readToolFile } from './tools.ts';
+import { type Environment, readToolFile } from './tools.ts';
 import { makeUki } from './uki.ts';
 import { publishFile, withWorkFolder } from './work-folder.ts';
 
@@ -55,7 +55,9 @@ export interface DiskInput {
   readonly path: string;
   /** For half-made files; on the same file system as `path`. */
   readonly workFolder: string;
-  readonly signal?: AbortSignal;
+  /** Where programs and boot files are found: those that a lock names decide about bytes. This machine's unless given. */
+  readonly tools?: Environment | undefined;
+  readonly signal?: AbortSignal | undefined;
   readonly onProgress?: (progress: DiskProgress) => void;
 }
 
@@ -89,6 +91,7 @@ export async function assembleDisk(input: DiskInput): Promise<AssembledDisk> {
       offset: layout.esp.offset,
       epoch: input.epoch,
       folder,
+      tools: input.tools,
       signal: input.signal,
     });
     await writeRoot(disk, folder, input, layout);
@@ -126,8 +129,8 @@ async function writeBootPart(
   cmdline: string,
 ): Promise<void> {
   const { kernel, initrd, osRelease, kernelVersion } = input.boot;
-  const stub = await readToolFile('linuxx64.efi.stub');
-  const bootCode = (await readToolFile('gptmbr.bin')).subarray(0, 440);
+  const stub = await readToolFile('linuxx64.efi.stub', input.tools);
+  const bootCode = (await readToolFile('gptmbr.bin', input.tools)).subarray(0, 440);
   const uki = makeUki({ stub, kernel, initrd, cmdline, osRelease, kernelVersion });
   const pieces = layOutFat({
     size: layout.esp.size,
@@ -176,6 +179,7 @@ async function writeRoot(disk: string, folder: string, input: DiskInput, layout:
     usage: input.root.usage,
     content: counted(),
     workFolder: folder,
+    tools: input.tools,
     signal: input.signal,
   });
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { ImagoError } from '../domain/errors.ts';
 import { chooseShape, type Ext4Usage, ext4Block, fitsExt4, neededExt4Size } from './ext4-size.ts';
 import { runTool } from './run-tool.ts';
-import { requireTool } from './tools.ts';
+import { type Environment, requireTool } from './tools.ts';
 
 export interface Ext4Input {
   /** An existing file whose bytes from `offset` on are zero. */
@@ -22,6 +22,7 @@ export interface Ext4Input {
   readonly content: AsyncIterable<Uint8Array>;
   /** For the settings of mke2fs. */
   readonly workFolder: string;
+  readonly tools?: Environment | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -69,7 +70,7 @@ export function requireExt4Fits(size: number, usage: Ext4Usage): void {
 export async function makeExt4(input: Ext4Input): Promise<void> {
   requireExt4Fits(input.size, input.usage);
   const { journalMiB, inodeRatio } = chooseShape(input.size, input.usage);
-  const mke2fs = await requireTool('mke2fs');
+  const mke2fs = await requireTool('mke2fs', input.tools);
   const settings = join(input.workFolder, 'mke2fs.conf');
   await writeFile(settings, mke2fsSettings);
   const extended = [

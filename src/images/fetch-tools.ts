@@ -84,7 +84,7 @@ export async function fetchTools(options: FetchToolsOptions): Promise<FetchedToo
     const key = sha256(JSON.stringify([request, packages])).slice(0, 32);
     if (!existsSync(join(base, key, 'manifest.json'))) {
       const staged = join(work, 'staged');
-      await unpack(staged, archives, packages, contents, architecture, options.signal);
+      await unpackTools(staged, archives, packages, contents, architecture, options.signal);
       const manifest: Manifest = { request, packages };
       await writeFile(join(staged, 'manifest.json'), JSON.stringify(manifest, null, 2));
       await keepFirst(staged, join(base, key));
@@ -170,7 +170,8 @@ export async function machineMirror(signal?: AbortSignal): Promise<string> {
   });
 }
 
-async function unpack(
+/** Unpacks packages and makes `bin/` and `share/` of a group from them, in `staged`. */
+export async function unpackTools(
   staged: string,
   archives: string,
   packages: readonly FetchedPackage[],

@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { readFully, writeFully } from './byte-source.ts';
 import { runTool, systemPath } from './run-tool.ts';
-import { requireTool } from './tools.ts';
+import { type Environment, requireTool } from './tools.ts';
 
 export interface SyslinuxInput {
   readonly disk: string;
@@ -13,6 +13,7 @@ export interface SyslinuxInput {
   readonly epoch: number;
   /** For the temporary files of mtools. */
   readonly folder: string;
+  readonly tools?: Environment | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -21,8 +22,8 @@ export function syslinuxConfig(cmdline: string): string {
 }
 
 export async function installSyslinux(input: SyslinuxInput): Promise<void> {
-  const syslinux = await requireTool('syslinux');
-  const mcopy = await requireTool('mcopy');
+  const syslinux = await requireTool('syslinux', input.tools);
+  const mcopy = await requireTool('mcopy', input.tools);
   const args = ['--offset', String(input.offset), '--directory', '/syslinux', '--install', input.disk];
   await runTool(syslinux, args, {
     signal: input.signal,
