@@ -1,0 +1,131 @@
+// Looks into a sealed disk and says what is on it. Reads the disk alone: the same disk gives the same inventory,
+// wherever it came from.
+import { ImagoError } from '../../domain/errors.ts';
+import { readBootParts } from '../boot-parts.ts';
+import { type ByteSource, partOf } from '../byte-source.ts';
+import { type Ext4Entry, type Ext4Reader, openExt4 } from '../ext4/ext4-reader.ts';
+import { partitionTypes, sectorSize } from '../gpt.ts';
+import { readGpt } from '../gpt-reader.ts';
+import { containerdRoot, readContainerImages } from './container-images.ts';
+import { readOwners, readPackages } from './debian-packages.ts';
+import { type DiskTree, nameOf, readTree } from './disk-tree.ts';
+import { type FileHashes, hashFiles } from './hash-files.ts';
+import type { Inventory, InventoryFile, InventoryKernel } from './inventory.ts';
+import { parseAssignments, readSettings } from './system-settings.ts';
+import { readUnits } from './systemd-units.ts';
+
+export interface ReadInventoryOptions {
+  readonly signal?: AbortSignal;
+  /** See `openExt4`: for disks of machines that were not stopped cleanly. */
+  readonly allowUnclean?: boolean;
+}
+
+/**
+ * The inventory of a disk without VHD footer. Throws `inventory-invalid` when it has no root file system or a
+ * database on it is damaged, and `gpt-invalid`, `ext4-invalid` or `ext4-unclean` as the readers do.
+ */
+export async function readInventory(
+  disk: ByteSource,
+  options: ReadInventoryOptions = {},
+): Promise<Inventory> {
+  const boot = await readBootParts(disk);
+  const reader = await openRoot(disk, options);
+  return readRootInventory(reader, {
+    ...options,
+    diskBytes: disk.size,
+    kernelVersion: boot?.kernelVersion ?? '',
+    cmdline: boot?.cmdline ?? '',
+  });
+}
+
+/** The root file system of a disk: that of the partition that says it is one, else the only ext4 there is. */
+export async function openRoot(disk: ByteSource, options: ReadInventoryOptions = {}): Promise<Ext4Reader> {
+  const { partitions } = await readGpt(disk);
+  const named = partitions.filter(({ type }) => type === partitionTypes.linuxRootX64);
+  const candidates =
+    named.length > 0 ? named : partitions.filter(({ type }) => type !== partitionTypes.efiSystem);
+  let refusal: unknown;
+  for (const { firstSector, lastSector } of candidates) {
+    const part = partOf(disk, firstSector * sectorSize, (lastSector - firstSector + 1) * sectorSize);
+    try {
+      return await openExt4(part, { allowUnclean: options.allowUnclean === true });
+    } catch (error) {
+      if (!(error instanceof ImagoError) || named.length > 0) throw error;
+      refusal ??= error;
+    }
+  }
+  throw new ImagoError('inventory-invalid', 'the disk has no root file system that can be read', {
+    cause: refusal,
+  });
+}
+
+export interface RootFacts {
+  readonly signal?: AbortSignal;
+  readonly diskBytes: number;
+  readonly kernelVersion: string;
+  readonly cmdline: string;
+}
+
+/** As `readInventory`, for a root file system whose disk and boot program are known already. */
+export async function readRootInventory(reader: Ext4Reader, facts: RootFacts): Promise<Inventory> {
+  const tree = await readTree(reader, { signal: facts.signal });
+  const hashes = await hashFiles(reader, tree.entries, facts.signal);
+  const owners = await readOwners(tree);
+  const osRelease = parseAssignments((await tree.readText('/etc/os-release')) ?? '');
+  const { blocks, freeBlocks, blockSize } = reader.shape;
+  const inodes = new Map(tree.entries.map(({ inode, size }) => [inode, size]));
+  return {
+    format: 1,
+    os: 'linux',
+    system: osRelease.PRETTY_NAME ?? '',
+    distribution: osRelease.ID ?? '',
+    release: parseAssignments((await tree.readText('/etc/imago-release')) ?? ''),
+    kernel: kernelOf(tree, facts.kernelVersion),
+    sizes: {
+      diskBytes: facts.diskBytes,
+      rootBytes: blocks * blockSize,
+      usedBytes: (blocks - freeBlocks) * blockSize,
+      fileBytes: [...inodes.values()].reduce((sum, size) => sum + size, 0),
+    },
+    packages: await readPackages(tree),
+    files: tree.entries.map((entry) => fileOf(entry, hashes, owners)),
+    units: await readUnits(tree),
+    settings: await readSettings(tree, facts.cmdline),
+    containerImages: await readContainerImages(tree, await containerdRoot(tree)),
+  };
+}
+
+function kernelOf(tree: DiskTree, version: string): InventoryKernel {
+  const installed = tree
+    .list('/usr/lib/modules')
+    .filter(({ type }) => type === 'directory')
+    .map(({ path }) => nameOf(path));
+  return { version: version === '' && installed.length === 1 ? (installed[0] ?? '') : version, installed };
+}
+
+function fileOf(
+  entry: Ext4Entry,
+  hashes: ReadonlyMap<number, FileHashes>,
+  owners: ReadonlyMap<string, string>,
+): InventoryFile {
+  const { path, type, mode, uid, gid, size, mtime, link, device, attributes } = entry;
+  const owner = owners.get(path);
+  return {
+    path,
+    type,
+    mode,
+    uid,
+    gid,
+    size,
+    mtime,
+    ...(type === 'file' ? hashes.get(entry.inode) : undefined),
+    ...(type === 'symlink' && { link }),
+    ...(device !== undefined && { device: `${device.major}:${device.minor}` }),
+    ...(attributes.size > 0 && { attributes: attributesOf(attributes) }),
+    ...(owner !== undefined && { package: owner }),
+  };
+}
+
+function attributesOf(attributes: ReadonlyMap<string, Buffer>): Record<string, string> {
+  return Object.fromEntries([...attributes].sort().map(([name, value]) => [name, value.toString('hex')]));
+}

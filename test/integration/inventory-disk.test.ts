@@ -1,0 +1,129 @@
+// What is on a sealed disk, told from the disk alone, and judged by dpkg-query and by hashes of the content.
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openFileSource } from '../../src/images/byte-source.ts';
+import { fetchTools } from '../../src/images/fetch-tools.ts';
+import type { Inventory } from '../../src/images/inventory/inventory.ts';
+import { readInventory } from '../../src/images/inventory/read-inventory.ts';
+import { openDiskStore } from '../../src/images/store/disk-store.ts';
+import { makeNodeDisk } from '../support/node-disk.ts';
+
+let folder: string;
+let path: string;
+let inventory: Inventory;
+
+beforeAll(async () => {
+  await fetchTools({ group: 'disk' });
+  folder = await mkdtemp(join(tmpdir(), 'imago-inventory-'));
+  path = (await makeNodeDisk(folder)).path;
+  inventory = await inventoryOf(path);
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function inventoryOf(disk: string): Promise<Inventory> {
+  const source = await openFileSource(disk);
+  try {
+    return await readInventory(source);
+  } finally {
+    await source.close();
+  }
+}
+
+describe('the inventory of a sealed disk', () => {
+  it('says what it is and what starts it', () => {
+    expect(inventory).toMatchObject({
+      os: 'linux',
+      system: 'Debian GNU/Linux 13 (trixie)',
+      distribution: 'debian',
+      release: { IMAGE: 'node', VERSION: '1.34.2' },
+      kernel: { version: '6.12.0-test', installed: ['6.12.0-test'] },
+    });
+    expect(inventory.settings.kernelArguments).toEqual(expect.arrayContaining(['console=ttyS0', 'quiet']));
+  });
+
+  it('has the packages that are installed, and whose file is whose, across the merged /usr', () => {
+    expect(inventory.packages.map(({ name, version }) => `${name} ${version}`)).toEqual([
+      'libc6 2.41-12',
+      'runc 1.1.15',
+    ]);
+    expect(inventory.files.find((file) => file.path === '/usr/sbin/runc')).toMatchObject({
+      package: 'runc',
+      mode: 0o755,
+      sha256: createHash('sha256').update('runc 1.1.15').digest('hex'),
+      sha1: createHash('sha1').update('runc 1.1.15').digest('hex'),
+    });
+  });
+
+  it('tells what is started, by whom, and what is masked', () => {
+    const states = Object.fromEntries(
+      inventory.units.map(({ name, state, wantedBy }) => [name, [state, ...wantedBy]]),
+    );
+    expect(states).toMatchObject({
+      'kubelet.service': ['enabled', 'multi-user.target'],
+      'ssh.service': ['disabled'],
+      'static.service': ['static', 'sockets.target'],
+      'getty@tty1.service': ['enabled', 'getty.target'],
+      'getty@.service': ['disabled'],
+      'apt-daily.timer': ['masked'],
+      'dbus-broker.service': ['enabled'],
+      'dbus.service': ['alias'],
+      'old-name.service': ['alias'],
+      'imago-grow-root.service': ['static', 'local-fs.target'],
+    });
+    expect(inventory.units.find(({ name }) => name === 'kubelet.service')?.dropIns).toEqual([
+      '/etc/systemd/system/kubelet.service.d/10-node.conf',
+    ]);
+  });
+
+  it('tells the settings that win, and never a password', () => {
+    expect(inventory.settings).toMatchObject({
+      sysctl: { 'kernel.pid_max': '4194304', 'net.ipv4.ip_forward': '1', 'vm.swappiness': '0' },
+      modules: ['br_netfilter', 'overlay'],
+      users: [
+        { name: 'admin', uid: 1000, hasPassword: true },
+        { name: 'nobody', hasPassword: false },
+        { name: 'root', hasPassword: false },
+      ],
+      groups: [{ name: 'root' }, { name: 'sudo', members: ['admin'] }],
+    });
+    expect(inventory.settings.sysctl).not.toHaveProperty('overridden.by.etc');
+    expect(JSON.stringify(inventory)).not.toContain('secret-hash');
+  });
+
+  it("has the names in containerd's store", () => {
+    expect(inventory.containerImages).toHaveLength(60);
+    expect(inventory.containerImages[0]).toMatchObject({
+      name: 'registry.example.com/images/number-0:1.0',
+      digest: `sha256:${'1'.padStart(64, '0')}`,
+      isPinned: true,
+    });
+  });
+
+  it('is the same from the chunk store as from the file', async () => {
+    const store = await openDiskStore(join(folder, 'store'));
+    try {
+      const stored = await store.put(path);
+      const disk = await store.open(stored.digest);
+      expect(await readInventory(disk)).toEqual(inventory);
+      await disk.close();
+    } finally {
+      await store.close();
+    }
+  });
+
+  it('is refused for a disk without a partition table, and for one that is cancelled', async () => {
+    const source = await openFileSource(join(folder, 'store', 'index.json'));
+    await expect(readInventory(source)).rejects.toMatchObject({ code: 'gpt-invalid' });
+    await source.close();
+    const disk = await openFileSource(path);
+    await expect(readInventory(disk, { signal: AbortSignal.abort() })).rejects.toMatchObject({
+      code: 'cancelled',
+    });
+    await disk.close();
+    expect(existsSync(path)).toBe(true);
+  });
+});
