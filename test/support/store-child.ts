@@ -1,5 +1,5 @@
 // A process of its own that works on a store, for tests that kill it or give it a full disk:
-// node store-child.ts STORE put DISK | extract DIGEST PATH | collect [DIGEST...]. Prints one line of JSON.
+// node store-child.ts STORE put DISK | extract DIGEST PATH | collect [DIGEST...]. Prints one line of JSON, with the most memory that it used.
 
 import { ensureImagoError } from '../../src/domain/errors.ts';
 import { parseDigest } from '../../src/images/store/digest.ts';
@@ -7,7 +7,7 @@ import { openDiskStore } from '../../src/images/store/disk-store.ts';
 
 const [, , root = '', command = '', ...args] = process.argv;
 
-async function work(): Promise<unknown> {
+async function work(): Promise<object> {
   const store = await openDiskStore(root);
   console.error('open');
   try {
@@ -22,7 +22,8 @@ async function work(): Promise<unknown> {
 }
 
 try {
-  console.log(JSON.stringify(await work()));
+  const answer = await work();
+  console.log(JSON.stringify({ ...answer, peakKilobytes: process.resourceUsage().maxRSS }));
 } catch (error) {
   console.log(JSON.stringify({ error: ensureImagoError(error).toRecord() }));
   process.exitCode = 1;

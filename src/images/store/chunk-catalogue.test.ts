@@ -7,7 +7,7 @@ function hashOf(number: number): Buffer {
   return createHash('sha256').update(String(number)).digest();
 }
 
-const stored = { digest: `sha256:${'0'.repeat(64)}`, size: 1, chunks: 0, table: '' } as const;
+const stored = { digest: `sha256:${'0'.repeat(64)}`, size: 1, chunks: 0, frames: 0, table: '' } as const;
 
 describe('the catalogue of chunks', () => {
   test('finds every chunk of many, and none that it does not have', () => {

@@ -19,6 +19,7 @@ export interface StoredPack {
   readonly digest: Digest;
   readonly size: number;
   readonly chunks: number;
+  readonly frames: number;
   /** sha256 of the table, in hex. */
   readonly table: string;
 }

@@ -1,15 +1,17 @@
 // The work on chunks that fills a processor: compressing, decompressing, checking. Plain synchronous
 // functions over open files, so that they run the same in a worker thread and in the caller's own.
 import { createHash } from 'node:crypto';
-import { readSync, writevSync } from 'node:fs';
+import { readSync, writeSync } from 'node:fs';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { ImagoError } from '../../domain/errors.ts';
 import { chunkHash, maxChunkSize } from './chunker.ts';
 import { storeError } from './files.ts';
-import { PackTable } from './pack-format.ts';
+import { frameTarget, PackTable } from './pack-format.ts';
 
 export const compressionLevel = 3;
-const leastOutput = 64;
+export const maxFrameSize = frameTarget + maxChunkSize;
+/** A little more than is needed spares zlib a second round with a second buffer. */
+const spareOutput = 64;
 
 export interface EncodeJob {
   /** The raw disk. */
@@ -17,74 +19,86 @@ export interface EncodeJob {
   readonly offsets: Float64Array;
   readonly lengths: Uint32Array;
   readonly hashes: Uint8Array;
+  /** How many of the chunks go into each frame, one after the other. */
+  readonly frames: Uint32Array;
 }
 
 export interface EncodeResult {
-  /** The compressed chunks, one after the other. */
+  /** The frames, one after the other. */
   readonly stored: Uint8Array;
   readonly storedLengths: Uint32Array;
+  readonly storedHashes: Uint8Array;
 }
 
 /** Reads chunks from a disk and compresses them. `disk-changed` when one no longer has its hash. */
 function encode(job: EncodeJob): EncodeResult {
+  const buffer = Buffer.allocUnsafe(maxFrameSize);
   const parts: Buffer[] = [];
-  const buffer = Buffer.allocUnsafe(maxChunkSize);
-  for (const [number, offset] of job.offsets.entries()) {
-    const bytes = buffer.subarray(0, job.lengths[number]);
-    if (!readExactly(job.fd, bytes, offset) || !sameHash(bytes, job.hashes, number)) {
-      throw new ImagoError('disk-changed', `the disk changed at ${offset} while it was being stored`);
+  let chunk = 0;
+  for (const count of job.frames) {
+    let filled = 0;
+    for (const end = chunk + count; chunk < end; chunk += 1) {
+      const bytes = buffer.subarray(filled, filled + (job.lengths[chunk] ?? 0));
+      const offset = job.offsets[chunk] ?? 0;
+      if (
+        !readExactly(job.fd, bytes, offset) ||
+        chunkHash(bytes).compare(job.hashes, chunk * 32, chunk * 32 + 32) !== 0
+      ) {
+        throw new ImagoError('disk-changed', `the disk changed at ${offset} while it was being stored`);
+      }
+      filled += bytes.length;
     }
-    parts.push(compressChunk(bytes));
+    parts.push(compressFrame(buffer.subarray(0, filled)));
   }
-  const stored = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    stored.set(part, at);
-    at += part.length;
-  }
-  return { stored, storedLengths: Uint32Array.from(parts, (part) => part.length) };
+  return {
+    stored: joined(parts),
+    storedLengths: Uint32Array.from(parts, (part) => part.length),
+    storedHashes: joined(parts.map(chunkHash)),
+  };
+}
+
+/** One frame of a pack, and which of its bytes go where. */
+export interface FrameToDecode {
+  readonly packOffset: number;
+  readonly storedLength: number;
+  readonly storedHash: Uint8Array;
+  readonly length: number;
+  /** Three numbers each: from where in the frame, how many bytes, to where on the disk. */
+  readonly places: readonly number[];
 }
 
 export interface DecodeJob {
   readonly packFd: number;
-  readonly packOffset: number;
-  /** Records of chunks that lie one after the other, in the pack and on the disk. */
-  readonly table: Uint8Array;
   readonly outFd: number;
-  readonly outOffset: number;
+  readonly frames: readonly FrameToDecode[];
 }
 
 export interface DecodeResult {
-  /** The number within the job of a chunk that is damaged; nothing was written then. */
+  /** The number within the job of a frame that is damaged. */
   readonly damaged: number | undefined;
 }
 
-/** Reads chunks from a pack, checks them, and writes them to a disk. */
+/** Reads frames from a pack, checks them, and writes what they hold to a disk. */
 function decode(job: DecodeJob): DecodeResult {
-  const table = new PackTable(Buffer.from(job.table));
-  const packed = Buffer.allocUnsafe(table.storedBytes(0, table.count));
-  if (!readExactly(job.packFd, packed, job.packOffset)) return { damaged: 0 };
-  const chunks: Buffer[] = [];
-  let at = 0;
-  for (let index = 0; index < table.count; index += 1) {
-    const end = at + table.storedLength(index);
-    const chunk = decompressChunk(packed.subarray(at, end), table, index);
-    if (chunk === undefined) return { damaged: index };
-    chunks.push(chunk);
-    at = end;
-  }
-  try {
-    writeAll(job.outFd, chunks, job.outOffset);
-  } catch (error) {
-    throw storeError(error, 'writing the disk');
+  const buffer = Buffer.allocUnsafe(Math.max(0, ...job.frames.map((frame) => frame.storedLength)));
+  for (const [number, frame] of job.frames.entries()) {
+    const stored = buffer.subarray(0, frame.storedLength);
+    if (!readExactly(job.packFd, stored, frame.packOffset)) return { damaged: number };
+    const bytes = decompressFrame(stored, frame.storedHash, frame.length);
+    if (bytes === undefined) return { damaged: number };
+    for (let place = 0; place < frame.places.length; place += 3) {
+      const [from = 0, length = 0, to = 0] = frame.places.slice(place, place + 3);
+      writeAll(job.outFd, bytes.subarray(from, from + length), to);
+    }
   }
   return { damaged: undefined };
 }
 
 export interface CheckJob {
   readonly packFd: number;
-  readonly packSize: number;
   readonly table: Uint8Array;
+  readonly chunks: number;
+  readonly frames: number;
 }
 
 export interface CheckResult {
@@ -95,17 +109,27 @@ export interface CheckResult {
   readonly damaged: readonly number[];
 }
 
-/** Reads a whole pack once, hashes it, and checks every chunk of it. */
+/** Reads a whole pack once, hashes it, and checks every frame and every chunk of it. */
 function check(job: CheckJob): CheckResult {
-  const table = new PackTable(Buffer.from(job.table));
+  const table = PackTable.parse(Buffer.from(job.table), job.chunks, job.frames);
   const hash = createHash('sha256');
   const damaged: number[] = [];
+  let chunk = 0;
   let at = 0;
-  for (let index = 0; index < table.count; index += 1) {
-    const stored = Buffer.allocUnsafe(table.storedLength(index));
+  for (let frame = 0; frame < table.frameCount; frame += 1) {
+    const stored = Buffer.allocUnsafe(table.storedLength(frame));
     const whole = readExactly(job.packFd, stored, at);
     if (whole) hash.update(stored);
-    if (!whole || decompressChunk(stored, table, index) === undefined) damaged.push(index);
+    const end = chunk + table.chunksOf(frame);
+    const bytes = whole
+      ? decompressFrame(stored, table.storedHash(frame), frameLength(table, chunk, end))
+      : undefined;
+    for (let from = 0; chunk < end; chunk += 1) {
+      const length = table.length(chunk);
+      const content = bytes?.subarray(from, from + length);
+      if (content === undefined || !table.hasHash(chunk, chunkHash(content), 0)) damaged.push(chunk);
+      from += length;
+    }
     at += stored.length;
   }
   const rest = Buffer.allocUnsafe(64 * 1024);
@@ -125,32 +149,47 @@ export type JobKind = keyof ChunkJobs;
 export type JobInput<K extends JobKind> = Parameters<ChunkJobs[K]>[0];
 export type JobResult<K extends JobKind> = ReturnType<ChunkJobs[K]>;
 
-export function compressChunk(bytes: Uint8Array): Buffer {
+export function compressFrame(bytes: Uint8Array): Buffer {
   return zstdCompressSync(bytes, {
     params: { [constants.ZSTD_c_compressionLevel]: compressionLevel },
-    chunkSize: Math.max(bytes.length, leastOutput),
+    chunkSize: bytes.length + spareOutput,
   });
 }
 
-/** The chunk, or `undefined` when the stored bytes are not those of the table's record. */
-export function decompressChunk(stored: Uint8Array, table: PackTable, index: number): Buffer | undefined {
-  const length = table.length(index);
-  if (length > maxChunkSize) return undefined;
-  let chunk: Buffer;
+/** The content of a frame, or `undefined` when the stored bytes are not those that were written. */
+export function decompressFrame(
+  stored: Uint8Array,
+  storedHash: Uint8Array,
+  length: number,
+): Buffer | undefined {
+  if (length > maxFrameSize || chunkHash(stored).compare(storedHash) !== 0) return undefined;
   try {
-    chunk = zstdDecompressSync(stored, {
-      chunkSize: Math.max(length, leastOutput),
-      maxOutputLength: Math.max(length, leastOutput),
+    const bytes = zstdDecompressSync(stored, {
+      chunkSize: length + spareOutput,
+      maxOutputLength: length + spareOutput,
     });
+    return bytes.length === length ? bytes : undefined;
   } catch {
     return undefined;
   }
-  if (chunk.length !== length || !table.hasHash(index, chunkHash(chunk), 0)) return undefined;
-  return chunk;
 }
 
-function sameHash(bytes: Uint8Array, hashes: Uint8Array, number: number): boolean {
-  return chunkHash(bytes).compare(hashes, number * 32, number * 32 + 32) === 0;
+/** Bytes of the chunks `from` up to, not including, `to`. */
+export function frameLength(table: PackTable, from: number, to: number): number {
+  let sum = 0;
+  for (let chunk = from; chunk < to; chunk += 1) sum += table.length(chunk);
+  return sum;
+}
+
+/** In memory of its own, so that it can be handed to another thread. */
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const result = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    result.set(part, at);
+    at += part.length;
+  }
+  return result;
 }
 
 /** False when the file ends before the target is full. */
@@ -164,17 +203,12 @@ function readExactly(fd: number, target: Buffer, position: number): boolean {
   return true;
 }
 
-function writeAll(fd: number, parts: readonly Buffer[], position: number): void {
-  let left = [...parts];
-  let at = position;
-  while (left.length > 0) {
-    let written = writevSync(fd, left, at);
-    at += written;
-    const rest: Buffer[] = [];
-    for (const part of left) {
-      if (written < part.length) rest.push(written === 0 ? part : part.subarray(written));
-      written = Math.max(0, written - part.length);
+function writeAll(fd: number, bytes: Buffer, position: number): void {
+  try {
+    for (let done = 0; done < bytes.length; ) {
+      done += writeSync(fd, bytes, done, bytes.length - done, position + done);
     }
-    left = rest;
+  } catch (error) {
+    throw storeError(error, 'writing the disk');
   }
 }

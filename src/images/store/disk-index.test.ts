@@ -6,6 +6,7 @@ const pack = {
   digest: `sha256:${'a'.repeat(64)}`,
   size: 100_000,
   chunks: 10,
+  frames: 2,
   table: 'b'.repeat(64),
 } as const;
 

@@ -5,12 +5,13 @@ import { z } from 'zod';
 import { ImagoError } from '../../domain/errors.ts';
 import { type Digest, isDigest } from './digest.ts';
 import { encodeJson } from './oci.ts';
-import { tableRecordSize, trailerSize } from './pack-format.ts';
+import { tableSize, trailerSize } from './pack-format.ts';
 
 export interface IndexPack {
   readonly digest: Digest;
   readonly size: number;
   readonly chunks: number;
+  readonly frames: number;
   /** sha256 of the pack's table, in hex. */
   readonly table: string;
 }
@@ -41,6 +42,7 @@ const schema = z.object({
       digest: z.custom<Digest>((value) => typeof value === 'string' && isDigest(value)),
       size: natural,
       chunks: natural,
+      frames: natural,
       table: z.string().regex(/^[0-9a-f]{64}$/),
     }),
   ),
@@ -52,7 +54,13 @@ export function encodeDiskIndex(index: DiskIndex): Buffer {
   return encodeJson({
     version: 1,
     size: index.size,
-    packs: index.packs.map(({ digest, size, chunks, table }) => ({ digest, size, chunks, table })),
+    packs: index.packs.map(({ digest, size, chunks, frames, table }) => ({
+      digest,
+      size,
+      chunks,
+      frames,
+      table,
+    })),
     runs: index.runs.flatMap((run) => [run.hole, run.pack, run.first, run.count]),
   } satisfies z.input<typeof schema>);
 }
@@ -64,7 +72,7 @@ export function parseDiskIndex(bytes: Uint8Array): DiskIndex {
   const { size, packs, runs: numbers } = parsed.data;
   if (numbers.length % numbersOfRun !== 0) throw invalid('a run is cut short');
   for (const pack of packs) {
-    if (pack.size < trailerSize + pack.chunks * tableRecordSize)
+    if (pack.size < trailerSize + tableSize(pack.chunks, pack.frames))
       throw invalid('a pack is too small for its chunks');
   }
   const runs: DiskRun[] = [];

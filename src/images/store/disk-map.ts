@@ -2,17 +2,20 @@
 // and where on the disk each run of chunks begins.
 import { ImagoError } from '../../domain/errors.ts';
 import { type Extent, joinExtents } from '../extent.ts';
+import { frameLength } from './chunk-jobs.ts';
 import type { Digest } from './digest.ts';
 import type { DiskIndex, IndexPack } from './disk-index.ts';
-import { readTable } from './load-catalogue.ts';
 import type { Manifest } from './oci.ts';
+import { readTable } from './pack-file.ts';
 import type { PackTable } from './pack-format.ts';
 import { readDiskIndex, readDiskManifest, type StoreContext } from './store-context.ts';
 
 export interface MappedPack extends IndexPack {
   readonly chunkTable: PackTable;
-  /** Where each chunk begins in the pack; one more than there are chunks. */
-  readonly starts: Float64Array;
+  /** Where each frame begins in the pack. */
+  readonly frameStarts: Float64Array;
+  /** The first chunk of each frame; one more than there are frames. */
+  readonly frameChunks: Uint32Array;
 }
 
 export interface MappedRun {
@@ -42,21 +45,30 @@ export async function readDiskMap(store: StoreContext, digest: Digest): Promise<
 }
 
 export function mapPack(pack: IndexPack, chunkTable: PackTable): MappedPack {
-  const starts = new Float64Array(chunkTable.count + 1);
-  for (let index = 0; index < chunkTable.count; index += 1) {
-    starts[index + 1] = (starts[index] ?? 0) + chunkTable.storedLength(index);
+  const frameStarts = new Float64Array(chunkTable.frameCount + 1);
+  const frameChunks = new Uint32Array(chunkTable.frameCount + 1);
+  for (let frame = 0; frame < chunkTable.frameCount; frame += 1) {
+    frameStarts[frame + 1] = (frameStarts[frame] ?? 0) + chunkTable.storedLength(frame);
+    frameChunks[frame + 1] = (frameChunks[frame] ?? 0) + chunkTable.chunksOf(frame);
   }
-  return { ...pack, chunkTable, starts };
+  return { ...pack, chunkTable, frameStarts, frameChunks };
+}
+
+/** Bytes of disk in the chunks of a frame, all of them or those before `chunk`. */
+export function bytesOfFrame(
+  pack: MappedPack,
+  frame: number,
+  chunk = pack.frameChunks[frame + 1] ?? 0,
+): number {
+  return frameLength(pack.chunkTable, pack.frameChunks[frame] ?? 0, chunk);
 }
 
 function mapRuns(index: DiskIndex, packs: readonly MappedPack[]): MappedRun[] {
   let offset = 0;
   return index.runs.map(({ hole, pack, first, count }) => {
     offset += hole;
-    let length = 0;
-    for (let chunk = first; chunk < first + count; chunk += 1) {
-      length += packs[pack]?.chunkTable.length(chunk) ?? 0;
-    }
+    const table = packs[pack]?.chunkTable;
+    const length = table === undefined ? 0 : frameLength(table, first, first + count);
     const run = { pack, first, count, offset, length };
     offset += length;
     if (offset > index.size) throw new ImagoError('store-corrupt', 'a disk index has more than its disk');
@@ -69,22 +81,45 @@ export function dataExtents(map: DiskMap): Extent[] {
   return [...joinExtents(map.runs)].map(({ offset, length }) => ({ offset, length }));
 }
 
-/** Cuts runs into pieces of at most about `bytes`, for work that is shared out. */
-export function* pieces(map: DiskMap, bytes: number): Generator<MappedRun> {
+/** A frame of a pack, and where on the disk which of its bytes go. */
+export interface FramePlaces {
+  readonly pack: number;
+  readonly frame: number;
+  /** Three numbers each: from where in the frame, how many bytes, to where on the disk. */
+  readonly places: readonly number[];
+}
+
+/**
+ * The disk frame by frame, in its order. A frame whose chunks are used in several places near each other comes
+ * once with all of them; one that is used again much later comes again.
+ */
+export function* framePlaces(map: DiskMap): Generator<FramePlaces> {
+  let open: { pack: number; frame: number; places: number[] } | undefined;
   for (const run of map.runs) {
-    const table = map.packs[run.pack]?.chunkTable;
-    if (table === undefined) continue;
-    let first = run.first;
+    const pack = map.packs[run.pack];
+    if (pack === undefined) continue;
     let offset = run.offset;
-    let length = 0;
-    for (let chunk = run.first; chunk < run.first + run.count; chunk += 1) {
-      length += table.length(chunk);
-      const isLast = chunk + 1 === run.first + run.count;
-      if (length < bytes && !isLast) continue;
-      yield { pack: run.pack, first, count: chunk + 1 - first, offset, length };
-      first = chunk + 1;
+    for (let chunk = run.first; chunk < run.first + run.count; ) {
+      const frame = pack.chunkTable.frameOf(chunk);
+      const end = Math.min(run.first + run.count, pack.frameChunks[frame + 1] ?? 0);
+      const length = frameLength(pack.chunkTable, chunk, end);
+      if (open?.pack !== run.pack || open.frame !== frame) {
+        if (open !== undefined) yield open;
+        open = { pack: run.pack, frame, places: [] };
+      }
+      open.places.push(bytesOfFrame(pack, frame, chunk), length, offset);
       offset += length;
-      length = 0;
+      chunk = end;
     }
   }
+  if (open !== undefined) yield open;
+}
+
+export function damagedFrame(pack: MappedPack, frame: number): ImagoError {
+  const first = pack.frameChunks[frame] ?? 0;
+  const last = (pack.frameChunks[frame + 1] ?? 0) - 1;
+  const which = first === last ? `chunk ${first}` : `one of the chunks ${first} to ${last}`;
+  return new ImagoError('store-corrupt', `${which} of pack ${pack.digest} is damaged`, {
+    details: { blob: pack.digest, firstChunk: first, lastChunk: last },
+  });
 }

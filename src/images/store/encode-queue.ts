@@ -1,7 +1,8 @@
-// Chunks on their way into packs: compressed by several threads at once, written in the order they came.
-import type { ChunkRef } from './chunk-catalogue.ts';
+// Chunks on their way into packs: gathered into frames, compressed by several threads at once, written in the
+// order they came.
+import type { ChunkCatalogue, ChunkRef } from './chunk-catalogue.ts';
 import type { EncodeResult } from './chunk-jobs.ts';
-import type { PackSink } from './pack-sink.ts';
+import type { FrameRef, PackSink } from './pack-sink.ts';
 import type { ChunkPool } from './worker-pool.ts';
 
 export interface NewChunk {
@@ -12,23 +13,56 @@ export interface NewChunk {
   readonly hash: Uint8Array;
 }
 
+interface Frame {
+  readonly ref: FrameRef;
+  readonly chunks: NewChunk[];
+}
+
 const jobsPerThread = 2;
+const framesOfJob = 4;
 
 export class EncodeQueue {
   readonly #fd: number;
   readonly #pool: ChunkPool;
   readonly #sink: PackSink;
-  readonly #jobs: { readonly refs: readonly ChunkRef[]; readonly encoded: Promise<EncodeResult> }[] = [];
+  readonly #catalogue: ChunkCatalogue;
+  readonly #jobs: { readonly frames: readonly FrameRef[]; readonly encoded: Promise<EncodeResult> }[] = [];
+  #frames: Frame[] = [];
 
-  constructor(fd: number, pool: ChunkPool, sink: PackSink) {
+  constructor(fd: number, pool: ChunkPool, sink: PackSink, catalogue: ChunkCatalogue) {
     this.#fd = fd;
     this.#pool = pool;
     this.#sink = sink;
+    this.#catalogue = catalogue;
   }
 
-  /** Takes a few MiB of chunks; waits while too many are under way, which bounds the memory in use. */
+  /** Takes chunks as they were allocated; waits while too many are under way, which bounds the memory in use. */
   async add(chunks: readonly NewChunk[]): Promise<void> {
-    if (chunks.length === 0) return;
+    for (const chunk of chunks) {
+      const { pack, index } = chunk.ref;
+      const frame = this.#catalogue.packs[pack]?.table.frameOf(index) ?? 0;
+      const open = this.#frames.at(-1);
+      if (open?.ref.pack === pack && open.ref.frame === frame) {
+        open.chunks.push(chunk);
+        continue;
+      }
+      if (this.#frames.length === framesOfJob) this.#start();
+      this.#frames.push({ ref: { pack, frame }, chunks: [chunk] });
+    }
+    await this.#drainTo(this.#pool.width * jobsPerThread);
+  }
+
+  /** Closes the last frame and waits for all. */
+  async drain(): Promise<void> {
+    this.#start();
+    await this.#drainTo(0);
+  }
+
+  #start(): void {
+    const frames = this.#frames;
+    if (frames.length === 0) return;
+    this.#frames = [];
+    const chunks = frames.flatMap((frame) => frame.chunks);
     const hashes = new Uint8Array(chunks.length * 32);
     for (const [number, chunk] of chunks.entries()) hashes.set(chunk.hash, number * 32);
     const encoded = this.#pool.run('encode', {
@@ -36,20 +70,16 @@ export class EncodeQueue {
       offsets: Float64Array.from(chunks, (chunk) => chunk.offset),
       lengths: Uint32Array.from(chunks, (chunk) => chunk.length),
       hashes,
+      frames: Uint32Array.from(frames, (frame) => frame.chunks.length),
     });
     encoded.catch(() => undefined);
-    this.#jobs.push({ refs: chunks.map((chunk) => chunk.ref), encoded });
-    await this.#drainTo(this.#pool.width * jobsPerThread);
-  }
-
-  async drain(): Promise<void> {
-    await this.#drainTo(0);
+    this.#jobs.push({ frames: frames.map((frame) => frame.ref), encoded });
   }
 
   async #drainTo(limit: number): Promise<void> {
     while (this.#jobs.length > limit) {
       const job = this.#jobs.shift();
-      if (job !== undefined) await this.#sink.append(job.refs, await job.encoded);
+      if (job !== undefined) await this.#sink.append(job.frames, await job.encoded);
     }
   }
 }

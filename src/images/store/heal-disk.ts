@@ -3,12 +3,12 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { ImagoError } from '../../domain/errors.ts';
 import { readFully } from '../byte-source.ts';
-import { compressChunk, decompressChunk } from './chunk-jobs.ts';
+import { compressFrame, decompressFrame } from './chunk-jobs.ts';
 import { blockSize, chunkHash, maxChunkSize, nextChunk, zeroRunBlocks } from './chunker.ts';
 import type { Digest } from './digest.ts';
-import type { DiskIndex } from './disk-index.ts';
-import { mapPack } from './disk-map.ts';
-import { readTable } from './load-catalogue.ts';
+import type { DiskIndex, IndexPack } from './disk-index.ts';
+import { bytesOfFrame, type MappedPack, mapPack } from './disk-map.ts';
+import { readTable } from './pack-file.ts';
 import { PackTable, packTrailer } from './pack-format.ts';
 import { readDiskIndex, readDiskManifest, type StoreContext } from './store-context.ts';
 import { type Damage, type VerifyOptions, type VerifyReport, verifyDisk } from './verify-disk.ts';
@@ -122,48 +122,69 @@ async function* rebuiltPack(
   const number = index.packs.findIndex((pack) => pack.digest === digest);
   const pack = index.packs[number];
   if (pack === undefined) return;
-  const table = await readTable(store, pack).catch(() => undefined);
+  const places = await placesOnDisk(store, index, number, raw);
+  const table = await readTable(store, pack).catch(() => tableFromDisk(pack, places, raw));
+  const mapped = mapPack(pack, table);
   const damaged = await open(store.blobs.path(digest), 'r').catch(() => undefined);
   try {
-    const places = await placesOnDisk(store, index, number, raw);
-    const rebuilt = new PackTable();
-    const starts = table === undefined ? undefined : mapPack(pack, table).starts;
-    for (let chunk = 0; chunk < pack.chunks; chunk += 1) {
-      const kept =
-        table === undefined || damaged === undefined
-          ? undefined
-          : await storedChunk(damaged, table, chunk, starts?.[chunk] ?? 0);
-      const bytes = kept === undefined ? await rawChunk(raw, places.get(chunk)) : undefined;
-      const stored = kept ?? compressChunk(bytes ?? missing(digest, chunk));
-      if (bytes === undefined) rebuilt.add(table?.hash(chunk) ?? Buffer.alloc(32), table?.length(chunk) ?? 0);
-      else rebuilt.add(chunkHash(bytes), bytes.length);
-      rebuilt.setStoredLength(chunk, stored.length);
+    for (let frame = 0; frame < table.frameCount; frame += 1) {
+      const kept = await storedFrame(damaged, mapped, frame);
+      const stored = kept ?? compressFrame(await rawFrame(mapped, frame, places, raw));
+      if (kept === undefined) table.setFrame(frame, chunkHash(stored), stored.length);
       yield stored;
     }
-    yield rebuilt.bytes;
-    yield packTrailer(rebuilt.count);
+    yield table.bytes;
+    yield packTrailer(table);
   } finally {
     await damaged?.close();
   }
+}
+
+/** The table as it was, made again from the chunks; what the frames were compressed to is filled in later. */
+async function tableFromDisk(
+  pack: IndexPack,
+  places: ReadonlyMap<number, Place>,
+  raw: FileHandle,
+): Promise<PackTable> {
+  const table = new PackTable();
+  for (let chunk = 0; chunk < pack.chunks; chunk += 1) {
+    const bytes = await rawChunk(raw, places.get(chunk) ?? missing(pack.digest, chunk));
+    table.add(chunkHash(bytes), bytes.length);
+  }
+  return table;
+}
+
+async function storedFrame(
+  damaged: FileHandle | undefined,
+  pack: MappedPack,
+  frame: number,
+): Promise<Buffer | undefined> {
+  const stored = Buffer.alloc(pack.chunkTable.storedLength(frame));
+  if (damaged === undefined || stored.length === 0) return undefined;
+  const whole = await readFully(damaged, pack.frameStarts[frame] ?? 0, stored).catch(() => undefined);
+  if (whole === undefined) return undefined;
+  const bytes = decompressFrame(stored, pack.chunkTable.storedHash(frame), bytesOfFrame(pack, frame));
+  return bytes === undefined ? undefined : stored;
+}
+
+async function rawFrame(
+  pack: MappedPack,
+  frame: number,
+  places: ReadonlyMap<number, Place>,
+  raw: FileHandle,
+): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  for (let chunk = pack.frameChunks[frame] ?? 0; chunk < (pack.frameChunks[frame + 1] ?? 0); chunk += 1) {
+    parts.push(await rawChunk(raw, places.get(chunk) ?? missing(pack.digest, chunk)));
+  }
+  return Buffer.concat(parts);
 }
 
 function missing(digest: Digest, chunk: number): never {
   throw new ImagoError('store-corrupt', `nothing has chunk ${chunk} of pack ${digest} any more`);
 }
 
-async function storedChunk(
-  handle: FileHandle,
-  table: PackTable,
-  chunk: number,
-  start: number,
-): Promise<Buffer | undefined> {
-  const stored = Buffer.alloc(table.storedLength(chunk));
-  const whole = await readFully(handle, start, stored).catch(() => undefined);
-  return whole !== undefined && decompressChunk(stored, table, chunk) !== undefined ? stored : undefined;
-}
-
-async function rawChunk(raw: FileHandle, place: Place | undefined): Promise<Buffer | undefined> {
-  if (place === undefined) return undefined;
+function rawChunk(raw: FileHandle, place: Place): Promise<Buffer> {
   return readFully(raw, place.offset, Buffer.alloc(place.length));
 }
 

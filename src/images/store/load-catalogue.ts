@@ -1,20 +1,17 @@
 // Finds the packs whose chunks a new disk may share, and keeps them from being collected meanwhile: those of
 // the versions it is based on first, then of the newest versions, then packs that a put left behind when it
-// was killed, so that its next run goes on where it stopped.
-import { type FileHandle, open } from 'node:fs/promises';
+// was killed, so that its next run goes on where it stopped. Only packs that this store made or has checked
+// count: a new version must not be built upon chunks that are not what they claim to be.
 import { ImagoError } from '../../domain/errors.ts';
-import { readFully } from '../byte-source.ts';
-import { ChunkCatalogue, type StoredPack } from './chunk-catalogue.ts';
-import { chunkHash } from './chunker.ts';
+import { ChunkCatalogue } from './chunk-catalogue.ts';
 import type { Digest } from './digest.ts';
-import type { DiskIndex, IndexPack } from './disk-index.ts';
 import { withFileLock } from './file-lock.ts';
-import { hashFile, systemCode } from './files.ts';
-import { mediaTypes } from './media-types.ts';
-import type { Manifest } from './oci.ts';
-import { PackTable, readTrailer, tableOffset, tableRecordSize, trailerSize } from './pack-format.ts';
+import { annotationKeys, mediaTypes } from './media-types.ts';
+import type { Descriptor, Manifest } from './oci.ts';
+import { describePack, isTruePack, readCounts, readTable } from './pack-file.ts';
 import type { StoreHold } from './session.ts';
 import { readDiskIndex, readDiskManifest, type StoreContext } from './store-context.ts';
+import { openChunkPool } from './worker-pool.ts';
 
 export async function loadCatalogue(
   store: StoreContext,
@@ -26,98 +23,82 @@ export async function loadCatalogue(
   const seen = new Set<Digest>();
   for (const manifest of manifests) {
     if (catalogue.full) return catalogue;
-    const index = await readableOr(undefined, () => readDiskIndex(store, manifest));
-    for (const pack of packsOf(index)) {
+    const index = await orNothing(() => readDiskIndex(store, manifest));
+    for (const pack of index?.packs ?? []) {
       if (catalogue.full || seen.has(pack.digest)) continue;
       seen.add(pack.digest);
-      const table = await readableOr(undefined, () => readTable(store, pack));
+      const table = await orNothing(() => readTable(store, pack));
       if (table !== undefined) catalogue.addStored(table, pack);
     }
   }
-  for (const stray of strays) {
-    if (catalogue.full || seen.has(stray)) continue;
-    const found = await readStray(store, stray);
-    if (found !== undefined) catalogue.addStored(found.table, found.stored);
-  }
+  await addStrays(store, catalogue, strays);
   return catalogue;
 }
 
-/** Reads the table of a pack and checks it; `store-corrupt` or `store-not-found` when it cannot be had. */
-export async function readTable(store: StoreContext, pack: IndexPack): Promise<PackTable> {
-  const bytes = await readEnd(store, pack.digest, pack.size, trailerSize + pack.chunks * tableRecordSize);
-  const table = bytes.subarray(0, pack.chunks * tableRecordSize);
-  if (chunkHash(table).toString('hex') === pack.table) return new PackTable(table);
-  throw new ImagoError('store-corrupt', `the table of pack ${pack.digest} is damaged`, {
-    details: { blob: pack.digest },
-  });
+/**
+ * Whether the store answers for what an entry of index.json leads to: it made the version itself, or checked
+ * all of it when it was pulled. Other tools do not write this.
+ */
+export function isVouchedFor(entry: Descriptor): boolean {
+  return (
+    entry.artifactType === mediaTypes.disk && entry.annotations?.[annotationKeys.diskSha256] !== undefined
+  );
 }
 
 async function choose(store: StoreContext, basis: readonly Digest[], hold: StoreHold) {
-  const listed = (await store.index.entries())
-    .filter((entry) => entry.artifactType === mediaTypes.disk || entry.artifactType === undefined)
-    .map((entry) => entry.digest)
-    .reverse();
+  const entries = await store.index.entries();
+  const newestFirst = entries.filter((entry) => mayBeDisk(entry)).reverse();
+  const vouched = new Set(newestFirst.filter(isVouchedFor).map((entry) => entry.digest));
+  const inOrder = new Set([
+    ...basis.filter((one) => vouched.has(one)),
+    ...newestFirst.map((entry) => entry.digest),
+  ]);
   const manifests: Manifest[] = [];
   const packs = new Set<Digest>();
-  for (const digest of new Set([...basis, ...listed])) {
-    const manifest = await readableOr(undefined, () => readDiskManifest(store, digest));
+  for (const digest of inOrder) {
+    const manifest = await orNothing(() => readDiskManifest(store, digest));
     if (manifest === undefined) continue;
-    manifests.push(manifest);
-    for (const layer of manifest.layers) if (layer.mediaType === mediaTypes.diskPack) packs.add(layer.digest);
+    if (vouched.has(digest)) manifests.push(manifest);
+    for (const layer of manifest.layers) packs.add(layer.digest);
   }
   const strays: Digest[] = [];
   for (const { digest, size } of await store.blobs.list()) {
-    if (packs.has(digest) || size <= trailerSize) continue;
-    if ((await trailerCount(store, digest, size)) !== undefined) strays.push(digest);
+    if (packs.has(digest)) continue;
+    const counts = await orNothing(() => readCounts(store, digest, size));
+    if (counts !== undefined) strays.push(digest);
   }
   hold.pin([...packs, ...strays]);
   return { manifests, strays: strays.sort() };
 }
 
-function packsOf(index: DiskIndex | undefined): readonly IndexPack[] {
-  return index?.packs ?? [];
+function mayBeDisk(entry: Descriptor): boolean {
+  return entry.artifactType === undefined || entry.artifactType === mediaTypes.disk;
 }
 
-async function readStray(
+async function addStrays(
   store: StoreContext,
-  digest: Digest,
-): Promise<{ table: PackTable; stored: StoredPack } | undefined> {
-  const size = await store.blobs.size(digest);
-  if (size === undefined || (await hashFile(store.blobs.path(digest))) !== digest) return undefined;
-  const chunks = await trailerCount(store, digest, size);
-  if (chunks === undefined) return undefined;
-  const bytes = await readEnd(store, digest, size, trailerSize + chunks * tableRecordSize);
-  const table = new PackTable(bytes.subarray(0, chunks * tableRecordSize));
-  return { table, stored: { digest, size, chunks, table: chunkHash(table.bytes).toString('hex') } };
-}
-
-async function trailerCount(store: StoreContext, digest: Digest, size: number): Promise<number | undefined> {
-  const count = readTrailer(await readEnd(store, digest, size, trailerSize));
-  return count === undefined || tableOffset(size, count) < 0 ? undefined : count;
-}
-
-async function readEnd(store: StoreContext, digest: Digest, size: number, length: number): Promise<Buffer> {
-  let handle: FileHandle | undefined;
+  catalogue: ChunkCatalogue,
+  strays: readonly Digest[],
+): Promise<void> {
+  if (strays.length === 0) return;
+  const pool = openChunkPool(store.threads);
   try {
-    handle = await open(store.blobs.path(digest), 'r');
-    if ((await handle.stat()).size !== size) {
-      throw new ImagoError('store-corrupt', `blob ${digest} does not have ${size} bytes`);
+    for (const digest of strays) {
+      const pack = await orNothing(() => describePack(store, digest));
+      if (catalogue.full || pack === undefined || !(await isTruePack(store, pool, pack))) continue;
+      catalogue.addStored(await readTable(store, pack), pack);
     }
-    return await readFully(handle, size - length, Buffer.alloc(length));
-  } catch (error) {
-    if (systemCode(error) !== 'ENOENT') throw error;
-    throw new ImagoError('store-not-found', `the store has no blob ${digest}`, { details: { blob: digest } });
   } finally {
-    await handle?.close();
+    await pool.close();
   }
 }
 
 /** Versions that cannot be read are no help to a new one, and no hindrance. */
-async function readableOr<T>(otherwise: T, read: () => Promise<T>): Promise<T> {
+async function orNothing<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read();
   } catch (error) {
-    if (error instanceof ImagoError && error.kind !== 'bug') return otherwise;
+    if (error instanceof ImagoError && error.kind !== 'bug') return undefined;
     throw error;
   }
 }

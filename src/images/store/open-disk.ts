@@ -1,12 +1,19 @@
-// Random access to a stored disk. Every chunk is checked against its hash when it is read; the last few are
+// Random access to a stored disk. Every frame is checked against its hash when it is read; the last few are
 // kept, because reads of a file system come in neighbourhoods.
 import { type FileHandle, open } from 'node:fs/promises';
 import { ImagoError } from '../../domain/errors.ts';
 import { type OpenByteSource, readFully } from '../byte-source.ts';
 import type { Extent } from '../extent.ts';
-import { decompressChunk } from './chunk-jobs.ts';
+import { decompressFrame, frameLength } from './chunk-jobs.ts';
 import type { Digest } from './digest.ts';
-import { type DiskMap, dataExtents, type MappedRun, readDiskMap } from './disk-map.ts';
+import {
+  bytesOfFrame,
+  type DiskMap,
+  damagedFrame,
+  dataExtents,
+  type MappedRun,
+  readDiskMap,
+} from './disk-map.ts';
 import { systemCode } from './files.ts';
 import { holdVersion, type StoreContext } from './store-context.ts';
 
@@ -16,7 +23,7 @@ export interface StoredDiskReader extends OpenByteSource {
   readonly extents: readonly Extent[];
 }
 
-const cachedChunks = 64;
+const cachedFrames = 12;
 
 /** Opens a version for reading. Garbage collection does not take what is open. */
 export async function openDisk(store: StoreContext, digest: Digest): Promise<StoredDiskReader> {
@@ -78,28 +85,33 @@ class DiskReader implements StoredDiskReader {
   }
 
   async #readRun(run: MappedRun, position: number, target: Buffer): Promise<void> {
-    const table = this.#map.packs[run.pack]?.chunkTable;
+    const pack = this.#map.packs[run.pack];
+    if (pack === undefined) throw new ImagoError('internal', `the disk has no pack ${run.pack}`);
+    const end = position + target.length;
     let offset = run.offset;
-    for (let index = run.first; index < run.first + run.count; index += 1) {
-      const length = table?.length(index) ?? 0;
+    for (let chunk = run.first; chunk < run.first + run.count && offset < end; ) {
+      const frame = pack.chunkTable.frameOf(chunk);
+      const next = Math.min(run.first + run.count, pack.frameChunks[frame + 1] ?? 0);
+      const length = frameLength(pack.chunkTable, chunk, next);
       const from = Math.max(position, offset);
-      const to = Math.min(position + target.length, offset + length);
+      const to = Math.min(end, offset + length);
       if (from < to) {
-        const chunk = await this.#chunk(run.pack, index);
-        chunk.copy(target, from - position, from - offset, to - offset);
+        const bytes = await this.#frame(run.pack, frame);
+        const start = bytesOfFrame(pack, frame, chunk) - offset;
+        bytes.copy(target, from - position, start + from, start + to);
       }
       offset += length;
-      if (offset >= position + target.length) return;
+      chunk = next;
     }
   }
 
-  async #chunk(pack: number, index: number): Promise<Buffer> {
-    const key = `${pack}.${index}`;
-    const reading = this.#cache.get(key) ?? this.#load(pack, index);
+  async #frame(pack: number, frame: number): Promise<Buffer> {
+    const key = `${pack}.${frame}`;
+    const reading = this.#cache.get(key) ?? this.#load(pack, frame);
     this.#cache.delete(key);
     this.#cache.set(key, reading);
     const oldest = this.#cache.keys().next().value;
-    if (this.#cache.size > cachedChunks && oldest !== undefined) this.#cache.delete(oldest);
+    if (this.#cache.size > cachedFrames && oldest !== undefined) this.#cache.delete(oldest);
     try {
       return await reading;
     } catch (error) {
@@ -108,18 +120,16 @@ class DiskReader implements StoredDiskReader {
     }
   }
 
-  async #load(number: number, index: number): Promise<Buffer> {
+  async #load(number: number, frame: number): Promise<Buffer> {
     const pack = this.#map.packs[number];
     if (pack === undefined) throw new ImagoError('internal', `the disk has no pack ${number}`);
     const opening = this.#handles.get(number) ?? this.#open(pack.digest);
     this.#handles.set(number, opening);
-    const stored = Buffer.allocUnsafe(pack.chunkTable.storedLength(index));
-    await readFully(await opening, pack.starts[index] ?? 0, stored);
-    const chunk = decompressChunk(stored, pack.chunkTable, index);
-    if (chunk !== undefined) return chunk;
-    throw new ImagoError('store-corrupt', `chunk ${index} of pack ${pack.digest} is damaged`, {
-      details: { blob: pack.digest, chunk: index },
-    });
+    const stored = Buffer.allocUnsafe(pack.chunkTable.storedLength(frame));
+    await readFully(await opening, pack.frameStarts[frame] ?? 0, stored);
+    const bytes = decompressFrame(stored, pack.chunkTable.storedHash(frame), bytesOfFrame(pack, frame));
+    if (bytes === undefined) throw damagedFrame(pack, frame);
+    return bytes;
   }
 
   async #open(digest: Digest): Promise<FileHandle> {

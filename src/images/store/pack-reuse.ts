@@ -7,7 +7,7 @@
 // so never carries much more than the version needs.
 export interface PackUse {
   readonly pack: number;
-  /** Bytes of all chunks in the pack, as stored. */
+  /** Bytes of disk in all chunks of the pack. */
   readonly payload: number;
   /** Bytes of those that the new version uses. */
   readonly used: number;
@@ -18,7 +18,7 @@ export const tolerableWaste = 1 / 16;
 /** A manifest with more packs than this has its small ones joined. */
 export const maxPacks = 256;
 const packsAfterJoining = 192;
-const smallPack = 16 * 1024 * 1024;
+const smallPack = 32 * 1024 * 1024;
 
 /** The packs that the new version should not refer to. `newBytes` and `newPacks` are what it adds itself. */
 export function packsToRewrite(uses: readonly PackUse[], newBytes: number, newPacks: number): Set<number> {

@@ -8,9 +8,14 @@ import { packTrailer } from './pack-format.ts';
 import { packTarget } from './pack-reuse.ts';
 import type { StoreHold } from './session.ts';
 
+export interface FrameRef {
+  readonly pack: number;
+  readonly frame: number;
+}
+
 interface OpenPack {
   readonly pack: CataloguePack;
-  rawBytes: number;
+  diskBytes: number;
 }
 
 interface WrittenPack {
@@ -26,7 +31,8 @@ export class PackSink {
   #writing: WrittenPack | undefined;
   #commit: Promise<void> = Promise.resolve();
   #packs = 0;
-  #chunkBytes = 0;
+  #diskBytes = 0;
+  #storedBytes = 0;
   #addedBytes = 0;
 
   constructor(blobs: BlobFolder, catalogue: ChunkCatalogue, hold: StoreHold) {
@@ -39,9 +45,14 @@ export class PackSink {
     return this.#packs;
   }
 
-  /** Compressed bytes of the chunks so far. */
-  get chunkBytes(): number {
-    return this.#chunkBytes;
+  /** Bytes of disk in the chunks that were allocated. */
+  get diskBytes(): number {
+    return this.#diskBytes;
+  }
+
+  /** Compressed bytes written so far. */
+  get storedBytes(): number {
+    return this.#storedBytes;
   }
 
   /** Bytes of packs that the store did not have. */
@@ -50,26 +61,28 @@ export class PackSink {
   }
 
   allocate(hashes: Uint8Array, at: number, length: number): ChunkRef {
-    if (this.#open === undefined || this.#open.rawBytes >= packTarget(this.#packs - 1)) {
-      this.#open = { pack: this.#catalogue.startPack(), rawBytes: 0 };
+    if (this.#open === undefined || this.#open.diskBytes >= packTarget(this.#packs - 1)) {
+      this.#open = { pack: this.#catalogue.startPack(), diskBytes: 0 };
       this.#packs += 1;
     }
-    this.#open.rawBytes += length;
+    this.#open.diskBytes += length;
+    this.#diskBytes += length;
     return this.#catalogue.add(this.#open.pack, hashes, at, length);
   }
 
-  /** Takes the compressed chunks of `refs`, in the order in which they were allocated. */
-  async append(refs: readonly ChunkRef[], encoded: EncodeResult): Promise<void> {
+  /** Takes compressed frames, in the order in which their chunks were allocated. */
+  async append(frames: readonly FrameRef[], encoded: EncodeResult): Promise<void> {
     let from = 0;
     let to = 0;
-    for (const [number, ref] of refs.entries()) {
+    for (const [number, ref] of frames.entries()) {
       if (this.#writing?.pack.number !== ref.pack) {
         await this.#flush(encoded.stored.subarray(from, to));
         from = to;
         await this.#startWriting(ref.pack);
       }
       const length = encoded.storedLengths[number] ?? 0;
-      this.#writing?.pack.table.setStoredLength(ref.index, length);
+      const hash = encoded.storedHashes.subarray(number * 32, number * 32 + 32);
+      this.#writing?.pack.table.setFrame(ref.frame, hash, length);
       to += length;
     }
     await this.#flush(encoded.stored.subarray(from, to));
@@ -90,7 +103,7 @@ export class PackSink {
   async #flush(bytes: Uint8Array): Promise<void> {
     if (bytes.length === 0) return;
     await this.#writing?.writer.write(bytes);
-    this.#chunkBytes += bytes.length;
+    this.#storedBytes += bytes.length;
   }
 
   async #startWriting(number: number): Promise<void> {
@@ -104,7 +117,7 @@ export class PackSink {
     const written = this.#writing;
     if (written === undefined) return;
     const table = written.pack.table.bytes;
-    await written.writer.write(Buffer.concat([table, packTrailer(written.pack.table.count)]));
+    await written.writer.write(Buffer.concat([table, packTrailer(written.pack.table)]));
     await this.#commit;
     this.#writing = undefined;
     const commit = written.writer.commit().then((blob) => this.#committed(written.pack, blob, table));
@@ -118,6 +131,7 @@ export class PackSink {
       digest: blob.digest,
       size: blob.size,
       chunks: pack.table.count,
+      frames: pack.table.frameCount,
       table: chunkHash(table).toString('hex'),
     });
   }

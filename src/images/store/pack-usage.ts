@@ -23,13 +23,12 @@ export class PackUsage {
     this.#marks.set(ref.pack, marks);
     if (marks.chunks[ref.index] === 1) return;
     marks.chunks[ref.index] = 1;
-    marks.used += pack.table.storedLength(ref.index);
+    marks.used += pack.table.length(ref.index);
   }
 
   uses(): PackUse[] {
     return [...this.#marks].map(([pack, { used }]) => {
-      const table = this.#catalogue.packs[pack]?.table;
-      return { pack, used, payload: table?.storedBytes(0, table.count) ?? 0 };
+      return { pack, used, payload: this.#catalogue.packs[pack]?.table.diskBytes ?? 0 };
     });
   }
 }

@@ -138,7 +138,7 @@ class PutRun {
     this.#threads = dataBytes < worthThreads ? 0 : store.threads;
     this.#pool = openChunkPool(this.#threads);
     this.#sink = new PackSink(store.blobs, catalogue, hold);
-    this.#queue = new EncodeQueue(fd, this.#pool, this.#sink);
+    this.#queue = new EncodeQueue(fd, this.#pool, this.#sink, catalogue);
     this.#usage = new PackUsage(catalogue);
   }
 
@@ -149,8 +149,7 @@ class PutRun {
   async finish(): Promise<{ sha256: string; runs: RunCollector }> {
     try {
       const { sha256, runs } = await this.#scan();
-      await this.#queue.drain();
-      const leave = packsToRewrite(this.#usage.uses(), this.#sink.chunkBytes, this.#sink.packs);
+      const leave = packsToRewrite(this.#usage.uses(), this.#sink.diskBytes, this.#sink.packs);
       const kept =
         leave.size === 0 ? runs : await rewritePacks(runs, leave, this.#catalogue, this.#sink, this.#queue);
       await this.#queue.drain();
@@ -178,7 +177,7 @@ class PutRun {
         }
         throwIfAborted(this.#options.signal);
         await this.#queue.add(this.#place(batch, runs));
-        const storedBytes = this.#sink.chunkBytes;
+        const storedBytes = this.#sink.storedBytes;
         this.#options.onProgress?.({ position: batch.position, size: this.#size, storedBytes });
         if (batch.sha256 !== undefined) return { sha256: batch.sha256, runs };
       }

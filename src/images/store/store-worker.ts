@@ -2,7 +2,7 @@
 import { parentPort } from 'node:worker_threads';
 import { ensureImagoError } from '../../domain/errors.ts';
 import { chunkJobs } from './chunk-jobs.ts';
-import { DiskScan } from './disk-scan.ts';
+import { DiskScan, type ScanBatch, type ScanInput } from './disk-scan.ts';
 import type { WorkerReply, WorkerRequest } from './worker-pool.ts';
 
 if (parentPort === null) throw new Error('store-worker.ts runs only as a worker thread');
@@ -18,9 +18,16 @@ function work(request: WorkerRequest): unknown {
     case 'check':
       return chunkJobs.check(request.input);
     case 'scan':
-      scan ??= new DiskScan(request.input);
-      return scan.next();
+      return nextBatch(request.input);
   }
+}
+
+function nextBatch(input: ScanInput | undefined): ScanBatch {
+  if (input !== undefined) scan = new DiskScan(input);
+  if (scan === undefined) throw new Error('no scan was begun');
+  const batch = scan.next();
+  if (batch.sha256 !== undefined) scan = undefined;
+  return batch;
 }
 
 function buffersOf(result: unknown): ArrayBuffer[] {

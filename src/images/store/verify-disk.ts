@@ -1,23 +1,23 @@
 // Reads every byte of a version again and says exactly what is damaged: which blob, and in a pack which
 // chunk, where in the pack and where on the disk.
 import { createHash } from 'node:crypto';
-import { open } from 'node:fs/promises';
 import { ImagoError } from '../../domain/errors.ts';
 import { throwIfAborted } from '../run-tool.ts';
 import type { Digest } from './digest.ts';
 import type { DiskIndex, IndexPack } from './disk-index.ts';
 import { type MappedPack, mapPack } from './disk-map.ts';
 import { hashFile } from './files.ts';
-import { readTable } from './load-catalogue.ts';
 import { annotationKeys, mediaTypes } from './media-types.ts';
 import { contentOf, type Descriptor, type Manifest } from './oci.ts';
 import { openDisk } from './open-disk.ts';
+import { checkPack, readTable } from './pack-file.ts';
 import { attachedEntries } from './referrers.ts';
 import { readDiskIndex, readDiskManifest, readManifestLike, type StoreContext } from './store-context.ts';
 import { type ChunkPool, openChunkPool } from './worker-pool.ts';
 
 export interface DamagedChunk {
   readonly number: number;
+  /** The frame of the pack that holds it. */
   readonly packOffset: number;
   readonly storedLength: number;
   /** Every place on the disk that it stands for. */
@@ -95,7 +95,7 @@ async function checkPacks(
       for (let pack = packs[next++]; pack !== undefined; pack = packs[next++]) {
         const { digest } = pack;
         const entry = index?.packs.find((candidate) => candidate.digest === digest);
-        const damage = await checkPack(store, pool, pack, entry, index);
+        const damage = await packDamageOf(store, pool, pack, entry, index);
         if (damage !== undefined) damages.push(damage);
         read(pack.size);
       }
@@ -106,7 +106,7 @@ async function checkPacks(
   }
 }
 
-async function checkPack(
+async function packDamageOf(
   store: StoreContext,
   pool: ChunkPool,
   pack: Descriptor,
@@ -114,39 +114,30 @@ async function checkPack(
   index: DiskIndex | undefined,
 ): Promise<Damage | undefined> {
   const { digest } = pack;
-  const size = await store.blobs.size(digest);
-  if (size === undefined) return packDamage(digest, 'missing', [], `pack ${digest} is missing`);
-  const mapped =
-    entry === undefined
-      ? undefined
-      : await readTable(store, entry).then(
-          (table) => mapPack(entry, table),
-          () => undefined,
-        );
-  const handle = await open(store.blobs.path(digest), 'r');
-  try {
-    const table = mapped?.chunkTable.bytes ?? new Uint8Array();
-    const checked = await pool.run('check', { packFd: handle.fd, packSize: size, table });
-    if (`sha256:${checked.sha256}` === digest && checked.damaged.length === 0) return undefined;
-    if (checked.size !== pack.size) {
-      return packDamage(digest, 'size', [], `pack ${digest} has ${checked.size} bytes, not ${pack.size}`);
-    }
-    if (mapped === undefined || index === undefined) {
-      return packDamage(digest, 'content', [], `the table of chunks in pack ${digest} is damaged`);
-    }
-    const places = await placesOf(store, index, digest);
-    const chunks = checked.damaged.map((number) => damagedChunk(mapped, number, places.get(number) ?? []));
-    return packDamage(digest, 'content', chunks, describeChunks(digest, chunks));
-  } finally {
-    await handle.close();
+  if ((await store.blobs.size(digest)) === undefined) {
+    return packDamage(digest, 'missing', [], `pack ${digest} is missing`);
   }
+  const table = entry === undefined ? undefined : await readTable(store, entry).catch(() => undefined);
+  const checked = await checkPack(store, pool, digest, table);
+  if (`sha256:${checked.sha256}` === digest && checked.damaged.length === 0) return undefined;
+  if (checked.size !== pack.size) {
+    return packDamage(digest, 'size', [], `pack ${digest} has ${checked.size} bytes, not ${pack.size}`);
+  }
+  if (entry === undefined || table === undefined || index === undefined) {
+    return packDamage(digest, 'content', [], `the table of chunks in pack ${digest} is damaged`);
+  }
+  const mapped = mapPack(entry, table);
+  const places = await placesOf(store, index, digest);
+  const chunks = checked.damaged.map((number) => damagedChunk(mapped, number, places.get(number) ?? []));
+  return packDamage(digest, 'content', chunks, describeChunks(digest, chunks));
 }
 
 function damagedChunk(pack: MappedPack, number: number, diskOffsets: readonly number[]): DamagedChunk {
+  const frame = pack.chunkTable.frameOf(number);
   return {
     number,
-    packOffset: pack.starts[number] ?? 0,
-    storedLength: pack.chunkTable.storedLength(number),
+    packOffset: pack.frameStarts[frame] ?? 0,
+    storedLength: pack.chunkTable.storedLength(frame),
     diskOffsets,
     length: pack.chunkTable.length(number),
   };
@@ -159,7 +150,7 @@ function describeChunks(digest: Digest, chunks: readonly DamagedChunk[]): string
     .map((chunk) => {
       const end = chunk.packOffset + chunk.storedLength;
       const where = chunk.diskOffsets.length === 0 ? '' : `, disk offset ${chunk.diskOffsets.join(' and ')}`;
-      return `chunk ${chunk.number} (bytes ${chunk.packOffset} to ${end}${where})`;
+      return `chunk ${chunk.number} (in bytes ${chunk.packOffset} to ${end}${where})`;
     })
     .join(', ');
   const more = chunks.length > 3 ? ` and ${chunks.length - 3} more` : '';

@@ -7,7 +7,8 @@ import { DiskScan, type ScanBatch, type ScanInput } from './disk-scan.ts';
 
 export type WorkerRequest = { readonly id: number } & (
   | { [K in JobKind]: { readonly kind: K; readonly input: JobInput<K> } }[JobKind]
-  | { readonly kind: 'scan'; readonly input: ScanInput }
+  /** An input begins a scan; without one, the scan that was begun goes on. */
+  | { readonly kind: 'scan'; readonly input: ScanInput | undefined }
 );
 
 export type WorkerReply =
@@ -18,7 +19,10 @@ export interface ChunkPool {
   /** How many jobs make it busy; more wait in line. */
   readonly width: number;
   run<K extends JobKind>(kind: K, input: JobInput<K>): Promise<JobResult<K>>;
-  /** Ends the threads; jobs under way are given up and their promises reject. A second call does nothing. */
+  /**
+   * Gives the threads back, once they have nothing to do. If jobs are still under way they are given up, with
+   * the threads that do them: nothing touches the caller's files afterwards. A second call does nothing.
+   */
   close(): Promise<void>;
 }
 
@@ -36,14 +40,14 @@ export function openChunkPool(threads: number): ChunkPool {
       close: async () => undefined,
     };
   }
-  const workers = Array.from({ length: threads }, () => new WorkerThread());
+  const workers = Array.from({ length: threads }, takeThread);
   return {
     width: threads,
     async run<K extends JobKind>(kind: K, input: JobInput<K>) {
       const idlest = workers.reduce((best, worker) => (worker.pending < best.pending ? worker : best));
       return (await idlest.call({ kind, input } as Unnumbered)) as JobResult<K>;
     },
-    close: async () => void (await Promise.all(workers.map((worker) => worker.close()))),
+    close: async () => void (await Promise.all(workers.splice(0).map(giveBack))),
   };
 }
 
@@ -52,11 +56,45 @@ export function openScan(input: ScanInput, inThread: boolean): RunningScan {
     const scan = new DiskScan(input);
     return { next: async () => scan.next(), close: async () => undefined };
   }
-  const worker = new WorkerThread();
+  const worker = takeThread();
+  let first = true;
+  let open = true;
   return {
-    next: async () => (await worker.call({ kind: 'scan', input })) as ScanBatch,
-    close: () => worker.close(),
+    async next() {
+      const request = { kind: 'scan', input: first ? input : undefined } as const;
+      first = false;
+      return (await worker.call(request)) as ScanBatch;
+    },
+    async close() {
+      if (open) await giveBack(worker);
+      open = false;
+    },
   };
+}
+
+const idleMs = 3000;
+const idle = new Map<WorkerThread, NodeJS.Timeout>();
+
+/** Threads take a while to start: one that has just become free is used again. */
+function takeThread(): WorkerThread {
+  for (const [worker, timer] of idle) {
+    clearTimeout(timer);
+    idle.delete(worker);
+    if (worker.usable) return worker;
+  }
+  return new WorkerThread();
+}
+
+async function giveBack(worker: WorkerThread): Promise<void> {
+  if (worker.pending > 0 || !worker.usable) {
+    await worker.close();
+    return;
+  }
+  const end = () => {
+    idle.delete(worker);
+    void worker.close();
+  };
+  idle.set(worker, setTimeout(end, idleMs).unref());
 }
 
 function runHere<K extends JobKind>(kind: K, input: JobInput<K>): JobResult<K> {
@@ -76,7 +114,7 @@ function workerFile(): URL {
 
 class WorkerThread {
   readonly #worker = new Worker(workerFile(), {
-    resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 2 },
+    resourceLimits: { maxOldGenerationSizeMb: 64 },
   });
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
   #next = 0;
@@ -93,6 +131,10 @@ class WorkerThread {
 
   get pending(): number {
     return this.#waiting.size;
+  }
+
+  get usable(): boolean {
+    return this.#failure === undefined;
   }
 
   async call(request: Unnumbered): Promise<unknown> {

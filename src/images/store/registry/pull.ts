@@ -1,13 +1,9 @@
 // Copies a version and what is attached to it from a registry: only what the store does not have, each blob
 // continued where an earlier try stopped, and nothing listed before it is whole and checked.
-import { type FileHandle, open, rm, statfs } from 'node:fs/promises';
-import { join } from 'node:path';
+import { statfs } from 'node:fs/promises';
 import { ImagoError } from '../../../domain/errors.ts';
-import { throwIfAborted } from '../../run-tool.ts';
-import { type Digest, hexOf } from '../digest.ts';
+import type { Digest } from '../digest.ts';
 import type { DiskStore } from '../disk-store.ts';
-import { withFileLock } from '../file-lock.ts';
-import { fileSize, hashFile, storeError } from '../files.ts';
 import type { BlobSource } from '../heal-disk.ts';
 import { mediaTypes } from '../media-types.ts';
 import {
@@ -15,18 +11,19 @@ import {
   type Descriptor,
   describe,
   isManifestType,
+  type Manifest,
   type ManifestLike,
   parseManifestLike,
 } from '../oci.ts';
 import { layoutEntry, refreshFallback } from '../referrers.ts';
 import type { StoreHold } from '../session.ts';
 import type { StoreContext } from '../store-context.ts';
-import { objectLockPath } from '../store-paths.ts';
+import { checkPulledPacks } from './check-pulled.ts';
+import { downloadBlob } from './download-blob.ts';
 import { mapLimit } from './map-limit.ts';
 import type { TransferProgress } from './push.ts';
 import type { RegistryClient } from './registry-client.ts';
 import { findRemoteReferrers } from './remote-referrers.ts';
-import { withRetry } from './retry.ts';
 
 export interface PullSource {
   readonly client: RegistryClient;
@@ -70,6 +67,7 @@ interface PulledManifest {
 }
 
 interface Found {
+  readonly version: Manifest;
   readonly manifests: readonly PulledManifest[];
   readonly plan: PullPlan;
 }
@@ -95,14 +93,15 @@ export async function pull(
   const context = store.context;
   const hold = options.hold ?? store.hold();
   try {
-    const { manifests, plan } = await findAll(context, source, options);
+    const { manifests, version, plan } = await findAll(context, source, options);
     await checkSpace(context, plan.bytesToReceive);
     let done = 0;
     await mapLimit(plan.missing, source.client.connections, async (blob) => {
-      await pullBlob(context, source, blob, hold, options.signal);
+      await downloadBlob(context, source, blob, hold, options.signal);
       done += blob.size;
       options.onProgress?.({ done, total: plan.bytesToReceive });
     });
+    await checkPulledPacks(context, version, options.signal);
     await listAll(context, manifests, hold, options.tag);
     return { digest: plan.digest, bytesReceived: done, blobsReceived: plan.missing.length };
   } finally {
@@ -129,9 +128,8 @@ async function* oneBuffer(bytes: Buffer): AsyncGenerator<Buffer> {
 async function findAll(store: StoreContext, source: PullSource, options: PullOptions): Promise<Found> {
   const { client, repository, reference } = source;
   const version = await fetchManifest(source, reference, undefined, undefined, options.signal);
-  const isDisk =
-    version.parsed.kind === 'manifest' && version.parsed.manifest.artifactType === mediaTypes.disk;
-  if (!isDisk) {
+  const disk = version.parsed.kind === 'manifest' ? version.parsed.manifest : undefined;
+  if (disk?.artifactType !== mediaTypes.disk) {
     throw new ImagoError(
       'input-invalid',
       `${client.registry}/${repository}: ${reference} is not a disk of Imago`,
@@ -156,6 +154,7 @@ async function findAll(store: StoreContext, source: PullSource, options: PullOpt
   const manifestBytes = manifests.reduce((sum, manifest) => sum + manifest.bytes.length, 0);
   const sum = (some: Iterable<Descriptor>) => [...some].reduce((total, blob) => total + blob.size, 0);
   return {
+    version: disk,
     manifests,
     plan: {
       digest: version.descriptor.digest,
@@ -206,94 +205,6 @@ async function listAll(
     manifests.flatMap((manifest) => (manifest.subject === undefined ? [] : [manifest.subject])),
   );
   for (const subject of subjects) await refreshFallback(store, subject);
-}
-
-async function pullBlob(
-  store: StoreContext,
-  source: PullSource,
-  blob: { readonly digest: Digest; readonly size: number },
-  hold: StoreHold,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const lock = objectLockPath(store.paths, `pull ${blob.digest}`);
-  await withFileLock(lock, { signal, timeoutMs: Number.POSITIVE_INFINITY }, async () => {
-    const path = join(store.paths.partial, hexOf(blob.digest));
-    if ((await hashFile(store.blobs.path(blob.digest))) !== blob.digest) {
-      await withRetry(source.client.retry, signal, () => download(source, blob, path, signal));
-      await store.blobs.adopt(path, blob.digest, blob.size, hold);
-      return;
-    }
-    await withFileLock(store.paths.lock, {}, async () => hold.pin([blob.digest]));
-  });
-}
-
-/** One try to complete the file; it keeps what it got for the next, unless that turned out to be wrong. */
-async function download(
-  { client, repository }: PullSource,
-  blob: { readonly digest: Digest; readonly size: number },
-  path: string,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const there = (await fileSize(path)) ?? 0;
-  const from = there < blob.size ? there : 0;
-  if (there !== blob.size) {
-    const response = await client.openBlob(repository, blob.digest, from, signal);
-    if (response === undefined) {
-      throw new ImagoError(
-        'registry-not-found',
-        `${client.registry}/${repository} has no blob ${blob.digest}`,
-      );
-    }
-    const at = response.status === 206 ? from : 0;
-    await receive(response.body, path, at, blob.size, signal);
-  }
-  if ((await hashFile(path)) === blob.digest) return;
-  const size = await fileSize(path);
-  if (size !== undefined && size < blob.size) {
-    throw new ImagoError(
-      'registry-failed',
-      `${client.registry} sent ${size} of ${blob.size} bytes of ${blob.digest}`,
-    );
-  }
-  await rm(path, { force: true });
-  throw new ImagoError(
-    'registry-corrupt',
-    `${client.registry} sent other bytes than those of ${blob.digest}`,
-  );
-}
-
-async function receive(
-  body: AsyncIterable<Buffer> & { destroy(): void },
-  path: string,
-  from: number,
-  size: number,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  let handle: FileHandle | undefined;
-  let at = from;
-  try {
-    handle = await open(path, from === 0 ? 'w' : 'r+');
-    for await (const part of body) {
-      throwIfAborted(signal);
-      if (at + part.length > size) {
-        await handle.truncate(0);
-        throw new ImagoError('registry-corrupt', `more than the blob's ${size} bytes arrived`);
-      }
-      await handle.write(part, 0, part.length, at);
-      at += part.length;
-    }
-    await handle.sync();
-  } catch (error) {
-    body.destroy();
-    throwIfAborted(signal);
-    const known = storeError(error, 'writing to the store');
-    if (known instanceof ImagoError) throw known;
-    throw new ImagoError('registry-failed', 'the connection was lost in the middle of a blob', {
-      cause: error,
-    });
-  } finally {
-    await handle?.close();
-  }
 }
 
 async function checkSpace(store: StoreContext, needed: number): Promise<void> {

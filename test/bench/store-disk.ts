@@ -1,0 +1,319 @@
+// Measures the store against casync and qemu-img on a real node image, in one run on one machine, as ratios:
+// node test/bench/store-disk.ts [--large]. Ends with 1 when a bar is missed. The image is made once by
+// mmdebstrap and kept in Imago's cache; --large adds a disk of 16 GiB to show that memory does not grow.
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { createReadStream, existsSync } from 'node:fs';
+import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { zstdCompressSync } from 'node:zlib';
+import { machineMirror } from '../../src/images/fetch-tools.ts';
+import { runTool } from '../../src/images/run-tool.ts';
+import { openDiskStore } from '../../src/images/store/disk-store.ts';
+import type { StoredDisk } from '../../src/images/store/publish-disk.ts';
+import { cacheFolders, requireTool } from '../../src/images/tools.ts';
+
+const packages = [
+  'linux-image-cloud-amd64',
+  'systemd-sysv',
+  'udev',
+  'dbus',
+  'iproute2',
+  'curl',
+  'ca-certificates',
+  'openssh-server',
+  'containerd',
+  'runc',
+  'containernetworking-plugins',
+];
+const component = 'usr/sbin/runc';
+const diskSize = '1536M';
+const epoch = '1760000000';
+const childFile = join(import.meta.dirname, '../support/store-child.ts');
+const rounds = 3;
+/** In this process, as the daemon does it, and like qemu-img without waiting for the disk. */
+const extractRounds = 8;
+
+interface Row {
+  readonly what: string;
+  readonly ours: string;
+  readonly theirs: string;
+  readonly ratio: number;
+  readonly bar: string;
+  readonly holds: boolean;
+}
+
+interface Run<T> {
+  readonly seconds: number;
+  readonly peakMegabytes: number;
+  readonly answer: T;
+}
+
+const rows: Row[] = [];
+const cache = join(cacheFolders()[0] ?? '', 'bench');
+await mkdir(cache, { recursive: true });
+const work = await mkdtemp(join(cache, 'store-'));
+try {
+  await measure();
+} finally {
+  await rm(work, { recursive: true, force: true });
+}
+for (const { what, ours, theirs, ratio, bar, holds } of rows) {
+  console.log(
+    `${holds ? 'ok  ' : 'MISS'} ${what}: ${ours} (${theirs}), ratio ${ratio.toFixed(2)}, bar ${bar}`,
+  );
+}
+process.exitCode = rows.every((row) => row.holds) ? 0 : 1;
+
+async function measure(): Promise<void> {
+  const tar = await nodeTar();
+  const changed = join(work, 'changed.tar');
+  const componentBytes = await changeComponent(tar, changed);
+  const [before, after] = [join(work, 'before.raw'), join(work, 'after.raw')];
+  await makeDisk(tar, before);
+  await makeDisk(changed, after);
+  await rm(changed);
+  console.log(
+    `disk ${diskSize}, ${mega((await stat(before)).blocks * 512)} of data; component ${mega(componentBytes.length)}`,
+  );
+  for (const path of [before, after]) await readThrough(path);
+
+  const puts: Run<StoredDisk>[] = [];
+  const makes: number[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    await fresh('store', 'casync');
+    puts.push(await ours<StoredDisk>('put', before));
+    makes.push(await casync('make', before, 'before'));
+  }
+  const first = best(puts);
+  row('disk into an empty store', 'speed', first.seconds, Math.min(...makes), 1);
+  const peak = Math.max(...puts.map((put) => put.peakMegabytes));
+  limit('peak memory of that', `${peak.toFixed(0)} MB`, peak / 300, 'at most 300 MB');
+
+  const casyncBefore = await folderBytes('casync');
+  const second = await ours<StoredDisk>('put', after);
+  const makeAgain = await casync('make', after, 'after');
+  row('second version into the store', 'speed', second.seconds, makeAgain, 1);
+  const added = second.answer.addedBytes;
+  const casyncAdded = (await folderBytes('casync')) - casyncBefore;
+  const compressed = zstdCompressSync(componentBytes).length;
+  limit(
+    'bytes for the second version, against the component compressed',
+    `${mega(added)} for ${mega(compressed)}`,
+    added / (compressed * 1.3 + 2_000_000),
+    'at most 1.3 times that plus 2 MB',
+  );
+  limit(
+    'bytes for the second version, against casync',
+    `${mega(added)} to ${mega(casyncAdded)}`,
+    added / casyncAdded,
+    'at most 1.1 times',
+    1.1,
+  );
+  limit(
+    'the whole store, against casync',
+    `${mega(await folderBytes('store/blobs'))} to ${mega(await folderBytes('casync'))}`,
+    (await folderBytes('store/blobs')) / (await folderBytes('casync')),
+    'at most 1.1 times',
+    1.1,
+  );
+
+  const qcow = join(work, 'before.qcow2');
+  await runTool('qemu-img', ['convert', '-c', '-O', 'qcow2', '-o', 'compression_type=zstd', before, qcow]);
+  const extracts: number[] = [];
+  const converts: number[] = [];
+  const out = join(work, 'out.raw');
+  const store = await openDiskStore(join(work, 'store'));
+  for (let round = 0; round < extractRounds; round += 1) {
+    await rm(out, { force: true });
+    const start = performance.now();
+    await store.extract(first.answer.digest, out, { flush: false });
+    extracts.push((performance.now() - start) / 1000);
+    await rm(join(work, 'converted.raw'), { force: true });
+    converts.push(await timed('qemu-img', ['convert', '-O', 'raw', qcow, join(work, 'converted.raw')]));
+  }
+  await store.close();
+  await runTool('qemu-img', ['compare', '-f', 'raw', '-F', 'raw', before, out]);
+  row(
+    'store to disk file, against qemu-img from a zstd qcow2',
+    'speed',
+    Math.min(...extracts),
+    Math.min(...converts),
+    0.7,
+  );
+  if (process.argv.includes('--large')) await measureLarge(before);
+}
+
+/** Eight different copies of the disk, each on 2 GiB: the content shifted by a byte, so that nothing is shared. */
+async function measureLarge(before: string): Promise<void> {
+  const large = join(work, 'large.raw');
+  const handle = await open(large, 'w');
+  const step = 2 * 1024 ** 3;
+  await handle.truncate(8 * step);
+  for (let copy = 0; copy < 8; copy += 1) {
+    let at = copy * step + copy + 1;
+    for await (const part of createReadStream(before, { highWaterMark: 1 << 20 })) {
+      if (!(part as Buffer).every((byte) => byte === 0)) await handle.write(part, 0, part.length, at);
+      at += part.length;
+    }
+  }
+  await handle.close();
+  await fresh('store');
+  const { seconds, peakMegabytes, answer } = await ours<StoredDisk>('put', large);
+  console.log(`large disk: ${mega(answer.storedBytes)} stored in ${seconds.toFixed(1)} s`);
+  limit(
+    'peak memory with a disk of 16 GiB',
+    `${peakMegabytes.toFixed(0)} MB`,
+    peakMegabytes / 300,
+    'at most 300 MB',
+  );
+  const out = await ours('extract', answer.digest, join(work, 'large-out.raw'));
+  limit(
+    'peak memory of extracting it',
+    `${out.peakMegabytes.toFixed(0)} MB`,
+    out.peakMegabytes / 300,
+    'at most 300 MB',
+  );
+}
+
+function row(what: string, kind: string, own: number, other: number, atLeast: number): void {
+  const ratio = other / own;
+  rows.push({
+    what,
+    ours: `${own.toFixed(2)} s`,
+    theirs: `${other.toFixed(2)} s`,
+    ratio,
+    bar: `at least ${atLeast} times the ${kind}`,
+    holds: ratio >= atLeast,
+  });
+}
+
+function limit(what: string, ours: string, ratio: number, bar: string, most = 1): void {
+  rows.push({ what, ours, theirs: 'limit', ratio, bar, holds: ratio <= most });
+}
+
+function best<T>(runs: readonly Run<T>[]): Run<T> {
+  return runs.reduce((fastest, run) => (run.seconds < fastest.seconds ? run : fastest));
+}
+
+function mega(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(2)} MB`;
+}
+
+async function fresh(...names: string[]): Promise<void> {
+  for (const name of names) await rm(join(work, name), { recursive: true, force: true });
+}
+
+/** Runs the store in a process of its own; its start is part of the time, as it is for the others. */
+async function ours<T>(...args: string[]): Promise<Run<T>> {
+  const start = performance.now();
+  const child = spawn(process.execPath, [childFile, join(work, 'store'), ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let text = '';
+  child.stdout.on('data', (part) => {
+    text += part;
+  });
+  await new Promise((resolve) => child.once('close', resolve));
+  const seconds = (performance.now() - start) / 1000;
+  const { peakKilobytes, ...answer } = JSON.parse(text);
+  if ('error' in answer) throw new Error(JSON.stringify(answer.error));
+  return { seconds, peakMegabytes: peakKilobytes / 1024, answer };
+}
+
+async function casync(command: 'make', disk: string, name: string): Promise<number> {
+  await mkdir(join(work, 'casync'), { recursive: true });
+  const store = `--store=${join(work, 'casync', 'chunks.castr')}`;
+  return timed('casync', [command, store, join(work, 'casync', `${name}.caibx`), disk]);
+}
+
+async function timed(tool: string, args: readonly string[]): Promise<number> {
+  const start = performance.now();
+  await runTool(tool, args);
+  return (performance.now() - start) / 1000;
+}
+
+async function folderBytes(name: string): Promise<number> {
+  let sum = 0;
+  for (const entry of await readdir(join(work, name), { recursive: true, withFileTypes: true })) {
+    if (entry.isFile()) sum += (await stat(join(entry.parentPath, entry.name))).size;
+  }
+  return sum;
+}
+
+async function readThrough(path: string): Promise<void> {
+  for await (const _ of createReadStream(path, { highWaterMark: 1 << 22 }));
+}
+
+async function makeDisk(tar: string, path: string): Promise<void> {
+  const features = 'hash_seed=12345678-1234-1234-1234-123456789abc,lazy_itable_init=0,root_owner=0:0';
+  await runTool(
+    await requireTool('mke2fs'),
+    [
+      '-q',
+      '-t',
+      'ext4',
+      '-F',
+      '-b',
+      '4096',
+      '-m',
+      '0',
+      '-E',
+      features,
+      '-U',
+      '12345678-1234-1234-1234-123456789abc',
+      '-d',
+      '-',
+      path,
+      diskSize,
+    ],
+    { stdin: createReadStream(tar), env: { SOURCE_DATE_EPOCH: epoch, E2FSPROGS_FAKE_TIME: epoch } },
+  );
+}
+
+async function nodeTar(): Promise<string> {
+  const key = createHash('sha256').update(JSON.stringify(packages)).digest('hex').slice(0, 16);
+  const kept = join(cache, `node-${key}.tar`);
+  if (existsSync(kept)) return kept;
+  const tar = join(work, 'node.tar');
+  const args = ['--variant=minbase', `--include=${packages.join(',')}`, 'trixie', tar, await machineMirror()];
+  await runTool('mmdebstrap', args, { folder: work, env: { SOURCE_DATE_EPOCH: epoch, HOME: work } });
+  await rename(tar, kept);
+  return kept;
+}
+
+/**
+ * Writes the archive again with another build of the component in the place of the old one: a byte more after
+ * every 4000, so that, as after a new compilation, hardly a block stays, and everything behind it moves.
+ */
+async function changeComponent(from: string, to: string): Promise<Buffer> {
+  const bytes = await readFile(from);
+  const names = [`./${component}\0`, `${component}\0`];
+  for (let at = 0; at < bytes.length; ) {
+    const size = Number.parseInt(bytes.toString('latin1', at + 124, at + 135), 8) || 0;
+    const end = at + 512 + Math.ceil(size / 512) * 512;
+    if (names.some((name) => bytes.toString('latin1', at, at + name.length) === name)) {
+      const header = Buffer.from(bytes.subarray(at, at + 512));
+      const content = rebuilt(bytes.subarray(at + 512, at + 512 + size));
+      header.write(`${content.length.toString(8).padStart(11, '0')}\0`, 124, 'latin1');
+      header.write('        ', 148, 'latin1');
+      const checksum = header.reduce((sum, byte) => sum + byte, 0);
+      header.write(`${checksum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+      const padding = Buffer.alloc(-content.length & 511);
+      await writeFile(
+        to,
+        Buffer.concat([bytes.subarray(0, at), header, content, padding, bytes.subarray(end)]),
+      );
+      return content;
+    }
+    at = end;
+  }
+  throw new Error(`the archive has no ${component}`);
+}
+
+function rebuilt(old: Buffer): Buffer {
+  const parts: Buffer[] = [];
+  for (let at = 0; at < old.length; at += 4000)
+    parts.push(old.subarray(at, at + 4000), Buffer.from([at & 255]));
+  return Buffer.concat(parts);
+}
