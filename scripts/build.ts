@@ -46,7 +46,8 @@ const results = await Promise.all([
   build({ ...common, entryPoints: { cli: 'src/cli/main.ts' }, plugins: [lazyBuiltins] }),
   build({
     ...common,
-    entryPoints: { daemon: 'src/daemon/main.ts' },
+    // Worker threads start from a file of their own.
+    entryPoints: { daemon: 'src/daemon/main.ts', 'store-worker': 'src/images/store/store-worker.ts' },
     splitting: true,
     chunkNames: 'daemon-[hash]',
     // Stay packages: PostgreSQL's programs, and DBOS with its driver, which look for their own files and for
