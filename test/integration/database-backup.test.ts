@@ -79,7 +79,7 @@ async function filled(): Promise<Store> {
     nodeConfig: 'a: "\\x"\n\t',
   } as const;
   await fleet.addPool({ ...settings, ...made, name: 'web', follows: 'production' });
-  const nodes = Array.from({ length: 2_500 }, (_, index) => ({
+  const nodes = Array.from({ length: 1_100 }, (_, index) => ({
     ...made,
     name: `web-${index}`,
     pool: 'web',
