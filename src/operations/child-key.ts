@@ -1,7 +1,6 @@
 // Keys of operations that run inside others: a child never waits for what its own parents hold.
 import { ImagoError } from '../domain/errors.ts';
 import type { Journal, OperationRecord, OperationRequest } from '../ports/operation.ts';
-import { hasEnded } from './ending.ts';
 
 /**
  * The key to run under. A child that asks for the key of one of its parents works under that parent's hold, and
@@ -43,7 +42,7 @@ export async function freeOfItself(
       (other) => record.state === 'queued' && other.key === record.key && other.id !== record.id,
     ),
   ];
-  const holders = live.filter((record) => record.key === key && !hasEnded(record));
+  const holders = live.filter((record) => record.key === key);
   const seen = new Set<string>();
   for (const open = [...holders]; open.length > 0; ) {
     const record = open.pop();

@@ -18,6 +18,8 @@ export async function finish(operation: OperationRun): Promise<Ending> {
   let result: Json | undefined;
   try {
     result = resultOf(operation);
+    // What cannot be recorded throws here, and not in the journal again and again.
+    JSON.stringify(result);
   } catch (thrown) {
     return { state: 'failed', error: errorRecord(ensureImagoError(thrown)) };
   }

@@ -38,18 +38,24 @@ const recordPauseMs = 1_000;
 export function createInterpreter(deps: InterpreterDeps): Interpreter {
   return async (run) => {
     const cancel = deps.live.begin(run.id);
-    const record = await readRecord(run, deps);
-    if (record.cancelRequestedBy !== undefined && !hasEnded(record)) deps.live.cancel(run.id);
-    const operation = openOperation(run, record, cancel, deps);
     try {
-      await walk(operation);
-    } catch (thrown) {
-      if (!run.signal.aborted) await recordBug(operation, thrown);
-      throw thrown;
+      await interpret(run, cancel, deps);
     } finally {
       if (!run.signal.aborted) deps.live.end(run.id);
     }
   };
+}
+
+async function interpret(run: Run, cancel: AbortSignal, deps: InterpreterDeps): Promise<void> {
+  const record = await readRecord(run, deps);
+  if (record.cancelRequestedBy !== undefined && !hasEnded(record)) deps.live.cancel(run.id);
+  const operation = openOperation(run, record, cancel, deps);
+  try {
+    await walk(operation);
+  } catch (thrown) {
+    if (!run.signal.aborted) await recordBug(operation, thrown);
+    throw thrown;
+  }
 }
 
 /** The record is read outside of any recorded step: what decides the way in it never changes. */

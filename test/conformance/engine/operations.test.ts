@@ -257,6 +257,18 @@ describe('an operation', () => {
     }
   });
 
+  it('fails and undoes when its result cannot be made or recorded', async () => {
+    const circle: Record<string, unknown> = {};
+    circle.self = circle;
+    for (const result of [() => circle as never, () => expect.fail('no result')]) {
+      const world = createFaultyWorld();
+      const lab = labOf(world, () => [kindOf('odd', [thingStep(world, 'a')], { result })]);
+      await lab.submit({ id: 'one', kind: 'odd', input: null });
+      expect((await lab.ended('one')).state).toBe('failed');
+      expect(world.things.size).toBe(0);
+    }
+  });
+
   it('refuses wrong input and unknown kinds before anything is recorded', async () => {
     const world = createFaultyWorld();
     const refusing = kindOf('strict', [], {
@@ -495,6 +507,22 @@ describe('code that changed while an operation ran', () => {
       expect(new Set(dos).size).toBe(dos.length);
     });
   }
+
+  it('does not seem to run for ever when the engine’s record fits no code: a person is told', async () => {
+    const world = createFaultyWorld();
+    order(world, 'do b', 'dies after');
+    const lab = labOf(world);
+    world.onCall = (call) => {
+      const calls = lab.engineState.runs.get('one')?.calls;
+      if (call === 'do b') calls?.splice(0, 1, { name: 'step of another world', value: null });
+    };
+    await lab.submit({ id: 'one', input: names });
+    const record = await lab.ended('one');
+    expect(record).toMatchObject({ state: 'failed', error: { code: 'internal' } });
+    expect(record.exceptions.map((exception) => exception.slice(0, 16))).toEqual([
+      ...['Step a (done) wa', 'Step b (running)'],
+    ]);
+  });
 
   it('fails and undoes when a step is gone without a word', async () => {
     const world = createFaultyWorld();
