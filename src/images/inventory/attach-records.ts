@@ -1,0 +1,91 @@
+// Attaches to a stored version what was made from its disk: inventory, both kinds of SBOM, release notes and signed
+// provenance. A second call with the same facts adds nothing.
+import type { Json } from '../../domain/json.ts';
+import type { Digest } from '../store/digest.ts';
+import type { DiskStore } from '../store/disk-store.ts';
+import type { SigningKey } from '../store/key-folder.ts';
+import { encodeJson, parseManifest } from '../store/oci.ts';
+import type { AttachedPart } from '../store/referrers.ts';
+import type { Inventory } from './inventory.ts';
+import { attestProvenance, type ProvenanceInput } from './provenance.ts';
+import { privateInputs, redactInventory } from './redact-inventory.ts';
+import { makeReleaseNotes, type ReleaseNotes, type ReleaseNotesInput } from './release-notes.ts';
+import { renderReleaseNotes } from './render-release-notes.ts';
+import { cycloneDxMediaType, cycloneDxSbom } from './sbom-cyclonedx.ts';
+import { spdxMediaType, spdxSbom } from './sbom-spdx.ts';
+
+export const recordTypes = {
+  inventory: 'application/vnd.imago.inventory.v1+json',
+  notes: 'application/vnd.imago.release-notes.v1+json',
+  cycloneDx: cycloneDxMediaType,
+  spdx: spdxMediaType,
+} as const;
+export type RecordKind = keyof typeof recordTypes;
+
+export interface VersionRecords {
+  readonly notes: ReleaseNotesInput;
+  /** Imago's own version. */
+  readonly tool: string;
+  /** Signed and attached when both are given. */
+  readonly provenance?: ProvenanceInput;
+  readonly key?: SigningKey;
+}
+
+const maxRecord = 512 * 1024 * 1024;
+
+/** Returns the notes, for those who show them at once. `store-not-found` when the store lacks the version. */
+export async function attachRecords(
+  store: DiskStore,
+  digest: Digest,
+  records: VersionRecords,
+): Promise<ReleaseNotes> {
+  const { notes: input, tool, provenance, key } = records;
+  const secrets = input.lock === undefined ? [] : privateInputs(input.lock);
+  const inventory = redactInventory(input.inventory, secrets);
+  const notes = makeReleaseNotes(input);
+  const subject = { ...input, created: input.createdAt, tool };
+  const named = `${input.image}-${input.version}`;
+  await put(store, digest, 'inventory', [json(`${named}.inventory.json`, recordTypes.inventory, inventory)]);
+  await put(store, digest, 'cycloneDx', [
+    json(`${named}.cdx.json`, recordTypes.cycloneDx, cycloneDxSbom(inventory, subject)),
+  ]);
+  await put(store, digest, 'spdx', [
+    json(`${named}.spdx.json`, recordTypes.spdx, spdxSbom(inventory, subject)),
+  ]);
+  await put(store, digest, 'notes', [
+    json(`${named}.notes.json`, recordTypes.notes, notes),
+    { title: `${named}.notes.md`, mediaType: 'text/markdown', bytes: Buffer.from(renderReleaseNotes(notes)) },
+  ]);
+  if (provenance !== undefined && key !== undefined) await attestProvenance(store, digest, key, provenance);
+  return notes;
+}
+
+function json(title: string, mediaType: string, value: Json | Inventory | ReleaseNotes): AttachedPart {
+  return { title, mediaType, bytes: encodeJson(value) };
+}
+
+async function put(
+  store: DiskStore,
+  digest: Digest,
+  kind: RecordKind,
+  parts: readonly AttachedPart[],
+): Promise<void> {
+  await store.attach(digest, { artifactType: recordTypes[kind], parts });
+}
+
+/**
+ * A record of a version as text: the newest of its kind; of notes, the JSON or the Markdown. `undefined` when the
+ * version has none.
+ */
+export async function readRecord(
+  store: DiskStore,
+  digest: Digest,
+  kind: RecordKind,
+  mediaType: string = recordTypes[kind],
+): Promise<string | undefined> {
+  const newest = (await store.referrers(digest, recordTypes[kind])).at(-1);
+  if (newest === undefined) return undefined;
+  const { layers } = parseManifest(await store.readBlob(newest.digest), newest.digest);
+  const part = layers.find((layer) => layer.mediaType === mediaType);
+  return part === undefined ? undefined : (await store.readBlob(part.digest, maxRecord)).toString('utf8');
+}

@@ -1,0 +1,188 @@
+// Release notes: what is on a version and what changed since the one before, as data. They are made last, from the
+// sealed disk; render-release-notes.ts writes them for people.
+
+import { type InputKind, inputsOf, type Lock } from '../../domain/lock.ts';
+import { whyVersion } from '../../domain/lock-reason.ts';
+import { isRestricted } from '../../domain/recipe.ts';
+import { diffInventories, type InventoryDiff } from './diff-inventory.ts';
+import type { Inventory, InventoryContainerImage, InventorySizes, InventoryWindows } from './inventory.ts';
+import { privateInputs, publicName, redactInventory } from './redact-inventory.ts';
+
+export interface ReleaseNotesInput {
+  readonly image: string;
+  readonly version: string;
+  /** Of the version's manifest. */
+  readonly digest: string;
+  readonly diskSha256: string;
+  readonly createdAt: string;
+  readonly inventory: Inventory;
+  /** Absent for versions that were captured or imported. */
+  readonly lock?: Lock;
+  /** The version before. */
+  readonly previous?: {
+    readonly version: string;
+    readonly digest: string;
+    readonly inventory: Inventory;
+    readonly lock?: Lock;
+  };
+  /** How long each step of the build took. */
+  readonly timings?: readonly { readonly step: string; readonly ms: number }[];
+  /** As the tests measured it. */
+  readonly bootToReadyMs?: number;
+  /** What nodes got by node config before, and is now on the image. */
+  readonly hotfixes?: readonly { readonly name: string; readonly version: string }[];
+}
+
+export interface ReleaseNotes {
+  readonly format: 1;
+  readonly image: string;
+  readonly version: string;
+  readonly digest: string;
+  readonly diskSha256: string;
+  readonly createdAt: string;
+  readonly os: 'linux' | 'windows';
+  readonly system: string;
+  readonly kernel: string;
+  readonly kernelArguments: readonly string[];
+  readonly kubernetes?: string;
+  readonly base?: string;
+  /** Whether it holds private inputs, and may be used in named pools alone. */
+  readonly restricted: boolean;
+  readonly text?: string;
+  readonly sizes: InventorySizes;
+  readonly budgets: readonly NotedBudget[];
+  readonly timings: readonly { readonly step: string; readonly ms: number }[];
+  readonly components: readonly NotedComponent[];
+  readonly packages: readonly {
+    readonly name: string;
+    readonly version: string;
+    readonly architecture: string;
+  }[];
+  readonly containerImages: readonly InventoryContainerImage[];
+  readonly enabledUnits: readonly string[];
+  readonly windows?: InventoryWindows;
+  readonly hotfixes: readonly { readonly name: string; readonly version: string }[];
+  readonly changes?: NotedChanges;
+}
+
+export interface NotedBudget {
+  readonly name: 'size' | 'boot to ready';
+  readonly limit: number;
+  readonly unit: 'bytes' | 'ms';
+  /** Absent when nobody measured it. */
+  readonly actual?: number;
+  readonly isKept?: boolean;
+}
+
+export interface NotedComponent {
+  readonly kind: InputKind;
+  readonly name: string;
+  /** Empty for private ones. */
+  readonly version: string;
+  readonly sizeBytes: number;
+  readonly sha256: string;
+}
+
+export interface NotedChanges {
+  readonly since: { readonly version: string; readonly digest: string };
+  /** Why there is a new version, where both have a lock. */
+  readonly reason?: string;
+  readonly diff: InventoryDiff;
+}
+
+/** The same input gives the same notes. Names and addresses of private inputs are in no part of them. */
+export function makeReleaseNotes(input: ReleaseNotesInput): ReleaseNotes {
+  const { lock, previous, hotfixes = [] } = input;
+  const secrets = lock === undefined ? [] : privateInputs(lock);
+  const inventory = redactInventory(input.inventory, secrets);
+  const hidden = new Set(
+    [lock, previous?.lock].flatMap((some) => (some === undefined ? [] : secretNames(some))),
+  );
+  const recipe = lock?.recipe;
+  const suite = recipe?.base?.suite;
+  return {
+    format: 1,
+    image: input.image,
+    version: input.version,
+    digest: input.digest,
+    diskSha256: input.diskSha256,
+    createdAt: input.createdAt,
+    os: inventory.os,
+    system: inventory.system,
+    kernel: inventory.kernel.version,
+    kernelArguments: inventory.settings.kernelArguments,
+    ...(recipe?.kubernetes !== undefined && { kubernetes: recipe.kubernetes }),
+    ...(suite !== undefined && { base: `${recipe?.base?.distribution ?? 'debian'} ${suite}` }),
+    restricted: recipe !== undefined && isRestricted(recipe),
+    ...(recipe?.notes !== undefined && { text: recipe.notes }),
+    sizes: inventory.sizes,
+    budgets: budgetsOf(input),
+    timings: input.timings ?? [],
+    components: lock === undefined ? [] : componentsOf(lock),
+    packages: inventory.packages.map(({ name, version, architecture }) => ({ name, version, architecture })),
+    containerImages: inventory.containerImages,
+    enabledUnits: inventory.units.filter(({ state }) => state === 'enabled').map(({ name }) => name),
+    ...(inventory.windows !== undefined && { windows: inventory.windows }),
+    hotfixes: hotfixes.filter(({ name }) => !hidden.has(name)),
+    ...(previous !== undefined && { changes: changesOf(previous, inventory, lock) }),
+  };
+}
+
+function secretNames(lock: Lock): string[] {
+  return privateInputs(lock).flatMap(({ names }) => names);
+}
+
+function changesOf(
+  previous: NonNullable<ReleaseNotesInput['previous']>,
+  inventory: Inventory,
+  lock: Lock | undefined,
+): NotedChanges {
+  const before = redactInventory(
+    previous.inventory,
+    previous.lock === undefined ? [] : privateInputs(previous.lock),
+  );
+  const reason =
+    lock === undefined || previous.lock === undefined ? undefined : whyVersion(previous.lock, lock).sentence;
+  return {
+    since: { version: previous.version, digest: previous.digest },
+    ...(reason !== undefined && { reason }),
+    diff: diffInventories(before, inventory),
+  };
+}
+
+function componentsOf(lock: Lock): NotedComponent[] {
+  const secrets = privateInputs(lock);
+  const named = new Set(lock.recipe.components.map(({ name }) => name));
+  return (['binary', 'files', 'package', 'patch', 'config'] as const)
+    .flatMap((kind) => inputsOf(lock, kind))
+    .filter(({ kind, name }) => kind !== 'package' || named.has(name))
+    .map((input) => ({
+      kind: input.kind,
+      name: publicName(input, secrets),
+      version: input.private === true ? '' : input.version,
+      sizeBytes: input.sizeBytes,
+      sha256: input.sha256,
+    }));
+}
+
+function budgetsOf({ lock, inventory, bootToReadyMs }: ReleaseNotesInput): NotedBudget[] {
+  const { sizeBytes, bootToReadyMs: bootLimit } = lock?.recipe.budgets ?? {};
+  const used = inventory.sizes.usedBytes;
+  return [
+    ...(sizeBytes === undefined
+      ? []
+      : [
+          { name: 'size', limit: sizeBytes, unit: 'bytes', actual: used, isKept: used <= sizeBytes } as const,
+        ]),
+    ...(bootLimit === undefined
+      ? []
+      : [
+          {
+            name: 'boot to ready',
+            limit: bootLimit,
+            unit: 'ms',
+            ...(bootToReadyMs !== undefined && { actual: bootToReadyMs, isKept: bootToReadyMs <= bootLimit }),
+          } as const,
+        ]),
+  ];
+}
