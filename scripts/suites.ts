@@ -8,9 +8,12 @@ export interface Suite {
   readonly lacks?: () => Promise<string | undefined>;
 }
 
-function vitest(project: string): readonly string[] {
-  return ['vitest', 'run', '--project', project];
+function vitest(project: string, ...words: readonly string[]): readonly string[] {
+  return ['vitest', 'run', '--project', project, ...words];
 }
+
+/** Tests that mostly wait for servers and deadlines: more of them at once than there are cores. */
+const waiting = '--maxWorkers=4';
 
 export const suites: readonly Suite[] = [
   { name: 'lint', what: 'format and lint', command: ['biome', 'check', '.'] },
@@ -26,11 +29,15 @@ export const suites: readonly Suite[] = [
     command: ['node', 'scripts/generate.ts', '--check'],
   },
   { name: 'unit', what: 'rules and parts, nothing booted', command: vitest('unit') },
-  { name: 'conformance', what: 'one suite over every engine and provider', command: vitest('conformance') },
+  {
+    name: 'conformance',
+    what: 'one suite over every engine and provider',
+    command: vitest('conformance', waiting),
+  },
   {
     name: 'integration',
     what: 'real PostgreSQL, daemon, sockets, packed package',
-    command: vitest('integration'),
+    command: vitest('integration', waiting),
   },
   { name: 'e2e', what: 'the whole product as a user sees it', command: vitest('e2e') },
 ];

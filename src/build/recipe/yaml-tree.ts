@@ -1,6 +1,16 @@
 // A YAML file as a tree in which every value knows its file, line and column: recipes are put together from
 // several files, and mistakes and `recipe show` must say where each value stands.
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  type YAMLError,
+} from 'yaml';
 import { ImagoError } from '../../domain/errors.ts';
 
 export interface Origin {
@@ -44,8 +54,18 @@ export function parseYamlTree(text: string, file: string): Tree {
     return { line: Math.max(1, line), column: Math.max(1, col) };
   };
   const [broken] = document.errors;
-  if (broken !== undefined) throw syntax(file, place(broken.pos[0]), broken.message);
+  if (broken !== undefined) throw syntax(file, place(broken.pos[0]), describeBroken(broken, text));
   return treeBuilder(document, file, place)(document.contents);
+}
+
+function describeBroken(broken: YAMLError, text: string): string {
+  if (broken.code !== 'DUPLICATE_KEY') return broken.message;
+  return `the key ${
+    text
+      .slice(...broken.pos)
+      .trim()
+      .split(/[:\s]/, 1)[0]
+  } stands twice in one map`;
 }
 
 type Place = (offset: number) => { readonly line: number; readonly column: number };
