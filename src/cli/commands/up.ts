@@ -18,6 +18,7 @@ export const command: CommandSpec = {
     ['imago up --listen 127.0.0.1:7443', 'and let others in, with tokens'],
   ],
   async run(invocation) {
+    const provider = text(invocation, 'provider');
     const listen = text(invocation, 'listen');
     const tlsCertificate = text(invocation, 'tls-certificate');
     const tlsKey = text(invocation, 'tls-key');
@@ -26,6 +27,7 @@ export const command: CommandSpec = {
       throw usage(`--time-scale is a number above 0, not ${JSON.stringify(scale)}.`, 'up');
     const daemon = await ensureDaemon({
       flags: {
+        ...(provider && { provider }),
         ...(listen && { listen }),
         ...(tlsCertificate && { tlsCertificate }),
         ...(tlsKey && { tlsKey }),
