@@ -18,7 +18,7 @@ export async function readPackages(tree: DiskTree): Promise<InventoryPackage[]> 
 }
 
 function keyOf({ name, architecture }: InventoryPackage): string {
-  return `${name}:${architecture}`;
+  return `${name}\0${architecture}`;
 }
 
 /** Throws `inventory-invalid` for a stanza without a name or version. What is not installed is left out. */

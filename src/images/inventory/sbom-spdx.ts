@@ -93,7 +93,7 @@ function rootPackage(subject: SbomSubject, files: readonly SbomFile[]): Part {
     name: subject.image,
     versionInfo: subject.version,
     downloadLocation: unknown,
-    primaryPackagePurpose: 'OPERATING-SYSTEM',
+    primaryPackagePurpose: 'OPERATING_SYSTEM',
     checksums: [{ algorithm: 'SHA256', checksumValue: subject.diskSha256 }],
     comment: `OCI manifest ${subject.digest}`,
     ...analysed(files),

@@ -1,0 +1,153 @@
+// What comes with every version: SBOMs that the official schemas accept, notes, provenance that verifies, and a
+// difference that proves a hotfix, all from disks and through the store.
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fetchTools } from '../../src/images/fetch-tools.ts';
+import { attachRecords, readRecord, recordTypes } from '../../src/images/inventory/attach-records.ts';
+import { diffInventories } from '../../src/images/inventory/diff-inventory.ts';
+import { unintendedChanges } from '../../src/images/inventory/hotfix-proof.ts';
+import type { Inventory } from '../../src/images/inventory/inventory.ts';
+import { provenanceType } from '../../src/images/inventory/provenance.ts';
+import { readInventory } from '../../src/images/inventory/read-inventory.ts';
+import { cycloneDxSbom } from '../../src/images/inventory/sbom-cyclonedx.ts';
+import { spdxSbom } from '../../src/images/inventory/sbom-spdx.ts';
+import {
+  sampleInput,
+  sampleInventory,
+  sampleLock,
+  sampleSubject,
+} from '../../src/images/inventory/testing.ts';
+import type { Digest } from '../../src/images/store/digest.ts';
+import { type DiskStore, openDiskStore } from '../../src/images/store/disk-store.ts';
+import { keyFolder } from '../../src/images/store/key-folder.ts';
+import { verifyStatements } from '../../src/images/store/sign.ts';
+import { tarFile } from '../../src/images/tar-writer.ts';
+import { makeNodeDisk, type NodeDiskChange } from '../support/node-disk.ts';
+import { type SbomJudge, sbomJudge } from '../support/sbom-judge.ts';
+
+let folder: string;
+let store: DiskStore;
+let judge: SbomJudge;
+let first: { readonly digest: Digest; readonly inventory: Inventory };
+
+beforeAll(async () => {
+  await fetchTools({ group: 'disk' });
+  judge = await sbomJudge();
+  folder = await mkdtemp(join(tmpdir(), 'imago-records-'));
+  store = await openDiskStore(join(folder, 'store'));
+  first = await seal('first');
+});
+afterAll(async () => {
+  await store?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Assembles a disk, puts it into the store, and reads its inventory from there. */
+async function seal(name: string, change: NodeDiskChange = {}): Promise<typeof first> {
+  await mkdir(join(folder, name));
+  const { digest } = await store.put((await makeNodeDisk(join(folder, name), change)).path);
+  const disk = await store.open(digest);
+  try {
+    return { digest, inventory: await readInventory(disk) };
+  } finally {
+    await disk.close();
+  }
+}
+
+function notesOf({ digest, inventory }: typeof first) {
+  const createdAt = '2026-01-01T00:00:00.000Z';
+  const lock = sampleLock({}, [sampleInput('binary', 'kubelet')]);
+  return { image: 'node', version: '1.34.2', digest, diskSha256: 'e'.repeat(64), createdAt, inventory, lock };
+}
+
+describe('an SBOM', () => {
+  it('of a disk is valid in both official schemas, and names packages, files and container images', () => {
+    const documents = [
+      cycloneDxSbom(first.inventory, sampleSubject),
+      spdxSbom(first.inventory, sampleSubject),
+    ] as const;
+    expect(judge.cycloneDx(documents[0])).toEqual([]);
+    expect(judge.spdx(documents[1])).toEqual([]);
+    for (const document of documents) {
+      const text = JSON.stringify(document);
+      for (const part of [
+        'pkg:deb/debian/runc@1.1.15?arch=amd64',
+        '/usr/sbin/runc',
+        'pkg:oci/number-0@sha256%3A0',
+      ]) {
+        expect(text).toContain(part);
+      }
+    }
+  });
+
+  it('of odd names and addresses is valid too', () => {
+    const inventory = sampleInventory();
+    expect(judge.cycloneDx(cycloneDxSbom(inventory, sampleSubject))).toEqual([]);
+    expect(judge.spdx(spdxSbom(inventory, sampleSubject))).toEqual([]);
+  });
+
+  it('with a fault in it would be refused', () => {
+    const bad = { ...(spdxSbom(first.inventory, sampleSubject) as object), packages: [{ name: 1 }] };
+    expect(judge.spdx(bad)).not.toEqual([]);
+    const worse = { ...(cycloneDxSbom(first.inventory, sampleSubject) as object), serialNumber: 'mine' };
+    expect(judge.cycloneDx(worse)).not.toEqual([]);
+  });
+});
+
+describe('a version in the store', () => {
+  it('gets all of its records, signed provenance among them, and a second time nothing more', async () => {
+    const keys = keyFolder(join(folder, 'keys'));
+    await keys.create('2026-01-01T00:00:00.000Z');
+    const key = await keys.load('2026-06-01T00:00:00.000Z');
+    const notes = notesOf(first);
+    const provenance = {
+      image: 'node',
+      version: '1.34.2',
+      lock: notes.lock,
+      tool: '0.1.0',
+      toolVersions: { mke2fs: '1.47.2' },
+      operation: 'op-1',
+      startedAt: '2026-01-01T00:00:00.000Z',
+      finishedAt: '2026-01-01T00:01:00.000Z',
+      diskSha256: notes.diskSha256,
+    };
+    await attachRecords(store, first.digest, { notes, tool: '0.1.0', provenance, key });
+    const attached = await store.referrers(first.digest);
+    await attachRecords(store, first.digest, { notes, tool: '0.1.0', provenance, key });
+    expect(await store.referrers(first.digest)).toEqual(attached);
+    expect(attached.map(({ artifactType }) => artifactType)).toEqual(
+      expect.arrayContaining(Object.values(recordTypes)),
+    );
+
+    expect(JSON.parse((await readRecord(store, first.digest, 'inventory')) ?? '')).toEqual(first.inventory);
+    expect(await readRecord(store, first.digest, 'notes', 'text/markdown')).toContain('# node 1.34.2');
+    expect(judge.spdx(JSON.parse((await readRecord(store, first.digest, 'spdx')) ?? ''))).toEqual([]);
+    const statements = await verifyStatements(store, first.digest, await keys.keyring(), provenanceType);
+    expect(statements[0]?.statement.predicate).toMatchObject({
+      buildDefinition: { resolvedDependencies: [{ name: 'kubelet' }] },
+    });
+  });
+
+  it('that was never described has no records', async () => {
+    const other = await seal('other', { extra: [tarFile('etc/other', 'x')] });
+    expect(await readRecord(store, other.digest, 'notes')).toBeUndefined();
+  });
+});
+
+describe('a hotfix of one package', () => {
+  it('is proven by the disks to have moved nothing else', async () => {
+    const second = await seal('second', { runc: '1.1.16' });
+    const diff = diffInventories(first.inventory, second.inventory);
+    expect(diff.packages).toMatchObject([{ name: 'runc:amd64', fields: ['version', 'sourceVersion'] }]);
+    expect(unintendedChanges(diff, { packages: ['runc'] })).toEqual([]);
+  });
+
+  it('that moved one more byte anywhere is found out', async () => {
+    const third = await seal('third', { runc: '1.1.16', extra: [tarFile('etc/hostname', 'n')] });
+    expect(
+      unintendedChanges(diffInventories(first.inventory, third.inventory), { packages: ['runc'] }),
+    ).toEqual(['file /etc/hostname is new']);
+  });
+});
