@@ -7,6 +7,7 @@ import { createReadStream, existsSync } from 'node:fs';
 import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { zstdCompressSync } from 'node:zlib';
+import { isZero } from '../../src/images/extent.ts';
 import { machineMirror } from '../../src/images/fetch-tools.ts';
 import { runTool } from '../../src/images/run-tool.ts';
 import { openDiskStore } from '../../src/images/store/disk-store.ts';
@@ -153,7 +154,7 @@ async function measureLarge(before: string): Promise<void> {
   for (let copy = 0; copy < 8; copy += 1) {
     let at = copy * step + copy + 1;
     for await (const part of createReadStream(before, { highWaterMark: 1 << 20 })) {
-      if (!(part as Buffer).every((byte) => byte === 0)) await handle.write(part, 0, part.length, at);
+      if (!isZero(part as Buffer)) await handle.write(part, 0, part.length, at);
       at += part.length;
     }
   }

@@ -9,7 +9,7 @@ import { type DiskStore, openDiskStore } from '../../src/images/store/disk-store
 import { pull, registrySource } from '../../src/images/store/registry/pull.ts';
 import { push } from '../../src/images/store/registry/push.ts';
 import { RegistryClient, type RegistryOptions } from '../../src/images/store/registry/registry-client.ts';
-import { diskOf } from '../../src/images/store/testing.ts';
+import { diskOf, forgeVersion, noise } from '../../src/images/store/testing.ts';
 import { startRegistry, type TestRegistry } from '../support/docker-registry.ts';
 import { type FaultyRegistry, startFaultyRegistry } from '../support/faulty-registry.ts';
 
@@ -235,6 +235,20 @@ describe('a pull', () => {
       door.fault = () => undefined;
       await pull(other, { client, repository, reference: digest });
       expect((await other.verify(digest)).damages).toEqual([]);
+    });
+  });
+
+  test('a version whose digests are right, but whose chunks are not what they claim, is refused', async () => {
+    const client = clientOf();
+    const to = target(client);
+    await withEmptyStore('forger', async (forger) => {
+      const forged = await forgeVersion(forger, noise('claimed', 40_960), noise('actual', 40_960));
+      await push(forger, forged, to);
+    });
+    await withEmptyStore('victim', async (victim) => {
+      const source = { client, repository: to.repository, reference: 'v1' };
+      await expect(pull(victim, source)).rejects.toMatchObject({ code: 'registry-corrupt' });
+      expect(await victim.list()).toEqual([]);
     });
   });
 

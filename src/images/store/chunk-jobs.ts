@@ -50,11 +50,13 @@ function encode(job: EncodeJob): EncodeResult {
     }
     parts.push(compressFrame(buffer.subarray(0, filled)));
   }
-  return {
+  const result = {
     stored: joined(parts),
     storedLengths: Uint32Array.from(parts, (part) => part.length),
     storedHashes: joined(parts.map(chunkHash)),
   };
+  for (const part of parts) free(part);
+  return result;
 }
 
 /** One frame of a pack, and which of its bytes go where. */
@@ -90,6 +92,7 @@ function decode(job: DecodeJob): DecodeResult {
       const [from = 0, length = 0, to = 0] = frame.places.slice(place, place + 3);
       writeAll(job.outFd, bytes.subarray(from, from + length), to);
     }
+    free(bytes);
   }
   return { damaged: undefined };
 }
@@ -130,7 +133,9 @@ function check(job: CheckJob): CheckResult {
       if (content === undefined || !table.hasHash(chunk, chunkHash(content), 0)) damaged.push(chunk);
       from += length;
     }
+    if (bytes !== undefined) free(bytes);
     at += stored.length;
+    free(stored);
   }
   const rest = Buffer.allocUnsafe(64 * 1024);
   for (;;) {
@@ -179,6 +184,14 @@ export function frameLength(table: PackTable, from: number, to: number): number 
   let sum = 0;
   for (let chunk = from; chunk < to; chunk += 1) sum += table.length(chunk);
   return sum;
+}
+
+/**
+ * Gives a large buffer's memory back now. Left to the garbage collector, far more of it would pile up in each
+ * thread than is ever in use. Small buffers share their memory with others.
+ */
+export function free({ buffer }: Uint8Array): void {
+  if (buffer.byteLength > Buffer.poolSize && buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
 /** In memory of its own, so that it can be handed to another thread. */

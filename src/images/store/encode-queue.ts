@@ -1,7 +1,7 @@
 // Chunks on their way into packs: gathered into frames, compressed by several threads at once, written in the
 // order they came.
 import type { ChunkCatalogue, ChunkRef } from './chunk-catalogue.ts';
-import type { EncodeResult } from './chunk-jobs.ts';
+import { type EncodeResult, free } from './chunk-jobs.ts';
 import type { FrameRef, PackSink } from './pack-sink.ts';
 import type { ChunkPool } from './worker-pool.ts';
 
@@ -79,7 +79,10 @@ export class EncodeQueue {
   async #drainTo(limit: number): Promise<void> {
     while (this.#jobs.length > limit) {
       const job = this.#jobs.shift();
-      if (job !== undefined) await this.#sink.append(job.frames, await job.encoded);
+      if (job === undefined) return;
+      const encoded = await job.encoded;
+      await this.#sink.append(job.frames, encoded);
+      free(encoded.stored);
     }
   }
 }

@@ -4,8 +4,14 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { blockSize } from './chunker.ts';
+import { compressFrame } from './chunk-jobs.ts';
+import { blockSize, chunkHash } from './chunker.ts';
+import type { Digest } from './digest.ts';
+import { encodeDiskIndex } from './disk-index.ts';
 import { type DiskStore, type OpenStoreOptions, openDiskStore } from './disk-store.ts';
+import { mediaTypes } from './media-types.ts';
+import { describe, encodeJson } from './oci.ts';
+import { PackTable, packTrailer } from './pack-format.ts';
 
 /** Bytes that look random and depend only on the seed. */
 export function noise(seed: string, length: number): Buffer {
@@ -72,4 +78,39 @@ export async function testStore(options: OpenStoreOptions = {}): Promise<TestSto
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * Lists a version in a store whose pack says that it holds `claimed`, while it holds `actual`: as someone might
+ * who wants others to build upon it. All its digests are right.
+ */
+export async function forgeVersion(store: DiskStore, claimed: Buffer, actual: Buffer): Promise<Digest> {
+  const { blobs, index, session } = store.context;
+  const hold = session.hold();
+  const table = new PackTable();
+  table.add(chunkHash(claimed), claimed.length);
+  const frame = compressFrame(actual);
+  table.setFrame(0, chunkHash(frame), frame.length);
+  const pack = await blobs.put(Buffer.concat([frame, table.bytes, packTrailer(table)]), hold);
+  const packs = [{ ...pack, chunks: 1, frames: 1, table: chunkHash(table.bytes).toString('hex') }];
+  const diskIndex = encodeDiskIndex({
+    size: claimed.length,
+    packs,
+    runs: [{ hole: 0, pack: 0, first: 0, count: 1 }],
+  });
+  const config = encodeJson({});
+  const manifest = encodeJson({
+    schemaVersion: 2,
+    mediaType: mediaTypes.manifest,
+    artifactType: mediaTypes.disk,
+    config: describe(config, mediaTypes.diskConfig),
+    layers: [
+      describe(diskIndex, mediaTypes.diskIndex),
+      { mediaType: mediaTypes.diskPack, digest: pack.digest, size: pack.size },
+    ],
+  });
+  for (const bytes of [diskIndex, config, manifest]) await blobs.put(bytes, hold);
+  await index.tag('forged', describe(manifest, mediaTypes.manifest));
+  hold.release();
+  return describe(manifest, mediaTypes.manifest).digest;
 }

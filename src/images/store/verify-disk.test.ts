@@ -7,7 +7,7 @@ import { bytesOfFrame, readDiskMap } from './disk-map.ts';
 import type { DiskStore } from './disk-store.ts';
 import { mediaTypes } from './media-types.ts';
 import { readDiskManifest } from './store-context.ts';
-import { diskOf, noise, type TestStore, testStore } from './testing.ts';
+import { diskOf, forgeVersion, noise, type TestStore, testStore } from './testing.ts';
 
 const parts = [
   { kind: 'text', seed: 1, blocks: 80 },
@@ -122,6 +122,32 @@ describe('verifying a version', () => {
     expect((await made.store.verify(digest)).damages).toMatchObject([{ blob: pack, kind: 'size' }]);
     await rm(path);
     expect((await made.store.verify(digest)).damages).toMatchObject([{ blob: pack, kind: 'missing' }]);
+  });
+});
+
+describe('a pack that is not what it says', () => {
+  const claimed = noise('claimed', 10 * 4096);
+  const actual = noise('actual', 10 * 4096);
+
+  test('is found by verifying', async () => {
+    await using made = await testStore();
+    const digest = await forgeVersion(made.store, claimed, actual);
+    expect((await made.store.verify(digest)).damages).toMatchObject([
+      { role: 'pack', chunks: [{ number: 0 }] },
+    ]);
+  });
+
+  test('is not built upon when another tool brought it, nor when nothing lists it', async () => {
+    await using made = await testStore();
+    const digest = await forgeVersion(made.store, claimed, actual);
+    const path = await made.disk('disk', claimed);
+    const listed = await made.store.put(path, { annotations: { round: '1' } });
+    expect((await made.store.verify(listed.digest)).damages).toEqual([]);
+    await made.store.collectGarbage({ roots: [], graceMs: 0 });
+    await made.store.untag('forged');
+    await made.store.context.index.change((entries) => entries.filter((entry) => entry.digest !== digest));
+    const stray = await made.store.put(path, { annotations: { round: '2' } });
+    expect((await made.store.verify(stray.digest)).damages).toEqual([]);
   });
 });
 
