@@ -13,6 +13,7 @@ import { createDbosRun, wrapMessage } from './dbos-run.ts';
 import { createDbosSchedules } from './dbos-schedules.ts';
 import { engineUrl } from './engine-url.ts';
 import { forgetEndedRuns } from './forget-ended-runs.ts';
+import { restQueues } from './rest-queues.ts';
 import { unfinishedRuns } from './unfinished-runs.ts';
 import { loadWorkflows, takeHost, type Workflows } from './workflows.ts';
 
@@ -129,7 +130,12 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
       nextPlace = Math.max(nextPlace, place + 1);
     }
     stopForgetting = forgetEndedRuns(workflows.dbos, log);
+    void restQueues(workflows, { clock: systemClock, signal, owes });
     return { workflows, interpreter };
+  }
+
+  function owes(): boolean {
+    return [...runs.values()].some(({ owedSince }) => owedSince !== undefined);
   }
 
   /** DBOS may lose a run between claiming and starting it, when the database dies in that moment. */

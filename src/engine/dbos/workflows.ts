@@ -13,6 +13,8 @@ export interface WorkflowHost {
 
 export interface Workflows {
   readonly dbos: DbosModule;
+  /** What looks into DBOS's queues; every launch starts it anew. */
+  readonly queues: { stop(): void };
   operation(key: string, place: number): Promise<void>;
   tick(schedule: string, at: string): Promise<void>;
 }
@@ -24,6 +26,8 @@ export const tickWorkflow = 'tick';
 const maxRecoveryAttempts = 1_000_000_000;
 /** After the database was away, DBOS looks for it again at least this often. */
 const longestBackoffSeconds = 5;
+/** No workflow of ours has a deadline that DBOS would have to watch. */
+const deadlineLookMs = 3_600_000;
 
 let host: WorkflowHost | undefined;
 let loading: Promise<Workflows> | undefined;
@@ -45,11 +49,14 @@ export function takeHost(given: WorkflowHost): () => void {
 }
 
 async function register(): Promise<Workflows> {
-  const [dbos, { dbRetryConfig }] = await Promise.all([
+  const [dbos, { dbRetryConfig }, { workflowTimeoutConfig }, { wfQueueRunner }] = await Promise.all([
     import('@dbos-inc/dbos-sdk'),
     import('@dbos-inc/dbos-sdk/internal/utils'),
+    import('@dbos-inc/dbos-sdk/internal/workflow_management'),
+    import('@dbos-inc/dbos-sdk/internal/wfqueue'),
   ]);
   dbRetryConfig.maxBackoffSec = longestBackoffSeconds;
+  workflowTimeoutConfig.pollingIntervalMs = deadlineLookMs;
   const { DBOS } = dbos;
 
   async function operation(key: string, place: number): Promise<void> {
@@ -62,6 +69,7 @@ async function register(): Promise<Workflows> {
 
   return {
     dbos,
+    queues: wfQueueRunner,
     operation: DBOS.registerWorkflow(operation, { name: operationWorkflow, maxRecoveryAttempts }),
     tick: DBOS.registerWorkflow(tick, { name: tickWorkflow, maxRecoveryAttempts }),
   };
