@@ -33,7 +33,7 @@ beforeAll(async () => {
   });
   const source = await openFileSource(path);
   const reader = await openExt4(source);
-  inventory = await readRootInventory(reader, { diskBytes: source.size, kernelVersion: '', cmdline: '' });
+  inventory = await readRootInventory(reader, { diskBytes: source.size });
   await source.close();
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));

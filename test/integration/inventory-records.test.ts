@@ -9,6 +9,7 @@ import { attachRecords, readRecord, recordTypes } from '../../src/images/invento
 import { diffInventories } from '../../src/images/inventory/diff-inventory.ts';
 import { unintendedChanges } from '../../src/images/inventory/hotfix-proof.ts';
 import type { Inventory } from '../../src/images/inventory/inventory.ts';
+import { loadInventory } from '../../src/images/inventory/load-inventory.ts';
 import { provenanceType } from '../../src/images/inventory/provenance.ts';
 import { readInventory } from '../../src/images/inventory/read-inventory.ts';
 import { cycloneDxSbom } from '../../src/images/inventory/sbom-cyclonedx.ts';
@@ -121,7 +122,7 @@ describe('a version in the store', () => {
       expect.arrayContaining(Object.values(recordTypes)),
     );
 
-    expect(JSON.parse((await readRecord(store, first.digest, 'inventory')) ?? '')).toEqual(first.inventory);
+    expect(await loadInventory(store, first.digest)).toEqual(first.inventory);
     expect(await readRecord(store, first.digest, 'notes', 'text/markdown')).toContain('# node 1.34.2');
     expect(judge.spdx(JSON.parse((await readRecord(store, first.digest, 'spdx')) ?? ''))).toEqual([]);
     const statements = await verifyStatements(store, first.digest, await keys.keyring(), provenanceType);
@@ -130,9 +131,10 @@ describe('a version in the store', () => {
     });
   });
 
-  it('that was never described has no records', async () => {
+  it('that was never described has no records, and is read from its disk', async () => {
     const other = await seal('other', { extra: [tarFile('etc/other', 'x')] });
     expect(await readRecord(store, other.digest, 'notes')).toBeUndefined();
+    expect(await loadInventory(store, other.digest)).toEqual(other.inventory);
   });
 });
 

@@ -1,6 +1,7 @@
 // Attaches to a stored version what was made from its disk: inventory, both kinds of SBOM, release notes and signed
 // provenance. A second call with the same facts adds nothing.
 import type { Json } from '../../domain/json.ts';
+import { toIso } from '../../domain/time.ts';
 import type { Digest } from '../store/digest.ts';
 import type { DiskStore } from '../store/disk-store.ts';
 import type { SigningKey } from '../store/key-folder.ts';
@@ -43,7 +44,8 @@ export async function attachRecords(
   const secrets = input.lock === undefined ? [] : privateInputs(input.lock);
   const inventory = redactInventory(input.inventory, secrets);
   const notes = makeReleaseNotes(input);
-  const subject = { ...input, created: input.createdAt, tool };
+  const created = input.lock === undefined ? input.createdAt : toIso(new Date(input.lock.epoch * 1000));
+  const subject = { ...input, created, tool };
   const named = `${input.image}-${input.version}`;
   await put(store, digest, 'inventory', [json(`${named}.inventory.json`, recordTypes.inventory, inventory)]);
   await put(store, digest, 'cycloneDx', [

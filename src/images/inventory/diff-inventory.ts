@@ -95,6 +95,8 @@ function settingsOf({ settings, kernel, system, release }: Inventory): Map<strin
   return new Map([
     ['system', system],
     ['kernel', kernel.version],
+    ['kernel sha256', kernel.sha256],
+    ['initrd sha256', kernel.initrdSha256],
     ['kernel arguments', kernelArguments.join(' ')],
     ...Object.entries(release).map(([name, value]) => [`release ${name}`, value] as const),
     ...Object.entries(sysctl).map(([name, value]) => [`sysctl ${name}`, value] as const),

@@ -37,9 +37,14 @@ export async function hashFiles(
   const hashes = new Map<number, FileHashes>();
   let next = 0;
   async function work(): Promise<void> {
-    for (let entry = queue[next++]; entry !== undefined; entry = queue[next++]) {
-      throwIfAborted(signal);
-      hashes.set(entry.inode, await hashFile(reader, entry));
+    try {
+      for (let entry = queue[next++]; entry !== undefined; entry = queue[next++]) {
+        throwIfAborted(signal);
+        hashes.set(entry.inode, await hashFile(reader, entry));
+      }
+    } finally {
+      // One that fails leaves nothing for the others to begin.
+      next = queue.length;
     }
   }
   await Promise.all(Array.from({ length: atOnce }, work));

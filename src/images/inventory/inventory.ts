@@ -28,6 +28,9 @@ export interface InventoryKernel {
   readonly version: string;
   /** Every version that has modules on the disk. */
   readonly installed: readonly string[];
+  /** Of the kernel that starts, and of its initrd: they lie outside of the root file system. Empty when unknown. */
+  readonly sha256: string;
+  readonly initrdSha256: string;
 }
 
 export interface InventorySizes {

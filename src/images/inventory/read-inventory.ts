@@ -1,10 +1,11 @@
 // Looks into a sealed disk and says what is on it. Reads the disk alone: the same disk gives the same inventory,
 // wherever it came from.
+import { hash } from 'node:crypto';
 import { ImagoError } from '../../domain/errors.ts';
-import { readBootParts } from '../boot-parts.ts';
+import { type BootParts, readBootParts } from '../boot-parts.ts';
 import { type ByteSource, partOf } from '../byte-source.ts';
 import { type Ext4Entry, type Ext4Reader, openExt4 } from '../ext4/ext4-reader.ts';
-import { partitionTypes, sectorSize } from '../gpt.ts';
+import { type GptPartition, partitionTypes, sectorSize } from '../gpt.ts';
 import { readGpt } from '../gpt-reader.ts';
 import { containerdRoot, readContainerImages } from './container-images.ts';
 import { readOwners, readPackages } from './debian-packages.ts';
@@ -28,42 +29,49 @@ export async function readInventory(
   disk: ByteSource,
   options: ReadInventoryOptions = {},
 ): Promise<Inventory> {
-  const boot = await readBootParts(disk);
   const reader = await openRoot(disk, options);
-  return readRootInventory(reader, {
-    ...options,
-    diskBytes: disk.size,
-    kernelVersion: boot?.kernelVersion ?? '',
-    cmdline: boot?.cmdline ?? '',
-  });
+  const isOurs = (await reader.find('/etc/imago-release')) !== undefined;
+  const boot = await readBoot(disk, isOurs);
+  return readRootInventory(reader, { ...options, diskBytes: disk.size, boot });
 }
 
-/** The root file system of a disk: that of the partition that says it is one, else the only ext4 there is. */
+/** Disks that others made may start in ways that Imago does not know; on its own, a damaged start is an error. */
+async function readBoot(disk: ByteSource, isOurs: boolean): Promise<BootParts | undefined> {
+  try {
+    return await readBootParts(disk);
+  } catch (error) {
+    if (!isOurs && error instanceof ImagoError && error.code === 'boot-files-invalid') return undefined;
+    throw error;
+  }
+}
+
+/** The root file system of a disk: that of the partition that says it is one, else the first ext4 with an /etc. */
 export async function openRoot(disk: ByteSource, options: ReadInventoryOptions = {}): Promise<Ext4Reader> {
   const { partitions } = await readGpt(disk);
-  const named = partitions.filter(({ type }) => type === partitionTypes.linuxRootX64);
-  const candidates =
-    named.length > 0 ? named : partitions.filter(({ type }) => type !== partitionTypes.efiSystem);
-  let refusal: unknown;
-  for (const { firstSector, lastSector } of candidates) {
-    const part = partOf(disk, firstSector * sectorSize, (lastSector - firstSector + 1) * sectorSize);
+  const open = ({ firstSector, lastSector }: GptPartition) =>
+    openExt4(partOf(disk, firstSector * sectorSize, (lastSector - firstSector + 1) * sectorSize), {
+      allowUnclean: options.allowUnclean === true,
+    });
+  const named = partitions.find(({ type }) => type === partitionTypes.linuxRootX64);
+  if (named !== undefined) return open(named);
+  let refusal: ImagoError | undefined;
+  for (const partition of partitions) {
     try {
-      return await openExt4(part, { allowUnclean: options.allowUnclean === true });
+      const reader = await open(partition);
+      if ((await reader.find('/etc')) !== undefined) return reader;
     } catch (error) {
-      if (!(error instanceof ImagoError) || named.length > 0) throw error;
-      refusal ??= error;
+      if (!(error instanceof ImagoError)) throw error;
+      if (error.code === 'ext4-unclean') refusal ??= error;
     }
   }
-  throw new ImagoError('inventory-invalid', 'the disk has no root file system that can be read', {
-    cause: refusal,
-  });
+  throw refusal ?? new ImagoError('inventory-invalid', 'the disk has no root file system that can be read');
 }
 
 export interface RootFacts {
   readonly signal?: AbortSignal;
   readonly diskBytes: number;
-  readonly kernelVersion: string;
-  readonly cmdline: string;
+  /** What starts the system, where that is known. */
+  readonly boot?: BootParts | undefined;
 }
 
 /** As `readInventory`, for a root file system whose disk and boot program are known already. */
@@ -80,7 +88,7 @@ export async function readRootInventory(reader: Ext4Reader, facts: RootFacts): P
     system: osRelease.PRETTY_NAME ?? '',
     distribution: osRelease.ID ?? '',
     release: parseAssignments((await tree.readText('/etc/imago-release')) ?? ''),
-    kernel: kernelOf(tree, facts.kernelVersion),
+    kernel: kernelOf(tree, facts.boot),
     sizes: {
       diskBytes: facts.diskBytes,
       rootBytes: blocks * blockSize,
@@ -90,17 +98,23 @@ export async function readRootInventory(reader: Ext4Reader, facts: RootFacts): P
     packages: await readPackages(tree),
     files: tree.entries.map((entry) => fileOf(entry, hashes, owners)),
     units: await readUnits(tree),
-    settings: await readSettings(tree, facts.cmdline),
+    settings: await readSettings(tree, facts.boot?.cmdline ?? ''),
     containerImages: await readContainerImages(tree, await containerdRoot(tree)),
   };
 }
 
-function kernelOf(tree: DiskTree, version: string): InventoryKernel {
+function kernelOf(tree: DiskTree, boot: BootParts | undefined): InventoryKernel {
   const installed = tree
     .list('/usr/lib/modules')
     .filter(({ type }) => type === 'directory')
     .map(({ path }) => nameOf(path));
-  return { version: version === '' && installed.length === 1 ? (installed[0] ?? '') : version, installed };
+  const only = installed.length === 1 ? installed[0] : undefined;
+  return {
+    version: boot?.kernelVersion ?? only ?? '',
+    installed,
+    sha256: boot === undefined ? '' : hash('sha256', boot.kernel),
+    initrdSha256: boot === undefined ? '' : hash('sha256', boot.initrd),
+  };
 }
 
 function fileOf(

@@ -25,7 +25,12 @@ export function sampleInventory(change: Partial<Inventory> = {}): Inventory {
     system: 'Debian GNU/Linux 13 (trixie)',
     distribution: 'debian',
     release: { IMAGE: 'node' },
-    kernel: { version: '6.12.0', installed: ['6.12.0'] },
+    kernel: {
+      version: '6.12.0',
+      installed: ['6.12.0'],
+      sha256: '3'.repeat(64),
+      initrdSha256: '4'.repeat(64),
+    },
     sizes: { diskBytes: 2 ** 31, rootBytes: 2 ** 30, usedBytes: 2 ** 29, fileBytes: 2 ** 28 },
     packages: [
       {

@@ -19,7 +19,7 @@ export function windowsInventory(lock: Lock, facts: WindowsFacts): Inventory {
     system: facts.system,
     distribution: 'windows',
     release: {},
-    kernel: { version: '', installed: [] },
+    kernel: { version: '', installed: [], sha256: '', initrdSha256: '' },
     sizes: {
       diskBytes: facts.diskBytes,
       rootBytes: facts.diskBytes,
