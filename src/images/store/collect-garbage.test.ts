@@ -1,6 +1,6 @@
-import { readdir, rm } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import type { Digest } from './digest.ts';
+import { type Digest, digestOf } from './digest.ts';
 import type { DiskStore } from './disk-store.ts';
 import { diskOf, type TestStore, testStore } from './testing.ts';
 
@@ -121,7 +121,6 @@ describe('collecting garbage', () => {
     await using made = await testStore();
     const kept = await putSeed(made, 1);
     await putSeed(made, 2);
-    const { writeFile } = await import('node:fs/promises');
     await writeFile(made.store.context.blobs.path(kept), 'damaged');
     const before = await readdir(made.store.context.paths.blobs);
     await expect(made.store.collectGarbage({ roots: [kept], ...grace })).rejects.toMatchObject({
@@ -130,11 +129,34 @@ describe('collecting garbage', () => {
     expect(await readdir(made.store.context.paths.blobs)).toEqual(before);
   });
 
-  test('a root that is not in the store is no obstacle', async () => {
+  test('so does one that is listed and lost, because what it named may heal it', async () => {
     await using made = await testStore();
-    const gone = await putSeed(made, 1);
-    await rm(made.store.context.blobs.path(gone));
-    const report = await made.store.collectGarbage({ roots: [gone], ...grace });
-    expect(report.bytes).toBeGreaterThan(0);
+    const lost = await putSeed(made, 1);
+    await rm(made.store.context.blobs.path(lost));
+    const before = await totalBytes(made.store);
+    const collecting = made.store.collectGarbage({ roots: [lost], ...grace });
+    await expect(collecting).rejects.toMatchObject({ code: 'store-corrupt' });
+    expect(await totalBytes(made.store)).toBe(before);
+    await expect(made.store.collectGarbage({ roots: [], ...grace })).resolves.toMatchObject({
+      bytes: before,
+    });
+  });
+
+  test('a root that the store never had is no obstacle, and one that is not listed is kept whole', async () => {
+    await using made = await testStore();
+    const unlisted = await putSeed(made, 1);
+    await made.store.context.index.change(() => []);
+    const roots = [digestOf(Buffer.from('never here')), unlisted];
+    expect(await made.store.collectGarbage({ roots, ...grace })).toMatchObject({ bytes: 0 });
+    expect((await made.store.verify(unlisted)).damages).toEqual([]);
+  });
+
+  test('a store that lost its list refuses to guess', async () => {
+    await using made = await testStore();
+    await putSeed(made, 1);
+    await rm(made.store.context.paths.indexFile);
+    await expect(made.store.collectGarbage({ roots: [], ...grace })).rejects.toMatchObject({
+      code: 'store-corrupt',
+    });
   });
 });

@@ -2,7 +2,7 @@
 // young, whatever a living process holds, and all that these are made of or that is attached to them.
 // Runs under the store's lock: a put that looks for a pack either sees it pinned in time or not at all.
 import { rm } from 'node:fs/promises';
-import type { BlobListing } from './blob-folder.ts';
+import { type BlobListing, corrupt } from './blob-folder.ts';
 import type { Digest } from './digest.ts';
 import { withFileLock } from './file-lock.ts';
 import { tagOf } from './layout-index.ts';
@@ -36,8 +36,8 @@ const defaultGraceMs = 10 * 60 * 1000;
 const sweepLimits = { temporaryAgeMs: 60_000, partialAgeMs: 24 * 60 * 60 * 1000 };
 
 /**
- * Collects garbage. `store-corrupt` when a manifest that must stay cannot be read: then it is not known what
- * it needs, and nothing is removed.
+ * Collects garbage. `store-corrupt` when a manifest that must stay is missing or cannot be read: then it is not
+ * known what it needs, and nothing is removed. A root that the store never had is passed over.
  */
 export async function collectGarbage(store: StoreContext, options: GarbageOptions): Promise<GarbageReport> {
   const now = options.now ?? Date.now;
@@ -47,14 +47,9 @@ export async function collectGarbage(store: StoreContext, options: GarbageOption
     const present = new Map(blobs.map((blob) => [blob.digest, blob]));
     const youngSince = now() - (options.graceMs ?? defaultGraceMs);
     const entries = await store.index.entries();
-    const reach = new Reach(store, present, entries);
-
-    const roots = [...options.roots].filter((digest) => present.has(digest));
-    const tagged = entries.filter((entry) => {
-      const tag = tagOf(entry);
-      return tag !== undefined && subjectOfTag(tag) === undefined;
-    });
-    await reach.keep([...roots, ...tagged.map((entry) => entry.digest)]);
+    const versions = versionsToKeep(entries, options.roots, present);
+    const reach = new Reach(store, present, entries, versions);
+    await reach.keep(versions);
     const needed = new Set(reach.kept);
 
     const pinned = await pinnedDigests(store.paths);
@@ -75,6 +70,26 @@ export async function collectGarbage(store: StoreContext, options: GarbageOption
       dryRun,
     };
   });
+}
+
+/** A listed version whose manifest is lost stops the collection: its packs may still be what heals it. */
+function versionsToKeep(
+  entries: readonly Descriptor[],
+  roots: Iterable<Digest>,
+  present: ReadonlyMap<Digest, BlobListing>,
+): Digest[] {
+  const listed = new Set(entries.map((entry) => entry.digest));
+  const tagged = entries.filter((entry) => {
+    const tag = tagOf(entry);
+    return tag !== undefined && subjectOfTag(tag) === undefined;
+  });
+  const versions = new Set([...roots, ...tagged.map((entry) => entry.digest)]);
+  for (const digest of versions) {
+    if (present.has(digest)) continue;
+    if (listed.has(digest)) throw corrupt(digest, 'the manifest of a version that must stay is missing');
+    versions.delete(digest);
+  }
+  return [...versions];
 }
 
 /** First the list, then the blobs: whoever stops in between leaves only what the next run finds again. */
@@ -101,11 +116,12 @@ class Reach {
     store: StoreContext,
     present: ReadonlyMap<Digest, BlobListing>,
     entries: readonly Descriptor[],
+    versions: readonly Digest[],
   ) {
     this.#store = store;
     this.#present = present;
     this.#entries = entries;
-    for (const entry of entries) this.#manifests.add(entry.digest);
+    for (const digest of [...versions, ...entries.map((entry) => entry.digest)]) this.#manifests.add(digest);
   }
 
   async keep(digests: readonly Digest[]): Promise<void> {

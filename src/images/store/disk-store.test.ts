@@ -126,6 +126,13 @@ describe('a store of disks', () => {
     const two = await made.store.put(path, { annotations: { version: '1.0.1' } });
     expect(two.digest).not.toBe(one.digest);
     expect(two.addedBytes).toBeLessThan(2000);
+    const { size, sha256, storedBytes } = two;
+    expect(await made.store.inspect(two.digest)).toMatchObject({
+      size,
+      sha256,
+      storedBytes,
+      annotations: { version: '1.0.1' },
+    });
     const again = await made.store.put(path, { annotations: { version: '1.0.0' } });
     expect(again).toMatchObject({ digest: one.digest, addedBytes: 0 });
   });
@@ -271,6 +278,8 @@ describe('a store of disks', () => {
     await expect(made.store.attach(nothing, { artifactType: 'a/b', parts: [] })).rejects.toMatchObject(
       missing,
     );
+    await expect(made.store.inspect(nothing)).rejects.toMatchObject(missing);
+    await expect(made.store.put(made.folder)).rejects.toMatchObject({ code: 'input-invalid' });
     await expect(made.store.put(join(made.folder, 'no-such-disk'))).rejects.toMatchObject({
       code: 'file-missing',
     });
@@ -288,6 +297,7 @@ describe('a store of disks', () => {
     await mkdir(future);
     await writeFile(join(future, 'oci-layout'), '{"imageLayoutVersion":"9.0.0"}');
     await expect(openDiskStore(future)).rejects.toMatchObject({ code: 'store-invalid' });
+    await expect(openDiskStore(join(folder, 'holiday.jpg'))).rejects.toMatchObject({ code: 'store-invalid' });
   });
 
   test('everything outside of .imago is the OCI image layout', async () => {

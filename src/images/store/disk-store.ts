@@ -7,20 +7,20 @@ import { resolve } from 'node:path';
 import { ImagoError } from '../../domain/errors.ts';
 import { BlobFolder } from './blob-folder.ts';
 import { collectGarbage, type GarbageOptions, type GarbageReport } from './collect-garbage.ts';
-import type { Digest } from './digest.ts';
+import { type Digest, parseDigest } from './digest.ts';
 import { type ExtractedDisk, type ExtractOptions, extractDisk } from './extract-disk.ts';
 import { withFileLock } from './file-lock.ts';
-import { systemCode, writeFileDurably } from './files.ts';
+import { storeError, systemCode, writeFileDurably } from './files.ts';
 import { type BlobSource, type HealOptions, type HealReport, healDisk } from './heal-disk.ts';
 import { LayoutIndex, tagOf } from './layout-index.ts';
-import { mediaTypes } from './media-types.ts';
-import { type Descriptor, encodeJson } from './oci.ts';
+import { annotationKeys, mediaTypes } from './media-types.ts';
+import { type Annotations, type Descriptor, encodeJson } from './oci.ts';
 import { openDisk, type StoredDiskReader } from './open-disk.ts';
 import type { StoredDisk } from './publish-disk.ts';
 import { type PutOptions, putDisk } from './put-disk.ts';
 import { type Attachment, attach, listReferrers } from './referrers.ts';
 import { type StoreHold, startSession, sweepDeadSessions } from './session.ts';
-import type { StoreContext } from './store-context.ts';
+import { readDiskManifest, type StoreContext } from './store-context.ts';
 import { type StorePaths, storePaths } from './store-paths.ts';
 import { type VerifyOptions, type VerifyReport, verifyDisk } from './verify-disk.ts';
 
@@ -44,6 +44,8 @@ export interface DiskStore {
   open(digest: Digest): Promise<StoredDiskReader>;
   /** See `extractDisk`. */
   extract(digest: Digest, path: string, options?: ExtractOptions): Promise<ExtractedDisk>;
+  /** What the manifest says of a version, without reading the rest. `store-not-found` when there is none. */
+  inspect(digest: Digest): Promise<DiskDescription>;
   /** Reads everything again. Damage is in the report, not thrown. */
   verify(digest: Digest, options?: VerifyOptions): Promise<VerifyReport>;
   /** See `healDisk`. */
@@ -76,6 +78,16 @@ export interface ListedDisk {
   readonly tags: readonly string[];
 }
 
+export interface DiskDescription {
+  readonly digest: Digest;
+  /** Size and sha256 of the raw disk. */
+  readonly size: number;
+  readonly sha256: Digest;
+  /** Bytes of all its blobs together, also of those that other versions share. */
+  readonly storedBytes: number;
+  readonly annotations: Annotations;
+}
+
 const layoutVersion = '1.0.0';
 const defaultBlobLimit = 16 * 1024 * 1024;
 
@@ -86,16 +98,7 @@ const defaultBlobLimit = 16 * 1024 * 1024;
 export async function openDiskStore(root: string, options: OpenStoreOptions = {}): Promise<DiskStore> {
   const paths = storePaths(resolve(root));
   await refuseForeignFolder(paths);
-  for (const folder of [
-    paths.blobs,
-    paths.locks,
-    paths.sessions,
-    paths.temporary,
-    paths.pins,
-    paths.partial,
-  ]) {
-    await mkdir(folder, { recursive: true });
-  }
+  await makeFolders(paths);
   const session = startSession(paths);
   try {
     const context: StoreContext = {
@@ -118,10 +121,22 @@ export async function openDiskStore(root: string, options: OpenStoreOptions = {}
   }
 }
 
+async function makeFolders(paths: StorePaths): Promise<void> {
+  const { blobs, locks, sessions, temporary, pins, partial } = paths;
+  try {
+    for (const folder of [blobs, locks, sessions, temporary, pins, partial])
+      await mkdir(folder, { recursive: true });
+  } catch (error) {
+    if (systemCode(error) === undefined || systemCode(error) === 'ENOSPC')
+      throw storeError(error, 'making the store');
+    throw new ImagoError('store-invalid', `there can be no store at ${paths.root}`, { cause: error });
+  }
+}
+
 const ownNames = new Set(['blobs', 'index.json', 'oci-layout', '.imago']);
 
 async function refuseForeignFolder(paths: StorePaths): Promise<void> {
-  const names = (await readdir(paths.root).catch(absent)) ?? [];
+  const names = (await readdir(paths.root).catch(absentOrNoFolder)) ?? [];
   const foreign = names.find((name) => !ownNames.has(name));
   if (foreign === undefined || names.includes('oci-layout')) return;
   throw new ImagoError('store-invalid', `${paths.root} holds ${foreign}, and is not a store`);
@@ -161,6 +176,7 @@ function diskStore(context: StoreContext): DiskStore {
     put: (path, options = {}) => putDisk(context, path, options),
     open: (digest) => openDisk(context, digest),
     extract: (digest, path, options = {}) => extractDisk(context, digest, path, options),
+    inspect: (digest) => inspectDisk(context, digest),
     verify: (digest, options = {}) => verifyDisk(context, digest, options),
     heal: (digest, options) => healDisk(context, digest, options),
     collectGarbage: (options) => collectGarbage(context, options),
@@ -178,6 +194,19 @@ function diskStore(context: StoreContext): DiskStore {
     hold: () => session.hold(),
     asSource: () => storeSource(context),
     close: async () => session.close(),
+  };
+}
+
+async function inspectDisk(store: StoreContext, digest: Digest): Promise<DiskDescription> {
+  const manifest = await readDiskManifest(store, digest);
+  const annotations = manifest.annotations ?? {};
+  const parts = [manifest.config, ...manifest.layers];
+  return {
+    digest,
+    size: Number(annotations[annotationKeys.diskSize]),
+    sha256: parseDigest(annotations[annotationKeys.diskSha256] ?? ''),
+    storedBytes: parts.reduce((sum, part) => sum + part.size, (await store.blobs.size(digest)) ?? 0),
+    annotations,
   };
 }
 
@@ -199,6 +228,11 @@ function storeSource(store: StoreContext): BlobSource {
       return createReadStream(store.blobs.path(digest));
     },
   };
+}
+
+/** What is no folder fails when folders are made in it. */
+function absentOrNoFolder(error: unknown): undefined {
+  return systemCode(error) === 'ENOTDIR' ? undefined : absent(error);
 }
 
 function absent(error: unknown): undefined {

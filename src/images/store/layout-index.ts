@@ -26,8 +26,11 @@ export class LayoutIndex {
     try {
       return parseIndex(await readFile(this.#paths.indexFile), 'index.json').manifests;
     } catch (error) {
-      if (systemCode(error) === 'ENOENT') return [];
-      throw error;
+      if (systemCode(error) !== 'ENOENT') throw error;
+      throw new ImagoError(
+        'store-corrupt',
+        `${this.#paths.indexFile} is missing: the list of what the store holds`,
+      );
     }
   }
 

@@ -75,6 +75,8 @@ async function putOpened(
   before: BigIntStats,
   options: PutOptions,
 ): Promise<StoredDisk> {
+  if (!before.isFile())
+    throw new ImagoError('input-invalid', 'a disk is stored from a file, not from a device or folder');
   const size = options.size ?? Number(before.size);
   if (size > Number(before.size)) {
     throw new ImagoError('input-invalid', `the file has only ${before.size} of the disk's ${size} bytes`);

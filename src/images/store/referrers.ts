@@ -14,6 +14,7 @@ import {
   type Index,
   type Manifest,
   type ManifestLike,
+  maxManifestSize,
   sortedAnnotations,
   subjectOf,
 } from './oci.ts';
@@ -61,7 +62,8 @@ export async function attach(
 ): Promise<Descriptor> {
   const hold = store.session.hold();
   try {
-    const size = (await store.blobs.read(subject, Number.MAX_SAFE_INTEGER)).length;
+    const size = (await store.blobs.read(subject, maxManifestSize)).length;
+    const mediaType = (await store.index.find(subject))?.mediaType ?? mediaTypes.manifest;
     const config = attachment.config ?? { mediaType: mediaTypes.empty, bytes: emptyConfig };
     await store.blobs.put(config.bytes, hold);
     const layers: Descriptor[] = [];
@@ -79,7 +81,7 @@ export async function attach(
       artifactType: attachment.artifactType,
       config: describe(config.bytes, config.mediaType),
       layers,
-      subject: { mediaType: mediaTypes.manifest, digest: subject, size },
+      subject: { mediaType, digest: subject, size },
       annotations: sortedAnnotations(attachment.annotations),
     };
     const bytes = encodeJson(manifest);

@@ -6,7 +6,7 @@ import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Digest, isDigest } from './digest.ts';
 import { isFileLocked, tryFileLock } from './file-lock.ts';
-import { systemCode } from './files.ts';
+import { storeError, systemCode } from './files.ts';
 import type { StorePaths } from './store-paths.ts';
 
 export interface StoreSession {
@@ -43,7 +43,11 @@ export function startSession(paths: StorePaths): StoreSession {
       pin(digests) {
         const added = [...digests].filter((digest) => !pinned.has(digest));
         if (added.length === 0) return;
-        appendFileSync(file, `${added.join('\n')}\n`);
+        try {
+          appendFileSync(file, `${added.join('\n')}\n`);
+        } catch (error) {
+          throw storeError(error, 'noting what must be kept in the store');
+        }
         for (const digest of added) pinned.add(digest);
       },
       release() {

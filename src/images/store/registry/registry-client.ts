@@ -48,7 +48,13 @@ export interface FetchedManifest {
   readonly bytes: Buffer;
 }
 
+interface ReferrersPage {
+  readonly manifests: readonly Descriptor[];
+  readonly next: URL | undefined;
+}
+
 const maxRedirects = 5;
+const maxPages = 100;
 const manifestTypes = [
   mediaTypes.manifest,
   mediaTypes.index,
@@ -168,20 +174,43 @@ export class RegistryClient {
     });
   }
 
-  /** What the referrers API lists for a manifest; `undefined` when the registry has no such API. */
+  /** What the referrers API lists for a manifest, all pages of it; `undefined` when the registry has no such API. */
   async referrers(
     repository: string,
     digest: Digest,
     signal?: AbortSignal,
   ): Promise<readonly Descriptor[] | undefined> {
+    const found: Descriptor[] = [];
+    let to: string | URL | undefined = `referrers/${digest}`;
+    for (let page = 0; to !== undefined && page < maxPages; page += 1) {
+      const answer: ReferrersPage | undefined = await this.#referrersPage(repository, to, signal);
+      if (answer === undefined) return undefined;
+      found.push(...answer.manifests);
+      to = answer.next;
+    }
+    return found;
+  }
+
+  #referrersPage(
+    repository: string,
+    to: string | URL,
+    signal: AbortSignal | undefined,
+  ): Promise<ReferrersPage | undefined> {
     return this.#try(signal, async () => {
-      const response = await this.call({ method: 'GET', to: `referrers/${digest}`, repository, signal });
+      const response = await this.call({ method: 'GET', to, repository, signal });
       const isIndex = response.headers['content-type']?.startsWith(mediaTypes.index) === true;
       if (response.status === 200 && isIndex) {
-        return parseIndex(await readBody(response, maxManifestSize), `referrers of ${digest}`).manifests;
+        const { manifests } = parseIndex(await readBody(response, maxManifestSize), 'a list of referrers');
+        const next = /<([^>]+)>\s*;\s*rel="?next"?/.exec(String(response.headers.link ?? ''))?.[1];
+        const base = this.url(repository, to).href;
+        return {
+          manifests,
+          next: next !== undefined && URL.canParse(next, base) ? new URL(next, base) : undefined,
+        };
       }
-      if (response.status >= 500 || response.status === 429)
+      if (response.status >= 500 || response.status === 429) {
         throw await this.failure(response, 'listing referrers');
+      }
       await discard(response);
       return undefined;
     });
