@@ -53,19 +53,17 @@ export function registrySource(
   };
 }
 
-/** `tag` chooses among several manifests; a layout with one needs none. */
+/** A tag or digest chooses among several manifests; a layout with one needs none. */
 export function layoutSource(folder: string, label: string, tag: string | undefined): OciSource {
   const blobPath = (digest: Digest) => join(folder, 'blobs', 'sha256', hexOf(digest));
   return {
     async root() {
+      if (tag !== undefined && isDigest(tag)) return readSmall(blobPath(tag), label);
       const text = await readFile(join(folder, 'index.json')).catch(() => undefined);
       if (text === undefined) throw gone(label, 'there is no index.json in its layout');
       const { manifests } = parseIndex(text, `${label}: index.json`);
-      const named = manifests.filter((entry) => entry.annotations?.[annotationKeys.tag] === tag);
-      const chosen =
-        tag !== undefined && isDigest(tag)
-          ? manifests.find(({ digest }) => digest === tag)
-          : (named[0] ?? only(manifests));
+      const named = manifests.find((entry) => entry.annotations?.[annotationKeys.tag] === tag);
+      const chosen = named ?? only(manifests);
       if (chosen === undefined) throw gone(label, `its layout has no ${tag ?? 'single image'}`);
       return readSmall(blobPath(chosen.digest), label);
     },

@@ -125,7 +125,9 @@ export function inputStore(cacheFolder: string): InputStore {
     async addFile(source, options = {}) {
       const file = await temporary();
       try {
-        await copyFile(source, file, constants.COPYFILE_FICLONE);
+        await copyFile(source, file, constants.COPYFILE_FICLONE).catch((cause: unknown) => {
+          throw unreadable(source, cause);
+        });
         return await store.add(createReadStream(file, { highWaterMark: 1 << 20 }), options);
       } finally {
         await rm(file, { force: true });
@@ -133,6 +135,12 @@ export function inputStore(cacheFolder: string): InputStore {
     },
   };
   return store;
+}
+
+function unreadable(file: string, cause: unknown): unknown {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  if (code !== 'ENOENT' && code !== 'EACCES' && code !== 'EISDIR') return nameFileError(cause);
+  return new ImagoError('file-missing', `${file} is not there or cannot be read.`, { cause });
 }
 
 const maxWhole = 16 * 1024 * 1024;

@@ -56,7 +56,7 @@ async function resolveVersion(
     const path = fill(source.folder);
     const archive = folderArchive(resolve(context.folder, path), buildEpoch);
     const stored = await context.inputs.add(archive, { label });
-    return done(stored, `file:${path}`, stored.sizeBytes);
+    return done(stored, `folder:${path}`, stored.sizeBytes);
   }
   if ('tar' in source) {
     const place = fill(source.tar);
@@ -100,7 +100,7 @@ async function resolveArtifact(
         sha256: fetched.sha256,
         sizeBytes: fetched.sizeBytes,
       },
-      source: source.layout === undefined ? `oci:${reference}` : `file:${source.layout}#${reference}`,
+      source: source.layout === undefined ? `oci:${reference}` : `layout:${source.layout}`,
       ...(component.private === true && { private: true as const }),
     };
   } finally {

@@ -49,7 +49,7 @@ async function openImage(
   const from = image.from ?? { registry: image.name };
   if ('layout' in from) {
     const source = layoutSource(resolve(context.folder, from.layout), label, tag);
-    return { source, from: `file:${from.layout}` };
+    return { source, from: `layout:${from.layout}` };
   }
   if ('tar' in from) {
     const stored = isLocal(from.tar)
@@ -61,7 +61,7 @@ async function openImage(
       image.name,
       context.inputs,
     );
-    return { source, from: isLocal(from.tar) ? `file:${from.tar}` : from.tar };
+    return { source, from: `archive:${from.tar}` };
   }
   const reference =
     from.digest === undefined ? from.registry : `${from.registry.replace(/@.*$/, '')}@${from.digest}`;

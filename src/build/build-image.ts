@@ -1,0 +1,135 @@
+// From a lock to a raw disk: fetches what the missing layers need, makes them, and assembles the disk.
+import { join } from 'node:path';
+import type { Lock } from '../domain/lock.ts';
+import { machineNames } from '../domain/recipe-variables.ts';
+import { readBootFiles } from '../images/boot-files.ts';
+import { assembleDisk, rootContent } from '../images/disk.ts';
+import { tarFile } from '../images/tar-writer.ts';
+import { readToolFile } from '../images/tools.ts';
+import type { BuildContext } from './build-context.ts';
+import { type BuildReport, noReport } from './build-report.ts';
+import { defaultSuite, kernelArguments } from './build-rules.ts';
+import { fittingSize, requireBudget, requireRoom } from './disk/disk-size.ts';
+import { type FetchContext, fetchInputs } from './inputs/fetch-inputs.ts';
+import { planLayers } from './layers/layer-plan.ts';
+import { lockedTools } from './layers/locked-tools.ts';
+import { makeLayers, withTree, writeItems } from './layers/make-layers.ts';
+import { layerInputs, neededInputs } from './layers/needed-inputs.ts';
+import { releaseText } from './layers/system-files.ts';
+import { archiveWish } from './lock/resolve-packages.ts';
+import { withWorkSpace } from './sandbox/work-space.ts';
+
+export interface BuildImageOptions {
+  readonly lock: Lock;
+  readonly lockDigest: string;
+  /** Where `file:` inputs are, if they are not in the cache. */
+  readonly folder?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly report?: BuildReport;
+  /** Leaves the folder of a failed build for a person to look at. */
+  readonly keepFailed?: boolean;
+}
+
+export interface BuiltImage {
+  readonly path: string;
+  readonly sizeBytes: number;
+  readonly layers: readonly { readonly name: string; readonly reused: boolean; readonly sizeBytes: number }[];
+}
+
+/**
+ * Builds the disk and hands it to `use`; it is gone afterwards. What is finished stays in the cache, so a second
+ * call after a failure goes on where this one stopped.
+ */
+export async function buildImage<T>(
+  context: BuildContext,
+  options: BuildImageOptions,
+  use: (image: BuiltImage) => Promise<T>,
+): Promise<T> {
+  const { lock, signal } = options;
+  const report = options.report ?? noReport;
+  requireRoom(lock);
+  const plan = planLayers(lock);
+  const startedAt = Math.floor(context.now() / 1000);
+  return withWorkSpace(join(context.cacheFolder, 'work'), context.sandbox(), async (space) => {
+    try {
+      report.begin('inputs');
+      const fetching = fetchContext(context, options, report);
+      await fetchInputs(await neededInputs(context, lock, plan), fetching);
+      const tools = await lockedTools(context.cacheFolder, lock, context.inputs, signal);
+      report.end('inputs');
+      const layers = await makeLayers({
+        ...{ lock, plan, cache: context.layers, inputs: context.inputs, sandbox: context.sandbox() },
+        ...{ folder: space.folder, startedAt, signal },
+        fetch: (layer) => fetchInputs(layerInputs(layer, lock), fetching),
+        log: (layer, line) => report.log(layer, line),
+        onLayer: (layer, state) => {
+          if (state === 'begun') report.begin(layer.name);
+          else report.end(layer.name, state === 'reused');
+        },
+      });
+      try {
+        const path = await assemble(options, space.folder, layers, tools, report);
+        const records = await Promise.all(layers.map(({ stored }) => stored));
+        const made = layers.map(({ name, reused }, index) => ({
+          ...{ name, reused, sizeBytes: records[index]?.sizeBytes ?? 0 },
+        }));
+        return await use({ path: path.path, sizeBytes: path.sizeBytes, layers: made });
+      } finally {
+        await Promise.allSettled(layers.map(({ stored }) => stored));
+      }
+    } catch (error) {
+      if (options.keepFailed === true) space.keep();
+      throw error;
+    }
+  });
+}
+
+function fetchContext(context: BuildContext, options: BuildImageOptions, report: BuildReport): FetchContext {
+  const { recipe } = options.lock;
+  const { inputs, downloads, store, findCredentials } = context;
+  return {
+    ...{ inputs, downloads, kept: store, findCredentials, folder: options.folder, signal: options.signal },
+    machine: machineNames[recipe.architecture],
+    mirrors: async () => {
+      const { mirror, securityMirror } = await context.findArchive(archiveWish(recipe));
+      return { debian: mirror, security: securityMirror };
+    },
+    onProgress: (bytes, total) => report.bytes('inputs', bytes, total),
+  };
+}
+
+async function assemble(
+  { lock, lockDigest, signal }: BuildImageOptions,
+  folder: string,
+  layers: readonly { readonly name: string; readonly path: string }[],
+  tools: Awaited<ReturnType<typeof lockedTools>>,
+  report: BuildReport,
+): Promise<{ readonly path: string; readonly sizeBytes: number }> {
+  report.begin('disk');
+  const { recipe, epoch } = lock;
+  const release = join(folder, 'release.tar');
+  const text = releaseText({
+    ...{ image: recipe.name, lockDigest, rules: lock.rules, architecture: recipe.architecture },
+    ...{ suite: recipe.base?.suite ?? defaultSuite, kubernetes: recipe.kubernetes },
+  });
+  await writeItems([tarFile('etc/imago-release', text, { mtime: epoch })], release);
+  const built = await withTree(
+    [...layers, { name: 'release', path: release }],
+    { lock, signal },
+    async (tree) => {
+      const root = rootContent(tree);
+      requireBudget(lock, root.usage);
+      const size = recipe.disk?.sizeBytes ?? fittingSize(root.usage);
+      const busybox = await readToolFile('busybox', tools);
+      const boot = await readBootFiles(tree, { epoch, busybox, tools, ...(signal && { signal }) });
+      const cmdline = [...kernelArguments, ...(recipe.settings.kernelArguments ?? [])].join(' ');
+      return assembleDisk({
+        ...{ root, boot, cmdline, epoch, seed: recipe.name, size, tools, signal },
+        ...{ path: join(folder, 'disk.raw'), workFolder: join(folder, 'assembly') },
+        onProgress: ({ bytes, total }) => report.bytes('disk', bytes, total),
+      });
+    },
+  );
+  report.end('disk');
+  return { path: built.path, sizeBytes: built.size };
+}

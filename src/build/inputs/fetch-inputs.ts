@@ -1,0 +1,158 @@
+// Brings the inputs of a lock into the input store, many at a time: from the cache, from versions that kept
+// them, else from where the lock says. What cannot be had is told by name, all of it at once.
+import { createReadStream } from 'node:fs';
+import { resolve } from 'node:path';
+import { ensureImagoError, ImagoError } from '../../domain/errors.ts';
+import { describeInput, type LockedInput } from '../../domain/lock.ts';
+import { throwIfAborted } from '../../images/run-tool.ts';
+import type { DiskStore } from '../../images/store/disk-store.ts';
+import { mapLimit } from '../../images/store/registry/map-limit.ts';
+import { buildEpoch } from '../build-rules.ts';
+import { archiveSource } from '../containers/archive-source.ts';
+import { fetchImage, storedImage } from '../containers/fetch-image.ts';
+import {
+  type FindCredentials,
+  layoutSource,
+  type OciSource,
+  registrySource,
+} from '../containers/oci-source.ts';
+import { isLocal } from '../recipe/compose-recipe.ts';
+import type { Downloader } from './download.ts';
+import { folderArchive } from './folder-archive.ts';
+import type { InputStore } from './input-store.ts';
+import { unpack } from './unpack.ts';
+
+export interface FetchContext {
+  readonly inputs: InputStore;
+  readonly downloads: Downloader;
+  /** Versions that left `candidate` keep their inputs here. */
+  readonly kept?: DiskStore | undefined;
+  readonly mirrors: () => Promise<{ readonly debian: string; readonly security: string | undefined }>;
+  readonly findCredentials?: FindCredentials | undefined;
+  /** Where `file:` begins, if the recipe's folder is known. */
+  readonly folder?: string | undefined;
+  readonly machine: string;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: (bytes: number, total: number) => void;
+}
+
+const atOnce = 6;
+
+/** Throws `input-missing` with the names of all that are gone; any other failure as it is. */
+export async function fetchInputs(wanted: readonly LockedInput[], context: FetchContext): Promise<void> {
+  const total = wanted.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  let bytes = 0;
+  const gone: string[] = [];
+  await mapLimit(wanted, atOnce, async (input) => {
+    throwIfAborted(context.signal);
+    try {
+      await fetchInput(input, context);
+    } catch (error) {
+      const { code, message } = ensureImagoError(error);
+      if (code !== 'input-missing' && code !== 'file-missing') throw error;
+      gone.push(`${describeInput(input)} (${message})`);
+    }
+    bytes += input.sizeBytes;
+    context.onProgress?.(bytes, total);
+  });
+  if (gone.length === 0) return;
+  const others = gone.length === 1 ? '' : ` (and ${gone.length - 1} more)`;
+  throw new ImagoError('input-missing', `${gone[0]}${others}`, { details: { missing: gone } });
+}
+
+async function fetchInput(input: LockedInput, context: FetchContext): Promise<void> {
+  const { inputs } = context;
+  const [, scheme = '', rest = ''] = /^([a-z-]+):(.*)$/s.exec(input.source) ?? [];
+  const request: Request = { input, label: describeInput(input), rest, context };
+  const inParts = partSources[scheme];
+  if (inParts !== undefined) {
+    if ((await storedImage(inputs, input.sha256, request.label)) === undefined)
+      await takeParts(request, inParts);
+    return;
+  }
+  if ((await inputs.find(input.sha256)) !== undefined) return;
+  if (await takeKept(input, context)) return;
+  const take = wholeSources[scheme];
+  if (take === undefined) throw missing(request, `${scheme || 'its source'} cannot be asked for it`);
+  await take(request);
+}
+
+interface Request {
+  readonly input: LockedInput;
+  readonly label: string;
+  /** Behind the scheme. */
+  readonly rest: string;
+  readonly context: FetchContext;
+}
+
+const wholeSources: Readonly<Record<string, (request: Request) => Promise<unknown>>> = {
+  http: (request) => download(request, request.input.source),
+  https: (request) => download(request, request.input.source),
+  debian: async (request) => download(request, inMirror((await request.context.mirrors()).debian, request)),
+  async 'debian-security'(request) {
+    const { security } = await request.context.mirrors();
+    if (security === undefined) throw missing(request, 'no archive with security updates is known');
+    return download(request, inMirror(security, request));
+  },
+  file: async (request) => request.context.inputs.addFile(localPath(request), checked(request)),
+  folder: async (request) =>
+    request.context.inputs.add(folderArchive(localPath(request), buildEpoch), checked(request)),
+};
+
+/** Of what has parts of its own: container images and artifacts. */
+const partSources: Readonly<Record<string, (request: Request) => Promise<OciSource>>> = {
+  async oci({ input, label, rest, context }) {
+    const reference = `${rest.replace(/@.*$/, '').replace(/:[^:/]*$/, '')}@sha256:${input.sha256}`;
+    return registrySource(reference, label, context.findCredentials, context.signal);
+  },
+  layout: async (request) =>
+    layoutSource(localPath(request), request.label, `sha256:${request.input.sha256}`),
+  async archive(request) {
+    const { input, label, rest, context } = request;
+    const content = isLocal(rest)
+      ? createReadStream(localPath(request))
+      : context.inputs.read(await context.downloads.fetch({ url: rest, label, signal: context.signal }));
+    return archiveSource(unpack(content), label, input.name, context.inputs);
+  },
+};
+
+async function takeParts(request: Request, open: (request: Request) => Promise<OciSource>): Promise<void> {
+  const { input, label, context } = request;
+  const { inputs, machine, signal } = context;
+  const source = await open(request);
+  try {
+    await fetchImage({ source, store: inputs, label, machine, expected: `sha256:${input.sha256}`, signal });
+  } finally {
+    await source.close();
+  }
+}
+
+function download({ input, label, context }: Request, url: string): Promise<unknown> {
+  const { sha256, sizeBytes } = input;
+  return context.downloads.fetch({ url, label, sha256, sizeBytes, signal: context.signal });
+}
+
+function inMirror(mirror: string, { rest }: Request): string {
+  return `${mirror.replace(/\/+$/, '')}/${rest.split('/').map(encodeURIComponent).join('/')}`;
+}
+
+function localPath(request: Request): string {
+  const { folder } = request.context;
+  if (folder !== undefined) return resolve(folder, request.rest);
+  throw missing(request, `it came from ${request.rest}, and the recipe's folder is not known`);
+}
+
+function checked({ input, label }: Request) {
+  return { expected: input.sha256, label };
+}
+
+async function takeKept({ sha256 }: LockedInput, { kept, inputs }: FetchContext): Promise<boolean> {
+  const digest = `sha256:${sha256}` as const;
+  if (kept === undefined || (await kept.context.blobs.size(digest)) === undefined) return false;
+  await inputs.add(createReadStream(kept.context.blobs.path(digest)), { expected: sha256 });
+  return true;
+}
+
+function missing({ label }: Request, why: string): ImagoError {
+  return new ImagoError('input-missing', `${label} is not in the cache: ${why}.`);
+}

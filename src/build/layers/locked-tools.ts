@@ -1,0 +1,60 @@
+// The programs and boot files that a lock names, unpacked once and found by what they are: mke2fs, the boot
+// loaders and busybox decide about bytes of the disk, so the machine's own are not used.
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Lock, packagesIn } from '../../domain/lock.ts';
+import { machineNames } from '../../domain/recipe-variables.ts';
+import { unpackTools } from '../../images/fetch-tools.ts';
+import { withFileLock } from '../../images/store/file-lock.ts';
+import { toolGroups } from '../../images/tool-packages.ts';
+import type { Environment } from '../../images/tools.ts';
+import type { InputStore } from '../inputs/input-store.ts';
+
+/** The key of the tools of a lock. */
+export function toolsKey(lock: Lock): string {
+  const packages = packagesIn(lock, 'tools').map(({ sha256 }) => sha256);
+  return createHash('sha256')
+    .update(JSON.stringify([packages, toolGroups.disk]))
+    .digest('hex')
+    .slice(0, 32);
+}
+
+export function hasTools(cacheFolder: string, lock: Lock): boolean {
+  return existsSync(join(cacheFolder, 'locked-tools', toolsKey(lock), 'ready'));
+}
+
+/** Where the tools are found. The packages must be in the input store unless the tools are there already. */
+export async function lockedTools(
+  cacheFolder: string,
+  lock: Lock,
+  inputs: InputStore,
+  signal?: AbortSignal,
+): Promise<Environment> {
+  const parent = join(cacheFolder, 'locked-tools');
+  const folder = join(parent, toolsKey(lock));
+  const environment = { ...process.env, IMAGO_TOOLS: folder };
+  if (hasTools(cacheFolder, lock)) return environment;
+  await mkdir(parent, { recursive: true });
+  const wait = { signal, timeoutMs: Number.POSITIVE_INFINITY };
+  await withFileLock(`${folder}.lock`, wait, async () => {
+    if (hasTools(cacheFolder, lock)) return;
+    const staged = `${folder}.${process.pid}.new`;
+    await rm(staged, { recursive: true, force: true });
+    try {
+      const packages = packagesIn(lock, 'tools').map(({ sha256 }) => ({
+        file: join(sha256.slice(0, 2), sha256),
+        sha256,
+      }));
+      const machine = machineNames[lock.recipe.architecture];
+      await unpackTools(staged, inputs.folder, packages, toolGroups.disk, machine, signal);
+      await writeFile(join(staged, 'ready'), '');
+      await rm(folder, { recursive: true, force: true });
+      await rename(staged, folder);
+    } finally {
+      await rm(staged, { recursive: true, force: true });
+    }
+  });
+  return environment;
+}

@@ -1,0 +1,63 @@
+// What every image has beside its packages: a network that comes up by itself, names, and the agent's place.
+
+import { enableUnit, findUnit } from '../../install/enable-unit.ts';
+import type { Host } from '../../install/host.ts';
+
+const network = `# Made by Imago: every card asks for an address.
+[Match]
+Type=ether
+Name=eth* en*
+
+[Network]
+DHCP=yes
+LLDP=no
+
+[DHCPv4]
+UseMTU=yes
+UseDomains=yes
+`;
+
+const hosts = `127.0.0.1 localhost
+::1 localhost ip6-localhost ip6-loopback
+`;
+
+export async function writeSystemFiles(host: Host): Promise<void> {
+  await host.writeText('/usr/lib/systemd/network/80-imago.network', network);
+  await host.writeText('/etc/hosts', hosts);
+  await enableInstalled(host, 'systemd-networkd.service');
+  await enableInstalled(host, 'systemd-resolved.service');
+  await host.makeFolder('/etc/imago');
+  await host.makeFolder('/usr/lib/imago/agent');
+  await host.makeFolder('/var/lib/imago', { mode: 0o700 });
+}
+
+async function enableInstalled(host: Host, name: string): Promise<void> {
+  const unit = await findUnit(host, name);
+  if (unit !== undefined) await enableUnit(host, name, unit.text, unit.place);
+}
+
+export interface ReleaseFacts {
+  readonly image: string;
+  readonly lockDigest: string;
+  readonly rules: number;
+  readonly architecture: string;
+  readonly suite: string;
+  readonly kubernetes?: string | undefined;
+}
+
+/** /etc/imago-release: what an image is. Not its number, which is given once it is sealed. */
+export function releaseText(facts: ReleaseFacts): string {
+  const fields = {
+    IMAGE: facts.image,
+    LOCK: facts.lockDigest,
+    RULES: String(facts.rules),
+    ARCHITECTURE: facts.architecture,
+    BASE: `debian ${facts.suite}`,
+    KUBERNETES: facts.kubernetes,
+  };
+  return Object.entries(fields)
+    .flatMap(([key, value]) =>
+      value === undefined ? [] : [`${key}="${value.replace(/["\\$`]/g, '\\$&')}"\n`],
+    )
+    .join('');
+}

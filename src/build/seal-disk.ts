@@ -1,0 +1,86 @@
+// Puts a finished disk into the store, and remembers which lock it came from.
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ImagoError } from '../domain/errors.ts';
+import type { Lock } from '../domain/lock.ts';
+import { dataExtents } from '../images/raw-extents.ts';
+import { type Digest, isDigest } from '../images/store/digest.ts';
+import type { DiskStore } from '../images/store/disk-store.ts';
+import { findTool } from '../images/tools.ts';
+import type { SealedDisk } from '../ports/provider-builder.ts';
+import type { BuildContext } from './build-context.ts';
+import type { BuiltImage } from './build-image.ts';
+import type { BuildReport } from './build-report.ts';
+
+export interface SealRequest {
+  readonly lock: Lock;
+  readonly lockDigest: string;
+  readonly image: BuiltImage;
+  readonly signal?: AbortSignal | undefined;
+  readonly report: BuildReport;
+}
+
+interface SealedRecord extends SealedDisk {
+  readonly lockDigest: string;
+}
+
+/** The same lock gives the same digest: nothing of the moment stands in the manifest. */
+export async function sealDisk(context: BuildContext, request: SealRequest): Promise<SealedDisk> {
+  const { lock, lockDigest, image, signal, report } = request;
+  report.begin('seal');
+  const store = requireStore(context);
+  const canMap = (await findTool('qemu-img')) !== undefined;
+  const extents = canMap ? await dataExtents(image.path, image.sizeBytes, signal) : undefined;
+  const hold = store.hold();
+  try {
+    const stored = await store.put(image.path, {
+      ...{ extents, hold, signal },
+      annotations: { 'vnd.imago.image': lock.recipe.name, 'vnd.imago.lock': lockDigest },
+      onProgress: ({ position, size }) => report.bytes('seal', position, size),
+    });
+    const sealed = { digest: stored.digest, diskDigest: stored.sha256, sizeBytes: stored.size };
+    await writeRecord(context, { ...sealed, lockDigest });
+    report.end('seal');
+    return sealed;
+  } finally {
+    hold.release();
+  }
+}
+
+/** What was sealed from a lock, if the store still has it. */
+export async function findSealed(context: BuildContext, lockDigest: string): Promise<SealedDisk | undefined> {
+  if (!isDigest(lockDigest)) return undefined;
+  const text = await readFile(recordPath(context, lockDigest), 'utf8').catch(() => undefined);
+  const record = text === undefined ? undefined : parseRecord(text);
+  if (record?.lockDigest !== lockDigest) return undefined;
+  const found = await requireStore(context)
+    .readBlob(record.digest as Digest)
+    .catch(() => undefined);
+  if (found === undefined) return undefined;
+  const { digest, diskDigest, sizeBytes } = record;
+  return { digest, diskDigest, sizeBytes };
+}
+
+function requireStore({ store }: BuildContext): DiskStore {
+  if (store === undefined) throw new ImagoError('internal', 'this builder has no store to seal disks in');
+  return store;
+}
+
+function recordPath({ cacheFolder }: BuildContext, lockDigest: string): string {
+  return join(cacheFolder, 'sealed', `${lockDigest.replace(':', '-')}.json`);
+}
+
+async function writeRecord(context: BuildContext, record: SealedRecord): Promise<void> {
+  const path = recordPath(context, record.lockDigest);
+  await mkdir(join(context.cacheFolder, 'sealed'), { recursive: true });
+  await writeFile(`${path}.${process.pid}`, JSON.stringify(record));
+  await rename(`${path}.${process.pid}`, path);
+}
+
+function parseRecord(text: string): SealedRecord | undefined {
+  try {
+    return JSON.parse(text) as SealedRecord;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,153 @@
+// Progress of a build as one bar: every step is as long as it took the last time, so that what is left is known.
+// What the steps print is kept in one file each.
+import { createWriteStream, type WriteStream } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { formatBytes } from '../domain/bytes.ts';
+import { formatDuration } from '../domain/duration.ts';
+import type { Lock } from '../domain/lock.ts';
+import type { BuildProgress } from '../ports/provider-builder.ts';
+import type { BuildContext } from './build-context.ts';
+import type { BuildReport } from './build-report.ts';
+import { planLayers } from './layers/layer-plan.ts';
+
+export interface StepReport extends BuildReport {
+  /** Ends the logs and remembers how long things took. */
+  close(): Promise<void>;
+}
+
+/** Milliseconds on a small machine, for a first build. */
+const firstGuess: Readonly<Record<string, number>> = {
+  inputs: 10_000,
+  base: 25_000,
+  packages: 10_000,
+  component: 1500,
+  images: 3000,
+  configuration: 1000,
+  disk: 6000,
+  seal: 5000,
+};
+const reusedMs = 500;
+const keptLogs = 50;
+
+type History = Readonly<Record<string, number>>;
+
+export async function stepReport(
+  context: BuildContext,
+  lock: Lock,
+  lockDigest: string,
+  progress: BuildProgress,
+): Promise<StepReport> {
+  const history = await readHistory(context);
+  const logFolder = join(context.cacheFolder, 'logs', lockDigest.replace(':', '-'));
+  await mkdir(logFolder, { recursive: true });
+  await dropOldLogs(join(context.cacheFolder, 'logs'));
+  const steps = ['inputs'];
+  const expected = new Map<string, number>([['inputs', history.inputs ?? firstGuess.inputs ?? 0]]);
+  for (const { name, kind, key } of planLayers(lock)) {
+    const cached = (await context.layers.find(key)) !== undefined;
+    steps.push(name);
+    expected.set(name, cached ? reusedMs : (history[name] ?? firstGuess[kind] ?? 1000));
+  }
+  for (const name of ['disk', 'seal']) expected.set(name, history[name] ?? firstGuess[name] ?? 1000);
+  const total = [...expected.values()].reduce((sum, ms) => sum + ms, 0);
+  const begun = new Map<string, number>();
+  const took = new Map<string, number>();
+  const shares = new Map<string, number>();
+  const logs = new Map<string, WriteStream>();
+
+  function tell(sentence: string): void {
+    let done = 0;
+    for (const [name, ms] of expected) {
+      done += took.has(name) ? ms : Math.min(0.95, shares.get(name) ?? elapsedShare(name, ms)) * ms;
+    }
+    const left = Math.max(0, total - done);
+    progress.progress(
+      Math.round(done),
+      Math.round(total),
+      `${sentence} (about ${formatDuration(left)} left)`,
+    );
+  }
+
+  function elapsedShare(name: string, ms: number): number {
+    const start = begun.get(name);
+    return start === undefined ? 0 : (performance.now() - start) / Math.max(1, ms);
+  }
+
+  const timer = setInterval(() => {
+    const current = [...begun.keys()].filter((name) => !took.has(name));
+    if (current.length > 0) tell(`building ${current.join(', ')}`);
+  }, 1000);
+  timer.unref();
+
+  return {
+    begin(step) {
+      begun.set(step, performance.now());
+      tell(sentenceOf(step));
+    },
+    end(step, reused = false) {
+      took.set(step, reused ? Number.NaN : performance.now() - (begun.get(step) ?? performance.now()));
+      progress.log(`${step}: ${reused ? 'reused' : `done in ${formatDuration(took.get(step) ?? 0)}`}`);
+      tell(`${step} is ${reused ? 'reused' : 'done'}`);
+    },
+    bytes(step, bytes, size) {
+      shares.set(step, size === 0 ? 0 : bytes / size);
+      if (bytes === size) tell(`${sentenceOf(step)}: ${formatBytes(bytes)}`);
+    },
+    log(step, line) {
+      const file =
+        logs.get(step) ?? createWriteStream(join(logFolder, `${step.replace(/[^a-z0-9.-]/gi, '_')}.log`));
+      logs.set(step, file);
+      file.write(`${line}\n`);
+      progress.log(`${step}: ${line}`);
+    },
+    async close() {
+      clearInterval(timer);
+      await Promise.all([...logs.values()].map((file) => new Promise((done) => file.end(done))));
+      await writeHistory(context, history, took);
+    },
+  };
+}
+
+function sentenceOf(step: string): string {
+  if (step === 'inputs') return 'fetching inputs';
+  if (step === 'disk') return 'assembling the disk';
+  return step === 'seal' ? 'sealing the disk' : `building ${step}`;
+}
+
+function historyPath({ cacheFolder }: BuildContext): string {
+  return join(cacheFolder, 'history.json');
+}
+
+async function readHistory(context: BuildContext): Promise<History> {
+  try {
+    return JSON.parse(await readFile(historyPath(context), 'utf8')) as History;
+  } catch {
+    return {};
+  }
+}
+
+async function writeHistory(
+  context: BuildContext,
+  before: History,
+  took: ReadonlyMap<string, number>,
+): Promise<void> {
+  const fresh = [...took].filter(([, ms]) => Number.isFinite(ms)).map(([name, ms]) => [name, Math.round(ms)]);
+  if (fresh.length === 0) return;
+  const path = historyPath(context);
+  await writeFile(`${path}.${process.pid}`, JSON.stringify({ ...before, ...Object.fromEntries(fresh) }));
+  await rename(`${path}.${process.pid}`, path);
+}
+
+async function dropOldLogs(folder: string): Promise<void> {
+  const names = await readdir(folder).catch(() => []);
+  if (names.length <= keptLogs) return;
+  const aged = await Promise.all(
+    names.map(async (name) => ({
+      name,
+      at: (await stat(join(folder, name)).catch(() => undefined))?.mtimeMs ?? 0,
+    })),
+  );
+  const old = aged.sort((a, b) => b.at - a.at).slice(keptLogs);
+  for (const { name } of old) await rm(join(folder, name), { recursive: true, force: true });
+}
