@@ -264,6 +264,42 @@ describe('a pull', () => {
     });
   });
 
+  test('a registry with the referrers API is asked by it, page after page, and gets no fallback tag', async () => {
+    const attached = await Promise.all(
+      ['one', 'two'].map((content) =>
+        store.attach(digest, {
+          artifactType: 'text/plain',
+          parts: [{ mediaType: 'text/plain', bytes: Buffer.from(content) }],
+        }),
+      ),
+    );
+    const client = clientOf();
+    const to = target(client);
+    door.fault = ({ method, path }) =>
+      method === 'PUT' && path.includes('/manifests/')
+        ? { kind: 'header', name: 'oci-subject', value: digest }
+        : undefined;
+    await push(store, digest, to);
+    expect(await client.manifest(to.repository, `sha256-${digest.slice(7)}`)).toBeUndefined();
+
+    const pageOf = (number: number) =>
+      JSON.stringify({ schemaVersion: 2, manifests: attached.slice(number, number + 1) });
+    const headers = { 'content-type': 'application/vnd.oci.image.index.v1+json' };
+    door.fault = ({ path, query }) => {
+      if (!path.includes(`/referrers/${digest}`)) return undefined;
+      if (query !== '') return { kind: 'answer', headers, body: pageOf(1) };
+      return {
+        kind: 'answer',
+        headers: { ...headers, link: `<${path}?page=2>; rel="next"` },
+        body: pageOf(0),
+      };
+    };
+    await withEmptyStore('pages', async (other) => {
+      await pull(other, { client, repository: to.repository, reference: 'v1' });
+      expect((await other.referrers(digest)).length).toBe(2);
+    });
+  });
+
   test('two at the same time receive everything once', async () => {
     const { repository, client } = await pushWhole();
     await withEmptyStore('both', async (other) => {

@@ -6,6 +6,10 @@ import type { AddressInfo } from 'node:net';
 
 export type Fault =
   | { readonly kind: 'status'; readonly status: number; readonly headers?: Record<string, string> }
+  /** The door answers in the registry's place. */
+  | { readonly kind: 'answer'; readonly headers: Record<string, string>; readonly body: string }
+  /** The registry's answer gets a header more. */
+  | { readonly kind: 'header'; readonly name: string; readonly value: string }
   /**
    * So many bytes of the request's body go through, then the client loses its connection. Debian's registry
    * gives the upload up then; with `kept`, the door makes a whole request of what came, and stands for one that
@@ -25,6 +29,7 @@ export interface FaultyRegistry extends AsyncDisposable {
   fault: (request: {
     readonly method: string;
     readonly path: string;
+    readonly query: string;
     readonly number: number;
   }) => Fault | undefined;
   /** Requests so far, as "METHOD path". */
@@ -58,8 +63,14 @@ export async function startFaultyRegistry(target: string): Promise<FaultyRegistr
     const { method = 'GET', url = '/' } = incoming;
     const path = url.replace(/[?].*$/, '');
     door.requests.push(`${method} ${path}`);
-    const fault = door.fault({ method, path, number: door.requests.length });
+    const query = url.slice(path.length);
+    const fault = door.fault({ method, path, query, number: door.requests.length });
     if (fault?.kind === 'silence') return;
+    if (fault?.kind === 'answer') {
+      incoming.resume();
+      outgoing.writeHead(200, fault.headers).end(fault.body);
+      return;
+    }
     if (fault?.kind === 'status') {
       incoming.resume();
       outgoing
@@ -94,6 +105,7 @@ export async function startFaultyRegistry(target: string): Promise<FaultyRegistr
       return;
     }
     newest.delete(path);
+    if (fault?.kind === 'header') outgoing.setHeader(fault.name, fault.value);
     outgoing.writeHead(answer.statusCode ?? 500, pointHere(answer.headers));
     await passAnswer(answer, outgoing, fault, door.bytes);
   }
