@@ -1,15 +1,18 @@
 // What is on a sealed disk, told from the disk alone, and judged by dpkg-query and by hashes of the content.
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openFileSource } from '../../src/images/byte-source.ts';
+import { bufferSource, openFileSource } from '../../src/images/byte-source.ts';
 import { fetchTools } from '../../src/images/fetch-tools.ts';
+import { encodeGpt } from '../../src/images/gpt.ts';
 import type { Inventory } from '../../src/images/inventory/inventory.ts';
 import { readInventory } from '../../src/images/inventory/read-inventory.ts';
 import { openDiskStore } from '../../src/images/store/disk-store.ts';
+import { tarEntry, tarFile } from '../../src/images/tar-writer.ts';
 import { fakeBoot } from '../support/assemble-disk.ts';
+import { makeExt4Image } from '../support/ext4-image.ts';
 import { makeNodeDisk } from '../support/node-disk.ts';
 
 let folder: string;
@@ -128,5 +131,50 @@ describe('the inventory of a sealed disk', () => {
       code: 'cancelled',
     });
     await disk.close();
+  });
+});
+
+describe('a disk that somebody else made', () => {
+  it('is read from the partition that has an /etc, though nothing says that it is the root', async () => {
+    const boot = await readFile(
+      await makeExt4Image(folder, 'boot', [{ entry: tarEntry('', { type: 'directory' }) }], {
+        megabytes: 16,
+      }),
+    );
+    const root = await readFile(
+      await makeExt4Image(
+        folder,
+        'root',
+        [{ entry: tarEntry('etc', { type: 'directory' }) }, tarFile('etc/os-release', 'ID=other\n')],
+        { megabytes: 16 },
+      ),
+    );
+    const mebibyte = 1024 * 1024;
+    const disk = Buffer.alloc(36 * mebibyte);
+    const partition = (number: number) => ({
+      number,
+      type: '0fc63daf-8483-4772-8e79-3d69d8477de4',
+      guid: `00000000-0000-0000-0000-00000000000${number}`,
+      firstSector: ((number - 1) * 16 + 1) * 2048,
+      lastSector: (number * 16 + 1) * 2048 - 1,
+      attributes: 0n,
+      name: '',
+    });
+    const table = encodeGpt(disk.length, '00000000-0000-0000-0000-000000000009', [
+      partition(1),
+      partition(2),
+    ]);
+    table.primary.copy(disk);
+    table.backup.copy(disk, table.backupOffset);
+    boot.copy(disk, mebibyte);
+    root.copy(disk, 17 * mebibyte);
+    expect(await readInventory(bufferSource(disk))).toMatchObject({
+      distribution: 'other',
+      kernel: { version: '', sha256: '' },
+      packages: [],
+    });
+    root.fill(0);
+    root.copy(disk, 17 * mebibyte);
+    await expect(readInventory(bufferSource(disk))).rejects.toMatchObject({ code: 'inventory-invalid' });
   });
 });
