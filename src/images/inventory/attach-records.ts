@@ -9,8 +9,8 @@ import { encodeJson, parseManifest } from '../store/oci.ts';
 import type { AttachedPart } from '../store/referrers.ts';
 import type { Inventory } from './inventory.ts';
 import { attestProvenance, type ProvenanceInput } from './provenance.ts';
-import { privateInputs, redactInventory } from './redact-inventory.ts';
-import { makeReleaseNotes, type ReleaseNotes, type ReleaseNotesInput } from './release-notes.ts';
+import { redactInventory } from './redact-inventory.ts';
+import { makeReleaseNotes, ownSecrets, type ReleaseNotes, type ReleaseNotesInput } from './release-notes.ts';
 import { renderReleaseNotes } from './render-release-notes.ts';
 import { cycloneDxMediaType, cycloneDxSbom } from './sbom-cyclonedx.ts';
 import { spdxMediaType, spdxSbom } from './sbom-spdx.ts';
@@ -41,8 +41,7 @@ export async function attachRecords(
   records: VersionRecords,
 ): Promise<ReleaseNotes> {
   const { notes: input, tool, provenance, key } = records;
-  const secrets = input.lock === undefined ? [] : privateInputs(input.lock);
-  const inventory = redactInventory(input.inventory, secrets);
+  const inventory = redactInventory(input.inventory, ownSecrets(input));
   const notes = makeReleaseNotes(input);
   const created = input.lock === undefined ? input.createdAt : toIso(new Date(input.lock.epoch * 1000));
   const subject = { ...input, created, tool };

@@ -1,6 +1,7 @@
 // Takes private inputs out of an inventory: their names, places and addresses stay out of all that is made from it.
 // That something private is there, and its hashes, stay visible.
 import { describeInput, type Lock, type LockedInput } from '../../domain/lock.ts';
+import { type RecipeComponent, sourceOf } from '../../domain/recipe.ts';
 import { expandOne } from '../../domain/recipe-variables.ts';
 import type { Inventory, InventoryFile } from './inventory.ts';
 
@@ -13,32 +14,40 @@ export interface PrivateInput {
   readonly places: readonly string[];
 }
 
-/** The private inputs of a lock, in its order. */
-export function privateInputs(lock: Lock): PrivateInput[] {
-  const { components } = expandOne(lock.recipe);
+/** The private inputs of locks, in their order; what is in several of them has one alias. */
+export function privateInputs(...locks: readonly Lock[]): PrivateInput[] {
   const named = new Map<string, { names: Set<string>; places: Set<string> }>();
-  const note = (name: string, places: readonly string[], ...more: readonly string[]) => {
+  const note = (name: string, places: readonly string[] = [], more: readonly string[] = []) => {
     const known = named.get(name) ?? { names: new Set([name]), places: new Set<string>() };
     named.set(name, known);
     for (const other of more) known.names.add(other);
     for (const place of places) known.places.add(place);
   };
-  for (const input of lock.inputs) if (input.private === true) note(input.name, []);
-  for (const component of components) {
-    if (component.private !== true) continue;
-    const { to, unit, config = [], pick, from } = component;
-    const unitName = unit === undefined ? undefined : (unit.name ?? `${component.name}.service`);
-    const places = [to, pick?.link, ...config.map(({ path }) => path), ...unitPlaces(unitName)];
-    const names = [from !== undefined && 'package' in from ? from.package : component.name, unitName];
-    note(component.name, places.filter(isText), ...names.filter(isText));
+  for (const { inputs, recipe } of locks) {
+    for (const input of inputs) if (input.private === true) note(input.name);
+    for (const component of expandOne(recipe).components) {
+      if (component.private === true) note(component.name, placesOf(component), namesOf(component));
+    }
+    for (const { name, private: secret } of recipe.images ?? []) if (secret === true) note(name);
+    for (const { kb, private: secret } of recipe.windows?.patches ?? []) if (secret === true) note(kb);
   }
-  for (const { name, private: secret } of lock.recipe.images ?? []) if (secret === true) note(name, []);
-  for (const { kb, private: secret } of lock.recipe.windows?.patches ?? []) if (secret === true) note(kb, []);
   return [...named.values()].map(({ names, places }, index) => ({
     alias: `private-${index + 1}`,
     names: [...names],
     places: [...places],
   }));
+}
+
+function placesOf({ name, to, unit, config = [], pick }: RecipeComponent): string[] {
+  const unitName = unit === undefined ? undefined : (unit.name ?? `${name}.service`);
+  return [to, pick?.link, ...config.map(({ path }) => path), ...unitPlaces(unitName)].filter(isText);
+}
+
+function namesOf(component: RecipeComponent): string[] {
+  const { name, unit } = component;
+  const source = sourceOf(component);
+  const unitName = unit === undefined ? undefined : (unit.name ?? `${name}.service`);
+  return ['package' in source ? source.package : undefined, unitName].filter(isText);
 }
 
 function isText(value: string | undefined): value is string {

@@ -170,6 +170,25 @@ describe('private inputs', () => {
     expect(texts.join()).toContain('private-1');
   });
 
+  it('stay hidden in a version that was captured from a node that has them, and in the next that has not', () => {
+    const captured: ReleaseNotesInput = {
+      ...sampleSubject,
+      createdAt: input.createdAt,
+      inventory,
+      ancestors: [lock],
+    };
+    const next: ReleaseNotesInput = {
+      ...input,
+      inventory: plain,
+      previous: { version: '1', digest: 'x', inventory, lock },
+    };
+    for (const notes of [makeReleaseNotes(captured), makeReleaseNotes(next)]) {
+      expect(JSON.stringify(notes)).not.toMatch(/hush|vault|7\.7\.7/);
+    }
+    expect(makeReleaseNotes(captured).restricted).toBe(true);
+    expect(makeReleaseNotes(next).restricted).toBe(false);
+  });
+
   it('leave everything else as it was', () => {
     const paths = redactInventory(inventory, privateInputs(lock)).files.map(({ path }) => path);
     expect(paths).toEqual(expect.arrayContaining(['/opt', '/opt/public', '/etc/hosts', '/private-1/1']));

@@ -3,10 +3,9 @@
 
 import { type InputKind, inputsOf, type Lock } from '../../domain/lock.ts';
 import { whyVersion } from '../../domain/lock-reason.ts';
-import { isRestricted } from '../../domain/recipe.ts';
 import { diffInventories, type InventoryDiff } from './diff-inventory.ts';
 import type { Inventory, InventoryContainerImage, InventorySizes, InventoryWindows } from './inventory.ts';
-import { privateInputs, publicName, redactInventory } from './redact-inventory.ts';
+import { type PrivateInput, privateInputs, publicName, redactInventory } from './redact-inventory.ts';
 
 export interface ReleaseNotesInput {
   readonly image: string;
@@ -18,6 +17,8 @@ export interface ReleaseNotesInput {
   readonly inventory: Inventory;
   /** Absent for versions that were captured or imported. */
   readonly lock?: Lock;
+  /** Locks whose private inputs may be on the disk as well: of the ancestors of a captured version. */
+  readonly ancestors?: readonly Lock[];
   /** The version before. */
   readonly previous?: {
     readonly version: string;
@@ -93,11 +94,10 @@ export interface NotedChanges {
 /** The same input gives the same notes. Names and addresses of private inputs are in no part of them. */
 export function makeReleaseNotes(input: ReleaseNotesInput): ReleaseNotes {
   const { lock, previous, hotfixes = [] } = input;
-  const secrets = lock === undefined ? [] : privateInputs(lock);
+  const own = ownSecrets(input);
+  const secrets = privateInputs(...locksOf(input), ...(previous?.lock === undefined ? [] : [previous.lock]));
   const inventory = redactInventory(input.inventory, secrets);
-  const hidden = new Set(
-    [lock, previous?.lock].flatMap((some) => (some === undefined ? [] : secretNames(some))),
-  );
+  const hidden = new Set(secrets.flatMap(({ names }) => names));
   const recipe = lock?.recipe;
   const suite = recipe?.base?.suite;
   return {
@@ -113,34 +113,37 @@ export function makeReleaseNotes(input: ReleaseNotesInput): ReleaseNotes {
     kernelArguments: inventory.settings.kernelArguments,
     ...(recipe?.kubernetes !== undefined && { kubernetes: recipe.kubernetes }),
     ...(suite !== undefined && { base: `${recipe?.base?.distribution ?? 'debian'} ${suite}` }),
-    restricted: recipe !== undefined && isRestricted(recipe),
+    restricted: own.length > 0,
     ...(recipe?.notes !== undefined && { text: recipe.notes }),
     sizes: inventory.sizes,
     budgets: budgetsOf(input),
     timings: input.timings ?? [],
-    components: lock === undefined ? [] : componentsOf(lock),
+    components: lock === undefined ? [] : componentsOf(lock, secrets),
     packages: inventory.packages.map(({ name, version, architecture }) => ({ name, version, architecture })),
     containerImages: inventory.containerImages,
     enabledUnits: inventory.units.filter(({ state }) => state === 'enabled').map(({ name }) => name),
     ...(inventory.windows !== undefined && { windows: inventory.windows }),
     hotfixes: hotfixes.filter(({ name }) => !hidden.has(name)),
-    ...(previous !== undefined && { changes: changesOf(previous, inventory, lock) }),
+    ...(previous !== undefined && { changes: changesOf(previous, inventory, lock, secrets) }),
   };
 }
 
-function secretNames(lock: Lock): string[] {
-  return privateInputs(lock).flatMap(({ names }) => names);
+function locksOf({ lock, ancestors = [] }: ReleaseNotesInput): Lock[] {
+  return lock === undefined ? [...ancestors] : [lock, ...ancestors];
+}
+
+/** The private inputs that may be on the version itself. */
+export function ownSecrets(input: ReleaseNotesInput): PrivateInput[] {
+  return privateInputs(...locksOf(input));
 }
 
 function changesOf(
   previous: NonNullable<ReleaseNotesInput['previous']>,
   inventory: Inventory,
   lock: Lock | undefined,
+  secrets: readonly PrivateInput[],
 ): NotedChanges {
-  const before = redactInventory(
-    previous.inventory,
-    previous.lock === undefined ? [] : privateInputs(previous.lock),
-  );
+  const before = redactInventory(previous.inventory, secrets);
   const reason =
     lock === undefined || previous.lock === undefined ? undefined : whyVersion(previous.lock, lock).sentence;
   return {
@@ -150,8 +153,7 @@ function changesOf(
   };
 }
 
-function componentsOf(lock: Lock): NotedComponent[] {
-  const secrets = privateInputs(lock);
+function componentsOf(lock: Lock, secrets: readonly PrivateInput[]): NotedComponent[] {
   const named = new Set(lock.recipe.components.map(({ name }) => name));
   return (['binary', 'files', 'package', 'patch', 'config'] as const)
     .flatMap((kind) => inputsOf(lock, kind))
