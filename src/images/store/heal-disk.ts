@@ -35,7 +35,10 @@ export interface HealReport {
   readonly left: VerifyReport;
 }
 
-/** Verifies, mends what it can, and verifies again. A version that is whole is left alone. */
+/**
+ * Verifies, mends what it can, and verifies again. A version that is whole is left alone. What a blob of the
+ * right digest does not mend was wrong from the start, and is left.
+ */
 export async function healDisk(
   store: StoreContext,
   digest: Digest,
@@ -46,6 +49,7 @@ export async function healDisk(
     const report = await verifyDisk(store, digest, options);
     let progress = false;
     for (const damage of report.damages) {
+      if (damage.role === 'disk' || healed.some((before) => before.blob === damage.blob)) continue;
       const from =
         (await fromSources(store, damage, options)) ?? (await fromDisk(store, digest, damage, options));
       if (from === undefined) continue;

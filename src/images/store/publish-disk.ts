@@ -83,10 +83,11 @@ export async function publishDisk(
     annotations,
   };
   const manifestBytes = encodeJson(manifest);
-  const descriptor = layoutEntry(describe(manifestBytes, mediaTypes.manifest), {
-    kind: 'manifest',
-    manifest,
-  });
+  const descriptor = layoutEntry(
+    describe(manifestBytes, mediaTypes.manifest),
+    { kind: 'manifest', manifest },
+    true,
+  );
   let addedBytes = disk.addedBytes;
   for (const bytes of [configBytes, indexBytes, manifestBytes]) {
     const blob = await store.blobs.put(bytes, hold);

@@ -58,9 +58,8 @@ export async function putDisk(store: StoreContext, path: string, options: PutOpt
   const handle = await openDisk(path);
   try {
     const before = await handle.stat({ bigint: true });
-    const name = `put ${before.dev} ${before.ino}`;
     return await withFileLock(
-      objectLockPath(store.paths, name),
+      objectLockPath(store.paths, 'put', `${before.dev} ${before.ino}`),
       { signal: options.signal, timeoutMs: Number.POSITIVE_INFINITY },
       () => putOpened(store, handle, before, options),
     );
@@ -75,8 +74,9 @@ async function putOpened(
   before: BigIntStats,
   options: PutOptions,
 ): Promise<StoredDisk> {
-  if (!before.isFile())
+  if (!before.isFile()) {
     throw new ImagoError('input-invalid', 'a disk is stored from a file, not from a device or folder');
+  }
   const size = options.size ?? Number(before.size);
   if (size > Number(before.size)) {
     throw new ImagoError('input-invalid', `the file has only ${before.size} of the disk's ${size} bytes`);

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Digest } from './digest.ts';
 import { openDiskStore } from './disk-store.ts';
+import { isVouchedFor } from './load-catalogue.ts';
+import { annotationKeys, mediaTypes } from './media-types.ts';
 import { maxManifestSize, parseIndex, parseManifest } from './oci.ts';
 import { fallbackTag, subjectOfTag } from './referrers.ts';
 import { diskOf, type TestStore, testStore } from './testing.ts';
@@ -61,6 +63,20 @@ describe('what is attached to a version', () => {
     );
     expect(tagged.length).toBe(1);
     await other.close();
+  });
+
+  test('an attachment that passes itself off as a disk is not one that the store answers for', async () => {
+    await using made = await testStore();
+    const digest = await putDisk(made);
+    const posing = await made.store.attach(digest, {
+      artifactType: mediaTypes.disk,
+      parts: [],
+      annotations: { [annotationKeys.diskSha256]: digest },
+    });
+    const entries = await made.store.context.index.entries();
+    const vouched = entries.filter(isVouchedFor).map((entry) => entry.digest);
+    expect(vouched).toEqual([digest]);
+    expect(entries.map((entry) => entry.digest)).toContain(posing.digest);
   });
 
   test('a fallback tag tells its subject, and other tags do not', () => {

@@ -87,7 +87,7 @@ export async function attach(
     const bytes = encodeJson(manifest);
     await store.blobs.put(bytes, hold);
     const parsed = { kind: 'manifest', manifest } as const;
-    const entry = layoutEntry(describe(bytes, mediaTypes.manifest), parsed);
+    const entry = layoutEntry(describe(bytes, mediaTypes.manifest), parsed, false);
     if (attachment.tag === undefined) await store.index.add(entry);
     else await store.index.tag(attachment.tag, entry, true);
     await refreshFallback(store, subject);
@@ -133,12 +133,15 @@ export async function subjectsOf(store: StoreContext, entry: Descriptor): Promis
   return subject === undefined ? [] : [subject];
 }
 
-/** The entry of index.json for a manifest: with what saves reading it again. */
-export function layoutEntry(descriptor: Descriptor, parsed: ManifestLike): Descriptor {
+/**
+ * The entry of index.json for a manifest: with what saves reading it again. Only for a disk that the store
+ * answers for (see `isVouchedFor`) is the sha256 of the disk among that, whatever the manifest says.
+ */
+export function layoutEntry(descriptor: Descriptor, parsed: ManifestLike, vouched: boolean): Descriptor {
   const { mediaType, digest, size } = descriptor;
   const own = parsed.kind === 'manifest' ? parsed.manifest.annotations : parsed.index.annotations;
   const subject = subjectOf(parsed)?.digest;
-  const diskSha256 = own?.[annotationKeys.diskSha256];
+  const diskSha256 = vouched ? own?.[annotationKeys.diskSha256] : undefined;
   return {
     mediaType,
     digest,

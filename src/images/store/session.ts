@@ -5,7 +5,7 @@ import { appendFileSync, closeSync, openSync, rmSync } from 'node:fs';
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Digest, isDigest } from './digest.ts';
-import { isFileLocked, tryFileLock } from './file-lock.ts';
+import { type FileLock, isFileLocked, tryFileLock } from './file-lock.ts';
 import { storeError, systemCode } from './files.ts';
 import type { StorePaths } from './store-paths.ts';
 
@@ -26,11 +26,18 @@ export interface StoreHold {
   release(): void;
 }
 
+/** Whoever sweeps at this moment may hold the new lock to see whether it is held: then another name is taken. */
+function lockNewName(paths: StorePaths): { id: string; lockPath: string; lock: FileLock } {
+  for (;;) {
+    const id = randomUUID();
+    const lockPath = join(paths.sessions, id);
+    const lock = tryFileLock(lockPath);
+    if (lock !== undefined) return { id, lockPath, lock };
+  }
+}
+
 export function startSession(paths: StorePaths): StoreSession {
-  const id = randomUUID();
-  const lockPath = join(paths.sessions, id);
-  const lock = tryFileLock(lockPath);
-  if (lock === undefined) throw new Error(`session ${id} exists already`);
+  const { id, lockPath, lock } = lockNewName(paths);
   const holds = new Set<StoreHold>();
   let counter = 0;
 

@@ -161,7 +161,7 @@ export async function verifyStatements(
 
 /** Signatures of one version share a manifest: two signers must not overwrite each other's. */
 async function takingTurns(store: DiskStore, digest: Digest, work: () => Promise<void>): Promise<void> {
-  await withFileLock(objectLockPath(store.context.paths, `sign ${digest}`), {}, work);
+  await withFileLock(objectLockPath(store.context.paths, 'sign', digest), {}, work);
 }
 
 interface SignedPayload {

@@ -40,9 +40,9 @@ export function blobPath(paths: StorePaths, digest: Digest): string {
   return join(paths.blobs, hexOf(digest));
 }
 
-/** Unrelated objects may share a lock: nobody may hold two of them at once. */
-export function objectLockPath(paths: StorePaths, name: string): string {
+/** Unrelated objects of a kind may share a lock: nobody may hold two of a kind at once. */
+export function objectLockPath(paths: StorePaths, kind: 'put' | 'pull' | 'sign', name: string): string {
   let sum = 0;
   for (const letter of name) sum = (Math.imul(sum, 31) + (letter.codePointAt(0) ?? 0)) >>> 0;
-  return join(paths.locks, (sum % 64).toString().padStart(2, '0'));
+  return join(paths.locks, `${kind}-${(sum % 64).toString().padStart(2, '0')}`);
 }

@@ -219,6 +219,16 @@ describe('healing a version', () => {
     expect((await readFile(made.store.context.blobs.path(pack))).equals(before)).toBe(true);
   });
 
+  test('what was wrong from the start is left, and healing ends', async () => {
+    await using made = await testStore();
+    await using other = await testStore();
+    const contents = [noise('claimed', 40_960), noise('actual', 40_960)] as const;
+    const digest = await forgeVersion(made.store, ...contents);
+    await forgeVersion(other.store, ...contents);
+    const { left } = await made.store.heal(digest, { sources: [other.store.asSource()] });
+    expect(left.damages).toMatchObject([{ role: 'pack' }]);
+  });
+
   test('putting the disk again does not believe a damaged blob of the same name', async () => {
     await using made = await testStore();
     const { digest, path } = await putDisk(made);

@@ -12,7 +12,13 @@ import { contentOf, type Descriptor, type Manifest } from './oci.ts';
 import { openDisk } from './open-disk.ts';
 import { checkPack, readTable } from './pack-file.ts';
 import { attachedEntries } from './referrers.ts';
-import { readDiskIndex, readDiskManifest, readManifestLike, type StoreContext } from './store-context.ts';
+import {
+  holdVersion,
+  readDiskIndex,
+  readDiskManifest,
+  readManifestLike,
+  type StoreContext,
+} from './store-context.ts';
 import { type ChunkPool, openChunkPool } from './worker-pool.ts';
 
 export interface DamagedChunk {
@@ -54,9 +60,24 @@ export async function verifyDisk(
   digest: Digest,
   options: VerifyOptions,
 ): Promise<VerifyReport> {
+  const hold = store.session.hold();
+  try {
+    const damages: Damage[] = [];
+    await damagedOr(damages, 'manifest', digest, () => holdVersion(store, digest, hold));
+    if (damages.length > 0) return { digest, damages, bytesRead: 0 };
+    return await verifyParts(store, digest, await readDiskManifest(store, digest), options);
+  } finally {
+    hold.release();
+  }
+}
+
+async function verifyParts(
+  store: StoreContext,
+  digest: Digest,
+  manifest: Manifest,
+  options: VerifyOptions,
+): Promise<VerifyReport> {
   const damages: Damage[] = [];
-  const manifest = await damagedOr(damages, 'manifest', digest, () => readDiskManifest(store, digest));
-  if (manifest === undefined) return { digest, damages, bytesRead: 0 };
   const total = contentOf({ kind: 'manifest', manifest }).reduce((sum, part) => sum + part.size, 0);
   let bytesRead = 0;
   const read = (bytes: number) => {
@@ -183,8 +204,7 @@ async function checkAttachments(store: StoreContext, digest: Digest, damages: Da
     const parsed = await damagedOr(damages, 'attachment', referrer.digest, () =>
       readManifestLike(store, referrer.digest),
     );
-    if (parsed === undefined) continue;
-    if (parsed.kind === 'index') continue;
+    if (parsed === undefined || parsed.kind === 'index') continue;
     for (const part of contentOf(parsed)) await checkBlob(store, part, 'attachment', damages);
     await checkAttachments(store, referrer.digest, damages);
   }

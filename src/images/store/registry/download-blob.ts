@@ -26,7 +26,7 @@ export async function downloadBlob(
   hold: StoreHold,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const lock = objectLockPath(store.paths, `pull ${blob.digest}`);
+  const lock = objectLockPath(store.paths, 'pull', blob.digest);
   await withFileLock(lock, { signal, timeoutMs: Number.POSITIVE_INFINITY }, async () => {
     const path = join(store.paths.partial, hexOf(blob.digest));
     if ((await hashFile(store.blobs.path(blob.digest))) !== blob.digest) {

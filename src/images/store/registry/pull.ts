@@ -196,7 +196,7 @@ async function listAll(
 ): Promise<void> {
   for (const manifest of manifests.toReversed()) {
     await store.blobs.put(manifest.bytes, hold);
-    const entry = layoutEntry(manifest.descriptor, manifest.parsed);
+    const entry = layoutEntry(manifest.descriptor, manifest.parsed, manifest.subject === undefined);
     const name = manifest.subject === undefined ? tag : manifest.tag;
     if (name === undefined) await store.index.add(entry);
     else await store.index.tag(name, entry, manifest.subject !== undefined);
