@@ -204,7 +204,7 @@ describe('the audit', () => {
 
 describe('limits', () => {
   test('a token that asks too often waits as long as it is told', async () => {
-    const busy = await openApi(bench, { limits: { tokenBurst: 3, tokenPerSecond: 4 } });
+    const busy = await openApi(bench, { limits: { tokenBurst: 3, tokenPerSecond: 0.25 } });
     try {
       const headers = bearer(await busy.token('viewer'));
       const ask = () => busy.ask({ path: '/v1/version', headers, tcp: true });

@@ -10,7 +10,7 @@ let imago: Imago;
 
 beforeEach(async () => {
   imago = await createImago();
-  await imago.run(['up', '--time-scale', '30']);
+  await imago.run(['up', '--time-scale', '20']);
   await imago.writeFile('imago.yaml', recipe);
   await imago.json(['build']);
 });
@@ -42,7 +42,7 @@ test('a watcher sees the end of an operation whose daemon and database were kill
   const id = await startTest();
   await stepUnderWay(id);
   const watching = imago.start(['op', 'watch', id]);
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await new Promise((resolve) => watching.child.stderr?.once('data', resolve));
   const { daemon, database } = await imago.json<Status>(['status']);
   process.kill(daemon.pid, 'SIGKILL');
   process.kill(database.pid, 'SIGKILL');
@@ -64,7 +64,7 @@ test('Ctrl-C stops watching and says how to go on; the operation is not touched'
   const id = await startTest();
   await stepUnderWay(id);
   const watching = imago.start(['op', 'watch', id]);
-  await new Promise((resolve) => setTimeout(resolve, 1000));
+  await new Promise((resolve) => watching.child.stderr?.once('data', resolve));
   watching.child.kill('SIGINT');
   const { code, err } = await watching.finished;
   expect(code).toBe(130);
