@@ -14,7 +14,7 @@ function chunksOf(disk: Buffer): { offset: number; length: number }[] {
   let at = 0;
   while (at < disk.length) {
     const cut = nextChunk(disk, at, disk.length, true);
-    if (cut === undefined) throw new Error('the last bytes must be enough');
+    if (cut.length === undefined) throw new Error('the last bytes must be enough');
     if (cut.length > 0) chunks.push({ offset: at + cut.hole, length: cut.length });
     at += cut.hole + cut.length;
     expect(cut.hole + cut.length).toBeGreaterThan(0);
@@ -79,7 +79,7 @@ describe('cutting a disk into chunks', () => {
 
   test('asks for more when the chunk may go on', () => {
     const disk = noise('short', 4 * blockSize);
-    expect(nextChunk(disk, 0, disk.length, false)).toBeUndefined();
+    expect(nextChunk(disk, 0, disk.length, false)).toEqual({ hole: 0, length: undefined });
     expect(nextChunk(disk, 0, disk.length, true)).toEqual({ hole: 0, length: disk.length });
   });
 
@@ -91,6 +91,11 @@ describe('cutting a disk into chunks', () => {
     const fresh = [...contentsOf(moved)].filter((chunk) => !known.has(chunk));
     const freshBytes = fresh.reduce((sum, chunk) => sum + chunk.length, 0);
     expect(freshBytes).toBeLessThan(37 * blockSize + 4 * maxChunkSize);
+  });
+
+  test('zeros before a chunk that may go on are told', () => {
+    const disk = Buffer.concat([Buffer.alloc(5 * blockSize), noise('short', 4 * blockSize)]);
+    expect(nextChunk(disk, 0, disk.length, false)).toEqual({ hole: 5 * blockSize, length: undefined });
   });
 
   test('a single block, shorter than the smallest chunk, is a chunk', () => {

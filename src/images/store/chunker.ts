@@ -26,16 +26,15 @@ const zeroBlock = Buffer.alloc(blockSize);
 export interface ChunkCut {
   /** Zero bytes before the chunk. */
   readonly hole: number;
-  /** 0 when only zeros are left. */
-  readonly length: number;
+  /** 0 when only zeros are left; `undefined` when more bytes are needed to tell. */
+  readonly length: number | undefined;
 }
 
 /**
  * Finds the next chunk in `bytes` between `start` and `end`, both of which count from a block boundary.
- * `last` says that zeros, or nothing, follow `end`. Answers `undefined` when more bytes are needed to tell.
- * The answer depends only on the bytes after `start`.
+ * `last` says that zeros, or nothing, follow `end`. The answer depends only on the bytes after `start`.
  */
-export function nextChunk(bytes: Buffer, start: number, end: number, last: boolean): ChunkCut | undefined {
+export function nextChunk(bytes: Buffer, start: number, end: number, last: boolean): ChunkCut {
   let at = start;
   while (at < end && isZeroBlock(bytes, at, end)) at += blockSize;
   if (at >= end) return { hole: end - start, length: 0 };
@@ -44,7 +43,7 @@ export function nextChunk(bytes: Buffer, start: number, end: number, last: boole
   let dataEnd = at;
   let zeros = 0;
   for (; at < end; at += blockSize) {
-    if (at + blockSize > end && !last) return undefined;
+    if (at + blockSize > end && !last) return { hole, length: undefined };
     if (isZeroBlock(bytes, at, end)) {
       zeros += 1;
       if (zeros === zeroRunBlocks) return { hole, length: dataEnd - chunkStart };
@@ -58,7 +57,7 @@ export function nextChunk(bytes: Buffer, start: number, end: number, last: boole
       return { hole, length: dataEnd - chunkStart };
     }
   }
-  return last ? { hole, length: dataEnd - chunkStart } : undefined;
+  return { hole, length: last ? dataEnd - chunkStart : undefined };
 }
 
 function isZeroBlock(bytes: Buffer, at: number, end: number): boolean {

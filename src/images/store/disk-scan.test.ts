@@ -49,7 +49,7 @@ function extentsOf(disk: Buffer, slack: number): Extent[] {
 const anyPart = fc.record({
   kind: fc.constantFrom('noise', 'text', 'zero'),
   seed: fc.nat({ max: 20 }),
-  blocks: fc.integer({ min: 1, max: 200 }),
+  blocks: fc.oneof(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 400, max: 620 })),
 } as const);
 
 describe('scanning a disk', () => {
@@ -91,6 +91,24 @@ describe('scanning a disk', () => {
     }
     expect(chunks.length).toBeGreaterThan(40);
   });
+
+  test.each([0, 1, 480, 505, 510, 511, 512, 513, 1020, 1024])(
+    'a chunk that begins %i blocks of zeros into the disk is found',
+    async (zeros) => {
+      const disk = diskOf([
+        { kind: 'zero', seed: 0, blocks: zeros },
+        { kind: 'noise', seed: 1, blocks: 100 },
+        { kind: 'zero', seed: 0, blocks: 700 },
+        { kind: 'noise', seed: 2, blocks: 3 },
+      ]);
+      const path = join(folder, 'zeros');
+      await writeFile(path, disk);
+      const { chunks, sha256 } = scanAll(path, disk.length, undefined);
+      expect(Number(chunks[0]?.split(' ')[0])).toBe(zeros * blockSize);
+      expect(Number(chunks.at(-1)?.split(' ')[0])).toBe((zeros + 800) * blockSize);
+      expect(sha256).toBe(createHash('sha256').update(disk).digest('hex'));
+    },
+  );
 
   test('a disk that becomes shorter is noticed', async () => {
     const path = join(folder, 'shrinks');

@@ -99,9 +99,9 @@ export class DiskScan {
     const last = this.#start + this.#filled === this.#extentEnd();
     while (this.#cursor < this.#filled) {
       const cut = nextChunk(this.#window, this.#cursor, this.#filled, last);
-      if (cut === undefined) return;
       const from = this.#cursor + cut.hole;
-      this.#cursor = from + cut.length;
+      this.#cursor = from + (cut.length ?? 0);
+      if (cut.length === undefined) return;
       if (cut.length === 0) continue;
       offsets.push(this.#start + from);
       lengths.push(cut.length);

@@ -220,5 +220,5 @@ async function placesOnDisk(
 async function cutAgain(raw: FileHandle, offset: number, diskSize: number): Promise<number> {
   const length = Math.min(maxChunkSize + zeroRunBlocks * blockSize, diskSize - offset);
   const bytes = await readFully(raw, offset, Buffer.alloc(Math.max(0, length)));
-  return nextChunk(bytes, 0, bytes.length, offset + length >= diskSize)?.length ?? 0;
+  return nextChunk(bytes, 0, bytes.length, offset + length >= diskSize).length ?? 0;
 }
