@@ -1,27 +1,8 @@
 // How people and tests steer the simulated provider: faults at chosen calls, and how fast its time runs.
 // Faults outlive the daemon, like the simulated world.
+import type { FaultKind } from '../domain/fault-kind.ts';
 
-export const faultKinds = [
-  /** Answers with an error, and did nothing. */
-  'fails',
-  /** Answers with an error, and did what was asked. */
-  'fails-but-took-effect',
-  /** Answers as if done, and did nothing. A read answers that there is nothing. */
-  'succeeds-but-did-nothing',
-  /** Did what was asked; the caller gets `provider-no-reply`. */
-  'reply-lost',
-  /** Does nothing and never answers, or answers with `provider-timeout` after `ms`. */
-  'hangs',
-  /** Asks to come back after `ms`. */
-  'throttled',
-  /** Answers after `ms`, and takes `factor` times as long for what it starts. */
-  'slow',
-  /** Accepts, and what it starts ends `failed`; with `region`, only the copy there. */
-  'fails-later',
-  'dies-before',
-  'dies-after',
-] as const;
-export type FaultKind = (typeof faultKinds)[number];
+export { type FaultKind, faultKinds } from '../domain/fault-kind.ts';
 
 export interface FaultSpec {
   readonly kind: FaultKind;

@@ -1,22 +1,10 @@
 // Steering of the simulated provider.
 import * as z from 'zod';
+import { faultKinds } from '../../domain/fault-kind.ts';
 import { name, timestamp } from './common.ts';
 
 const spec = {
-  kind: z
-    .enum([
-      'fails',
-      'fails-but-took-effect',
-      'succeeds-but-did-nothing',
-      'reply-lost',
-      'hangs',
-      'throttled',
-      'slow',
-      'fails-later',
-      'dies-before',
-      'dies-after',
-    ])
-    .describe('What goes wrong.'),
+  kind: z.enum(faultKinds).describe('What goes wrong.'),
   call: name.describe('Role and method, e.g. `pools.setModel`; `*` stands for any text.'),
   name: name
     .optional()

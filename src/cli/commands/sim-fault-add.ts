@@ -1,25 +1,13 @@
 // Order a fault.
+import { type FaultKind, faultKinds } from '../../domain/fault-kind.ts';
 import { argument, type CommandSpec, readCount, text } from '../command.ts';
 import { usage } from '../parse.ts';
-
-const kinds = [
-  'fails',
-  'fails-but-took-effect',
-  'succeeds-but-did-nothing',
-  'reply-lost',
-  'hangs',
-  'throttled',
-  'slow',
-  'fails-later',
-  'dies-before',
-  'dies-after',
-] as const;
 
 export const command: CommandSpec = {
   summary: 'Order a fault at a call of the simulated provider',
   args: [
     { name: 'CALL', what: 'ROLE.METHOD, e.g. pools.createPool; * stands for any text' },
-    { name: 'KIND', what: kinds.join(', ') },
+    { name: 'KIND', what: faultKinds.join(', ') },
   ],
   flags: {
     name: { what: 'only calls about the thing of this name', value: 'NAME' },
@@ -32,9 +20,9 @@ export const command: CommandSpec = {
     ['imago sim fault add gallery.createVersion reply-lost', 'it happens, but nobody hears of it'],
   ],
   async run(invocation) {
-    const kind = argument(invocation, 'KIND') as (typeof kinds)[number];
-    if (!kinds.includes(kind))
-      throw usage(`KIND is one of ${kinds.join(', ')}, not ${JSON.stringify(kind)}.`, 'sim fault add');
+    const kind = argument(invocation, 'KIND') as FaultKind;
+    if (!faultKinds.includes(kind))
+      throw usage(`KIND is one of ${faultKinds.join(', ')}, not ${JSON.stringify(kind)}.`, 'sim fault add');
     const client = await invocation.client();
     const name = text(invocation, 'name');
     const fault = await client.call('addFault', {
