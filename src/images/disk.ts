@@ -1,7 +1,7 @@
 // Assembles the bootable disk: a GPT with an EFI system partition that starts by UEFI (a unified kernel
 // image) and by BIOS (syslinux), and an ext4 root with a journal. Runs as any user, without loop
 // devices, and makes the same bytes from the same input, wherever and whenever.
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ImagoError } from '../domain/errors.ts';
 import type { BootFiles } from './boot-files.ts';
@@ -57,6 +57,8 @@ export interface DiskInput {
   readonly workFolder: string;
   /** Where programs and boot files are found: those that a lock names decide about bytes. This machine's unless given. */
   readonly tools?: Environment | undefined;
+  /** False for a disk that is read once and thrown away: it is not flushed to the machine's disk. True unless given. */
+  readonly durable?: boolean;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: (progress: DiskProgress) => void;
 }
@@ -98,7 +100,8 @@ export async function assembleDisk(input: DiskInput): Promise<AssembledDisk> {
     await checkTable(disk);
     throwIfAborted(input.signal);
     input.onProgress?.({ step: 'write', bytes: 0, total: input.size });
-    await publishFile(disk, input.path);
+    if (input.durable === false) await rename(disk, input.path);
+    else await publishFile(disk, input.path);
     input.onProgress?.({ step: 'write', bytes: input.size, total: input.size });
   });
   return { path: input.path, size: input.size, cmdline, layout };
