@@ -5,6 +5,7 @@ import type { DebianArchive } from './debian/apt-workspace.ts';
 import type { Downloader } from './inputs/download.ts';
 import type { InputStore } from './inputs/input-store.ts';
 import type { LayerCache } from './layers/layer-cache.ts';
+import type { TreeCache } from './layers/tree-cache.ts';
 import type { AgentBundle, ArchiveWish } from './lock/lock-context.ts';
 import type { Sandbox } from './sandbox/sandbox.ts';
 
@@ -16,6 +17,9 @@ export interface BuildContext {
   readonly layers: LayerCache;
   /** Made when it is first needed: locking needs none. */
   readonly sandbox: () => Sandbox;
+  readonly trees: () => TreeCache;
+  /** Whether the sandbox can lay folders over each other; tried once. */
+  readonly overlay: () => Promise<boolean>;
   readonly findArchive: (wish: ArchiveWish) => Promise<DebianArchive>;
   readonly findCredentials: FindCredentials | undefined;
   readonly agent: AgentBundle | undefined;

@@ -13,8 +13,9 @@ import { fittingSize, requireBudget, requireRoom } from './disk/disk-size.ts';
 import { type FetchContext, fetchInputs } from './inputs/fetch-inputs.ts';
 import { planLayers } from './layers/layer-plan.ts';
 import { lockedTools } from './layers/locked-tools.ts';
-import { makeLayers, withTree, writeItems } from './layers/make-layers.ts';
+import { makeLayers } from './layers/make-layers.ts';
 import { layerInputs, neededInputs } from './layers/needed-inputs.ts';
+import { withTree, writeItems } from './layers/own-layers.ts';
 import { releaseText } from './layers/system-files.ts';
 import { archiveWish } from './lock/resolve-packages.ts';
 import { withWorkSpace } from './sandbox/work-space.ts';
@@ -59,6 +60,7 @@ export async function buildImage<T>(
       report.end('inputs');
       const layers = await makeLayers({
         ...{ lock, plan, cache: context.layers, inputs: context.inputs, sandbox: context.sandbox() },
+        ...{ trees: context.trees(), overlay: context.overlay },
         ...{ folder: space.folder, startedAt, signal },
         fetch: (layer) => fetchInputs(layerInputs(layer, lock), fetching),
         log: (layer, line) => report.log(layer, line),
@@ -124,7 +126,7 @@ async function assemble(
       const boot = await readBootFiles(tree, { epoch, busybox, tools, ...(signal && { signal }) });
       const cmdline = [...kernelArguments, ...(recipe.settings.kernelArguments ?? [])].join(' ');
       return assembleDisk({
-        ...{ root, boot, cmdline, epoch, seed: recipe.name, size, tools, signal },
+        ...{ root, boot, cmdline, epoch, seed: recipe.name, size, tools, signal, durable: false },
         ...{ path: join(folder, 'disk.raw'), workFolder: join(folder, 'assembly') },
         onProgress: ({ bytes, total }) => report.bytes('disk', bytes, total),
       });

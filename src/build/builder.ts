@@ -1,5 +1,6 @@
 // The builder role of a provider: locks recipes, builds disks from locks, and seals them in the store.
 import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { ImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 import type { Lock } from '../domain/lock.ts';
@@ -14,9 +15,11 @@ import { type DebianArchive, debianKeyring } from './debian/apt-workspace.ts';
 import { createDownloader, type DownloadRules } from './inputs/download.ts';
 import { inputStore } from './inputs/input-store.ts';
 import { layerCache } from './layers/layer-cache.ts';
+import { treeCache } from './layers/tree-cache.ts';
 import { checkLock } from './lock/check-lock.ts';
 import type { AgentBundle, ArchiveWish, LockContext } from './lock/lock-context.ts';
 import { lockRecipe } from './lock/lock-recipe.ts';
+import { canOverlay } from './sandbox/overlay.ts';
 import { createSandbox, type Sandbox } from './sandbox/sandbox.ts';
 import { findSealed, sealDisk } from './seal-disk.ts';
 import { stepReport } from './step-report.ts';
@@ -71,7 +74,13 @@ export function createBuilder(options: BuilderOptions): Builder {
 export function buildContext(options: BuilderOptions): BuildContext {
   const { cacheFolder } = options;
   const inputs = inputStore(cacheFolder);
-  let sandbox: Sandbox | undefined;
+  const now = options.now ?? Date.now;
+  let known: Sandbox | undefined;
+  let overlay: Promise<boolean> | undefined;
+  const sandbox = () => {
+    known ??= createSandbox();
+    return known;
+  };
   return {
     ...{
       cacheFolder,
@@ -82,12 +91,14 @@ export function buildContext(options: BuilderOptions): BuildContext {
     },
     downloads: createDownloader(cacheFolder, inputs, options.downloadRules),
     layers: layerCache(cacheFolder),
-    sandbox: () => {
-      sandbox ??= createSandbox();
-      return sandbox;
+    sandbox,
+    trees: () => treeCache(cacheFolder, sandbox(), now),
+    overlay: () => {
+      overlay ??= canOverlay(sandbox(), join(cacheFolder, 'temporary'));
+      return overlay;
     },
     findArchive: (wish) => findArchive(wish, options),
-    now: options.now ?? Date.now,
+    now,
   };
 }
 

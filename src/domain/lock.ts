@@ -22,12 +22,15 @@ export interface LockedInput {
   readonly sha256: string;
   readonly sizeBytes: number;
   /**
-   * Where it was found: an address, `debian:` or `debian-security:` and a path in the archive, or `file:` and a
-   * path that begins at the recipe's folder.
+   * Where it was found: an http address; `debian:` or `debian-security:` and a path in the archive; `oci:` and a
+   * registry's reference; or, with a path that begins at the recipe's folder, `file:`, `folder:`, `layout:` and
+   * `archive:`.
    */
   readonly source: string;
   /** Of packages. */
   readonly sets?: readonly PackageSet[];
+  /** Of packages above the base: in which of their layers it is, from 0 on. */
+  readonly layer?: number;
   /** What it takes up once it is on the system, where that is known beforehand. */
   readonly installedBytes?: number;
   readonly private?: true;
@@ -138,6 +141,15 @@ export function inputsOf(lock: Lock, kind: InputKind): readonly LockedInput[] {
 
 export function packagesIn(lock: Lock, set: PackageSet): readonly LockedInput[] {
   return inputsOf(lock, 'package').filter((input) => input.sets?.includes(set) === true);
+}
+
+/** The node's own packages by their layers, from the bottom up. */
+export function packageLayers(lock: Lock): readonly (readonly LockedInput[])[] {
+  const packages = packagesIn(lock, 'packages');
+  const count = Math.max(-1, ...packages.map(({ layer }) => layer ?? 0)) + 1;
+  return Array.from({ length: count }, (_, number) =>
+    packages.filter(({ layer }) => (layer ?? 0) === number),
+  );
 }
 
 type Named = Pick<LockedInput, 'kind' | 'name' | 'version' | 'private'>;

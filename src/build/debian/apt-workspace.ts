@@ -97,6 +97,8 @@ async function writeConfig(folder: string, archive: DebianArchive): Promise<stri
     ...Object.fromEntries(nothing.map((name) => [`Dir::Etc::${name}`, '/dev/null'])),
     'APT::Install-Recommends': 'false',
     'APT::Sandbox::User': '',
+    // apt counts itself as essential, and a node does not need it.
+    'pkgCacheGen::ForceEssential': ',',
     'Acquire::Languages': 'none',
     'Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled': 'false',
     'Acquire::IndexTargets::deb::DEP-11::DefaultEnabled': 'false',

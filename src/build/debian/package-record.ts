@@ -9,6 +9,10 @@ export interface PackageRecord {
   /** In the archive, from its root. */
   readonly path: string;
   readonly installedBytes: number;
+  /** Names that it depends on, each clause with its alternatives. */
+  readonly depends: readonly (readonly string[])[];
+  /** Names that it stands in for. */
+  readonly provides: readonly string[];
   /** The whole paragraph. */
   readonly text: string;
 }
@@ -31,8 +35,18 @@ function readRecord(text: string): PackageRecord {
     sizeBytes: Number(get('size')),
     path: get('filename'),
     installedBytes: Number(get('installed-size')) * 1024,
+    depends: [...clauses(get('pre-depends')), ...clauses(get('depends'))],
+    provides: clauses(get('provides')).flat(),
     text: text.trim(),
   };
+}
+
+/** `a (>= 1) | b, c:any` as [[a, b], [c]]. */
+function clauses(text: string): readonly (readonly string[])[] {
+  return text
+    .split(',')
+    .map((clause) => clause.split('|').flatMap((part) => /^\s*([a-z0-9][a-z0-9+.-]*)/.exec(part)?.[1] ?? []))
+    .filter((names) => names.length > 0);
 }
 
 /** Names are in lower case; the lines of a folded field are joined. */

@@ -1,10 +1,11 @@
 // Turns a file tree that package tools left behind into the entries of a layer: without what belongs to one
-// machine or one moment, with one time for everything younger, and, above another layer, only what differs.
-import type { MergedTree } from '../../images/merged-tree.ts';
+// machine or one moment, with one time for everything younger, and, above other layers, only what differs.
 import type { TarEntry } from '../../images/tar-entry.ts';
 import { streamInput } from '../../images/tar-input.ts';
 import { readTar } from '../../images/tar-reader.ts';
 import { type TarItem, tarEntry } from '../../images/tar-writer.ts';
+import type { LayerIndex } from './layer-index.ts';
+import { ownLayerRules } from './own-layers.ts';
 import { emptied, staysWithin } from './volatile-paths.ts';
 
 export interface CaptureOptions {
@@ -13,49 +14,50 @@ export interface CaptureOptions {
   /** `upper` is the upper folder of an overlay mount, `whole` all that there is. */
   readonly shows: 'whole' | 'upper';
   /** The layers below, if any. */
-  readonly lower?: MergedTree | undefined;
+  readonly lower?: LayerIndex | undefined;
   readonly epoch: number;
   /** Seconds since 1970: what is younger was made by this build, whatever the clock says. */
   readonly startedAt: number;
+  /** Told each path of the tree that is left out, and each that is to be empty. */
+  readonly onVolatile?: (path: string, what: 'remove' | 'empty') => void;
 }
 
-const limits = { maxEntries: 2_000_000, maxBytes: 256 * 1024 ** 3 };
 const opaque = 'user.overlay.opaque';
-const maxCompared = 256 * 1024 * 1024;
 
 export async function* captureTree(options: CaptureOptions): AsyncGenerator<TarItem> {
-  const { lower, shows } = options;
+  const { lower, shows, epoch } = options;
   const seen = new Set<string>();
   const input = streamInput(options.archive);
-  for await (const record of readTar(input, { ...limits, devices: 'allow' })) {
+  for await (const record of readTar(input, ownLayerRules)) {
     const { entry } = record;
-    if (entry.path === '' || !staysWithin(entry)) continue;
+    if (entry.path === '') continue;
+    if (!staysWithin(entry)) {
+      options.onVolatile?.(entry.path, 'remove');
+      continue;
+    }
     if (shows === 'upper' && isWhiteout(entry)) {
-      yield { entry: tarEntry(whiteoutPath(entry.path), { mtime: options.epoch }) };
+      yield { entry: tarEntry(whiteoutPath(entry.path), { mtime: epoch }) };
       continue;
     }
     if (entry.type === 'character' || entry.type === 'block') continue;
     seen.add(entry.path);
+    const empty = emptied.has(entry.path) && entry.size > 0;
+    if (empty) options.onVolatile?.(entry.path, 'empty');
     const clean = cleanEntry(entry, options);
-    if (emptied.has(entry.path)) {
-      yield { entry: { ...clean, size: 0 } };
-      continue;
-    }
     if (clean.type === 'directory' && entry.xattrs.get(opaque)?.toString() === 'y') {
       yield { entry: clean };
-      yield { entry: tarEntry(`${entry.path}/.wh..wh..opq`, { mtime: options.epoch }) };
-      continue;
-    }
-    const same = lower === undefined ? undefined : sameBelow(lower, clean);
-    if (same === undefined) yield withContent(clean, record.content());
-    else if (clean.type === 'file' && clean.size > 0) {
-      const bytes = await readAll(record.content());
-      if (!(await lower?.read(entry.path, maxCompared))?.equals(bytes))
-        yield { entry: clean, content: bytes };
+      yield { entry: tarEntry(`${entry.path}/.wh..wh..opq`, { mtime: epoch }) };
+    } else if (lower?.hasLike(clean) !== true) {
+      yield clean.type === 'file' && clean.size > 0
+        ? { entry: clean, content: record.content() }
+        : { entry: clean };
+    } else if (clean.type === 'file' && clean.size > 0) {
+      const content = await readAll(record.content());
+      if (!(await lower.hasContent(entry.path, content))) yield { entry: clean, content };
     }
   }
   await input.close();
-  if (lower !== undefined && shows === 'whole') yield* takenAway(lower, seen, options.epoch);
+  if (lower !== undefined && shows === 'whole') yield* takenAway(lower, seen, epoch);
 }
 
 function isWhiteout({ type, device }: TarEntry): boolean {
@@ -72,26 +74,10 @@ function cleanEntry(entry: TarEntry, { epoch, startedAt }: CaptureOptions): TarE
   const capability = entry.xattrs.get('security.capability');
   return {
     ...entry,
+    ...(emptied.has(entry.path) && { size: 0 }),
     mtime: young ? epoch : entry.mtime,
     xattrs: new Map(capability === undefined ? [] : [['security.capability', capability]]),
   };
-}
-
-function withContent(entry: TarEntry, content: AsyncIterable<Uint8Array>): TarItem {
-  return entry.type === 'file' ? { entry, content } : { entry };
-}
-
-/** The entry below, if nothing but perhaps its content differs. */
-function sameBelow(lower: MergedTree, entry: TarEntry): TarEntry | undefined {
-  const parent = entry.path.slice(0, Math.max(0, entry.path.lastIndexOf('/')));
-  if (parent !== '' && lower.find(parent)?.path !== parent) return undefined;
-  const below = lower.find(entry.path);
-  if (below === undefined || below.path !== entry.path || entry.type === 'hardlink') return undefined;
-  const same = (['type', 'mode', 'uid', 'gid', 'mtime', 'size', 'link'] as const).every(
-    (key) => below[key] === entry[key],
-  );
-  const capability = (one: TarEntry) => one.xattrs.get('security.capability')?.toString('hex');
-  return same && capability(below) === capability(entry) ? below : undefined;
 }
 
 async function readAll(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
@@ -101,12 +87,12 @@ async function readAll(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
 }
 
 /** A whiteout for each topmost path that is gone. */
-function* takenAway(lower: MergedTree, seen: ReadonlySet<string>, epoch: number): Generator<TarItem> {
+function* takenAway(lower: LayerIndex, seen: ReadonlySet<string>, epoch: number): Generator<TarItem> {
   const gone = new Set<string>();
-  for (const entry of lower.entries()) {
-    if (entry.path === '' || seen.has(entry.path) || !staysWithin(entry)) continue;
-    const parent = entry.path.slice(0, Math.max(0, entry.path.lastIndexOf('/')));
-    if (!gone.has(parent)) yield { entry: tarEntry(whiteoutPath(entry.path), { mtime: epoch }) };
-    gone.add(entry.path);
+  for (const path of [...lower.paths()].sort()) {
+    if (seen.has(path)) continue;
+    const parent = path.slice(0, Math.max(0, path.lastIndexOf('/')));
+    if (!gone.has(parent)) yield { entry: tarEntry(whiteoutPath(path), { mtime: epoch }) };
+    gone.add(path);
   }
 }

@@ -26,6 +26,16 @@ function quoted(words: readonly string[]): string {
   return words.map((word) => `'${word}'`).join(' ');
 }
 
+/** A package that is not wholly set up is told by dpkg, and ends the build. */
+const finish = `
+problems=$(in_root dpkg --audit)
+if [ -n "$problems" ]; then
+  echo "$problems" >&2
+  exit 1
+fi
+rm -f "$root/usr/sbin/policy-rc.d"
+`;
+
 /** $root is mounted by then. */
 const prepareRoot = `
 mkdir -p "$root/proc" "$root/sys" "$root/dev" "$root/run" "$root/tmp" "$root${inputsMount}"
@@ -71,60 +81,69 @@ install_all() {
 }
 `;
 
+const mountRoot = `
+mkdir -p "$folder/tree" "$folder/none" "$folder/work" "$root"
+if [ "$mode" = overlay ]; then
+  cd "$folder"
+  overlay="lowerdir=$lowers,upperdir=tree,workdir=work,userxattr"
+  mount -t overlay overlay -o "$overlay,volatile" merged 2>/dev/null || mount -t overlay overlay -o "$overlay" merged
+  cd /
+else
+  mount --bind "$folder/tree" "$root"
+fi
+`;
+
 /**
- * A base system from nothing. $1 is an empty folder, $2 the input store, $3 the inputs of the essential packages
- * and $4 those of the others, as paths in the store with spaces between.
+ * A base system from nothing. $1 is a folder, $2 `overlay` or `plain`, $3 the input store, $4 the essential packages
+ * and $5 the others, as paths in the store with spaces between. The result is `tree` in the folder.
  */
 export const baseScript = `
-folder=$1 inputs=$2 essential=$3 others=$4
-root=$folder/merged log=$folder/dpkg.log
-mkdir -p "$folder/tree" "$folder/lower" "$folder/work" "$root"
+folder=$1 mode=$2 inputs=$3 essential=$4 others=$5
+root=$folder/merged log=$folder/dpkg.log lowers=none
 ${shellFunctions}
-mount -t overlay overlay -o "lowerdir=$folder/lower,upperdir=$folder/tree,workdir=$folder/work,userxattr,volatile" "$root" 2>/dev/null ||
-  mount --bind "$folder/tree" "$root"
+${mountRoot}
 mkdir -p "$root/usr/bin" "$root/usr/sbin" "$root/usr/lib" "$root/usr/lib64" "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/updates"
 for name in bin sbin lib lib64; do ln -s "usr/$name" "$root/$name"; done
 : >"$root/var/lib/dpkg/status"
 export root inputs
 for path in $essential; do echo "$path"; done |
-  xargs -P 2 -n 1 sh -c 'dpkg-deb --fsys-tarfile "$inputs/$1" | tar --extract --directory="$root" --no-same-permissions --preserve-permissions --exclude=./usr/share/doc --exclude=./usr/share/man --exclude=./usr/share/locale' sh
+  xargs -P 2 -n 1 sh -c 'dpkg-deb --fsys-tarfile "$inputs/$1" | tar --extract --directory="$root" --preserve-permissions --exclude=./usr/share/doc --exclude=./usr/share/man --exclude=./usr/share/locale' sh
 ${prepareRoot}
 set -- ; for path in $essential; do set -- "$@" "${inputsMount}/$path"; done
 run_dpkg --force-depends --install "$@" 2>&1 | grep -v -e '^(Reading database' -e '^Preparing to unpack' -e 'pre-dependency problem' || true
-run_dpkg --audit
 set -- ; for path in $others; do set -- "$@" "${inputsMount}/$path"; done
 [ $# -eq 0 ] || install_all "$@"
-in_root dpkg --audit
-rm -f "$root/usr/sbin/policy-rc.d"
+${finish}
 `;
 
 /**
- * More packages over a base system. $1 is a folder, $2 the input store, $3 the paths of the packages, $4 the
- * folder of the base system, $5 pairs of a name and an input, with an equals sign between: trust anchors.
+ * More packages over what is there. $1 to $3 as before, $4 the packages, $5 the folders below as links in $1, the
+ * topmost first, with colons between; for `plain` the tree is there already.
  */
 export const packagesScript = `
-folder=$1 inputs=$2 packages=$3 base=$4 anchors=$5
+folder=$1 mode=$2 inputs=$3 packages=$4 lowers=$5
 root=$folder/merged log=$folder/dpkg.log
-mkdir -p "$folder/upper" "$folder/work" "$root"
 ${shellFunctions}
-if mount -t overlay overlay -o "lowerdir=$base,upperdir=$folder/upper,workdir=$folder/work,userxattr,volatile" "$root" 2>/dev/null; then
-  :
-else
-  cp -a --reflink=auto "$base/." "$folder/whole"
-  mount --bind "$folder/whole" "$root"
-fi
+${mountRoot}
 ${prepareRoot}
 set -- ; for path in $packages; do set -- "$@" "${inputsMount}/$path"; done
-[ $# -eq 0 ] || install_all "$@"
-if [ -n "$anchors" ]; then
-  mkdir -p "$root/usr/local/share/ca-certificates"
-  for anchor in $anchors; do
-    install -m 644 "$inputs/\${anchor#*=}" "$root/usr/local/share/ca-certificates/\${anchor%%=*}.crt"
-  done
-  in_root update-ca-certificates 2>&1
-fi
-in_root dpkg --audit
-rm -f "$root/usr/sbin/policy-rc.d"
+install_all "$@"
+${finish}
+`;
+
+/** Trust anchors over what is there: $4 is pairs of a name and an input, with an equals sign between. */
+export const trustScript = `
+folder=$1 mode=$2 inputs=$3 anchors=$4 lowers=$5
+root=$folder/merged
+${shellFunctions}
+${mountRoot}
+${prepareRoot}
+mkdir -p "$root/usr/local/share/ca-certificates"
+for anchor in $anchors; do
+  install -m 644 "$inputs/\${anchor#*=}" "$root/usr/local/share/ca-certificates/\${anchor%%=*}.crt"
+done
+in_root update-ca-certificates 2>&1
+${finish}
 `;
 
 /** Prints the tree at $1 as an archive that the same tree always gives. */
@@ -133,9 +152,21 @@ exec tar --create --directory="$1" --sort=name --numeric-owner --format=pax \\
   --pax-option=delete=atime,delete=ctime --xattrs --xattrs-include='*' --one-file-system .
 `;
 
-/** Unpacks the archive $2 into the folder $1. */
+/** Unpacks the archive that comes on standard input into the folder $1. */
 export const unpackScript = `
 mkdir -p "$1"
-exec tar --extract --file="$2" --directory="$1" --numeric-owner --same-owner --preserve-permissions \\
+exec tar --extract --directory="$1" --numeric-owner --same-owner --preserve-permissions \\
   --xattrs --xattrs-include='*'
+`;
+
+/** Removes the paths that come on standard input, each ended by a zero byte, from the folder $1. */
+export const removeScript = `
+cd "$1"
+exec xargs -0 -r rm -rf --
+`;
+
+/** Empties them. */
+export const emptyScript = `
+cd "$1"
+exec xargs -0 -r -n 1 sh -c ': >"$1"' sh
 `;

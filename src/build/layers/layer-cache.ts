@@ -1,22 +1,15 @@
 // Finished layers, found by the key of everything that went into them and kept under the sha256 of their
 // content, compressed. Two who need one layer at the same time share the work; a damaged one counts as absent.
-import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
-import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib';
 import type { Json } from '../../domain/json.ts';
 import { nameFileError } from '../../images/file-errors.ts';
 import { withFileLock } from '../../images/store/file-lock.ts';
+import { type FrameList, packFile, unpackFile } from './frame-file.ts';
 
-export interface LayerRecord {
+export interface LayerRecord extends FrameList {
   readonly key: string;
   readonly name: string;
-  /** Of the tar archive. */
-  readonly sha256: string;
-  readonly sizeBytes: number;
-  readonly storedBytes: number;
   /** Everything that went into the key, for telling why a later one differs. */
   readonly inputs: Json;
 }
@@ -63,30 +56,9 @@ export function layerCache(cacheFolder: string): LayerCache {
   }
 
   /** False when the stored layer is damaged; it is gone then. */
-  async function unpackTo(
-    record: LayerRecord,
-    path: string,
-    signal: AbortSignal | undefined,
-  ): Promise<boolean> {
+  async function unpack(record: LayerRecord, { path, signal }: LayerRequest): Promise<boolean> {
     const blob = blobPath(record.sha256);
-    const hash = createHash('sha256');
-    try {
-      await pipeline(
-        createReadStream(blob, { highWaterMark: 1 << 20 }),
-        createZstdDecompress({ chunkSize: 1 << 20 }),
-        async function* (parts: AsyncIterable<Buffer>) {
-          for await (const part of parts) {
-            hash.update(part);
-            yield part;
-          }
-        },
-        createWriteStream(path, { highWaterMark: 1 << 22 }),
-        { ...(signal === undefined ? {} : { signal }) },
-      );
-    } catch (error) {
-      if (signal?.aborted === true || nameFileError(error) !== error) throw nameFileError(error);
-    }
-    if (hash.digest('hex') === record.sha256) {
+    if (await unpackFile(blob, path, record, signal)) {
       const now = new Date();
       for (const used of [blob, recordPath(record.key)]) await utimes(used, now, now).catch(() => undefined);
       return true;
@@ -95,40 +67,19 @@ export function layerCache(cacheFolder: string): LayerCache {
     return false;
   }
 
-  async function store(request: LayerRequest): Promise<LayerRecord> {
-    const { key, name, inputs, path } = request;
+  async function store({ key, name, inputs, path }: LayerRequest): Promise<LayerRecord> {
     const temporary = join(dirname(path), `${key}.zst`);
-    const hash = createHash('sha256');
-    let sizeBytes = 0;
-    const params = {
-      [constants.ZSTD_c_compressionLevel]: 1,
-      [constants.ZSTD_c_checksumFlag]: 1,
-    };
     try {
-      await pipeline(
-        createReadStream(path, { highWaterMark: 1 << 20 }),
-        async function* (parts: AsyncIterable<Buffer>) {
-          for await (const part of parts) {
-            hash.update(part);
-            sizeBytes += part.length;
-            yield part;
-          }
-        },
-        createZstdCompress({ params, chunkSize: 1 << 20 }),
-        createWriteStream(temporary, { highWaterMark: 1 << 22 }),
-      );
-      await flush(temporary);
-      const { size: storedBytes } = await stat(temporary);
-      const record = { key, name, sha256: hash.digest('hex'), sizeBytes, storedBytes, inputs };
-      await rename(temporary, blobPath(record.sha256));
+      const list = await packFile(path, temporary);
+      await rename(temporary, blobPath(list.sha256));
+      const record = { key, name, ...list, inputs };
       const draft = join(dirname(path), `${key}.json`);
       await writeFile(draft, JSON.stringify(record));
       await flush(draft);
       await rename(draft, recordPath(key));
       return record;
-    } catch (error) {
+    } finally {
       await rm(temporary, { force: true });
-      throw nameFileError(error);
     }
   }
 
@@ -142,13 +93,15 @@ export function layerCache(cacheFolder: string): LayerCache {
       const wait = { signal: request.signal, timeoutMs: Number.POSITIVE_INFINITY };
       const stored = withFileLock(join(keys, `${request.key}.lock`), wait, async () => {
         const known = await find(request.key);
-        if (known !== undefined && (await unpackTo(known, request.path, request.signal))) {
+        if (known !== undefined && (await unpack(known, request))) {
           ready.resolve(true);
           return known;
         }
         await request.make(path);
         ready.resolve(false);
         return store(request);
+      }).catch((error: unknown) => {
+        throw nameFileError(error);
       });
       stored.catch((error: unknown) => ready.reject(error));
       return { name, path, reused: await ready.promise, stored };
@@ -168,7 +121,8 @@ async function flush(path: string): Promise<void> {
 function parseRecord(text: string): LayerRecord | undefined {
   try {
     const value = JSON.parse(text) as LayerRecord;
-    return typeof value.key === 'string' && /^[0-9a-f]{64}$/.test(value.sha256) ? value : undefined;
+    const whole = typeof value.key === 'string' && Array.isArray(value.frames);
+    return whole && /^[0-9a-f]{64}$/.test(value.sha256) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -9,24 +9,28 @@ import {
   type Lock,
   type LockedInput,
   type PackageSet,
+  packageLayers,
   packagesIn,
 } from '../../domain/lock.ts';
 import { type Recipe, type RecipeComponent, sourceOf } from '../../domain/recipe.ts';
 import { expandOne } from '../../domain/recipe-variables.ts';
 import { buildRules, defaultSuite, excludedPaths, includedPaths } from '../build-rules.ts';
 import { agentName } from '../lock/lock-recipe.ts';
+import { wantedPackages } from '../lock/resolve-packages.ts';
 
-export type LayerKind = 'base' | 'packages' | 'component' | 'images' | 'configuration';
+export type LayerKind = 'base' | 'packages' | 'trust' | 'component' | 'images' | 'configuration';
 
 export interface PlannedLayer {
   readonly kind: LayerKind;
-  /** `base`, `packages`, `component kubelet`, … */
+  /** `base`, `packages containerd`, `component kubelet`, … */
   readonly name: string;
   readonly key: string;
   /** What the key is computed over, named for people. */
   readonly inputs: Readonly<Record<string, Json>>;
   /** Of a component's layer. */
   readonly component?: RecipeComponent;
+  /** Of a layer of packages. */
+  readonly packages?: readonly LockedInput[];
 }
 
 /** From the bottom up: what changes often comes last. */
@@ -41,14 +45,13 @@ export function planLayers(lock: Lock): readonly PlannedLayer[] {
     essential: packageNames(lock, 'essential'),
     packages: packageNames(lock, 'base'),
   });
-  const packages = plan('packages', 'packages', {
-    below: base.key,
-    packages: packageNames(lock, 'packages'),
-    trust: trustInputs(recipe, lock),
-  });
+  const installed = [base, ...planPackages(lock, recipe, base)];
+  const anchors = trustInputs(recipe, lock);
+  const trusted =
+    anchors === undefined ? [] : [plan('trust', 'trust', { below: installed.at(-1)?.key ?? '', anchors })];
   const components = recipe.components.flatMap((component) => planComponent(component, lock));
   const images = (recipe.images ?? []).length === 0 ? [] : [planImages(recipe, lock)];
-  const below = [packages, ...components];
+  const below = [...installed, ...trusted, ...components];
   const configuration = plan('configuration', 'configuration', {
     below: Object.fromEntries(below.map(({ name, key }) => [name, key])),
     settings: withoutTrust(recipe) as Json,
@@ -56,7 +59,7 @@ export function planLayers(lock: Lock): readonly PlannedLayer[] {
     agent: named(lock.inputs.filter(({ name }) => name === agentName)),
     epoch: lock.epoch,
   });
-  return [base, packages, ...components, ...images, configuration];
+  return [...below, ...images, configuration];
 }
 
 function plan(kind: LayerKind, name: string, inputs: Readonly<Record<string, Json>>): PlannedLayer {
@@ -64,6 +67,17 @@ function plan(kind: LayerKind, name: string, inputs: Readonly<Record<string, Jso
     .update(canonicalJson([buildRules, kind, inputs]))
     .digest('hex');
   return { kind, name, key, inputs };
+}
+
+function planPackages(lock: Lock, recipe: Recipe, base: PlannedLayer): readonly PlannedLayer[] {
+  const wanted = new Set(wantedPackages(recipe).map(({ name }) => name));
+  const layers: PlannedLayer[] = [];
+  for (const packages of packageLayers(lock)) {
+    const asked = packages.filter(({ name }) => wanted.has(name)).map(({ name }) => name);
+    const inputs = { below: (layers.at(-1) ?? base).key, packages: named(packages) };
+    layers.push({ ...plan('packages', `packages ${asked.join(', ')}`.trimEnd(), inputs), packages });
+  }
+  return layers;
 }
 
 /** A package with neither unit nor configuration is wholly in the packages' layer. */
@@ -115,8 +129,9 @@ function textInputs(lock: Lock, only?: readonly string[]): Json {
   return named(inputsOf(lock, 'config').filter(({ name }) => only === undefined || only.includes(name)));
 }
 
-function trustInputs(recipe: Recipe, lock: Lock): Json {
+function trustInputs(recipe: Recipe, lock: Lock): Json | undefined {
   const anchors = recipe.settings.trust ?? [];
+  if (anchors.length === 0) return undefined;
   return Object.fromEntries(
     anchors.map(({ name, content, file }) => [
       name,

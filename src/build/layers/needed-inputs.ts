@@ -21,12 +21,14 @@ export async function neededInputs(
 }
 
 /** What goes into one layer. */
-export function layerInputs({ kind, component }: PlannedLayer, lock: Lock): readonly LockedInput[] {
+export function layerInputs({ kind, component, packages }: PlannedLayer, lock: Lock): readonly LockedInput[] {
   switch (kind) {
     case 'base':
       return packagesIn(lock, 'base');
     case 'packages':
-      return [...packagesIn(lock, 'packages'), ...inputsOf(lock, 'config')];
+      return packages ?? [];
+    case 'trust':
+      return inputsOf(lock, 'config');
     case 'component':
       return [
         ...(component === undefined ? [] : componentInputs(component, lock.inputs)).flatMap(({ input }) =>

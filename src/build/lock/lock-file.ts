@@ -74,6 +74,7 @@ const fileInput = z.strictObject({
   sizeBytes: z.int().min(0),
   source: z.string(),
   sets: z.array(z.enum(packageSets)).optional(),
+  layer: z.int().min(0).optional(),
   installedBytes: z.int().min(0).optional(),
   private: z.literal(true).optional(),
   for: z.array(z.string()).optional(),

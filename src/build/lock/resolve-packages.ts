@@ -6,6 +6,7 @@ import { defaultSuite, nodePackages, toolPackages } from '../build-rules.ts';
 import { type AptWorkspace, withApt } from '../debian/apt-workspace.ts';
 import type { PackageRecord } from '../debian/package-record.ts';
 import { solvePackages, type WantedPackage } from '../debian/solve-packages.ts';
+import { splitPackages } from '../debian/split-packages.ts';
 import type { ArchiveWish, LockContext } from './lock-context.ts';
 
 export function archiveWish(recipe: Recipe): ArchiveWish {
@@ -31,18 +32,27 @@ async function solveAll(apt: AptWorkspace, recipe: Recipe): Promise<readonly Loc
     ...(recipe.base?.packages ?? []),
   ];
   const base = await solvePackages(apt, distinct(wantedBase), essential);
-  const packages = await solvePackages(apt, wantedPackages(recipe), [...essential, ...base]);
+  const wanted = wantedPackages(recipe);
+  const packages = await solvePackages(apt, wanted, [...essential, ...base]);
+  const layers = splitPackages(
+    wanted.map(({ name }) => name),
+    packages,
+  );
   const tools = await solvePackages(
     apt,
     toolPackages.map((name) => ({ name })),
     [],
   );
-  return mergeSets([
+  const inputs = mergeSets([
     [['essential', 'base'], essential],
     [['base'], base],
     [['packages'], packages],
     [['tools'], tools],
   ]);
+  return inputs.map((input) => {
+    const layer = input.sets?.includes('packages') === true ? layers.get(input.name) : undefined;
+    return layer === undefined ? input : { ...input, layer };
+  });
 }
 
 /** What the recipe asks for by name, above the base system. */

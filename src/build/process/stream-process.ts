@@ -40,7 +40,7 @@ export async function* streamProcess(
     child.once('close', (code) => resolve(code));
   });
   ended.catch(() => undefined);
-  const fed = feed(options.stdin, child.stdin, kill);
+  const fed = feedProcess(options.stdin, child.stdin, kill);
   let finished = false;
   try {
     for await (const chunk of child.stdout ?? []) yield chunk as Buffer;
@@ -65,7 +65,7 @@ export async function* streamProcess(
 }
 
 /** The error of the source, if it had one; a program that stops reading explains itself by its exit. */
-async function feed(
+export async function feedProcess(
   source: AsyncIterable<Uint8Array> | undefined,
   target: NodeJS.WritableStream | null,
   giveUp: () => void,

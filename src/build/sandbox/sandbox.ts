@@ -5,7 +5,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { ImagoError } from '../../domain/errors.ts';
 import { systemPath, throwIfAborted } from '../../images/run-tool.ts';
-import { streamProcess } from '../process/stream-process.ts';
+import { feedProcess, streamProcess } from '../process/stream-process.ts';
 import { findNamespace, type Namespace } from './namespace.ts';
 
 export interface SandboxRun {
@@ -13,6 +13,8 @@ export interface SandboxRun {
   /** Passed to the script as $1, $2, …. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** What the script reads. */
+  readonly stdin?: AsyncIterable<Uint8Array>;
   readonly signal?: AbortSignal | undefined;
   readonly log?: (line: string) => void;
   /** Said in errors. */
@@ -24,7 +26,7 @@ export interface Sandbox {
   /** Runs a script to its end. `build-failed` with its last lines when it fails, `no-space` when that is why. */
   run(run: SandboxRun): Promise<void>;
   /** What a script prints, piece by piece. */
-  stream(run: Omit<SandboxRun, 'log'>): AsyncGenerator<Buffer>;
+  stream(run: Omit<SandboxRun, 'log' | 'stdin'>): AsyncGenerator<Buffer>;
   /** Makes an empty folder in which the sandbox can own files. */
   makeFolder(path: string): Promise<void>;
   /** Removes a folder with files of any owner. Does nothing when there is none. */
@@ -52,7 +54,7 @@ export function createSandbox(namespace: Namespace = findNamespace()): Sandbox {
   async function run(job: SandboxRun): Promise<void> {
     throwIfAborted(job.signal);
     const child = spawn(program, argumentsOf(job), {
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [job.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
       env: environment(job.env),
       cwd: '/',
     });
@@ -62,8 +64,11 @@ export function createSandbox(namespace: Namespace = findNamespace()): Sandbox {
       if (lines.length > keptLines) lines.shift();
       job.log?.(line);
     };
-    for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', keep);
+    for (const stream of [child.stdout, child.stderr]) {
+      if (stream !== null) createInterface({ input: stream }).on('line', keep);
+    }
     const kill = () => child.kill('SIGKILL');
+    const fed = feedProcess(job.stdin, child.stdin, kill);
     job.signal?.addEventListener('abort', kill, { once: true });
     try {
       const code = await new Promise<number | null>((resolve, reject) => {
@@ -73,6 +78,8 @@ export function createSandbox(namespace: Namespace = findNamespace()): Sandbox {
         child.once('close', resolve);
       });
       throwIfAborted(job.signal);
+      const fault = await fed;
+      if (fault !== undefined) throw fault;
       if (code !== 0) throw failure(job.what, code, lines);
     } finally {
       job.signal?.removeEventListener('abort', kill);

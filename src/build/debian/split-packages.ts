@@ -1,0 +1,53 @@
+// Splits the node's packages into layers in the order of the recipe: each name with what only it and later ones
+// need. A package that is added at the end leaves the layers before it as they are.
+import type { PackageRecord } from './package-record.ts';
+
+/** So many names have a layer of their own; those behind share one in groups of the same number. */
+const ownLayers = 8;
+
+/** The number of the layer of each package. */
+export function splitPackages(
+  names: readonly string[],
+  packages: readonly PackageRecord[],
+): ReadonlyMap<string, number> {
+  const providers = new Map<string, string[]>();
+  const byName = new Map(packages.map((record) => [record.name, record]));
+  for (const { name, provides } of packages) {
+    for (const provided of [name, ...provides])
+      providers.set(provided, [...(providers.get(provided) ?? []), name]);
+  }
+  const layers = new Map<string, number>();
+  const used: number[] = [];
+  for (const [index, name] of names.entries()) {
+    const wanted = groupOf(index);
+    const before = layers.size;
+    const number = used.includes(wanted) ? used.indexOf(wanted) : used.length;
+    place(name, number, byName, providers, layers);
+    if (layers.size > before && !used.includes(wanted)) used.push(wanted);
+  }
+  const rest = packages.filter((record) => !layers.has(record.name));
+  for (const record of rest) layers.set(record.name, Math.max(0, used.length - 1));
+  return layers;
+}
+
+function groupOf(index: number): number {
+  return index < ownLayers ? index : ownLayers + Math.floor((index - ownLayers) / ownLayers);
+}
+
+function place(
+  name: string,
+  number: number,
+  byName: ReadonlyMap<string, PackageRecord>,
+  providers: ReadonlyMap<string, readonly string[]>,
+  layers: Map<string, number>,
+): void {
+  const record = byName.get(name);
+  if (record === undefined || layers.has(name)) return;
+  layers.set(name, number);
+  for (const clause of record.depends) {
+    for (const alternative of clause) {
+      for (const provider of providers.get(alternative) ?? [])
+        place(provider, number, byName, providers, layers);
+    }
+  }
+}

@@ -1,0 +1,28 @@
+// What making the layers of one build works with.
+import type { Lock } from '../../domain/lock.ts';
+import type { InputStore } from '../inputs/input-store.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
+import type { LayerCache } from './layer-cache.ts';
+import type { PlannedLayer } from './layer-plan.ts';
+import type { TreeCache } from './tree-cache.ts';
+
+export interface LayerContext {
+  readonly lock: Lock;
+  readonly plan: readonly PlannedLayer[];
+  readonly cache: LayerCache;
+  readonly trees: TreeCache;
+  readonly inputs: InputStore;
+  readonly sandbox: Sandbox;
+  /** Whether folders can be laid over each other. */
+  readonly overlay: () => Promise<boolean>;
+  /** The build's own folder. */
+  readonly folder: string;
+  /** Seconds since 1970. */
+  readonly startedAt: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Brings what goes into a layer, should it not be there: a damaged layer is made anew. */
+  readonly fetch: (layer: PlannedLayer) => Promise<void>;
+  readonly log: (layer: string, line: string) => void;
+  /** Before a layer is looked at, and once it is there. */
+  readonly onLayer: (layer: PlannedLayer, state: 'begun' | 'made' | 'reused') => void;
+}

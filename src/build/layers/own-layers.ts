@@ -1,0 +1,62 @@
+// Layers that Imago itself has written: read without the limits that strangers' archives have.
+import { createWriteStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import type { Lock } from '../../domain/lock.ts';
+import { type OpenByteSource, openFileSource } from '../../images/byte-source.ts';
+import { nameFileError } from '../../images/file-errors.ts';
+import type { MergedTree } from '../../images/merged-tree.ts';
+import { mergeLayers } from '../../images/tar-merge.ts';
+import type { TarReadOptions } from '../../images/tar-reader.ts';
+import { type TarItem, writeTar } from '../../images/tar-writer.ts';
+
+export const ownLayerRules = {
+  maxEntries: 4_000_000,
+  maxBytes: 1024 ** 4,
+  devices: 'allow',
+} as const satisfies TarReadOptions;
+
+/** Looks into finished layers, from the bottom up. */
+export async function withTree<T>(
+  layers: readonly { readonly name: string; readonly path: string }[],
+  { lock, signal }: { readonly lock: Lock; readonly signal?: AbortSignal | undefined },
+  work: (tree: MergedTree) => Promise<T>,
+): Promise<T> {
+  const sources: { name: string; source: OpenByteSource }[] = [];
+  try {
+    for (const { name, path } of layers) sources.push({ name, source: await openFileSource(path) });
+    return await work(await mergeLayers(sources, { ...ownLayerRules, epoch: lock.epoch, signal }));
+  } finally {
+    for (const { source } of sources) await source.close();
+  }
+}
+
+export async function writeItems(
+  items: Iterable<TarItem> | AsyncIterable<TarItem>,
+  path: string,
+): Promise<void> {
+  try {
+    await pipeline(batched(writeTar(items)), createWriteStream(path, { highWaterMark: 1 << 22 }));
+  } catch (error) {
+    throw nameFileError(error);
+  }
+}
+
+const batchSize = 1 << 20;
+
+/** In pieces that are worth a write each. */
+async function* batched(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let batch = Buffer.allocUnsafe(batchSize);
+  let used = 0;
+  for await (const piece of pieces) {
+    for (let done = 0; done < piece.length; ) {
+      const copied = piece.copy(batch, used, done);
+      done += copied;
+      used += copied;
+      if (used < batchSize) continue;
+      yield batch;
+      batch = Buffer.allocUnsafe(batchSize);
+      used = 0;
+    }
+  }
+  if (used > 0) yield batch.subarray(0, used);
+}

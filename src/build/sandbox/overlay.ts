@@ -1,0 +1,30 @@
+// Whether this machine can lay one folder over another inside the sandbox. Where it cannot, whole trees are
+// unpacked and compared instead, which gives the same layers, only slower.
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ImagoError } from '../../domain/errors.ts';
+import type { Sandbox } from './sandbox.ts';
+
+const script = `
+cd "$1"
+mkdir lower upper work merged
+echo below >lower/file
+mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work,userxattr merged
+rm merged/file
+[ -c upper/file ]
+`;
+
+export async function canOverlay(sandbox: Sandbox, folder: string): Promise<boolean> {
+  await mkdir(folder, { recursive: true });
+  const place = await mkdtemp(join(folder, 'overlay-'));
+  try {
+    await sandbox.run({ what: 'Trying an overlay', script, args: [place] });
+    return true;
+  } catch (error) {
+    if (error instanceof ImagoError && error.code === 'build-failed') return false;
+    throw error;
+  } finally {
+    await sandbox.remove(place);
+    await rm(place, { recursive: true, force: true });
+  }
+}
