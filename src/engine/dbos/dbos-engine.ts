@@ -1,6 +1,7 @@
 // Durable runs on DBOS, in the schema `dbos` of Imago's own database. Only the holder of the lease starts it,
 // and all holders share one executor id: who starts takes up what the one before left unfinished.
 import { AsyncResource } from 'node:async_hooks';
+import type { Pool } from 'pg';
 import { ImagoError } from '../../domain/errors.ts';
 import type { Engine, Interpreter } from '../../ports/engine.ts';
 import { createKeyGate } from '../key-gate.ts';
@@ -11,6 +12,7 @@ import { within } from '../within.ts';
 import { dbosLogger, type EngineLog } from './dbos-log.ts';
 import { createDbosRun, wrapMessage } from './dbos-run.ts';
 import { createDbosSchedules } from './dbos-schedules.ts';
+import { createEnginePool } from './engine-pool.ts';
 import { engineUrl } from './engine-url.ts';
 import { forgetEndedRuns } from './forget-ended-runs.ts';
 import { restQueues } from './rest-queues.ts';
@@ -38,7 +40,6 @@ interface Started {
 const settings = {
   name: 'imago',
   systemDatabaseSchemaName: 'dbos',
-  systemDatabasePoolSize: 8,
   executorID: 'imago',
   // One version for ever: steps are found by name, so new code finishes what old code began.
   applicationVersion: '1',
@@ -48,6 +49,7 @@ const settings = {
   schedulerPollingIntervalMs: 3_600_000,
 } as const;
 
+const poolSize = 8;
 const usualPatienceMs = 10_000;
 const shutdownPatienceMs = 15_000;
 /** DBOS hands unfinished runs over within two seconds. */
@@ -67,6 +69,7 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
   const opened = Promise.withResolvers<Started>();
   opened.promise.catch(() => undefined);
   let begun = false;
+  let pool: Pool | undefined;
   let nextPlace = 1;
   let releaseHost: (() => void) | undefined;
   let stopForgetting = (): void => undefined;
@@ -117,9 +120,12 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
   async function launch(interpreter: Interpreter): Promise<Started> {
     const workflows = await loadWorkflows();
     const { DBOS } = workflows.dbos;
+    const systemDatabaseUrl = engineUrl(options.databaseUrl);
+    pool = createEnginePool(systemDatabaseUrl, poolSize, log);
     DBOS.setConfig({
       ...settings,
-      systemDatabaseUrl: engineUrl(options.databaseUrl),
+      systemDatabaseUrl,
+      systemDatabasePool: pool,
       logger: dbosLogger(log),
     });
     await DBOS.launch();
@@ -156,6 +162,7 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
     const done = ask(() => dbos.DBOS.shutdown()).catch((error) => log('warn', describe(error)));
     await within(done, shutdownPatienceMs);
     release();
+    await within(pool?.end() ?? Promise.resolve(), shutdownPatienceMs);
   }
 
   return {
