@@ -11,4 +11,5 @@ export const benches: readonly Bench[] = [
   { name: 'daemon-start', what: 'the daemon', file: 'daemon-start.ts' },
   { name: 'engine-steps', what: 'durable operations', file: 'engine-steps.ts' },
   { name: 'sim-pool', what: 'ten thousand simulated nodes', file: 'sim-pool.ts' },
+  { name: 'store-disk', what: 'the store of disks', file: 'store-disk.ts' },
 ];
