@@ -24,6 +24,7 @@ export interface Product {
   cancelAtDeath: boolean;
   /** All that is there, of the cloud and of the store, without what only time changes. */
   look(): Promise<unknown>;
+  /** Closes the store too. */
   close(): Promise<void>;
 }
 
@@ -106,6 +107,7 @@ export async function createProduct(store: Store): Promise<Product> {
     async close() {
       await operations?.stop();
       await sim.close();
+      await store.close();
     },
   };
   return product;
