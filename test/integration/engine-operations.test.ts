@@ -118,7 +118,9 @@ describe('cancel', () => {
 
   it('reaches a child, an operation that waits, and one in the queue', async () => {
     onStep = async (act, name, operation) => {
-      if (act === 'do' && name === 'step-4') await operations.cancel(operation.split('.')[0] ?? '', 'eve');
+      if (act !== 'do' || name !== 'step-4') return;
+      await operations.cancel(operation.split('.')[0] ?? '', 'eve');
+      while ((await store.journal.get(operation))?.cancelRequestedBy === undefined) await sleep(20);
     };
     await submit('outer', 'family');
     expect((await ended('family')).state).toBe('cancelled');
