@@ -176,8 +176,8 @@ export function createOperations(options: OperationsOptions): Operations {
         const nap = new AbortController();
         const forget = live.onEnd(id, () => nap.abort());
         try {
-          const record = await recordOf(id);
-          if (hasEnded(record)) return record;
+          const record = await recordOf(id).catch(undefinedWhenAway);
+          if (record !== undefined && hasEnded(record)) return record;
           await clock.sleep(lookMs, AbortSignal.any([signal, nap.signal])).catch(() => undefined);
         } finally {
           forget();
@@ -185,4 +185,9 @@ export function createOperations(options: OperationsOptions): Operations {
       }
     },
   };
+}
+
+/** A journal that is away for a moment is looked into again. */
+function undefinedWhenAway(thrown: unknown): undefined {
+  if (!ensureImagoError(thrown).retryable) throw thrown;
 }
