@@ -1,136 +1,106 @@
-// The builder role of a provider: locks recipes, builds disks from locks, and seals them in the store.
+// The builder role of a provider: locks recipes, builds disks from locks, and seals them in the store. What the
+// command line offers beyond the role (hotfixes, what is behind, what would rebuild) is here too.
 import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { ImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 import type { Lock } from '../domain/lock.ts';
 import type { Recipe } from '../domain/recipe.ts';
-import { machineMirror } from '../images/fetch-tools.ts';
-import type { DiskStore } from '../images/store/disk-store.ts';
-import type { Builder, SealedDisk } from '../ports/provider-builder.ts';
+import type { CallOptions } from '../ports/provider.ts';
+import type { Builder, BuildProgress, SealedDisk } from '../ports/provider-builder.ts';
 import type { BuildContext } from './build-context.ts';
 import { buildImage } from './build-image.ts';
-import type { FindCredentials } from './containers/oci-source.ts';
-import { type DebianArchive, debianKeyring } from './debian/apt-workspace.ts';
-import { createDownloader, type DownloadRules } from './inputs/download.ts';
-import { inputStore } from './inputs/input-store.ts';
-import { layerCache } from './layers/layer-cache.ts';
-import { treeCache } from './layers/tree-cache.ts';
+import { type BuilderOptions, buildContext, lockContext } from './builder-context.ts';
 import { checkLock } from './lock/check-lock.ts';
-import type { AgentBundle, ArchiveWish, LockContext } from './lock/lock-context.ts';
+import { hotfixLock, parseHotfixSet } from './lock/hotfix.ts';
+import { lockDigest } from './lock/lock-file.ts';
 import { lockRecipe } from './lock/lock-recipe.ts';
-import { canOverlay } from './sandbox/overlay.ts';
-import { createSandbox, type Sandbox } from './sandbox/sandbox.ts';
+import { findOutdated, type OutdatedReport } from './lock/outdated.ts';
+import { defaultCacheLimits, type PruneReport, pruneCache } from './prune-cache.ts';
+import { type RememberedLocks, rememberedLocks } from './remembered-locks.ts';
 import { findSealed, sealDisk } from './seal-disk.ts';
+import { sharedWork } from './shared-work.ts';
 import { stepReport } from './step-report.ts';
+import { type LayerVerdict, whyRebuild } from './why-rebuild.ts';
 
-export interface BuilderOptions {
-  /** Downloads, layers and half-made things; may be shared by several builders and processes. */
-  readonly cacheFolder: string;
-  /** Where sealed disks go. */
-  readonly store: DiskStore;
-  /** The Debian archive of recipes that name none. That of the machine's own apt when absent. */
-  readonly mirror?: string | undefined;
-  readonly securityMirror?: string | undefined;
-  /** The keys that an archive must be signed by. Debian's when absent. */
-  readonly keyring?: string | undefined;
-  readonly agent?: AgentBundle | undefined;
-  readonly findCredentials?: FindCredentials | undefined;
-  readonly downloadRules?: DownloadRules | undefined;
-  readonly now?: () => number;
+export type { BuilderOptions } from './builder-context.ts';
+
+/**
+ * Recipes are those that `readRecipe` gives, one variant at a time, with `folder` (and `lockFile`) where they lie.
+ * A lock that fits is taken over; only what the recipe says differently is resolved anew.
+ */
+export interface ImageBuilder extends Builder {
+  /** The lock with the newest of everything, whatever was locked before. */
+  relock(recipe: Recipe, progress: BuildProgress, options: CallOptions): Promise<Lock>;
+  /** `sets` as `COMPONENT=VERSION`. The lock of a shipped version with these inputs changed and no other. */
+  hotfix(lock: Lock, sets: readonly string[], progress: BuildProgress, options: CallOptions): Promise<Lock>;
+  outdated(lock: Lock, options: CallOptions): Promise<OutdatedReport>;
+  /** What a build of the lock would make anew, against the image's last build. Writes nothing. */
+  whyRebuild(lock: Lock): Promise<readonly LayerVerdict[]>;
+  /** Brings the cache within its limit. */
+  prune(): Promise<PruneReport>;
 }
 
-export function createBuilder(options: BuilderOptions): Builder {
+export function createBuilder(options: BuilderOptions): ImageBuilder {
   const context = buildContext(options);
-  const building = new Map<string, Promise<SealedDisk>>();
+  const locks = rememberedLocks(context.cacheFolder, context.now);
+  const builds = sharedWork<SealedDisk>();
+
+  async function resolve(
+    recipe: Recipe,
+    previous: Lock | undefined,
+    progress: BuildProgress,
+    { signal }: CallOptions,
+  ): Promise<Lock> {
+    await mkdir(context.cacheFolder, { recursive: true });
+    const lock = await lockRecipe(recipe, lockContext(context, recipe, progress, signal), previous);
+    await locks.remember(recipe, lock);
+    return lock;
+  }
+
   return {
-    async lock(recipe, progress, { signal }) {
-      await mkdir(context.cacheFolder, { recursive: true });
-      const wanted = recipe as unknown as Recipe;
-      const lock = await lockRecipe(wanted, lockContext(context, wanted, progress, signal));
-      return lock as unknown as Json;
+    async lock(given, progress, call) {
+      const recipe = given as unknown as Recipe;
+      return (await resolve(recipe, await locks.previous(recipe), progress, call)) as unknown as Json;
     },
-    async build({ lock: given, lockDigest }, progress, { signal }) {
-      const lock = checkLock(given, lockDigest);
+    relock: (recipe, progress, call) => resolve(recipe, undefined, progress, call),
+    hotfix: (lock, sets, progress, { signal }) =>
+      hotfixLock(lock, sets.map(parseHotfixSet), lockContext(context, lock.recipe, progress, signal)),
+    outdated: (lock, { signal }) => findOutdated(lock, lockContext(context, lock.recipe, silent, signal)),
+    async whyRebuild(lock) {
+      return whyRebuild(lock, await locks.lastBuilt(lock.recipe), context.layers);
+    },
+    async build({ lock: given, lockDigest: digest }, progress, { signal }) {
+      const lock = checkLock(given, digest);
       requireAssembly(lock);
-      const sealed = await findSealed(context, lockDigest);
+      const sealed = await findSealed(context, digest);
       if (sealed !== undefined) return sealed;
-      const running = building.get(lockDigest);
-      if (running !== undefined) return running;
-      const report = await stepReport(context, lock, lockDigest, progress);
-      const work = buildImage(context, { lock, lockDigest, signal, report }, (image) =>
-        sealDisk(context, { lock, lockDigest, image, signal, report }),
-      ).finally(() => {
-        building.delete(lockDigest);
-        return report.close();
-      });
-      building.set(lockDigest, work);
-      return work;
+      return builds.join(digest, signal, (shared) => buildAndSeal(context, locks, lock, progress, shared));
     },
-    find: (lockDigest) => findSealed(context, lockDigest),
+    find: (digest) => findSealed(context, digest),
+    prune: () => pruneCache(context.cacheFolder, options.limits ?? defaultCacheLimits, context.now()),
   };
 }
 
-export function buildContext(options: BuilderOptions): BuildContext {
-  const { cacheFolder } = options;
-  const inputs = inputStore(cacheFolder);
-  const now = options.now ?? Date.now;
-  let known: Sandbox | undefined;
-  let overlay: Promise<boolean> | undefined;
-  const sandbox = () => {
-    known ??= createSandbox();
-    return known;
-  };
-  return {
-    ...{
-      cacheFolder,
-      inputs,
-      store: options.store,
-      agent: options.agent,
-      findCredentials: options.findCredentials,
-    },
-    downloads: createDownloader(cacheFolder, inputs, options.downloadRules),
-    layers: layerCache(cacheFolder),
-    sandbox,
-    trees: () => treeCache(cacheFolder, sandbox(), now),
-    overlay: () => {
-      overlay ??= canOverlay(sandbox(), join(cacheFolder, 'temporary'));
-      return overlay;
-    },
-    findArchive: (wish) => findArchive(wish, options),
-    now,
-  };
-}
+const silent: BuildProgress = { progress() {}, log() {} };
 
-async function findArchive(wish: ArchiveWish, options: BuilderOptions): Promise<DebianArchive> {
-  const mirror = wish.mirror ?? options.mirror ?? (await machineMirror());
-  return {
-    suite: wish.suite,
-    machine: wish.machine,
-    mirror,
-    securityMirror: wish.securityMirror ?? options.securityMirror ?? besideMirror(mirror),
-    keyring: options.keyring ?? debianKeyring,
-  };
-}
-
-/** Debian's mirrors have the archive with security updates beside the main one. */
-function besideMirror(mirror: string): string | undefined {
-  return /\/debian\/?$/.test(mirror) ? mirror.replace(/\/debian\/?$/, '/debian-security') : undefined;
-}
-
-export function lockContext(
+async function buildAndSeal(
   context: BuildContext,
-  recipe: Recipe,
-  progress: Pick<LockContext, 'progress' | 'log'>,
-  signal: AbortSignal | undefined,
-): LockContext {
-  const { cacheFolder, inputs, downloads, findArchive: find, findCredentials, agent } = context;
-  return {
-    ...{ cacheFolder, inputs, downloads, findArchive: find, findCredentials, agent, signal },
-    folder: recipe.folder ?? '.',
-    log: (line) => progress.log(line),
-    progress: (done, total, sentence) => progress.progress(done, total, sentence),
-  };
+  locks: RememberedLocks,
+  lock: Lock,
+  progress: BuildProgress,
+  signal: AbortSignal,
+): Promise<SealedDisk> {
+  const digest = lockDigest(lock);
+  const report = await stepReport(context, lock, digest, progress);
+  try {
+    const sealed = await buildImage(context, { lock, lockDigest: digest, signal, report }, (image) =>
+      sealDisk(context, { lock, lockDigest: digest, image, signal, report }),
+    );
+    await locks.rememberBuilt(lock);
+    return sealed;
+  } finally {
+    await report.close();
+  }
 }
 
 function requireAssembly({ recipe }: Lock): void {

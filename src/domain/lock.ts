@@ -70,7 +70,7 @@ export function makeLock(recipe: Recipe, found: readonly LockedInput[], facts: L
     keys.add(inputKey(input));
   }
   for (const component of expandOne(recipe).components) requireInputs(component, inputs);
-  const { folder: _, ...kept } = recipe;
+  const { folder: _, lockFile: __, ...kept } = recipe;
   return { format: 1, rules: facts.rules, epoch: facts.epoch, recipe: kept, inputs };
 }
 

@@ -35,6 +35,8 @@ export interface Recipe {
   readonly notes?: string;
   /** Where relative paths begin, on the machine that read the recipe. No part of a lock. */
   readonly folder?: string;
+  /** The file of the lock that was made of it before. No part of a lock. */
+  readonly lockFile?: string;
 }
 
 export interface RecipeMatrix {

@@ -1,8 +1,8 @@
 // The inputs of builds, each under the sha256 of its content, shared by all builds of one cache folder. A file
 // appears whole or not at all, and is checked each time it is taken: what is damaged counts as absent.
 import { createHash, randomUUID } from 'node:crypto';
-import { constants, createReadStream } from 'node:fs';
-import { copyFile, mkdir, open, readFile, rename, rm, utimes } from 'node:fs/promises';
+import { type BigIntStats, constants, createReadStream } from 'node:fs';
+import { copyFile, mkdir, open, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { ImagoError } from '../../domain/errors.ts';
@@ -48,6 +48,19 @@ export function inputStore(cacheFolder: string): InputStore {
   const folder = join(cacheFolder, 'inputs');
   const temporaryFolder = join(cacheFolder, 'temporary');
   const checked = new Set<string>();
+  const taken = new Map<string, { readonly look: string; readonly input: StoredInput }>();
+
+  /** A file that looks as it did when it was taken in, and did so for a while, need not be read again. */
+  async function unchanged(
+    source: string,
+    now: BigIntStats,
+    { expected }: AddOptions,
+  ): Promise<StoredInput | undefined> {
+    const known = taken.get(source);
+    if (known?.look !== lookOf(now) || Date.now() - Number(now.mtimeMs) < settledMs) return undefined;
+    if (expected !== undefined && expected !== known.input.sha256) return undefined;
+    return (await stat(known.input.path).catch(() => undefined)) && known.input;
+  }
 
   const path = (sha256: string) => join(folder, sha256.slice(0, 2), sha256);
 
@@ -123,18 +136,30 @@ export function inputStore(cacheFolder: string): InputStore {
     },
     adopt: publish,
     async addFile(source, options = {}) {
+      const before = await stat(source, { bigint: true }).catch(() => undefined);
+      const known = before && (await unchanged(source, before, options));
+      if (known !== undefined) return known;
       const file = await temporary();
       try {
         await copyFile(source, file, constants.COPYFILE_FICLONE).catch((cause: unknown) => {
           throw unreadable(source, cause);
         });
-        return await store.add(createReadStream(file, { highWaterMark: 1 << 20 }), options);
+        const stored = await store.add(createReadStream(file, { highWaterMark: 1 << 20 }), options);
+        if (before !== undefined) taken.set(source, { look: lookOf(before), input: stored });
+        return stored;
       } finally {
         await rm(file, { force: true });
       }
     },
   };
   return store;
+}
+
+/** A file may change twice within one tick of the clock: younger ones are read again. */
+const settledMs = 3000;
+
+function lookOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+  return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
 }
 
 function unreadable(file: string, cause: unknown): unknown {

@@ -29,7 +29,7 @@ export function lockDigest(lock: Lock): string {
 
 /** The locks are those of the recipe's variants, in their order. */
 export function writeLockFile(recipe: Recipe, locks: readonly Lock[]): string {
-  const { folder: _, ...kept } = recipe;
+  const { folder: _, lockFile: __, ...kept } = recipe;
   const [first] = locks;
   if (first === undefined) throw new ImagoError('internal', 'there is no lock to write');
   const content = {

@@ -1,0 +1,106 @@
+// Puts together what a builder works with, from what its owner gives.
+import { join } from 'node:path';
+import type { Recipe } from '../domain/recipe.ts';
+import { machineMirror } from '../images/fetch-tools.ts';
+import type { DiskStore } from '../images/store/disk-store.ts';
+import type { BuildContext } from './build-context.ts';
+import type { FindCredentials } from './containers/oci-source.ts';
+import { type DebianArchive, debianKeyring } from './debian/apt-workspace.ts';
+import { createDownloader, type DownloadRules } from './inputs/download.ts';
+import { inputStore } from './inputs/input-store.ts';
+import { layerCache } from './layers/layer-cache.ts';
+import { treeCache } from './layers/tree-cache.ts';
+import type { AgentBundle, ArchiveWish, LockContext } from './lock/lock-context.ts';
+import type { CacheLimits } from './prune-cache.ts';
+import { canOverlay } from './sandbox/overlay.ts';
+import { createSandbox, type Sandbox } from './sandbox/sandbox.ts';
+
+export interface BuilderOptions {
+  /** Downloads, layers and half-made things; may be shared by several builders and processes. */
+  readonly cacheFolder: string;
+  /** Where sealed disks go. Locking and looking need none. */
+  readonly store?: DiskStore | undefined;
+  /** The Debian archive of recipes that name none. That of the machine's own apt when absent. */
+  readonly mirror?: string | undefined;
+  readonly securityMirror?: string | undefined;
+  /** The keys that an archive must be signed by. Debian's when absent. */
+  readonly keyring?: string | undefined;
+  /** Imago's own program for nodes. */
+  readonly agent?: AgentBundle | undefined;
+  readonly findCredentials?: FindCredentials | undefined;
+  readonly downloadRules?: DownloadRules | undefined;
+  readonly limits?: CacheLimits | undefined;
+  readonly sandbox?: (() => Sandbox) | undefined;
+  readonly now?: () => number;
+}
+
+export function buildContext(options: BuilderOptions): BuildContext {
+  const { cacheFolder } = options;
+  const inputs = inputStore(cacheFolder);
+  const now = options.now ?? Date.now;
+  let known: Sandbox | undefined;
+  let overlay: Promise<boolean> | undefined;
+  let mirror: Promise<string> | undefined;
+  const ownMirror = () => {
+    mirror ??= machineMirror();
+    return mirror;
+  };
+  const sandbox = () => {
+    known ??= (options.sandbox ?? createSandbox)();
+    return known;
+  };
+  return {
+    ...{
+      cacheFolder,
+      inputs,
+      store: options.store,
+      agent: options.agent,
+      findCredentials: options.findCredentials,
+    },
+    downloads: createDownloader(cacheFolder, inputs, options.downloadRules),
+    layers: layerCache(cacheFolder),
+    sandbox,
+    trees: () => treeCache(cacheFolder, sandbox(), now),
+    overlay: () => {
+      overlay ??= canOverlay(sandbox(), join(cacheFolder, 'temporary'));
+      return overlay;
+    },
+    findArchive: (wish) => findArchive(wish, options, ownMirror),
+    now,
+  };
+}
+
+async function findArchive(
+  wish: ArchiveWish,
+  options: BuilderOptions,
+  ownMirror: () => Promise<string>,
+): Promise<DebianArchive> {
+  const mirror = wish.mirror ?? options.mirror ?? process.env.IMAGO_DEBIAN_MIRROR ?? (await ownMirror());
+  return {
+    suite: wish.suite,
+    machine: wish.machine,
+    mirror,
+    securityMirror: wish.securityMirror ?? options.securityMirror ?? besideMirror(mirror),
+    keyring: options.keyring ?? debianKeyring,
+  };
+}
+
+/** Debian's mirrors have the archive with security updates beside the main one. */
+function besideMirror(mirror: string): string | undefined {
+  return /\/debian\/?$/.test(mirror) ? mirror.replace(/\/debian\/?$/, '/debian-security') : undefined;
+}
+
+export function lockContext(
+  context: BuildContext,
+  recipe: Recipe,
+  progress: Pick<LockContext, 'progress' | 'log'>,
+  signal: AbortSignal | undefined,
+): LockContext {
+  const { cacheFolder, inputs, downloads, findArchive: find, findCredentials, agent } = context;
+  return {
+    ...{ cacheFolder, inputs, downloads, findArchive: find, findCredentials, agent, signal },
+    folder: recipe.folder ?? '.',
+    log: (line) => progress.log(line),
+    progress: (done, total, sentence) => progress.progress(done, total, sentence),
+  };
+}

@@ -1,0 +1,56 @@
+// What a build of a lock would make anew, and the inputs that are why.
+import type { Json } from '../domain/json.ts';
+import type { Lock } from '../domain/lock.ts';
+import { valueChanges } from '../domain/lock-changes.ts';
+import type { LayerCache } from './layers/layer-cache.ts';
+import { type PlannedLayer, planLayers } from './layers/layer-plan.ts';
+
+export interface LayerVerdict {
+  readonly name: string;
+  /** `hit` when the cache has it. */
+  readonly state: 'hit' | 'miss';
+  /** What differs from the last build, if the layer does. */
+  readonly changes: readonly LayerChange[];
+}
+
+export interface LayerChange {
+  /** `packages.libc6`, `settings.sysctl.vm.swappiness`, `below`, … */
+  readonly input: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** `previous` is what was built last; without it a miss has no explanation but that it is new. */
+export async function whyRebuild(
+  lock: Lock,
+  previous: Lock | undefined,
+  layers: LayerCache,
+): Promise<readonly LayerVerdict[]> {
+  const before = new Map(
+    (previous === undefined ? [] : planLayers(previous)).map((layer) => [layer.name, layer]),
+  );
+  const verdicts: LayerVerdict[] = [];
+  for (const layer of planLayers(lock)) {
+    const found = await layers.find(layer.key);
+    const changes = explain(layer, before.get(layer.name));
+    verdicts.push({ name: layer.name, state: found === undefined ? 'miss' : 'hit', changes });
+  }
+  return verdicts;
+}
+
+function explain(layer: PlannedLayer, before: PlannedLayer | undefined): readonly LayerChange[] {
+  if (before === undefined) return [{ input: 'layer', before: '(none)', after: 'new' }];
+  if (before.key === layer.key) return [];
+  const changes = valueChanges(before.inputs, layer.inputs).map((change) => ({
+    input: change.path.join('.'),
+    before: show(change.before),
+    after: show(change.after),
+  }));
+  return changes.length > 0 ? changes : [{ input: 'build rules', before: 'older', after: 'newer' }];
+}
+
+function show(value: Json | undefined): string {
+  if (value === undefined) return '(nothing)';
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.replace(/\b([0-9a-f]{12})[0-9a-f]{52}\b/g, '$1…');
+}
