@@ -23,6 +23,11 @@ const generatedFiles: readonly GeneratedFile[] = [
     make: async () =>
       `${JSON.stringify((await import('../src/api/openapi.ts')).openApiDocument(), null, 2)}\n`,
   },
+  {
+    path: 'docs/recipe.schema.json',
+    make: async () =>
+      `${JSON.stringify((await import('../src/build/recipe/recipe-schema.ts')).recipeJsonSchema(), null, 2)}\n`,
+  },
 ];
 
 /** Answers with the exit code: 0 when every file is as its maker says, in the end or, with `check`, already. */
