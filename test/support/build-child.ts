@@ -1,0 +1,86 @@
+// A process of its own that locks and builds a recipe, for tests that kill it, run it as another user or measure
+// it: node build-child.ts JOB, a job in JSON. Tells the steps on standard error and prints one line of JSON.
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { type BuilderOptions, createBuilder } from '../../src/build/builder.ts';
+import { lockDigest } from '../../src/build/lock/lock-file.ts';
+import { readRecipe } from '../../src/build/recipe/read-recipe.ts';
+import { ensureImagoError } from '../../src/domain/errors.ts';
+import type { Json } from '../../src/domain/json.ts';
+import type { Lock } from '../../src/domain/lock.ts';
+import type { Recipe } from '../../src/domain/recipe.ts';
+import { openDiskStore } from '../../src/images/store/disk-store.ts';
+
+export interface BuildJob {
+  /** The file of a recipe. */
+  readonly recipe: string;
+  /** Which version of its matrix; the first when absent. */
+  readonly kubernetes?: string;
+  readonly cache: string;
+  readonly store: string;
+  /** The clock is so much ahead. */
+  readonly aheadMs?: number;
+  readonly options?: Pick<BuilderOptions, 'mirror' | 'securityMirror'>;
+}
+
+export interface BuildOutcome {
+  readonly lockDigest: string;
+  readonly digest: string;
+  readonly diskDigest: string;
+  readonly sizeBytes: number;
+  /** In their order, each with whether it was reused. */
+  readonly steps: readonly { readonly name: string; readonly reused: boolean }[];
+  readonly lockMs: number;
+  readonly buildMs: number;
+}
+
+/** One version of the recipe, as the product hands it to its builder. */
+export async function loadVariant({ recipe: file, kubernetes }: Pick<BuildJob, 'recipe' | 'kubernetes'>) {
+  const files = { read: (path: string) => readFile(path, 'utf8').catch(() => undefined) };
+  const { variants } = await readRecipe({ file, files });
+  const found = variants.find((variant) => kubernetes === undefined || variant.kubernetes === kubernetes);
+  if (found === undefined) throw new Error(`${file} has no version for ${kubernetes}`);
+  return { ...found, folder: dirname(file), lockFile: join(dirname(file), 'imago.lock') } satisfies Recipe;
+}
+
+export async function runBuild(job: BuildJob, tell: (line: string) => void): Promise<BuildOutcome> {
+  const store = await openDiskStore(job.store);
+  try {
+    const builder = createBuilder({
+      ...{ cacheFolder: job.cache, store, ...job.options },
+      now: () => Date.now() + (job.aheadMs ?? 0),
+    });
+    const recipe = await loadVariant(job);
+    const steps: { name: string; reused: boolean }[] = [];
+    const progress = {
+      progress: (_: number, __: number, sentence: string) => tell(sentence),
+      log(line: string) {
+        tell(line);
+        const match = /^(.+): (reused|done in .*)$/.exec(line);
+        if (match !== null) steps.push({ name: match[1] ?? '', reused: match[2] === 'reused' });
+      },
+    };
+    const options = { signal: new AbortController().signal };
+    const begun = performance.now();
+    const lock = (await builder.lock(recipe as unknown as Json, progress, options)) as unknown as Lock;
+    const digest = lockDigest(lock);
+    const locked = performance.now();
+    tell('locked');
+    const request = { lock: lock as unknown as Json, lockDigest: digest };
+    const sealed = await builder.build(request, progress, options);
+    const ended = performance.now();
+    return { lockDigest: digest, ...sealed, steps, lockMs: locked - begun, buildMs: ended - locked };
+  } finally {
+    await store.close();
+  }
+}
+
+if (process.argv[1] === import.meta.filename) {
+  try {
+    const job = JSON.parse(process.argv[2] ?? '{}') as BuildJob;
+    console.log(JSON.stringify(await runBuild(job, (line) => console.error(line))));
+  } catch (error) {
+    console.log(JSON.stringify({ error: ensureImagoError(error).toRecord() }));
+    process.exitCode = 1;
+  }
+}
