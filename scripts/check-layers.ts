@@ -22,6 +22,7 @@ interface Layer {
 }
 
 const adapter = { may: ['domain', 'ports', 'install', 'images'], builtins: 'any', packages: 'any' } as const;
+const provider = { ...adapter, may: [...adapter.may, 'providers/common'] };
 const client = { may: ['domain', 'api'], builtins: 'any', packages: 'any' } as const;
 
 export const layers: Readonly<Record<string, Layer>> = {
@@ -32,9 +33,10 @@ export const layers: Readonly<Record<string, Layer>> = {
   operations: { may: ['domain', 'ports'], builtins: 'any', packages: 'any' },
   images: { ...adapter, may: ['domain', 'ports', 'install'] },
   build: adapter,
-  'providers/local': adapter,
-  'providers/azure': adapter,
-  'providers/sim': adapter,
+  'providers/common': adapter,
+  'providers/local': provider,
+  'providers/azure': provider,
+  'providers/sim': provider,
   kube: adapter,
   store: adapter,
   engine: adapter,

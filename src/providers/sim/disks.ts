@@ -3,10 +3,10 @@
 import { canonicalJson } from '../../domain/canonical-json.ts';
 import { checkName } from '../../domain/name.ts';
 import type { Disks, Snapshot, SnapshotSpec } from '../../ports/provider-disks.ts';
-import { countRows } from './gallery-rows.ts';
+import { countRows } from '../common/gallery-rows.ts';
+import { pageOf, rowsFor } from '../common/paging.ts';
+import { busy, checkLimit, conflict, lacks, notFound } from '../common/refusals.ts';
 import { type MachineColumns, machinePower } from './machine-rows.ts';
-import { pageOf, rowsFor } from './paging.ts';
-import { busy, checkLimit, conflict, lacks, notFound } from './refusals.ts';
 import { type Bend, finds, lists, writes } from './sim-call.ts';
 import { endOf, type SimContext, sha256 } from './sim-context.ts';
 import { findSnapshot, type SnapshotRow, toSnapshot } from './snapshot-rows.ts';

@@ -1,9 +1,9 @@
 // Several simulated galleries side by side.
 import type { Galleries, GallerySpec } from '../../ports/provider-gallery.ts';
+import { countRows, findGallery, type GalleryRow, toGallerySpec } from '../common/gallery-rows.ts';
+import { pageOf, rowsFor } from '../common/paging.ts';
+import { checkLimit, conflict, invalid } from '../common/refusals.ts';
 import { simGallery } from './gallery.ts';
-import { countRows, findGallery, type GalleryRow, toGallerySpec } from './gallery-rows.ts';
-import { pageOf, rowsFor } from './paging.ts';
-import { checkLimit, conflict, invalid } from './refusals.ts';
 import { finds, lists, writes } from './sim-call.ts';
 import { regionNamed, type SimContext } from './sim-context.ts';
 

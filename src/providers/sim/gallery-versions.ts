@@ -9,9 +9,9 @@ import type {
   GalleryVersionSpec,
   VersionSource,
 } from '../../ports/provider-gallery.ts';
-import { countRows, requireGallery, requireImage } from './gallery-rows.ts';
-import { pageOf, rowsFor } from './paging.ts';
-import { busy, checkLimit, conflict, invalid, lacks, notFound } from './refusals.ts';
+import { countRows, requireGallery, requireImage } from '../common/gallery-rows.ts';
+import { pageOf, rowsFor } from '../common/paging.ts';
+import { busy, checkLimit, conflict, invalid, lacks, notFound } from '../common/refusals.ts';
 import { type Bend, finds, lists, writes } from './sim-call.ts';
 import { endOf, type SimContext } from './sim-context.ts';
 import { checkRegions, currentTargets, placeCopies } from './version-copies.ts';

@@ -1,10 +1,16 @@
 // One simulated gallery: its images, its versions and how near its limits are.
 import { checkName } from '../../domain/name.ts';
 import type { Gallery, GalleryImage, GalleryLimit } from '../../ports/provider-gallery.ts';
-import { countRows, findImage, type ImageRow, requireGallery, toGalleryImage } from './gallery-rows.ts';
+import {
+  countRows,
+  findImage,
+  type ImageRow,
+  requireGallery,
+  toGalleryImage,
+} from '../common/gallery-rows.ts';
+import { pageOf, rowsFor } from '../common/paging.ts';
+import { busy, checkLimit, conflict } from '../common/refusals.ts';
 import { simGalleryVersions } from './gallery-versions.ts';
-import { pageOf, rowsFor } from './paging.ts';
-import { busy, checkLimit, conflict } from './refusals.ts';
 import { finds, lists, reads, writes } from './sim-call.ts';
 import type { SimContext } from './sim-context.ts';
 

@@ -1,8 +1,8 @@
 // What pool nodes and single machines have in common: a disk, power, and a state that follows from stored times.
 import type { ProvisioningError, ProvisioningState } from '../../ports/provider.ts';
 import type { NodePower } from '../../ports/provider-pools.ts';
+import { busy, conflict } from '../common/refusals.ts';
 import type { DurationKind } from './durations.ts';
-import { busy, conflict } from './refusals.ts';
 import type { Bend } from './sim-call.ts';
 import { endOf, type SimContext } from './sim-context.ts';
 import { readTraits } from './traits.ts';

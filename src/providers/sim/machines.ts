@@ -2,8 +2,10 @@
 import { canonicalJson } from '../../domain/canonical-json.ts';
 import { checkName } from '../../domain/name.ts';
 import type { Machine, MachineReport, MachineSpec, Machines } from '../../ports/provider-machines.ts';
+import { countRows } from '../common/gallery-rows.ts';
+import { pageOf, rowsFor } from '../common/paging.ts';
+import { busy, checkLimit, conflict, invalid, notFound } from '../common/refusals.ts';
 import { consoleOf, reportOf } from './boot.ts';
-import { countRows } from './gallery-rows.ts';
 import {
   diskName,
   imagedFirst,
@@ -13,8 +15,6 @@ import {
   machineState,
   switchPower,
 } from './machine-rows.ts';
-import { pageOf, rowsFor } from './paging.ts';
-import { busy, checkLimit, conflict, invalid, notFound } from './refusals.ts';
 import { type Bend, finds, lists, reads, writes } from './sim-call.ts';
 import {
   endOf,

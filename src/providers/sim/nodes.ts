@@ -1,20 +1,20 @@
 // What can be asked of one node of a simulated pool.
 import type { Page, PageQuery } from '../../ports/page.ts';
 import type { Pools, Protection, ProviderNode } from '../../ports/provider-pools.ts';
+import { readModel, sameImage } from '../common/models.ts';
+import { pageOf, rowsFor } from '../common/paging.ts';
+import { lacks, notFound } from '../common/refusals.ts';
 import { imagedAgain, requireSettled, switchPower } from './machine-rows.ts';
-import { pageOf, rowsFor } from './paging.ts';
 import {
   findNode,
   findPool,
   type NodeRow,
   nodeReader,
   type PoolRow,
-  readModel,
   requireNode,
   requirePool,
 } from './pool-rows.ts';
 import { modelSource } from './pool-scaling.ts';
-import { lacks, notFound } from './refusals.ts';
 import { type Bend, finds, lists, writes } from './sim-call.ts';
 import { endOf, type SimContext } from './sim-context.ts';
 import type { Row, World } from './world.ts';
@@ -114,7 +114,7 @@ function upgradeNode(context: SimContext, poolName: string, name: string, bend: 
   const row = requireNode(world, poolName, name);
   if (row.appliedModel === pool.model) return;
   requireSettled(row, `Node ${name}`, world.time());
-  if (!sameImage(world, row.diskModel, pool.model)) {
+  if (!sameImage(readModel(world, row.diskModel), readModel(world, pool.model))) {
     makeAnew(context, pool, row, bend);
   } else if (bend.failure === undefined) {
     const readyAt = endOf(context, 'nodeUpgrade', name, bend);
@@ -132,12 +132,6 @@ function makeAnew(context: SimContext, pool: PoolRow, row: NodeRow, bend: Bend):
   });
   const models = done ? { diskModel: pool.model, appliedModel: pool.model } : {};
   change(context.world, row, { ...columns, ...models });
-}
-
-function sameImage(world: World, one: string, other: string): boolean {
-  const a = readModel(world, one);
-  const b = readModel(world, other);
-  return a.gallery === b.gallery && a.image === b.image && a.version === b.version && a.digest === b.digest;
 }
 
 function protectNode(context: SimContext, pool: string, name: string, protection: Protection): void {

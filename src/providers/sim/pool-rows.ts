@@ -1,11 +1,11 @@
 // Pools and their nodes as they are stored, and what they look like at a moment.
-import { canonicalJson } from '../../domain/canonical-json.ts';
 import type { ProvisioningState } from '../../ports/provider.ts';
 import type { Orchestration, PoolModel, ProviderNode, ProviderPool } from '../../ports/provider-pools.ts';
+import { readModel } from '../common/models.ts';
+import { busy, notFound } from '../common/refusals.ts';
 import { healthOf } from './boot.ts';
 import { diskName, type MachineColumns, machineError, machinePower, machineState } from './machine-rows.ts';
-import { busy, notFound } from './refusals.ts';
-import { isoTime, type SimContext, sha256 } from './sim-context.ts';
+import { isoTime, type SimContext } from './sim-context.ts';
 import type { World } from './world.ts';
 
 export interface PoolRow {
@@ -68,20 +68,6 @@ export function requireNode(world: World, pool: string, name: string): NodeRow {
   if (found === undefined) throw notFound(`Pool ${pool} has no node ${name}.`);
   if (found.goneAt !== null) throw busy(`Node ${name} is being deleted.`);
   return found;
-}
-
-/** Keeps the model under its hash. The same content has the same hash, whatever the order of its tags. */
-export function keepModel(world: World, model: PoolModel): string {
-  const text = canonicalJson({ ...model });
-  const hash = sha256(text);
-  world.run('INSERT OR IGNORE INTO model VALUES (?, ?)', hash, text);
-  return hash;
-}
-
-export function readModel(world: World, hash: string): PoolModel {
-  const row = world.get<{ model: string }>('SELECT model FROM model WHERE hash = ?', hash);
-  if (row === undefined) throw new Error(`Model ${hash} is not kept.`);
-  return JSON.parse(row.model) as PoolModel;
 }
 
 export function toProviderPool({ world, abilities }: SimContext, row: PoolRow): ProviderPool {

@@ -1,8 +1,9 @@
 // More and fewer nodes: who is made when, and who goes.
 import type { ProvisioningError } from '../../ports/provider.ts';
+import { readModel } from '../common/models.ts';
+import { conflict } from '../common/refusals.ts';
 import { type DiskSource, imagedFirst } from './machine-rows.ts';
-import { type PoolRow, readModel } from './pool-rows.ts';
-import { conflict } from './refusals.ts';
+import type { PoolRow } from './pool-rows.ts';
 import type { Bend } from './sim-call.ts';
 import { endOf, machineIdOf, nextSerial, type SimContext } from './sim-context.ts';
 import { usableVersion } from './version-source.ts';

@@ -1,13 +1,13 @@
 // Simulated pools: a model that new nodes come from, and a capacity that others may change too.
-import { canonicalJson } from '../../domain/canonical-json.ts';
 import { checkName } from '../../domain/name.ts';
 import type { PoolModel, PoolSpec, Pools, ProviderPool, WriteCondition } from '../../ports/provider-pools.ts';
-import { countRows, findImage } from './gallery-rows.ts';
+import { countRows, findImage } from '../common/gallery-rows.ts';
+import { keepModel, readModel, sameModel } from '../common/models.ts';
+import { pageOf, rowsFor } from '../common/paging.ts';
+import { busy, checkLimit, conflict, invalid, lacks, notFound } from '../common/refusals.ts';
 import { simNodes } from './nodes.ts';
-import { pageOf, rowsFor } from './paging.ts';
-import { findPool, keepModel, type PoolRow, readModel, requirePool, toProviderPool } from './pool-rows.ts';
+import { findPool, type PoolRow, requirePool, toProviderPool } from './pool-rows.ts';
 import { forgetGoneNodes, scalePool } from './pool-scaling.ts';
-import { busy, checkLimit, conflict, invalid, lacks, notFound } from './refusals.ts';
 import { type Bend, finds, lists, writes } from './sim-call.ts';
 import { endOf, regionNamed, type SimContext } from './sim-context.ts';
 import { usableVersion } from './version-source.ts';
@@ -144,10 +144,6 @@ function deletePool(context: SimContext, name: string, bend: Bend): void {
   const goneAt = endOf(context, 'poolDelete', name, bend);
   world.run('UPDATE pool SET goneAt = ? WHERE name = ?', goneAt, name);
   world.run('UPDATE node SET goneAt = min(ifnull(goneAt, ?1), ?1) WHERE pool = ?2', goneAt, name);
-}
-
-function sameModel(a: PoolModel, b: PoolModel): boolean {
-  return canonicalJson({ ...a }) === canonicalJson({ ...b });
 }
 
 function osStateOf({ world, defaultGallery }: SimContext, model: PoolModel): string {

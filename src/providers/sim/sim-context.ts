@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../ports/clock.ts';
 import type { Abilities } from '../../ports/provider.ts';
+import { invalid } from '../common/refusals.ts';
 import type { DurationKind, DurationOf } from './durations.ts';
 import type { Limits } from './limits.ts';
-import { invalid } from './refusals.ts';
 import type { Bend, SimCall } from './sim-call.ts';
 import type { World } from './world.ts';
 

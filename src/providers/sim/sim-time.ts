@@ -2,8 +2,8 @@
 import { ImagoError } from '../../domain/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { SimControl, SimTime } from '../../ports/sim-control.ts';
+import { lacks } from '../common/refusals.ts';
 import type { SimFaults } from './faults.ts';
-import { lacks } from './refusals.ts';
 import { type ClockAnchor, createScaledClock, resumeTime, type ScaledClock } from './sim-clock.ts';
 import { isoTime } from './sim-context.ts';
 import type { World } from './world.ts';

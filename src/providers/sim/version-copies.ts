@@ -1,6 +1,6 @@
 // Copies of a version in regions: which are asked for, when each begins and ends, and what is tried again.
 import type { RegionTarget } from '../../ports/provider-gallery.ts';
-import { checkLimit, invalid, lacks } from './refusals.ts';
+import { checkLimit, invalid, lacks } from '../common/refusals.ts';
 import type { Bend } from './sim-call.ts';
 import type { SimContext } from './sim-context.ts';
 import { type CopyRow, copiesOf, copyState, copyUnderWay, type VersionRow } from './version-rows.ts';

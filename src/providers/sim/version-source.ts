@@ -1,6 +1,6 @@
 // Where the bytes of a version or a machine come from: a sealed disk, a snapshot, another version.
 import type { VersionSource } from '../../ports/provider-gallery.ts';
-import { busy, notFound } from './refusals.ts';
+import { busy, notFound } from '../common/refusals.ts';
 import type { SimContext } from './sim-context.ts';
 import type { SnapshotRow } from './snapshot-rows.ts';
 import { copiesOf, copyState, findVersion } from './version-rows.ts';

@@ -4,7 +4,7 @@ import type { Snapshot } from '../../ports/provider-disks.ts';
 import type { GalleryImage, GallerySpec, GalleryVersion } from '../../ports/provider-gallery.ts';
 import type { Machine } from '../../ports/provider-machines.ts';
 import type { ProviderNode, ProviderPool } from '../../ports/provider-pools.ts';
-import { type GalleryRow, type ImageRow, toGalleryImage, toGallerySpec } from './gallery-rows.ts';
+import { type GalleryRow, type ImageRow, toGalleryImage, toGallerySpec } from '../common/gallery-rows.ts';
 import { type MachineRow, toMachine } from './machines.ts';
 import { type NodeRow, nodeReader, type PoolRow, toProviderPool } from './pool-rows.ts';
 import { setCapacity } from './pools.ts';

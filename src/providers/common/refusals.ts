@@ -1,4 +1,4 @@
-// The ways in which the simulated provider says no, in one place so that they mean the same everywhere.
+// The ways in which a provider that we wrote says no, in one place so that they mean the same everywhere.
 import { ImagoError } from '../../domain/errors.ts';
 
 /** Something else stands there; trying again does not help. */

@@ -1,7 +1,7 @@
 // Galleries and images as they are stored, and the checks that need them to be there.
 import type { GalleryImage, GallerySpec } from '../../ports/provider-gallery.ts';
-import { notFound } from './refusals.ts';
-import type { World } from './world.ts';
+import { notFound } from '../common/refusals.ts';
+import type { World } from './world-file.ts';
 
 export interface GalleryRow {
   readonly name: string;
