@@ -97,6 +97,7 @@ export interface VersionsTable {
   kubernetes: string | null;
   reason: string | null;
   withdrawn_from: RestorableState | null;
+  restricted: Generated<boolean>;
   operation: string;
   created_at: string;
 }
@@ -106,6 +107,8 @@ export interface ChannelsTable {
   name: string;
   for_testing: boolean;
   managed: boolean;
+  position: Generated<number>;
+  public: Generated<boolean>;
   version: string | null;
   digest: string | null;
   move: number | null;
@@ -122,6 +125,35 @@ export interface ChannelMovesTable {
   moved_by: string;
   why: string;
   operation: string | null;
+  policy: string | null;
+  at: string;
+}
+
+/** Units that were tested together; named by the digest of their content. */
+export interface ComposedVersionsTable {
+  id: string;
+  digest: string;
+  content: string;
+  at: string;
+}
+
+/** Every policy that was ever in force; the newest is. */
+export interface PoliciesTable {
+  id: Given<number>;
+  text: string;
+  content: string;
+  digest: string;
+  set_by: string;
+  why: string;
+  at: string;
+}
+
+/** The signed statement of a channel's move, in its envelope. */
+export interface AttestationsTable {
+  move: number;
+  digest: string;
+  predicate_type: string;
+  envelope: string;
   at: string;
 }
 
@@ -134,6 +166,7 @@ export interface EvidenceTable {
   details: string;
   given_by: string;
   operation: string | null;
+  composed: string | null;
   at: string;
 }
 
@@ -232,6 +265,9 @@ export interface Tables {
   channels: ChannelsTable;
   channel_moves: ChannelMovesTable;
   evidence: EvidenceTable;
+  composed_versions: ComposedVersionsTable;
+  policies: PoliciesTable;
+  attestations: AttestationsTable;
   pools: PoolsTable;
   nodes: NodesTable;
   tokens: TokensTable;

@@ -49,6 +49,14 @@ const typicalRows: Readonly<Record<number, string>> = {
         values ('k', 'ann', 'f', 0, gen_random_uuid());
       insert into imago.schedules (name, cron, time_zone, kind, subject, input, requested_by)
         values ('nightly', '0 3 * * *', 'Europe/Paris', 'build', 'image/node', '{}', 'ann')`,
+  6: `insert into imago.composed_versions values ('sha256:c', 'sha256:1', '{"imago":"0.1.0"}', now());
+      insert into imago.evidence (digest, kind, passed, summary, details, given_by, composed, at)
+        values ('sha256:1', 'test', true, 'booted', '{}', 'ann', 'sha256:c', now());
+      insert into imago.policies (text, content, digest, set_by, why, at)
+        values ('version: 1', '{"version":1}', 'sha256:p', 'ann', 'first', now());
+      insert into imago.channel_moves (image, channel, to_version, to_digest, moved_by, why, policy, at)
+        values ('node', 'production', '1.0.0', 'sha256:1', 'ann', 'good', '{"passed":true,"gates":[]}', now());
+      insert into imago.attestations values (1, 'sha256:1', 'https://example.com/move/v1', '{}', now())`,
 };
 
 async function fillState(url: string, upTo: number): Promise<void> {
@@ -103,6 +111,7 @@ test('migrations are numbered from 1 without gaps, and released ones never chang
       "f3fa8b8201921f9d",
       "d738ec08f73a7b14",
       "b0f97a47d6701f83",
+      "a4a8452fe14adfe3",
     ]
   `);
 });

@@ -4,6 +4,7 @@ import { operations } from './0002-operations.ts';
 import { catalogue } from './0003-catalogue.ts';
 import { fleet } from './0004-fleet.ts';
 import { access } from './0005-access.ts';
+import { promotion } from './0006-promotion.ts';
 import type { Migration } from './migration.ts';
 
-export const migrations: readonly Migration[] = [events, operations, catalogue, fleet, access];
+export const migrations: readonly Migration[] = [events, operations, catalogue, fleet, access, promotion];
