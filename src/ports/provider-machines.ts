@@ -36,6 +36,20 @@ export interface MachineReport {
   readonly facts: Readonly<Record<string, string>>;
 }
 
+export interface MachineCommand {
+  /** Given to `sh -c` as root. */
+  readonly script: string;
+  readonly timeoutMs: number;
+}
+
+export interface MachineCommandResult {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** It said more than the provider carries; the beginning is kept. */
+  readonly truncated: boolean;
+}
+
 export interface Machines {
   /**
    * Starts a machine from a sealed version: the disk of that digest where the provider has it, the gallery's
@@ -49,6 +63,12 @@ export interface Machines {
   report(name: string, options: CallOptions): Promise<MachineReport | undefined>;
   /** The console's last lines, oldest first; empty before the first. */
   console(name: string, lines: number, options: CallOptions): Promise<readonly string[]>;
+  /**
+   * Runs a script in the machine and answers when it has ended, however it ended. Not safe to repeat blindly:
+   * after `provider-timeout` or a lost reply the script may have run, or run still. A retryable
+   * `provider-conflict` while the machine does not run or does not listen yet. Needs `abilities.runCommand`.
+   */
+  runCommand(name: string, command: MachineCommand, options: CallOptions): Promise<MachineCommandResult>;
   /** The disk stays. Stopping a stopped machine changes nothing. */
   stopMachine(name: string, options: CallOptions): Promise<void>;
   /** Starting a running machine changes nothing. */

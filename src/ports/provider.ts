@@ -62,6 +62,8 @@ export interface Abilities {
   /** The gallery can give back a digest of the disk that it holds. */
   readonly galleryDigest: boolean;
   readonly snapshots: boolean;
+  /** Scripts can be run in single machines. */
+  readonly runCommand: boolean;
   /** The provider compares epochs and refuses stale writers. */
   readonly fencing: boolean;
   /** Time at the provider runs by another clock than the daemon's. */

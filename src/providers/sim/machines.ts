@@ -1,10 +1,17 @@
 // Simulated single machines.
 import { canonicalJson } from '../../domain/canonical-json.ts';
 import { checkName } from '../../domain/name.ts';
-import type { Machine, MachineReport, MachineSpec, Machines } from '../../ports/provider-machines.ts';
+import type {
+  Machine,
+  MachineCommand,
+  MachineCommandResult,
+  MachineReport,
+  MachineSpec,
+  Machines,
+} from '../../ports/provider-machines.ts';
 import { countRows } from '../common/gallery-rows.ts';
 import { pageOf, rowsFor } from '../common/paging.ts';
-import { busy, checkLimit, conflict, invalid, notFound } from '../common/refusals.ts';
+import { busy, checkLimit, conflict, invalid, lacks, notFound } from '../common/refusals.ts';
 import { consoleOf, reportOf } from './boot.ts';
 import {
   diskName,
@@ -15,6 +22,7 @@ import {
   machineState,
   switchPower,
 } from './machine-rows.ts';
+import { answerScript } from './run-command.ts';
 import { type Bend, finds, lists, reads, writes } from './sim-call.ts';
 import {
   endOf,
@@ -75,6 +83,15 @@ export function simMachines(context: SimContext): Machines {
           return consoleOf(context, requireMachine(context, name), name).slice(-lines);
         },
       ),
+    runCommand: (name, command, options) =>
+      call(
+        {
+          ...reads<MachineCommandResult>('machines.runCommand', name, () => answerScript('', noShell)),
+          writes: true,
+        },
+        options,
+        () => runCommand(context, name, command),
+      ),
     stopMachine: (name, options) =>
       call(writes('machines.stopMachine', name), options, (bend) => setPower(context, name, 'stopped', bend)),
     startMachine: (name, options) =>
@@ -117,6 +134,22 @@ function createMachine(context: SimContext, spec: MachineSpec, bend: Bend): void
     createdAt: world.time(),
     ...imagedFirst(context, { kind: 'machineCreate', name: spec.name, source, waits: 0, bend }),
   });
+}
+
+const noShell = { hostname: '', machineId: '' };
+
+function runCommand(
+  context: SimContext,
+  name: string,
+  { script, timeoutMs }: MachineCommand,
+): MachineCommandResult {
+  if (!context.abilities.runCommand) throw lacks('The provider cannot run commands in machines.');
+  if (!(timeoutMs > 0)) throw invalid(`A command must have some time, not ${timeoutMs} ms.`);
+  const row = requireMachine(context, name);
+  const listens =
+    machinePower(row, context.world.time()) === 'running' && reportOf(context, row, {}) !== undefined;
+  if (row.goneAt !== null || !listens) throw busy(`Machine ${name} does not listen to commands.`);
+  return answerScript(script, { hostname: name, machineId: row.machineId });
 }
 
 function sealedContent({ world }: SimContext, { digest }: MachineSpec): DiskContent | undefined {

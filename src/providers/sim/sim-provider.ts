@@ -70,6 +70,7 @@ const allAbilities: Abilities = {
   deletionGuard: true,
   galleryDigest: true,
   snapshots: true,
+  runCommand: true,
   fencing: true,
   ownClock: true,
 };

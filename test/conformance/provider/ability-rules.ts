@@ -98,6 +98,16 @@ export function abilityRules(suite: Suite): void {
         expect(await suite.role('disks').getSnapshot(name, suite.options)).toBeUndefined();
       },
     );
+
+    suite.itWithout(
+      ['runCommand'],
+      ['machines'],
+      'commands are refused where machines take none',
+      async () => {
+        const command = { script: 'true', timeoutMs: 1000 };
+        await refusal(suite.role('machines').runCommand('any', command, suite.options), 'provider-lacks');
+      },
+    );
   });
 
   describe('a page', () => {
@@ -123,6 +133,7 @@ function lackedBy({ provider, under }: Suite): Lackable[] {
         'deletionGuard',
         'galleryDigest',
         'snapshots',
+        'runCommand',
         'fencing',
       ] as const
     ).filter((ability) => !abilities[ability]),

@@ -35,6 +35,9 @@ export function machineRules(suite: Suite): void {
         () => machines.console('nothing', 10, options),
         () => machines.stopMachine('nothing', options),
         () => machines.startMachine('nothing', options),
+        ...(suite.has('runCommand')
+          ? [() => machines.runCommand('nothing', { script: 'true', timeoutMs: 1000 }, options)]
+          : []),
       ];
       for (const call of calls) await refusal(call(), 'provider-not-found');
     });
@@ -74,6 +77,31 @@ export function machineRules(suite: Suite): void {
       const lines = await machines.console(one.name, 100, options);
       expect(lines.length).toBeGreaterThan(0);
       expect(await machines.console(one.name, 1, options)).toEqual(lines.slice(-1));
+      await drop(one.name);
+    });
+
+    suite.itWith(['runCommand'], 'runs commands, and tells how each ended', async () => {
+      const machines = suite.role('machines');
+      const one = await machine();
+      await suite.until(
+        () => machines.report(one.name, options),
+        (said) => said.phase === 'ready',
+      );
+      const run = (script: string) => machines.runCommand(one.name, { script, timeoutMs: 60_000 }, options);
+      expect(await run('echo hello')).toEqual({
+        exitCode: 0,
+        stdout: 'hello\n',
+        stderr: '',
+        truncated: false,
+      });
+      expect(await run('echo before\nexit 3')).toMatchObject({ exitCode: 3, stdout: 'before\n' });
+      expect(await run('false')).toMatchObject({ exitCode: 1 });
+      await machines.stopMachine(one.name, options);
+      await suite.until(
+        () => machines.getMachine(one.name, options),
+        (now) => now.power === 'stopped',
+      );
+      expect((await refusal(run('true'), 'provider-conflict')).retryable).toBe(true);
       await drop(one.name);
     });
 

@@ -75,6 +75,7 @@ describeProvider(
         upgrade: false,
         galleryDigest: false,
         snapshots: false,
+        runCommand: false,
         fencing: false,
       },
     });
@@ -97,6 +98,7 @@ describeProvider(
       upgrade: nowhere,
       galleryDigest: nowhere,
       snapshots: nowhere,
+      runCommand: nowhere,
       fencing: nowhere,
     },
     size: 'small',

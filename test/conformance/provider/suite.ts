@@ -26,6 +26,7 @@ export type Lackable =
   | 'deletionGuard'
   | 'galleryDigest'
   | 'snapshots'
+  | 'runCommand'
   | 'fencing'
   /** Not of the provider but of its test bench: `failRegion`. */
   | 'regionFaults';

@@ -125,6 +125,12 @@ export interface MachineHost {
     script: string,
     options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
   ): Promise<CommandResult>;
+  /**
+   * Holds the machine still while `work` runs, with everything that it wrote on its disk in the file: a copy made
+   * meanwhile is what a power cut would leave. It goes on afterwards, also when `work` throws. A machine that does
+   * not run is worked on as it is.
+   */
+  held<T>(id: string, work: () => Promise<T>): Promise<T>;
   /** The machine's login shell, for one user at a time: `machine-shell-busy` for a second one. */
   openShell(id: string): Promise<Duplex>;
   /** What IMDS says from now on. Kept across restarts of the daemon. Throws `machine-not-found` when absent. */
