@@ -260,6 +260,21 @@ const poolsAndNodes = {
   'pool-exists': { kind: 'conflict', when: 'A pool with that name exists already.' },
   'pool-not-empty': { kind: 'refused', when: 'The pool still has nodes.' },
   'node-not-found': { kind: 'not-found', when: 'There is no node with that name.' },
+  'node-config-invalid': {
+    kind: 'input',
+    when: 'A node config breaks its schema; every problem is named with its field.',
+    hint: 'See `imago node config explain FIELD` for what a field takes; nothing was changed.',
+  },
+  'node-config-too-big': {
+    kind: 'input',
+    when: 'A node config does not fit into the instance metadata.',
+    hint: 'Move large files into the image, or fetch them by a hotfix.',
+  },
+  'node-config-requires': {
+    kind: 'refused',
+    when: 'A node config requires what the image cannot do.',
+    hint: 'Use a newer image, or take the requirement out.',
+  },
 } as const satisfies Entries;
 
 const operations = {
