@@ -26,6 +26,7 @@ import type { Builder } from './provider-builder.ts';
 import type { Disks } from './provider-disks.ts';
 import type { Galleries, Gallery } from './provider-gallery.ts';
 import type { Machines } from './provider-machines.ts';
+import type { NodeConfigs } from './provider-node-configs.ts';
 import type { Orchestration, Pools } from './provider-pools.ts';
 
 export type { ProviderName } from '../domain/pool.ts';
@@ -80,6 +81,8 @@ export interface Provider {
   /** Where a provider can have several, e.g. one for staging and one for production. */
   readonly galleries?: Galleries;
   readonly pools?: Pools;
+  /** Where the config of a running node can be changed. */
+  readonly nodeConfigs?: NodeConfigs;
   readonly machines?: Machines;
   readonly disks?: Disks;
   readonly builder?: Builder;
