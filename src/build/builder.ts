@@ -6,13 +6,13 @@ import type { Json } from '../domain/json.ts';
 import type { Lock } from '../domain/lock.ts';
 import type { Recipe } from '../domain/recipe.ts';
 import type { CallOptions } from '../ports/provider.ts';
-import type { Builder, BuildProgress, SealedDisk } from '../ports/provider-builder.ts';
+import type { Builder, BuilderTools, BuildProgress, SealedDisk } from '../ports/provider-builder.ts';
 import type { BuildContext } from './build-context.ts';
-import { buildImage } from './build-image.ts';
+import { type BuildImageOptions, buildImage } from './build-image.ts';
 import { type BuilderOptions, buildContext, lockContext } from './builder-context.ts';
 import { checkLock } from './lock/check-lock.ts';
 import { hotfixLock, parseHotfixSet } from './lock/hotfix.ts';
-import { lockDigest } from './lock/lock-file.ts';
+import { lockDigest, writeLockFile } from './lock/lock-file.ts';
 import { lockRecipe } from './lock/lock-recipe.ts';
 import { findOutdated, type OutdatedReport } from './lock/outdated.ts';
 import { defaultCacheLimits, type PruneReport, pruneCache } from './prune-cache.ts';
@@ -36,6 +36,17 @@ export interface ImageBuilder extends Builder {
   outdated(lock: Lock, options: CallOptions): Promise<OutdatedReport>;
   /** What a build of the lock would make anew, against the image's last build. Writes nothing. */
   whyRebuild(lock: Lock): Promise<readonly LayerVerdict[]>;
+  /** The same for callers that hold recipes and locks as plain data. */
+  readonly tools: BuilderTools;
+  /** Builds the raw disk of a lock once more and hands its path to `use`; it is gone afterwards. */
+  rebuild<T>(
+    lock: Lock,
+    progress: BuildProgress,
+    options: CallOptions,
+    use: (path: string) => Promise<T>,
+  ): Promise<T>;
+  /** Where an input lies, if the cache has it and it is whole. */
+  findInput(sha256: string): Promise<string | undefined>;
   /** Brings the cache within its limit. */
   prune(): Promise<PruneReport>;
 }
@@ -57,10 +68,11 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
     return lock;
   }
 
-  return {
+  const builder: ImageBuilder = {
     async lock(given, progress, call) {
       const recipe = given as unknown as Recipe;
-      return (await resolve(recipe, await locks.previous(recipe), progress, call)) as unknown as Json;
+      const previous = (call.previous as unknown as Lock | undefined) ?? (await locks.previous(recipe));
+      return (await resolve(recipe, previous, progress, call)) as unknown as Json;
     },
     relock: (recipe, progress, call) => resolve(recipe, undefined, progress, call),
     hotfix: (lock, sets, progress, { signal }) =>
@@ -69,16 +81,47 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
     async whyRebuild(lock) {
       return whyRebuild(lock, await locks.lastBuilt(lock.recipe), context.layers);
     },
-    async build({ lock: given, lockDigest: digest }, progress, { signal }) {
+    async build({ lock: given, lockDigest: digest }, progress, { signal, keepFailed }) {
       const lock = checkLock(given, digest);
       requireAssembly(lock);
       const sealed = await findSealed(context, digest);
       if (sealed !== undefined) return sealed;
-      return builds.join(digest, signal, (shared) => buildAndSeal(context, locks, lock, progress, shared));
+      const request = { lock, lockDigest: digest, keepFailed: keepFailed === true };
+      return builds.join(digest, signal, (shared) => buildAndSeal(context, locks, request, progress, shared));
     },
     find: (digest) => findSealed(context, digest),
     prune: () => pruneCache(context.cacheFolder, options.limits ?? defaultCacheLimits, context.now()),
+    async rebuild(lock, progress, { signal }, use) {
+      const digest = lockDigest(lock);
+      const report = await stepReport(context, lock, digest, progress);
+      try {
+        return await buildImage(context, { lock, lockDigest: digest, signal, report }, ({ path }) =>
+          use(path),
+        );
+      } finally {
+        await report.close();
+      }
+    },
+    findInput: async (sha256) => (await context.inputs.find(sha256))?.path,
+    tools: {
+      relock: async (recipe, progress, call) =>
+        asJson(await builder.relock(recipe as unknown as Recipe, progress, call)),
+      lockFile: async (recipe, all) => writeLockFile(recipe as unknown as Recipe, all.map(asLock)),
+      hotfix: async (lock, sets, progress, call) =>
+        asJson(await builder.hotfix(asLock(lock), sets, progress, call)),
+      outdated: (lock, call) => builder.outdated(asLock(lock), call),
+      whyRebuild: (lock) => builder.whyRebuild(asLock(lock)),
+    },
   };
+  return builder;
+}
+
+function asLock(lock: Json): Lock {
+  return lock as unknown as Lock;
+}
+
+function asJson(lock: Lock): Json {
+  return lock as unknown as Json;
 }
 
 const silent: BuildProgress = { progress() {}, log() {} };
@@ -86,14 +129,14 @@ const silent: BuildProgress = { progress() {}, log() {} };
 async function buildAndSeal(
   context: BuildContext,
   locks: RememberedLocks,
-  lock: Lock,
+  request: Pick<BuildImageOptions, 'lock' | 'lockDigest' | 'keepFailed'>,
   progress: BuildProgress,
   signal: AbortSignal,
 ): Promise<SealedDisk> {
-  const digest = lockDigest(lock);
+  const { lock, lockDigest: digest } = request;
   const report = await stepReport(context, lock, digest, progress);
   try {
-    const sealed = await buildImage(context, { lock, lockDigest: digest, signal, report }, (image) =>
+    const sealed = await buildImage(context, { ...request, signal, report }, (image) =>
       sealDisk(context, { lock, lockDigest: digest, image, signal, report }),
     );
     await locks.rememberBuilt(lock);

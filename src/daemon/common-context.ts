@@ -16,7 +16,7 @@ export interface CommonParts {
   readonly epoch?: number;
 }
 
-type CommonContext = Omit<DaemonContext, 'operations' | 'schedules' | 'archive' | 'sim'>;
+type CommonContext = Omit<DaemonContext, 'operations' | 'schedules' | 'archive' | 'sim' | 'images' | 'keys'>;
 
 const DATABASE_PATIENCE_MS = 1000;
 const ROLES = ['gallery', 'pools', 'machines', 'disks', 'builder'] as const;

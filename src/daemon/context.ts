@@ -6,9 +6,11 @@ import type { Catalogue } from '../ports/catalogue.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Events } from '../ports/events.ts';
 import type { Fleet } from '../ports/fleet.ts';
+import type { ImageStore } from '../ports/image-store.ts';
 import type { Journal, OperationDesk, OperationLists } from '../ports/operation.ts';
 import type { Provider, ProviderName } from '../ports/provider.ts';
 import type { Schedules } from '../ports/schedules.ts';
+import type { SigningKeys } from '../ports/signing-keys.ts';
 import type { SimControl } from '../ports/sim-control.ts';
 import type { DoctorReport } from './doctor.ts';
 import type { DaemonStatus } from './status.ts';
@@ -30,6 +32,9 @@ export interface DaemonContext {
   readonly providers: ReadonlyMap<ProviderName, Provider>;
   readonly schedules: Schedules;
   readonly archive: Archive;
+  /** The local store of disks; absent while this daemon stands by. */
+  readonly images?: ImageStore;
+  readonly keys?: SigningKeys;
   /** Absent when the simulated provider is not loaded. */
   readonly sim?: SimControl;
 

@@ -16,11 +16,14 @@ import { urlWithEpoch } from '../store/connection.ts';
 import { fenceSchema } from '../store/fence.ts';
 import { openStore } from '../store/store.ts';
 import { createArchive } from './archive.ts';
+import { builderProvider } from './builder-provider.ts';
 import { commonContext } from './common-context.ts';
 import type { DaemonContext } from './context.ts';
 import type { DaemonGround } from './daemon.ts';
 import { every } from './every.ts';
+import { type Images, openImages } from './images.ts';
 import { createSchedules } from './schedules.ts';
+import { packageVersion } from './version.ts';
 import type { WireOptions } from './wiring.ts';
 
 const RECONCILE_EVERY_MS = 60_000;
@@ -35,7 +38,12 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
   lifecycle.onStop({ name: 'the store', deadlineMs: 5000, run: () => store.close() });
 
   const sim = openSim(ground);
-  const providers = new Map<ProviderName, Provider>([['sim', sim]]);
+  const images = openOwnImages(ground);
+  lifecycle.onStop({ name: 'the images', deadlineMs: 2000, run: () => images.close() });
+  const providers = new Map<ProviderName, Provider>([
+    ['sim', sim],
+    ['local', builderProvider(images.builder)],
+  ]);
   lifecycle.onStop({ name: 'the providers', deadlineMs: 2000, run: () => sim.close() });
 
   const deps: OperationDeps = {
@@ -44,6 +52,7 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     provider: (name = ground.options.provider) => requireProvider(providers, name),
     epoch: lease.epoch,
     sha256: (text) => createHash('sha256').update(text).digest('hex'),
+    images: images.imageStore,
   };
   const engine = createDbosEngine({
     databaseUrl: urlWithEpoch(url, lease.epoch),
@@ -77,6 +86,8 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     ...commonContext(options, store, { providers, epoch: lease.epoch }),
     operations,
     schedules,
+    images: images.imageStore,
+    keys: images.keys,
     sim: sim.control,
     archive: createArchive({
       database: store.database,
@@ -92,6 +103,11 @@ function openSim({ paths, surroundings, options }: DaemonGround): SimProvider {
     file: surroundings.env.IMAGO_SIM_WORLD || join(paths.home, 'sim', 'world.db'),
     ...(options.timeScale === undefined ? {} : { timeScale: options.timeScale }),
   });
+}
+
+function openOwnImages({ paths, surroundings }: DaemonGround): Images {
+  const { env, uid } = surroundings;
+  return openImages({ home: paths.home, env, uid, version: packageVersion(), now: systemClock.now });
 }
 
 function requireProvider(providers: ReadonlyMap<string, Provider>, name: string): Provider {

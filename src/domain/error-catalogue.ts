@@ -91,6 +91,20 @@ const referencesAndVersions = {
     hint: 'Run `imago test` on it.',
   },
   'reason-missing': { kind: 'input', when: 'The change must say why.', hint: 'Add --reason TEXT.' },
+  'withdrawal-inherited': {
+    kind: 'refused',
+    when: 'The version is out because an ancestor was withdrawn, and only the ancestor can be restored.',
+  },
+  'version-needed': {
+    kind: 'conflict',
+    when: 'A node, pool, channel, rollback target, hold, operation or descendant still needs the version.',
+    hint: 'See what keeps it with `imago prune --dry-run`.',
+  },
+  'limit-reached': {
+    kind: 'quota',
+    when: 'A limit of the gallery would be passed; nothing was started.',
+    hint: 'See `imago limits`.',
+  },
 } as const satisfies Entries;
 
 const channels = {
@@ -103,6 +117,53 @@ const channels = {
     hint: 'Run `imago test` on it first.',
   },
   'channel-moved': { kind: 'conflict', when: 'The channel was moved by someone else meanwhile.' },
+  'channel-restricted': {
+    kind: 'refused',
+    when: 'A version with private inputs was about to become public.',
+    hint: 'Use a channel that is not public. Nobody can override this.',
+  },
+  'channel-backwards': {
+    kind: 'refused',
+    when: 'A promotion would move the channel to an older version.',
+    hint: 'Say so with --back.',
+  },
+  'channel-exists': { kind: 'conflict', when: 'The image has a channel of that name already.' },
+  'channel-in-use': {
+    kind: 'conflict',
+    when: 'The channel is followed by pools and cannot be deleted.',
+    hint: 'Give those pools another image with `imago pool set-image`.',
+  },
+  'gate-closed': {
+    kind: 'refused',
+    when: 'A gate of the policy is closed.',
+    hint: 'See every gate with `imago channel promote … --dry-run`.',
+  },
+  'gate-outdated': {
+    kind: 'conflict',
+    when: 'Evidence, policy or channel changed between the decision and the move.',
+    hint: 'Try again.',
+  },
+  'override-refused': {
+    kind: 'refused',
+    when: 'The gate cannot be overridden, or not by this person.',
+  },
+  'policy-invalid': { kind: 'input', when: 'The policy does not follow its schema.' },
+  'policy-missing': {
+    kind: 'not-found',
+    when: 'No policy is in force.',
+    hint: 'Set one with `imago policy set FILE`.',
+  },
+  'approval-refused': { kind: 'refused', when: "This person's word does not count as an approval." },
+  'scan-unreadable': {
+    kind: 'input',
+    when: 'A scan report is not SARIF, CycloneDX or Trivy JSON, or is not whole.',
+    hint: 'Let the scanner write one of these formats; a run that failed is no report.',
+  },
+  'scan-elsewhere': {
+    kind: 'input',
+    when: 'A scan report says that it is about something else.',
+  },
+  'attestation-missing': { kind: 'not-found', when: 'The move of the channel has no signed statement.' },
   'channel-no-earlier': { kind: 'refused', when: 'The channel has no earlier version to go back to.' },
 } as const satisfies Entries;
 
@@ -112,6 +173,21 @@ const recipes = {
     kind: 'input',
     when: 'The recipe is not valid YAML.',
     hint: 'Correct the YAML at that place; a key may stand only once in its map.',
+  },
+  'recipe-files-wanted': {
+    kind: 'input',
+    when: 'A recipe names other files, and the request did not bring them.',
+    hint: 'Send them in `files`, by the paths in the details.',
+  },
+  'recipe-local-input': {
+    kind: 'refused',
+    when: 'A recipe names files of this machine, and came from another one.',
+    hint: 'Build on the machine of the daemon, or give the inputs by address and sha256.',
+  },
+  'lock-not-kept': {
+    kind: 'not-found',
+    when: 'The lock that a version was built from is not in the store.',
+    hint: 'Only versions that were built here can be taken as the base of a hotfix.',
   },
   'lock-invalid': {
     kind: 'input',
@@ -221,6 +297,20 @@ const storeAndRegistries = {
     when: 'A folder is not a store of Imago, or a newer Imago wrote it.',
   },
   'store-not-found': { kind: 'not-found', when: 'The store does not hold what was named.' },
+  'upload-not-found': {
+    kind: 'not-found',
+    when: 'A file that was uploaded is not there any more.',
+    hint: 'Uploads are kept for a day. Run the command again with the file.',
+  },
+  'record-not-found': {
+    kind: 'not-found',
+    when: 'A version has no record of that kind: it was never described, or nobody signed it.',
+  },
+  'version-restricted': {
+    kind: 'refused',
+    when: 'A version that holds private inputs would leave for a place that others share.',
+    hint: 'Build one without private inputs, or use it in named pools only.',
+  },
   'store-corrupt': {
     kind: 'failed',
     when: 'What the store holds does not match its digest.',
@@ -269,6 +359,16 @@ const poolsAndNodes = {
     kind: 'input',
     when: 'A node config does not fit into the instance metadata.',
     hint: 'Move large files into the image, or fetch them by a hotfix.',
+  },
+  'node-config-version': {
+    kind: 'refused',
+    when: 'A version of the node config is unknown, or cannot say what a document says.',
+    hint: 'Take the named fields out, or use an image that reads the newer version.',
+  },
+  'secret-not-found': {
+    kind: 'not-found',
+    when: 'A node config names a secret that this daemon does not have.',
+    hint: "Write its text to a file of that name in the folder `secrets` of the daemon's state folder.",
   },
   'node-config-requires': {
     kind: 'refused',
@@ -537,8 +637,23 @@ const providers = {
     when: 'The provider holds something else under that name, or it changed meanwhile.',
   },
   'provider-not-found': { kind: 'not-found', when: 'The provider does not have the thing that was named.' },
+  'nodes-left': {
+    kind: 'failed',
+    when: 'Nodes that were to be replaced are still there.',
+    hint: 'See which with `imago image nodes`, mend what the operation names, and run `imago op retry`.',
+  },
   'provider-quota': { kind: 'quota', when: 'A limit of the provider would be passed.' },
   'provider-timeout': { kind: 'timeout', when: 'The provider did not finish in time.' },
+  'machine-memory-short': {
+    kind: 'quota',
+    when: 'This computer does not have the memory for the machines that were asked for.',
+    hint: 'Stop other machines or programs, or ask for fewer or smaller machines (`--size tiny`).',
+  },
+  'local-state-unusable': {
+    kind: 'provider',
+    when: 'The file in which the local provider keeps what it has cannot be read or written.',
+    hint: 'Make room on its disk, or put the file back from a copy: machines are found by it.',
+  },
   'sim-world-unusable': {
     kind: 'provider',
     when: 'The file of the simulated world cannot be read or written.',

@@ -2,6 +2,7 @@
 import { ImagoError } from '../domain/errors.ts';
 import type { Catalogue } from '../ports/catalogue.ts';
 import type { Fleet } from '../ports/fleet.ts';
+import type { ImageStore } from '../ports/image-store.ts';
 import type { CallOptions, Provider } from '../ports/provider.ts';
 
 export interface OperationDeps {
@@ -12,10 +13,18 @@ export interface OperationDeps {
   /** The epoch of the lease under which this daemon acts. */
   readonly epoch: number;
   readonly sha256: (text: string) => string;
+  /** The local store of disks; absent where only simulated or remote versions are worked on. */
+  readonly images?: ImageStore | undefined;
 }
 
 export function callOptions(deps: OperationDeps, signal: AbortSignal): CallOptions {
   return { signal, epoch: deps.epoch };
+}
+
+/** The local store, for operations that cannot do without it. */
+export function requireImages({ images }: OperationDeps): ImageStore {
+  if (images !== undefined) return images;
+  throw new ImagoError('provider-lacks', 'This daemon has no local store.');
 }
 
 type Role = 'gallery' | 'pools' | 'machines' | 'disks' | 'builder';

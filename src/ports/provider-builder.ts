@@ -21,17 +21,63 @@ export interface SealedDisk {
   readonly sizeBytes: number;
 }
 
+export interface LockOptions extends CallOptions {
+  /** The lock that is committed beside the recipe: what still fits the recipe is taken over. */
+  readonly previous?: Json | undefined;
+}
+
+export interface BuildOptions extends CallOptions {
+  /** Leaves what a failed build worked on, for a person to look at; the error's `details.shell` says how. */
+  readonly keepFailed?: boolean | undefined;
+}
+
 export interface Builder {
   /**
    * Resolves every input of the recipe to an exact version, sha256 and size. Reads from outside, writes
    * nothing but caches. The same recipe may give another lock tomorrow; a lock never changes.
    */
-  lock(recipe: Json, progress: BuildProgress, options: CallOptions): Promise<Json>;
+  lock(recipe: Json, progress: BuildProgress, options: LockOptions): Promise<Json>;
   /**
    * Builds and seals. Finished layers and downloads are kept under their content's name, so a second call
    * goes on where the first stopped; two calls for one lock share the work.
    */
-  build(request: BuildRequest, progress: BuildProgress, options: CallOptions): Promise<SealedDisk>;
+  build(request: BuildRequest, progress: BuildProgress, options: BuildOptions): Promise<SealedDisk>;
   /** The sealed disk of this lock if it was built before and is whole. */
   find(lockDigest: string, options: CallOptions): Promise<SealedDisk | undefined>;
+  /** Absent where locks are only made up. */
+  readonly tools?: BuilderTools;
+}
+
+/** What can be asked about recipes and locks. Nothing here builds. */
+export interface BuilderTools {
+  /** The lock with the newest of everything, whatever was locked before. */
+  relock(recipe: Json, progress: BuildProgress, options: CallOptions): Promise<Json>;
+  /** The locks of a recipe's variants as one text, to be committed beside the recipe. */
+  lockFile(recipe: Json, locks: readonly Json[]): Promise<string>;
+  /** `sets` as `COMPONENT=VERSION`: the lock with these inputs changed and no other. */
+  hotfix(lock: Json, sets: readonly string[], progress: BuildProgress, options: CallOptions): Promise<Json>;
+  /** Inputs of which there are newer versions. */
+  outdated(lock: Json, options: CallOptions): Promise<Outdated>;
+  /** Which layers a build of the lock would make anew, and what changed since the image's last build. */
+  whyRebuild(lock: Json): Promise<readonly LayerForecast[]>;
+}
+
+export interface Outdated {
+  readonly behind: readonly {
+    readonly kind: string;
+    readonly name: string;
+    readonly current: string;
+    readonly newest: string;
+    /** Whether the recipe names it, or it only comes along. */
+    readonly named: boolean;
+  }[];
+  /** Names that could not be looked up, and why. */
+  readonly unknown: readonly { readonly name: string; readonly why: string }[];
+}
+
+export interface LayerForecast {
+  readonly name: string;
+  /** `hit` when the cache has it. */
+  readonly state: 'hit' | 'miss';
+  readonly changes: readonly { readonly input: string; readonly before: string; readonly after: string }[];
 }

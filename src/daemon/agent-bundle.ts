@@ -1,0 +1,22 @@
+// Imago's own program for nodes, as the image build takes it: the folder that its build made, from the root of the
+// node's file system on, as one archive that is the same wherever it is made.
+import { existsSync } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { buildEpoch } from '../build/build-rules.ts';
+import { folderArchive } from '../build/inputs/folder-archive.ts';
+import type { AgentBundle } from '../build/lock/lock-context.ts';
+import { packageVersion } from './version.ts';
+
+/** `IMAGO_AGENT`, else `agent` beside the bundled daemon, else `dist/agent` of the source tree; absent when there is none. */
+export async function agentBundle(
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<AgentBundle | undefined> {
+  const places = [
+    ...(env.IMAGO_AGENT ? [env.IMAGO_AGENT] : []),
+    ...['./agent', '../../dist/agent'].map((path) => fileURLToPath(new URL(path, import.meta.url))),
+  ];
+  const folder = places.find((place) => existsSync(place));
+  if (folder === undefined) return undefined;
+  return { version: packageVersion(), archive: await buffer(folderArchive(folder, buildEpoch)) };
+}

@@ -1,0 +1,27 @@
+// A provider that only builds: where no machines can be started, recipes still become disks in the local store.
+import { systemClock } from '../engine/system-clock.ts';
+import type { Provider } from '../ports/provider.ts';
+import type { Builder } from '../ports/provider-builder.ts';
+
+export function builderProvider(builder: Builder): Provider {
+  return {
+    name: 'local',
+    abilities: {
+      orchestration: [],
+      reimage: false,
+      upgrade: false,
+      protect: false,
+      regions: [],
+      excludeFromLatest: false,
+      deletionGuard: false,
+      galleryDigest: false,
+      snapshots: false,
+      runCommand: false,
+      fencing: false,
+      ownClock: false,
+    },
+    clock: systemClock,
+    builder,
+    close: async () => undefined,
+  };
+}

@@ -1,0 +1,111 @@
+// The daemon's own images: ONE disk store, ONE builder and one set of signing keys for the state folder. Providers
+// that keep their disks here and the routes share them. Everything is opened when it is first needed, so that a
+// daemon that only talks to a cloud pays for none of it.
+import { join } from 'node:path';
+import type { ImageBuilder } from '../build/builder.ts';
+import { ImagoError } from '../domain/errors.ts';
+import type { Lock } from '../domain/lock.ts';
+import type { DiskStore } from '../images/store/disk-store.ts';
+import { keyFolder } from '../images/store/key-folder.ts';
+import { findCredentials } from '../images/store/registry/find-credentials.ts';
+import { cacheFolders } from '../images/tools.ts';
+import { signingKeys } from '../images/versions/image-signatures.ts';
+import { createImageStore } from '../images/versions/image-store.ts';
+import type { ImageStore } from '../ports/image-store.ts';
+import type { Builder } from '../ports/provider-builder.ts';
+import type { SigningKeys } from '../ports/signing-keys.ts';
+import { agentBundle } from './agent-bundle.ts';
+import { lazyBuilder } from './lazy-builder.ts';
+
+export interface ImagesOptions {
+  /** The state folder: the store is `store` in it, the keys are in `keys`. */
+  readonly home: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly uid: number;
+  /** Imago's own version. */
+  readonly version: string;
+  readonly now: () => number;
+}
+
+export interface Images {
+  /** The one store of this state folder. A second call gives the same. */
+  store(): Promise<DiskStore>;
+  /** The one builder, sealing into that store; opened by its first call. */
+  readonly builder: Builder;
+  /** The same with all that it can do. */
+  imageBuilder(): Promise<ImageBuilder>;
+  readonly imageStore: ImageStore;
+  readonly keys: SigningKeys;
+  /** Lets go of the store. A second call does nothing. */
+  close(): Promise<void>;
+}
+
+/** Nothing is opened and nothing is written before it is used. */
+export function openImages({ home, env, uid, version, now }: ImagesOptions): Images {
+  const store = once(async () => {
+    const { openDiskStore } = await import('../images/store/disk-store.ts');
+    return openDiskStore(join(home, 'store'));
+  });
+  const imageBuilder = once(async () => {
+    const { createBuilder } = await import('../build/builder.ts');
+    return createBuilder({
+      cacheFolder: join(cacheFolders(env, uid)[0] ?? join(home, 'cache'), 'build'),
+      store: await store.get(),
+      agent: await agentBundle(env),
+      findCredentials: (registry) => findCredentials(registry, env),
+      now,
+    });
+  });
+  const context = {
+    store: store.get,
+    workFolder: join(home, 'work'),
+    keys: keyFolder(join(home, 'keys')),
+    passphrase: env.IMAGO_KEY_PASSPHRASE || undefined,
+    tool: version,
+    now,
+    findCredentials: (registry: string) => findCredentials(registry, env),
+  };
+  const imageStore = createImageStore({
+    ...context,
+    async rebuild(lock, watch, use) {
+      const builder = await imageBuilder.get();
+      await builder.rebuild(lock as unknown as Lock, watch, { signal: watch.signal, epoch: 0 }, use);
+    },
+    findInput: async (sha256) => (await imageBuilder.get()).findInput(sha256),
+  });
+  return {
+    store: store.get,
+    imageBuilder: imageBuilder.get,
+    builder: lazyBuilder(imageBuilder.get),
+    imageStore,
+    keys: signingKeys(context),
+    close: () => store.close((opened) => opened.close()),
+  };
+}
+
+interface Once<T> {
+  get(): Promise<T>;
+  close(end: (value: T) => Promise<void>): Promise<void>;
+}
+
+/** Made by the first call that succeeds; a failure is tried again by the next one. */
+function once<T>(make: () => Promise<T>): Once<T> {
+  let made: Promise<T> | undefined;
+  let closed = false;
+  return {
+    async get() {
+      if (closed) throw new ImagoError('store-busy', 'The daemon is stopping.');
+      made ??= make().catch((error: unknown) => {
+        made = undefined;
+        throw error;
+      });
+      return made;
+    },
+    async close(end) {
+      if (closed) return;
+      closed = true;
+      const value = await made?.catch(() => undefined);
+      if (value !== undefined) await end(value);
+    },
+  };
+}

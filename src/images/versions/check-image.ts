@@ -1,0 +1,78 @@
+// Reads a version again, byte for byte, and mends what is damaged: from a registry, or by building it once more.
+import { formatBytes } from '../../domain/bytes.ts';
+import { ImagoError } from '../../domain/errors.ts';
+import type { CheckRequest, ImageCheck, KeptLocks, Watch } from '../../ports/image-store.ts';
+import { parseDigest } from '../store/digest.ts';
+import type { DiskStore } from '../store/disk-store.ts';
+import type { BlobSource, HealOptions, HealReport } from '../store/heal-disk.ts';
+import { registrySource } from '../store/registry/pull.ts';
+import type { Damage, VerifyReport } from '../store/verify-disk.ts';
+import { withRegistry } from './image-copies.ts';
+import type { VersionsContext } from './versions-context.ts';
+
+type CheckContext = Pick<VersionsContext, 'store' | 'findCredentials' | 'rebuild'>;
+
+export async function checkImage(
+  context: CheckContext,
+  locks: Pick<KeptLocks, 'read'>,
+  request: CheckRequest,
+  watch: Watch,
+): Promise<ImageCheck> {
+  const store = await context.store();
+  const digest = parseDigest(request.digest);
+  const options = {
+    signal: watch.signal,
+    onProgress: ({ bytesRead, total }: { readonly bytesRead: number; readonly total: number }) =>
+      watch.progress(bytesRead, total, `reading ${formatBytes(total)} again`),
+  };
+  const first = await store.verify(digest, options);
+  const healed: string[] = [];
+  const mend = async (how: Pick<HealOptions, 'sources' | 'rawDisk'>): Promise<VerifyReport> => {
+    const report: HealReport = await store.heal(digest, { ...options, ...how });
+    healed.push(...report.healed.map((damage) => `${sentence(damage)} (mended from ${damage.from})`));
+    return report.left;
+  };
+  let left = first;
+  if (request.heal && left.damages.length > 0 && request.registry !== undefined) {
+    left = await fromRegistry(context, request.registry, (source) => mend({ sources: [source] }));
+  }
+  if (request.heal && left.damages.length > 0 && request.lockDigest !== undefined) {
+    const lock = await locks.read(request.lockDigest);
+    if (lock !== undefined && context.rebuild !== undefined) {
+      watch.log('building the disk once more, to mend it');
+      await context.rebuild(lock, watch, async (path) => {
+        left = await mend({ rawDisk: path });
+      });
+    }
+  }
+  return {
+    bytesRead: first.bytesRead,
+    found: first.damages.map(sentence),
+    healed,
+    left: left.damages.map(sentence),
+  };
+}
+
+/** Nothing but what has the right digest is taken from it. */
+function fromRegistry(
+  context: CheckContext,
+  registry: string,
+  use: (source: BlobSource) => Promise<VerifyReport>,
+): Promise<VerifyReport> {
+  return withRegistry(context, registry, (client, { repository }) => use(registrySource(client, repository)));
+}
+
+function sentence({ role, message }: Damage): string {
+  return `${role}: ${message}`;
+}
+
+/** `store-not-found` becomes `undefined`: the version is somewhere else. */
+export async function findImage(store: DiskStore, text: string) {
+  try {
+    const { digest, sha256, size, storedBytes } = await store.inspect(parseDigest(text));
+    return { digest, diskDigest: sha256, sizeBytes: size, storedBytes };
+  } catch (error) {
+    if (error instanceof ImagoError && error.code === 'store-not-found') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,116 @@
+// Copies of versions in OCI registries.
+
+import { ImagoError } from '../../domain/errors.ts';
+import type { ImageCopies } from '../../ports/image-store.ts';
+import { readRecord } from '../inventory/attach-records.ts';
+import { type Digest, parseDigest } from '../store/digest.ts';
+import type { DiskStore } from '../store/disk-store.ts';
+import { planPull, pull } from '../store/registry/pull.ts';
+import { planPush, push } from '../store/registry/push.ts';
+import { parseRegistryReference, type RegistryReference } from '../store/registry/reference.ts';
+import { RegistryClient } from '../store/registry/registry-client.ts';
+import type { VersionsContext } from './versions-context.ts';
+
+type CopyContext = Pick<VersionsContext, 'store' | 'findCredentials'>;
+
+export function imageCopies(context: CopyContext): ImageCopies {
+  return {
+    planPush: (text, to, signal) =>
+      withRegistry(context, to, async (client, { repository }) => {
+        const plan = await planPush(
+          await context.store(),
+          parseDigest(text),
+          { client, repository },
+          { signal },
+        );
+        return { digest: plan.digest, bytes: plan.bytesToSend, bytesTotal: plan.bytesTotal };
+      }),
+    push: (text, to, { signal, progress }) =>
+      withRegistry(context, to, async (client, { repository, tag }) => {
+        const onProgress = (at: { readonly done: number; readonly total: number }) =>
+          progress(at.done, at.total, `sending to ${to}`);
+        const target = { client, repository, tag };
+        const sent = await push(await context.store(), parseDigest(text), target, { signal, onProgress });
+        return { digest: sent.digest, bytes: sent.bytesSent };
+      }),
+    isPushed: (text, to, signal) =>
+      withRegistry(context, to, async (client, { repository, tag }) => {
+        const digest = parseDigest(text);
+        const there = await client.manifest(repository, tag ?? digest, signal);
+        if (there?.digest !== digest) return false;
+        const { missing, manifests } = await planPush(
+          await context.store(),
+          digest,
+          { client, repository },
+          { signal },
+        );
+        return missing.length === 0 && allThere(client, repository, manifests, signal);
+      }),
+    planPull: (from, signal) =>
+      withRegistry(context, from, async (client, reference) => {
+        const source = { client, repository: reference.repository, reference: wanted(reference, from) };
+        const plan = await planPull(await context.store(), source, { signal });
+        return { digest: plan.digest, bytes: plan.bytesToReceive, bytesTotal: plan.bytesTotal };
+      }),
+    pull: (from, { signal, progress }) =>
+      withRegistry(context, from, async (client, reference) => {
+        const store = await context.store();
+        const source = { client, repository: reference.repository, reference: wanted(reference, from) };
+        const onProgress = (at: { readonly done: number; readonly total: number }) =>
+          progress(at.done, at.total, `receiving from ${from}`);
+        const got = await pull(store, source, { signal, onProgress });
+        return { digest: got.digest, bytes: got.bytesReceived, ...(await namesOf(store, got.digest)) };
+      }),
+  };
+}
+
+async function allThere(
+  client: RegistryClient,
+  repository: string,
+  manifests: readonly Digest[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (const digest of manifests) {
+    if ((await client.manifest(repository, digest, signal)) === undefined) return false;
+  }
+  return true;
+}
+
+/** Runs with a client for the registry that a reference names, signed in as this machine is. */
+export async function withRegistry<T>(
+  { findCredentials }: Pick<VersionsContext, 'findCredentials'>,
+  text: string,
+  work: (client: RegistryClient, reference: RegistryReference) => Promise<T>,
+): Promise<T> {
+  const reference = parseRegistryReference(text);
+  const credentials = await findCredentials(reference.registry);
+  const client = new RegistryClient({ registry: reference.registry, credentials });
+  try {
+    return await work(client, reference);
+  } finally {
+    client.close();
+  }
+}
+
+function wanted({ tag, digest }: RegistryReference, text: string): string {
+  const found = digest ?? tag;
+  if (found !== undefined) return found;
+  throw new ImagoError('reference-malformed', `${text} has neither tag nor digest.`, {
+    hint: 'Write HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:DIGEST.',
+  });
+}
+
+/** What a pulled version calls itself: in its notes, else in its manifest. */
+async function namesOf(
+  store: DiskStore,
+  digest: Digest,
+): Promise<{ readonly image?: string; readonly version?: string }> {
+  const text = await readRecord(store, digest, 'notes');
+  if (text !== undefined) {
+    const { image, version } = JSON.parse(text) as { readonly image: string; readonly version: string };
+    return { image, version };
+  }
+  const { annotations } = await store.inspect(digest);
+  const image = annotations['vnd.imago.image'];
+  return image === undefined ? {} : { image };
+}

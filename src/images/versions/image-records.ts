@@ -1,0 +1,111 @@
+// What is made from a sealed disk and attached to its version: inventory, SBOMs, notes; and what they answer.
+import { ImagoError } from '../../domain/errors.ts';
+import type { Json } from '../../domain/json.ts';
+import type { Lock } from '../../domain/lock.ts';
+import type {
+  Described,
+  DescribeRequest,
+  ImageRecordKind,
+  ImageRecords,
+  KeptLocks,
+} from '../../ports/image-store.ts';
+import { attachRecords, readRecord, type recordTypes } from '../inventory/attach-records.ts';
+import { diffInventories, isSame } from '../inventory/diff-inventory.ts';
+import { formatDiff } from '../inventory/format-diff.ts';
+import { loadInventory } from '../inventory/load-inventory.ts';
+import { provenanceType } from '../inventory/provenance.ts';
+import { readInventory } from '../inventory/read-inventory.ts';
+import type { ReleaseNotesInput } from '../inventory/release-notes.ts';
+import { hexOf, parseDigest } from '../store/digest.ts';
+import type { DiskStore } from '../store/disk-store.ts';
+import { verifyStatements } from '../store/sign.ts';
+import type { VersionsContext } from './versions-context.ts';
+
+export function imageRecords(
+  context: Pick<VersionsContext, 'store' | 'keys' | 'tool'>,
+  locks: Pick<KeptLocks, 'read'>,
+): ImageRecords {
+  async function described(digest: string, version?: string): Promise<Described | undefined> {
+    const text = await readRecord(await context.store(), parseDigest(digest), 'notes');
+    if (text === undefined) return undefined;
+    const notes = JSON.parse(text) as { readonly version: string; readonly restricted: boolean };
+    if (version !== undefined && notes.version !== version) return undefined;
+    return { restricted: notes.restricted };
+  }
+
+  async function previousOf(
+    store: DiskStore,
+    { previous }: DescribeRequest,
+    signal: AbortSignal,
+  ): Promise<ReleaseNotesInput['previous']> {
+    if (previous === undefined) return undefined;
+    const { version, digest, lockDigest } = previous;
+    const inventory = await loadInventory(store, parseDigest(digest), { signal }).catch(absentOrUnreadable);
+    if (inventory === undefined) return undefined;
+    const lock = lockDigest === undefined ? undefined : await locks.read(lockDigest);
+    return { version, digest, inventory, ...(lock !== undefined && { lock: lock as unknown as Lock }) };
+  }
+
+  return {
+    described,
+    async describe(request, { signal, progress }) {
+      const store = await context.store();
+      const digest = parseDigest(request.digest);
+      const { image, version, createdAt, timings } = request;
+      progress(0, 3, 'reading what is on the disk');
+      const { sha256 } = await store.inspect(digest);
+      const disk = await store.open(digest);
+      const inventory = await readInventory(disk, { signal }).finally(() => disk.close());
+      progress(1, 3, 'comparing with the version before');
+      const previous = await previousOf(store, request, signal);
+      progress(2, 3, 'writing notes and SBOMs');
+      const notes = await attachRecords(store, digest, {
+        tool: context.tool,
+        notes: {
+          ...{ image, version, digest, createdAt, inventory },
+          diskSha256: hexOf(sha256),
+          ...(request.lock !== undefined && { lock: request.lock as unknown as Lock }),
+          ...(previous !== undefined && { previous }),
+          ...(timings !== undefined && { timings }),
+        },
+      });
+      return { restricted: notes.restricted };
+    },
+    async read(text, kind) {
+      const store = await context.store();
+      const digest = parseDigest(text);
+      if (kind !== 'provenance') {
+        const [record, mediaType] = recordPlace[kind];
+        return readRecord(store, digest, record, mediaType);
+      }
+      const statements = await verifyStatements(store, digest, await context.keys.keyring(), provenanceType);
+      const newest = statements.at(-1);
+      return newest && `${JSON.stringify(newest.statement, null, 2)}\n`;
+    },
+    async diff(before, after, signal) {
+      const store = await context.store();
+      const [old, young] = [
+        await loadInventory(store, parseDigest(before), { signal }),
+        await loadInventory(store, parseDigest(after), { signal }),
+      ];
+      const diff = diffInventories(old, young);
+      return { same: isSame(diff), diff: diff as unknown as Json, text: formatDiff(diff, { maxFiles: 200 }) };
+    },
+  };
+}
+
+type RecordPlace = readonly [kind: keyof typeof recordTypes, mediaType?: string];
+
+const recordPlace: Readonly<Record<Exclude<ImageRecordKind, 'provenance'>, RecordPlace>> = {
+  notes: ['notes'],
+  'notes-markdown': ['notes', 'text/markdown'],
+  cyclonedx: ['cycloneDx'],
+  spdx: ['spdx'],
+  inventory: ['inventory'],
+};
+
+/** A version before that is gone, or that nobody can look into, has no differences to tell. */
+function absentOrUnreadable(error: unknown): undefined {
+  if (error instanceof ImagoError && error.kind !== 'bug' && error.kind !== 'cancelled') return undefined;
+  throw error;
+}

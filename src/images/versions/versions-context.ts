@@ -1,0 +1,23 @@
+// What the parts of the image store work with.
+import type { Json } from '../../domain/json.ts';
+import type { Watch } from '../../ports/image-store.ts';
+import type { DiskStore } from '../store/disk-store.ts';
+import type { KeyFolder } from '../store/key-folder.ts';
+import type { Credentials } from '../store/registry/auth.ts';
+
+export interface VersionsContext {
+  /** Opened when it is first needed. */
+  readonly store: () => Promise<DiskStore>;
+  /** For uploads and half-made files. */
+  readonly workFolder: string;
+  readonly keys: KeyFolder;
+  readonly passphrase?: string | undefined;
+  /** Imago's own version. */
+  readonly tool: string;
+  readonly findCredentials: (registry: string) => Promise<Credentials | undefined>;
+  /** Builds the raw disk of a lock once more; it is gone when `use` has ended. */
+  readonly rebuild?: (lock: Json, watch: Watch, use: (path: string) => Promise<void>) => Promise<void>;
+  /** Where the build cache has an input, if it has it whole. */
+  readonly findInput?: (sha256: string) => Promise<string | undefined>;
+  readonly now: () => number;
+}
