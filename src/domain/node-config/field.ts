@@ -93,6 +93,8 @@ export interface ObjectField extends FieldFacts {
   readonly fields: Readonly<Record<string, Field>>;
   /** Exactly one of these must be given. */
   readonly oneOf?: readonly string[];
+  /** What it costs to take the whole away, when that is more than its fields cost. */
+  readonly removal?: Cost;
   /** The field of an entry in which its author says what a change of it costs. */
   readonly costFrom?: string;
 }

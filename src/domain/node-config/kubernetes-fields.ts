@@ -127,6 +127,7 @@ export const kubernetesField = {
   type: 'object',
   about: 'The cluster that the node joins. Absent: the node runs its container runtime and joins nothing.',
   ability: 'kubernetes',
+  removal: 'reimage',
   fields: {
     apiServer: {
       type: 'text',

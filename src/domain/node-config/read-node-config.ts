@@ -2,8 +2,9 @@
 import { ImagoError } from '../errors.ts';
 import { type CheckRules, checkField, isObject } from './check-field.ts';
 import { configRuleProblems } from './config-rules.ts';
+import { upgradeConfig } from './convert.ts';
 import { type ConfigProblem, configError, type FieldPath } from './problem.ts';
-import { currentSchemaVersion, type NodeConfig, nodeConfigSchema } from './schema.ts';
+import { currentSchemaVersion, type NodeConfig, nodeConfigSchema, readableVersions } from './schema.ts';
 
 export interface ReadConfig {
   readonly config: NodeConfig;
@@ -22,16 +23,19 @@ export const nodeRules: CheckRules = { unknown: 'ignore', secrets: 'plain' };
 export const maxUserDataBytes = 64 * 1024;
 export const maxConfigBytes = (maxUserDataBytes / 4) * 3;
 
-/** Every problem of a parsed document of the current version; `config` is there when there is none. */
+/** Every problem of a parsed document; `read`, in the current version, is there when there is none. */
 export function checkNodeConfig(
   value: unknown,
   rules: CheckRules,
 ): { readonly problems: readonly ConfigProblem[]; readonly read?: ReadConfig } {
-  const version = versionProblem(value);
+  const upgraded = upgradeConfig(value, rules);
+  if ('findings' in upgraded) return { problems: upgraded.findings.problems };
+  const { document } = upgraded;
+  const version = versionProblem(document);
   if (version !== undefined) return { problems: [version] };
-  const findings = checkField(nodeConfigSchema, value, rules);
+  const findings = checkField(nodeConfigSchema, document, rules);
   if (findings.problems.length > 0) return { problems: findings.problems };
-  const config = value as NodeConfig;
+  const config = document as NodeConfig;
   const problems = configRuleProblems(config);
   return problems.length > 0 ? { problems } : { problems, read: { config, ignored: findings.ignored } };
 }
@@ -46,7 +50,7 @@ function versionProblem(value: unknown): ConfigProblem | undefined {
   if (typeof schemaVersion !== 'number') return { path, message: 'must be a number', hint };
   return {
     path,
-    message: `is ${schemaVersion}, and this Imago reads version ${currentSchemaVersion}`,
+    message: `is ${schemaVersion}, and this Imago reads ${readableVersions.join(' and ')}`,
     hint:
       schemaVersion > currentSchemaVersion
         ? 'Use a newer image or a newer Imago, or convert the document down.'

@@ -15,6 +15,8 @@ import { networkField, runtimeField, systemField, timeField } from './system-fie
 
 /** The version that this Imago writes, and that the agent works with. */
 export const currentSchemaVersion = 1;
+/** The versions that this Imago and its agent read, converting older ones. */
+export const readableVersions: readonly number[] = [0, 1];
 /** Major and minor: fields are added by minors, and an older agent passes over those that it does not know. */
 export const schemaRelease = '1.0';
 
