@@ -4,7 +4,14 @@ import { type ChannelMove, type ChannelRecord, channelTakes, checkMove } from '.
 import { applyMove, earlierVersions, pointerAt, stateFromMoves } from './channel-log.ts';
 import { type VersionState, versionStates } from './version-state.ts';
 
-const empty: ChannelRecord = { image: 'node', name: 'production', forTesting: false, managed: false };
+const empty: ChannelRecord = {
+  image: 'node',
+  name: 'production',
+  forTesting: false,
+  managed: false,
+  position: 2,
+  public: false,
+};
 
 function move(
   id: number,

@@ -1,6 +1,7 @@
 // What the log of a channel's moves tells: where it points, where it pointed, and what it can go back to.
 // All functions take the moves of one channel, in any order.
 import type { ChannelMove, ChannelRecord } from './channel.ts';
+import type { Stay } from './gate.ts';
 
 export interface ChannelPointer {
   readonly version: string;
@@ -24,8 +25,9 @@ export function pointerAt(moves: readonly ChannelMove[], time: Date): ChannelPoi
 
 /** The channel after the move, which it names also when it was emptied. Applying the whole log to an empty channel gives its state. */
 export function applyMove(channel: ChannelRecord, move: ChannelMove): ChannelRecord {
-  const { image, name, forTesting, managed } = channel;
-  return { image, name, forTesting, managed, ...pointer(move), move: move.id, movedAt: move.at };
+  const { image, name, forTesting, managed, position, public: isPublic } = channel;
+  const kept = { image, name, forTesting, managed, position, public: isPublic };
+  return { ...kept, ...pointer(move), move: move.id, movedAt: move.at };
 }
 
 /**
@@ -51,4 +53,14 @@ function later(found: ChannelMove | undefined, move: ChannelMove): ChannelMove {
 function pointer(move: ChannelMove | undefined): ChannelPointer | undefined {
   if (move?.to === undefined || move.toDigest === undefined) return undefined;
   return { version: move.to, digest: move.toDigest, move: move.id, movedAt: move.at };
+}
+
+/** The times in which the channel pointed at the version, oldest first; the last has no end while it still does. */
+export function staysOf(moves: readonly ChannelMove[], version: string): readonly Stay[] {
+  const inOrder = [...moves].sort((a, b) => a.id - b.id);
+  return inOrder.flatMap((move, index) => {
+    if (move.to !== version) return [];
+    const next = inOrder[index + 1];
+    return [{ from: move.at, ...(next === undefined ? {} : { to: next.at }) }];
+  });
 }

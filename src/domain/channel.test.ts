@@ -2,7 +2,14 @@ import { describe, expect, test } from 'vitest';
 import { type ChannelRecord, channelTakes, checkMove, latestOf, usualChannels } from './channel.ts';
 import { type VersionState, versionStates } from './version-state.ts';
 
-const production: ChannelRecord = { image: 'node', name: 'production', forTesting: false, managed: false };
+const production: ChannelRecord = {
+  image: 'node',
+  name: 'production',
+  forTesting: false,
+  managed: false,
+  position: 2,
+  public: false,
+};
 const staging: ChannelRecord = { ...production, name: 'staging', forTesting: true };
 const latest: ChannelRecord = { ...production, name: 'latest', managed: true };
 

@@ -1,7 +1,8 @@
 // Channels: names that point at versions. Every move is appended to a log that is kept for ever, and the log
 // alone tells where a channel points, now or at any time.
 import { ImagoError } from './errors.ts';
-import { newestOf, type VersionRecord } from './version.ts';
+import type { PolicyResult } from './gate.ts';
+import { compareAge, newestOf, type VersionRecord } from './version.ts';
 import type { VersionState } from './version-state.ts';
 
 export interface ChannelRecord {
@@ -10,6 +11,10 @@ export interface ChannelRecord {
   /** Channels for testing take candidates; the others only available versions. */
   readonly forTesting: boolean;
   readonly managed: boolean;
+  /** Its place in the order of promotion: versions go from the smaller to the greater. */
+  readonly position: number;
+  /** Everyone may see it: restricted versions never reach it. */
+  readonly public: boolean;
   readonly version?: string;
   readonly digest?: string;
   /** The move that set it. */
@@ -30,6 +35,8 @@ export interface ChannelMove {
   readonly by: string;
   readonly why: string;
   readonly operation?: string;
+  /** What every gate said, for moves through gates. */
+  readonly policy?: PolicyResult;
   readonly at: string;
 }
 
@@ -43,8 +50,8 @@ export const usualChannels = [
   { name: latestChannel, forTesting: false, managed: true },
 ] as const satisfies readonly Pick<ChannelRecord, 'name' | 'forTesting' | 'managed'>[];
 
-type Target = Pick<ChannelRecord, 'image' | 'name' | 'forTesting' | 'managed' | 'version'>;
-type Candidate = Pick<VersionRecord, 'image' | 'version' | 'state'>;
+type Target = Pick<ChannelRecord, 'image' | 'name' | 'forTesting' | 'managed' | 'public' | 'version'>;
+type Candidate = Pick<VersionRecord, 'image' | 'version' | 'state' | 'restricted'>;
 
 export interface MoveCheck {
   /** The version that the caller believes the channel points at (`null`: none). */
@@ -54,7 +61,7 @@ export interface MoveCheck {
 /**
  * `true` when the channel is to be moved, `false` when it points there already: so a caller that lost the
  * reply to a move may repeat it. Throws `channel-managed`, `version-withdrawn`, `version-state`,
- * `channel-untested` or `channel-moved`; no option gets around them.
+ * `channel-untested`, `channel-restricted` or `channel-moved`; no option gets around them.
  */
 export function checkMove(channel: Target, version: Candidate, check: MoveCheck = {}): boolean {
   const name = `${channel.image}:${channel.name}`;
@@ -70,6 +77,12 @@ export function checkMove(channel: Target, version: Candidate, check: MoveCheck 
     );
   }
   if (!channelTakes(channel, version.state)) throw refusal(channel, version);
+  if (channel.public && version.restricted === true) {
+    throw new ImagoError(
+      'channel-restricted',
+      `${version.image}:${version.version} has private inputs, and ${channel.name} is public.`,
+    );
+  }
   const now = channel.version ?? null;
   if (now === version.version) return false;
   if (check.expect !== undefined && check.expect !== now) {
@@ -111,6 +124,21 @@ function refusal(channel: Target, { image, version, state }: Candidate): ImagoEr
         },
       );
   }
+}
+
+/** Throws `channel-backwards` when the version was made before the one that the channel points at. */
+export function checkForward(
+  channel: Pick<ChannelRecord, 'image' | 'name'>,
+  now: Pick<VersionRecord, 'version' | 'createdAt'> | undefined,
+  to: Pick<VersionRecord, 'version' | 'createdAt'>,
+): void {
+  if (now === undefined || compareAge(to, now) >= 0) return;
+  const name = `${channel.image}:${channel.name}`;
+  throw new ImagoError(
+    'channel-backwards',
+    `${name} points at ${now.version}, which was made after ${to.version}.`,
+    { hint: `Say so with --back, or go to the version before with \`imago channel rollback ${name}\`.` },
+  );
 }
 
 /** What `latest` should point at: the available version that was made last. */

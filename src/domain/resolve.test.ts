@@ -20,7 +20,15 @@ function version(number: string, state: VersionState, letter: string, month: num
 }
 
 function channel(name: string, more: Partial<ChannelRecord> = {}): ChannelRecord {
-  return { image: 'node', name, forTesting: name === 'staging', managed: name === 'latest', ...more };
+  return {
+    image: 'node',
+    name,
+    forTesting: name === 'staging',
+    managed: name === 'latest',
+    position: 1,
+    public: false,
+    ...more,
+  };
 }
 
 const contents: ImageContents = {

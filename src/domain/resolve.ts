@@ -118,6 +118,17 @@ export function channelEmpty(image: string, channel: string): ImagoError {
   });
 }
 
+export function channelEmptyAt(image: string, channel: string, time: Date, firstMove?: string): ImagoError {
+  const at = time.toISOString();
+  return new ImagoError('channel-empty', `${image}:${channel} did not point at a version at ${at}.`, {
+    hint: firstMove === undefined ? 'It never did.' : `See \`imago channel history ${image}:${channel}\`.`,
+  });
+}
+
+export function madeLater({ image, version }: Pick<Resolution, 'image' | 'version'>, at: string): ImagoError {
+  return new ImagoError('version-not-found', `${image}:${version} was made later, at ${at}.`);
+}
+
 /** Says why there is no such version (never made, or deleted) and which usable ones are near. */
 export function versionNotFound(
   reference: Exclude<Reference, { kind: 'channel' }>,

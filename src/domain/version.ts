@@ -19,7 +19,7 @@ export interface ImageRecord {
 }
 
 export type Origin =
-  | { readonly kind: 'built'; readonly lockDigest: string }
+  | { readonly kind: 'built'; readonly lockDigest: string; readonly recipeDigest?: string }
   | { readonly kind: 'captured'; readonly node: string; readonly parent: string }
   | { readonly kind: 'imported'; readonly from: string };
 
@@ -32,6 +32,8 @@ export interface VersionRecord {
   readonly state: VersionState;
   readonly origin: Origin;
   readonly kubernetes?: string;
+  /** Made with private inputs: never reachable from a public channel, gallery or catalogue. */
+  readonly restricted?: true;
   /** Why it is deprecated or withdrawn. */
   readonly reason?: string;
   /** The state that a restore puts it back to; present while it is withdrawn. */

@@ -2,6 +2,7 @@
 // Every write is one transaction, and is refused with `owner-stale` when this daemon is no longer active.
 import type { ChannelMove, ChannelRecord } from '../domain/channel.ts';
 import type { Evidence } from '../domain/evidence.ts';
+import type { PolicyResult } from '../domain/gate.ts';
 import type { Resolution } from '../domain/resolve.ts';
 import type { ImageRecord, VersionRecord } from '../domain/version.ts';
 import type { VersionState } from '../domain/version-state.ts';
@@ -23,6 +24,20 @@ export interface MoveRequest {
   readonly by: string;
   readonly why: string;
   readonly operation?: string;
+  /**
+   * What the gates said. The move is refused with `gate-outdated` when there is newer evidence of the digest, or
+   * another policy in force, than they were asked with.
+   */
+  readonly policy?: PolicyResult;
+}
+
+export interface NewChannel {
+  readonly image: string;
+  readonly name: string;
+  readonly forTesting: boolean;
+  readonly public: boolean;
+  /** The channel that it stands behind in the order; absent: behind all others. */
+  readonly after?: string;
 }
 
 export interface Catalogue {
@@ -50,6 +65,8 @@ export interface Catalogue {
   findVersionByDigest(image: string, digest: string): Promise<VersionRecord | undefined>;
   /** The newest version built from this lock that was not deleted. */
   findVersionByLock(image: string, lockDigest: string): Promise<VersionRecord | undefined>;
+  /** Those with this Kubernetes version, or with any patch of it when it has two parts. Newest first, in any state. */
+  listForKubernetes(image: string, kubernetes: string): Promise<readonly VersionRecord[]>;
   /** Newest number first. */
   listVersions(image: string, query: PageQuery): Promise<Page<VersionRecord>>;
   /**
@@ -65,9 +82,22 @@ export interface Catalogue {
 
   listChannels(image: string): Promise<readonly ChannelRecord[]>;
   getChannel(image: string, channel: string): Promise<ChannelRecord | undefined>;
+  /** The same again changes nothing; `channel-exists` when it has other properties. */
+  createChannel(channel: NewChannel): Promise<ChannelRecord>;
+  /**
+   * Takes the channel away, with a last move to nothing; its moves stay. `channel-managed` for a managed one,
+   * `channel-in-use` while pools follow it. Absent: nothing to do.
+   */
+  deleteChannel(request: {
+    readonly image: string;
+    readonly channel: string;
+    readonly by: string;
+    readonly why: string;
+  }): Promise<void>;
   /** Moves the pointer and records the move, by the domain's rules. To where it points already: returns the last move. */
   moveChannel(request: MoveRequest): Promise<ChannelMove>;
-  /** Newest first. */
+  getMove(id: number): Promise<ChannelMove | undefined>;
+  /** Newest first; also those of channels that are gone. */
   listMoves(image: string, channel: string | undefined, query: PageQuery): Promise<Page<ChannelMove>>;
 
   addEvidence(evidence: Omit<Evidence, 'id' | 'at'>): Promise<Evidence>;
@@ -75,4 +105,9 @@ export interface Catalogue {
 
   /** The exact version now; throws the not-found errors of the catalogue, with the nearest that exists in the hint. */
   resolve(reference: string): Promise<Resolution>;
+  /**
+   * What the reference named at a time, also when channel and version are gone since (`state` tells). Throws as
+   * `resolve`, and `input-invalid` for a bare name: what was newest then is not kept.
+   */
+  resolveAt(reference: string, time: Date): Promise<Resolution>;
 }

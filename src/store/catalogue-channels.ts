@@ -1,18 +1,29 @@
 // Channels and the log of their moves.
 import type { Selectable } from 'kysely';
 import { type ChannelMove, type ChannelRecord, checkMove, latestChannel } from '../domain/channel.ts';
+import { ImagoError } from '../domain/errors.ts';
+import type { PolicyResult } from '../domain/gate.ts';
+import type { Json } from '../domain/json.ts';
 import type { MoveRequest } from '../ports/catalogue.ts';
 import type { Page, PageQuery } from '../ports/page.ts';
 import type { CatalogueContext } from './catalogue-context.ts';
 import { lockImage, requireChannel, requireVersion } from './catalogue-lookup.ts';
-import { toChannel, toMove } from './catalogue-rows.ts';
+import { toChannel, toMove, toVersion } from './catalogue-rows.ts';
 import type { Change, Database } from './database.ts';
+import { toJsonOrNull } from './json.ts';
+import { lockName } from './locks.ts';
 import { readCursor, rowsToRead, toPage } from './page.ts';
 import type { ChannelsTable, VersionsTable } from './tables.ts';
 
 export async function listChannels(database: Database, image: string): Promise<readonly ChannelRecord[]> {
   const rows = await database.read((tables) =>
-    tables.selectFrom('channels').selectAll().where('image', '=', image).orderBy('name').execute(),
+    tables
+      .selectFrom('channels')
+      .selectAll()
+      .where('image', '=', image)
+      .orderBy('position')
+      .orderBy('name')
+      .execute(),
   );
   return rows.map(toChannel);
 }
@@ -40,8 +51,10 @@ export function moveChannel(context: CatalogueContext, request: MoveRequest): Pr
     const channel = await requireChannel(tables, request.image, request.channel);
     const version = await requireVersion(tables, request.image, request.to);
     const check = request.expect === undefined ? {} : { expect: request.expect };
-    if (checkMove(toChannel(channel), version, check))
+    if (checkMove(toChannel(channel), toVersion(version), check)) {
+      if (request.policy !== undefined) await requireUnchanged(change, version.digest, request.policy);
       return recordMove(context, change, channel, version, request);
+    }
     const last = await tables
       .selectFrom('channel_moves')
       .selectAll()
@@ -52,6 +65,27 @@ export function moveChannel(context: CatalogueContext, request: MoveRequest): Pr
       .executeTakeFirstOrThrow();
     return toMove(last);
   });
+}
+
+/** Nothing that the gates were decided on may have changed: what is added from now on comes after the move. */
+async function requireUnchanged({ tables }: Change, digest: string, decided: PolicyResult): Promise<void> {
+  await lockName('evidence', digest).execute(tables);
+  await lockName('policy', '').execute(tables);
+  const evidence = await tables
+    .selectFrom('evidence')
+    .select('id')
+    .where('digest', '=', digest)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  const policy = await tables
+    .selectFrom('policies')
+    .select('id')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  if ((evidence?.id ?? 0) === decided.evidenceSeen && policy?.id === decided.policy?.id) return;
+  throw new ImagoError('gate-outdated', `There is newer evidence of ${digest}, or a newer policy.`);
 }
 
 /** Points `latest` at the available version that was made last, or at nothing. The image must be locked. */
@@ -74,9 +108,10 @@ export async function moveLatest(
   if (latest.version !== (newest?.version ?? null)) await recordMove(context, change, latest, newest, author);
 }
 
-type Author = Pick<MoveRequest, 'by' | 'why' | 'operation'>;
+type Author = Pick<MoveRequest, 'by' | 'why' | 'operation' | 'policy'>;
 
-async function recordMove(
+/** The image must be locked, and the move allowed. */
+export async function recordMove(
   { stamp }: CatalogueContext,
   { tables, emit }: Change,
   channel: Selectable<ChannelsTable>,
@@ -95,6 +130,7 @@ async function recordMove(
       moved_by: author.by,
       why: author.why,
       operation: author.operation ?? null,
+      policy: toJsonOrNull(author.policy as Json | undefined),
       at: stamp(channel.moved_at),
     })
     .returningAll()
@@ -106,8 +142,17 @@ async function recordMove(
     .where('name', '=', channel.name)
     .execute();
   const move = toMove(row);
-  emit({ type: 'channel.moved', subject: `image/${move.image}`, data: { ...move } });
+  const { policy, ...facts } = move;
+  const overridden = policy?.gates.filter((gate) => gate.overridden).map(({ gate }) => gate);
+  emit({ type: 'channel.moved', subject: `image/${move.image}`, data: { ...facts, overridden } });
   return move;
+}
+
+export async function getMove(database: Database, id: number): Promise<ChannelMove | undefined> {
+  const row = await database.read((tables) =>
+    tables.selectFrom('channel_moves').selectAll().where('id', '=', id).executeTakeFirst(),
+  );
+  return row && toMove(row);
 }
 
 export async function listMoves(

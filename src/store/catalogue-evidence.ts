@@ -27,6 +27,7 @@ export async function addEvidence(
         details,
         given_by: evidence.by,
         operation: evidence.operation ?? null,
+        composed: evidence.composed ?? null,
         at: stamp(),
       })
       .returningAll()

@@ -3,8 +3,16 @@
 import type { Kysely } from 'kysely';
 import { ImagoError } from '../domain/errors.ts';
 import { parseReference, type Reference } from '../domain/reference.ts';
-import { type ImageContents, imageNotFound, type Resolution, resolveReference } from '../domain/resolve.ts';
-import { imageNames } from './catalogue-lookup.ts';
+import {
+  channelEmptyAt,
+  channelNotFound,
+  type ImageContents,
+  imageNotFound,
+  madeLater,
+  type Resolution,
+  resolveReference,
+} from '../domain/resolve.ts';
+import { findVersion, imageNames } from './catalogue-lookup.ts';
 import { toChannel } from './catalogue-rows.ts';
 import type { Database } from './database.ts';
 import type { Tables } from './tables.ts';
@@ -19,6 +27,61 @@ export async function resolve(database: Database, text: string): Promise<Resolut
       if (!(error instanceof ImagoError) || error.kind !== 'not-found') throw error;
       return resolveReference(reference, await allContents(tables, reference.image));
     }
+  });
+}
+
+export async function resolveAt(database: Database, text: string, time: Date): Promise<Resolution> {
+  const reference = parseReference(text);
+  if (reference.kind === 'image') {
+    throw new ImagoError('input-invalid', `What \`${text}\` named at a time is not kept.`, {
+      hint: `Name a channel: \`${text}:latest\`.`,
+    });
+  }
+  if (reference.kind === 'channel') return channelAt(database, text, reference, time);
+  const found = await resolve(database, text);
+  const version = await database.read((tables) => findVersion(tables, found.image, found.version));
+  if (version !== undefined && Date.parse(version.created_at) > time.getTime()) {
+    throw madeLater(found, version.created_at);
+  }
+  return found;
+}
+
+/** From the log alone: the channel may be gone, and so may the version. */
+async function channelAt(
+  database: Database,
+  text: string,
+  { image, channel }: Extract<Reference, { kind: 'channel' }>,
+  time: Date,
+): Promise<Resolution> {
+  return database.read(async (tables) => {
+    const moves = tables
+      .selectFrom('channel_moves')
+      .selectAll()
+      .where('image', '=', image)
+      .where('channel', '=', channel);
+    const move = await moves
+      .where('at', '<=', time.toISOString())
+      .orderBy('id', 'desc')
+      .limit(1)
+      .executeTakeFirst();
+    if (move?.to_version && move.to_digest) {
+      const version = await findVersion(tables, image, move.to_version);
+      return {
+        reference: text,
+        image,
+        version: move.to_version,
+        digest: move.to_digest,
+        state: version?.state ?? 'deleted',
+        channel,
+        move: move.id,
+      };
+    }
+    const first = await moves.orderBy('id').limit(1).executeTakeFirst();
+    if (first !== undefined) throw channelEmptyAt(image, channel, time, first.at);
+    const { channels } = await allContents(tables, image);
+    const names = channels.map(({ name }) => name);
+    if (names.includes(channel)) throw channelEmptyAt(image, channel, time);
+    throw channelNotFound(image, channel, names);
   });
 }
 

@@ -2,8 +2,9 @@
 import type { Selectable } from 'kysely';
 import type { ChannelMove, ChannelRecord } from '../domain/channel.ts';
 import type { Evidence } from '../domain/evidence.ts';
+import type { PolicyResult } from '../domain/gate.ts';
 import type { ImageRecord, Origin, VersionRecord } from '../domain/version.ts';
-import { fromJson, optional } from './json.ts';
+import { fromJson, optional, optionalJson } from './json.ts';
 import type {
   ChannelMovesTable,
   ChannelsTable,
@@ -27,6 +28,7 @@ export function toVersion(row: Selectable<VersionsTable>): VersionRecord {
     state: row.state,
     origin: fromJson<Origin>(row.origin),
     ...optional('kubernetes', row.kubernetes),
+    ...(row.restricted ? { restricted: true } : {}),
     ...optional('reason', row.reason),
     ...optional('withdrawnFrom', row.withdrawn_from),
     operation: row.operation,
@@ -40,6 +42,8 @@ export function toChannel(row: Selectable<ChannelsTable>): ChannelRecord {
     name: row.name,
     forTesting: row.for_testing,
     managed: row.managed,
+    position: row.position,
+    public: row.public,
     ...optional('version', row.version),
     ...optional('digest', row.digest),
     ...optional('move', row.move),
@@ -58,6 +62,7 @@ export function toMove(row: Selectable<ChannelMovesTable>): ChannelMove {
     by: row.moved_by,
     why: row.why,
     ...optional('operation', row.operation),
+    ...optionalJson<'policy', PolicyResult>('policy', row.policy),
     at: row.at,
   };
 }
@@ -72,6 +77,7 @@ export function toEvidence(row: Selectable<EvidenceTable>): Evidence {
     details: fromJson(row.details),
     by: row.given_by,
     ...optional('operation', row.operation),
+    ...optional('composed', row.composed),
     at: row.at,
   };
 }

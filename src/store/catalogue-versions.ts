@@ -72,6 +72,7 @@ export async function addVersion(context: CatalogueContext, version: NewVersion)
         origin: toJson({ ...version.origin }),
         lock_digest: lockDigestOf(version.origin),
         kubernetes: version.kubernetes ?? null,
+        restricted: version.restricted ?? false,
         operation,
         created_at: context.stamp(last?.created_at),
       })

@@ -3,10 +3,11 @@
 import { usualChannels } from '../domain/channel.ts';
 import { stampAfter, toIso } from '../domain/time.ts';
 import type { Catalogue } from '../ports/catalogue.ts';
-import { getChannel, listChannels, listMoves, moveChannel } from './catalogue-channels.ts';
+import { createChannel, deleteChannel } from './catalogue-channel-set.ts';
+import { getChannel, getMove, listChannels, listMoves, moveChannel } from './catalogue-channels.ts';
 import type { CatalogueContext } from './catalogue-context.ts';
 import { addEvidence, listEvidence } from './catalogue-evidence.ts';
-import { resolve } from './catalogue-resolve.ts';
+import { resolve, resolveAt } from './catalogue-resolve.ts';
 import { toImage, toVersion } from './catalogue-rows.ts';
 import { addVersion, dropVersion, reserveNumber, setVersionState } from './catalogue-versions.ts';
 import type { Database } from './database.ts';
@@ -39,11 +40,12 @@ export function createCatalogue(database: Database, { now = Date.now }: Catalogu
             .executeTakeFirstOrThrow();
           return toImage(known);
         }
-        const channels = usualChannels.map(({ name, forTesting, managed }) => ({
+        const channels = usualChannels.map(({ name, forTesting, managed }, index) => ({
           image: image.name,
           name,
           for_testing: forTesting,
           managed,
+          position: index + 1,
         }));
         await tables.insertInto('channels').values(channels).execute();
         emit({ type: 'image.added', subject: `image/${image.name}`, data: {} });
@@ -138,12 +140,31 @@ export function createCatalogue(database: Database, { now = Date.now }: Catalogu
       return toPage('versions', query, rows, ({ major, minor, patch }) => [major, minor, patch], toVersion);
     },
 
+    async listForKubernetes(image, kubernetes) {
+      const rows = await database.read((tables) =>
+        tables
+          .selectFrom('versions')
+          .selectAll()
+          .where('image', '=', image)
+          .where((row) =>
+            row.or([row('kubernetes', '=', kubernetes), row('kubernetes', 'like', `${kubernetes}.%`)]),
+          )
+          .orderBy('created_at', 'desc')
+          .execute(),
+      );
+      return rows.map(toVersion);
+    },
+
     listChannels: (image) => listChannels(database, image),
     getChannel: (image, channel) => getChannel(database, image, channel),
+    createChannel: (request) => createChannel(context, request),
+    deleteChannel: (request) => deleteChannel(context, request),
     moveChannel: (request) => moveChannel(context, request),
+    getMove: (id) => getMove(database, id),
     listMoves: (image, channel, query) => listMoves(database, image, channel, query),
     addEvidence: (evidence) => addEvidence(context, evidence),
     listEvidence: (digest) => database.read((tables) => listEvidence(tables, digest)),
     resolve: (reference) => resolve(database, reference),
+    resolveAt: (reference, time) => resolveAt(database, reference, time),
   };
 }

@@ -4,6 +4,7 @@ import type { Audit, Tokens } from '../ports/access.ts';
 import type { Catalogue } from '../ports/catalogue.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { Journal, OperationLists } from '../ports/operation.ts';
+import type { Promotion } from '../ports/promotion.ts';
 import { createAudit } from './audit.ts';
 import { createCatalogue } from './catalogue.ts';
 import { type Database, type DatabaseOptions, openDatabase } from './database.ts';
@@ -12,12 +13,14 @@ import { createFleet } from './fleet.ts';
 import { createIdempotencyKeys, type IdempotencyStore } from './idempotency.ts';
 import { createJournal } from './journal.ts';
 import { createOperationLists } from './operation-lists.ts';
+import { createPromotion } from './promotion.ts';
 import { createScheduleStore, type ScheduleStore } from './schedules.ts';
 import { createTokens } from './tokens.ts';
 
 export interface Store {
   readonly database: Database;
   readonly catalogue: Catalogue;
+  readonly promotion: Promotion;
   readonly fleet: Fleet;
   readonly journal: Journal;
   readonly operationLists: OperationLists;
@@ -45,6 +48,7 @@ export function openStore({ now = Date.now, ...options }: StoreOptions): Store {
   return {
     database,
     catalogue: createCatalogue(database, { now }),
+    promotion: createPromotion(database, { now }),
     fleet: createFleet(database, { now }),
     journal: createJournal(database),
     operationLists: createOperationLists(database),

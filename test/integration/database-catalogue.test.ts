@@ -58,9 +58,9 @@ describe('images', () => {
         managed,
       ]),
     ).toEqual([
-      ['latest', false, true],
-      ['production', false, false],
       ['staging', true, false],
+      ['production', false, false],
+      ['latest', false, true],
     ]);
   });
 
