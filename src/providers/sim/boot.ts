@@ -15,7 +15,7 @@ interface Timeline {
 const slowFactor = 20;
 const shareThatBreaks = 1 / 3;
 
-function timelineOf({ durationOf }: SimContext, row: MachineColumns, { breaks }: Traits): Timeline {
+export function timelineOf({ durationOf }: SimContext, row: MachineColumns, { breaks }: Traits): Timeline {
   const factor = breaks === 'slow' ? slowFactor : 1;
   const boot = durationOf('boot', row.machineId) * factor;
   const apply = durationOf('apply', row.machineId) * factor;
@@ -23,7 +23,7 @@ function timelineOf({ durationOf }: SimContext, row: MachineColumns, { breaks }:
   return { speaksAt: row.bootedAt + boot / 2, appliesAt, endsAt: appliesAt + apply };
 }
 
-function agentFails(row: MachineColumns, { breaks }: Traits): boolean {
+export function agentFails(row: MachineColumns, { breaks }: Traits): boolean {
   return breaks === 'agent' || (breaks === 'sometimes' && fraction(row.machineId) < shareThatBreaks);
 }
 

@@ -118,9 +118,12 @@ function upgradeNode(context: SimContext, poolName: string, name: string, bend: 
     makeAnew(context, pool, row, bend);
   } else if (bend.failure === undefined) {
     const readyAt = endOf(context, 'nodeUpgrade', name, bend);
-    change(world, row, { appliedModel: pool.model, busyWith: 'updating', readyAt });
+    change(world, row, { appliedModel: pool.model, busyWith: 'updating', readyAt, ...modelsConfig });
   }
 }
+
+/** A node that is brought to the model reads the model's config again. */
+const modelsConfig = { userData: null, userDataBefore: null, userDataAt: null } as const;
 
 function makeAnew(context: SimContext, pool: PoolRow, row: NodeRow, bend: Bend): void {
   const { done, ...columns } = imagedAgain(context, {
@@ -130,7 +133,7 @@ function makeAnew(context: SimContext, pool: PoolRow, row: NodeRow, bend: Bend):
     waits: 0,
     bend,
   });
-  const models = done ? { diskModel: pool.model, appliedModel: pool.model } : {};
+  const models = done ? { diskModel: pool.model, appliedModel: pool.model, ...modelsConfig } : {};
   change(context.world, row, { ...columns, ...models });
 }
 

@@ -34,6 +34,10 @@ export interface NodeRow extends MachineColumns {
   readonly appliedModel: string;
   readonly protectScaleIn: number;
   readonly protectActions: number;
+  /** Its own document, when it was given one, and when; with the one that was in force then. */
+  readonly userData: string | null;
+  readonly userDataBefore: string | null;
+  readonly userDataAt: number | null;
 }
 
 export function findPool(world: World, name: string): PoolRow | undefined {

@@ -6,6 +6,7 @@ import type { Builder } from '../../ports/provider-builder.ts';
 import type { Disks } from '../../ports/provider-disks.ts';
 import type { Galleries, Gallery } from '../../ports/provider-gallery.ts';
 import type { Machines } from '../../ports/provider-machines.ts';
+import type { NodeConfigs } from '../../ports/provider-node-configs.ts';
 import type { Pools } from '../../ports/provider-pools.ts';
 import type { SimControl } from '../../ports/sim-control.ts';
 import { findGallery } from '../common/gallery-rows.ts';
@@ -17,6 +18,7 @@ import { simGalleries } from './galleries.ts';
 import { simGallery } from './gallery.ts';
 import { type Limits, simLimits } from './limits.ts';
 import { simMachines } from './machines.ts';
+import { simNodeConfigs } from './node-configs.ts';
 import { simPools } from './pools.ts';
 import { createSimCall } from './sim-call.ts';
 import type { SimContext } from './sim-context.ts';
@@ -50,6 +52,7 @@ export interface SimProvider extends Provider {
   readonly gallery: Gallery;
   readonly galleries: Galleries;
   readonly pools: Pools;
+  readonly nodeConfigs: NodeConfigs;
   readonly machines: Machines;
   readonly disks: Disks;
   readonly builder: Builder;
@@ -117,6 +120,7 @@ function providerOf(world: World, options: SimProviderOptions): SimProvider {
     gallery: simGallery(context, defaultGallery),
     galleries: simGalleries(context),
     pools: simPools(context),
+    nodeConfigs: simNodeConfigs(context),
     machines: simMachines(context),
     disks: simDisks(context),
     builder: simBuilder(context),

@@ -2,7 +2,7 @@
 // All times are whole milliseconds of the world's clock.
 
 /** A world with another number was made by another version of Imago and is not touched. */
-export const worldSchemaVersion = 1;
+export const worldSchemaVersion = 2;
 
 const lifetime = 'createdAt INTEGER NOT NULL, goneAt INTEGER';
 const failure = 'errorCode TEXT, errorMessage TEXT';
@@ -61,6 +61,7 @@ CREATE TABLE node (
   pool TEXT NOT NULL, name TEXT NOT NULL, ordinal INTEGER NOT NULL, zone TEXT,
   diskModel TEXT NOT NULL, appliedModel TEXT NOT NULL,
   protectScaleIn INTEGER NOT NULL, protectActions INTEGER NOT NULL,
+  userData TEXT, userDataBefore TEXT, userDataAt INTEGER,
   ${machineColumns}, ${failure}, ${lifetime},
   PRIMARY KEY (pool, name)
 ) STRICT, WITHOUT ROWID;

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { refusal, refusalOfKind } from './checks.ts';
 import type { Lackable, Suite } from './suite.ts';
 
-const roles = ['gallery', 'galleries', 'pools', 'machines', 'disks', 'builder'] as const;
+const roles = ['gallery', 'galleries', 'pools', 'nodeConfigs', 'machines', 'disks', 'builder'] as const;
 
 export function abilityRules(suite: Suite): void {
   describe('abilities', () => {

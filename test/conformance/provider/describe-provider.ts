@@ -8,6 +8,7 @@ import { galleryRegionRules } from './gallery-region-rules.ts';
 import { galleryRules } from './gallery-rules.ts';
 import { type LimitedProvider, limitRules } from './limit-rules.ts';
 import { machineRules } from './machine-rules.ts';
+import { nodeConfigRules } from './node-config-rules.ts';
 import { nodeRules } from './node-rules.ts';
 import { ownerRules } from './owner-rules.ts';
 import { poolRules } from './pool-rules.ts';
@@ -34,6 +35,7 @@ export function describeProvider(name: string, make: MakeProvider, options: Desc
     if (suite.has('gallery', 'galleries')) galleriesRules(suite);
     if (suite.has('pools')) poolRules(suite);
     if (suite.has('pools')) nodeRules(suite);
+    if (suite.has('pools', 'nodeConfigs')) nodeConfigRules(suite);
     if (suite.has('machines')) machineRules(suite);
     if (suite.has('disks', 'snapshots', 'pools')) diskRules(suite);
     if (suite.has('builder')) builderRules(suite);

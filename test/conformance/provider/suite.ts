@@ -13,6 +13,7 @@ export type Lackable =
   | 'gallery'
   | 'galleries'
   | 'pools'
+  | 'nodeConfigs'
   | 'machines'
   | 'disks'
   | 'builder'
@@ -54,7 +55,7 @@ export interface ProviderUnderTest {
 
 export type MakeProvider = () => Promise<ProviderUnderTest>;
 
-type Role = 'gallery' | 'galleries' | 'pools' | 'machines' | 'disks' | 'builder';
+type Role = 'gallery' | 'galleries' | 'pools' | 'nodeConfigs' | 'machines' | 'disks' | 'builder';
 
 let names = 0;
 
