@@ -350,6 +350,37 @@ const poolsAndNodes = {
   'pool-exists': { kind: 'conflict', when: 'A pool with that name exists already.' },
   'pool-not-empty': { kind: 'refused', when: 'The pool still has nodes.' },
   'node-not-found': { kind: 'not-found', when: 'There is no node with that name.' },
+  'machine-not-found': { kind: 'not-found', when: 'There is no machine with that name.' },
+  'machine-not-running': {
+    kind: 'conflict',
+    when: 'The machine does not run, and only a running one can do this.',
+    hint: 'Start it, or look at its console for why it ended.',
+  },
+  'machine-start-failed': {
+    kind: 'provider',
+    when: 'The process of a machine could not be started.',
+    hint: 'See `imago doctor`.',
+  },
+  'machine-port-taken': {
+    kind: 'conflict',
+    when: 'A port of this computer that should lead to a machine is in use.',
+    hint: 'Name another port, or none: then a free one is chosen.',
+  },
+  'machine-not-answering': { kind: 'provider', when: 'The process of a machine does not answer.' },
+  'machine-command-timeout': {
+    kind: 'timeout',
+    when: 'A command in a machine gave no answer in time.',
+    hint: 'The command may still be running. Is the agent on the image, and has the machine started?',
+  },
+  'machine-command-lost': {
+    kind: 'provider',
+    when: 'The machine ended or restarted while a command ran in it.',
+  },
+  'machine-shell-busy': {
+    kind: 'conflict',
+    when: 'Somebody else uses the shell of the machine.',
+    hint: 'A machine has one shell. Try again when the other one has left.',
+  },
   'node-config-invalid': {
     kind: 'input',
     when: 'A node config breaks its schema; every problem is named with its field.',
