@@ -15,9 +15,16 @@ export interface FileFacts {
   readonly changedMs: number;
 }
 
+/** Root's when there is no owner. */
+export interface FileMode {
+  readonly mode: number;
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
 export interface RunOptions {
   readonly input?: string;
-  /** 30 s when absent. The process and what it started is then killed, and `timedOut` is set. */
+  /** 30 s when absent. The process is then killed, and `timedOut` is set. */
   readonly timeoutMs?: number;
   readonly environment?: Readonly<Record<string, string>>;
 }
@@ -42,12 +49,12 @@ export interface System {
   /** Sorted names; none when there is no such folder. */
   list(path: string): readonly string[];
   readLink(path: string): string | undefined;
-  /** Makes a new file, exactly of that mode; throws when something is there. */
-  writeFile(path: string, text: string, mode: number): void;
+  /** Makes a new file, exactly of that mode and owner; throws when something is there. */
+  writeFile(path: string, text: string, as: FileMode): void;
   /** The same, with the bytes of another file. */
-  copyFile(from: string, to: string, mode: number): void;
+  copyFile(from: string, to: string, as: FileMode): void;
   /** With those above it that are missing. A folder that is there is left as it is. */
-  makeFolder(path: string, mode?: number): void;
+  makeFolder(path: string, as?: FileMode): void;
   makeLink(path: string, target: string): void;
   /** Replaces what stands there in one moment. */
   rename(from: string, to: string): void;
@@ -107,9 +114,9 @@ export async function makeDurable(system: System, paths: Iterable<string>): Prom
 /** Replaces a small file of the agent's own, durably: after a power cut it is the old one or the new one. */
 export async function replaceFile(system: System, path: string, text: string, mode: number): Promise<void> {
   const beside = `${path}.new`;
-  system.makeFolder(folderOf(path), 0o700);
+  system.makeFolder(folderOf(path), { mode: 0o700 });
   system.remove(beside);
-  system.writeFile(beside, text, mode);
+  system.writeFile(beside, text, { mode });
   await makeDurable(system, [beside]);
   system.rename(beside, path);
   await makeDurable(system, [folderOf(path)]);
@@ -118,9 +125,9 @@ export async function replaceFile(system: System, path: string, text: string, mo
 /** Replaces a file below /run, which lives no longer than the boot. */
 export function replaceRunFile(system: System, path: string, text: string, mode: number): void {
   const beside = `${path}.new`;
-  system.makeFolder(folderOf(path), 0o755);
+  system.makeFolder(folderOf(path), { mode: 0o755 });
   system.remove(beside);
-  system.writeFile(beside, text, mode);
+  system.writeFile(beside, text, { mode });
   system.rename(beside, path);
 }
 

@@ -1,0 +1,261 @@
+// Makes many changes as one. Everything is written beside its place, and what stood there is saved; from then on the
+// journal says "committed", and whatever happens, the next start finishes; until then, the next start clears away.
+// Going back needs no space: the saved files are renamed into their places.
+import type { Change, Effect } from './change.ts';
+import { stagedPath } from './desired.ts';
+import { journalFolder } from './paths.ts';
+import {
+  type FileMode,
+  folderOf,
+  makeDurable,
+  nameOf,
+  removeTree,
+  replaceFile,
+  type System,
+  SystemFault,
+} from './system.ts';
+
+export type JournalState = 'preparing' | 'committed' | 'undoing';
+
+type Before =
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'saved'; readonly file: string }
+  | { readonly kind: 'link'; readonly target: string };
+
+interface JournalEntry {
+  readonly path: string;
+  readonly does: 'place' | 'remove';
+  readonly before: Before;
+}
+
+interface NewFolder extends FileMode {
+  readonly path: string;
+}
+
+/** A value of the kernel's, as it was. */
+export interface KernelValue {
+  readonly path: string;
+  readonly value: string;
+}
+
+export interface JournalFacts {
+  /** Of the config that the changes belong to. */
+  readonly digest: string;
+  readonly bootId: string;
+  readonly effects: readonly Effect[];
+  /** Put back when the changes are. */
+  readonly kernelValues: readonly KernelValue[];
+  /** Whatever the caller needs to go on from here after a restart. */
+  readonly note: unknown;
+}
+
+export interface Journal extends JournalFacts {
+  readonly state: JournalState;
+  readonly entries: readonly JournalEntry[];
+  /** Folders that the changes make, outermost first. */
+  readonly folders: readonly NewFolder[];
+}
+
+const currentFile = `${journalFolder}/current.json`;
+const committedFile = `${journalFolder}/committed.json`;
+const undoingFile = `${journalFolder}/undoing.json`;
+const savedFolder = `${journalFolder}/saved`;
+
+/** Undefined when no change is under way. */
+export function readJournal(system: System): Journal | undefined {
+  const text = system.readText(currentFile);
+  return text === undefined ? undefined : (JSON.parse(text) as Journal);
+}
+
+/**
+ * Stages all changes and puts them in place. Throws `SystemFault` with everything as it was; when even that fails
+ * (or the machine does), `readJournal` tells the next start.
+ */
+export async function commitChanges(
+  system: System,
+  changes: readonly Change[],
+  facts: JournalFacts,
+): Promise<Journal> {
+  removeTree(system, journalFolder);
+  const journal: Journal = {
+    ...facts,
+    state: 'preparing',
+    entries: changes.flatMap((change, index) => entryOf(system, change, index)),
+    folders: missingFolders(system, changes),
+  };
+  const committed: Journal = { ...journal, state: 'committed' };
+  try {
+    await replaceFile(system, currentFile, JSON.stringify(journal), 0o600);
+    await stage(system, changes, journal);
+    await turn(system, committedFile);
+    await place(system, committed);
+  } catch (thrown) {
+    if (readJournal(system)?.state !== 'committed') await discard(system, journal);
+    else {
+      await undoChanges(system, committed);
+      await closeJournal(system);
+    }
+    throw thrown;
+  }
+  return committed;
+}
+
+/** Puts in place what a crash left beside its place. A second call changes nothing. */
+export async function place(system: System, { entries }: Journal): Promise<void> {
+  for (const { path, does } of entries) {
+    if (does === 'remove') system.remove(path);
+    else if (system.facts(stagedPath(path)) !== undefined) system.rename(stagedPath(path), path);
+  }
+  await makeDurable(system, presentFolders(system, entries));
+}
+
+/** Everything as it was before the commit. A second call, and one after a crash in the first, ends the same. */
+export async function undoChanges(system: System, journal: Journal): Promise<void> {
+  if (journal.state !== 'undoing') await turn(system, undoingFile);
+  for (const entry of journal.entries.toReversed()) putBack(system, entry);
+  for (const { path } of journal.folders.toReversed()) removeIfEmpty(system, path);
+  for (const { path, value } of journal.kernelValues) system.setKernelValue(path, value);
+  await makeDurable(system, presentFolders(system, journal.entries));
+}
+
+/** The changes stay, or are undone: the journal has done its part. */
+export async function closeJournal(system: System): Promise<void> {
+  if (system.facts(journalFolder) === undefined) return;
+  system.remove(currentFile);
+  await makeDurable(system, [journalFolder]);
+  removeTree(system, journalFolder);
+}
+
+/** Takes away what a crash before the commit left. */
+export async function discard(system: System, { entries, folders }: Journal): Promise<void> {
+  for (const { path } of entries) system.remove(stagedPath(path));
+  for (const { path } of folders.toReversed()) removeIfEmpty(system, path);
+  await makeDurable(system, presentFolders(system, entries));
+  await closeJournal(system);
+}
+
+/** From one state to the next is a rename, which a full disk does not stop. */
+async function turn(system: System, prepared: string): Promise<void> {
+  system.rename(prepared, currentFile);
+  await makeDurable(system, [journalFolder]);
+}
+
+/** Folders are only ever made, so that nothing below one is lost. */
+function entryOf(system: System, { path, wanted }: Change, index: number): readonly JournalEntry[] {
+  if (wanted.kind === 'folder') return [];
+  const does = wanted.kind === 'absent' ? 'remove' : 'place';
+  const facts = system.facts(path);
+  if (facts === undefined) return [{ path, does, before: { kind: 'nothing' } }];
+  if (facts.kind === 'folder') throw new SystemFault('EISDIR', path);
+  const target = facts.kind === 'link' ? system.readLink(path) : undefined;
+  if (target !== undefined) return [{ path, does, before: { kind: 'link', target } }];
+  return [{ path, does, before: { kind: 'saved', file: `${savedFolder}/${index}` } }];
+}
+
+async function stage(system: System, changes: readonly Change[], journal: Journal): Promise<void> {
+  const durable: string[] = [journalFolder, savedFolder];
+  system.makeFolder(savedFolder, { mode: 0o700 });
+  for (const folder of journal.folders) {
+    system.makeFolder(folder.path, folder);
+    durable.push(folder.path, folderOf(folder.path));
+  }
+  for (const { path, before } of journal.entries) {
+    const facts = system.facts(path);
+    if (before.kind !== 'saved' || facts === undefined) continue;
+    system.copyFile(path, before.file, facts);
+    durable.push(before.file);
+  }
+  for (const change of changes) {
+    if (stageOne(system, change)) durable.push(stagedPath(change.path));
+    durable.push(folderOf(change.path));
+  }
+  for (const [file, state] of [
+    [committedFile, 'committed'],
+    [undoingFile, 'undoing'],
+  ] as const) {
+    system.writeFile(file, JSON.stringify({ ...journal, state }), { mode: 0o600 });
+    durable.push(file);
+  }
+  await makeDurable(
+    system,
+    durable.filter((path) => system.facts(path) !== undefined),
+  );
+}
+
+/** Whether there is a new file whose bytes must reach the disk. */
+function stageOne(system: System, { path, wanted }: Change): boolean {
+  const beside = stagedPath(path);
+  switch (wanted.kind) {
+    case 'absent':
+    case 'folder':
+      return false;
+    case 'link':
+      system.remove(beside);
+      system.makeLink(beside, wanted.target);
+      return false;
+    case 'copy':
+      system.remove(beside);
+      system.copyFile(wanted.from, beside, wanted);
+      return true;
+    case 'file':
+      system.remove(beside);
+      system.writeFile(beside, wanted.text, wanted);
+      return true;
+  }
+}
+
+function putBack(system: System, { path, before }: JournalEntry): void {
+  const beside = stagedPath(path);
+  system.remove(beside);
+  switch (before.kind) {
+    case 'nothing':
+      return system.remove(path);
+    case 'link':
+      if (system.readLink(path) === before.target) return;
+      system.makeLink(beside, before.target);
+      system.rename(beside, path);
+      return;
+    case 'saved':
+      if (system.facts(before.file) === undefined) return;
+      system.makeFolder(folderOf(path));
+      renameOrCopy(system, before.file, path);
+  }
+}
+
+/** Across file systems a rename is refused. */
+function renameOrCopy(system: System, from: string, to: string): void {
+  try {
+    system.rename(from, to);
+  } catch (thrown) {
+    const facts = system.facts(from);
+    if (!(thrown instanceof SystemFault) || thrown.code !== 'EIO' || facts === undefined) throw thrown;
+    const beside = `${folderOf(to)}/.${nameOf(to)}.imago-old`;
+    system.remove(beside);
+    system.copyFile(from, beside, facts);
+    system.rename(beside, to);
+    system.remove(from);
+  }
+}
+
+function removeIfEmpty(system: System, folder: string): void {
+  if (system.facts(folder)?.kind === 'folder' && system.list(folder).length === 0) system.remove(folder);
+}
+
+function missingFolders(system: System, changes: readonly Change[]): readonly NewFolder[] {
+  const missing = new Map<string, FileMode>();
+  for (const { path, wanted } of changes) {
+    if (wanted.kind === 'absent') continue;
+    for (let at = folderOf(path); at !== '/' && system.facts(at) === undefined; at = folderOf(at)) {
+      missing.set(at, missing.get(at) ?? { mode: 0o755 });
+    }
+    const { kind } = wanted;
+    if (kind === 'folder') missing.set(path, { mode: wanted.mode, uid: wanted.uid, gid: wanted.gid });
+  }
+  return [...missing].sort(([a], [b]) => (a < b ? -1 : 1)).map(([path, as]) => ({ path, ...as }));
+}
+
+function presentFolders(system: System, entries: readonly JournalEntry[]): readonly string[] {
+  return [...new Set(entries.map(({ path }) => folderOf(path)))].filter(
+    (folder) => system.facts(folder) !== undefined,
+  );
+}
