@@ -1,135 +1,262 @@
-// Build: lock the recipe, build the disk, seal it as a candidate with a number of its own.
-// The same lock gives the same version back: nothing is numbered twice (rules 5 and 11).
+// Build: lock the recipe, build the disk, make what comes with it, and seal it as a candidate with a number of its
+// own. The same lock gives the same version back: nothing is numbered twice (rules 5 and 11).
 import * as z from 'zod';
 import { canonicalJson } from '../domain/canonical-json.ts';
+import { ImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
-import { type NumberBump, nextNumber } from '../domain/numbering.ts';
-import type { VersionRecord } from '../ports/catalogue.ts';
+import type { Lock } from '../domain/lock.ts';
+import { whyVersion } from '../domain/lock-reason.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
-import type { SealedDisk } from '../ports/provider-builder.ts';
-import { callOptions, type OperationDeps, requireRole } from './deps.ts';
+import type { Builder, SealedDisk } from '../ports/provider-builder.ts';
+import { callOptions, type OperationDeps, requireImages, requireRole } from './deps.ts';
+import {
+  addCandidate,
+  type CandidateFacts,
+  dropCandidate,
+  type Sealed,
+  sealedResult,
+  takeNumber,
+  versionBefore,
+} from './image-candidate.ts';
+import { type DescribedResult, recordsStep, type Subject, signStep } from './image-describe.ts';
 import { parseInput } from './parse-input.ts';
 import { requireResult } from './step-result.ts';
 
-const buildInput = z.object({
-  recipe: z.looseObject({
-    name: z.string(),
-    numbering: z.enum(['semver', 'date', 'calendar', 'kubernetes', 'kubernetes-build']).default('semver'),
-    os: z.enum(['linux', 'windows']).default('linux'),
-    architecture: z.enum(['x64', 'arm64']).default('x64'),
-    kubernetes: z.string().optional(),
-  }),
-  provider: z.string().optional(),
-  bump: z.enum(['patch', 'minor', 'major']).optional(),
+const recipeFields = z.looseObject({
+  name: z.string(),
+  numbering: z.enum(['semver', 'date', 'calendar', 'kubernetes', 'kubernetes-build']).default('semver'),
+  os: z.enum(['linux', 'windows']).default('linux'),
+  architecture: z.enum(['x64', 'arm64']).default('x64'),
+  kubernetes: z.string().optional(),
 });
+
+const hotfix = z.object({
+  /** The version whose lock is changed, as it was asked for. */
+  from: z.string(),
+  lockDigest: z.string(),
+  set: z.array(z.string()).min(1),
+  /** Where relative paths of its recipe begin. */
+  folder: z.string().optional(),
+});
+
+const buildInput = z
+  .object({
+    recipe: recipeFields.optional(),
+    hotfix: hotfix.optional(),
+    /** The lock that is committed beside the recipe. */
+    lock: z.unknown().optional(),
+    keepFailed: z.boolean().optional(),
+    provider: z.string().optional(),
+    bump: z.enum(['patch', 'minor', 'major']).optional(),
+  })
+  .refine(
+    ({ recipe, hotfix: fix }) => (recipe === undefined) !== (fix === undefined),
+    'give a recipe, or a version to change',
+  );
 export type BuildInput = z.infer<typeof buildInput>;
 
 interface Locked {
   readonly lock: Json;
   readonly lockDigest: string;
+  /** ISO time. */
+  readonly at: string;
 }
 
-interface Sealed {
-  readonly image: string;
+interface Numbered {
   readonly version: string;
-  readonly digest: string;
+  /** ISO time. */
+  readonly at: string;
   readonly reused: boolean;
+  /** Why there is a new version, against the one before. */
+  readonly reason?: string;
+  readonly why?: string;
+  readonly changes?: readonly string[];
 }
+
+const mostChanges = 50;
 
 export function buildOperation(deps: OperationDeps): OperationKind<BuildInput> {
   return {
     kind: 'build',
     parse: (input) => parseInput(buildInput, input),
-    async plan({ recipe, provider }) {
-      requireRole(deps.provider(provider), 'builder');
+    async plan({ recipe, hotfix: fix, provider }) {
+      const builder = requireRole(deps.provider(provider), 'builder');
+      if (fix !== undefined) requireTools(builder, deps.provider(provider).name);
       return [
-        `Lock recipe ${recipe.name}.`,
+        fix === undefined
+          ? `Lock recipe ${recipe?.name}.`
+          : `Take the lock of ${fix.from} and set ${fix.set.join(', ')}; everything else stays.`,
         'Build the disk, layer by layer.',
-        `Seal it as a candidate of ${recipe.name}.`,
+        ...(builder.tools === undefined ? [] : ['Write notes and SBOMs from the sealed disk, and sign it.']),
+        `Seal it as a candidate of ${recipe?.name ?? fix?.from.replace(/[:@].*$/, '')}.`,
       ];
     },
-    steps: () => [lockStep(deps), buildStep(deps), sealStep(deps)],
+    steps: () => [
+      lockStep(deps),
+      buildStep(deps),
+      numberStep(deps),
+      recordsStep(deps, (context) => subject(deps, context)),
+      signStep(deps, (context) => subject(deps, context)),
+      sealStep(deps),
+    ],
+    result(context) {
+      const { reason, why, changes } = context.result<Json & Numbered>('number') ?? ({} as Numbered);
+      return {
+        ...requireResult<Sealed>(context, 'seal'),
+        ...(reason === undefined ? {} : { reason, why, changes }),
+      };
+    },
   };
+}
+
+function builderOf(deps: OperationDeps, { input }: StepContext<BuildInput>): Builder {
+  return requireRole(deps.provider(input.provider), 'builder');
+}
+
+export function requireTools(builder: Builder, provider: string): NonNullable<Builder['tools']> {
+  if (builder.tools !== undefined) return builder.tools;
+  throw new ImagoError('provider-lacks', `Provider ${provider} only makes locks up.`, {
+    hint: 'Name one that builds real disks: --provider local.',
+  });
 }
 
 function lockStep(deps: OperationDeps): WorkStep<BuildInput> {
   return {
     name: 'lock',
     async do(context) {
-      const builder = requireRole(deps.provider(context.input.provider), 'builder');
-      const lock = await builder.lock(
-        context.input.recipe as Json,
-        context,
-        callOptions(deps, context.signal),
-      );
-      return { lock, lockDigest: `sha256:${deps.sha256(canonicalJson(lock))}` };
+      const builder = builderOf(deps, context);
+      const options = callOptions(deps, context.signal);
+      const { recipe, hotfix: fix } = context.input;
+      const lock =
+        fix === undefined
+          ? await builder.lock(recipe as Json, context, {
+              ...options,
+              previous: context.input.lock as Json | undefined,
+            })
+          : await fixLock(deps, builder, fix, context);
+      return {
+        lock,
+        lockDigest: `sha256:${deps.sha256(canonicalJson(lock))}`,
+        at: new Date(context.clock.now()).toISOString(),
+      };
     },
   };
+}
+
+async function fixLock(
+  deps: OperationDeps,
+  builder: Builder,
+  { from, lockDigest, set, folder }: z.infer<typeof hotfix>,
+  context: StepContext<BuildInput>,
+): Promise<Json> {
+  const lock = (await requireImages(deps).locks.read(lockDigest)) as unknown as Lock | undefined;
+  if (lock === undefined) throw new ImagoError('lock-not-kept', `The lock of ${from} is not in the store.`);
+  const placed = { ...lock, recipe: { ...lock.recipe, ...(folder !== undefined && { folder }) } };
+  const tools = requireTools(builder, 'here');
+  return tools.hotfix(placed as unknown as Json, set, context, callOptions(deps, context.signal));
 }
 
 function buildStep(deps: OperationDeps): WorkStep<BuildInput> {
   return {
     name: 'build',
     async do(context) {
-      const builder = requireRole(deps.provider(context.input.provider), 'builder');
-      return { ...(await builder.build(locked(context), context, callOptions(deps, context.signal))) };
+      const { keepFailed } = context.input;
+      const options = { ...callOptions(deps, context.signal), keepFailed };
+      return { ...(await builderOf(deps, context).build(locked(context), context, options)) };
     },
     async verify(context) {
-      const builder = requireRole(deps.provider(context.input.provider), 'builder');
-      const found = await builder.find(locked(context).lockDigest, callOptions(deps, context.signal));
+      const { lockDigest } = locked(context);
+      const found = await builderOf(deps, context).find(lockDigest, callOptions(deps, context.signal));
       return found && { ...found };
     },
   };
 }
 
-function sealStep(deps: OperationDeps): WorkStep<BuildInput> {
-  const { catalogue } = deps;
+function numberStep(deps: OperationDeps): WorkStep<BuildInput> {
   return {
-    name: 'seal',
+    name: 'number',
     async do(context) {
-      const { recipe } = context.input;
-      const { lockDigest } = locked(context);
-      const disk = requireResult<SealedDisk>(context, 'build');
-      const image = await catalogue.ensureImage({
-        name: recipe.name,
-        os: recipe.os,
-        architecture: recipe.architecture,
-        numbering: recipe.numbering,
-      });
-      const operation = context.operation.id;
-      const version = await catalogue.reserveNumber(recipe.name, operation, (used) =>
-        nextNumber(image.numbering, {
-          used,
-          now: new Date(context.clock.now()),
-          ...(recipe.kubernetes === undefined ? {} : { kubernetes: recipe.kubernetes }),
-          ...(context.input.bump === undefined ? {} : { bump: context.input.bump satisfies NumberBump }),
-        }),
-      );
-      const added = await catalogue.addVersion({
-        image: recipe.name,
-        version,
-        ...disk,
-        origin: { kind: 'built', lockDigest },
-        ...(recipe.kubernetes === undefined ? {} : { kubernetes: recipe.kubernetes }),
-        operation,
-      });
-      return sealed(added, operation);
-    },
-    async verify(context) {
-      const found = await catalogue.findVersionByLock(context.input.recipe.name, locked(context).lockDigest);
-      return found && sealed(found, context.operation.id);
-    },
-    async undo(context) {
-      const found = await catalogue.findVersionByLock(context.input.recipe.name, locked(context).lockDigest);
-      if (found?.operation !== context.operation.id) return;
-      await catalogue.dropVersion(found.image, found.version);
+      const { lock, lockDigest } = locked(context);
+      const facts = factsOf(context);
+      const at = new Date(context.clock.now()).toISOString();
+      const known = await deps.catalogue.findVersionByLock(facts.name, lockDigest);
+      if (known !== undefined) return { version: known.version, at: known.createdAt, reused: true };
+      const isReal = builderOf(deps, context).tools !== undefined;
+      const why = isReal ? await whyNew(deps, facts, lock as unknown as Lock) : undefined;
+      for (const line of [...(why === undefined ? [] : [why.sentence]), ...(why?.changes ?? [])])
+        context.log(line);
+      return {
+        version: await takeNumber(deps, context, facts),
+        at,
+        reused: false,
+        ...(why && { reason: why.reason, why: why.sentence, changes: why.changes }),
+      };
     },
   };
 }
 
-function sealed(version: VersionRecord, operation: string): Json & Sealed {
-  const { image, version: number, digest } = version;
-  return { image, version: number, digest, reused: version.operation !== operation };
+interface Why {
+  readonly reason: string;
+  readonly sentence: string;
+  readonly changes: readonly string[];
+}
+
+/** `undefined` for the first version, and when the lock of the one before is not here. */
+async function whyNew(deps: OperationDeps, facts: CandidateFacts, lock: Lock): Promise<Why | undefined> {
+  const before = await versionBefore(deps, facts.name, facts.kubernetes);
+  if (before?.origin.kind !== 'built' || deps.images === undefined) return undefined;
+  const old = (await deps.images.locks.read(before.origin.lockDigest)) as unknown as Lock | undefined;
+  if (old === undefined) return undefined;
+  const { reason, sentence, changes } = whyVersion(old, lock);
+  if (reason === undefined) return undefined;
+  return { reason, sentence, changes: changes.slice(0, mostChanges).map((change) => change.sentence) };
+}
+
+function sealStep(deps: OperationDeps): WorkStep<BuildInput> {
+  const { catalogue } = deps;
+  const find = (context: StepContext<BuildInput>) =>
+    catalogue.findVersionByLock(factsOf(context).name, locked(context).lockDigest);
+  return {
+    name: 'seal',
+    async do(context) {
+      const facts = factsOf(context);
+      const { lockDigest } = locked(context);
+      const added = await addCandidate(deps, context, {
+        facts,
+        version:
+          context.result<Json & Numbered>('number')?.version ?? (await takeNumber(deps, context, facts)),
+        disk: requireResult<SealedDisk>(context, 'build'),
+        origin: { kind: 'built', lockDigest },
+        restricted: context.result<Json & DescribedResult>('records')?.restricted === true,
+      });
+      return sealedResult(added, context.operation.id);
+    },
+    async verify(context) {
+      const found = await find(context);
+      return found && sealedResult(found, context.operation.id);
+    },
+    async undo(context) {
+      await dropCandidate(deps, context, await find(context));
+      return undefined;
+    },
+  };
+}
+
+/** Simulated disks are in no store. */
+function subject(deps: OperationDeps, context: StepContext<BuildInput>): Subject | undefined {
+  if (builderOf(deps, context).tools === undefined) return undefined;
+  const { lock, lockDigest, at: startedAt } = locked(context);
+  const { version, at: createdAt, reused } = requireResult<Numbered>(context, 'number');
+  const { digest } = requireResult<SealedDisk>(context, 'build');
+  const { name: image, kubernetes } = factsOf(context);
+  return { image, version, digest, kubernetes, createdAt, startedAt, lock, lockDigest, reused };
+}
+
+function factsOf(context: StepContext<BuildInput>): CandidateFacts {
+  const { recipe } = locked(context).lock as unknown as { readonly recipe: Json };
+  const { name, os, architecture, numbering, kubernetes } = parseInput(recipeFields, recipe);
+  const { bump } = context.input;
+  return { name, os, architecture, numbering, kubernetes, bump };
 }
 
 function locked(context: StepContext<BuildInput>): Locked {

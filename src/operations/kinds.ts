@@ -1,7 +1,14 @@
 // Every kind of operation, by name.
 import type { OperationKind } from '../ports/operation.ts';
 import { buildOperation } from './build.ts';
+import { buildMatrixOperation } from './build-matrix.ts';
+import { recipeLockOperation, recipeOutdatedOperation, recipeWhyOperation } from './build-questions.ts';
 import type { OperationDeps } from './deps.ts';
+import { imageImportOperation } from './image-import.ts';
+import { imagePublishOperation } from './image-publish.ts';
+import { imagePullOperation } from './image-pull.ts';
+import { imagePushOperation } from './image-push.ts';
+import { imageVerifyOperation } from './image-verify.ts';
 import { poolCreateOperation } from './pool-create.ts';
 import { poolDeleteOperation } from './pool-delete.ts';
 import { poolScaleOperation } from './pool-scale.ts';
@@ -13,6 +20,15 @@ import { testImageOperation } from './test-image.ts';
 export function operationKinds(deps: OperationDeps): ReadonlyMap<string, OperationKind<never>> {
   const kinds = [
     buildOperation(deps),
+    buildMatrixOperation(deps),
+    recipeLockOperation(deps),
+    recipeOutdatedOperation(deps),
+    recipeWhyOperation(deps),
+    imageImportOperation(deps),
+    imagePublishOperation(deps),
+    imagePullOperation(deps),
+    imagePushOperation(deps),
+    imageVerifyOperation(deps),
     testImageOperation(deps),
     promoteOperation(deps),
     rollbackChannelOperation(deps),

@@ -143,7 +143,7 @@ export interface DiskFiles {
    * The version's disk as a file, read and checked as it is sent. `store-corrupt` in the middle when a part is
    * damaged.
    */
-  export(digest: string, format: ImageFormat, signal: AbortSignal): Promise<ExportedDisk>;
+  exportDisk(digest: string, format: ImageFormat, signal: AbortSignal): Promise<ExportedDisk>;
   /** Takes in bytes under a name of its own; they are gone after a day, or when they are dropped. */
   upload(content: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Upload>;
   findUpload(id: string): Promise<Upload | undefined>;
@@ -152,7 +152,7 @@ export interface DiskFiles {
    * Stores an uploaded disk, whatever its format. The same disk for the same image again is the same version.
    * `input-invalid` when it is no disk, `upload-not-found` when the upload is gone.
    */
-  import(upload: string, image: string, watch: Watch): Promise<StoredImage>;
+  importDisk(upload: string, image: string, watch: Watch): Promise<StoredImage>;
 }
 
 export interface Upload {

@@ -51,7 +51,7 @@ export function diskFiles(context: Pick<VersionsContext, 'store' | 'workFolder' 
 
   return {
     findUpload,
-    async export(text, format, signal) {
+    async exportDisk(text, format, signal) {
       const store = await context.store();
       const digest = parseDigest(text);
       if (format === 'raw' || format === 'vhd') return exportPlain(store, digest, format, signal);
@@ -74,7 +74,7 @@ export function diskFiles(context: Pick<VersionsContext, 'store' | 'workFolder' 
     async dropUpload(id) {
       if (uploadPattern.test(id)) await rm(pathOf(id), { force: true });
     },
-    async import(id, image, watch) {
+    async importDisk(id, image, watch) {
       const found = await findUpload(id);
       if (found === undefined) throw new ImagoError('upload-not-found', `There is no upload ${id} any more.`);
       const store = await context.store();
@@ -99,7 +99,7 @@ async function put(
   path: string,
   size: number | undefined,
   image: string,
-  watch: Parameters<DiskFiles['import']>[2],
+  watch: Parameters<DiskFiles['importDisk']>[2],
 ) {
   await requireDisk(path);
   const stored = await store.put(path, {

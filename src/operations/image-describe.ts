@@ -1,0 +1,121 @@
+// Steps that come with every version that the local store has: what is on its disk, and who says so. They are made
+// from the sealed disk before the version is in the catalogue, so that none is ever listed without them.
+import { ensureImagoError } from '../domain/errors.ts';
+import type { Json } from '../domain/json.ts';
+import type { StepContext, WorkStep } from '../ports/operation.ts';
+import { type OperationDeps, requireImages } from './deps.ts';
+import { versionBefore } from './image-candidate.ts';
+
+/** What the steps must know of the version at hand. */
+export interface Subject {
+  readonly image: string;
+  readonly version: string;
+  readonly digest: string;
+  readonly kubernetes?: string | undefined;
+  /** ISO time, recorded before. */
+  readonly createdAt: string;
+  readonly startedAt?: string | undefined;
+  readonly lock?: Json | undefined;
+  readonly lockDigest?: string | undefined;
+  /** Was there before this operation: nothing is made for it. */
+  readonly reused: boolean;
+}
+
+/** `undefined` for versions that the local store does not have. */
+export type SubjectOf<Input> = (context: StepContext<Input>) => Subject | undefined;
+
+export interface DescribedResult {
+  readonly restricted: boolean;
+  /** Why there are no notes, if there are none. */
+  readonly unread?: string;
+}
+
+const unreadable: ReadonlySet<string> = new Set([
+  'inventory-invalid',
+  'gpt-invalid',
+  'ext4-invalid',
+  'ext4-unclean',
+  'boot-files-invalid',
+]);
+
+/** With `lenient`, a disk that nobody can look into has no notes, which is told; else it is the step's failure. */
+export function recordsStep<Input>(
+  deps: OperationDeps,
+  subjectOf: SubjectOf<Input>,
+  { lenient = false }: { readonly lenient?: boolean } = {},
+): WorkStep<Input> {
+  return {
+    name: 'records',
+    async do(context) {
+      const subject = subjectOf(context);
+      if (subject === undefined || subject.reused) return { restricted: false } satisfies DescribedResult;
+      const { locks } = requireImages(deps);
+      const { lock, lockDigest } = subject;
+      if (lock !== undefined && lockDigest !== undefined) await locks.keep(lockDigest, lock);
+      try {
+        return { ...(await describe(deps, context, subject)) } satisfies DescribedResult;
+      } catch (thrown) {
+        const error = ensureImagoError(thrown);
+        if (!lenient || !unreadable.has(error.code)) throw thrown;
+        context.log(`No notes and no SBOM: ${error.message}.`);
+        return { restricted: false, unread: error.message } satisfies DescribedResult;
+      }
+    },
+  };
+}
+
+async function describe(deps: OperationDeps, context: StepContext<unknown>, subject: Subject) {
+  const { records } = requireImages(deps);
+  const { image, version, digest, createdAt, startedAt, lock, kubernetes } = subject;
+  const known = await records.described(digest, version);
+  if (known !== undefined) return known;
+  const before = await versionBefore(deps, image, kubernetes);
+  return records.describe(
+    {
+      ...{ image, version, digest, createdAt },
+      ...(lock === undefined ? {} : { lock }),
+      ...(startedAt === undefined
+        ? {}
+        : { timings: [{ step: 'build', ms: Date.parse(createdAt) - Date.parse(startedAt) }] }),
+      ...(before === undefined || before.digest === digest
+        ? {}
+        : {
+            previous: {
+              version: before.version,
+              digest: before.digest,
+              lockDigest: before.origin.kind === 'built' ? before.origin.lockDigest : undefined,
+            },
+          }),
+    },
+    context,
+  );
+}
+
+/** Signs with the key of now, if there is one. Running it again adds nothing. */
+export function signStep<Input>(deps: OperationDeps, subjectOf: SubjectOf<Input>): WorkStep<Input> {
+  return {
+    name: 'sign',
+    async do(context) {
+      const subject = subjectOf(context);
+      if (subject === undefined || subject.reused) return { key: null };
+      const { image, version, digest, lock, startedAt, createdAt } = subject;
+      const signed = await requireImages(deps).signatures.sign({
+        ...{ image, version, digest },
+        at: new Date(context.clock.now()).toISOString(),
+        ...(lock === undefined
+          ? {}
+          : {
+              provenance: {
+                lock,
+                operation: context.operation.id,
+                startedAt: startedAt ?? createdAt,
+                finishedAt: createdAt,
+              },
+            }),
+      });
+      if (signed === undefined)
+        context.log('Not signed: there is no key. Make one with `imago keys create`.');
+      return { key: signed?.key ?? null };
+    },
+  };
+}

@@ -1,0 +1,141 @@
+// Import: a disk that others made becomes a candidate, with notes and SBOM where its system can be read.
+import * as z from 'zod';
+import { ImagoError } from '../domain/errors.ts';
+import type { StoredImage } from '../ports/image-store.ts';
+import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
+import { type OperationDeps, requireImages } from './deps.ts';
+import {
+  addCandidate,
+  type CandidateFacts,
+  dropCandidate,
+  type Sealed,
+  sealedResult,
+  takeNumber,
+} from './image-candidate.ts';
+import { type DescribedResult, recordsStep, type Subject, signStep } from './image-describe.ts';
+import { parseInput } from './parse-input.ts';
+import { requireResult } from './step-result.ts';
+
+const importInput = z.object({
+  upload: z.string(),
+  image: z.string(),
+  /** What the file was called. */
+  file: z.string(),
+  version: z.string().optional(),
+  os: z.enum(['linux', 'windows']).default('linux'),
+  architecture: z.enum(['x64', 'arm64']).default('x64'),
+  numbering: z.enum(['semver', 'date', 'calendar', 'kubernetes', 'kubernetes-build']).default('semver'),
+  kubernetes: z.string().optional(),
+});
+export type ImageImportInput = z.infer<typeof importInput>;
+
+interface Numbered {
+  readonly version: string;
+  readonly at: string;
+  readonly reused: boolean;
+}
+
+export function imageImportOperation(deps: OperationDeps): OperationKind<ImageImportInput> {
+  return {
+    kind: 'image-import',
+    parse: (input) => parseInput(importInput, input),
+    async plan({ upload, image, file }) {
+      const found = await requireImages(deps).files.findUpload(upload);
+      if (found === undefined) throw new ImagoError('upload-not-found', `There is no upload ${upload}.`);
+      return [`Store the ${found.format} disk of ${file} as a candidate of ${image}.`];
+    },
+    steps: () => [
+      storeStep(deps),
+      numberStep(deps),
+      recordsStep(deps, subject, { lenient: true }),
+      signStep(deps, subject),
+      sealStep(deps),
+      cleanStep(deps),
+    ],
+    result: (context) => {
+      const { unread } = context.result<{ readonly restricted: boolean }>(
+        'records',
+      ) as unknown as DescribedResult;
+      return { ...requireResult<Sealed>(context, 'seal'), ...(unread === undefined ? {} : { unread }) };
+    },
+  };
+}
+
+function storeStep(deps: OperationDeps): WorkStep<ImageImportInput> {
+  return {
+    name: 'store',
+    async do(context) {
+      const { upload, image } = context.input;
+      return { ...(await requireImages(deps).files.importDisk(upload, image, context)) };
+    },
+    /** The disk in the store is only costly, and goes with the next garbage collection. The upload is of no more use. */
+    async undo(context) {
+      await requireImages(deps).files.dropUpload(context.input.upload);
+      return 'kept';
+    },
+  };
+}
+
+function numberStep(deps: OperationDeps): WorkStep<ImageImportInput> {
+  return {
+    name: 'number',
+    async do(context) {
+      const { digest } = requireResult<StoredImage>(context, 'store');
+      const known = await deps.catalogue.findVersionByDigest(context.input.image, digest);
+      if (known !== undefined) return { version: known.version, at: known.createdAt, reused: true };
+      const version = await takeNumber(deps, context, factsOf(context));
+      return { version, at: new Date(context.clock.now()).toISOString(), reused: false };
+    },
+  };
+}
+
+function sealStep(deps: OperationDeps): WorkStep<ImageImportInput> {
+  const find = (context: StepContext<ImageImportInput>) =>
+    deps.catalogue.findVersionByDigest(
+      context.input.image,
+      requireResult<StoredImage>(context, 'store').digest,
+    );
+  return {
+    name: 'seal',
+    async do(context) {
+      const added = await addCandidate(deps, context, {
+        facts: factsOf(context),
+        version: requireResult<Numbered>(context, 'number').version,
+        disk: requireResult<StoredImage>(context, 'store'),
+        origin: { kind: 'imported', from: context.input.file },
+        restricted: false,
+      });
+      return sealedResult(added, context.operation.id);
+    },
+    async verify(context) {
+      const found = await find(context);
+      return found && sealedResult(found, context.operation.id);
+    },
+    async undo(context) {
+      await dropCandidate(deps, context, await find(context));
+      return undefined;
+    },
+  };
+}
+
+function cleanStep(deps: OperationDeps): WorkStep<ImageImportInput> {
+  return {
+    name: 'clean',
+    async do(context) {
+      await requireImages(deps).files.dropUpload(context.input.upload);
+      return undefined;
+    },
+  };
+}
+
+function factsOf({ input }: StepContext<ImageImportInput>): CandidateFacts {
+  const { image: name, os, architecture, numbering, kubernetes, version } = input;
+  return { name, os, architecture, numbering, kubernetes, version };
+}
+
+function subject(context: StepContext<ImageImportInput>): Subject {
+  const { image, kubernetes } = context.input;
+  const { version, at: createdAt, reused } = requireResult<Numbered>(context, 'number');
+  const { digest } = requireResult<StoredImage>(context, 'store');
+  return { image, version, digest, kubernetes, createdAt, reused };
+}
