@@ -49,6 +49,9 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
   const deps: OperationDeps = {
     catalogue: store.catalogue,
     fleet: store.fleet,
+    promotion: store.promotion,
+    journal: store.journal,
+    imagoVersion: packageVersion(),
     provider: (name = ground.options.provider) => requireProvider(providers, name),
     epoch: lease.epoch,
     sha256: (text) => createHash('sha256').update(text).digest('hex'),

@@ -39,6 +39,7 @@ export async function beginChild(
   scribe.operation({ state: 'running', currentStep: name, progress: undefined });
   try {
     const request = step.child(stepContext(operation, run.signal));
+    if (request === undefined) return { outcome: 'passed', undo: false };
     await operation.submitChild({ ...request, id, by: record.by, parent: record.id });
   } catch (thrown) {
     const error = ensureImagoError(thrown);

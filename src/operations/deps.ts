@@ -1,13 +1,23 @@
 // What operations work with, passed in by the daemon.
 import { ImagoError } from '../domain/errors.ts';
+import type { Attestor } from '../ports/attestor.ts';
 import type { Catalogue } from '../ports/catalogue.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { ImageStore } from '../ports/image-store.ts';
+import type { Journal } from '../ports/operation.ts';
+import type { Promotion } from '../ports/promotion.ts';
 import type { CallOptions, Provider } from '../ports/provider.ts';
 
 export interface OperationDeps {
   readonly catalogue: Catalogue;
   readonly fleet: Fleet;
+  readonly promotion: Promotion;
+  /** Reading of operations, for those made of others. */
+  readonly journal: Pick<Journal, 'get'>;
+  /** Imago's own version, which stands in what was tested together. */
+  readonly imagoVersion: string;
+  /** Signs what was decided; absent where nothing is signed. */
+  readonly attestor?: Attestor | undefined;
   /** The provider of that name, or the daemon's default one; throws `provider-unknown`. */
   provider(name?: string): Provider;
   /** The epoch of the lease under which this daemon acts. */

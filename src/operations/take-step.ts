@@ -5,6 +5,7 @@ import { beginChild, type ChildBegun, finishChild } from './child-step.ts';
 import { type OperationRun, recorded, stepContext, timestamp } from './operation-run.ts';
 import type { FoundStep } from './script.ts';
 import { errorRecord, type StepOutcome, type UndoOutcome } from './step-outcome.ts';
+import { beginUntil, finishUntil, type UntilBegun } from './until-step.ts';
 import { beginWait, finishWait, type WaitBegun } from './wait-step.ts';
 import { performWork, type StepSite, undoWork } from './work-step.ts';
 
@@ -12,13 +13,24 @@ export async function takeStep(operation: OperationRun, name: string): Promise<S
   const answer = await recorded(operation.run, `do:${name}`, () => beginStep(operation, name));
   if (answer.outcome === 'waiting') return finishWait(operation, name, answer);
   if (answer.outcome === 'child') return finishChild(operation, name, answer);
+  if (answer.outcome === 'until') return takeUp(operation, name, answer);
   return answer;
+}
+
+/** After a crash the step is found anew; one that is gone from the code by then cannot go on looking. */
+async function takeUp(operation: OperationRun, name: string, begun: UntilBegun): Promise<StepOutcome> {
+  const found = operation.script.find(name);
+  if ('step' in found && 'look' in found.step) return finishUntil(operation, name, found.step, begun);
+  if ('removed' in found) return { outcome: 'passed', undo: false };
+  const error =
+    'error' in found ? found.error : new ImagoError('internal', `Step ${name} does not wait any more.`);
+  return { outcome: 'failed', error: errorRecord(error), undo: false };
 }
 
 async function beginStep(
   operation: OperationRun,
   name: string,
-): Promise<StepOutcome | WaitBegun | ChildBegun> {
+): Promise<StepOutcome | WaitBegun | ChildBegun | UntilBegun> {
   const { script, record, scribe, clock } = operation;
   if (record.startedAt === undefined && name === record.steps[0]?.name) {
     scribe.operation({ state: 'running', startedAt: timestamp(clock) });
@@ -30,6 +42,7 @@ async function beginStep(
   const { step } = found;
   if ('wait' in step) return beginWait(operation, name, step);
   if ('child' in step) return beginChild(operation, name, step);
+  if ('look' in step) return beginUntil(operation, name, step);
   scribe.operation({ state: 'running', currentStep: name, progress: undefined });
   return storable(name, await performWork(step, siteOf(operation, name, begunBefore)));
 }

@@ -139,10 +139,27 @@ export interface WaitStep<Input = Json> {
 /** Runs another operation and waits for its end; its failure is this step's failure, cancel reaches it too. */
 export interface ChildStep<Input = Json> {
   readonly name: string;
-  child(context: StepContext<Input>): Omit<OperationRequest, 'by' | 'parent' | 'id'>;
+  /** `undefined` when there is nothing to do: the step is skipped. */
+  child(context: StepContext<Input>): Omit<OperationRequest, 'by' | 'parent' | 'id'> | undefined;
 }
 
-export type Step<Input = Json> = WorkStep<Input> | WaitStep<Input> | ChildStep<Input>;
+/** Looks now and then, durably, until something is so, and holds nothing in memory meanwhile. */
+export interface UntilStep<Input = Json> {
+  readonly name: string;
+  /** A message on it makes the step look at once; what it says does not matter. */
+  readonly topic: string;
+  /** How long it goes on; then it fails with `operation-wait-timeout` and the last sentence. */
+  patience(context: StepContext<Input>): { readonly timeoutMs: number };
+  /**
+   * Reads only. `done` ends the step with that result; otherwise what is waited for, and when at the latest it is
+   * to look again. A retryable error is a look that found nothing; any other fails the step.
+   */
+  look(
+    context: StepContext<Input>,
+  ): Promise<{ readonly done: Json } | { readonly againMs: number; readonly sentence: string }>;
+}
+
+export type Step<Input = Json> = WorkStep<Input> | WaitStep<Input> | ChildStep<Input> | UntilStep<Input>;
 
 /** A kind of operation: how its input is read and which steps it has. */
 export interface OperationKind<Input = Json> {

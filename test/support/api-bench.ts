@@ -90,6 +90,9 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
   const deps: OperationDeps = {
     catalogue: store.catalogue,
     fleet: store.fleet,
+    promotion: store.promotion,
+    journal: store.journal,
+    imagoVersion: '0.0.0-test',
     provider: (name = 'sim') => {
       if (name === 'sim') return sim;
       throw new ImagoError('provider-unknown', `There is no provider ${name} here.`);

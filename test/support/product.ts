@@ -35,6 +35,9 @@ export async function createProduct(store: Store): Promise<Product> {
   const deps: OperationDeps = {
     catalogue: store.catalogue,
     fleet: store.fleet,
+    promotion: store.promotion,
+    journal: createMemoryJournal(journalState),
+    imagoVersion: '0.0.0-test',
     provider: () => sim,
     epoch: 0,
     sha256: (text) => createHash('sha256').update(text).digest('hex'),
