@@ -88,9 +88,10 @@ export async function buildImage<T>(
 
 function fetchContext(context: BuildContext, options: BuildImageOptions, report: BuildReport): FetchContext {
   const { recipe } = options.lock;
-  const { inputs, downloads, store, findCredentials } = context;
+  const { inputs, downloads, store, findCredentials, agent } = context;
   return {
-    ...{ inputs, downloads, kept: store, findCredentials, folder: options.folder, signal: options.signal },
+    ...{ inputs, downloads, kept: store, findCredentials, agent },
+    ...{ folder: options.folder, signal: options.signal },
     machine: machineNames[recipe.architecture],
     mirrors: async () => {
       const { mirror, securityMirror } = await context.findArchive(archiveWish(recipe));

@@ -4,7 +4,7 @@ import type { Architecture } from '../domain/version.ts';
 import { rootFilePackages } from '../images/root-files.ts';
 import { toolGroups } from '../images/tool-packages.ts';
 
-export const buildRules = 1;
+export const buildRules = 2;
 
 /**
  * No file on a disk is younger than this (2026-01-01). One time for all versions: another one would change the
@@ -57,4 +57,5 @@ export const kernelArguments: readonly string[] = [
   'console=ttyS0,115200n8',
   'net.ifnames=0',
   'quiet',
+  'systemd.gpt_auto=0',
 ];

@@ -16,7 +16,7 @@ import { lockDigest, writeLockFile } from './lock/lock-file.ts';
 import { lockRecipe } from './lock/lock-recipe.ts';
 import { findOutdated, type OutdatedReport } from './lock/outdated.ts';
 import { defaultCacheLimits, type PruneReport, pruneCache } from './prune-cache.ts';
-import { type RememberedLocks, rememberedLocks } from './remembered-locks.ts';
+import { type KnownLock, type RememberedLocks, rememberedLocks } from './remembered-locks.ts';
 import { findSealed, sealDisk } from './seal-disk.ts';
 import { sharedWork } from './shared-work.ts';
 import { stepReport } from './step-report.ts';
@@ -58,20 +58,21 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
 
   async function resolve(
     recipe: Recipe,
-    previous: Lock | undefined,
+    previous: KnownLock | undefined,
     progress: BuildProgress,
     { signal }: CallOptions,
   ): Promise<Lock> {
     await mkdir(context.cacheFolder, { recursive: true });
-    const lock = await lockRecipe(recipe, lockContext(context, recipe, progress, signal), previous);
-    await locks.remember(recipe, lock);
+    const lock = await lockRecipe(recipe, lockContext(context, recipe, progress, signal), previous?.lock);
+    await locks.remember(lock, previous?.at ?? context.now());
     return lock;
   }
 
   const builder: ImageBuilder = {
     async lock(given, progress, call) {
       const recipe = given as unknown as Recipe;
-      const previous = (call.previous as unknown as Lock | undefined) ?? (await locks.previous(recipe));
+      const beside = call.previous as unknown as Lock | undefined;
+      const previous = beside === undefined ? await locks.previous(recipe) : { lock: beside, at: 0 };
       return (await resolve(recipe, previous, progress, call)) as unknown as Json;
     },
     relock: (recipe, progress, call) => resolve(recipe, undefined, progress, call),

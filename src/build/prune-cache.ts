@@ -1,7 +1,7 @@
 // Keeps the cache within its limit: what was not used for the longest goes first. What a running build may be
 // using is left alone.
 import { readdir, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
 export interface CacheLimits {
   readonly maxBytes: number;
@@ -54,10 +54,15 @@ export async function pruneCache(
   const abandoned = [
     ...(await filesBelow(join(cacheFolder, 'partial'))),
     ...(await filesBelow(join(cacheFolder, 'temporary'))),
-    ...(await filesBelow(join(cacheFolder, 'locks'))),
+    ...(await filesBelow(join(cacheFolder, 'locks'))).filter(({ path }) => !isLastBuilt(path)),
   ];
   for (const file of abandoned) if (now - file.usedAt > limits.partialAgeMs) await remove(file);
   return { bytesBefore, bytesRemoved, filesRemoved };
+}
+
+/** What an image was last built from is small, and explains the next build. */
+function isLastBuilt(path: string): boolean {
+  return basename(path).startsWith('built-');
 }
 
 async function filesBelow(folder: string): Promise<CachedFile[]> {

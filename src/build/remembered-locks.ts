@@ -1,10 +1,8 @@
-// Locks that were made here: the last one of each recipe, so that a build right after another does not ask the
-// distribution again, and the last one that was built of each image, for telling what a next build would change.
+// Locks that were made here: the last one of each image, so that a build right after another does not ask the
+// distribution again and the versions of a matrix stand on the same packages, and the last one that was built of each image, for telling what a next build would change.
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { canonicalJson } from '../domain/canonical-json.ts';
-import type { Json } from '../domain/json.ts';
 import type { Lock } from '../domain/lock.ts';
 import type { Recipe } from '../domain/recipe.ts';
 import { buildRules } from './build-rules.ts';
@@ -13,10 +11,17 @@ import { readLockFile } from './lock/lock-file.ts';
 /** For so long the newest packages are taken to be the newest. */
 const freshMs = 15 * 60 * 1000;
 
+export interface KnownLock {
+  readonly lock: Lock;
+  /** When its newest inputs were looked up; 0 when that is not known. */
+  readonly at: number;
+}
+
 export interface RememberedLocks {
-  /** The lock that lies beside the recipe, else the one of this recipe that was made a short while ago. */
-  previous(recipe: Recipe): Promise<Lock | undefined>;
-  remember(recipe: Recipe, lock: Lock): Promise<void>;
+  /** The lock that lies beside the recipe, else one of this image that was made a short while ago. */
+  previous(recipe: Recipe): Promise<KnownLock | undefined>;
+  /** `at` is that of the lock that this one was made from, if there was one. */
+  remember(lock: Lock, at: number): Promise<void>;
   /** The lock that the image's last disk was built from. */
   lastBuilt(recipe: Recipe): Promise<Lock | undefined>;
   rememberBuilt(lock: Lock): Promise<void>;
@@ -24,20 +29,20 @@ export interface RememberedLocks {
 
 export function rememberedLocks(cacheFolder: string, now: () => number): RememberedLocks {
   const folder = join(cacheFolder, 'locks');
-  const recipePath = ({ folder: _, lockFile: __, ...recipe }: Recipe) =>
-    join(folder, `recipe-${hash(canonicalJson(recipe as unknown as Json))}.json`);
+  const lockedPath = ({ name }: Recipe) => join(folder, `locked-${hash(name)}.json`);
   const imagePath = ({ name, kubernetes }: Recipe) =>
     join(folder, `built-${hash(`${name} ${kubernetes ?? ''}`)}.json`);
 
   return {
     async previous(recipe) {
       const beside = await committedLock(recipe);
-      if (beside !== undefined) return beside;
-      const path = recipePath(recipe);
-      const found = await stat(path).catch(() => undefined);
-      return found !== undefined && now() - found.mtimeMs < freshMs ? readLock(path) : undefined;
+      if (beside !== undefined) return { lock: beside, at: 0 };
+      const path = lockedPath(recipe);
+      const lock = await readLock(path);
+      const at = (await stat(path).catch(() => undefined))?.mtimeMs ?? 0;
+      return lock !== undefined && Math.abs(now() - at) < freshMs ? { lock, at } : undefined;
     },
-    remember: (recipe, lock) => writeLock(folder, recipePath(recipe), lock),
+    remember: (lock, at) => writeLock(folder, lockedPath(lock.recipe), lock, new Date(at)),
     lastBuilt: (recipe) => readLock(imagePath(recipe)),
     rememberBuilt: (lock) => writeLock(folder, imagePath(lock.recipe), lock),
   };
@@ -61,10 +66,12 @@ async function readLock(path: string): Promise<Lock | undefined> {
   }
 }
 
-async function writeLock(folder: string, path: string, lock: Lock): Promise<void> {
+async function writeLock(folder: string, path: string, lock: Lock, at?: Date): Promise<void> {
   await mkdir(folder, { recursive: true });
-  await writeFile(`${path}.${process.pid}`, JSON.stringify(lock));
-  await rename(`${path}.${process.pid}`, path);
+  const draft = `${path}.${process.pid}`;
+  await writeFile(draft, JSON.stringify(lock));
+  if (at !== undefined) await utimes(draft, at, at);
+  await rename(draft, path);
 }
 
 function hash(text: string): string {

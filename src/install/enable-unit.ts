@@ -3,7 +3,7 @@ import type { Host } from './host.ts';
 
 export const unitFolder = '/etc/systemd/system';
 /** Where packages put theirs. */
-const packageUnits = '/usr/lib/systemd/system';
+export const packageUnits = '/usr/lib/systemd/system';
 
 interface InstallSection {
   readonly wantedBy: readonly string[];

@@ -60,7 +60,7 @@ export async function runBuild(job: BuildJob, tell: (line: string) => void): Pro
         if (match !== null) steps.push({ name: match[1] ?? '', reused: match[2] === 'reused' });
       },
     };
-    const options = { signal: new AbortController().signal };
+    const options = { signal: new AbortController().signal, epoch: 0 };
     const begun = performance.now();
     const lock = (await builder.lock(recipe as unknown as Json, progress, options)) as unknown as Lock;
     const digest = lockDigest(lock);

@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { ImagoError } from '../../domain/errors.ts';
 import { runTool } from '../../images/run-tool.ts';
 import { withFileLock } from '../../images/store/file-lock.ts';
+import { aptAnswers } from './apt-answers.ts';
+import { indexDigest, isIndexCurrent } from './index-state.ts';
 
 export interface DebianArchive {
   readonly suite: string;
@@ -51,34 +53,53 @@ export async function withApt<T>(options: AptOptions, work: (apt: AptWorkspace) 
     const config = await writeConfig(folder, archive);
     const call = (program: string, args: readonly string[]) =>
       runTool(program, args, { signal: options.signal, env: { APT_CONFIG: config } });
-    await call('apt-get', ['update', '-qq', '--error-on=any']).catch((error: unknown) => {
-      throw explainUpdate(error, archive);
-    });
+    const lists = join(folder, 'state', 'lists');
+    if (!(await isIndexCurrent(lists, releaseAddresses(archive), Date.now(), options.signal))) {
+      await call('apt-get', ['update', '-qq', '--error-on=any']).catch((error: unknown) => {
+        throw explainUpdate(error, archive);
+      });
+    }
+    const answers = await aptAnswers(join(folder, 'answers'), (await indexDigest(lists)) ?? 'none');
+    let installed = '';
     return work({
       archive,
       async run(program, args, status) {
-        if (status !== undefined) await writeFile(join(folder, 'status'), status);
-        return (await call(program, args)).stdout.toString('utf8');
+        installed = status ?? installed;
+        return answers.answer([program, ...args, installed], async () => {
+          await writeFile(join(folder, 'status'), installed);
+          return (await call(program, args)).stdout.toString('utf8');
+        });
       },
     });
   });
 }
 
+function archiveParts(archive: DebianArchive): readonly { address: string; suites: readonly string[] }[] {
+  const { suite, mirror, securityMirror } = archive;
+  return [
+    { address: mirror, suites: [suite, `${suite}-updates`] },
+    ...(securityMirror === undefined ? [] : [{ address: securityMirror, suites: [`${suite}-security`] }]),
+  ];
+}
+
+function releaseAddresses(archive: DebianArchive): readonly string[] {
+  return archiveParts(archive).flatMap(({ address, suites }) =>
+    suites.map((suite) => `${address.replace(/\/+$/, '')}/dists/${suite}/InRelease`),
+  );
+}
+
 async function writeConfig(folder: string, archive: DebianArchive): Promise<string> {
-  const source = (address: string, suites: string) =>
+  const sources = archiveParts(archive).map(({ address, suites }) =>
     [
       'Types: deb',
       `URIs: ${address}`,
-      `Suites: ${suites}`,
+      `Suites: ${suites.join(' ')}`,
       'Components: main',
       `Architectures: ${archive.machine}`,
       `Signed-By: ${archive.keyring}`,
       '',
-    ].join('\n');
-  const sources = [source(archive.mirror, `${archive.suite} ${archive.suite}-updates`)];
-  if (archive.securityMirror !== undefined) {
-    sources.push(source(archive.securityMirror, `${archive.suite}-security`));
-  }
+    ].join('\n'),
+  );
   const nothing = [
     'sourceparts',
     'preferences',

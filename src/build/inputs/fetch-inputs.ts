@@ -16,6 +16,7 @@ import {
   type OciSource,
   registrySource,
 } from '../containers/oci-source.ts';
+import type { AgentBundle } from '../lock/lock-context.ts';
 import { isLocal } from '../recipe/compose-recipe.ts';
 import type { Downloader } from './download.ts';
 import { folderArchive } from './folder-archive.ts';
@@ -29,6 +30,8 @@ export interface FetchContext {
   readonly kept?: DiskStore | undefined;
   readonly mirrors: () => Promise<{ readonly debian: string; readonly security: string | undefined }>;
   readonly findCredentials?: FindCredentials | undefined;
+  /** What this Imago would put on images, for locks that name the same. */
+  readonly agent?: AgentBundle | undefined;
   /** Where `file:` begins, if the recipe's folder is known. */
   readonly folder?: string | undefined;
   readonly machine: string;
@@ -97,6 +100,13 @@ const wholeSources: Readonly<Record<string, (request: Request) => Promise<unknow
   file: async (request) => request.context.inputs.addFile(localPath(request), checked(request)),
   folder: async (request) =>
     request.context.inputs.add(folderArchive(localPath(request), buildEpoch), checked(request)),
+  async imago(request) {
+    const { agent, inputs } = request.context;
+    if (agent === undefined) throw missing(request, 'this Imago has no agent for images');
+    return inputs.addBytes(agent.archive, checked(request)).catch((cause: unknown) => {
+      throw isMismatch(cause) ? missing(request, 'this Imago has another agent') : cause;
+    });
+  },
 };
 
 /** Of what has parts of its own: container images and artifacts. */
@@ -151,6 +161,10 @@ async function takeKept({ sha256 }: LockedInput, { kept, inputs }: FetchContext)
   if (kept === undefined || (await kept.context.blobs.size(digest)) === undefined) return false;
   await inputs.add(createReadStream(kept.context.blobs.path(digest)), { expected: sha256 });
   return true;
+}
+
+function isMismatch(error: unknown): boolean {
+  return error instanceof ImagoError && error.code === 'input-mismatch';
 }
 
 function missing({ label }: Request, why: string): ImagoError {

@@ -11,6 +11,7 @@ import { installComponent } from '../../install/install-component.ts';
 import { containerdStore, type StoredImageInput } from '../containers/containerd-store.ts';
 import { storedImage } from '../containers/fetch-image.ts';
 import { agentName } from '../lock/lock-recipe.ts';
+import { placeAgent } from './agent-layer.ts';
 import { installableComponent } from './bake-component.ts';
 import type { OpenLayer } from './layer-cache.ts';
 import type { LayerContext } from './layer-context.ts';
@@ -136,7 +137,7 @@ async function makeConfiguration(
     const host = layerHost({ inputs, epoch: lock.epoch, lower, signal });
     await writeSystemFiles(host);
     const agent = lock.inputs.find(({ name }) => name === agentName);
-    if (agent !== undefined) await host.unpackArchive(agent, '/', {});
+    if (agent !== undefined) await placeAgent(host, agent, inputs);
     await applySettings(host, recipe.settings, { text: textReader(inputs, lock) });
     async function* items(): AsyncGenerator<TarItem> {
       yield* rootFiles(lock.epoch);

@@ -1,6 +1,6 @@
 // What every image has beside its packages: a network that comes up by itself, names, and the agent's place.
 
-import { enableUnit, findUnit } from '../../install/enable-unit.ts';
+import { disableUnit, enableUnit, findUnit, unitFolder } from '../../install/enable-unit.ts';
 import type { Host } from '../../install/host.ts';
 
 const network = `# Made by Imago: every card asks for an address.
@@ -21,13 +21,19 @@ const hosts = `127.0.0.1 localhost
 ::1 localhost ip6-localhost ip6-loopback
 `;
 
+/** They come with packages that every node has, and do nothing on one but delay it. */
+const uselessUnits = ['e2scrub_reap.service', 'e2scrub_all.timer', 'dpkg-db-backup.timer', 'man-db.timer'];
+/** A node has no screen: whoever has a graphics card loads its driver without this. */
+const maskedUnits = ['modprobe@drm.service'];
+
 export async function writeSystemFiles(host: Host): Promise<void> {
   await host.writeText('/usr/lib/systemd/network/80-imago.network', network);
   await host.writeText('/etc/hosts', hosts);
   await enableInstalled(host, 'systemd-networkd.service');
   await enableInstalled(host, 'systemd-resolved.service');
+  for (const name of uselessUnits) await disableUnit(host, name);
+  for (const name of maskedUnits) await host.link(`${unitFolder}/${name}`, '/dev/null');
   await host.makeFolder('/etc/imago');
-  await host.makeFolder('/usr/lib/imago/agent');
   await host.makeFolder('/var/lib/imago', { mode: 0o700 });
 }
 

@@ -1,0 +1,57 @@
+// Which state of an archive's index this machine has, and whether the archive still has the same: the signed
+// InRelease files name everything else by hash, so nothing but these need be asked for.
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const patienceMs = 10_000;
+
+/** The digest of the index in a folder of lists; undefined when there is none. */
+export async function indexDigest(lists: string): Promise<string | undefined> {
+  const texts = await releaseTexts(lists);
+  return texts.length === 0 ? undefined : digestOf(texts);
+}
+
+/**
+ * Whether the archive has the very index that is in the folder, and it has not expired. False whenever that is
+ * not sure: then apt must look, and say what is wrong.
+ */
+export async function isIndexCurrent(
+  lists: string,
+  releases: readonly string[],
+  now: number,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const here = await releaseTexts(lists);
+  if (here.length !== releases.length || here.some((text) => expiryOf(text) <= now)) return false;
+  try {
+    const limit = AbortSignal.timeout(patienceMs);
+    const either = signal === undefined ? limit : AbortSignal.any([limit, signal]);
+    const there = await Promise.all(releases.map((address) => fetchText(address, either)));
+    return digestOf(there) === digestOf(here);
+  } catch {
+    return false;
+  }
+}
+
+async function releaseTexts(lists: string): Promise<readonly string[]> {
+  const names = (await readdir(lists).catch(() => [])).filter((name) => name.endsWith('_InRelease'));
+  return Promise.all(names.map((name) => readFile(join(lists, name), 'utf8')));
+}
+
+async function fetchText(address: string, signal: AbortSignal): Promise<string> {
+  const response = await fetch(address, { signal });
+  if (response.status !== 200) throw new Error(`${address} answered ${response.status}`);
+  return response.text();
+}
+
+function expiryOf(text: string): number {
+  const until = /^Valid-Until: (.+)$/m.exec(text)?.[1];
+  if (until === undefined) return Number.POSITIVE_INFINITY;
+  return Date.parse(until) || 0;
+}
+
+function digestOf(texts: readonly string[]): string {
+  const hashes = texts.map((text) => createHash('sha256').update(text).digest('hex')).sort();
+  return createHash('sha256').update(hashes.join('\n')).digest('hex').slice(0, 32);
+}
