@@ -1,6 +1,7 @@
 // Real machines on this computer: what the provider asks for and what it is told. The truth about a machine
 // is its process; the host's records only help to find it again after the daemon ended.
 import type { Duplex } from 'node:stream';
+import type { NodeReport } from '../../../domain/node-report.ts';
 import type { MachineMetadata, PlatformHealth } from '../imds/machine-metadata.ts';
 
 /** `direct` starts fastest; `uefi` and `bios` prove that the disk starts by itself. */
@@ -53,8 +54,8 @@ export interface MachineEnd {
 export interface MachineReportLine {
   readonly phase: 'booting' | 'applying' | 'ready' | 'failed';
   readonly at: string;
-  /** The whole document, as the agent wrote it (`NodeReport`). */
-  readonly document: Readonly<Record<string, unknown>>;
+  /** The whole document, as the agent wrote it. */
+  readonly document: NodeReport;
   /** When this host read it, by its own clock. */
   readonly receivedAt: string;
 }

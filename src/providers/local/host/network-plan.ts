@@ -1,0 +1,76 @@
+// Addresses of a machine's network cards. A machine has the same ones for its whole life, because guests
+// remember cards by them; machines of one pool have different ones.
+import { createHash } from 'node:crypto';
+import type { InterfaceFacts } from '../imds/instance-document.ts';
+
+/** Every machine has the same address here: the network ends in its own process. */
+export const mainNetwork = {
+  subnet: '168.63.129.0',
+  prefix: 24,
+  gateway: '168.63.129.1',
+  dns: '168.63.129.2',
+  machine: '168.63.129.100',
+} as const;
+
+/** A range kept for benchmarks (RFC 2544), which no network of a user's is likely to have. */
+export const poolNetwork = { subnet: '198.18.0.0', prefix: 16, first: 10, last: 65_000 } as const;
+
+export interface PoolCard {
+  readonly mac: string;
+  readonly address: string;
+  readonly group: string;
+  readonly port: number;
+}
+
+export interface MachineCards {
+  readonly main: string;
+  readonly metadata: string;
+  readonly pool?: PoolCard;
+}
+
+/** The pool's number of this machine and its multicast group, when it is in a pool. */
+export interface PoolPlace {
+  readonly number: number;
+  readonly group: string;
+  readonly port: number;
+}
+
+export function machineCards(machineId: string, place: PoolPlace | undefined): MachineCards {
+  const main = macAddress(machineId, 0);
+  const metadata = macAddress(machineId, 1);
+  if (place === undefined) return { main, metadata };
+  const { number, group, port } = place;
+  return {
+    main,
+    metadata,
+    pool: { mac: macAddress(machineId, 2), address: poolAddress(number), group, port },
+  };
+}
+
+/** Locally administered, unicast. */
+function macAddress(machineId: string, card: number): string {
+  const bytes = [...createHash('sha256').update(machineId).digest().subarray(0, 4)];
+  return [2, ...bytes, card].map((byte) => byte.toString(16).padStart(2, '0')).join(':');
+}
+
+function poolAddress(number: number): string {
+  return `198.18.${Math.floor(number / 256)}.${number % 256}`;
+}
+
+/** As instance metadata tells them: the pool's first, because neighbours know the machine by it. */
+export function interfaceFacts(cards: MachineCards): InterfaceFacts[] {
+  const { subnet, prefix, machine } = mainNetwork;
+  const main = { mac: cards.main, address: machine, subnet, prefix };
+  if (cards.pool === undefined) return [main];
+  const { mac, address } = cards.pool;
+  return [{ mac, address, subnet: poolNetwork.subnet, prefix: poolNetwork.prefix }, main];
+}
+
+/** The smallest number that no machine of the pool has; `undefined` when all are taken. */
+export function freeNumber(taken: ReadonlySet<number>): number | undefined {
+  for (let number: number = poolNetwork.first; number <= poolNetwork.last; number += 1) {
+    const last = number % 256;
+    if (last !== 0 && last !== 255 && !taken.has(number)) return number;
+  }
+  return undefined;
+}

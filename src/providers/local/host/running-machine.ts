@@ -1,0 +1,182 @@
+// One machine whose process runs, as the daemon holds it: its control connection, its ports and the services it
+// may call. All of it can be let go and taken up again by the next daemon without the machine noticing.
+import { type FSWatcher, watch } from 'node:fs';
+import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { ImagoError } from '../../../domain/errors.ts';
+import type { InterfaceFacts } from '../imds/instance-document.ts';
+import type { TokenIssuer } from '../imds/local-token.ts';
+import type { MachineMetadata, PlatformHealth } from '../imds/machine-metadata.ts';
+import { startMetadataServer } from '../imds/metadata-server.ts';
+import { type CommandPort, openCommandPort } from './command-port.ts';
+import { cutConsole } from './console-log.ts';
+import type { MachineReportLine } from './machine-host.ts';
+import type { MachineFiles, MachineSockets } from './machine-paths.ts';
+import { findProcess } from './qemu-process.ts';
+import { connectQmp, type Qmp, type QmpEvent } from './qmp.ts';
+import { openReportLog } from './report-log.ts';
+
+export interface MachineServices {
+  readonly id: string;
+  readonly sockets: MachineSockets;
+  readonly files: MachineFiles;
+  readonly interfaces: readonly InterfaceFacts[];
+  readonly tokens: TokenIssuer;
+  metadata(): MachineMetadata;
+  onReport(report: MachineReportLine): void;
+  onHealth(health: PlatformHealth): void;
+  /** Called once, when its process is gone. */
+  onGone(): void;
+}
+
+export interface RunningMachine {
+  readonly commands: CommandPort;
+  pid(): number | undefined;
+  report(): Promise<MachineReportLine | undefined>;
+  pressPower(): Promise<void>;
+  /** Stops its processors, with everything on its disk written, until `go` is called. */
+  pause(): Promise<{ go(): Promise<void> }>;
+  openShell(): Promise<Duplex>;
+  /** Looks whether the process lives, reads what is new, keeps files short. Called every second. */
+  look(): Promise<void>;
+  /** Lets go of it. A second call does nothing. */
+  close(): Promise<void>;
+}
+
+/** Takes up a machine whose process runs, or is about to. */
+export async function holdMachine(services: MachineServices): Promise<RunningMachine> {
+  const { id, sockets, files } = services;
+  const metadata = await startMetadataServer({
+    imdsSocket: sockets.imds,
+    wireSocket: sockets.wire,
+    interfaces: services.interfaces,
+    tokens: services.tokens,
+    metadata: services.metadata,
+    onHealth: services.onHealth,
+  });
+  const reports = openReportLog(files.report, () => new Date().toISOString());
+  let pid = await findProcess(files.pid);
+  let qmp: Qmp | undefined;
+  let connecting: Promise<Qmp> | undefined;
+  let shell: Duplex | undefined;
+  let paused = false;
+  let closed = false;
+  let gone = false;
+
+  const commands = openCommandPort({ path: sockets.commands, machine: id, listening: commandsListening });
+
+  function onEvent({ event, data }: QmpEvent): void {
+    if (event === 'RESET') commands.fail('the machine restarted');
+    if (event === 'VSERPORT_CHANGE' && data?.id === 'commands-port' && data.open === false)
+      commands.fail('the machine closed its command port');
+  }
+
+  function hold(connection: Qmp): Qmp {
+    qmp = connection;
+    void connection.ended.then(() => {
+      qmp = undefined;
+      if (!closed) void look();
+    });
+    return connection;
+  }
+
+  async function control(): Promise<Qmp> {
+    if (qmp !== undefined) return qmp;
+    connecting ??= connectQmp(sockets.qmp, onEvent)
+      .then(hold)
+      .then(goOn)
+      .finally(() => {
+        connecting = undefined;
+      });
+    return connecting;
+  }
+
+  /** A daemon that ended while it held the machine still could not let it go. */
+  async function goOn(connection: Qmp): Promise<Qmp> {
+    const { status } = (await connection.execute('query-status')) as { readonly status: string };
+    if (status === 'paused' && !paused) await connection.execute('cont');
+    return connection;
+  }
+
+  async function commandsListening(): Promise<boolean> {
+    const devices = (await (await control()).execute('query-chardev')) as readonly Record<string, unknown>[];
+    return devices.some((device) => device.label === 'commands' && device['frontend-open'] === true);
+  }
+
+  async function readReports(): Promise<void> {
+    const report = await reports.read().catch(() => undefined);
+    if (report !== undefined && !closed) services.onReport(report);
+  }
+
+  async function look(): Promise<void> {
+    if (closed || gone) return;
+    await readReports();
+    pid = await findProcess(files.pid);
+    if (closed || gone) return;
+    if (pid === undefined) {
+      gone = true;
+      await readReports();
+      commands.fail('the machine ended');
+      services.onGone();
+      return;
+    }
+    await cutConsole(files).catch(() => undefined);
+    if (qmp === undefined) await control().catch(() => undefined);
+  }
+
+  const watcher = watchFile(files.report, () => void readReports());
+
+  return {
+    commands,
+    pid: () => pid,
+    look,
+    async report() {
+      await readReports();
+      return reports.last;
+    },
+    async pressPower() {
+      await (await control()).execute('system_powerdown');
+    },
+    async pause() {
+      await (await control()).execute('stop');
+      paused = true;
+      return {
+        async go() {
+          paused = false;
+          if (!closed && !gone) await (await control()).execute('cont');
+        },
+      };
+    },
+    async openShell() {
+      if (shell !== undefined && !shell.destroyed)
+        throw new ImagoError('machine-shell-busy', `somebody else uses the shell of ${id}`);
+      const opened = connect(sockets.shell);
+      shell = opened;
+      await new Promise<void>((resolve, reject) => {
+        opened.once('connect', resolve);
+        opened.once('error', reject);
+      });
+      return opened;
+    },
+    async close() {
+      if (closed) return;
+      closed = true;
+      watcher?.close();
+      shell?.destroy();
+      commands.close();
+      qmp?.close();
+      await metadata.close();
+    },
+  };
+}
+
+/** A look every second sees what a watcher misses, so a computer that has none left is no trouble. */
+function watchFile(path: string, changed: () => void): FSWatcher | undefined {
+  try {
+    const watcher = watch(path, { persistent: false }, changed);
+    watcher.on('error', () => watcher.close());
+    return watcher;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,107 @@
+// Starts QEMU for a machine and waits until it answers, or says why it does not.
+import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { ImagoError } from '../../../domain/errors.ts';
+import type { AcceleratorName } from './accelerator.ts';
+import type { HostMachine, PortForward } from './machine-host.ts';
+import type { MachineFiles, MachineSockets } from './machine-paths.ts';
+import type { MachineCards } from './network-plan.ts';
+import { qemuArguments } from './qemu-command.ts';
+import { killProcess, type Launch, lastWords, launchQemu } from './qemu-process.ts';
+import { requireFirmware } from './qemu-program.ts';
+import { connectQmp, type Qmp } from './qmp.ts';
+
+export interface StartOptions {
+  readonly spec: HostMachine;
+  readonly qemu: string;
+  readonly accelerator: AcceleratorName;
+  readonly sockets: MachineSockets;
+  readonly files: MachineFiles;
+  readonly cards: MachineCards;
+}
+
+export interface StartedMachine {
+  readonly forwards: readonly Required<PortForward>[];
+}
+
+const START_MS = 30_000;
+const PORT_TRIES = 3;
+
+/** Empties what the last run left. Ends what it started when it throws. */
+export async function startMachine(options: StartOptions): Promise<StartedMachine> {
+  const { spec, files, sockets } = options;
+  await mkdir(sockets.folder, { recursive: true, mode: 0o700 });
+  await rm(files.consoleBefore, { force: true });
+  await Promise.all([files.console, files.report].map((path) => writeFile(path, '', { mode: 0o600 })));
+  const firmware = spec.boot.kind === 'uefi' ? await requireFirmware() : undefined;
+  if (firmware !== undefined) await copyFile(firmware.variables, files.firmwareVariables);
+
+  for (let attempt = 1; ; attempt += 1) {
+    const forwards = await choosePorts(spec.network.forwards);
+    const args = qemuArguments({ ...options, forwards, ...(firmware === undefined ? {} : { firmware }) });
+    const launch = await launchQemu(options.qemu, args, spec.folder, files);
+    try {
+      const qmp = await waitForControl(sockets.qmp, launch, files);
+      qmp.close();
+      return { forwards };
+    } catch (error) {
+      await killProcess(files.pid);
+      const taken = error instanceof ImagoError && error.code === 'machine-port-taken';
+      const chosen = spec.network.forwards.every(({ hostPort }) => hostPort === undefined);
+      if (!taken || !chosen || attempt === PORT_TRIES) throw error;
+    }
+  }
+}
+
+async function waitForControl(path: string, launch: Launch, files: MachineFiles): Promise<Qmp> {
+  let ended: { readonly code: number | undefined } | undefined;
+  const end = launch.ended.then((code) => {
+    ended = { code };
+  });
+  const deadline = performance.now() + START_MS;
+  while (performance.now() < deadline) {
+    const qmp = await connectQmp(path, () => undefined).catch(() => undefined);
+    if (qmp !== undefined) return qmp;
+    if (ended !== undefined) throw startFailure(await lastWords(files), ended.code);
+    await Promise.race([end, new Promise((resolve) => setTimeout(resolve, 20))]);
+  }
+  throw new ImagoError('machine-start-failed', `QEMU did not answer within ${START_MS} ms`);
+}
+
+function startFailure(words: string | undefined, code: number | undefined): ImagoError {
+  const said = words ?? `it ended with ${code ?? 'no trace'}`;
+  if (/Could not set up host forwarding rule/.test(said)) {
+    const port = /127\.0\.0\.1:(\d+)/.exec(said)?.[1];
+    return new ImagoError('machine-port-taken', `port ${port ?? ''} of this computer is in use`, {
+      details: { port: Number(port) },
+    });
+  }
+  if (/Cannot allocate memory|cannot set up guest memory/.test(said))
+    return new ImagoError('machine-start-failed', `there is not enough memory for the machine: ${said}`, {
+      hint: 'Give the machine less memory, or stop another one.',
+    });
+  if (/Failed to get "?write"? lock/.test(said))
+    return new ImagoError('machine-start-failed', `another process has the machine's disk open: ${said}`);
+  return new ImagoError('machine-start-failed', `QEMU could not start the machine: ${said}`);
+}
+
+async function choosePorts(forwards: readonly PortForward[]): Promise<Required<PortForward>[]> {
+  const chosen: Required<PortForward>[] = [];
+  for (const { guestPort, hostPort } of forwards)
+    chosen.push({ guestPort, hostPort: hostPort ?? (await freePort()) });
+  return chosen;
+}
+
+function freePort(): Promise<number> {
+  const server = createServer();
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => {
+        if (typeof address === 'object' && address !== null) resolve(address.port);
+        else reject(new Error('no port'));
+      });
+    });
+  });
+}
