@@ -391,6 +391,11 @@ const poolsAndNodes = {
     when: 'A node config does not fit into the instance metadata.',
     hint: 'Move large files into the image, or fetch them by a hotfix.',
   },
+  'node-config-failed': {
+    kind: 'failed',
+    when: 'A node refused a config, or could not apply it and went back to its last good one.',
+    hint: 'Everything is as it was before. Correct the config and send it again.',
+  },
   'node-config-version': {
     kind: 'refused',
     when: 'A version of the node config is unknown, or cannot say what a document says.',

@@ -1,6 +1,6 @@
 // Galleries and images as they are stored, and the checks that need them to be there.
 import type { GalleryImage, GallerySpec } from '../../ports/provider-gallery.ts';
-import { notFound } from '../common/refusals.ts';
+import { conflict, notFound } from './refusals.ts';
 import type { World } from './world-file.ts';
 
 export interface GalleryRow {
@@ -37,6 +37,19 @@ export function requireImage(world: World, gallery: string, name: string): Image
   const found = findImage(world, gallery, name);
   if (found === undefined) throw notFound(`Gallery ${gallery} has no image ${name}.`);
   return found;
+}
+
+/** Whether there is such an image already. Throws `provider-conflict` when a fixed property differs. */
+export function adoptImage(world: World, gallery: string, image: GalleryImage): boolean {
+  const found = findImage(world, gallery, image.name);
+  if (found === undefined) return false;
+  const { os, architecture, generation, osState = 'generalized' } = image;
+  for (const [property, wanted] of Object.entries({ os, architecture, generation, osState })) {
+    const now = found[property as 'os'];
+    if (now === wanted) continue;
+    throw conflict(`Image ${image.name} has ${property} ${now}, which is fixed and cannot become ${wanted}.`);
+  }
+  return true;
 }
 
 export function toGallerySpec(row: GalleryRow, showRegion: boolean): GallerySpec {

@@ -2,6 +2,7 @@
 import { checkName } from '../../domain/name.ts';
 import type { Gallery, GalleryImage, GalleryLimit } from '../../ports/provider-gallery.ts';
 import {
+  adoptImage,
   countRows,
   findImage,
   type ImageRow,
@@ -52,19 +53,10 @@ export function simGallery(context: SimContext, gallery: string): Gallery {
 function createImage({ world, limits }: SimContext, gallery: string, image: GalleryImage): void {
   checkName('image', image.name);
   requireGallery(world, gallery);
+  if (adoptImage(world, gallery, image)) return;
   const { name, os, architecture, generation, osState = 'generalized', description = null } = image;
-  const fixed = { os, architecture, generation, osState };
-  const found = findImage(world, gallery, name);
-  if (found === undefined) {
-    checkLimit('images', countRows(world, 'image') + 1, limits.images);
-    world.insert('image', { gallery, name, ...fixed, description });
-    return;
-  }
-  for (const [property, wanted] of Object.entries(fixed)) {
-    const now = found[property as keyof typeof fixed];
-    if (now === wanted) continue;
-    throw conflict(`Image ${name} has ${property} ${now}, which is fixed and cannot become ${wanted}.`);
-  }
+  checkLimit('images', countRows(world, 'image') + 1, limits.images);
+  world.insert('image', { gallery, name, os, architecture, generation, osState, description });
 }
 
 function deleteImage({ world }: SimContext, gallery: string, name: string): void {

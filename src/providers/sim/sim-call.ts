@@ -5,6 +5,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Page } from '../../ports/page.ts';
 import type { CallOptions, ProvisioningError } from '../../ports/provider.ts';
 import type { Fault } from '../../ports/sim-control.ts';
+import { checkEpoch, settled } from '../common/owner.ts';
 import { takeFault } from './faults.ts';
 import { type Ceilings, countCall, throttled } from './throttle.ts';
 import type { World } from './world.ts';
@@ -81,7 +82,8 @@ export function createSimCall(parts: SimCallParts): SimCall {
   const { world } = parts;
 
   function fence(spec: CallSpec<unknown>, options: CallOptions): void {
-    if (parts.fencing) checkEpoch(world, spec, options.epoch);
+    if (parts.fencing)
+      checkEpoch(world, { writes: spec.writes, what: `${spec.call} ${spec.name}` }, options.epoch);
   }
 
   function admit(spec: CallSpec<unknown>, options: CallOptions): Fault | undefined {
@@ -161,30 +163,6 @@ export function createSimCall(parts: SimCallParts): SimCall {
   }
 
   return Object.assign(once, { long });
-}
-
-/** Every call shows which owner acts now; only writes of an older one are refused. */
-function checkEpoch(world: World, spec: CallSpec<unknown>, epoch: number): void {
-  const largest = Number(world.fact('epoch') ?? Number.NEGATIVE_INFINITY);
-  if (epoch > largest) world.setFact('epoch', String(epoch));
-  if (epoch >= largest || !spec.writes) return;
-  throw new ImagoError(
-    'owner-stale',
-    `${spec.call} ${spec.name} was asked for by owner ${epoch}, and owner ${largest} acts by now.`,
-  );
-}
-
-/** Keeps a refusal, so that the transaction around it is still committed: the call was counted and seen. */
-function settled<T>(body: () => T): () => T {
-  try {
-    const value = body();
-    return () => value;
-  } catch (thrown) {
-    if (!(thrown instanceof ImagoError)) throw thrown;
-    return () => {
-      throw thrown;
-    };
-  }
 }
 
 async function hang(

@@ -1,0 +1,76 @@
+// A stored machine as the host is to run it.
+import { ImagoError } from '../../domain/errors.ts';
+import type { MachineSpec } from '../../ports/provider-machines.ts';
+import { findImage } from '../common/gallery-rows.ts';
+import { readModel } from '../common/models.ts';
+import type { World } from '../common/world-file.ts';
+import type { HostMachine, MachineBoot } from './host/machine-host.ts';
+import type { CachedImage } from './image-cache.ts';
+import type { MachineMetadata } from './imds/machine-metadata.ts';
+import type { LocalContext } from './local-context.ts';
+import { diskPath } from './machine-disk.ts';
+import { type MachineRow, machineFolder, sizeOf } from './machine-rows.ts';
+import { readSize } from './machine-size.ts';
+
+const region = 'local';
+
+export function hostMachine(context: LocalContext, row: MachineRow, image: CachedImage): HostMachine {
+  const folder = machineFolder(context, row.machineId);
+  return {
+    id: row.machineId,
+    folder,
+    disk: diskPath(folder, row.disk),
+    boot: bootOf(context, row, image),
+    ...readSize(sizeOf(context.world, row)),
+    network: { ...(row.pool === null ? {} : { pool: row.pool }), forwards: [] },
+    metadata: metadataOf(context, row),
+  };
+}
+
+/** What the machine may know about itself now. */
+export function metadataOf(context: LocalContext, row: MachineRow): MachineMetadata {
+  const { gallery, image, version, digest, size, userData, tags } = wordsOf(context.world, row);
+  return {
+    machineId: row.machineId,
+    name: row.name,
+    ...(row.pool === null ? {} : { pool: row.pool }),
+    size,
+    region,
+    image: { gallery: gallery ?? context.defaultGallery, image, version, digest },
+    userData: Buffer.from(userData).toString('base64'),
+    tags,
+  };
+}
+
+/** A node's image is that of its disk, and all else that of the model it was brought to. */
+function wordsOf(world: World, row: MachineRow): Omit<MachineSpec, 'name' | 'firmware'> {
+  if (row.spec !== null) return JSON.parse(row.spec) as MachineSpec;
+  const { gallery, image, version, digest } = readModel(world, row.diskModel ?? '');
+  const { size, nodeConfig, tags } = readModel(world, row.appliedModel ?? '');
+  return {
+    ...(gallery === undefined ? {} : { gallery }),
+    image,
+    version,
+    digest,
+    size,
+    userData: row.userData ?? nodeConfig,
+    tags,
+  };
+}
+
+/** Nodes start the quickest way that their disk allows; machines as they were asked to. */
+function bootOf(context: LocalContext, row: MachineRow, image: CachedImage): MachineBoot {
+  if (row.firmware !== 'direct') return { kind: row.firmware };
+  if (image.direct !== undefined) return { kind: 'direct', ...image.direct };
+  if (row.pool !== null) return { kind: firmwareOf(context, row) };
+  throw new ImagoError(
+    'provider-lacks',
+    `The disk of machine ${row.name} has no kernel that can be started without firmware.`,
+    { hint: 'Start it by uefi or bios.' },
+  );
+}
+
+function firmwareOf({ world, defaultGallery }: LocalContext, row: MachineRow): 'uefi' | 'bios' {
+  const { gallery = defaultGallery, image } = readModel(world, row.diskModel ?? '');
+  return findImage(world, gallery, image)?.generation === 1 ? 'bios' : 'uefi';
+}

@@ -1,0 +1,77 @@
+// Work in the background, one piece at a time for each thing. Work is "look at what is to be done and do it", so
+// that asking for it again while it runs means looking once more afterwards, however often it was asked for.
+
+export interface Lanes {
+  run(key: string, work: () => Promise<void>): void;
+  /** Resolves when nothing runs. */
+  idle(): Promise<void>;
+  /** Nothing is begun any more; what runs goes to its end, and is waited for. */
+  close(): Promise<void>;
+}
+
+export interface LanesOptions {
+  /** Work that throws is tried again after this. */
+  readonly retryMs: number;
+  readonly onTrouble: (key: string, error: unknown) => void;
+}
+
+interface Lane {
+  again: boolean;
+  done: Promise<void>;
+}
+
+export function createLanes({ retryMs, onTrouble }: LanesOptions): Lanes {
+  const lanes = new Map<string, Lane>();
+  const retries = new Map<string, NodeJS.Timeout>();
+  let closed = false;
+
+  async function go(key: string, lane: Lane, work: () => Promise<void>): Promise<void> {
+    do {
+      lane.again = false;
+      try {
+        await work();
+      } catch (error) {
+        onTrouble(key, error);
+        retryLater(key, work);
+      }
+    } while (lane.again && !closed);
+    lanes.delete(key);
+  }
+
+  function retryLater(key: string, work: () => Promise<void>): void {
+    if (closed || retries.has(key)) return;
+    const timer = setTimeout(() => {
+      retries.delete(key);
+      run(key, work);
+    }, retryMs);
+    timer.unref();
+    retries.set(key, timer);
+  }
+
+  function run(key: string, work: () => Promise<void>): void {
+    if (closed) return;
+    const running = lanes.get(key);
+    if (running !== undefined) {
+      running.again = true;
+      return;
+    }
+    const lane: Lane = { again: false, done: Promise.resolve() };
+    lanes.set(key, lane);
+    lane.done = Promise.resolve().then(() => go(key, lane, work));
+  }
+
+  async function idle(): Promise<void> {
+    while (lanes.size > 0) await Promise.all([...lanes.values()].map(({ done }) => done));
+  }
+
+  return {
+    run,
+    idle,
+    async close() {
+      closed = true;
+      for (const timer of retries.values()) clearTimeout(timer);
+      retries.clear();
+      await idle();
+    },
+  };
+}

@@ -1,0 +1,152 @@
+// The local provider: real machines of sealed disks on this computer, with the roles that a cloud has.
+import { mkdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import type { DiskStore } from '../../images/store/disk-store.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Abilities, Provider } from '../../ports/provider.ts';
+import type { Builder } from '../../ports/provider-builder.ts';
+import type { Disks } from '../../ports/provider-disks.ts';
+import type { Galleries, Gallery } from '../../ports/provider-gallery.ts';
+import type { Machines } from '../../ports/provider-machines.ts';
+import type { NodeConfigs } from '../../ports/provider-node-configs.ts';
+import type { Pools } from '../../ports/provider-pools.ts';
+import { findGallery } from '../common/gallery-rows.ts';
+import type { World } from '../common/world-file.ts';
+import { localDisks } from './disks.ts';
+import { localGalleries } from './galleries.ts';
+import { localGallery } from './gallery.ts';
+import type { MachineHost } from './host/machine-host.ts';
+import {
+  createImageCache,
+  defaultImageLimits,
+  type ImageCache,
+  type ImageCacheLimits,
+} from './image-cache.ts';
+import { type LocalContext, type LocalLimits, localPaths } from './local-context.ts';
+import { createLocalWorker, type LocalWorker } from './local-work.ts';
+import { type MachineBoard, openMachineBoard } from './machine-board.ts';
+import { localMachines } from './machines.ts';
+import { type MemoryGauge, systemGauge } from './memory.ts';
+import { localNodeConfigs } from './node-configs.ts';
+import { localPools } from './pools.ts';
+import { resumeMachines } from './resume.ts';
+import { openLocalWorld } from './world-schema.ts';
+
+export interface LocalProviderOptions {
+  /** Where everything of the provider lies; made for its owner alone. */
+  readonly folder: string;
+  /** Holds the disks of versions. Stays open until the provider is closed; then it is the caller's to close. */
+  readonly store: DiskStore;
+  /** Runs the machines. The provider adopts them, and lets go of them when it is closed. */
+  readonly host: MachineHost;
+  readonly clock: Clock;
+  /** The role that seals disks into the same store. */
+  readonly builder?: Builder;
+  readonly memory?: MemoryGauge;
+  readonly limits?: Partial<LocalLimits>;
+  readonly imageLimits?: ImageCacheLimits;
+  /** Work in the background that failed and is tried again. */
+  readonly onTrouble?: (what: string, error: unknown) => void;
+}
+
+export interface LocalProvider extends Provider {
+  readonly gallery: Gallery;
+  readonly galleries: Galleries;
+  readonly pools: Pools;
+  readonly nodeConfigs: NodeConfigs;
+  readonly machines: Machines;
+  readonly disks: Disks;
+  /** Machines by their `machineId`, for what goes beyond the roles: consoles, shells, timelines. */
+  readonly host: MachineHost;
+  readonly images: ImageCache;
+  /** Resolves when nothing is under way that does not wait for a machine. */
+  idle(): Promise<void>;
+}
+
+export const localAbilities: Abilities = {
+  orchestration: ['uniform', 'flexible'],
+  reimage: true,
+  upgrade: true,
+  protect: true,
+  regions: [],
+  excludeFromLatest: true,
+  deletionGuard: true,
+  galleryDigest: true,
+  snapshots: true,
+  runCommand: true,
+  fencing: true,
+  ownClock: false,
+};
+
+const defaultGallery = 'imago';
+
+const defaultLimits: LocalLimits = {
+  bootMs: 10 * 60_000,
+  stopMs: 60_000,
+  bootsAtOnce: availableParallelism(),
+  diskBytes: 8 * 1024 ** 3,
+};
+
+/** Opens what an earlier process left, finds its machines again, and goes on with what it had begun. */
+export async function createLocalProvider(options: LocalProviderOptions): Promise<LocalProvider> {
+  mkdirSync(options.folder, { recursive: true, mode: 0o700 });
+  const paths = localPaths(options.folder);
+  const world = openLocalWorld(paths.world);
+  try {
+    world.goBy(options.clock);
+    return await providerOf(world, options);
+  } catch (thrown) {
+    world.close();
+    throw thrown;
+  }
+}
+
+async function providerOf(world: World, options: LocalProviderOptions): Promise<LocalProvider> {
+  const { host, store, clock } = options;
+  const paths = localPaths(options.folder);
+  const limits = { ...defaultLimits, ...options.limits };
+  const images = createImageCache(paths.images, store, options.imageLimits ?? defaultImageLimits, clock.now);
+  let board: MachineBoard | undefined;
+  const worker: LocalWorker = createLocalWorker(() => context, options.onTrouble ?? (() => undefined));
+  board = await openMachineBoard(host, (machineId) => {
+    if (board !== undefined) worker.machine(machineId);
+  });
+  const context: LocalContext = {
+    ...{ world, clock, store, host, board, images, paths, defaultGallery, limits, work: worker },
+    abilities: localAbilities,
+    memory: options.memory ?? systemGauge,
+  };
+  world.transaction(() => {
+    if (findGallery(world, defaultGallery) === undefined) {
+      world.insert('gallery', { name: defaultGallery, region: 'local' });
+    }
+    resumeMachines(context);
+  });
+  worker.begin();
+  const opened = board;
+  let closed: Promise<void> | undefined;
+  return {
+    name: 'local',
+    abilities: localAbilities,
+    clock,
+    gallery: localGallery(context, defaultGallery),
+    galleries: localGalleries(context),
+    pools: localPools(context),
+    nodeConfigs: localNodeConfigs(context),
+    machines: localMachines(context),
+    disks: localDisks(context),
+    ...(options.builder === undefined ? {} : { builder: options.builder }),
+    host,
+    images,
+    idle: () => worker.idle(),
+    close() {
+      closed ??= (async () => {
+        opened.close();
+        await worker.close();
+        await host.close({ leaveRunning: true });
+        world.close();
+      })();
+      return closed;
+    },
+  };
+}

@@ -1,0 +1,35 @@
+// The config of local nodes while they run: what the metadata service says to each, and what its agent answers.
+import type { NodeConfigs } from '../../ports/provider-node-configs.ts';
+import { readModel } from '../common/models.ts';
+import { notFound } from '../common/refusals.ts';
+import type { World } from '../common/world-file.ts';
+import { change, type LocalContext, look } from './local-context.ts';
+import { changeMachine, type MachineRow } from './machine-rows.ts';
+import { findNode, requireNode } from './pool-rows.ts';
+
+export function localNodeConfigs(context: LocalContext): NodeConfigs {
+  const { world, board, work } = context;
+  return {
+    getUserData: (pool, node, options) =>
+      look(context, options, () => userDataOf(world, requireNode(world, pool, node))),
+    async setUserData(pool, node, userData, options) {
+      const machineId = await change(context, `the config of node ${node}`, options, () => {
+        const row = requireNode(world, pool, node);
+        if (userDataOf(world, row) === userData) return undefined;
+        changeMachine(world, row.machineId, { userData, metadataDue: 1 });
+        return row.machineId;
+      });
+      if (machineId !== undefined) work.machine(machineId);
+    },
+    getReport: (pool, node, options) =>
+      look(context, options, () => {
+        const row = findNode(world, pool, node);
+        if (row === undefined) throw notFound(`Pool ${pool} has no node ${node}.`);
+        return board.report(row.machineId)?.document;
+      }),
+  };
+}
+
+function userDataOf(world: World, row: MachineRow): string {
+  return row.userData ?? readModel(world, row.appliedModel ?? '').nodeConfig;
+}
