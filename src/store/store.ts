@@ -3,6 +3,7 @@
 import type { Audit, Tokens } from '../ports/access.ts';
 import type { Catalogue } from '../ports/catalogue.ts';
 import type { Fleet } from '../ports/fleet.ts';
+import type { Lifecycle } from '../ports/lifecycle.ts';
 import type { Journal, OperationLists } from '../ports/operation.ts';
 import type { Promotion } from '../ports/promotion.ts';
 import { createAudit } from './audit.ts';
@@ -12,6 +13,7 @@ import { createEvents, type EventLog } from './events.ts';
 import { createFleet } from './fleet.ts';
 import { createIdempotencyKeys, type IdempotencyStore } from './idempotency.ts';
 import { createJournal } from './journal.ts';
+import { createLifecycle } from './lifecycle.ts';
 import { createOperationLists } from './operation-lists.ts';
 import { createPromotion } from './promotion.ts';
 import { createScheduleStore, type ScheduleStore } from './schedules.ts';
@@ -22,6 +24,7 @@ export interface Store {
   readonly catalogue: Catalogue;
   readonly promotion: Promotion;
   readonly fleet: Fleet;
+  readonly lifecycle: Lifecycle;
   readonly journal: Journal;
   readonly operationLists: OperationLists;
   readonly events: EventLog;
@@ -50,6 +53,7 @@ export function openStore({ now = Date.now, ...options }: StoreOptions): Store {
     catalogue: createCatalogue(database, { now }),
     promotion: createPromotion(database, { now }),
     fleet: createFleet(database, { now }),
+    lifecycle: createLifecycle(database, { now }),
     journal: createJournal(database),
     operationLists: createOperationLists(database),
     events,

@@ -203,6 +203,70 @@ export interface NodesTable {
   ended_at: string | null;
 }
 
+/** Why versions are out of use. Rows are lifted, never deleted. */
+export interface WithdrawalsTable {
+  id: Given<number>;
+  image: string;
+  version: string;
+  cause: number | null;
+  reason: string;
+  with_descendants: boolean;
+  effective_at: string;
+  asked_by: string;
+  operation: string;
+  at: string;
+  applied_at: string | null;
+  lifted_at: string | null;
+  lifted_by: string | null;
+  lifted_why: string | null;
+  lifted_operation: string | null;
+}
+
+export interface HoldsTable {
+  image: string;
+  version: string;
+  reason: string;
+  held_by: string;
+  at: string;
+}
+
+/** What new nodes of each pool were ever made from. Written by a trigger. */
+export interface PoolModelsTable {
+  id: Given<number>;
+  pool: Given<string>;
+  pool_created_at: Given<string>;
+  image: Given<string>;
+  version: Given<string>;
+  digest: Given<string>;
+  reference: Given<string>;
+  move: Given<number | null>;
+  at: Given<string>;
+}
+
+export interface SupportDatesTable {
+  product: string;
+  line: string;
+  ends_on: ColumnType<Date, string, string>;
+  note: string;
+  set_by: string;
+  at: string;
+}
+
+export interface NoticesTable {
+  kind: string;
+  subject: string;
+  mark: string;
+  at: string;
+}
+
+export interface LimitSamplesTable {
+  place: string;
+  name: string;
+  day: ColumnType<Date, string, string>;
+  used: number;
+  ceiling: number;
+}
+
 export interface TokensTable {
   id: string;
   owner: string;
@@ -270,6 +334,12 @@ export interface Tables {
   attestations: AttestationsTable;
   pools: PoolsTable;
   nodes: NodesTable;
+  withdrawals: WithdrawalsTable;
+  holds: HoldsTable;
+  pool_models: PoolModelsTable;
+  support_dates: SupportDatesTable;
+  notices: NoticesTable;
+  limit_samples: LimitSamplesTable;
   tokens: TokensTable;
   audit: AuditTable;
   idempotency_keys: IdempotencyKeysTable;

@@ -57,6 +57,18 @@ const typicalRows: Readonly<Record<number, string>> = {
       insert into imago.channel_moves (image, channel, to_version, to_digest, moved_by, why, policy, at)
         values ('node', 'production', '1.0.0', 'sha256:1', 'ann', 'good', '{"passed":true,"gates":[]}', now());
       insert into imago.attestations values (1, 'sha256:1', 'https://example.com/move/v1', '{}', now())`,
+  7: `insert into imago.withdrawals
+        (image, version, reason, with_descendants, effective_at, asked_by, operation, at, applied_at)
+        values ('node', '1.0.0', 'broken', true, now(), 'ann', 'op', now(), now());
+      insert into imago.withdrawals
+        (image, version, cause, reason, with_descendants, effective_at, asked_by, operation, at)
+        values ('node', '1.0.1', 1, 'inherited', false, now(), 'ann', 'op', now());
+      update imago.withdrawals set lifted_at = now(), lifted_by = 'ann', lifted_why = 'fine' where id = 2;
+      insert into imago.holds values ('node', '1.0.0', 'audit', 'ann', now());
+      update imago.pools set reference = 'node:1.0.0' where name = 'web';
+      insert into imago.support_dates values ('kubernetes', '1.40', '2028-10-28', '', 'ann', now());
+      insert into imago.notices values ('support.warning', 'image/node', '90', now());
+      insert into imago.limit_samples values ('sim', 'versions', '2026-11-01', 5, 10000)`,
 };
 
 async function fillState(url: string, upTo: number): Promise<void> {
@@ -112,6 +124,7 @@ test('migrations are numbered from 1 without gaps, and released ones never chang
       "d738ec08f73a7b14",
       "b0f97a47d6701f83",
       "a4a8452fe14adfe3",
+      "48f6e0da52b1d6d7",
     ]
   `);
 });

@@ -5,6 +5,15 @@ import { catalogue } from './0003-catalogue.ts';
 import { fleet } from './0004-fleet.ts';
 import { access } from './0005-access.ts';
 import { promotion } from './0006-promotion.ts';
+import { lifecycle } from './0007-lifecycle.ts';
 import type { Migration } from './migration.ts';
 
-export const migrations: readonly Migration[] = [events, operations, catalogue, fleet, access, promotion];
+export const migrations: readonly Migration[] = [
+  events,
+  operations,
+  catalogue,
+  fleet,
+  access,
+  promotion,
+  lifecycle,
+];

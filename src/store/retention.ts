@@ -1,0 +1,161 @@
+// Retention on PostgreSQL: the plan, and the deletion of one version in steps of which each looks again.
+import type { Kysely, Selectable } from 'kysely';
+import { ImagoError } from '../domain/errors.ts';
+import {
+  describeKeeper,
+  type Keeper,
+  planRetention,
+  type RetentionEntry,
+  type RetentionPolicy,
+} from '../domain/retention.ts';
+import { checkReason } from '../domain/withdrawal.ts';
+import type { Hold, Retention } from '../ports/lifecycle.ts';
+import type { VersionName } from '../ports/lineage.ts';
+import type { CatalogueContext } from './catalogue-context.ts';
+import { imageNames, lockImage, requireVersion } from './catalogue-lookup.ts';
+import { readRetentionFacts } from './retention-facts.ts';
+import type { HoldsTable, Tables } from './tables.ts';
+import { applyWithdrawal } from './withdrawal-apply.ts';
+import { restoreVersion } from './withdrawal-restore.ts';
+import { findAsked } from './withdrawal-rows.ts';
+
+/** The facts of so many images are held in memory at a time. */
+const imagesAtOnce = 20;
+
+export function createRetention(context: CatalogueContext, now: () => number): Retention {
+  const { database } = context;
+
+  async function keepersOf(
+    tables: Kysely<Tables>,
+    { image, version }: VersionName,
+    policy: RetentionPolicy,
+  ): Promise<readonly Keeper[]> {
+    const facts = await readRetentionFacts(tables, [image]);
+    const entry = planRetention(facts, policy, new Date(now())).find((known) => known.version === version);
+    return entry?.keepers ?? [];
+  }
+
+  return {
+    plan: (image, policy) =>
+      database.read(async (tables) => {
+        const names = image === undefined ? [...(await imageNames(tables))].sort() : [image];
+        const entries: RetentionEntry[] = [];
+        for (let start = 0; start < names.length; start += imagesAtOnce) {
+          const facts = await readRetentionFacts(tables, names.slice(start, start + imagesAtOnce));
+          entries.push(...planRetention(facts, policy, new Date(now())));
+        }
+        return entries;
+      }),
+
+    condemn: (name, policy, { by, operation }) =>
+      database.write(async (change) => {
+        const { tables } = change;
+        await lockImage(tables, name.image);
+        const { state } = await requireVersion(tables, name.image, name.version);
+        if (state === 'deleted' || (await findAsked(tables, { ...name, operation })) !== undefined) return [];
+        const keepers = await keepersOf(tables, name, policy);
+        if (keepers.length > 0 || state === 'withdrawn') return keepers;
+        const at = context.stamp();
+        const row = await tables
+          .insertInto('withdrawals')
+          .values({
+            ...{ image: name.image, version: name.version, with_descendants: false, operation, at },
+            reason: 'Nothing needs it any more: it is being deleted.',
+            effective_at: at,
+            asked_by: by,
+          })
+          .returningAll()
+          .executeTakeFirstOrThrow();
+        await applyWithdrawal(context, change, row);
+        return [];
+      }),
+
+    async reprieve(name, change) {
+      const asked = await database.read((tables) =>
+        findAsked(tables, { ...name, operation: change.operation }),
+      );
+      if (asked === undefined || asked.lifted_at !== null) return;
+      await restoreVersion(context, name, { ...change, operation: `${change.operation} reprieve` });
+    },
+
+    usedBy: (name) =>
+      database.read(async (tables) =>
+        (await keepersOf(tables, name, {})).filter(({ kind }) => kind !== 'newest'),
+      ),
+
+    finish: (name, by) =>
+      database.write(async ({ tables, emit }) => {
+        const { image, version } = name;
+        await lockImage(tables, image);
+        const row = await requireVersion(tables, image, version);
+        if (row.state === 'deleted') return;
+        const keepers = (await keepersOf(tables, name, {})).filter(({ kind }) => kind !== 'newest');
+        if (keepers.length > 0 || row.state !== 'withdrawn') throw needed(name, row.state, keepers);
+        await tables
+          .updateTable('versions')
+          .set({ state: 'deleted', withdrawn_from: null })
+          .where('image', '=', image)
+          .where('version', '=', version)
+          .execute();
+        emit({
+          type: 'version.state',
+          subject: `image/${image}`,
+          data: { version, state: 'deleted', before: row.state, by },
+        });
+      }),
+
+    hold: (name, reason, by) =>
+      database.write(async ({ tables, emit }) => {
+        const { image, version } = name;
+        const why = checkReason(`${image}:${version}`, reason);
+        await lockImage(tables, image);
+        const { state } = await requireVersion(tables, image, version);
+        if (state === 'deleted') {
+          throw new ImagoError('version-state', `${image}:${version} was deleted and cannot be held.`);
+        }
+        const row = await tables
+          .insertInto('holds')
+          .values({ image, version, reason: why, held_by: by, at: context.stamp() })
+          .onConflict((conflict) =>
+            conflict.columns(['image', 'version']).doUpdateSet({ reason: why, held_by: by }),
+          )
+          .returningAll()
+          .executeTakeFirstOrThrow();
+        emit({ type: 'version.held', subject: `image/${image}`, data: { version, reason: why, by } });
+        return toHold(row);
+      }),
+
+    release: ({ image, version }, by) =>
+      database.write(async ({ tables, emit }) => {
+        const gone = await tables
+          .deleteFrom('holds')
+          .where('image', '=', image)
+          .where('version', '=', version)
+          .executeTakeFirst();
+        if (gone.numDeletedRows === 0n) return false;
+        emit({ type: 'version.released', subject: `image/${image}`, data: { version, by } });
+        return true;
+      }),
+
+    async getHold({ image, version }) {
+      const row = await database.read((tables) =>
+        tables
+          .selectFrom('holds')
+          .selectAll()
+          .where('image', '=', image)
+          .where('version', '=', version)
+          .executeTakeFirst(),
+      );
+      return row === undefined ? undefined : toHold(row);
+    },
+  };
+}
+
+function toHold({ image, version, reason, held_by, at }: Selectable<HoldsTable>): Hold {
+  return { image, version, reason, by: held_by, at };
+}
+
+function needed({ image, version }: VersionName, state: string, keepers: readonly Keeper[]): ImagoError {
+  const why = keepers.length === 0 ? `it is ${state}` : keepers.map(describeKeeper).join(', ');
+  return new ImagoError('version-needed', `${image}:${version} cannot be deleted: ${why}.`);
+}
