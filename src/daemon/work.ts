@@ -50,6 +50,7 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     catalogue: store.catalogue,
     fleet: store.fleet,
     promotion: store.promotion,
+    clock: systemClock,
     journal: store.journal,
     imagoVersion: packageVersion(),
     provider: (name = ground.options.provider) => requireProvider(providers, name),

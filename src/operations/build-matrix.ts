@@ -21,10 +21,10 @@ export function buildMatrixOperation(deps: OperationDeps): OperationKind<BuildMa
       for (const one of parsed.builds) build.parse(one as unknown as Json);
       return parsed;
     },
-    async plan({ builds }) {
+    async plan({ builds }, by) {
       const plans: string[] = [];
       for (const one of builds) {
-        const lines = await build.plan(build.parse(one as unknown as Json));
+        const lines = await build.plan(build.parse(one as unknown as Json), by);
         plans.push(...lines.map((line) => `Kubernetes ${one.recipe.kubernetes}: ${line}`));
       }
       return plans;

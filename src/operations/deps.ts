@@ -2,6 +2,7 @@
 import { ImagoError } from '../domain/errors.ts';
 import type { Attestor } from '../ports/attestor.ts';
 import type { Catalogue } from '../ports/catalogue.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { ImageStore } from '../ports/image-store.ts';
 import type { Journal } from '../ports/operation.ts';
@@ -14,6 +15,8 @@ export interface OperationDeps {
   readonly promotion: Promotion;
   /** Reading of operations, for those made of others. */
   readonly journal: Pick<Journal, 'get'>;
+  /** For what is decided before an operation begins; steps have a clock of their own. */
+  readonly clock: Pick<Clock, 'now'>;
   /** Imago's own version, which stands in what was tested together. */
   readonly imagoVersion: string;
   /** Signs what was decided; absent where nothing is signed. */
@@ -23,6 +26,8 @@ export interface OperationDeps {
   /** The epoch of the lease under which this daemon acts. */
   readonly epoch: number;
   readonly sha256: (text: string) => string;
+  /** The text of a secret that node configs name; `undefined` when there is none. Absent: there are no secrets. */
+  readonly readSecret?: (name: string) => Promise<string | undefined>;
   /** The local store of disks; absent where only simulated or remote versions are worked on. */
   readonly images?: ImageStore | undefined;
 }
@@ -37,7 +42,7 @@ export function requireImages({ images }: OperationDeps): ImageStore {
   throw new ImagoError('provider-lacks', 'This daemon has no local store.');
 }
 
-type Role = 'gallery' | 'pools' | 'machines' | 'disks' | 'builder';
+type Role = 'gallery' | 'pools' | 'nodeConfigs' | 'machines' | 'disks' | 'builder';
 
 /** The provider's role, or the reason why the command cannot run there. */
 export function requireRole<R extends Role>(provider: Provider, role: R): NonNullable<Provider[R]> {

@@ -9,11 +9,12 @@ import { imagePublishOperation } from './image-publish.ts';
 import { imagePullOperation } from './image-pull.ts';
 import { imagePushOperation } from './image-push.ts';
 import { imageVerifyOperation } from './image-verify.ts';
+import { nodeConfigSetOperation } from './node-config-set.ts';
 import { poolCreateOperation } from './pool-create.ts';
 import { poolDeleteOperation } from './pool-delete.ts';
 import { poolScaleOperation } from './pool-scale.ts';
 import { poolSetImageOperation } from './pool-set-image.ts';
-import { promoteOperation } from './promote.ts';
+import { overridePromoteOperation, promoteOperation } from './promote.ts';
 import { rollbackChannelOperation } from './rollback-channel.ts';
 import { testImageOperation } from './test-image.ts';
 
@@ -31,11 +32,13 @@ export function operationKinds(deps: OperationDeps): ReadonlyMap<string, Operati
     imageVerifyOperation(deps),
     testImageOperation(deps),
     promoteOperation(deps),
+    overridePromoteOperation(deps),
     rollbackChannelOperation(deps),
     poolCreateOperation(deps),
     poolScaleOperation(deps),
     poolSetImageOperation(deps),
     poolDeleteOperation(deps),
+    nodeConfigSetOperation(deps),
   ];
   return new Map(kinds.map((kind) => [kind.kind, kind as OperationKind<never>]));
 }

@@ -153,7 +153,7 @@ export function createOperations(options: OperationsOptions): Operations {
       const kind = requireKind(kinds, request.kind);
       const input = kind.parse(request.input);
       if (request.whenBusy === 'refuse') await refuseBusy(request.key ?? request.subject);
-      return kind.plan(input);
+      return kind.plan(input, request.by);
     },
     submit,
     cancel,

@@ -6,12 +6,17 @@ import { ImagoError } from '../domain/errors.ts';
 import type { ChannelMove } from '../ports/catalogue.ts';
 import type { OperationKind, WorkStep } from '../ports/operation.ts';
 import { allPages } from './all-pages.ts';
+import { attestMoveStep } from './attest-move.ts';
 import type { OperationDeps } from './deps.ts';
 import { parseInput } from './parse-input.ts';
-import { channelMissing, moved } from './promote.ts';
+import { channelMissing, type Moved, moved } from './promote.ts';
 import { requireResult } from './step-result.ts';
 
-const rollbackInput = z.object({ image: z.string(), channel: z.string(), why: z.string().min(1) });
+const rollbackInput = z.object({
+  image: z.string(),
+  channel: z.string(),
+  why: z.string().trim().min(1, 'must not be empty'),
+});
 export type RollbackChannelInput = z.infer<typeof rollbackInput>;
 
 interface Target {
@@ -27,7 +32,8 @@ export function rollbackChannelOperation(deps: OperationDeps): OperationKind<Rol
       const { from, to } = await findTarget(deps, image, channel);
       return [`Move ${image}:${channel} from ${from} back to ${to}.`];
     },
-    steps: () => [targetStep(deps), moveStep(deps)],
+    steps: () => [targetStep(deps), moveStep(deps), attestMoveStep<RollbackChannelInput>(deps, 'move')],
+    result: (context) => requireResult<Moved>(context, 'move'),
   };
 }
 
@@ -64,7 +70,7 @@ function moveStep(deps: OperationDeps): WorkStep<RollbackChannelInput> {
 /** The newest earlier version of the channel that may still be pointed at. */
 async function findTarget(deps: OperationDeps, image: string, channel: string): Promise<Target> {
   const now = await deps.catalogue.getChannel(image, channel);
-  if (now === undefined) throw channelMissing(image, channel);
+  if (now === undefined) throw await channelMissing(deps, image, channel);
   if (now.version === undefined)
     throw new ImagoError('channel-empty', `${image}:${channel} points at nothing yet.`);
   const moves: ChannelMove[] = [];

@@ -166,8 +166,11 @@ export interface OperationKind<Input = Json> {
   readonly kind: string;
   /** Checks the input before anything is recorded; throws an `input-invalid` error. */
   parse(input: Json): Input;
-  /** What it would do, one sentence each, from reading alone. Throws what a start would be refused with. */
-  plan(input: Input): Promise<readonly string[]>;
+  /**
+   * What it would do when `by` asks for it, one sentence each, from reading alone. Throws what a start would be
+   * refused with.
+   */
+  plan(input: Input, by: string): Promise<readonly string[]>;
   /** The steps for this input, in order. Recorded by name when the operation starts. */
   steps(input: Input): readonly Step<Input>[];
   /** Old step name to new one, for operations that an earlier version of Imago began. */

@@ -91,6 +91,7 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
     catalogue: store.catalogue,
     fleet: store.fleet,
     promotion: store.promotion,
+    clock: systemClock,
     journal: store.journal,
     imagoVersion: '0.0.0-test',
     provider: (name = 'sim') => {

@@ -20,10 +20,14 @@ export interface Product {
   atPoint: (point: CrashPoint) => 'die' | undefined;
   /** Submits, and follows to the end across deaths. */
   run(request: Omit<OperationRequest, 'by'>): Promise<OperationRecord>;
+  /** What others do while no process lives. */
+  atDeath: () => Promise<void>;
   /** Whether someone cancels the operation while no process lives. */
   cancelAtDeath: boolean;
   /** All that is there, of the cloud and of the store, without what only time changes. */
   look(): Promise<unknown>;
+  /** What node configs can name. */
+  readonly secrets: Map<string, string>;
   /** Closes the store too. */
   close(): Promise<void>;
 }
@@ -36,10 +40,12 @@ export async function createProduct(store: Store): Promise<Product> {
     catalogue: store.catalogue,
     fleet: store.fleet,
     promotion: store.promotion,
+    clock: systemClock,
     journal: createMemoryJournal(journalState),
     imagoVersion: '0.0.0-test',
     provider: () => sim,
     epoch: 0,
+    readSecret: async (name) => product.secrets.get(name),
     sha256: (text) => createHash('sha256').update(text).digest('hex'),
   };
   let operations: Operations | undefined;
@@ -71,6 +77,7 @@ export async function createProduct(store: Store): Promise<Product> {
       watch.abort();
       await desk.stop();
       operations = undefined;
+      await product.atDeath();
       if (product.cancelAtDeath) await createMemoryJournal(journalState).requestCancel(id, 'test');
     }
   }
@@ -79,6 +86,8 @@ export async function createProduct(store: Store): Promise<Product> {
     sim,
     store,
     atPoint: () => undefined,
+    secrets: new Map(),
+    atDeath: async () => undefined,
     cancelAtDeath: false,
     async run(request) {
       const desk = operations ?? (await start());

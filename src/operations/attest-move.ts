@@ -1,0 +1,51 @@
+// Signs what a promotion decided, so that it can be checked with no server: which digest went where, who asked,
+// what every gate said, and the unit that was tested. A move that cannot be signed is a move all the same.
+import { ensureImagoError } from '../domain/errors.ts';
+import { movePredicateType, moveStatement } from '../domain/gate-statement.ts';
+import type { StepContext, WorkStep } from '../ports/operation.ts';
+import type { OperationDeps } from './deps.ts';
+import { requireResult } from './step-result.ts';
+
+/** After the step that moved a channel, which left the move's id. */
+export function attestMoveStep<Input>(deps: OperationDeps, after: string): WorkStep<Input> {
+  const moveOf = (context: StepContext<Input>) =>
+    requireResult<{ readonly move: number }>(context, after).move;
+  return {
+    name: 'attest',
+    async do(context) {
+      const move = moveOf(context);
+      try {
+        return { signed: await attestMove(deps, move) };
+      } catch (thrown) {
+        const error = ensureImagoError(thrown);
+        if (error.retryable || error.code === 'owner-stale' || context.signal.aborted) throw error;
+        context.log(`Move ${move} could not be signed: ${error.message}`);
+        return { signed: false, why: error.message };
+      }
+    },
+  };
+}
+
+/** `false` when there is nothing to sign with, or the move emptied the channel. Again changes nothing. */
+export async function attestMove(deps: OperationDeps, id: number): Promise<boolean> {
+  if ((await deps.promotion.getAttestation(id)) !== undefined) return true;
+  const move = await deps.catalogue.getMove(id);
+  if (deps.attestor === undefined || move?.to === undefined || move.toDigest === undefined) return false;
+  const composed =
+    move.policy?.composed === undefined ? undefined : await deps.promotion.getComposed(move.policy.composed);
+  const evidence = await deps.catalogue.listEvidence(move.toDigest);
+  const envelope = await deps.attestor.attest({
+    digest: move.toDigest,
+    name: `${move.image}:${move.to}`,
+    predicateType: movePredicateType,
+    predicate: moveStatement(move, evidence, composed),
+  });
+  if (envelope === undefined) return false;
+  await deps.promotion.addAttestation({
+    move: id,
+    digest: move.toDigest,
+    predicateType: movePredicateType,
+    envelope,
+  });
+  return true;
+}

@@ -1,0 +1,135 @@
+// Gathers what the gates before a channel are decided on, and decides. Reads only; the move itself checks that
+// nothing of it has changed since.
+import { staysOf } from '../domain/channel-log.ts';
+import { newestTest } from '../domain/evidence.ts';
+import {
+  evaluateGates,
+  type GateFacts,
+  type Override,
+  type PolicyResult,
+  withOverride,
+} from '../domain/gate.ts';
+import { type ChannelPolicy, policyFor } from '../domain/policy.ts';
+import { channelNotFound } from '../domain/resolve.ts';
+import { toIso } from '../domain/time.ts';
+import type { ChannelMove, ChannelRecord, VersionRecord } from '../ports/catalogue.ts';
+import type { PoolRecord } from '../ports/fleet.ts';
+import { allPages } from './all-pages.ts';
+import type { OperationDeps } from './deps.ts';
+
+type GateDeps = Pick<OperationDeps, 'catalogue' | 'fleet' | 'promotion'>;
+
+export interface GateQuestion {
+  readonly version: VersionRecord;
+  readonly channel: string;
+  readonly requester: string;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly override?: Override | undefined;
+}
+
+export interface Decision {
+  readonly result: PolicyResult;
+  /** The channel as it was when the gates were asked. */
+  readonly channel: ChannelRecord;
+}
+
+/** Throws `channel-not-found`. Closed gates are an answer, not an error. */
+export async function decide(deps: GateDeps, question: GateQuestion): Promise<Decision> {
+  const { version, requester, now, override } = question;
+  const channels = await deps.catalogue.listChannels(version.image);
+  const channel = channels.find(({ name }) => name === question.channel);
+  if (channel === undefined) {
+    throw channelNotFound(
+      version.image,
+      question.channel,
+      channels.map(({ name }) => name),
+    );
+  }
+  const policy = await deps.promotion.getPolicy();
+  const asked = policyFor(policy?.policy, version.image, channel.name);
+  const evidence = await deps.catalogue.listEvidence(version.digest);
+  const composed = newestTest(version.digest, evidence)?.composed;
+  const facts: GateFacts = {
+    version,
+    channel,
+    evidence,
+    ...(await earlierFacts(deps, asked, channels, channel, version)),
+    ...(await beforeFacts(deps, channel, version)),
+    ...(composed === undefined ? {} : await composedFacts(deps, composed)),
+    followers: asked.nodeConfig ? await followerFacts(deps, channel) : [],
+    requester,
+    now,
+  };
+  const verdict = withOverride(evaluateGates(asked, facts), override?.gates);
+  const overrides = verdict.gates.some(({ overridden }) => overridden);
+  return {
+    channel,
+    result: {
+      ...verdict,
+      ...(policy === undefined ? {} : { policy: { id: policy.id, digest: policy.digest } }),
+      ...(override === undefined || !overrides ? {} : { override: { ...override, by: requester } }),
+      ...(composed === undefined ? {} : { composed }),
+      evidenceSeen: evidence.at(-1)?.id ?? 0,
+      at: toIso(new Date(now)),
+    },
+  };
+}
+
+async function earlierFacts(
+  deps: GateDeps,
+  asked: ChannelPolicy,
+  channels: readonly ChannelRecord[],
+  channel: ChannelRecord,
+  { image, version }: VersionRecord,
+): Promise<Pick<GateFacts, 'earlier'>> {
+  if (asked.age === undefined) return {};
+  const name = asked.age.in ?? channelBefore(channels, channel)?.name;
+  if (name === undefined) return {};
+  const moves: ChannelMove[] = [];
+  for await (const move of allPages((query) => deps.catalogue.listMoves(image, name, query), 200)) {
+    moves.push(move);
+  }
+  return { earlier: { name, stays: staysOf(moves, version) } };
+}
+
+/** The one before it in the order of promotion; managed channels are in no order. */
+export function channelBefore(
+  channels: readonly ChannelRecord[],
+  { position }: Pick<ChannelRecord, 'position'>,
+): ChannelRecord | undefined {
+  return channels.filter((other) => !other.managed && other.position < position).at(-1);
+}
+
+async function beforeFacts(
+  deps: GateDeps,
+  channel: ChannelRecord,
+  { image, version }: VersionRecord,
+): Promise<Pick<GateFacts, 'before'>> {
+  if (channel.version === undefined || channel.version === version) return {};
+  const before = await deps.catalogue.getVersion(image, channel.version);
+  if (before === undefined) return {};
+  return { before: { version: before, evidence: await deps.catalogue.listEvidence(before.digest) } };
+}
+
+async function composedFacts(deps: GateDeps, id: string): Promise<Pick<GateFacts, 'composed'>> {
+  const composed = await deps.promotion.getComposed(id);
+  return composed === undefined ? {} : { composed };
+}
+
+async function followerFacts(
+  deps: GateDeps,
+  { image, name }: ChannelRecord,
+): Promise<GateFacts['followers']> {
+  const pools = await deps.fleet.listFollowers(image, name);
+  return pools.map((pool) => ({ name: pool.name, ...schemaVersionOf(pool) }));
+}
+
+function schemaVersionOf({ nodeConfig }: PoolRecord): { readonly schemaVersion?: number } {
+  try {
+    const { schemaVersion } = Object(JSON.parse(nodeConfig)) as { readonly schemaVersion?: unknown };
+    return typeof schemaVersion === 'number' ? { schemaVersion } : {};
+  } catch {
+    return {};
+  }
+}
