@@ -81,7 +81,7 @@ export function createDesired(system: System, managed: Managed, fetcher: Fetcher
         put(path, { kind: 'file', text, mode, uid, gid }, scope);
       },
       async makeFolder(path, { mode = 0o755, uid = 0, gid = 0 }: FileOptions = {}) {
-        put(path, { kind: 'folder', mode, uid, gid }, { ...scope, owner: undefined } as Scope);
+        put(path, { kind: 'folder', mode, uid, gid }, { step: scope.step });
       },
       async link(path, target) {
         put(path, { kind: 'link', target }, scope);

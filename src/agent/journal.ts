@@ -3,14 +3,13 @@
 // Going back needs no space: the saved files are renamed into their places.
 import type { Change, Effect } from './change.ts';
 import { stagedPath } from './desired.ts';
-import { journalFolder } from './paths.ts';
+import { journalFolder, stateFolder } from './paths.ts';
 import {
   type FileMode,
   folderOf,
   makeDurable,
   nameOf,
   removeTree,
-  replaceFile,
   type System,
   SystemFault,
 } from './system.ts';
@@ -59,12 +58,18 @@ export interface Journal extends JournalFacts {
 const currentFile = `${journalFolder}/current.json`;
 const committedFile = `${journalFolder}/committed.json`;
 const undoingFile = `${journalFolder}/undoing.json`;
+const attemptsFile = `${journalFolder}/attempts`;
 const savedFolder = `${journalFolder}/saved`;
 
-/** Undefined when no change is under way. */
+/** Undefined when no change is under way; one that never reached the disk in full had not begun. */
 export function readJournal(system: System): Journal | undefined {
   const text = system.readText(currentFile);
-  return text === undefined ? undefined : (JSON.parse(text) as Journal);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as Journal;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -85,7 +90,9 @@ export async function commitChanges(
   };
   const committed: Journal = { ...journal, state: 'committed' };
   try {
-    await replaceFile(system, currentFile, JSON.stringify(journal), 0o600);
+    system.makeFolder(journalFolder, { mode: 0o700 });
+    system.writeFile(currentFile, JSON.stringify(journal), { mode: 0o600 });
+    await makeDurable(system, [currentFile, journalFolder, stateFolder]);
     await stage(system, changes, journal);
     await turn(system, committedFile);
     await place(system, committed);
@@ -118,12 +125,27 @@ export async function undoChanges(system: System, journal: Journal): Promise<voi
   await makeDurable(system, presentFolders(system, journal.entries));
 }
 
-/** The changes stay, or are undone: the journal has done its part. */
+/** The changes are undone: the journal has done its part, and must not come back. */
 export async function closeJournal(system: System): Promise<void> {
   if (system.facts(journalFolder) === undefined) return;
   system.remove(currentFile);
   await makeDurable(system, [journalFolder]);
+  dropJournal(system);
+}
+
+/** The changes stay. Should this not reach the disk, the journal is known by its digest to be done. */
+export function dropJournal(system: System): void {
+  if (system.facts(journalFolder) === undefined) return;
+  system.remove(currentFile);
   removeTree(system, journalFolder);
+}
+
+/** How often the changes were tried, this time included: an apply that takes the machine down must end. */
+export function countAttempt(system: System): number {
+  const count = Number(system.readText(attemptsFile) ?? '0') + 1;
+  system.remove(attemptsFile);
+  system.writeFile(attemptsFile, String(count), { mode: 0o600 });
+  return count;
 }
 
 /** Takes away what a crash before the commit left. */
@@ -209,7 +231,8 @@ function putBack(system: System, { path, before }: JournalEntry): void {
   system.remove(beside);
   switch (before.kind) {
     case 'nothing':
-      return system.remove(path);
+      system.remove(path);
+      return;
     case 'link':
       if (system.readLink(path) === before.target) return;
       system.makeLink(beside, before.target);

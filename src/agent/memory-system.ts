@@ -91,9 +91,9 @@ export function memorySystem(files: Readonly<Record<string, string>> = {}): Memo
   function guarded<T>(work: () => T): T {
     if (dead) throw new MachineDied();
     calls += 1;
-    if (death?.call === calls && death.when === 'before') return die();
+    if (death?.call === calls && death.when === 'before') die();
     const result = work();
-    if (death?.call === calls) return die();
+    if (death?.call === calls) die();
     return result;
   }
 
@@ -103,9 +103,8 @@ export function memorySystem(files: Readonly<Record<string, string>> = {}): Memo
   }
 
   function changeNames(path: string, work: () => void): void {
-    if (path.startsWith('/run/') || path.startsWith('/proc/') || path.startsWith('/sys/')) return work();
     work();
-    pending.push(new Map(tree));
+    if (!/^\/(?:run|proc|sys)\//.test(path)) pending.push(new Map(tree));
   }
 
   function takeSpace(path: string): void {

@@ -406,6 +406,36 @@ const poolsAndNodes = {
     when: 'A node config names a secret that this daemon does not have.',
     hint: "Write its text to a file of that name in the folder `secrets` of the daemon's state folder.",
   },
+  'node-config-missing': {
+    kind: 'input',
+    when: 'A machine has no userData, so its agent does not know what to be.',
+    hint: 'Give the pool a node config.',
+  },
+  'node-metadata-unreachable': {
+    kind: 'provider',
+    when: 'The agent of a node gets no answer from the metadata service.',
+    hint: "Look at the machine's network and at the service behind 169.254.169.254; the agent goes on asking.",
+  },
+  'node-apply-failed': {
+    kind: 'failed',
+    when: 'The agent of a node could not make it what its config says.',
+    hint: 'The node went back to its last good config, where it had one. See /run/imago/status.json on it.',
+  },
+  'node-apply-interrupted': {
+    kind: 'failed',
+    when: 'The machine ended several times while the agent applied the same config.',
+    hint: 'The node went back to its last good config. Look at the end of its console before it ended.',
+  },
+  'node-disk-full': {
+    kind: 'failed',
+    when: 'The disk of a node had no space left for its config.',
+    hint: 'Nothing was changed. Free space on it, or use a larger disk.',
+  },
+  'node-service-failed': {
+    kind: 'failed',
+    when: 'A service did not start, or did not answer in time, with the config of the node.',
+    hint: 'The node went back to its last good config, where it had one. See `journalctl -u UNIT` on it.',
+  },
   'node-config-requires': {
     kind: 'refused',
     when: 'A node config requires what the image cannot do.',

@@ -1,0 +1,101 @@
+// Makes the running system follow its files: in a fixed order, and only what a change calls for.
+import { ImagoError } from '../domain/errors.ts';
+import type { Effect } from './change.ts';
+import type { KernelValue } from './journal.ts';
+import { guardMetadata } from './metadata-guard.ts';
+import { configuredPath } from './paths.ts';
+import type { RunningState } from './state.ts';
+import { replaceRunFile, type System } from './system.ts';
+
+export interface Activation {
+  readonly effects: ReadonlySet<Effect>;
+  readonly running: RunningState;
+  /** The first activation of this boot: nothing that depends on the config runs yet. */
+  readonly boot: boolean;
+}
+
+const startDeadlineMs = 180_000;
+
+/** Throws `node-apply-failed` or `node-service-failed`. A second call changes nothing that the first one did. */
+export async function activate(system: System, activation: Activation): Promise<void> {
+  const { effects, running, boot } = activation;
+  if (effects.has('hostname')) setHostname(system);
+  if (effects.has('modules')) await loadModules(system, running.modules);
+  if (effects.has('sysctl')) setKernelValues(system, running.kernelValues);
+  if (effects.has('trust'))
+    await need(system, ['update-ca-certificates'], 'The trust anchors could not be taken in');
+  if (effects.has('limits'))
+    await need(system, ['systemctl', 'daemon-reexec'], 'The limits could not be taken in');
+  else if (effects.has('units'))
+    await need(system, ['systemctl', 'daemon-reload'], 'The units could not be read');
+  if (!(await guardMetadata(system, running.metadataClosed))) {
+    throw new ImagoError('node-apply-failed', 'The metadata service could not be closed to pods.');
+  }
+  replaceRunFile(system, configuredPath, '', 0o644);
+  const stopped = [...new Set([...running.stop, ...named(effects, 'stop:')])];
+  if (stopped.length > 0) await system.run(['systemctl', 'stop', ...stopped], { timeoutMs: startDeadlineMs });
+  const restarts = named(effects, 'restart:').filter((unit) => !stopped.includes(unit));
+  // What the config starts is not running yet at a boot, and so is started with what it should read.
+  const again = boot ? restarts.filter((unit) => !running.start.includes(unit)) : restarts;
+  await operate(system, 'try-restart', again);
+  await operate(system, 'start', running.start);
+}
+
+/** What the kernel has now, to be put back by an undo. */
+export function currentKernelValues(system: System, running: RunningState): readonly KernelValue[] {
+  return running.kernelValues.flatMap(([path]) => {
+    const text = system.readText(path);
+    if (text === undefined) return [];
+    const chosen = /\[(.+?)\]/.exec(text)?.[1];
+    return [{ path, value: (path.startsWith('/sys/') ? (chosen ?? text) : text).trim() }];
+  });
+}
+
+function named(effects: ReadonlySet<Effect>, prefix: 'restart:' | 'stop:'): readonly string[] {
+  return [...effects].filter((one) => one.startsWith(prefix)).map((one) => one.slice(prefix.length));
+}
+
+async function operate(
+  system: System,
+  verb: 'start' | 'try-restart',
+  units: readonly string[],
+): Promise<void> {
+  if (units.length === 0) return;
+  const result = await system.run(['systemctl', verb, ...units], { timeoutMs: startDeadlineMs });
+  if (result.exitCode === 0) return;
+  const said = result.timedOut
+    ? `nothing for ${startDeadlineMs / 1000} s`
+    : result.stderr.trim().split('\n')[0];
+  throw new ImagoError(
+    'node-service-failed',
+    `Not all of ${units.join(', ')} started. systemctl says: ${said}`,
+  );
+}
+
+async function need(system: System, command: readonly string[], message: string): Promise<void> {
+  const { exitCode, stderr } = await system.run(command, { timeoutMs: 120_000 });
+  if (exitCode === 0) return;
+  throw new ImagoError(
+    'node-apply-failed',
+    `${message}: ${stderr.trim().split('\n').at(-1) || `exit code ${exitCode}`}`,
+  );
+}
+
+function setHostname(system: System): void {
+  const name = system.readText('/etc/hostname')?.trim() ?? '';
+  if (name !== '' && system.setKernelValue('/proc/sys/kernel/hostname', name)) return;
+  throw new ImagoError('node-apply-failed', `The host name ${name} could not be set.`);
+}
+
+async function loadModules(system: System, modules: readonly string[]): Promise<void> {
+  if (modules.length === 0) return;
+  await need(system, ['modprobe', '--all', ...modules], 'Not all kernel modules could be loaded');
+}
+
+function setKernelValues(system: System, values: RunningState['kernelValues']): void {
+  const refused = values.filter(([path, value]) => !system.setKernelValue(path, value)).map(([path]) => path);
+  if (refused.length === 0) return;
+  throw new ImagoError('node-apply-failed', `The kernel refuses the values of ${refused.join(', ')}.`, {
+    hint: 'Look for a name or a value that this kernel does not know.',
+  });
+}

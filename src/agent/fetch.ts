@@ -1,0 +1,143 @@
+// Gets components from outside: a file is used only when it is the one that the config names by its sha256.
+import { ImagoError } from '../domain/errors.ts';
+import type { NodeConfig } from '../domain/node-config/schema.ts';
+import type { HostInput, UnpackOptions } from '../install/host.ts';
+import type { Fetcher, UnpackedTree } from './desired.ts';
+import { request } from './http.ts';
+import type { MetadataService } from './metadata.ts';
+import { downloadsFolder } from './paths.ts';
+import { proxyVariables } from './steps/network-step.ts';
+import type { Outside } from './steps/step.ts';
+import { removeTree, type System } from './system.ts';
+
+const downloadDeadlineMs = 600_000;
+const tries = 3;
+
+/** For plans: says where things would be, and gets nothing. */
+export const planFetcher: Fetcher = {
+  file: async ({ sha256 }) => `${downloadsFolder}/${sha256}`,
+  archive: async ({ sha256 }) => ({ folder: `${downloadsFolder}/${sha256}.tree`, files: [] }),
+};
+
+export const planOutside: Outside = {
+  bootstrapKubeconfig: async () => undefined,
+  installPackage: async () => undefined,
+};
+
+export function createFetcher(system: System, config: NodeConfig): Fetcher {
+  async function file({ name, sha256, source }: HostInput): Promise<string> {
+    const path = `${downloadsFolder}/${sha256}`;
+    if (system.facts(path) !== undefined && (await digestOf(system, path)) === sha256) return path;
+    system.makeFolder(downloadsFolder, { mode: 0o700 });
+    for (let attempt = 1; ; attempt += 1) {
+      system.remove(path);
+      const problem = await download(system, source, path, proxyVariables(config));
+      if (problem === undefined) break;
+      system.remove(path);
+      if (/no space|write/i.test(problem)) {
+        throw new ImagoError('node-disk-full', `There is no space for ${name}: ${problem}.`);
+      }
+      if (attempt === tries) {
+        throw new ImagoError('download-failed', `${name} could not be fetched from ${source}: ${problem}.`);
+      }
+      await system.sleep(attempt * 2000);
+    }
+    const found = await digestOf(system, path);
+    if (found === sha256) return path;
+    system.remove(path);
+    throw new ImagoError('input-mismatch', `${name} from ${source} has the sha256 ${found}, not ${sha256}.`);
+  }
+
+  async function archive(input: HostInput, { strip = 0, only }: UnpackOptions): Promise<UnpackedTree> {
+    const path = await file(input);
+    const folder = `${path}.tree`;
+    removeTree(system, folder);
+    system.makeFolder(folder, { mode: 0o700 });
+    const { exitCode, stderr } = await system.run(
+      [
+        ...['tar', '--extract', '--file', path, '--directory', folder, '--no-same-owner'],
+        ...[`--strip-components=${strip}`, ...(only ?? [])],
+      ],
+      { timeoutMs: downloadDeadlineMs },
+    );
+    if (exitCode === 0) return { folder, files: filesBelow(system, folder) };
+    throw new ImagoError(
+      'node-apply-failed',
+      `${input.name} could not be unpacked: ${stderr.trim().split('\n')[0]}`,
+    );
+  }
+
+  return { file, archive };
+}
+
+export function createOutside(
+  system: System,
+  config: NodeConfig,
+  metadata: MetadataService,
+  fetcher: Fetcher,
+): Outside {
+  return {
+    async bootstrapKubeconfig({ url, resource, clientId }) {
+      const token = await metadata.token(resource, clientId, 60_000);
+      const answer = await request(system, {
+        url,
+        headers: { Authorization: `Bearer ${token}` },
+        timeoutMs: 30_000,
+        proxy: proxyVariables(config),
+      });
+      if (answer.kind === 'answer' && answer.status === 200 && answer.body.trim() !== '') return answer.body;
+      const why = answer.kind === 'none' ? answer.why : `status ${answer.status}`;
+      throw new ImagoError(
+        'download-failed',
+        `The bootstrap kubeconfig could not be fetched from ${url}: ${why}.`,
+      );
+    },
+    async installPackage({ component, version, source, sha256 }) {
+      const path = await fetcher.file({ name: component, version, source, sha256, sizeBytes: 0 });
+      // A run that was cut off left packages half way.
+      await system.run(['dpkg', '--configure', '-a'], { timeoutMs: downloadDeadlineMs });
+      const { exitCode, stderr } = await system.run(['dpkg', '--install', path], {
+        timeoutMs: downloadDeadlineMs,
+        environment: { DEBIAN_FRONTEND: 'noninteractive' },
+      });
+      if (exitCode === 0) return;
+      throw new ImagoError(
+        'node-apply-failed',
+        `dpkg could not install ${component}: ${stderr.trim().split('\n')[0]}`,
+      );
+    },
+  };
+}
+
+/** Undefined when the file is there. */
+async function download(
+  system: System,
+  source: string,
+  path: string,
+  proxy: Readonly<Record<string, string>>,
+): Promise<string | undefined> {
+  const { exitCode, stderr } = await system.run(
+    [
+      ...['curl', '--silent', '--show-error', '--fail', '--location', '--proto', '=http,https'],
+      ...['--connect-timeout', '15', '--speed-limit', '1024', '--speed-time', '60', '--output', path, source],
+    ],
+    { timeoutMs: downloadDeadlineMs, environment: proxy },
+  );
+  return exitCode === 0
+    ? undefined
+    : (/curl: \(\d+\) (.*)/.exec(stderr)?.[1] ?? `curl ended with ${exitCode}`);
+}
+
+export async function digestOf(system: System, path: string): Promise<string> {
+  const { stdout } = await system.run(['sha256sum', '--', path], { timeoutMs: 120_000 });
+  return stdout.slice(0, 64);
+}
+
+function filesBelow(system: System, folder: string, prefix = ''): readonly string[] {
+  return system.list(`${folder}/${prefix}`.replace(/\/$/, '')).flatMap((name) => {
+    const path = prefix + name;
+    const kind = system.facts(`${folder}/${path}`)?.kind;
+    if (kind === 'folder') return filesBelow(system, folder, `${path}/`);
+    return kind === 'file' || kind === 'link' ? [path] : [];
+  });
+}

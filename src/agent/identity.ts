@@ -1,0 +1,93 @@
+// Who this machine is. A disk that was copied from another machine carries that one's keys and names: they are
+// replaced before anything uses them.
+import { ImagoError } from '../domain/errors.ts';
+import { identifiedPath, identityPath } from './paths.ts';
+import { removeTree, replaceFile, replaceRunFile, type System } from './system.ts';
+
+/** `first`: nobody's disk so far. `clone`: another machine's. */
+export type IdentityKind = 'same' | 'first' | 'clone';
+
+/** Of the machine that the disk was copied from, and of no use or a danger on this one. */
+const foreignState = [
+  '/var/lib/kubelet/pki',
+  '/var/lib/kubelet/kubeconfig',
+  '/var/lib/kubelet/bootstrap-kubeconfig',
+  '/var/lib/kubelet/cpu_manager_state',
+  '/var/lib/kubelet/memory_manager_state',
+  '/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint',
+  '/var/lib/kubelet/pods',
+  '/var/lib/cni',
+  '/var/lib/dhcp',
+  '/var/lib/systemd/network',
+  '/var/lib/containerd/io.containerd.grpc.v1.cri/sandboxes',
+  '/var/lib/containerd/io.containerd.grpc.v1.cri/containers',
+  '/var/lib/containerd/io.containerd.runtime.v2.task',
+  '/var/lib/systemd/random-seed',
+  '/var/lib/systemd/credential.secret',
+] as const;
+
+const secrets = ['/var/lib/imago/platform-report.json', '/var/lib/imago/failed.json'] as const;
+
+/**
+ * Makes the identity this machine's own and says what it found. The record is written last, so that whatever cuts
+ * this off lets the next start do it again; a second call finds `same`.
+ */
+export async function settleIdentity(system: System, machineId: string): Promise<IdentityKind> {
+  const known = recordedMachine(system);
+  const kind = known === machineId ? 'same' : known === undefined ? 'first' : 'clone';
+  if (kind === 'clone') await becomeAnother(system);
+  await makeHostKeys(system);
+  if (kind !== 'same') await replaceFile(system, identityPath, `${JSON.stringify({ machineId })}\n`, 0o600);
+  replaceRunFile(system, identifiedPath, '', 0o644);
+  return kind;
+}
+
+export function recordedMachine(system: System): string | undefined {
+  const text = system.readText(identityPath);
+  return text === undefined ? undefined : (JSON.parse(text) as { machineId: string }).machineId;
+}
+
+async function becomeAnother(system: System): Promise<void> {
+  for (const path of [...foreignState, ...secrets]) removeTree(system, path);
+  for (const name of hostKeys(system)) system.remove(`/etc/ssh/${name}`);
+  await replaceFile(system, '/etc/machine-id', `${await newMachineId(system)}\n`, 0o444);
+  // Both took the old id at their start: the lease of the network, and the journal's folder.
+  await system.run(['systemctl', 'try-restart', 'systemd-journald.service', 'systemd-networkd.service']);
+}
+
+async function newMachineId(system: System): Promise<string> {
+  const random = system.readText('/proc/sys/kernel/random/uuid')?.trim().replaceAll('-', '');
+  if (random !== undefined && /^[0-9a-f]{32}$/.test(random)) return random;
+  throw new ImagoError('internal', 'The kernel gives no random id.');
+}
+
+function hostKeys(system: System): readonly string[] {
+  return system.list('/etc/ssh').filter((name) => /^ssh_host_.*_key(?:\.pub)?$/.test(name));
+}
+
+/** Only the kind that every client of today knows and that takes no time to make. */
+async function makeHostKeys(system: System): Promise<void> {
+  if (system.facts('/usr/bin/ssh-keygen') === undefined || system.facts('/etc/ssh') === undefined) return;
+  if (hostKeys(system).some((name) => name.endsWith('_key') && hasText(system, `/etc/ssh/${name}`))) return;
+  const key = '/etc/ssh/ssh_host_ed25519_key';
+  for (const path of [key, `${key}.pub`]) system.remove(path);
+  const { exitCode, stderr } = await system.run([
+    'ssh-keygen',
+    '-q',
+    '-t',
+    'ed25519',
+    '-N',
+    '',
+    '-C',
+    '',
+    '-f',
+    key,
+  ]);
+  if (exitCode === 0) return;
+  throw new ImagoError('node-apply-failed', `No ssh host key could be made: ${stderr.trim() || exitCode}.`);
+}
+
+/** A power cut may leave an empty file under the name. */
+function hasText(system: System, path: string): boolean {
+  return (system.facts(path)?.size ?? 0) > 0;
+}

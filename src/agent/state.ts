@@ -1,0 +1,92 @@
+// What the agent remembers between its runs.
+import { isObject } from '../domain/node-config/check-field.ts';
+import type { Field } from '../domain/node-config/field.ts';
+import { type NodeConfig, nodeConfigSchema } from '../domain/node-config/schema.ts';
+import type { NodeError } from '../domain/node-report.ts';
+import { failedConfigPath, goodConfigPath } from './paths.ts';
+import type { Wishes } from './steps/step.ts';
+import { replaceFile, type System } from './system.ts';
+
+/** What must be true on a node beyond its files. */
+export interface RunningState {
+  readonly start: readonly string[];
+  readonly stop: readonly string[];
+  readonly modules: readonly string[];
+  readonly kernelValues: readonly (readonly [path: string, value: string])[];
+  readonly metadataClosed: boolean;
+}
+
+export interface GoodConfig {
+  readonly digest: string;
+  readonly schemaVersion: string;
+  /** Without its secrets. */
+  readonly config: NodeConfig;
+  readonly running: RunningState;
+}
+
+export interface FailedConfig {
+  readonly digest: string;
+  readonly bootId: string;
+  readonly tries: number;
+  readonly error: NodeError;
+}
+
+export function readGood(system: System): GoodConfig | undefined {
+  return read<GoodConfig>(system, goodConfigPath);
+}
+
+export function readFailed(system: System): FailedConfig | undefined {
+  return read<FailedConfig>(system, failedConfigPath);
+}
+
+export async function writeGood(system: System, good: GoodConfig): Promise<void> {
+  const text = `${JSON.stringify(good)}\n`;
+  if (system.readText(goodConfigPath) !== text) await replaceFile(system, goodConfigPath, text, 0o600);
+  system.remove(failedConfigPath);
+}
+
+export async function writeFailed(system: System, failed: FailedConfig): Promise<void> {
+  await replaceFile(system, failedConfigPath, `${JSON.stringify(failed)}\n`, 0o600);
+}
+
+/** Only the agent writes these, whole or not at all; one that is damaged counts as none. */
+function read<T>(system: System, path: string): T | undefined {
+  const text = system.readText(path);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    return undefined;
+  }
+}
+
+export function runningState(wishes: Wishes): RunningState {
+  return {
+    start: [...wishes.start],
+    stop: [...wishes.stop],
+    modules: [...wishes.modules],
+    kernelValues: [...wishes.kernelValues],
+    metadataClosed: wishes.metadataClosed,
+  };
+}
+
+/** Stands where a secret stood; two configs that differ in secrets alone are alike. */
+const withheld = 'secret:withheld';
+
+export function withoutSecrets(config: NodeConfig): NodeConfig {
+  return withhold(nodeConfigSchema, config) as NodeConfig;
+}
+
+function withhold(field: Field | undefined, value: unknown): unknown {
+  if (field === undefined) return value;
+  if (field.secret === true) return withheld;
+  if (field.type === 'list' && Array.isArray(value)) return value.map((item) => withhold(field.items, item));
+  if (!isObject(value)) return value;
+  if (field.type !== 'object' && field.type !== 'map') return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [
+      key,
+      withhold(field.type === 'map' ? field.values : field.fields[key], item),
+    ]),
+  );
+}

@@ -1,0 +1,136 @@
+// The kubelet: its configuration file, its flags, and what it first talks to the API server with.
+import { ImagoError } from '../../domain/errors.ts';
+import type { KubeletConfig, NodeConfig } from '../../domain/node-config/schema.ts';
+import { environmentText } from './network-step.ts';
+import {
+  hasUnit,
+  kubeletUnit,
+  made,
+  ownHost,
+  type Step,
+  type StepContext,
+  sorted,
+  wantsKubelet,
+} from './step.ts';
+
+const folder = '/var/lib/kubelet';
+export const kubeconfigPath = `${folder}/kubeconfig`;
+/** Needed until the node is registered; the loop takes it away then. */
+export const bootstrapPath = `${folder}/bootstrap-kubeconfig`;
+const caPath = `${folder}/ca.crt`;
+/** Read by the kubelet's unit, through a drop-in that the agent brings: no unit changes on the node. */
+const flagsPath = '/etc/imago/kubelet.env';
+const providerConfigPath = `${folder}/credential-provider.json`;
+
+export const kubeletStep: Step = {
+  name: 'kubelet',
+  async run(context) {
+    const { config, wishes, desired } = context;
+    if (!wantsKubelet(context)) return;
+    const host = ownHost(context, 'kubelet', `restart:${kubeletUnit}`);
+    if (!hasUnit(context.system, kubeletUnit)) {
+      throw new ImagoError('node-config-requires', 'The config wants a kubelet, and this image has none.', {
+        hint: 'Use an image with a kubelet, or leave out `kubernetes` and `kubelet`.',
+      });
+    }
+    const { kubernetes, kubelet } = config;
+    const file = `${JSON.stringify(kubeletDocument(config), null, 2)}\n`;
+    await host.writeText(`${folder}/config.yaml`, file, { mode: 0o600 });
+    if (kubernetes !== undefined) await host.writeText(caPath, withNewline(kubernetes.ca));
+    if (kubelet?.credentialProvider !== undefined) {
+      await host.writeText(
+        providerConfigPath,
+        `${JSON.stringify(kubelet.credentialProvider.config, null, 2)}\n`,
+        {
+          mode: 0o600,
+        },
+      );
+    }
+    const bootstrap = await bootstrapText(context);
+    if (bootstrap !== undefined) {
+      await desired.scope({ step: 'kubelet' }).writeText(bootstrapPath, bootstrap, { mode: 0o600 });
+    }
+    const flags = environmentText({ IMAGO_KUBELET_FLAGS: kubeletFlags(context).join(' ') });
+    await host.writeText(flagsPath, made + flags);
+    wishes.start.add(kubeletUnit);
+  },
+};
+
+function withNewline(text: string): string {
+  return text.endsWith('\n') ? text : `${text}\n`;
+}
+
+function kubeletFlags({ config, name }: StepContext): readonly string[] {
+  const { node, kubernetes, kubelet } = config;
+  const labels = { ...(node?.pool === undefined ? {} : { 'imago.dev/pool': node.pool }), ...node?.labels };
+  const written = sorted(labels).map(([key, value]) => `${key}=${value}`);
+  return [
+    `--config=${folder}/config.yaml`,
+    `--hostname-override=${name}`,
+    ...(kubernetes === undefined
+      ? []
+      : [`--kubeconfig=${kubeconfigPath}`, `--bootstrap-kubeconfig=${bootstrapPath}`]),
+    ...(written.length === 0 ? [] : [`--node-labels=${written.join(',')}`]),
+    ...(kubelet?.credentialProvider === undefined
+      ? []
+      : [
+          `--image-credential-provider-config=${providerConfigPath}`,
+          `--image-credential-provider-bin-dir=${kubelet.credentialProvider.binaries}`,
+        ]),
+  ];
+}
+
+/** KubeletConfiguration. Without a cluster nobody can be asked who may do what, so its server stays closed. */
+export function kubeletDocument(config: NodeConfig): Readonly<Record<string, unknown>> {
+  const { kubernetes, node, runtime } = config;
+  const { more, memorySwap, logVerbosity, credentialProvider, ...plain }: KubeletConfig =
+    config.kubelet ?? {};
+  const joined = kubernetes !== undefined;
+  return {
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    authentication: {
+      anonymous: { enabled: false },
+      webhook: { enabled: joined },
+      ...(joined ? { x509: { clientCAFile: caPath } } : {}),
+    },
+    authorization: { mode: joined ? 'Webhook' : 'AlwaysAllow' },
+    ...(joined ? {} : { enableServer: false }),
+    cgroupDriver: runtime?.cgroupDriver ?? 'systemd',
+    containerRuntimeEndpoint: 'unix:///run/containerd/containerd.sock',
+    staticPodPath: '/etc/kubernetes/manifests',
+    rotateCertificates: joined,
+    readOnlyPort: 0,
+    resolvConf: '/run/systemd/resolve/resolv.conf',
+    ...(joined && {
+      clusterDNS: kubernetes.clusterDns ?? [],
+      clusterDomain: kubernetes.clusterDomain ?? 'cluster.local',
+    }),
+    ...(node?.providerId === undefined ? {} : { providerID: node.providerId }),
+    ...(node?.taints === undefined || node.taints.length === 0 ? {} : { registerWithTaints: node.taints }),
+    ...(memorySwap === undefined ? {} : { memorySwap: { swapBehavior: memorySwap } }),
+    ...(logVerbosity === undefined ? {} : { logging: { verbosity: logVerbosity } }),
+    ...plain,
+    ...(typeof more === 'object' && more !== null ? more : {}),
+  };
+}
+
+/** Undefined when the node has credentials of its own already, or the config gives none. */
+async function bootstrapText({ config, system, outside }: StepContext): Promise<string | undefined> {
+  const { kubernetes } = config;
+  if (kubernetes?.bootstrap === undefined || system.facts(kubeconfigPath) !== undefined) return undefined;
+  const { token, identity } = kubernetes.bootstrap;
+  if (identity !== undefined) return outside.bootstrapKubeconfig(identity);
+  if (token === undefined) return undefined;
+  const document = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [
+      { name: 'cluster', cluster: { server: kubernetes.apiServer, 'certificate-authority': caPath } },
+    ],
+    users: [{ name: 'bootstrap', user: { token } }],
+    contexts: [{ name: 'bootstrap', context: { cluster: 'cluster', user: 'bootstrap' } }],
+    'current-context': 'bootstrap',
+  };
+  return `${JSON.stringify(document, null, 2)}\n`;
+}

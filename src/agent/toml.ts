@@ -1,0 +1,46 @@
+// Sets single values in a TOML file that somebody else wrote, and leaves everything else as it is.
+
+export type TomlValue = string | number | boolean;
+
+/** The table's parts are its path; it is made at the end of the file when there is none. */
+export function setToml(text: string, table: readonly string[], key: string, value: TomlValue): string {
+  const lines = text.replace(/\n$/, '').split('\n');
+  const line = `${key} = ${JSON.stringify(value)}`;
+  const wanted = table.map((part) => part.replace(/["']/g, '')).join('\n');
+  const start = table.length === 0 ? -1 : lines.findIndex((one) => tableOf(one) === wanted);
+  if (start < 0 && table.length > 0)
+    return `${[...lines, '', `[${table.map(writePart).join('.')}]`, `  ${line}`].join('\n')}\n`;
+  let end = lines.findIndex((one, index) => index > start && tableOf(one) !== undefined);
+  if (end < 0) end = lines.length;
+  const at = lines.findIndex((one, index) => index > start && index < end && keyOf(one) === key);
+  const indent = table.length === 0 ? '' : '  ';
+  if (at >= 0) lines[at] = indent + line;
+  else lines.splice(start + 1, 0, indent + line);
+  return `${lines.join('\n')}\n`;
+}
+
+/** A whole number at the head of the file, before any table. */
+export function tomlVersion(text: string): number | undefined {
+  for (const line of text.split('\n')) {
+    if (tableOf(line) !== undefined) return undefined;
+    const found = /^\s*version\s*=\s*(\d+)/.exec(line)?.[1];
+    if (found !== undefined) return Number(found);
+  }
+  return undefined;
+}
+
+/** The parts of a table's head, one a line; undefined for other lines. */
+function tableOf(line: string): string | undefined {
+  const head = /^\s*\[\s*([^[\]].*?)\s*\]\s*(?:#.*)?$/.exec(line)?.[1];
+  if (head === undefined) return /^\s*\[\[/.test(line) ? '' : undefined;
+  const parts = head.match(/"[^"]*"|'[^']*'|[^.\s]+/g) ?? [];
+  return parts.map((part) => part.replace(/["']/g, '')).join('\n');
+}
+
+function keyOf(line: string): string | undefined {
+  return /^\s*"?([A-Za-z0-9_-]+)"?\s*=/.exec(line)?.[1];
+}
+
+function writePart(part: string): string {
+  return /^[A-Za-z0-9_-]+$/.test(part) ? part : JSON.stringify(part);
+}

@@ -1,0 +1,115 @@
+// Whether the node is what its config says: asked of the services themselves, not of those who started them.
+import { ImagoError } from '../domain/errors.ts';
+import { request } from './http.ts';
+import type { RunningState } from './state.ts';
+import { kubeletUnit, runtimeUnit } from './steps/step.ts';
+import type { System } from './system.ts';
+
+const runtimeSocket = '/run/containerd/containerd.sock';
+const kubeletHealth = 'http://127.0.0.1:10248/healthz';
+
+/** Throws `node-service-failed` with the first that is not well by the deadline. */
+export async function verifyRunning(
+  system: System,
+  running: RunningState,
+  deadlineMs: number,
+  mark: (name: 'runtime' | 'kubelet') => void,
+): Promise<void> {
+  const end = system.uptimeMs() + deadlineMs;
+  if (running.start.includes(runtimeUnit)) {
+    await until(system, end, () => runtimeProblem(system));
+    mark('runtime');
+  }
+  if (running.start.includes(kubeletUnit)) {
+    await until(system, end, () => kubeletProblem(system));
+    mark('kubelet');
+  }
+  await until(system, end, () => unitProblem(system, running.start));
+}
+
+/** What is wrong and whether waiting may help. */
+interface Problem {
+  readonly message: string;
+  readonly final: boolean;
+}
+
+async function until(system: System, end: number, look: () => Promise<Problem | undefined>): Promise<void> {
+  let pause = 50;
+  for (;;) {
+    const problem = await look();
+    if (problem === undefined) return;
+    if (problem.final || system.uptimeMs() + pause > end) {
+      throw new ImagoError('node-service-failed', problem.message);
+    }
+    await system.sleep(pause);
+    pause = Math.min(pause * 2, 1000);
+  }
+}
+
+/** The health service of gRPC: a frame of five zero bytes asks for the server as a whole. */
+async function runtimeProblem(system: System): Promise<Problem | undefined> {
+  const { exitCode, stdout, stderr } = await system.run(
+    [
+      ...['curl', '--silent', '--show-error', '--http2-prior-knowledge', '--unix-socket', runtimeSocket],
+      ...['--max-time', '5', '--header', 'content-type: application/grpc', '--header', 'te: trailers'],
+      ...['--data-binary', '@-', '--output', '/dev/null', '--dump-header', '-'],
+      'http://localhost/grpc.health.v1.Health/Check',
+    ],
+    { input: '\0\0\0\0\0', timeoutMs: 10_000 },
+  );
+  if (exitCode === 0 && /^grpc-status: 0\s*$/m.test(stdout)) return undefined;
+  const said =
+    exitCode === 0 ? 'it does not serve' : (/\) (.*)/.exec(stderr)?.[1] ?? `curl ended with ${exitCode}`);
+  const dead = await failedUnit(system, runtimeUnit);
+  return dead ?? { message: `The container runtime does not answer: ${said}.`, final: false };
+}
+
+async function kubeletProblem(system: System): Promise<Problem | undefined> {
+  const answer = await request(system, { url: kubeletHealth });
+  if (answer.kind === 'answer' && answer.status === 200) return undefined;
+  const said = answer.kind === 'none' ? answer.why : `status ${answer.status}`;
+  const dead = await failedUnit(system, kubeletUnit);
+  return dead ?? { message: `The kubelet is not healthy: ${said}.`, final: false };
+}
+
+async function failedUnit(system: System, unit: string): Promise<Problem | undefined> {
+  const problem = await unitProblem(system, [unit]);
+  return problem?.final === true ? problem : undefined;
+}
+
+async function unitProblem(system: System, units: readonly string[]): Promise<Problem | undefined> {
+  if (units.length === 0) return undefined;
+  const { stdout } = await system.run([
+    ...['systemctl', 'show', '--property=Id,ActiveState,Result,LoadState,ConditionResult'],
+    ...units,
+  ]);
+  const found = stdout
+    .trim()
+    .split('\n\n')
+    .map((block) => Object.fromEntries(block.split('\n').map((line) => line.split(/=(.*)/s))));
+  for (const [index, unit] of units.entries()) {
+    const problem = stateProblem(unit, found[index] ?? {});
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+/** A unit that did its work and ended well is as good as one that runs. */
+function stateProblem(unit: string, state: Readonly<Record<string, string>>): Problem | undefined {
+  const { ActiveState: active, Result: result, LoadState: load } = state;
+  if (active === 'active') return undefined;
+  if (load === 'not-found') return { message: `The unit ${unit} does not exist.`, final: true };
+  if (active === 'failed') return { message: `The unit ${unit} failed (${result}).`, final: true };
+  if (active === 'inactive' && result === 'success' && state.ConditionResult !== 'no') return undefined;
+  return { message: `The unit ${unit} is ${active ?? 'unknown'}.`, final: false };
+}
+
+/** Every reason why the node is not what its config says, for `imago-agent verify`. */
+export async function runningProblems(system: System, running: RunningState): Promise<readonly string[]> {
+  const checks = [
+    running.start.includes(runtimeUnit) ? await runtimeProblem(system) : undefined,
+    running.start.includes(kubeletUnit) ? await kubeletProblem(system) : undefined,
+    await unitProblem(system, running.start),
+  ];
+  return [...new Set(checks.flatMap((problem) => (problem === undefined ? [] : [problem.message])))];
+}
