@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { ImagoError } from '../domain/errors.ts';
 import { troubleIn } from './daemon-trouble.ts';
 import { type EndpointName, endpoints } from './endpoints.ts';
-import { type ClientTarget, exchange, readText } from './exchange.ts';
+import { type ClientTarget, connectionLost, exchange, readText } from './exchange.ts';
 import { readProblem } from './read-problem.ts';
 import type { Plan } from './schemas/common.ts';
 import type { AnswerOf, InputOf, ItemOf, ListEndpoint, PlainEndpoint, WriteEndpoint } from './types.ts';
@@ -38,9 +38,29 @@ export interface Client {
     source: AsyncIterable<Uint8Array>,
     options?: CallOptions & { readonly dryRun?: boolean },
   ): Promise<AnswerOf<'restore'> | Plan>;
+  /** Bytes as they come. Cut short, the last read throws. */
+  download<N extends DownloadEndpoint>(
+    endpoint: N,
+    input: InputOf<N>,
+    options?: CallOptions,
+  ): Promise<Download>;
+  /** Sends bytes; the answer comes when all of them have arrived. */
+  upload(
+    endpoint: 'uploadDisk',
+    source: AsyncIterable<Uint8Array>,
+    options?: CallOptions,
+  ): Promise<AnswerOf<'uploadDisk'>>;
   /** Ends what is under way. A second call does nothing. */
   close(): void;
 }
+
+export interface Download {
+  /** Where the daemon knows it beforehand. */
+  readonly sizeBytes?: number;
+  readonly content: AsyncIterable<Uint8Array>;
+}
+
+type DownloadEndpoint = 'readRecord' | 'exportVersion';
 
 /** What an input looks like to code that treats all endpoints alike. */
 interface AnyInput {
@@ -138,6 +158,24 @@ export function createClient(target: ClientTarget): Client {
       );
       return parseAnswer(await readText(response, signalOf(options)));
     },
+    async download(name: DownloadEndpoint, input: AnyInput, options: CallOptions = {}): Promise<Download> {
+      const signal = signalOf(options);
+      const ask = () => request(name, input, { timeoutMs: STREAM_TIMEOUT_MS, ...options });
+      const response = await onceStarted(ask, signal);
+      const length = response.headers['content-length'];
+      return {
+        ...(length === undefined ? {} : { sizeBytes: Number(length) }),
+        content: wholeBody(response, signal),
+      };
+    },
+    async upload(
+      name: 'uploadDisk',
+      source: AsyncIterable<Uint8Array>,
+      options: CallOptions = {},
+    ): Promise<unknown> {
+      const response = await request(name, {}, { timeoutMs: STREAM_TIMEOUT_MS, ...options, upload: source });
+      return parseAnswer(await readText(response, signalOf(options)));
+    },
     close: () => closing.abort(new ImagoError('cancelled', 'The client was closed.')),
   };
   // The contract ties each answer's type to its endpoint's name, which the general code above cannot express.
@@ -160,6 +198,15 @@ async function onceStarted<T>(work: () => Promise<T>, signal: AbortSignal): Prom
     }
     signal.throwIfAborted();
     await new Promise((done) => setTimeout(done, START_PAUSE_MS));
+  }
+}
+
+async function* wholeBody(response: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  try {
+    yield* response;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw connectionLost('The connection to the daemon broke within its answer.', error);
   }
 }
 

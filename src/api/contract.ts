@@ -6,14 +6,20 @@ import { catalogueContract } from './contract/catalogue.ts';
 import { daemonContract } from './contract/daemon.ts';
 import type { EndpointContract } from './contract/endpoint.ts';
 import { fleetContract } from './contract/fleet.ts';
+import { imagesContract } from './contract/images.ts';
+import { keysContract } from './contract/keys.ts';
 import { operationsContract } from './contract/operations.ts';
+import { recipesContract } from './contract/recipes.ts';
 import { schedulesContract } from './contract/schedules.ts';
 import { simContract } from './contract/sim.ts';
 import type { EndpointName } from './endpoints.ts';
 
 export const contract = {
   ...daemonContract,
+  ...recipesContract,
   ...catalogueContract,
+  ...imagesContract,
+  ...keysContract,
   ...fleetContract,
   ...operationsContract,
   ...schedulesContract,
@@ -29,7 +35,7 @@ export function contractOf(name: EndpointName): EndpointContract {
 }
 
 export function isWrite(endpoint: EndpointContract): boolean {
-  return endpoint.effect !== 'read';
+  return endpoint.effect === 'write' || endpoint.effect === 'operation';
 }
 
 const dryRun = z
@@ -48,7 +54,7 @@ export const operationQuery = z.strictObject({ dryRun, whenBusy });
 /** The endpoint's own query, with what all writes take. */
 export function queryOf(endpoint: EndpointContract): z.ZodObject {
   const own = endpoint.query ?? noQuery;
-  if (endpoint.effect === 'read') return own;
+  if (!isWrite(endpoint)) return own;
   const shared = endpoint.effect === 'write' ? writeQuery : operationQuery;
   return z.strictObject({ ...own.shape, ...shared.shape });
 }

@@ -30,6 +30,8 @@ export type DaemonMessage =
 export interface StoppedProcesses {
   readonly daemon?: number;
   readonly postgres?: number;
+  /** How many machines were stopped; they run again with the next daemon. */
+  readonly machines?: number;
   /** It did not end by itself in time and was killed; nothing that was committed is lost. */
   readonly forced: boolean;
 }

@@ -27,7 +27,29 @@ export const endpoints = {
   promote: { method: 'POST', path: '/v1/channels/promote' },
   rollbackChannel: { method: 'POST', path: '/v1/channels/rollback' },
 
+  readRecord: { method: 'GET', path: '/v1/images/{image}/versions/{version}/records/{record}' },
+  diffVersions: { method: 'GET', path: '/v1/images/{image}/versions/{version}/diff' },
+  exportVersion: { method: 'GET', path: '/v1/images/{image}/versions/{version}/disk' },
+  listSignatures: { method: 'GET', path: '/v1/images/{image}/versions/{version}/signatures' },
+  signVersion: { method: 'POST', path: '/v1/images/{image}/versions/{version}/signatures' },
+  verifyImage: { method: 'POST', path: '/v1/images/verify' },
+  uploadDisk: { method: 'POST', path: '/v1/uploads' },
+  importImage: { method: 'POST', path: '/v1/images/import' },
+  publishImage: { method: 'POST', path: '/v1/images/publish' },
+  pushImage: { method: 'POST', path: '/v1/images/push' },
+  pullImage: { method: 'POST', path: '/v1/images/pull' },
+
+  showRecipe: { method: 'POST', path: '/v1/recipes/show' },
+  lockRecipe: { method: 'POST', path: '/v1/recipes/lock' },
+  findOutdated: { method: 'POST', path: '/v1/recipes/outdated' },
+  explainRebuild: { method: 'POST', path: '/v1/recipes/why-rebuild' },
+
+  listKeys: { method: 'GET', path: '/v1/keys' },
+  createKey: { method: 'POST', path: '/v1/keys' },
+  revokeKey: { method: 'POST', path: '/v1/keys/{key}/revoke' },
+
   createBuild: { method: 'POST', path: '/v1/builds' },
+  createHotfix: { method: 'POST', path: '/v1/hotfixes' },
   createTest: { method: 'POST', path: '/v1/tests' },
 
   listPools: { method: 'GET', path: '/v1/pools' },

@@ -5,6 +5,7 @@ import type { Role } from '../../domain/roles.ts';
 /** What endpoints are grouped by. */
 export const tags = {
   Daemon: 'The daemon itself: how it is, stopping it, carrying its data elsewhere.',
+  Recipes: 'What is on a node, before anything is built.',
   Images: 'Named lines of immutable versions, how they are made and tested.',
   Channels: 'Names that point at versions, and every move they made.',
   Pools: 'Nodes made from one model.',
@@ -12,16 +13,17 @@ export const tags = {
   Operations: 'Durable runs of named steps.',
   Events: 'What happens, as it happens.',
   Schedules: 'Operations that start by the clock.',
+  Keys: 'What versions are signed with.',
   Access: 'Tokens, and the record of who wrote what.',
   Simulation: 'Steering of the simulated provider.',
 } as const;
 export type Tag = keyof typeof tags;
 
 /**
- * `read` changes nothing. `write` is done when it is answered. `operation` starts one, and is answered with
+ * `read` changes nothing, and neither does `query`, which has its question in a body. `write` is done when it is answered. `operation` starts one, and is answered with
  * its record. Writes of both kinds are audited and take `dryRun` and an idempotency key.
  */
-export type Effect = 'read' | 'write' | 'operation';
+export type Effect = 'read' | 'query' | 'write' | 'operation';
 
 export interface EndpointContract {
   readonly tag: Tag;

@@ -3,7 +3,6 @@ import * as z from 'zod';
 import { name, pageOf, pageQuery } from '../schemas/common.ts';
 import { event, eventsQuery } from '../schemas/events.ts';
 import {
-  buildRequest,
   logLine,
   operation,
   operationsQuery,
@@ -12,6 +11,7 @@ import {
   testRequest,
   waitQuery,
 } from '../schemas/operation.ts';
+import { buildRequest, hotfixRequest } from '../schemas/recipes.ts';
 import { endpoint } from './endpoint.ts';
 
 const operationPath = z.strictObject({ operation: name });
@@ -19,10 +19,19 @@ const operationPath = z.strictObject({ operation: name });
 export const operationsContract = {
   createBuild: endpoint({
     tag: 'Images',
-    summary: 'Lock a recipe, build it, and seal a candidate',
+    summary: 'Lock a recipe, build it, and seal a candidate for each version that it stands for',
     role: 'publisher',
     effect: 'operation',
     body: buildRequest,
+    status: 202,
+    response: operation,
+  }),
+  createHotfix: endpoint({
+    tag: 'Images',
+    summary: 'Build a version again with other versions of some components, and nothing else changed',
+    role: 'publisher',
+    effect: 'operation',
+    body: hotfixRequest,
     status: 202,
     response: operation,
   }),

@@ -1,6 +1,6 @@
 // Operations: the record of a durable run, what starts one, and what can be said to one.
 import * as z from 'zod';
-import { errorRecord, json, listOf, name, pageQuery, sentence, timestamp } from './common.ts';
+import { errorRecord, json, listOf, name, pageQuery, timestamp } from './common.ts';
 
 export const operationState = z.enum([
   'queued',
@@ -78,18 +78,6 @@ export const sendRequest = z
 export const sent = z
   .object({ operation: z.string(), topic: z.string() })
   .meta({ id: 'Sent', description: 'The message is kept until the operation reads it.' });
-
-export const buildRequest = z
-  .strictObject({
-    recipe: z.string().min(1).describe('The recipe, as YAML text.'),
-    fileName: sentence.optional().describe('What errors call the recipe.'),
-    provider: name.optional().describe("Who builds; defaults to the daemon's own."),
-    bump: z
-      .enum(['patch', 'minor', 'major'])
-      .optional()
-      .describe('Which part of the number grows, under `semver`.'),
-  })
-  .meta({ id: 'BuildRequest' });
 
 export const testRequest = z
   .strictObject({ reference: name.describe('The version to test; not a bare image name.') })

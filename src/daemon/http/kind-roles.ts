@@ -5,6 +5,15 @@ import type { Role } from '../../domain/roles.ts';
 
 const rolesByKind: Readonly<Record<string, Role>> = {
   build: contract.createBuild.role,
+  'build-matrix': contract.createBuild.role,
+  'recipe-lock': contract.lockRecipe.role,
+  'recipe-outdated': contract.findOutdated.role,
+  'recipe-why': contract.explainRebuild.role,
+  'image-import': contract.importImage.role,
+  'image-publish': contract.publishImage.role,
+  'image-pull': contract.pullImage.role,
+  'image-push': contract.pushImage.role,
+  'image-verify': contract.verifyImage.role,
   test: contract.createTest.role,
   promote: contract.promote.role,
   'rollback-channel': contract.rollbackChannel.role,

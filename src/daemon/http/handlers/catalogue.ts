@@ -33,16 +33,6 @@ export const catalogueReads = {
 } satisfies Partial<ReadHandlers>;
 
 export const catalogueWrites = {
-  async createBuild(call) {
-    const { recipe: text, fileName, provider, bump } = call.body;
-    const { readRecipe } = await import('../read-recipe.ts');
-    const recipe = await readRecipe(text, fileName);
-    return startOperation(call, {
-      kind: 'build',
-      subject: `image/${recipe.name}`,
-      input: { recipe: recipe as unknown as Json, provider, bump },
-    });
-  },
   async createTest(call) {
     const { reference } = call.body;
     parseReference(reference);
@@ -82,7 +72,11 @@ async function requireImage(catalogue: Catalogue, name: string): Promise<ImageRe
 }
 
 /** Deleted versions are shown too: their record is kept. */
-async function requireVersion(catalogue: Catalogue, image: string, version: string): Promise<VersionRecord> {
+export async function requireVersion(
+  catalogue: Catalogue,
+  image: string,
+  version: string,
+): Promise<VersionRecord> {
   const found = await catalogue.getVersion(image, version);
   if (found !== undefined) return found;
   await requireImage(catalogue, image);

@@ -5,15 +5,21 @@ import { accessReads, accessWrites } from './access.ts';
 import { catalogueReads, catalogueWrites } from './catalogue.ts';
 import { backupStream, daemonReads, daemonWrites } from './daemon.ts';
 import { eventsStream } from './events.ts';
+import { imageReads, imageStreams, imageWrites } from './images.ts';
+import { keyReads, keyWrites } from './keys.ts';
 import { nodeReads } from './nodes.ts';
 import { operationReads, operationWrites } from './operations.ts';
 import { poolReads, poolWrites } from './pools.ts';
+import { recipeReads, recipeWrites } from './recipes.ts';
 import { scheduleReads, scheduleWrites } from './schedules.ts';
 import { simReads, simWrites } from './sim.ts';
 
 const reads: ReadHandlers = {
   ...daemonReads,
+  ...recipeReads,
   ...catalogueReads,
+  ...imageReads,
+  ...keyReads,
   ...poolReads,
   ...nodeReads,
   ...operationReads,
@@ -24,7 +30,10 @@ const reads: ReadHandlers = {
 
 const writes: WriteHandlers = {
   ...daemonWrites,
+  ...recipeWrites,
   ...catalogueWrites,
+  ...imageWrites,
+  ...keyWrites,
   ...poolWrites,
   ...operationWrites,
   ...scheduleWrites,
@@ -32,7 +41,7 @@ const writes: WriteHandlers = {
   ...simWrites,
 };
 
-const streams: StreamHandlers = { watchEvents: eventsStream, backup: backupStream };
+const streams: StreamHandlers = { watchEvents: eventsStream, backup: backupStream, ...imageStreams };
 
 type Handle<Result> = (call: Call<EndpointName>) => Promise<Result>;
 

@@ -25,6 +25,7 @@ export const scheduleWrites = {
       input,
       by: caller.who,
     };
+    if (!caller.local) await refuseLocalInputs(schedule);
     await context.schedules.check(schedule);
     await checkInput(context, schedule);
     return {
@@ -61,6 +62,14 @@ async function checkInput({ operations }: DaemonContext, schedule: Schedule): Pr
     if (error.code === 'operation-unknown-kind') throw unknownKind(kind);
     if (error.kind === 'input' || error.kind === 'bug') throw thrown;
   }
+}
+
+/** Nobody on another machine may have files of this one put into an image, by way of a schedule either. */
+async function refuseLocalInputs({ kind, input }: Schedule): Promise<void> {
+  if (!/^(?:build|recipe|release)\b/.test(kind)) return;
+  const { localInputs, localRefused } = await import('../read-recipe.ts');
+  const [path] = localInputs(input);
+  if (path !== undefined) throw localRefused(path);
 }
 
 function unknownKind(kind: string): ImagoError {

@@ -1,0 +1,34 @@
+// Keys that versions are signed with.
+import * as z from 'zod';
+import { name, pageOf } from '../schemas/common.ts';
+import { key, revokeKeyRequest } from '../schemas/images.ts';
+import { endpoint } from './endpoint.ts';
+
+export const keysContract = {
+  listKeys: endpoint({
+    tag: 'Keys',
+    summary: 'All keys, oldest first, without their private parts',
+    role: 'viewer',
+    effect: 'read',
+    status: 200,
+    response: pageOf(key),
+  }),
+  createKey: endpoint({
+    tag: 'Keys',
+    summary: 'Make a key that signs from now on; the ones before it sign nothing new',
+    role: 'admin',
+    effect: 'write',
+    status: 201,
+    response: key,
+  }),
+  revokeKey: endpoint({
+    tag: 'Keys',
+    summary: 'Nothing that a key signed counts any more',
+    role: 'admin',
+    effect: 'write',
+    path: z.strictObject({ key: name }),
+    body: revokeKeyRequest,
+    status: 200,
+    response: key,
+  }),
+};

@@ -1,0 +1,108 @@
+// Copies, records and signatures of versions.
+import * as z from 'zod';
+import { json, listOf, name, sentence, timestamp } from './common.ts';
+
+export const recordKind = z.enum(['notes', 'notes-markdown', 'cyclonedx', 'spdx', 'inventory', 'provenance']);
+
+/** Not one JSON document. */
+export const bytes = z.unknown();
+
+export const diffQuery = z.strictObject({
+  to: name.describe('The version to compare with, as a reference.'),
+});
+
+export const versionDiff = z
+  .object({
+    before: z.string(),
+    after: z.string(),
+    same: z.boolean(),
+    diff: json.describe('Packages, files, units, settings, container images and sizes that differ.'),
+    text: z.string().describe('The same for people.'),
+  })
+  .meta({ id: 'VersionDiff', description: 'What differs between two versions.' });
+
+export const exportQuery = z.strictObject({
+  format: z
+    .enum(['vhd', 'vhd-dynamic', 'raw', 'qcow2'])
+    .default('vhd')
+    .describe('`vhd` is a fixed VHD, as Azure wants it.'),
+});
+
+export const signature = z
+  .object({ key: z.string(), identity: z.string(), signedAt: timestamp.optional() })
+  .meta({ id: 'Signature', description: 'A signature by a key that is trusted.' });
+
+export const verifyRequest = z
+  .strictObject({
+    reference: name,
+    heal: z.boolean().optional().describe('Mend what is damaged. Yes unless given.'),
+    registry: sentence.optional().describe('HOST/REPOSITORY that has a copy.'),
+    requireSignature: z.boolean().optional().describe('Fail when no trusted key signed it.'),
+  })
+  .meta({ id: 'VerifyRequest' });
+
+export const upload = z
+  .object({ id: z.string(), sizeBytes: z.number(), format: z.string() })
+  .meta({ id: 'Upload', description: 'A disk that was taken in; kept for a day.' });
+
+const number = name.optional().describe('The number to have; the next one by the policy unless given.');
+const architecture = z.enum(['x64', 'arm64']).optional();
+const numbering = z.enum(['semver', 'date', 'calendar', 'kubernetes', 'kubernetes-build']).optional();
+
+export const importRequest = z
+  .strictObject({
+    upload: name.describe('The id of the upload.'),
+    image: name,
+    file: sentence.describe('What the file was called.'),
+    version: number,
+    os: z.enum(['linux', 'windows']).optional(),
+    architecture,
+    numbering,
+    kubernetes: name.optional(),
+  })
+  .meta({ id: 'ImportRequest' });
+
+export const pushRequest = z
+  .strictObject({
+    reference: name.describe('The version to send; not a bare image name.'),
+    to: sentence.describe("HOST/REPOSITORY[:TAG]; the tag is the version's number unless given."),
+  })
+  .meta({ id: 'PushRequest' });
+
+export const pullRequest = z
+  .strictObject({
+    from: sentence.describe('HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:DIGEST.'),
+    image: name.optional().describe('The image that it becomes a version of; its own name unless given.'),
+    version: number,
+    architecture,
+    numbering,
+    requireSignature: z.boolean().optional().describe('Refuse it when no trusted key signed it.'),
+  })
+  .meta({ id: 'PullRequest' });
+
+export const publishRequest = z
+  .strictObject({
+    reference: name.describe('The version to publish; not a bare image name.'),
+    provider: name.optional().describe("Whose gallery; defaults to the daemon's own provider."),
+    regions: z
+      .array(z.strictObject({ region: name, replicas: z.int().min(1).max(100) }))
+      .max(100)
+      .optional()
+      .describe('Where else to have copies; none is taken away.'),
+  })
+  .meta({ id: 'PublishRequest' });
+
+export const key = z
+  .object({
+    id: z.string(),
+    publicKey: z.string().describe('PEM, for `cosign verify --key`.'),
+    validFrom: timestamp,
+    validUntil: timestamp.optional().describe('Signs nothing new since then.'),
+    revoked: z.string().optional().describe('Why nothing that it signed counts any more.'),
+    signs: z.boolean().describe('Whether it is the one that signs now.'),
+  })
+  .meta({ id: 'Key', description: 'What versions are signed with.' });
+
+export const revokeKeyRequest = z.strictObject({ reason: sentence }).meta({ id: 'RevokeKeyRequest' });
+
+export const signatures = z.object({ items: listOf(signature) });

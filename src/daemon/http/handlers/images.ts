@@ -1,0 +1,144 @@
+// What comes with versions, and their copies.
+import { ImagoError } from '../../../domain/errors.ts';
+import { checkName } from '../../../domain/name.ts';
+import { parseReference } from '../../../domain/reference.ts';
+import { requireExact } from '../../../domain/resolve.ts';
+import type { VersionRecord } from '../../../ports/catalogue.ts';
+import type { ImageStore } from '../../../ports/image-store.ts';
+import type { DaemonContext } from '../../context.ts';
+import { byteResponse } from '../byte-response.ts';
+import type { ReadHandlers, StreamHandlers, WriteHandlers } from '../call.ts';
+import { startOperation } from '../start-operation.ts';
+import { requireVersion } from './catalogue.ts';
+
+export const imageReads = {
+  async diffVersions({ context, path, query, signal }) {
+    const before = await requireVersion(context.catalogue, path.image, path.version);
+    const to = await context.catalogue.resolve(query.to);
+    const after = await requireVersion(context.catalogue, to.image, to.version);
+    const images = await storeWith(context, before, after);
+    const found = await images.records.diff(before.digest, after.digest, signal);
+    return { before: nameOf(before), after: nameOf(after), ...found };
+  },
+  async listSignatures({ context, path }) {
+    const version = await requireVersion(context.catalogue, path.image, path.version);
+    if ((await context.images?.find(version.digest)) === undefined) return { items: [] };
+    return { items: (await context.images?.signatures.list(version.digest)) ?? [] };
+  },
+} satisfies Partial<ReadHandlers>;
+
+export const imageStreams = {
+  async readRecord({ context, path }) {
+    const version = await requireVersion(context.catalogue, path.image, path.version);
+    const images = await storeWith(context, version);
+    const text = await images.records.read(version.digest, path.record);
+    if (text === undefined) {
+      throw new ImagoError('record-not-found', `${nameOf(version)} has no ${path.record}.`, {
+        hint:
+          path.record === 'provenance'
+            ? `Sign it with \`imago image sign ${nameOf(version)}\`.`
+            : 'Its disk could not be read when it was taken in.',
+      });
+    }
+    const bytes = Buffer.from(text);
+    async function* content() {
+      yield bytes;
+    }
+    return byteResponse(content(), bytes.length);
+  },
+  async exportVersion({ context, path, query, signal }) {
+    const version = await requireVersion(context.catalogue, path.image, path.version);
+    const images = await storeWith(context, version);
+    const disk = await images.files.exportDisk(version.digest, query.format, signal);
+    return byteResponse(disk.content(), disk.sizeBytes, () => disk.close());
+  },
+} satisfies Partial<StreamHandlers>;
+
+export const imageWrites = {
+  async signVersion({ context, path }) {
+    const version = await requireVersion(context.catalogue, path.image, path.version);
+    const images = await storeWith(context, version);
+    return {
+      subject: `image/${nameOf(version)}`,
+      plan: async () => [`Sign ${nameOf(version)} (${version.digest}).`],
+      run: () => sign(context, images, version),
+    };
+  },
+  async uploadDisk({ context, upload, signal }) {
+    const images = requireStore(context);
+    return {
+      subject: 'upload',
+      plan: async () => ['Take in the disk and keep it for a day.'],
+      run: () => images.files.upload(upload, signal),
+    };
+  },
+  async importImage(call) {
+    const { body } = call;
+    checkName('image', body.image);
+    return startOperation(call, { kind: 'image-import', subject: `image/${body.image}`, input: { ...body } });
+  },
+  async verifyImage(call) {
+    const { image } = parseReference(call.body.reference);
+    return startOperation(call, { kind: 'image-verify', subject: `image/${image}`, input: { ...call.body } });
+  },
+  async publishImage(call) {
+    requireExact(call.body.reference);
+    const { image } = parseReference(call.body.reference);
+    return startOperation(call, {
+      kind: 'image-publish',
+      subject: `image/${image}`,
+      input: { ...call.body },
+    });
+  },
+  async pushImage(call) {
+    requireExact(call.body.reference);
+    const { image } = parseReference(call.body.reference);
+    return startOperation(call, { kind: 'image-push', subject: `image/${image}`, input: { ...call.body } });
+  },
+  pullImage: async (call) =>
+    startOperation(call, {
+      kind: 'image-pull',
+      subject: `registry/${call.body.from}`,
+      input: { ...call.body },
+    }),
+} satisfies Partial<WriteHandlers>;
+
+async function sign({ clock }: DaemonContext, images: ImageStore, version: VersionRecord) {
+  const { image, version: number, digest, origin, operation, createdAt } = version;
+  const lock = origin.kind === 'built' ? await images.locks.read(origin.lockDigest) : undefined;
+  const signed = await images.signatures.sign({
+    ...{ image, version: number, digest },
+    at: new Date(clock.now()).toISOString(),
+    ...(lock === undefined
+      ? {}
+      : { provenance: { lock, operation, startedAt: createdAt, finishedAt: createdAt } }),
+  });
+  if (signed !== undefined) return signed;
+  throw new ImagoError('key-not-found', 'There is no key to sign with.', {
+    hint: 'Make one with `imago keys create`.',
+  });
+}
+
+function nameOf({ image, version }: VersionRecord): string {
+  return `${image}:${version}`;
+}
+
+function requireStore({ images }: DaemonContext): ImageStore {
+  if (images !== undefined) return images;
+  throw new ImagoError('daemon-standby', 'This daemon stands by: another one has the store.', {
+    httpStatus: 503,
+    retryable: true,
+  });
+}
+
+/** The store, once it is known to have the disks of these versions. */
+async function storeWith(context: DaemonContext, ...versions: readonly VersionRecord[]): Promise<ImageStore> {
+  const images = requireStore(context);
+  for (const version of versions) {
+    if ((await images.find(version.digest)) !== undefined) continue;
+    throw new ImagoError('store-not-found', `The disk of ${nameOf(version)} is not in the local store.`, {
+      hint: 'It is simulated, or kept by another provider or machine: pull it from where it is.',
+    });
+  }
+  return images;
+}
