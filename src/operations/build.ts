@@ -6,6 +6,7 @@ import { ImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 import type { Lock } from '../domain/lock.ts';
 import { whyVersion } from '../domain/lock-reason.ts';
+import { isRestricted } from '../domain/recipe.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import type { Builder, SealedDisk } from '../ports/provider-builder.ts';
 import { callOptions, type OperationDeps, requireImages, requireRole } from './deps.ts';
@@ -220,14 +221,20 @@ function sealStep(deps: OperationDeps): WorkStep<BuildInput> {
     name: 'seal',
     async do(context) {
       const facts = factsOf(context);
-      const { lockDigest } = locked(context);
+      const { lock, lockDigest } = locked(context);
+      const { recipe } = lock as unknown as Lock;
       const added = await addCandidate(deps, context, {
         facts,
         version:
           context.result<Json & Numbered>('number')?.version ?? (await takeNumber(deps, context, facts)),
         disk: requireResult<SealedDisk>(context, 'build'),
-        origin: { kind: 'built', lockDigest },
-        restricted: context.result<Json & DescribedResult>('records')?.restricted === true,
+        origin: {
+          kind: 'built',
+          lockDigest,
+          recipeDigest: `sha256:${deps.sha256(canonicalJson(recipe as unknown as Json))}`,
+        },
+        restricted:
+          isRestricted(recipe) || context.result<Json & DescribedResult>('records')?.restricted === true,
       });
       return sealedResult(added, context.operation.id);
     },

@@ -2,19 +2,27 @@
 // makes the version available. What is tested is what ships (D8); canaries are always two (D11).
 import * as z from 'zod';
 import { ImagoError } from '../domain/errors.ts';
+import { currentSchemaVersion } from '../domain/node-config/schema.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import type { Provider } from '../ports/provider.ts';
-import type { MachineReport, Machines } from '../ports/provider-machines.ts';
+import type { Machine, MachineReport, Machines } from '../ports/provider-machines.ts';
 import { callOptions, type OperationDeps, requireRole } from './deps.ts';
 import { parseInput } from './parse-input.ts';
+import { recordComposed } from './record-composed.ts';
 import { resolved, resolveStep, resolveUsable } from './resolve-step.ts';
 import { settle } from './settle.ts';
 import { requireResult } from './step-result.ts';
 
-const testInput = z.object({ reference: z.string(), provider: z.string().optional() });
+const testInput = z.object({
+  reference: z.string(),
+  provider: z.string().optional(),
+  /** What the machines are told to be; a config that asks for nothing when absent. */
+  nodeConfig: z.string().optional(),
+});
 export type TestImageInput = z.infer<typeof testInput>;
 
 const bootDeadlineMs = 15 * 60_000;
+const plainConfig = JSON.stringify({ schemaVersion: currentSchemaVersion });
 
 interface Check {
   readonly name: string;
@@ -25,6 +33,9 @@ interface Check {
 interface CheckResult {
   readonly passed: boolean;
   readonly checks: readonly Check[];
+  /** The slower of the two machines. */
+  readonly measures: { readonly bootToReadyMs?: number };
+  readonly agent?: string;
 }
 
 export function testImageOperation(deps: OperationDeps): OperationKind<TestImageInput> {
@@ -88,7 +99,7 @@ function bootStep(deps: OperationDeps): WorkStep<TestImageInput> {
             digest,
             size: 'small',
             firmware: 'direct',
-            userData: '',
+            userData: configOf(context),
             tags: { operation: context.operation.id },
           },
           options,
@@ -145,9 +156,33 @@ function checkStep(deps: OperationDeps): WorkStep<TestImageInput> {
           detail: digest,
         },
       ];
-      return { passed: checks.every((check) => check.passed), checks: checks.map((check) => ({ ...check })) };
+      const agent = reports[0]?.facts.agentVersion;
+      return {
+        passed: checks.every((check) => check.passed),
+        checks: checks.map((check) => ({ ...check })),
+        measures: measure(records, reports),
+        ...(agent === undefined ? {} : { agent }),
+      };
     },
   };
+}
+
+function configOf({ input }: StepContext<TestImageInput>): string {
+  return input.nodeConfig ?? plainConfig;
+}
+
+/** By the provider's own clock. */
+function measure(
+  machines: readonly (Machine | undefined)[],
+  reports: readonly MachineReport[],
+): CheckResult['measures'] {
+  const times = reports.flatMap((report, index) => {
+    const machine = machines[index];
+    return report.phase === 'ready' && machine !== undefined
+      ? [Date.parse(report.at) - Date.parse(machine.createdAt)]
+      : [];
+  });
+  return times.length === reports.length ? { bootToReadyMs: Math.max(...times) } : {};
 }
 
 /** What the machine says of itself, or its provider of a machine that never came to speak. */
@@ -192,14 +227,20 @@ function evidenceStep(deps: OperationDeps): WorkStep<TestImageInput> {
     name: 'evidence',
     async do(context) {
       const { digest } = resolved(context);
-      const { passed, checks } = requireResult<CheckResult>(context, 'check');
+      const { passed, checks, measures, agent } = requireResult<CheckResult>(context, 'check');
+      const nodeConfig = configOf(context);
+      const composed = await recordComposed(deps, resolved(context), {
+        ...(agent === undefined ? {} : { agent }),
+        nodeConfig,
+      });
       const good = checks.filter((check) => check.passed).length;
       const evidence = await deps.catalogue.addEvidence({
         digest,
         kind: 'test',
         passed,
         summary: `${good} of ${checks.length} checks passed`,
-        details: { checks: checks.map((check) => ({ ...check })) },
+        details: { checks: checks.map((check) => ({ ...check })), measures: { ...measures } },
+        composed,
         by: context.operation.by,
         operation: context.operation.id,
       });
