@@ -41,6 +41,9 @@ export async function writeTestRecipe(folder: string): Promise<string> {
   await mkdir(join(folder, 'tree'), { recursive: true });
   await writeFile(join(folder, 'tool'), '#!/bin/sh\necho tool 1.0.0\n');
   await writeFile(join(folder, 'tree', 'note'), 'a file of a folder\n');
+  for (const version of ['1.0.0', '1.1.0']) {
+    await writeFile(join(folder, `engine-${version}`), `#!/bin/sh\necho engine ${version}\n`);
+  }
   await writeFile(join(folder, 'report.service'), reportUnit);
   await writeFile(join(folder, 'report'), `#!/bin/sh\n${report.join('\n')}\n`);
   await writeFile(
@@ -77,6 +80,16 @@ components:
     from:
       folder: tree
     to: /usr/share/tree
+  - name: engine
+    versions:
+      - 1.0.0
+      - 1.1.0
+    from:
+      file: engine-\${version}
+    to: /usr/lib/engine/\${version}/engine
+    pick:
+      link: /usr/bin/engine
+      default: 1.1.0
   - name: report
     version: "1"
     from:

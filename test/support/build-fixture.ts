@@ -1,0 +1,103 @@
+// What tests of builds begin with: a folder with the test recipe, a cache that has the layers of packages already
+// (linked from the one that all tests share, which the first test on a machine fills), and an empty store.
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type BuilderOptions, createBuilder, type ImageBuilder } from '../../src/build/builder.ts';
+import { lockDigest } from '../../src/build/lock/lock-file.ts';
+import type { Json } from '../../src/domain/json.ts';
+import type { Lock } from '../../src/domain/lock.ts';
+import { openFileSource } from '../../src/images/byte-source.ts';
+import { fetchTools } from '../../src/images/fetch-tools.ts';
+import type { Inventory } from '../../src/images/inventory/inventory.ts';
+import { readInventory } from '../../src/images/inventory/read-inventory.ts';
+import { runTool } from '../../src/images/run-tool.ts';
+import { parseDigest } from '../../src/images/store/digest.ts';
+import { type DiskStore, openDiskStore } from '../../src/images/store/disk-store.ts';
+import type { SealedDisk } from '../../src/ports/provider-builder.ts';
+import { loadVariant } from './build-child.ts';
+import { sharedBuildCache, writeTestRecipe } from './test-recipe.ts';
+
+export interface BuiltDisk extends SealedDisk {
+  /** The layers that were taken from the cache, and those that were made. */
+  readonly reused: readonly string[];
+  readonly made: readonly string[];
+}
+
+export interface BuildFixture {
+  readonly folder: string;
+  readonly cache: string;
+  readonly store: DiskStore;
+  /** The lock of the test recipe as it is; its layers of packages are in the cache. */
+  readonly lock: Lock;
+  builder(options?: Partial<BuilderOptions>): ImageBuilder;
+  /** The lock of another text, with the packages of `lock` where they are the same. */
+  lockText(text: string, builder?: ImageBuilder, kubernetes?: string): Promise<Lock>;
+  build(lock: Lock, builder?: ImageBuilder): Promise<BuiltDisk>;
+  inventory(digest: string): Promise<Inventory>;
+  end(): Promise<void>;
+}
+
+export const call = { signal: new AbortController().signal, epoch: 0 };
+export const quiet = { progress() {}, log() {} };
+
+const shared = ['inputs', 'layers', 'locked-tools'];
+const limits = { maxBytes: 4 * 1024 ** 3, partialAgeMs: 24 * 3600_000, inUseMs: 24 * 3600_000 };
+
+/** A second call gives another one. */
+export async function buildFixture(): Promise<BuildFixture> {
+  await fetchTools({ group: 'disk' });
+  await mkdir(sharedBuildCache(), { recursive: true });
+  const folder = await mkdtemp(`${sharedBuildCache()}-work-`);
+  const recipe = await writeTestRecipe(folder);
+  const store = await openDiskStore(join(folder, 'store'));
+  const warm = createBuilder({ cacheFolder: sharedBuildCache(), store, limits });
+  const lock = await lockOf(warm, recipe);
+  await warm.rebuild(lock, quiet, call, async () => undefined);
+  await warm.prune();
+  const cache = join(folder, 'cache');
+  await mkdir(cache);
+  await runTool('cp', ['-al', ...shared.map((name) => join(sharedBuildCache(), name)), cache]);
+  const builder = (options: Partial<BuilderOptions> = {}) =>
+    createBuilder({ cacheFolder: cache, store, ...options });
+  return {
+    ...{ folder, cache, store, lock, builder },
+    async lockText(text, own = builder(), kubernetes) {
+      await writeFile(recipe, text);
+      return lockOf(own, recipe, kubernetes, lock);
+    },
+    async build(wanted, own = builder()) {
+      const lines: string[] = [];
+      const progress = { progress() {}, log: (line: string) => void lines.push(line) };
+      const request = { lock: wanted as unknown as Json, lockDigest: lockDigest(wanted) };
+      const sealed = await own.build(request, progress, call);
+      const named = (pattern: RegExp) => lines.flatMap((line) => pattern.exec(line)?.[1] ?? []);
+      return { ...sealed, reused: named(/^(.+): reused$/), made: named(/^(.+): done in /) };
+    },
+    async inventory(digest) {
+      const path = join(folder, `${digest.slice(-12)}.raw`);
+      await store.extract(parseDigest(digest), path, { flush: false });
+      const source = await openFileSource(path);
+      try {
+        return await readInventory(source);
+      } finally {
+        await source.close();
+        await rm(path);
+      }
+    },
+    async end() {
+      await store.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function lockOf(
+  builder: ImageBuilder,
+  file: string,
+  kubernetes?: string,
+  previous?: Lock,
+): Promise<Lock> {
+  const recipe = await loadVariant({ recipe: file, ...(kubernetes && { kubernetes }) });
+  const options = { ...call, previous: previous as unknown as Json | undefined };
+  return (await builder.lock(recipe as unknown as Json, quiet, options)) as unknown as Lock;
+}
