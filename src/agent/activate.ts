@@ -17,17 +17,8 @@ export interface Activation {
 const startDeadlineMs = 180_000;
 
 /** Throws `node-apply-failed` or `node-service-failed`. A second call changes nothing that the first one did. */
-export async function activate(system: System, activation: Activation): Promise<void> {
-  const { effects, running, boot } = activation;
-  if (effects.has('hostname')) setHostname(system);
-  if (effects.has('modules')) await loadModules(system, running.modules);
-  if (effects.has('sysctl')) setKernelValues(system, running.kernelValues);
-  if (effects.has('trust'))
-    await need(system, ['update-ca-certificates'], 'The trust anchors could not be taken in');
-  if (effects.has('limits'))
-    await need(system, ['systemctl', 'daemon-reexec'], 'The limits could not be taken in');
-  else if (effects.has('units'))
-    await need(system, ['systemctl', 'daemon-reload'], 'The units could not be read');
+export async function activate(system: System, { effects, running, boot }: Activation): Promise<void> {
+  await followFiles(system, effects, running);
   if (!(await guardMetadata(system, running.metadataClosed))) {
     throw new ImagoError('node-apply-failed', 'The metadata service could not be closed to pods.');
   }
@@ -39,6 +30,23 @@ export async function activate(system: System, activation: Activation): Promise<
   const again = boot ? restarts.filter((unit) => !running.start.includes(unit)) : restarts;
   await operate(system, 'try-restart', again);
   await operate(system, 'start', running.start);
+}
+
+/** The part that concerns the kernel and systemd, and no service. */
+export async function followFiles(
+  system: System,
+  effects: ReadonlySet<Effect>,
+  running: RunningState,
+): Promise<void> {
+  if (effects.has('hostname')) setHostname(system);
+  if (effects.has('modules')) await loadModules(system, running.modules);
+  if (effects.has('sysctl')) setKernelValues(system, running.kernelValues);
+  if (effects.has('trust'))
+    await need(system, ['update-ca-certificates'], 'The trust anchors could not be taken in');
+  if (effects.has('limits'))
+    await need(system, ['systemctl', 'daemon-reexec'], 'The limits could not be taken in');
+  else if (effects.has('units'))
+    await need(system, ['systemctl', 'daemon-reload'], 'The units could not be read');
 }
 
 /** What the kernel has now, to be put back by an undo. */

@@ -16,15 +16,17 @@ const destinations: readonly Destination[] = [
   { address: 'to 168.63.129.16/32 ipproto tcp dport 32526', places: [54, 55] },
 ];
 
-/** A second call changes nothing. False when the kernel took no rules. */
+/** A second call changes nothing, and leaves no moment in which the way is open. False when the kernel took no rules. */
 export async function guardMetadata(system: System, closed: boolean): Promise<boolean> {
-  const removals = destinations.flatMap(({ places }) => places.map((place) => `rule del pref ${place}`));
-  const additions = destinations.flatMap(({ address, places: [own, others] }) => [
-    `rule add pref ${own} iif lo ${address} lookup main`,
-    `rule add pref ${others} ${address} prohibit`,
-  ]);
-  await system.run(['ip', '-force', '-batch', '-'], { input: `${removals.join('\n')}\n` });
-  if (!closed) return true;
-  const { exitCode } = await system.run(['ip', '-batch', '-'], { input: `${additions.join('\n')}\n` });
-  return exitCode === 0;
+  const lines = destinations.flatMap(({ address, places: [own, others] }) =>
+    closed
+      ? [`rule add pref ${own} iif lo ${address} lookup main`, `rule add pref ${others} ${address} prohibit`]
+      : [`rule del pref ${own}`, `rule del pref ${others}`],
+  );
+  const { exitCode, stderr } = await system.run(['ip', '-force', '-batch', '-'], {
+    input: `${lines.join('\n')}\n`,
+  });
+  if (exitCode === 0 || !closed) return true;
+  const problems = stderr.split('\n').filter((line) => /^(?:RTNETLINK|Error)/.test(line));
+  return exitCode !== 127 && problems.length > 0 && problems.every((line) => /File exists/.test(line));
 }

@@ -1,0 +1,265 @@
+// The agent as a whole: what it does at a start, when it looks for a new config, and when it is told to go on.
+import { ImagoError } from '../domain/errors.ts';
+import {
+  abilitiesPath,
+  agentAbilities,
+  type ImageAbilities,
+  requireAbilities,
+} from '../domain/node-config/abilities.ts';
+import { nodeRules, readNodeConfig } from '../domain/node-config/read-node-config.ts';
+import type { NodeError } from '../domain/node-report.ts';
+import { type ComponentReceipt, receiptPath } from '../install/receipt.ts';
+import { applyConfig, bringUp, gate, isBooting, recover, type WantedConfig } from './apply.ts';
+import { createFetcher, createOutside } from './fetch.ts';
+import { settleIdentity } from './identity.ts';
+import { createMetadataService, decodeUserData, type Instance } from './metadata.ts';
+import { waitForRoute } from './network.ts';
+import { bootIdPath, lockPath, quickPath, runFolder } from './paths.ts';
+import { quickFacts } from './quick-check.ts';
+import { nodeError, type Reporter } from './reporter.ts';
+import { secretsOf } from './secrets.ts';
+import type { AgentSettings } from './settings.ts';
+import { readFailed, readGood, writeFailed } from './state.ts';
+import { bootstrapPath, kubeconfigPath } from './steps/kubelet-step.ts';
+import { replaceRunFile, type System } from './system.ts';
+import { reportToPlatform } from './wire-server.ts';
+
+export interface Agent {
+  /** Recovers, finds out which machine this is, and makes the identity its own. Throws what keeps it from that. */
+  start(): Promise<void>;
+  /** Looks for a config and applies it if it is a new one. Never throws: how it ended is in the report. */
+  look(options?: LookOptions): Promise<void>;
+  /** Whoever runs the node has made room for a change of that cost. */
+  allow(cost: 'restart' | 'drain', digest: string): void;
+}
+
+export interface LookOptions {
+  /** Also when the config is the one that was looked at last. */
+  readonly again?: boolean;
+}
+
+/** A config that failed for a reason that may pass is tried this often in a boot. */
+const mostTries = 5;
+const lockWaitMs = 600_000;
+
+export function createAgent(system: System, settings: AgentSettings, reporter: Reporter): Agent {
+  const metadata = createMetadataService(system, settings.metadataUrl);
+  let instance: Instance | undefined;
+  let lastSeen: string | undefined;
+  let allowed: { readonly digest: string; readonly cost: 'restart' | 'drain' } | undefined;
+
+  async function start(): Promise<void> {
+    system.makeFolder(runFolder);
+    await locked(() => recover(system));
+    await waitForRoute(system, settings.metadataDeadlineMs);
+    reporter.mark('network');
+    instance = await metadata.instance(settings.metadataDeadlineMs);
+    const { machineId } = instance;
+    reporter.update({ machineId });
+    await locked(() => reporter.step('identity', () => settleIdentity(system, machineId)));
+    await startIfEnabled(system, 'ssh.service');
+  }
+
+  async function locked<T>(work: () => Promise<T>): Promise<T> {
+    const release = await system.lock(lockPath, lockWaitMs);
+    if (release === undefined)
+      throw new ImagoError('node-apply-failed', 'Another run of the agent does not end.');
+    try {
+      return await work();
+    } finally {
+      release();
+    }
+  }
+
+  async function look({ again = false }: LookOptions = {}): Promise<void> {
+    if (instance === undefined) return;
+    let userData: string;
+    try {
+      userData = await metadata.userData(lastSeen === undefined ? settings.metadataDeadlineMs : 20_000);
+    } catch (thrown) {
+      // A node that is ready stays so when the service is away for a while.
+      if (lastSeen === undefined) await refuse(nodeError(thrown), undefined);
+      return;
+    }
+    reporter.mark('config read');
+    if (userData === lastSeen && !again) return;
+    lastSeen = userData;
+    try {
+      await locked(() => take(userData));
+    } catch (thrown) {
+      await refuse(nodeError(thrown), undefined);
+    }
+  }
+
+  async function take(userData: string): Promise<void> {
+    let wanted: WantedConfig;
+    try {
+      wanted = await readWanted(system, userData, reporter);
+    } catch (thrown) {
+      return refuse(nodeError(thrown), undefined);
+    }
+    const good = readGood(system);
+    const { pending, waiting } = gate(good, wanted, allowedCosts(wanted));
+    const isGood = good?.digest === wanted.ref.digest;
+    reporter.update({ wanted: isGood ? undefined : wanted.ref, pending, waiting });
+    if (waiting !== undefined) return hold();
+    const failed = readFailed(system);
+    if (failed?.digest === wanted.ref.digest && !mayTryAgain(failed, good !== undefined)) {
+      return refuse({ ...failed.error, retry: false }, wanted);
+    }
+    await apply(wanted, userData);
+  }
+
+  async function apply(wanted: WantedConfig, userData: string): Promise<void> {
+    const { config, ref } = wanted;
+    const fetcher = createFetcher(system, config);
+    const outside = createOutside(system, config, metadata, fetcher);
+    const { phase } = reporter.current();
+    if (phase !== 'ready') reporter.update({ phase: 'applying', error: undefined });
+    try {
+      const name = config.node?.name ?? instance?.name ?? 'localhost';
+      const { readyDeadlineMs } = settings;
+      const { rendered } = await applyConfig(system, {
+        wanted,
+        name,
+        fetcher,
+        outside,
+        reporter,
+        readyDeadlineMs,
+      });
+      const quick = quickFacts(system, userData, rendered.paths, rendered.running.start);
+      replaceRunFile(system, quickPath, JSON.stringify(quick), 0o600);
+    } catch (thrown) {
+      const error = nodeError(thrown);
+      await noteFailure(ref.digest, error);
+      return refuse(error, wanted);
+    }
+    reporter.mark('ready');
+    const done = { error: undefined, wanted: undefined, waiting: undefined, pending: [] } as const;
+    reporter.update({ phase: 'ready', config: ref, ...done });
+  }
+
+  function allowedCosts({ ref, config }: WantedConfig): ReadonlySet<'restart' | 'drain'> {
+    const costs = new Set<'restart' | 'drain'>();
+    if (isBooting(system) || config.policy?.restart !== 'hold') costs.add('restart');
+    if (allowed?.digest !== ref.digest) return costs;
+    costs.add('restart');
+    return costs.add(allowed.cost);
+  }
+
+  function bootId(): string {
+    return system.readText(bootIdPath)?.trim() ?? 'unknown';
+  }
+
+  /** A node that has nothing to go back to tries anew after each boot. */
+  function mayTryAgain(
+    failed: { bootId: string; tries: number; error: NodeError },
+    hasGood: boolean,
+  ): boolean {
+    if (failed.error.retry && failed.tries < mostTries) return true;
+    return !hasGood && failed.bootId !== bootId();
+  }
+
+  async function noteFailure(digest: string, error: NodeError): Promise<void> {
+    if (readGood(system)?.digest === digest) return;
+    const before = readFailed(system);
+    const same = before?.digest === digest && before.bootId === bootId();
+    try {
+      await writeFailed(system, { digest, error, bootId: bootId(), tries: same ? before.tries + 1 : 1 });
+    } catch (thrown) {
+      system.log(`the failure could not be noted: ${nodeError(thrown).message}`);
+    }
+  }
+
+  /** The config in force goes on; at a boot it is brought up first. */
+  async function refuse(error: NodeError, wanted: WantedConfig | undefined): Promise<void> {
+    const good = readGood(system);
+    const ref = wanted === undefined ? {} : { wanted: wanted.ref };
+    if (good === undefined || instance === undefined) {
+      reporter.update({ phase: 'failed', error, ...ref });
+      return;
+    }
+    await goOn(error);
+  }
+
+  async function hold(): Promise<void> {
+    if (isBooting(system) || reporter.current().phase !== 'ready') await goOn(undefined);
+  }
+
+  async function goOn(error: NodeError | undefined): Promise<void> {
+    const good = readGood(system);
+    if (good === undefined) return;
+    const config = { digest: good.digest, schemaVersion: good.schemaVersion };
+    try {
+      if (isBooting(system) || reporter.current().phase !== 'ready') {
+        await bringUp(system, good, settings.readyDeadlineMs);
+      }
+      reporter.mark('ready');
+      reporter.update({ phase: 'ready', config, error });
+    } catch (thrown) {
+      reporter.update({ phase: 'failed', config, error: nodeError(thrown) });
+    }
+  }
+
+  return {
+    start,
+    async look(options) {
+      await look(options);
+      await housekeep();
+    },
+    allow(cost, digest) {
+      allowed = { cost, digest };
+      lastSeen = undefined;
+    },
+  };
+
+  async function housekeep(): Promise<void> {
+    if (system.facts(bootstrapPath) !== undefined && system.facts(kubeconfigPath) !== undefined) {
+      system.remove(bootstrapPath);
+    }
+    const { phase, error } = reporter.current();
+    if (instance === undefined || (phase !== 'ready' && phase !== 'failed')) return;
+    const outcome =
+      phase === 'ready' ? { ready: true as const } : { ready: false as const, why: error?.message ?? '' };
+    try {
+      await reportToPlatform(system, settings.wireServerUrl, instance.machineId, outcome);
+    } catch (thrown) {
+      system.log(`the platform's answer could not be noted: ${nodeError(thrown).message}`);
+    }
+  }
+}
+
+/** Throws when the config cannot be used on this image, never with what a secret says. */
+export async function readWanted(
+  system: System,
+  userData: string,
+  reporter: Reporter,
+): Promise<WantedConfig> {
+  const text = decodeUserData(userData);
+  const { config, ignored } = readNodeConfig(text, nodeRules);
+  reporter.hide(secretsOf(config));
+  if (ignored.length > 0) system.log(`fields that this agent does not know: ${ignored.join(', ')}`);
+  requireAbilities(config.requires ?? [], offeredAbilities(system), (name) => versionsOf(system, name));
+  const { stdout } = await system.run(['sha256sum'], { input: text });
+  return { config, ref: { digest: stdout.slice(0, 64), schemaVersion: String(config.schemaVersion) } };
+}
+
+function offeredAbilities(system: System): ImageAbilities {
+  const text = system.readText(abilitiesPath);
+  return text === undefined ? agentAbilities() : (JSON.parse(text) as ImageAbilities);
+}
+
+function versionsOf(system: System, component: string): readonly string[] {
+  const text = system.readText(receiptPath(component));
+  return text === undefined
+    ? []
+    : (JSON.parse(text) as ComponentReceipt).versions.map(({ version }) => version);
+}
+
+/** It waits for the identity; at a later start of the agent it runs already. */
+async function startIfEnabled(system: System, unit: string): Promise<void> {
+  const enabled = ['/etc/systemd/system', '/usr/lib/systemd/system'].some(
+    (folder) => system.facts(`${folder}/multi-user.target.wants/${unit}`) !== undefined,
+  );
+  if (enabled) await system.run(['systemctl', 'start', '--no-block', unit]);
+}
