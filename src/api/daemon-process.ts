@@ -75,12 +75,17 @@ export async function ensureDaemon(options: EnsureOptions = {}): Promise<Running
 }
 
 /**
- * Stops the daemon and its PostgreSQL, also when it hangs or was killed, and leaves nothing running. `ask`
+ * Stops the daemon, its PostgreSQL and its machines, also when it hangs or was killed, and leaves nothing running. `ask`
  * is how to ask it politely first; a daemon that does not follow is signalled, then killed. Nothing runs:
  * nothing is done.
  */
 export async function stopDaemon(
-  options: { readonly home?: string; readonly ask?: (daemon: RunningDaemon) => Promise<void> } = {},
+  options: {
+    readonly home?: string;
+    readonly ask?: (daemon: RunningDaemon) => Promise<void>;
+    /** Machines go on running, and the next daemon finds them. */
+    readonly leaveMachines?: boolean;
+  } = {},
 ): Promise<StoppedProcesses> {
   const home = options.home ?? stateFolder();
   if (statSync(home, { throwIfNoEntry: false }) === undefined) return { forced: false };
@@ -91,7 +96,8 @@ export async function stopDaemon(
   }
 
   const { runEntry } = await import('./daemon-spawn.ts');
-  const messages = runEntry(statePaths(home), ['--down']);
+  const words = options.leaveMachines === true ? ['--down', '--leave-machines'] : ['--down'];
+  const messages = runEntry(statePaths(home), words);
   for await (const message of messages.until(performance.now() + DOWN_PATIENCE_MS)) {
     if ('stopped' in message) {
       const { daemon: seen = daemon?.pid, ...rest } = message.stopped;

@@ -7,7 +7,14 @@ import type { StoppedProcesses } from '../api/daemon-spawn.ts';
 import { type FileLock, tryFileLock, waitForFileLock } from '../api/file-lock.ts';
 import { isSameProcess, type ProcessIdentity, signalProcess, waitForExit } from '../api/process-identity.ts';
 import { ImagoError } from '../domain/errors.ts';
-import { explainFolderError, removeRuntimeFolders, runtimePaths, runtimePathsOf } from './paths.ts';
+import { localFolder, stopLocalMachines } from './local-machines.ts';
+import {
+  explainFolderError,
+  type RuntimePaths,
+  removeRuntimeFolders,
+  runtimePaths,
+  runtimePathsOf,
+} from './paths.ts';
 import { findPostmaster, processesOn } from './postgres/postmaster.ts';
 import { stopPostmaster } from './postgres/server.ts';
 
@@ -16,9 +23,20 @@ const POLITE_MS = 30_000;
 const NOTICE_MS = 5000;
 const FORCED_MS = 5000;
 const LOCK_MS = 5000;
+/** For a clean power-off of all at once; then they are ended. */
+const MACHINE_MS = 40_000;
+
+export interface DownOptions {
+  /** Machines go on running, and the next daemon finds them. */
+  readonly leaveMachines?: boolean;
+  readonly politeMs?: number;
+}
 
 /** A second call, or one when nothing runs, changes nothing. */
-export async function bringDown(surroundings: Surroundings, politeMs = POLITE_MS): Promise<StoppedProcesses> {
+export async function bringDown(
+  surroundings: Surroundings,
+  { leaveMachines = false, politeMs = POLITE_MS }: DownOptions = {},
+): Promise<StoppedProcesses> {
   const home = stateFolder(surroundings);
   if (!existsSync(home)) return { forced: false };
   const paths = statePaths(realpathSync(home));
@@ -31,18 +49,34 @@ export async function bringDown(surroundings: Surroundings, politeMs = POLITE_MS
   const lock = await takeLock(paths);
   try {
     const postgres = await stopPostgres(paths);
+    const runtime = runtimePaths(paths.home, surroundings);
+    const machines = leaveMachines ? 0 : await stopMachines(paths, runtime, surroundings);
     const recorded = readDaemonFile(paths.daemonFile);
-    removeRuntimeFolders(runtimePaths(paths.home, surroundings));
+    removeRuntimeFolders(runtime);
     if (recorded !== undefined) removeRuntimeFolders(runtimePathsOf(recorded.socket));
     rmSync(paths.daemonFile, { force: true });
     return {
       ...(daemon === undefined ? {} : { daemon: daemon.pid }),
       ...(postgres === undefined ? {} : { postgres }),
+      ...(machines === 0 ? {} : { machines }),
       forced: daemon?.forced ?? false,
     };
   } finally {
     lock?.release();
   }
+}
+
+/** Loaded only where there are any: most state folders of tests and of clouds have none. */
+async function stopMachines(
+  { home }: StatePaths,
+  { machineFolder }: RuntimePaths,
+  { uid }: Surroundings,
+): Promise<number> {
+  if (!existsSync(localFolder(home))) return 0;
+  return stopLocalMachines({
+    ...{ home, socketFolder: machineFolder, uid, deadlineMs: MACHINE_MS },
+    onTrouble: () => undefined,
+  });
 }
 
 async function stopDaemonProcess(

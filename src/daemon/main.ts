@@ -1,6 +1,7 @@
 // The daemon's program. `imago` starts it apart from itself; service managers run it in the foreground.
 //   --listen HOST:PORT  --tls-certificate FILE  --tls-key FILE  --time-scale N  --provider NAME
-//   --down    stop the daemon of the state folder and its database, also when it hangs
+//   --down    stop the daemon of the state folder, its database and its machines, also when it hangs;
+//             --leave-machines: not the machines
 //   --doctor  look at this machine, without a daemon
 import { parseArgs } from 'node:util';
 import { currentSurroundings } from '../api/daemon-paths.ts';
@@ -22,11 +23,11 @@ try {
 }
 
 async function run(): Promise<void> {
-  const { down, doctor, ...options } = parse(process.argv.slice(2));
+  const { down, leaveMachines, doctor, ...options } = parse(process.argv.slice(2));
   const surroundings = currentSurroundings();
   if (down) {
     const { bringDown } = await import('./down.ts');
-    messages.send({ stopped: await bringDown(surroundings) });
+    messages.send({ stopped: await bringDown(surroundings, { leaveMachines }) });
     return;
   }
   if (doctor) {
@@ -40,7 +41,7 @@ async function run(): Promise<void> {
 
 function parse(
   words: readonly string[],
-): DaemonOptions & { readonly down: boolean; readonly doctor: boolean } {
+): DaemonOptions & { readonly down: boolean; readonly leaveMachines: boolean; readonly doctor: boolean } {
   try {
     const { values } = parseArgs({
       args: [...words],
@@ -51,10 +52,16 @@ function parse(
         'time-scale': { type: 'string' },
         provider: { type: 'string' },
         down: { type: 'boolean', default: false },
+        'leave-machines': { type: 'boolean', default: false },
         doctor: { type: 'boolean', default: false },
       },
     });
-    return { ...readOptions(values), down: values.down, doctor: values.doctor };
+    return {
+      ...readOptions(values, process.env),
+      down: values.down,
+      leaveMachines: values['leave-machines'],
+      doctor: values.doctor,
+    };
   } catch (error) {
     if (error instanceof ImagoError) throw error;
     throw new ImagoError('usage-invalid', (error as Error).message, { cause: error });

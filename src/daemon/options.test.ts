@@ -1,10 +1,26 @@
 import { describe, expect, it } from 'vitest';
 import { ImagoError } from '../domain/errors.ts';
+import { defaultProvider } from './default-provider.ts';
 import { flagsOf, type OptionWords, readOptions } from './options.ts';
 
+const sim = { IMAGO_PROVIDER: 'sim' };
+
 describe("the daemon's options", () => {
-  it('are a Unix socket alone and the simulated provider, unless said otherwise', () => {
-    expect(readOptions({})).toEqual({ provider: 'sim' });
+  it('are a Unix socket alone, unless said otherwise', () => {
+    expect(readOptions({}, sim)).toEqual({ provider: 'sim' });
+  });
+
+  it('name the provider: by the flag, by the environment, or by what is installed', () => {
+    expect(readOptions({ provider: 'local' }, sim).provider).toBe('local');
+    expect(readOptions({}, sim).provider).toBe('sim');
+    expect(readOptions({}, { IMAGO_PROVIDER: '' }).provider).toBe(defaultProvider());
+    expect(() => readOptions({}, { IMAGO_PROVIDER: 'moon' })).toThrow(ImagoError);
+  });
+
+  it('mean the local provider only where machines can be started', () => {
+    expect(defaultProvider((program) => `/usr/bin/${program}`)).toBe('local');
+    expect(defaultProvider((program) => (program === 'qemu-img' ? undefined : program))).toBe('sim');
+    expect(defaultProvider((program) => (program === 'qemu-img' ? program : undefined))).toBe('sim');
   });
 
   it.each([
@@ -13,17 +29,17 @@ describe("the daemon's options", () => {
     [':7070', { host: '0.0.0.0', port: 7070 }],
     ['[::1]:7070', { host: '::1', port: 7070 }],
   ])('listen on %s', (listen, tcp) => {
-    expect(readOptions({ listen }).tcp).toEqual({ asked: listen, ...tcp });
+    expect(readOptions({ listen }, sim).tcp).toEqual({ asked: listen, ...tcp });
   });
 
   it('carry a certificate with its key', () => {
     const words = { listen: '127.0.0.1:1', 'tls-certificate': '/c', 'tls-key': '/k' };
-    expect(readOptions(words).tcp?.tls).toEqual({ certificate: '/c', key: '/k' });
+    expect(readOptions(words, sim).tcp?.tls).toEqual({ certificate: '/c', key: '/k' });
   });
 
   it('can be told to the next one who asks for a daemon', () => {
     const words = { listen: ':1', 'tls-certificate': '/c', 'tls-key': '/k', 'time-scale': '5' };
-    expect(flagsOf(readOptions(words))).toEqual({
+    expect(flagsOf(readOptions(words, sim))).toEqual({
       listen: ':1',
       tlsCertificate: '/c',
       tlsKey: '/k',
@@ -45,9 +61,9 @@ describe("the daemon's options", () => {
     ['time without an end', { 'time-scale': 'Infinity' }],
     ['a provider that does not exist', { provider: 'moon' }],
   ])('are refused as wrong input: %s', (_, words) => {
-    expect(() => readOptions(words)).toThrow(ImagoError);
+    expect(() => readOptions(words, sim)).toThrow(ImagoError);
     try {
-      readOptions(words);
+      readOptions(words, sim);
     } catch (error) {
       expect((error as ImagoError).exitCode).toBe(2);
     }

@@ -2,6 +2,7 @@
 import type { DaemonFlags } from '../api/daemon-spawn.ts';
 import { ImagoError } from '../domain/errors.ts';
 import type { ProviderName } from '../ports/provider.ts';
+import { defaultProvider, readProviderName } from './default-provider.ts';
 import { parseListen, type TcpOptions } from './listener.ts';
 
 export interface DaemonOptions {
@@ -30,13 +31,17 @@ export interface OptionWords {
   readonly provider?: string | undefined;
 }
 
-export function readOptions(words: OptionWords): DaemonOptions {
+/** IMAGO_PROVIDER says what is meant where no flag does. */
+export function readOptions(
+  words: OptionWords,
+  env: Readonly<Record<string, string | undefined>>,
+): DaemonOptions {
   const tcp = readTcp(words);
   const timeScale = readTimeScale(words['time-scale']);
   return {
     ...(tcp === undefined ? {} : { tcp }),
     ...(timeScale === undefined ? {} : { timeScale }),
-    provider: readProvider(words.provider),
+    provider: readProvider(words.provider ?? (env.IMAGO_PROVIDER || undefined)),
   };
 }
 
@@ -61,6 +66,5 @@ function readTimeScale(text: string | undefined): number | undefined {
 }
 
 function readProvider(name: string | undefined): ProviderName {
-  if (name === undefined || name === 'sim') return 'sim';
-  throw new ImagoError('provider-unknown', `There is no provider ${name} here.`);
+  return name === undefined ? defaultProvider() : readProviderName(name);
 }

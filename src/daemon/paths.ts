@@ -35,6 +35,8 @@ export interface RuntimePaths {
   readonly apiSocket: string;
   /** 0700, of the user that PostgreSQL runs as. */
   readonly postgresFolder: string;
+  /** 0700, the daemon's: sockets of machines, which outlive the daemon. */
+  readonly machineFolder: string;
 }
 
 /**
@@ -70,14 +72,15 @@ export function runtimePaths(home: string, { env, uid }: Surroundings): RuntimeP
 /** The folders that go with an API socket. */
 export function runtimePathsOf(apiSocket: string): RuntimePaths {
   const apiFolder = dirname(apiSocket);
-  return { apiFolder, apiSocket, postgresFolder: `${apiFolder}-pg` };
+  return { apiFolder, apiSocket, postgresFolder: `${apiFolder}-pg`, machineFolder: `${apiFolder}-vm` };
 }
 
 /** Takes away what is ours in them, and the folders when nothing else is. Missing ones are passed over. */
-export function removeRuntimeFolders({ apiFolder, apiSocket, postgresFolder }: RuntimePaths): void {
+export function removeRuntimeFolders(paths: RuntimePaths): void {
+  const { apiFolder, apiSocket, postgresFolder, machineFolder } = paths;
   const postgresSocket = join(postgresFolder, POSTGRES_SOCKET);
   for (const file of [apiSocket, postgresSocket, `${postgresSocket}.lock`]) rmSync(file, { force: true });
-  for (const folder of [apiFolder, postgresFolder]) {
+  for (const folder of [apiFolder, postgresFolder, machineFolder]) {
     try {
       rmdirSync(folder);
     } catch {

@@ -3,6 +3,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { ImagoError } from '../domain/errors.ts';
+import type { Json } from '../domain/json.ts';
 import { createDbosEngine } from '../engine/dbos/dbos-engine.ts';
 import { systemClock } from '../engine/system-clock.ts';
 import type { OperationDeps } from '../operations/deps.ts';
@@ -20,8 +21,10 @@ import { builderProvider } from './builder-provider.ts';
 import { commonContext } from './common-context.ts';
 import type { DaemonContext } from './context.ts';
 import type { DaemonGround } from './daemon.ts';
+import { canRunMachines } from './default-provider.ts';
 import { every } from './every.ts';
 import { type Images, openImages } from './images.ts';
+import { openLocal } from './local-machines.ts';
 import { createSchedules } from './schedules.ts';
 import { packageVersion } from './version.ts';
 import type { WireOptions } from './wiring.ts';
@@ -40,12 +43,18 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
   const sim = openSim(ground);
   const images = openOwnImages(ground);
   lifecycle.onStop({ name: 'the images', deadlineMs: 2000, run: () => images.close() });
+  const local = await openLocalProvider(ground, images);
   const providers = new Map<ProviderName, Provider>([
     ['sim', sim],
-    ['local', builderProvider(images.builder)],
+    ['local', local],
   ]);
-  lifecycle.onStop({ name: 'the providers', deadlineMs: 2000, run: () => sim.close() });
+  lifecycle.onStop({ name: 'the simulation', deadlineMs: 2000, run: () => sim.close() });
+  lifecycle.onStop({ name: 'the machines', deadlineMs: 5000, run: () => local.close() });
 
+  const providerOf = (input: Json) => {
+    const named = isJsonObject(input) && typeof input.provider === 'string' ? input.provider : '';
+    return providers.get(named as ProviderName) ?? requireProvider(providers, ground.options.provider);
+  };
   const deps: OperationDeps = {
     catalogue: store.catalogue,
     fleet: store.fleet,
@@ -68,7 +77,7 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     journal: store.journal,
     kinds: operationKinds(deps),
     clock: systemClock,
-    workClock: sim.clock,
+    workClock: ({ input }) => providerOf(input).clock,
     newId: newOperationId,
     onTrouble: (error) => log.error('an operation is in trouble', { error }),
   });
@@ -114,6 +123,27 @@ function openOwnImages({ paths, surroundings }: DaemonGround): Images {
   return openImages({ home: paths.home, env, uid, version: packageVersion(), now: systemClock.now });
 }
 
+/** Where no machines can be started, recipes still become disks; nothing local keeps the daemon from starting. */
+async function openLocalProvider(
+  { paths, runtime, surroundings, log }: DaemonGround,
+  images: Images,
+): Promise<Provider> {
+  if (!canRunMachines()) return builderProvider(images.builder);
+  try {
+    return await openLocal({
+      home: paths.home,
+      socketFolder: runtime.machineFolder,
+      uid: surroundings.uid,
+      store: await images.store(),
+      builder: images.builder,
+      onTrouble: (message, error) => log.warn(message, { error }),
+    });
+  } catch (error) {
+    log.error('the local provider has no machines until this is mended', { error });
+    return builderProvider(images.builder);
+  }
+}
+
 function requireProvider(providers: ReadonlyMap<string, Provider>, name: string): Provider {
   const found = providers.get(name);
   if (found !== undefined) return found;
@@ -125,4 +155,8 @@ function requireProvider(providers: ReadonlyMap<string, Provider>, name: string)
 /** In the order of their making, and never the same twice. */
 function newOperationId(): string {
   return `${Date.now().toString(36)}-${randomBytes(5).toString('hex')}`;
+}
+
+function isJsonObject(value: Json): value is { readonly [key: string]: Json } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

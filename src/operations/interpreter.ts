@@ -17,8 +17,8 @@ export interface InterpreterDeps {
   readonly journal: Journal;
   readonly kinds: OperationKinds;
   readonly clock: Clock;
-  /** The clock by which steps pause and time out; the provider's, when its time runs faster. Defaults to `clock`. */
-  readonly workClock?: Clock;
+  /** The clock by which an operation's steps pause and time out; the provider's, when its time runs faster. */
+  readonly workClock?: (record: OperationRecord) => Clock;
   /** Between 0 and 1, to spread retries. */
   readonly chance: () => number;
   readonly live: LiveRuns;
@@ -77,7 +77,7 @@ function openOperation(
   const { journal, clock, chance, submitChild, cancelChild, wakeParent } = deps;
   return {
     ...{ run, record, journal, clock, chance, cancel, submitChild, cancelChild, wakeParent },
-    workClock: deps.workClock ?? clock,
+    workClock: deps.workClock?.(record) ?? clock,
     script: readScript(record, deps.kinds),
     scribe: createScribe({ journal, id: record.id, clock, signal: run.signal }),
     results: new Map(),

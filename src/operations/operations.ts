@@ -17,8 +17,8 @@ export interface OperationsOptions {
   readonly journal: Journal;
   readonly kinds: OperationKinds;
   readonly clock: Clock;
-  /** The clock by which steps pause and time out; the provider's, when its time runs faster. Defaults to `clock`. */
-  readonly workClock?: Clock;
+  /** The clock by which an operation's steps pause and time out; the provider's, when its time runs faster. */
+  readonly workClock?: (record: OperationRecord) => Clock;
   /** Names new operations; must never give the same name twice. */
   readonly newId: () => string;
   /** Between 0 and 1, to spread retries. Defaults to `Math.random`. */

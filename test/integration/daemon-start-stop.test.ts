@@ -133,7 +133,7 @@ describe('a daemon that runs', () => {
     const { pid } = (await statusOf(imago)).daemon;
     const [program = '', ...args] = daemonCommand();
     const second = spawn(program, args, {
-      env: { ...process.env, IMAGO_HOME: imago.home },
+      env: { ...process.env, IMAGO_HOME: imago.home, IMAGO_PROVIDER: 'sim' },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     let said = '';

@@ -107,7 +107,7 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
     journal: store.journal,
     kinds: operationKinds(deps),
     clock: systemClock,
-    workClock: sim.clock,
+    workClock: () => sim.clock,
     newId: randomUUID,
   });
   await operations.start();

@@ -60,7 +60,7 @@ export async function createProduct(store: Store): Promise<Product> {
     died = engine.died;
     operations = createOperations({
       ...{ engine, journal: createMemoryJournal(journalState), kinds: operationKinds(deps) },
-      ...{ clock: systemClock, workClock: sim.clock, newId: randomUUID },
+      ...{ clock: systemClock, workClock: () => sim.clock, newId: randomUUID },
     });
     await operations.start();
     return operations;

@@ -33,7 +33,7 @@ export async function createSmallDisk(megabytes: number): Promise<SmallDisk> {
   });
   await ready(holder);
   const within = ['-t', String(holder.pid), '-m', '--'];
-  const env = { ...process.env, IMAGO_HOME: home, NO_COLOR: '1' };
+  const env = { ...process.env, IMAGO_HOME: home, IMAGO_PROVIDER: 'sim', NO_COLOR: '1' };
 
   function imago(...words: readonly string[]): Promise<Finished> {
     return collect(

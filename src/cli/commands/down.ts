@@ -1,22 +1,32 @@
-// Stop the daemon and its database.
+// Stop the daemon, its database and its machines.
 import { createClient } from '../../api/client.ts';
 import { stopDaemon } from '../../api/daemon-process.ts';
+import type { StoppedProcesses } from '../../api/daemon-spawn.ts';
 import type { CommandSpec } from '../command.ts';
 
 export const command: CommandSpec = {
-  summary: 'Stop the daemon and its database; nothing is left running',
-  details: 'Live operations stay recorded and go on at the next start.',
-  examples: [['imago down', 'stop everything']],
+  summary: 'Stop the daemon, its database and its machines; nothing is left running',
+  details:
+    'Machines are powered off as by their button, and run again at the next start. Live operations stay recorded and go on then.',
+  flags: { 'leave-machines': { what: 'machines go on running; the next daemon finds them' } },
+  examples: [
+    ['imago down', 'stop everything'],
+    ['imago down --leave-machines', 'stop the daemon alone'],
+  ],
   async run(invocation) {
     const stopped = await stopDaemon({
+      leaveMachines: invocation.flags['leave-machines'] === true,
       ask: async ({ socket }) => {
         const client = createClient({ socketPath: socket });
         await client.call('shutdown', { body: { database: true } });
         client.close();
       },
     });
-    invocation.out.thing(stopped, String(stopped.daemon ?? ''), () => [
-      stopped.daemon === undefined && stopped.postgres === undefined ? 'Nothing was running' : 'Stopped',
-    ]);
+    invocation.out.thing(stopped, String(stopped.daemon ?? ''), () => [sentenceOf(stopped)]);
   },
 };
+
+function sentenceOf({ daemon, postgres, machines = 0 }: StoppedProcesses): string {
+  if (machines > 0) return `Stopped, with ${machines === 1 ? '1 machine' : `${machines} machines`}`;
+  return daemon === undefined && postgres === undefined ? 'Nothing was running' : 'Stopped';
+}

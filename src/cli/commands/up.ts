@@ -7,7 +7,11 @@ export const command: CommandSpec = {
   summary: 'Start the daemon, or find the one that runs',
   details: 'Other commands start it by themselves; this one is for its flags.',
   flags: {
-    provider: { what: 'the provider for new pools, builds and tests', value: 'NAME', choices: ['sim'] },
+    provider: {
+      what: 'the provider for new pools, builds and tests',
+      value: 'NAME',
+      choices: ['local', 'sim'],
+    },
     listen: { what: 'also listen on TCP; then tokens are needed', value: 'HOST:PORT' },
     'tls-certificate': { what: 'the certificate for --listen', value: 'FILE', completes: 'file' },
     'tls-key': { what: 'the key of the certificate', value: 'FILE', completes: 'file' },

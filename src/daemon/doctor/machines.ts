@@ -23,7 +23,7 @@ export function machineChecks(): readonly DoctorCheck[] {
   ];
 }
 
-function qemuName(): string {
+export function qemuName(): string {
   return `qemu-system-${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}`;
 }
 

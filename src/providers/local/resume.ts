@@ -1,23 +1,38 @@
 // Machines that ran when everything was stopped, or when the computer went down, run again afterwards.
-import type { World } from '../common/world-file.ts';
-import type { LocalContext } from './local-context.ts';
+import { existsSync } from 'node:fs';
+import type { HostMachineStatus } from './host/machine-host.ts';
+import { type LocalContext, localPaths } from './local-context.ts';
 import { changeMachine, type MachineRow } from './machine-rows.ts';
+import { openLocalWorld } from './world-schema.ts';
 
-/** Notes that these are stopped with everything else, and not because someone wanted it. */
-export function markForResume(world: World, machineIds: readonly string[]): void {
-  for (const machineId of machineIds) changeMachine(world, machineId, { resume: 1 });
+export function isAlive(status: HostMachineStatus | undefined): boolean {
+  return status?.state === 'running' || status?.state === 'starting' || status?.state === 'stopping';
 }
 
-/** Inside a transaction, before work begins. */
+/** Notes that these are stopped with everything else, and not because someone wanted it. No provider is open. */
+export function noteStopped(folder: string, machineIds: readonly string[]): void {
+  const { world: file } = localPaths(folder);
+  if (machineIds.length === 0 || !existsSync(file)) return;
+  const world = openLocalWorld(file);
+  try {
+    world.transaction(() => {
+      for (const machineId of machineIds) changeMachine(world, machineId, { resume: 1 });
+    });
+  } finally {
+    world.close();
+  }
+}
+
+/** Inside a transaction, before work begins. One that someone wanted stopped meanwhile stays so. */
 export function resumeMachines({ world, board }: LocalContext): void {
   const rows = world.all<MachineRow>(
     `SELECT * FROM machine WHERE deleting = 0 AND powerDue = 0 AND (resume = 1 OR powerTo = 'running')`,
   );
   for (const row of rows) {
     const status = board.status(row.machineId);
-    const runs = status?.state === 'running' || status?.state === 'starting';
-    const due = !runs && (row.resume === 1 || status?.end?.kind === 'computer-restarted');
-    if (!due && row.resume === 0) continue;
-    changeMachine(world, row.machineId, { resume: 0, ...(due ? { powerTo: 'running', powerDue: 1 } : {}) });
+    const wanted =
+      row.powerTo === 'running' && (row.resume === 1 || status?.end?.kind === 'computer-restarted');
+    const due = wanted && !isAlive(status);
+    if (due || row.resume === 1) changeMachine(world, row.machineId, { resume: 0, powerDue: Number(due) });
   }
 }
