@@ -13,6 +13,18 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
   },
   group('recipe', 'What is on a node', [
     { name: 'check', summary: 'Check a recipe', load: () => import('./commands/recipe-check.ts') },
+    { name: 'show', summary: 'Print the whole of it', load: () => import('./commands/recipe-show.ts') },
+    {
+      name: 'lock',
+      summary: 'Resolve every input to an exact version',
+      load: () => import('./commands/recipe-lock.ts'),
+    },
+    { name: 'outdated', summary: 'What is behind', load: () => import('./commands/recipe-outdated.ts') },
+    {
+      name: 'why-rebuild',
+      summary: 'What a build would make anew, and why',
+      load: () => import('./commands/recipe-why-rebuild.ts'),
+    },
   ]),
   { name: 'build', summary: 'Lock, build and seal a candidate', load: () => import('./commands/build.ts') },
   {
@@ -30,6 +42,41 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
       name: 'show',
       summary: 'One version with its evidence',
       load: () => import('./commands/image-show.ts'),
+    },
+    { name: 'notes', summary: 'Release notes', load: () => import('./commands/image-notes.ts') },
+    {
+      name: 'diff',
+      summary: 'What differs between two versions',
+      load: () => import('./commands/image-diff.ts'),
+    },
+    { name: 'sbom', summary: 'Software bill of materials', load: () => import('./commands/image-sbom.ts') },
+    {
+      name: 'provenance',
+      summary: 'How a version was made',
+      load: () => import('./commands/image-provenance.ts'),
+    },
+    {
+      name: 'verify',
+      summary: 'Read a version again, and mend it',
+      load: () => import('./commands/image-verify.ts'),
+    },
+    { name: 'sign', summary: 'Sign a version', load: () => import('./commands/image-sign.ts') },
+    { name: 'export', summary: 'Write a disk to a file', load: () => import('./commands/image-export.ts') },
+    {
+      name: 'import',
+      summary: 'Make a version from a disk',
+      load: () => import('./commands/image-import.ts'),
+    },
+    {
+      name: 'publish',
+      summary: 'Copy a version to a gallery',
+      load: () => import('./commands/image-publish.ts'),
+    },
+    { name: 'push', summary: 'Copy a version to a registry', load: () => import('./commands/image-push.ts') },
+    {
+      name: 'pull',
+      summary: 'Take a version over from a registry',
+      load: () => import('./commands/image-pull.ts'),
     },
   ]),
   {
@@ -111,6 +158,16 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
       load: () => import('./commands/schedule-create.ts'),
     },
     { name: 'delete', summary: 'End a schedule', load: () => import('./commands/schedule-delete.ts') },
+  ]),
+  group('keys', 'What versions are signed with', [
+    {
+      name: 'create',
+      summary: 'Make a key, or the next one',
+      load: () => import('./commands/keys-create.ts'),
+    },
+    { name: 'list', summary: 'All keys', load: () => import('./commands/keys-list.ts') },
+    { name: 'show', summary: 'The public part of a key', load: () => import('./commands/keys-show.ts') },
+    { name: 'revoke', summary: 'End a key that leaked', load: () => import('./commands/keys-revoke.ts') },
   ]),
   group('token', 'Access over the network', [
     { name: 'create', summary: 'Make a token', load: () => import('./commands/token-create.ts') },

@@ -66,6 +66,12 @@ export function text(invocation: Invocation, flag: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
+/** The values of a flag that may be given several times. */
+export function texts(invocation: Invocation, flag: string): readonly string[] {
+  const value = invocation.flags[flag];
+  return Array.isArray(value) ? value : [];
+}
+
 export function isSet(invocation: Invocation, flag: string): boolean {
   return invocation.flags[flag] === true;
 }

@@ -1,21 +1,92 @@
-// A recipe's text from its file; what it says is checked by the daemon.
+// A recipe from its files, as it is sent to the daemon, which checks it and asks for what it extends. Paths in it
+// begin at its own folder; a daemon on another machine does not get to know them.
 import { readFile } from 'node:fs/promises';
-import { ImagoError } from '../domain/errors.ts';
+import { dirname, resolve } from 'node:path';
+import type { Client } from '../api/client.ts';
+import type { AnswerOf, InputOf } from '../api/types.ts';
+import { ensureImagoError, ImagoError } from '../domain/errors.ts';
+import { type FlagSpec, type Invocation, texts } from './command.ts';
 
-export async function readRecipe(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (cause) {
-    const missing = (cause as NodeJS.ErrnoException).code === 'ENOENT';
-    throw new ImagoError(
-      'file-missing',
-      missing ? `There is no file ${file}.` : `${file} cannot be read: ${(cause as Error).message}`,
-      {
-        hint: missing
-          ? 'Name the recipe, or make a first one with `imago init`.'
-          : 'Check the path and its permissions.',
-        cause,
-      },
-    );
+export type SentRecipe = InputOf<'showRecipe'>['body'];
+
+export const recipeFlags = {
+  overlay: {
+    what: 'a file to lay over the recipe; again for more',
+    value: 'FILE',
+    repeated: true,
+    completes: 'file',
+  },
+  provider: { what: 'who builds', value: 'NAME' },
+} as const satisfies Record<string, FlagSpec>;
+
+const mostFiles = 100;
+
+/** The recipe with all files that it needs, and what the daemon makes of it. */
+export async function gatherRecipe(
+  invocation: Invocation,
+  client: Client,
+  file: string,
+): Promise<{ readonly sent: SentRecipe; readonly shown: AnswerOf<'showRecipe'> }> {
+  const overlays = texts(invocation, 'overlay');
+  const provider = invocation.flags.provider;
+  const lock = await readIfThere(lockFileOf(file));
+  const files: Record<string, string | null> = {};
+  for (const overlay of overlays) files[overlay] = await readRecipeFile(overlay);
+  let sent: SentRecipe = {
+    recipe: await readRecipeFile(file),
+    fileName: file,
+    files,
+    ...(overlays.length > 0 && { overlays: [...overlays] }),
+    ...(lock !== undefined && { lock }),
+    ...(typeof provider === 'string' && { provider }),
+    ...(process.env.IMAGO_URL ? {} : { folder: resolve(dirname(file)) }),
+  };
+  for (;;) {
+    try {
+      return { sent, shown: await client.call('showRecipe', { body: sent }) };
+    } catch (thrown) {
+      const wanted = wantedFiles(thrown);
+      if (wanted.length === 0 || Object.keys(sent.files ?? {}).length > mostFiles) throw thrown;
+      for (const path of wanted) sent = { ...sent, files: { ...sent.files, [path]: await readText(path) } };
+    }
   }
+}
+
+/** Beside `imago.yaml` lies `imago.lock`. */
+export function lockFileOf(file: string): string {
+  return `${file.replace(/\.ya?ml$/i, '')}.lock`;
+}
+
+function wantedFiles(thrown: unknown): readonly string[] {
+  const { code, details } = ensureImagoError(thrown);
+  if (code !== 'recipe-files-wanted' || !Array.isArray(details?.files)) return [];
+  return details.files.filter((path) => typeof path === 'string');
+}
+
+async function readText(path: string): Promise<string | null> {
+  return (await readIfThere(path)) ?? null;
+}
+
+export async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw unreadable(path, cause);
+  }
+}
+
+async function readRecipeFile(file: string): Promise<string> {
+  const found = await readIfThere(file);
+  if (found !== undefined) return found;
+  throw new ImagoError('file-missing', `There is no file ${file}.`, {
+    hint: 'Name the recipe, or make a first one with `imago init`.',
+  });
+}
+
+function unreadable(file: string, cause: unknown): ImagoError {
+  return new ImagoError('file-missing', `${file} cannot be read: ${(cause as Error).message}`, {
+    hint: 'Check the path and its permissions.',
+    cause,
+  });
 }

@@ -34,11 +34,7 @@ export async function runOperation<N extends WriteEndpoint>(
     const { plan } = await client.plan(call.endpoint, call.input);
     await confirm(invocation, plan);
   }
-  const busy = isSet(invocation, 'refuse-if-busy') ? { whenBusy: 'refuse' } : {};
-  const input = { ...(call.input as object), ...busy } as unknown as InputOf<N>;
-  const started = (await client.call(
-    ...([call.endpoint, input] as unknown as Parameters<typeof client.call<N>>),
-  )) as Operation;
+  const started = await startOperation(invocation, client, call);
   if (isSet(invocation, 'no-wait')) {
     invocation.out.thing(started, started.id, () => [
       `Started ${started.kind} ${started.id}. Watch it with \`imago op watch ${started.id}\`.`,
@@ -50,10 +46,31 @@ export async function runOperation<N extends WriteEndpoint>(
   invocation.out.thing({ ...result, operation: ended.id }, call.name(result), () => call.lines(result));
 }
 
-async function showPlan<N extends WriteEndpoint>(
+/** Starts it and follows it to its end; for commands that do something of their own with the result. */
+export async function performOperation<N extends WriteEndpoint>(
   invocation: Invocation,
   client: Client,
-  call: OperationCall<N>,
+  call: Pick<OperationCall<N>, 'endpoint' | 'input'>,
+): Promise<Operation> {
+  const started = await startOperation(invocation, client, call);
+  return followOperation(invocation, client, started.id);
+}
+
+async function startOperation<N extends WriteEndpoint>(
+  invocation: Invocation,
+  client: Client,
+  { endpoint, input }: Pick<OperationCall<N>, 'endpoint' | 'input'>,
+): Promise<Operation> {
+  const busy = isSet(invocation, 'refuse-if-busy') ? { whenBusy: 'refuse' } : {};
+  const whole = { ...(input as object), ...busy } as unknown as InputOf<N>;
+  const words = [endpoint, whole] as unknown as Parameters<typeof client.call<N>>;
+  return (await client.call(...words)) as Operation;
+}
+
+export async function showPlan<N extends WriteEndpoint>(
+  invocation: Invocation,
+  client: Client,
+  call: Pick<OperationCall<N>, 'endpoint' | 'input'>,
 ): Promise<void> {
   const plan = await client.plan(call.endpoint, call.input);
   invocation.out.thing(plan, plan.subject, () => [

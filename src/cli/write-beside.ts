@@ -3,10 +3,14 @@ import { once } from 'node:events';
 import { open, rename, rm } from 'node:fs/promises';
 
 /** Writes all chunks to `path` (`-`: standard output) and returns how many bytes they were. */
-export async function writeBeside(path: string, chunks: AsyncIterable<Uint8Array>): Promise<number> {
+export async function writeBeside(
+  path: string,
+  chunks: AsyncIterable<Uint8Array>,
+  mode = 0o600,
+): Promise<number> {
   if (path === '-') return writeOut(chunks);
   const fresh = `${path}.${process.pid}.new`;
-  const file = await open(fresh, 'wx', 0o600);
+  const file = await open(fresh, 'wx', mode);
   let bytes = 0;
   try {
     for await (const chunk of chunks) {

@@ -1,38 +1,99 @@
 // Lock, build and seal a candidate.
-import { argumentOr, type CommandSpec, text } from '../command.ts';
-import { readRecipe } from '../read-recipe.ts';
-import { operationFlags, runOperation } from '../run-operation.ts';
+import { dirname, resolve } from 'node:path';
+import type { InputOf } from '../../api/types.ts';
+import { argumentOr, type CommandSpec, type Invocation, isSet, text, texts } from '../command.ts';
+import { offerShell } from '../failed-build.ts';
+import { usage } from '../parse.ts';
+import { gatherRecipe, recipeFlags } from '../read-recipe.ts';
+import { type OperationCall, operationFlags, runOperation } from '../run-operation.ts';
+
+interface Built {
+  readonly image: string;
+  readonly version: string;
+  readonly digest: string;
+  readonly reused: boolean;
+  readonly why?: string;
+  readonly changes?: readonly string[];
+}
 
 export const command: CommandSpec = {
   summary: 'Lock a recipe, build it and seal a candidate',
-  details: 'The same lock gives the same version back: nothing is built or numbered twice.',
+  details:
+    'The same lock gives the same version back: nothing is built or numbered twice. A recipe with a matrix is built ' +
+    'once for each version. With --from, the lock of a version that exists is taken and only what --set names changes.',
   args: [{ name: 'FILE', what: 'the recipe (default: imago.yaml)', optional: true, completes: 'file' }],
   flags: {
-    provider: { what: 'who builds', value: 'NAME' },
+    ...recipeFlags,
+    from: { what: 'the version whose lock is changed', value: 'IMAGE', completes: 'image' },
+    set: {
+      what: 'with --from: the component to change, and its version; again for more',
+      value: 'COMPONENT=VERSION',
+      repeated: true,
+    },
     bump: {
       what: 'which part of the number grows, under semver',
       value: 'PART',
       choices: ['patch', 'minor', 'major'],
     },
+    'shell-on-failure': { what: 'open a shell in the layer that failed' },
     ...operationFlags,
   },
   examples: [
     ['imago build', 'build imago.yaml in this folder'],
     ['imago build node.yaml --json', 'build another recipe, for a script'],
+    ['imago build --from node:1.34.2 --set runc=1.1.16', 'a hotfix: one input changes, and nothing else'],
   ],
   async run(invocation) {
-    const file = argumentOr(invocation, 'FILE', 'imago.yaml');
-    const recipe = await readRecipe(file);
-    const provider = text(invocation, 'provider');
-    const bump = text(invocation, 'bump') as 'patch' | 'minor' | 'major' | undefined;
-    await runOperation(invocation, {
-      endpoint: 'createBuild',
-      input: { body: { recipe, fileName: file, ...(provider && { provider }), ...(bump && { bump }) } },
-      name: (result) => `${result.image}:${result.version}`,
-      lines: (result) => [
-        `${result.image}:${result.version} ${result.reused ? 'exists already: nothing changed' : 'sealed as a candidate'}`,
-        `digest ${result.digest}`,
-      ],
-    });
+    if (!isSet(invocation, 'shell-on-failure')) return build(invocation);
+    await offerShell(invocation, () => build(invocation));
   },
+};
+
+async function build(invocation: Invocation): Promise<void> {
+  const from = text(invocation, 'from');
+  const sets = texts(invocation, 'set');
+  if ((from === undefined) !== (sets.length === 0)) throw usage('--from and --set go together.', 'build');
+  const bump = text(invocation, 'bump') as 'patch' | 'minor' | 'major' | undefined;
+  const more = {
+    ...(bump && { bump }),
+    ...(isSet(invocation, 'shell-on-failure') && { keepFailed: true }),
+  };
+  if (from === undefined) return buildRecipe(invocation, more);
+  const provider = text(invocation, 'provider');
+  const folder = process.env.IMAGO_URL ? undefined : resolve(dirname(invocation.args.FILE ?? 'imago.yaml'));
+  const body = { from, set: [...sets], ...more, ...(provider && { provider }), ...(folder && { folder }) };
+  await runOperation(invocation, { endpoint: 'createHotfix', input: { body }, ...shown });
+}
+
+async function buildRecipe(
+  invocation: Invocation,
+  more: Pick<InputOf<'createBuild'>['body'], 'bump' | 'keepFailed'>,
+): Promise<void> {
+  const file = argumentOr(invocation, 'FILE', 'imago.yaml');
+  const { sent } = await gatherRecipe(invocation, await invocation.client(), file);
+  await runOperation(invocation, {
+    endpoint: 'createBuild',
+    input: { body: { ...sent, ...more } },
+    ...shown,
+  });
+}
+
+/** One version, or those of a matrix. */
+function builtOf(result: Record<string, unknown>): readonly Built[] {
+  return Array.isArray(result.versions) ? (result.versions as Built[]) : [result as unknown as Built];
+}
+
+const shown: Pick<OperationCall<'createBuild'>, 'name' | 'lines'> = {
+  name: (result) =>
+    builtOf(result)
+      .map(({ image, version }) => `${image}:${version}`)
+      .join('\n'),
+  lines: (result) =>
+    builtOf(result).flatMap(({ image, version, digest, reused, why, changes = [] }) => [
+      `${image}:${version} ${reused ? 'exists already: nothing changed' : 'sealed as a candidate'}`,
+      ...(why === undefined ? [] : [why]),
+      ...changes.slice(0, 10).map((change) => `  ${change}`),
+      ...(changes.length > 10 ? [`  and ${changes.length - 10} more`] : []),
+      `digest ${digest}`,
+    ]),
 };

@@ -1,0 +1,57 @@
+// A version's disk as a file.
+import { stat } from 'node:fs/promises';
+import type { InputOf } from '../../api/types.ts';
+import { formatBytes } from '../../domain/bytes.ts';
+import { ImagoError } from '../../domain/errors.ts';
+import { argument, type CommandSpec, isSet, text } from '../command.ts';
+import { findVersion, imageArgument } from '../find-version.ts';
+import { createProgress } from '../progress.ts';
+import { writeSparse } from '../write-sparse.ts';
+
+type Format = NonNullable<InputOf<'exportVersion'>['query']>['format'];
+
+export const command: CommandSpec = {
+  summary: "Write a version's disk to a file",
+  details: 'Every byte is checked on the way. The file is whole or not there, and belongs to you.',
+  args: [imageArgument, { name: 'FILE', what: 'where to write it', completes: 'file' }],
+  flags: {
+    format: {
+      what: 'the format of the file (default: vhd, a fixed one, as Azure wants it)',
+      value: 'FORMAT',
+      choices: ['vhd', 'vhd-dynamic', 'raw', 'qcow2'],
+    },
+    force: { what: 'replace a file that is there' },
+  },
+  examples: [
+    ['imago image export node:production node.vhd', 'for an upload to Azure'],
+    ['imago image export node:staging node.qcow2 --format qcow2', 'to start it by hand'],
+  ],
+  async run(invocation) {
+    const file = argument(invocation, 'FILE');
+    const there = await stat(file).catch(() => undefined);
+    if (there?.isDirectory()) throw new ImagoError('file-exists', `${file} is a folder.`);
+    if (there !== undefined && !isSet(invocation, 'force')) {
+      throw new ImagoError('file-exists', `${file} exists already.`, { hint: 'Replace it with --force.' });
+    }
+    const format = (text(invocation, 'format') ?? 'vhd') as NonNullable<Format>;
+    const client = await invocation.client();
+    const path = await findVersion(client, argument(invocation, 'IMAGE'));
+    const { signal } = invocation;
+    const view = createProgress(invocation.out, process.stderr, () => performance.now());
+    try {
+      const disk = await client.download('exportVersion', { path, query: { format } }, { signal });
+      const total = disk.sizeBytes ?? 0;
+      const bytes = await writeSparse(file, disk.content, {
+        sizeBytes: disk.sizeBytes,
+        onBytes: (done) =>
+          view.update('export', done, total, `${formatBytes(done)} of ${formatBytes(total)}`),
+      });
+      view.end();
+      invocation.out.thing({ ...path, file, format, bytes }, file, () => [
+        `Wrote ${path.image}:${path.version} to ${file}: ${format}, ${formatBytes(bytes)}`,
+      ]);
+    } finally {
+      view.end();
+    }
+  },
+};

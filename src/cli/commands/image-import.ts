@@ -1,0 +1,98 @@
+// A disk that others made becomes a version.
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import type { InputOf } from '../../api/types.ts';
+import { formatBytes } from '../../domain/bytes.ts';
+import { ImagoError } from '../../domain/errors.ts';
+import { argument, type CommandSpec, type Invocation, isSet, requiredText, text } from '../command.ts';
+import { createProgress } from '../progress.ts';
+import { operationFlags, runOperation } from '../run-operation.ts';
+
+type Body = InputOf<'importImage'>['body'];
+
+export const command: CommandSpec = {
+  summary: 'Make a candidate from a disk that others made',
+  details:
+    'Raw, VHD (fixed or dynamic) or qcow2: the format is found out. Notes and SBOM are read from the disk.',
+  args: [{ name: 'FILE', what: 'the disk', completes: 'file' }],
+  flags: {
+    name: {
+      what: 'the image that it becomes a version of',
+      value: 'NAME',
+      required: true,
+      completes: 'image',
+    },
+    version: { what: 'its number (default: the next one by the policy)', value: 'N.N.N' },
+    os: { what: 'the system on it', value: 'OS', choices: ['linux', 'windows'] },
+    architecture: { what: 'the processor it is for', value: 'ARCH', choices: ['x64', 'arm64'] },
+    numbering: {
+      what: 'how a new image is numbered',
+      value: 'POLICY',
+      choices: ['semver', 'date', 'calendar', 'kubernetes', 'kubernetes-build'],
+    },
+    kubernetes: { what: 'the Kubernetes version on it', value: 'VERSION' },
+    'dry-run': { what: 'look at the file, and do nothing' },
+    'no-wait': operationFlags['no-wait'],
+  },
+  examples: [['imago image import marketplace.vhd --name base', 'take a disk of another pipeline in']],
+  async run(invocation) {
+    const file = argument(invocation, 'FILE');
+    const found = await stat(file).catch((cause: unknown) => {
+      throw new ImagoError('file-missing', `There is no file ${file}.`, { cause });
+    });
+    if (!found.isFile()) throw new ImagoError('file-missing', `${file} is not a file.`);
+    const name = requiredText(invocation, 'name');
+    if (isSet(invocation, 'dry-run')) {
+      const plan = [
+        `Send ${formatBytes(found.size)} of ${file} to the daemon.`,
+        `Add it as a candidate of ${name}.`,
+      ];
+      invocation.out.thing({ dryRun: true, plan }, name, () => [
+        'Would do, and nothing was written:',
+        ...plan,
+      ]);
+      return;
+    }
+    const upload = await send(invocation, file, found.size);
+    const body = { upload, image: name, file: basename(file), ...chosen(invocation) } as Body;
+    await runOperation(invocation, {
+      endpoint: 'importImage',
+      input: { body },
+      name: (result) => `${result.image}:${result.version}`,
+      lines: (result) => [
+        `${result.image}:${result.version} ${result.reused ? 'exists already: it is the same disk' : 'imported as a candidate'}`,
+        ...(result.unread === undefined ? [] : [`Its system could not be read: ${result.unread}`]),
+        `digest ${result.digest}`,
+      ],
+    });
+  },
+};
+
+function chosen(invocation: Invocation): Partial<Record<string, string>> {
+  const names = ['version', 'os', 'architecture', 'numbering', 'kubernetes'];
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = text(invocation, name);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
+async function send(invocation: Invocation, file: string, size: number): Promise<string> {
+  const client = await invocation.client();
+  const view = createProgress(invocation.out, process.stderr, () => performance.now());
+  async function* content() {
+    let done = 0;
+    for await (const piece of createReadStream(file, { highWaterMark: 1 << 20 })) {
+      done += (piece as Buffer).length;
+      view.update('upload', done, size, `${formatBytes(done)} of ${formatBytes(size)}`);
+      yield piece as Buffer;
+    }
+  }
+  try {
+    return (await client.upload('uploadDisk', content(), { signal: invocation.signal })).id;
+  } finally {
+    view.end();
+  }
+}

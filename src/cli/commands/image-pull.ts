@@ -1,0 +1,48 @@
+// Make a candidate from a version in a registry.
+import type { InputOf } from '../../api/types.ts';
+import { formatBytes } from '../../domain/bytes.ts';
+import { argument, type CommandSpec, isSet, text } from '../command.ts';
+import { operationFlags, runOperation } from '../run-operation.ts';
+
+type Body = InputOf<'pullImage'>['body'];
+
+export const command: CommandSpec = {
+  summary: 'Make a candidate from a version in an OCI registry',
+  details: 'Only what is missing here is received, and everything is checked against its digest.',
+  args: [{ name: 'FROM', what: 'HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:DIGEST' }],
+  flags: {
+    name: {
+      what: 'the image that it becomes a version of (default: its own)',
+      value: 'NAME',
+      completes: 'image',
+    },
+    version: { what: 'its number (default: its own)', value: 'N.N.N' },
+    'require-signature': { what: 'refuse it when no trusted key signed it' },
+    ...operationFlags,
+  },
+  examples: [
+    ['imago image pull registry.example.com/images/node:1.34.2', 'take over what another place built'],
+  ],
+  async run(invocation) {
+    const image = text(invocation, 'name');
+    const version = text(invocation, 'version');
+    const body: Body = {
+      from: argument(invocation, 'FROM'),
+      requireSignature: isSet(invocation, 'require-signature'),
+      ...(image && { image }),
+      ...(version && { version }),
+    };
+    await runOperation(invocation, {
+      endpoint: 'pullImage',
+      input: { body },
+      name: (result) => `${result.image}:${result.version}`,
+      lines: (result) => [
+        `${result.image}:${result.version} ${result.reused ? 'exists already' : 'is a candidate'}`,
+        `digest ${result.digest}, ${formatBytes(Number(result.bytes))} received`,
+        (result.signedBy as readonly string[]).length === 0
+          ? 'No key that is trusted here signed it.'
+          : `Signed by key ${(result.signedBy as readonly string[]).join(', ')}.`,
+      ],
+    });
+  },
+};

@@ -1,0 +1,46 @@
+// Read a version again, and mend it.
+import { formatBytes } from '../../domain/bytes.ts';
+import { argument, type CommandSpec, isSet, text } from '../command.ts';
+import { imageArgument } from '../find-version.ts';
+import { operationFlags, runOperation } from '../run-operation.ts';
+
+interface Signature {
+  readonly key: string;
+  readonly signedAt?: string;
+}
+
+export const command: CommandSpec = {
+  summary: 'Read every byte of a version again, and mend what is damaged',
+  details:
+    'Damage is named by blob, chunk and place on the disk. It is mended from a registry that has a copy, or by ' +
+    'building the disk once more from its lock; nothing is taken that does not have the right digest.',
+  args: [imageArgument],
+  flags: {
+    'no-heal': { what: 'only look' },
+    registry: { what: 'a registry that has a copy', value: 'HOST/REPOSITORY' },
+    'require-signature': { what: 'fail when no trusted key signed it' },
+    ...operationFlags,
+  },
+  examples: [['imago image verify node:production --require-signature', 'is it whole, and is it ours?']],
+  async run(invocation) {
+    const registry = text(invocation, 'registry');
+    const body = {
+      reference: argument(invocation, 'IMAGE'),
+      heal: !isSet(invocation, 'no-heal'),
+      requireSignature: isSet(invocation, 'require-signature'),
+      ...(registry && { registry }),
+    };
+    await runOperation(invocation, {
+      endpoint: 'verifyImage',
+      input: { body },
+      name: (result) => `${result.image}:${result.version}`,
+      lines: (result) => [
+        ...(result.healed as readonly string[]).map((line) => `mended ${line}`),
+        `${result.image}:${result.version} is whole: ${formatBytes(Number(result.bytesRead))} read`,
+        ...(result.signatures as readonly Signature[]).map(
+          ({ key, signedAt }) => `signed by key ${key}${signedAt === undefined ? '' : ` at ${signedAt}`}`,
+        ),
+      ],
+    });
+  },
+};

@@ -1,0 +1,26 @@
+// A record of a version, as it was made: to standard output, or to a file.
+import { buffer } from 'node:stream/consumers';
+import type { InputOf } from '../api/types.ts';
+import { argument, type FlagSpec, type Invocation, text } from './command.ts';
+import { findVersion } from './find-version.ts';
+import { writeBeside } from './write-beside.ts';
+
+export type RecordKind = InputOf<'readRecord'>['path']['record'];
+
+export const fileFlag = {
+  file: { what: 'write it to a file', value: 'FILE', completes: 'file' },
+} as const satisfies Record<string, FlagSpec>;
+
+export async function printRecord(invocation: Invocation, record: RecordKind): Promise<void> {
+  const client = await invocation.client();
+  const path = { ...(await findVersion(client, argument(invocation, 'IMAGE'))), record };
+  const { content } = await client.download('readRecord', { path }, { signal: invocation.signal });
+  const file = text(invocation, 'file');
+  if (file !== undefined) {
+    const bytes = await writeBeside(file, content, 0o644);
+    invocation.out.thing({ file, bytes, record }, file, () => [`Wrote ${file}, ${bytes} bytes`]);
+    return;
+  }
+  const whole = (await buffer(content)).toString('utf8');
+  process.stdout.write(whole.endsWith('\n') ? whole : `${whole}\n`);
+}
