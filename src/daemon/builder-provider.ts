@@ -18,6 +18,7 @@ export function builderProvider(builder: Builder): Provider {
       snapshots: false,
       runCommand: false,
       fencing: false,
+      simulated: false,
       ownClock: false,
     },
     clock: systemClock,

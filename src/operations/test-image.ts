@@ -1,86 +1,102 @@
-// Test: boots the sealed digest on two fresh machines, compares them, stores the evidence, and only then
-// makes the version available. What is tested is what ships (D8); canaries are always two (D11).
+// Test: starts the sealed digest on fresh machines, two at once and by every firmware, runs the built-in checks and
+// the recipe's own, restarts one, stores the evidence, and only then makes the version available. What is tested is
+// what ships (D8); canaries are always two (D11).
 import * as z from 'zod';
 import { ImagoError } from '../domain/errors.ts';
+import type { CheckResult, MachineFacts } from '../domain/image-checks/image-check.ts';
+import type { Json } from '../domain/json.ts';
 import { currentSchemaVersion } from '../domain/node-config/schema.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
-import type { Provider } from '../ports/provider.ts';
-import type { Machine, MachineReport, Machines } from '../ports/provider-machines.ts';
-import { callOptions, type OperationDeps, requireRole } from './deps.ts';
+import { type OperationDeps, requireRole } from './deps.ts';
 import { parseInput } from './parse-input.ts';
 import { recordComposed } from './record-composed.ts';
 import { resolved, resolveStep, resolveUsable } from './resolve-step.ts';
-import { settle } from './settle.ts';
 import { requireResult } from './step-result.ts';
+import {
+  type Answers,
+  checkDisk,
+  checkMachine,
+  checkPair,
+  checkReady,
+  checkReport,
+  checkRestart,
+  probesFor,
+  toCompare,
+} from './test-checks.ts';
+import {
+  askMachine,
+  type BootOutcome,
+  bootOutcome,
+  firmwares,
+  removeMachines,
+  restartMachine,
+  startMachine,
+  type TestBench,
+  type TestMachine,
+  testBench,
+} from './test-machines.ts';
+import { type TestSubject, testSubject } from './test-subject.ts';
 
 const testInput = z.object({
   reference: z.string(),
   provider: z.string().optional(),
   /** What the machines are told to be; a config that asks for nothing when absent. */
   nodeConfig: z.string().optional(),
+  firmware: z.array(z.enum(firmwares)).min(1).optional(),
+  /** Leaves the machines of a failed test running, for a look. */
+  keepOnFailure: z.boolean().optional(),
 });
 export type TestImageInput = z.infer<typeof testInput>;
 
-const bootDeadlineMs = 15 * 60_000;
+/** For images whose recipe has no budget. */
+const defaultBootDeadlineMs = 10 * 60_000;
 const plainConfig = JSON.stringify({ schemaVersion: currentSchemaVersion });
 
-interface Check {
-  readonly name: string;
-  readonly passed: boolean;
-  readonly detail: string;
-}
-
-interface CheckResult {
-  readonly passed: boolean;
-  readonly checks: readonly Check[];
-  /** The slower of the two machines. */
-  readonly measures: { readonly bootToReadyMs?: number };
+interface Checked {
+  readonly results: readonly CheckResult[];
+  /** The slowest machine. */
+  readonly bootToReadyMs?: number;
   readonly agent?: string;
+  /** Of the first machine: what a restart is compared with. */
+  readonly before: Readonly<Record<string, { readonly exitCode: number; readonly output: string }>>;
+  readonly bootId?: string;
 }
 
 export function testImageOperation(deps: OperationDeps): OperationKind<TestImageInput> {
   return {
     kind: 'test',
     parse: (input) => parseInput(testInput, input),
-    async plan({ reference, provider }) {
+    async plan({ reference, provider: name, firmware }) {
       const version = await resolveUsable(deps, reference);
-      requireRole(deps.provider(provider), 'machines');
+      const provider = deps.provider(name);
+      requireRole(provider, 'machines');
+      const kinds = firmware ?? (provider.abilities.simulated ? ['direct' as const] : firmwares);
       return [
-        `Boot ${version.image}:${version.version} (${version.digest}) on two fresh machines.`,
+        `Start ${version.image}:${version.version} (${version.digest}) on fresh machines, two at once, by ${kinds.join(', ')}.`,
         'Run its checks and store the evidence.',
       ];
     },
     steps: () => [
       resolveStep<TestImageInput>(deps),
       bootStep(deps),
+      diskStep(deps),
       checkStep(deps),
+      restartStep(deps),
       cleanStep(deps),
       evidenceStep(deps),
       verdictStep(deps),
     ],
     result: (context) => {
       const { image, version, digest } = resolved(context);
-      const { passed, checks } = requireResult<CheckResult>(context, 'check');
-      return { image, version, digest, passed, checks: checks.map((check) => ({ ...check })) };
+      const checks = allResults(context);
+      return {
+        image,
+        version,
+        digest,
+        passed: hasPassed(checks),
+        checks: checks.map((check) => ({ ...check })),
+      };
     },
-  };
-}
-
-interface Canaries {
-  readonly provider: Provider;
-  readonly machines: Machines;
-  readonly names: readonly string[];
-  readonly options: ReturnType<typeof callOptions>;
-}
-
-function canaries(deps: OperationDeps, context: StepContext<TestImageInput>): Canaries {
-  const provider = deps.provider(context.input.provider);
-  const stem = `test-${deps.sha256(context.operation.id).slice(0, 12)}`;
-  return {
-    provider,
-    machines: requireRole(provider, 'machines'),
-    names: [`${stem}-a`, `${stem}-b`],
-    options: callOptions(deps, context.signal),
   };
 }
 
@@ -88,33 +104,30 @@ function bootStep(deps: OperationDeps): WorkStep<TestImageInput> {
   return {
     name: 'boot',
     async do(context) {
-      const { machines, names, options } = canaries(deps, context);
-      const { image, version, digest } = resolved(context);
-      for (const name of names) {
-        await machines.createMachine(
-          {
-            name,
-            image,
-            version,
-            digest,
-            size: 'small',
-            firmware: 'direct',
-            userData: configOf(context),
-            tags: { operation: context.operation.id },
-          },
-          options,
-        );
-      }
-      return { machines: [...names] };
+      const bench = testBench(deps, context);
+      for (const machine of firstTwo(bench)) await startMachine(bench, machine, context, configOf(context));
+      return { machines: firstTwo(bench).map(({ name }) => name) };
     },
     async verify(context) {
-      const { machines, names, options } = canaries(deps, context);
-      const found = await Promise.all(names.map((name) => machines.getMachine(name, options)));
-      return found.every((machine) => machine !== undefined) ? { machines: [...names] } : undefined;
+      const bench = testBench(deps, context);
+      const names = firstTwo(bench).map(({ name }) => name);
+      const found = await Promise.all(names.map((name) => bench.machines.getMachine(name, bench.options)));
+      return found.every((machine) => machine !== undefined) ? { machines: names } : undefined;
     },
     async undo(context) {
-      await removeCanaries(deps, context);
+      await removeMachines(testBench(deps, context));
       return undefined;
+    },
+  };
+}
+
+/** While the machines start. */
+function diskStep(deps: OperationDeps): WorkStep<TestImageInput> {
+  return {
+    name: 'disk',
+    async do(context) {
+      const subject = await testSubject(deps, resolved(context));
+      return { results: toJson(checkDisk(subject, testBench(deps, context).provider.abilities.simulated)) };
     },
   };
 }
@@ -123,103 +136,150 @@ function checkStep(deps: OperationDeps): WorkStep<TestImageInput> {
   return {
     name: 'check',
     async do(context) {
-      const { provider, machines, names, options } = canaries(deps, context);
-      const { digest } = resolved(context);
-      const reports: MachineReport[] = [];
-      for (const [index, name] of names.entries()) {
-        context.progress(index, names.length, `waiting for machine ${name}`);
-        reports.push(
-          await settle(() => verdictOf(machines, name, options), {
-            clock: provider.clock,
-            signal: context.signal,
-            deadlineMs: bootDeadlineMs,
-            what: `Machine ${name}`,
-          }),
-        );
+      const bench = testBench(deps, context);
+      const subject = await testSubject(deps, resolved(context));
+      const results: CheckResult[] = await checkRecords(bench, context);
+      const answers: Answers[] = [];
+      const outcomes: BootOutcome[] = [];
+      let facts: MachineFacts | undefined;
+      for (const [index, machine] of firstTwo(bench).entries()) {
+        context.progress(index, 2, `waiting for machine ${machine.name} (${machine.firmware})`);
+        const seen = await examine(deps, context, bench, subject, machine);
+        results.push(...seen.results);
+        answers.push(seen.answers);
+        outcomes.push(seen.outcome);
+        facts = seen.facts;
       }
-      const records = await Promise.all(names.map((name) => machines.getMachine(name, options)));
-      const ids = records.map((machine) => machine?.machineId ?? '');
-      const checks: Check[] = [
-        ...reports.map((report, index) => ({
-          name: `machine ${index + 1} becomes ready`,
-          passed: report.phase === 'ready',
-          detail: report.facts.error ?? report.phase,
-        })),
-        {
-          name: 'the two machines have ids of their own',
-          passed: ids[0] !== ids[1] && !ids.includes(''),
-          detail: ids.join(' '),
-        },
-        {
-          name: 'both machines run the digest under test',
-          passed: records.every((machine) => machine?.digest === digest),
-          detail: digest,
-        },
-      ];
-      const agent = reports[0]?.facts.agentVersion;
-      return {
-        passed: checks.every((check) => check.passed),
-        checks: checks.map((check) => ({ ...check })),
-        measures: measure(records, reports),
-        ...(agent === undefined ? {} : { agent }),
-      };
+      const [one = new Map(), other = new Map()] = answers;
+      if (facts !== undefined && !bench.provider.abilities.simulated)
+        results.push(...checkPair(facts, one, other));
+      return checked(results, outcomes, one);
     },
   };
 }
 
-function configOf({ input }: StepContext<TestImageInput>): string {
-  return input.nodeConfig ?? plainConfig;
+/** What the provider itself says of the machines. */
+async function checkRecords(bench: TestBench, context: StepContext<TestImageInput>): Promise<CheckResult[]> {
+  const names = firstTwo(bench).map(({ name }) => name);
+  const records = await Promise.all(names.map((name) => bench.machines.getMachine(name, bench.options)));
+  const ids = records.map((machine) => machine?.machineId ?? '');
+  const { digest } = resolved(context);
+  const isDifferent = ids[0] !== ids[1] && !ids.includes('');
+  const isDigest = records.every((machine) => machine?.digest === digest);
+  return [
+    {
+      id: 'pair-platform-id',
+      title: 'the platform gives two machines ids of their own',
+      on: 'both',
+      state: isDifferent ? 'passed' : 'failed',
+      detail: ids.join(' '),
+      ...(isDifferent ? {} : { remedy: 'The provider is broken: report it.' }),
+    },
+    {
+      id: 'pair-digest',
+      title: 'the machines were made from the digest under test',
+      on: 'both',
+      state: isDigest ? 'passed' : 'failed',
+      detail: digest,
+      ...(isDigest ? {} : { remedy: 'Another version stands under this number: verify the gallery.' }),
+    },
+  ];
 }
 
-/** By the provider's own clock. */
-function measure(
-  machines: readonly (Machine | undefined)[],
-  reports: readonly MachineReport[],
-): CheckResult['measures'] {
-  const times = reports.flatMap((report, index) => {
-    const machine = machines[index];
-    return report.phase === 'ready' && machine !== undefined
-      ? [Date.parse(report.at) - Date.parse(machine.createdAt)]
-      : [];
-  });
-  return times.length === reports.length ? { bootToReadyMs: Math.max(...times) } : {};
+interface Examined {
+  readonly results: readonly CheckResult[];
+  readonly answers: Answers;
+  readonly outcome: BootOutcome;
+  readonly facts: MachineFacts;
 }
 
-/** What the machine says of itself, or its provider of a machine that never came to speak. */
-async function verdictOf(
-  machines: Machines,
-  name: string,
-  options: Canaries['options'],
-): Promise<MachineReport | undefined> {
-  const report = await machines.report(name, options);
-  if (report?.phase === 'ready' || report?.phase === 'failed') return report;
-  const machine = await machines.getMachine(name, options);
-  if (machine?.state !== 'failed') return undefined;
-  const error = machine.error?.message ?? 'the machine failed without a reason';
-  return { phase: 'failed', at: machine.createdAt, facts: { error } };
+/** Waits for one machine and runs everything that concerns it alone. */
+async function examine(
+  deps: OperationDeps,
+  context: StepContext<TestImageInput>,
+  bench: TestBench,
+  subject: TestSubject,
+  { name }: TestMachine,
+  notBoot?: string,
+): Promise<Examined> {
+  const deadlineMs = subject.budgets.bootToReadyMs ?? defaultBootDeadlineMs;
+  const outcome = await bootOutcome(bench, name, deadlineMs, notBoot);
+  const { simulated } = bench.provider.abilities;
+  const known: MachineFacts = {
+    name,
+    disk: subject.disk,
+    report: outcome.report,
+    budgets: subject.budgets,
+    now: Date.now(),
+    readyAfterMs: outcome.readyAfterMs,
+    configDigest: simulated ? undefined : deps.sha256(configOf(context)),
+  };
+  const canAsk = !simulated && outcome.report !== undefined;
+  const answers = canAsk ? await askMachine(bench, name, probesFor(known, subject.tests)) : new Map();
+  const facts = { ...known, now: Date.now() };
+  return {
+    results: [
+      checkReady(name, outcome.phase === 'ready', outcome.error ?? outcome.phase),
+      ...(simulated ? [] : checkReport(facts)),
+      ...checkMachine(facts, answers, subject.tests, simulated),
+    ],
+    answers,
+    outcome,
+    facts,
+  };
+}
+
+/** The first machine is started again; whatever firmware is left is tried by machines of their own meanwhile. */
+function restartStep(deps: OperationDeps): WorkStep<TestImageInput> {
+  return {
+    name: 'restart',
+    async do(context) {
+      const bench = testBench(deps, context);
+      const [first, , ...others] = bench.all;
+      if (bench.provider.abilities.simulated || first === undefined) return { results: [] };
+      const { before, bootId, results: earlier } = requireResult<Checked>(context, 'check');
+      if (earlier.some(({ id, state }) => id === 'machine-ready' && state === 'failed'))
+        return { results: [] };
+      const subject = await testSubject(deps, resolved(context));
+      context.progress(0, 1 + others.length, `restarting machine ${first.name}`);
+      const last = await restartMachine(bench, first.name);
+      for (const machine of others) await startMachine(bench, machine, context, configOf(context));
+      const again = await examine(deps, context, bench, subject, first, bootId);
+      const results = [
+        ...again.results,
+        ...checkRestart(again.facts, new Map(Object.entries(before)), again.answers, last),
+      ];
+      for (const [index, machine] of others.entries()) {
+        context.progress(
+          1 + index,
+          1 + others.length,
+          `waiting for machine ${machine.name} (${machine.firmware})`,
+        );
+        results.push(...(await examine(deps, context, bench, subject, machine)).results);
+      }
+      return { results: toJson(results) };
+    },
+    async undo(context) {
+      await removeMachines(testBench(deps, context));
+      return undefined;
+    },
+  };
 }
 
 function cleanStep(deps: OperationDeps): WorkStep<TestImageInput> {
   return {
     name: 'clean',
     async do(context) {
-      await removeCanaries(deps, context);
+      const bench = testBench(deps, context);
+      if (context.input.keepOnFailure === true && !hasPassed(allResults(context))) {
+        const kept = bench.all.map(({ name }) => name);
+        context.log(`Kept for a look: ${kept.join(', ')}. Remove them with \`imago machine delete NAME\`.`);
+        return { kept };
+      }
+      await removeMachines(bench);
       return undefined;
     },
   };
-}
-
-async function removeCanaries(deps: OperationDeps, context: StepContext<TestImageInput>): Promise<void> {
-  const { provider, machines, names, options } = canaries(deps, context);
-  for (const name of names) await machines.deleteMachine(name, options);
-  for (const name of names) {
-    await settle(async () => ((await machines.getMachine(name, options)) === undefined ? true : undefined), {
-      clock: provider.clock,
-      signal: context.signal,
-      deadlineMs: bootDeadlineMs,
-      what: `The removal of machine ${name}`,
-    });
-  }
 }
 
 function evidenceStep(deps: OperationDeps): WorkStep<TestImageInput> {
@@ -227,19 +287,21 @@ function evidenceStep(deps: OperationDeps): WorkStep<TestImageInput> {
     name: 'evidence',
     async do(context) {
       const { digest } = resolved(context);
-      const { passed, checks, measures, agent } = requireResult<CheckResult>(context, 'check');
-      const nodeConfig = configOf(context);
+      const { bootToReadyMs, agent } = requireResult<Checked>(context, 'check');
+      const checks = allResults(context);
       const composed = await recordComposed(deps, resolved(context), {
         ...(agent === undefined ? {} : { agent }),
-        nodeConfig,
+        nodeConfig: configOf(context),
       });
-      const good = checks.filter((check) => check.passed).length;
       const evidence = await deps.catalogue.addEvidence({
         digest,
         kind: 'test',
-        passed,
-        summary: `${good} of ${checks.length} checks passed`,
-        details: { checks: checks.map((check) => ({ ...check })), measures: { ...measures } },
+        passed: hasPassed(checks),
+        summary: summary(checks),
+        details: {
+          checks: toJson(checks),
+          measures: bootToReadyMs === undefined ? {} : { bootToReadyMs },
+        },
         composed,
         by: context.operation.by,
         operation: context.operation.id,
@@ -259,15 +321,8 @@ function verdictStep(deps: OperationDeps): WorkStep<TestImageInput> {
     name: 'verdict',
     async do(context) {
       const { image, version } = resolved(context);
-      const { passed, checks } = requireResult<CheckResult>(context, 'check');
-      if (!passed) {
-        const failed = checks
-          .filter((check) => !check.passed)
-          .map((check) => `${check.name} (${check.detail})`);
-        throw new ImagoError('test-failed', `${image}:${version} failed: ${failed.join('; ')}.`, {
-          hint: `See the evidence with \`imago image show ${image}:${version}\`.`,
-        });
-      }
+      const checks = allResults(context);
+      if (!hasPassed(checks)) throw testFailed(`${image}:${version}`, checks);
       const now = await deps.catalogue.getVersion(image, version);
       if (now?.state === 'candidate') {
         await deps.catalogue.setVersionState(image, version, 'available', { by: context.operation.by });
@@ -275,4 +330,58 @@ function verdictStep(deps: OperationDeps): WorkStep<TestImageInput> {
       return undefined;
     },
   };
+}
+
+const mostFailures = 10;
+
+function testFailed(version: string, checks: readonly CheckResult[]): ImagoError {
+  const failed = checks.filter(({ state }) => state === 'failed');
+  const named = failed
+    .slice(0, mostFailures)
+    .map(({ title, on, detail }) => `not so on ${on}: ${title} (${detail})`);
+  const rest = failed.length - named.length;
+  const more = rest > 0 ? [`and ${rest} more`] : [];
+  return new ImagoError('test-failed', `${version} failed: ${[...named, ...more].join('; ')}.`, {
+    hint: `See the evidence with \`imago image show ${version}\`.`,
+  });
+}
+
+function firstTwo({ all }: TestBench): readonly TestMachine[] {
+  return all.slice(0, 2);
+}
+
+function configOf({ input }: StepContext<TestImageInput>): string {
+  return input.nodeConfig ?? plainConfig;
+}
+
+function checked(results: readonly CheckResult[], outcomes: readonly BootOutcome[], first: Answers): Json {
+  const times = outcomes.flatMap(({ readyAfterMs }) => (readyAfterMs === undefined ? [] : [readyAfterMs]));
+  const report = outcomes[0]?.report;
+  return {
+    results: toJson(results),
+    before: toCompare(first),
+    ...(times.length === outcomes.length ? { bootToReadyMs: Math.max(...times) } : {}),
+    ...(report === undefined ? {} : { agent: report.agentVersion, bootId: report.bootId }),
+  };
+}
+
+function allResults(context: StepContext<TestImageInput>): readonly CheckResult[] {
+  return ['disk', 'check', 'restart'].flatMap(
+    (step) => context.result<Json & Pick<Checked, 'results'>>(step)?.results ?? [],
+  );
+}
+
+function hasPassed(checks: readonly CheckResult[]): boolean {
+  return checks.length > 0 && checks.every(({ state }) => state !== 'failed');
+}
+
+function summary(checks: readonly CheckResult[]): string {
+  const count = (state: CheckResult['state']) => checks.filter((check) => check.state === state).length;
+  const ran = checks.length - count('not-run');
+  const left = count('not-run') === 0 ? '' : `, ${count('not-run')} not run`;
+  return `${count('passed')} of ${ran} checks passed${left}`;
+}
+
+function toJson(results: readonly CheckResult[]): Json[] {
+  return results.map((result) => ({ ...result }));
 }

@@ -1,4 +1,5 @@
 // Single machines, for tests of an image and for builds that need one.
+import type { NodeReport } from '../domain/node-report.ts';
 import type { Page, PageQuery } from './page.ts';
 import type { CallOptions, ProvisioningError, ProvisioningState } from './provider.ts';
 import type { NodePower } from './provider-pools.ts';
@@ -34,6 +35,8 @@ export interface MachineReport {
   readonly at: string;
   /** `machineId` is always among them; `error` when the phase is `failed`. */
   readonly facts: Readonly<Record<string, string>>;
+  /** The whole of what its agent said; absent where machines are made up, or have no agent. */
+  readonly node?: NodeReport;
 }
 
 export interface MachineCommand {

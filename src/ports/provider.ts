@@ -67,6 +67,8 @@ export interface Abilities {
   readonly runCommand: boolean;
   /** The provider compares epochs and refuses stale writers. */
   readonly fencing: boolean;
+  /** Its machines are made up: what their scripts and disks say means nothing. */
+  readonly simulated: boolean;
   /** Time at the provider runs by another clock than the daemon's. */
   readonly ownClock: boolean;
 }

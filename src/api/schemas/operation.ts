@@ -80,5 +80,19 @@ export const sent = z
   .meta({ id: 'Sent', description: 'The message is kept until the operation reads it.' });
 
 export const testRequest = z
-  .strictObject({ reference: name.describe('The version to test; not a bare image name.') })
+  .strictObject({
+    reference: name.describe('The version to test; not a bare image name.'),
+    nodeConfig: z
+      .string()
+      .max(49_152)
+      .optional()
+      .describe('What the machines are told to be; nothing beyond the image when absent.'),
+    firmware: z
+      .array(z.enum(['uefi', 'bios', 'direct']))
+      .min(1)
+      .max(6)
+      .optional()
+      .describe('How the machines start; every way when absent.'),
+    keepOnFailure: z.boolean().optional().describe('Leaves the machines of a failed test for a look.'),
+  })
   .meta({ id: 'TestRequest' });

@@ -75,6 +75,7 @@ export const localAbilities: Abilities = {
   snapshots: true,
   runCommand: true,
   fencing: true,
+  simulated: false,
   ownClock: false,
 };
 

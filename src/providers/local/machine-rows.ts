@@ -147,7 +147,7 @@ export function toReport(row: MachineRow, line: MachineReportLine): MachineRepor
     error: line.phase === 'failed' || said.error !== undefined ? errorSaid(said) : undefined,
   };
   const known = Object.entries(facts).filter((fact): fact is [string, string] => fact[1] !== undefined);
-  return { phase: line.phase, at: line.at, facts: Object.fromEntries(known) };
+  return { phase: line.phase, at: line.at, facts: Object.fromEntries(known), node: said };
 }
 
 export function errorSaid({ error }: NodeReport): string {

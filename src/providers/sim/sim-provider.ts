@@ -75,6 +75,7 @@ const allAbilities: Abilities = {
   snapshots: true,
   runCommand: true,
   fencing: true,
+  simulated: true,
   ownClock: true,
 };
 

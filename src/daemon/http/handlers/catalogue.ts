@@ -1,6 +1,7 @@
 // Images, versions, channels.
 import { ImagoError } from '../../../domain/errors.ts';
 import type { Json } from '../../../domain/json.ts';
+import { nodeRules, readNodeConfig } from '../../../domain/node-config/read-node-config.ts';
 import { parseReference } from '../../../domain/reference.ts';
 import { channelNotFound, imageNotFound } from '../../../domain/resolve.ts';
 import type { Catalogue, ChannelRecord, ImageRecord, VersionRecord } from '../../../ports/catalogue.ts';
@@ -34,9 +35,10 @@ export const catalogueReads = {
 
 export const catalogueWrites = {
   async createTest(call) {
-    const { reference } = call.body;
+    const { reference, nodeConfig } = call.body;
     parseReference(reference);
-    return startOperation(call, { kind: 'test', subject: `image/${reference}`, input: { reference } });
+    if (nodeConfig !== undefined) readNodeConfig(nodeConfig, nodeRules);
+    return startOperation(call, { kind: 'test', subject: `image/${reference}`, input: { ...call.body } });
   },
   async promote(call) {
     const { reference, channel, why, expect } = call.body;

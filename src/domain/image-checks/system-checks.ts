@@ -1,0 +1,194 @@
+// Checks of settings, time, network and accounts of a running machine.
+import {
+  fail,
+  hasUnit,
+  lines,
+  type MachineCheck,
+  pass,
+  passWhenNone,
+  passWhenSays,
+  shellWord,
+} from './image-check.ts';
+
+const clockOffMs = 120_000;
+
+/** Ports that a node of Kubernetes listens on, for all. */
+const knownPorts: ReadonlySet<string> = new Set(['22', '10250', '10256', '68', '546', '5353', '5355']);
+
+const utcNames: ReadonlySet<string> = new Set([
+  'UTC',
+  'Etc/UTC',
+  'Universal',
+  'Zulu',
+  'Etc/Universal',
+  'Etc/Zulu',
+]);
+
+function zoneOf(path: string): string {
+  return path.replace(/^.*\/zoneinfo\//, '');
+}
+
+export const systemChecks: readonly MachineCheck[] = [
+  {
+    id: 'system-sysctl',
+    title: 'kernel settings have the values that the image says',
+    remedy: 'A setting needs a module that is not loaded, or something overwrites it.',
+    script({ disk }) {
+      const names = Object.keys(disk?.settings.sysctl ?? {}).filter((name) => !/[*-]/.test(name));
+      return names.length === 0
+        ? undefined
+        : names.map((name) => `echo ${shellWord(name)} "$(sysctl -n ${shellWord(name)} 2>&1)"`).join('\n');
+    },
+    judge({ output }, { disk }) {
+      const wanted = disk?.settings.sysctl ?? {};
+      const differ = lines(output).flatMap((line) => {
+        const [name = '', ...rest] = line.split(/\s+/);
+        const value = rest.join(' ');
+        const right = (wanted[name] ?? '').trim().split(/\s+/).join(' ');
+        return value === right ? [] : [`${name} is ${value || 'unset'}, not ${right}`];
+      });
+      return passWhenNone(differ, `${lines(output).length} settings`);
+    },
+  },
+  {
+    id: 'system-modules',
+    title: 'the kernel modules that the image names are loaded',
+    remedy: 'The kernel of the image does not have the module.',
+    script({ disk }) {
+      const modules = disk?.settings.modules ?? [];
+      if (modules.length === 0) return undefined;
+      const names = modules.map((name) => shellWord(name.replaceAll('-', '_'))).join(' ');
+      return `for m in ${names}; do [ -d "/sys/module/$m" ] || grep -q "/$m\\.ko" "/lib/modules/$(uname -r)/modules.builtin" || echo "$m"; done`;
+    },
+    judge: ({ output }, { disk }) =>
+      passWhenNone(lines(output), `${disk?.settings.modules.length ?? 0} modules`),
+  },
+  {
+    id: 'system-kernel-arguments',
+    title: 'the kernel was started with the arguments that the image says',
+    remedy: 'The boot loader passes other arguments than the disk names.',
+    script: ({ disk }) =>
+      (disk?.settings.kernelArguments.length ?? 0) > 0 ? 'cat /proc/cmdline' : undefined,
+    judge({ output }, { disk }) {
+      const given = new Set(output.trim().split(/\s+/));
+      const wanted = disk?.settings.kernelArguments ?? [];
+      return passWhenNone(
+        wanted.filter((one) => !given.has(one)),
+        `${wanted.length} arguments`,
+      );
+    },
+  },
+  {
+    id: 'system-swap',
+    title: 'no swap is in use',
+    remedy: 'Take it out of fstab: the kubelet refuses to start with it.',
+    script: () => 'tail -n +2 /proc/swaps',
+    judge: ({ output }) => passWhenNone(lines(output), 'none'),
+  },
+  {
+    id: 'system-cgroups',
+    title: 'control groups are of version 2',
+    remedy: 'Remove the kernel argument that selects the older ones.',
+    script: () => 'stat --file-system --format=%T /sys/fs/cgroup',
+    judge: (answer) => passWhenSays(answer, 'cgroup2fs'),
+  },
+  {
+    id: 'system-clock',
+    title: 'the clock is right',
+    remedy: 'The image reads the hardware clock in another zone, or sets no time at all.',
+    script: () => 'date +%s',
+    judge({ output }, { now }) {
+      const off = Math.abs(Number(output.trim()) * 1000 - now);
+      return off <= clockOffMs
+        ? pass(`off by ${Math.round(off / 1000)} s`)
+        : fail(`off by ${Math.round(off / 1000)} s`);
+    },
+  },
+  {
+    id: 'system-time-zone',
+    title: 'the clock shows the zone that the image sets, or UTC',
+    remedy: 'Something changes the zone at the start: set settings.time.zone in the recipe instead.',
+    script: () => 'readlink -m /etc/localtime',
+    judge(answer, { disk }) {
+      const link = disk?.files.find(({ path }) => path === '/etc/localtime')?.link;
+      const wanted = link === undefined ? 'UTC' : zoneOf(link);
+      const zone = zoneOf(answer.output.trim());
+      const isUtc = zone === '/etc/localtime' || utcNames.has(zone);
+      return zone === wanted || (isUtc && utcNames.has(wanted)) ? pass(isUtc ? 'UTC' : zone) : fail(zone);
+    },
+  },
+  {
+    id: 'system-time-service',
+    title: 'a service keeps the clock right',
+    remedy: 'Add chrony or systemd-timesyncd to the recipe, or a machine drifts.',
+    script: ({ disk }) =>
+      hasUnit(disk, 'systemd-timesyncd.service') || hasUnit(disk, 'chrony.service')
+        ? 'systemctl is-enabled systemd-timesyncd chrony 2>/dev/null; true'
+        : undefined,
+    judge: ({ output }) =>
+      lines(output).includes('enabled') ? pass('enabled') : fail('there is one, but it is not enabled'),
+  },
+  {
+    id: 'system-ports',
+    title: 'nothing unexpected listens on the network',
+    remedy: 'Bind the service to 127.0.0.1, or take it out.',
+    script: () => 'ss --no-header --listening --tcp --udp --numeric --processes',
+    judge({ exitCode, output }) {
+      if (exitCode !== 0) return fail(output.slice(0, 200));
+      const open = lines(output).flatMap((line) => {
+        const [kind = '', , , , local = ''] = line.split(/\s+/);
+        const port = local.slice(local.lastIndexOf(':') + 1);
+        const address = local.slice(0, local.lastIndexOf(':')).replace(/%.*$/, '');
+        const isInside = /^(?:127\.|\[?::1\]?$|\[?::ffff:127\.)/.test(address);
+        return isInside || knownPorts.has(port) ? [] : [`${kind} ${local}`];
+      });
+      return passWhenNone(open, `${lines(output).length} listeners, all known`);
+    },
+  },
+  {
+    id: 'system-names',
+    title: 'the machine knows its own name',
+    remedy: 'Put the host name, or the module `myhostname`, into the lookup of names.',
+    script: () => 'getent hosts "$(hostname)" && getent hosts localhost',
+    judge: ({ exitCode, output }) =>
+      exitCode === 0 ? pass(lines(output)[0] ?? '') : fail('cannot be looked up'),
+  },
+  {
+    id: 'system-address',
+    title: 'the machine has an address and a way out',
+    remedy: 'See `networkctl status`.',
+    script: () => 'ip -4 -oneline address show scope global; ip -4 route show default',
+    judge({ output }) {
+      const address = /inet ([0-9.]+)/.exec(output)?.[1];
+      return address !== undefined && /^default /m.test(output)
+        ? pass(address)
+        : fail('no address, or no default route');
+    },
+  },
+  {
+    id: 'system-passwords',
+    title: 'nobody can sign in with a password',
+    remedy: 'Something sets a password at the start.',
+    script: () => "awk -F: '$2 !~ /^[!*]/ { print $1 }' /etc/shadow",
+    judge: ({ exitCode, output }) =>
+      exitCode === 0 ? passWhenNone(lines(output), 'nobody') : fail(output.slice(0, 200)),
+  },
+  {
+    id: 'system-machine-id',
+    title: 'the machine made an id of its own',
+    remedy: 'See that /etc is writable at the start.',
+    script: () => 'cat /etc/machine-id',
+    judge: ({ output }) =>
+      /^[0-9a-f]{32}$/.test(output.trim()) ? pass(output.trim()) : fail(output.trim() || 'none'),
+  },
+  {
+    id: 'system-host-keys',
+    title: 'the machine made ssh host keys of its own',
+    remedy: 'The agent, or the ssh service, must make them before the first connection.',
+    script: ({ disk }) =>
+      hasUnit(disk, 'ssh.service')
+        ? 'ls /etc/ssh/ssh_host_*_key && ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub'
+        : undefined,
+    judge: ({ exitCode, output }) => (exitCode === 0 ? pass(lines(output).at(-1) ?? '') : fail('none')),
+  },
+];
