@@ -46,6 +46,20 @@ export function writeLockFile(recipe: Recipe, locks: readonly Lock[]): string {
   return document.toString({ lineWidth: 0, flowCollectionPadding: false });
 }
 
+const fileInput = z.strictObject({
+  kind: z.enum(inputKinds),
+  name: z.string(),
+  version: z.string(),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  sizeBytes: z.int().min(0),
+  source: z.string(),
+  sets: z.array(z.enum(packageSets)).optional(),
+  layer: z.int().min(0).optional(),
+  installedBytes: z.int().min(0).optional(),
+  private: z.literal(true).optional(),
+  for: z.array(z.string()).optional(),
+});
+
 interface FileInput extends LockedInput {
   /** The Kubernetes versions that use it; all of them when absent. */
   readonly for?: readonly string[];
@@ -63,22 +77,16 @@ function shareInputs(locks: readonly Lock[]): readonly FileInput[] {
   }
   return [...shared.values()]
     .sort((a, b) => (inputKey(a.input) < inputKey(b.input) ? -1 : 1))
-    .map(({ input, users }) => (users.length === locks.length ? input : { ...input, for: users }));
+    .map(({ input, users }) => inOrder(users.length === locks.length ? input : { ...input, for: users }));
 }
 
-const fileInput = z.strictObject({
-  kind: z.enum(inputKinds),
-  name: z.string(),
-  version: z.string(),
-  sha256: z.string().regex(/^[0-9a-f]{64}$/),
-  sizeBytes: z.int().min(0),
-  source: z.string(),
-  sets: z.array(z.enum(packageSets)).optional(),
-  layer: z.int().min(0).optional(),
-  installedBytes: z.int().min(0).optional(),
-  private: z.literal(true).optional(),
-  for: z.array(z.string()).optional(),
-});
+const fieldOrder = Object.keys(fileInput.shape) as readonly (keyof FileInput)[];
+
+/** The same lock is the same text, however its inputs were found. */
+function inOrder(input: FileInput): FileInput {
+  const fields = fieldOrder.flatMap((field) => (input[field] === undefined ? [] : [[field, input[field]]]));
+  return Object.fromEntries(fields) as FileInput;
+}
 
 const lockFile = z.strictObject({
   digest: z.string(),
