@@ -6,6 +6,7 @@ import type { Resolution } from '../ports/catalogue.ts';
 import type { OperationKind, WorkStep } from '../ports/operation.ts';
 import type { PoolModel, PoolSpec } from '../ports/provider-pools.ts';
 import type { OperationDeps } from './deps.ts';
+import { emptyConfig, readStoredConfig, renderText, storedText } from './node-config-text.ts';
 import { parseInput } from './parse-input.ts';
 import { poolAccess, readyPool, recordPoolNodes, waitForPool, waitForPoolGone } from './pool-nodes.ts';
 import { publishStep } from './publish-step.ts';
@@ -20,16 +21,20 @@ const poolCreateInput = z.object({
   pin: z.boolean().default(false),
   region: z.string().optional(),
   orchestration: z.enum(['uniform', 'flexible']).default('uniform'),
-  nodeConfig: z.string().default('{}'),
+  nodeConfig: z.string().default(storedText(emptyConfig)),
 });
 export type PoolCreateInput = z.infer<typeof poolCreateInput>;
 
 export function poolCreateOperation(deps: OperationDeps): OperationKind<PoolCreateInput> {
   return {
     kind: 'pool-create',
-    parse: (input) => parseInput(poolCreateInput, input),
+    parse(input) {
+      const parsed = parseInput(poolCreateInput, input);
+      return { ...parsed, nodeConfig: storedText(readStoredConfig(parsed.nodeConfig)) };
+    },
     async plan(input) {
       const version = await resolveUsable(deps, input.reference);
+      await renderText(deps, readStoredConfig(input.nodeConfig), { pool: input.name });
       await requireFreeName(deps, input, version, AbortSignal.timeout(60_000));
       const { follows } = poolImage(version, input);
       return [
@@ -92,7 +97,8 @@ function createStep(deps: OperationDeps): WorkStep<PoolCreateInput> {
     async do(context) {
       const { input } = context;
       const access = poolAccess(deps, input.provider, context.signal);
-      await access.pools.createPool(poolSpec(input, resolved(context)), access.options);
+      const spec = await poolSpec(deps, input, resolved(context));
+      await access.pools.createPool(spec, access.options);
       await waitForPool(access, input.name, input.capacity, context);
       return { nodes: input.capacity };
     },
@@ -138,27 +144,29 @@ function recordStep(deps: OperationDeps): WorkStep<PoolCreateInput> {
   };
 }
 
-function poolSpec(input: PoolCreateInput, version: Resolution): PoolSpec {
+async function poolSpec(deps: OperationDeps, input: PoolCreateInput, version: Resolution): Promise<PoolSpec> {
   return {
     name: input.name,
     ...(input.region === undefined ? {} : { region: input.region }),
     orchestration: input.orchestration,
     capacity: input.capacity,
-    model: poolModel(input, version),
+    model: await poolModel(deps, input, version),
   };
 }
 
-export function poolModel(
-  pool: { readonly size: string; readonly nodeConfig: string },
+/** What nodes read is filled in here, its secrets too: what the pool stores only names them. */
+export async function poolModel(
+  deps: OperationDeps,
+  pool: { readonly name: string; readonly size: string; readonly nodeConfig: string },
   version: Pick<Resolution, 'image' | 'version' | 'digest'>,
-): PoolModel {
+): Promise<PoolModel> {
   const { image, version: number, digest } = version;
   return {
     image,
     version: number,
     digest,
     size: pool.size,
-    nodeConfig: pool.nodeConfig,
+    nodeConfig: await renderText(deps, readStoredConfig(pool.nodeConfig), { pool: pool.name }),
     tags: { 'imago-digest': digest },
   };
 }

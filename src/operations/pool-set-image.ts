@@ -81,7 +81,8 @@ async function writeModel(
   const { pools, options } = poolAccess(deps, pool.provider, context.signal);
   const now = await pools.getPool(pool.name, options);
   if (now === undefined || now.model.digest === version.digest) return;
-  await pools.setModel(pool.name, poolModel(pool, version), { ifMatch: now.etag }, options);
+  const model = await poolModel(deps, pool, version);
+  await pools.setModel(pool.name, model, { ifMatch: now.etag }, options);
 }
 
 function recordStep(deps: OperationDeps): WorkStep<PoolSetImageInput> {

@@ -21,6 +21,8 @@ export interface Fleet {
       readonly move?: number;
     },
   ): Promise<PoolRecord>;
+  /** The pool's node config, in its stored form: secrets by their names. `pool-not-found`. */
+  setPoolConfig(name: string, nodeConfig: string): Promise<PoolRecord>;
   /** Marks its nodes gone; node records stay. Unknown names are ignored. */
   removePool(name: string): Promise<void>;
 

@@ -86,6 +86,19 @@ export function createFleet(database: Database, { now = Date.now }: FleetOptions
         return toPool(row);
       }),
 
+    setPoolConfig: (name, nodeConfig) =>
+      database.write(async ({ tables, emit }) => {
+        const row = await tables
+          .updateTable('pools')
+          .set({ node_config: nodeConfig })
+          .where('name', '=', name)
+          .returningAll()
+          .executeTakeFirst();
+        if (row === undefined) throw await poolNotFound(tables, name);
+        emit({ type: 'pool.config', subject: `pool/${name}`, data: {} });
+        return toPool(row);
+      }),
+
     removePool: (name) =>
       database.write(async (change) => {
         await endNodes(change, name, new Set(), toIso(new Date(now())));

@@ -2,13 +2,12 @@
 // of the image added, in one form. The same input gives the same bytes, so a digest tells whether two are alike.
 import { canonicalJson } from '../canonical-json.ts';
 import { ImagoError } from '../errors.ts';
+import type { Json } from '../json.ts';
 import { neededAbilities } from './abilities.ts';
-import { isObject } from './check-field.ts';
-import { secretName } from './check-value.ts';
-import type { Field } from './field.ts';
+import { mapSecrets, nameOfSecret } from './map-secrets.ts';
 import { type FieldPath, writePath } from './problem.ts';
 import { nodeRules, readNodeConfig } from './read-node-config.ts';
-import { type NodeConfig, nodeConfigSchema } from './schema.ts';
+import type { NodeConfig } from './schema.ts';
 
 export interface NodeFacts {
   /** Absent in what all nodes of a pool share: there each takes its name from instance metadata. */
@@ -38,27 +37,13 @@ export function renderNodeConfig(config: NodeConfig, facts: NodeFacts, secrets: 
   const whole: NodeConfig = { ...config, ...(Object.keys(node).length === 0 ? {} : { node }) };
   const requires = [...new Set([...(whole.requires ?? []), ...neededAbilities(whole)])].toSorted();
   const named = { ...whole, ...(requires.length === 0 ? {} : { requires }) };
-  const text = canonicalJson(fillSecrets(nodeConfigSchema, named, [], secrets) as never);
+  const text = canonicalJson(mapSecrets(named, (secret, path) => fill(secret, path, secrets)) as Json);
   return { config: readNodeConfig(text, nodeRules).config, text };
 }
 
-function fillSecrets(field: Field, value: unknown, path: FieldPath, secrets: ReadSecret): unknown {
-  if (field.type === 'text') return fillSecret(field.secret === true, value, path, secrets);
-  if (field.type === 'list' && Array.isArray(value)) {
-    return value.map((item, index) => fillSecrets(field.items, item, [...path, index], secrets));
-  }
-  if (!isObject(value) || (field.type !== 'object' && field.type !== 'map')) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => {
-      const inner = field.type === 'map' ? field.values : field.fields[key];
-      return [key, inner === undefined ? item : fillSecrets(inner, item, [...path, key], secrets)];
-    }),
-  );
-}
-
-function fillSecret(isSecret: boolean, value: unknown, path: FieldPath, secrets: ReadSecret): unknown {
-  if (!isSecret || typeof value !== 'string' || !secretName.test(value)) return value;
-  const name = value.slice('secret:'.length);
+function fill(text: string, path: FieldPath, secrets: ReadSecret): string {
+  const name = nameOfSecret(text);
+  if (name === undefined) return text;
   const found = secrets(name);
   if (found !== undefined) return found.trim();
   throw new ImagoError('secret-not-found', `${writePath(path)} names the secret ${name}, and there is none.`);

@@ -1,0 +1,129 @@
+// How the config of a pool and its nodes stood before an operation, in a form that may be recorded: what undo goes
+// back to.
+import { ImagoError } from '../domain/errors.ts';
+import type { NodeConfig } from '../domain/node-config/schema.ts';
+import type { PoolRecord } from '../ports/fleet.ts';
+import type { ProviderNode } from '../ports/provider-pools.ts';
+import { type OperationDeps, requireRole } from './deps.ts';
+import { readStoredConfig, recordableConfig, renderText, storedText } from './node-config-text.ts';
+import { type PoolAccess, poolNodes } from './pool-nodes.ts';
+import { settle } from './settle.ts';
+
+/** What a node was told: the model's document, one of its own, or something that cannot be written down. */
+type Told = 'model' | 'unknown' | { readonly own: string };
+
+export interface NodeBefore {
+  readonly name: string;
+  readonly told: Told;
+  /** Whether it had the pool's latest model. */
+  readonly latest: boolean;
+}
+
+export interface ConfigBefore {
+  /** As the pool stores it. */
+  readonly pool: string;
+  /** As the provider's model has it. */
+  readonly model: string;
+  /** Those that run come first. */
+  readonly nodes: readonly NodeBefore[];
+}
+
+export async function readBefore(
+  deps: OperationDeps,
+  access: PoolAccess,
+  pool: PoolRecord,
+  only: string | undefined,
+): Promise<ConfigBefore> {
+  const seen = await access.pools.getPool(pool.name, access.options);
+  if (seen === undefined) {
+    throw new ImagoError('provider-not-found', `The provider has no pool ${pool.name} any more.`);
+  }
+  const known = readStoredConfig(pool.nodeConfig);
+  const record = (text: string) => recordable(deps, text, known);
+  const nodes: (NodeBefore & Pick<ProviderNode, 'power'>)[] = [];
+  const configs = requireRole(access.provider, 'nodeConfigs');
+  for await (const node of poolNodes(access, pool.name)) {
+    if (node.state === 'deleting' || (only !== undefined && node.name !== only)) continue;
+    const text = await configs.getUserData(pool.name, node.name, access.options);
+    const own = text === seen.model.nodeConfig ? undefined : await record(text);
+    const told = text === seen.model.nodeConfig ? 'model' : own === undefined ? 'unknown' : { own };
+    nodes.push({ name: node.name, told, latest: node.latestModelApplied, power: node.power });
+  }
+  if (only !== undefined && nodes.length === 0) {
+    throw new ImagoError('node-not-found', `Pool ${pool.name} has no node ${only}.`);
+  }
+  const model = await record(seen.model.nodeConfig);
+  const ordered = nodes.toSorted((a, b) => Number(b.power === 'running') - Number(a.power === 'running'));
+  return {
+    pool: pool.nodeConfig,
+    model: model ?? storedText(known),
+    nodes: ordered.map(({ name, told, latest }) => ({ name, told, latest })),
+  };
+}
+
+const nothing = '{}';
+const upgradeDeadlineMs = 10 * 60_000;
+
+async function recordable(deps: OperationDeps, text: string, known: NodeConfig): Promise<string | undefined> {
+  if (text === nothing) return nothing;
+  const config = await recordableConfig(deps, text, [known]);
+  return config === undefined ? undefined : storedText(config);
+}
+
+/** The text that a recorded document stood for. */
+export async function renderRecorded(deps: OperationDeps, recorded: string): Promise<string> {
+  return recorded === nothing ? nothing : renderText(deps, readStoredConfig(recorded), {});
+}
+
+/** What the config of the pool, or of the one node, was. */
+export function configBefore(before: ConfigBefore, only: string | undefined): NodeConfig {
+  const [node] = before.nodes;
+  if (only === undefined || node === undefined) return readStoredConfig(before.pool);
+  if (node.told === 'model') return readStoredConfig(before.model);
+  if (node.told !== 'unknown') return readStoredConfig(node.told.own);
+  throw new ImagoError('node-config-invalid', `What node ${only} reads now is no node config.`, {
+    hint: 'Give it a whole document with `imago node config set`.',
+  });
+}
+
+/** Gives each node what it was told before. Nodes that are gone are passed over. */
+export async function putBack(
+  deps: OperationDeps,
+  access: PoolAccess,
+  pool: string,
+  nodes: readonly NodeBefore[],
+): Promise<void> {
+  const configs = requireRole(access.provider, 'nodeConfigs');
+  for (const { name, told, latest } of nodes) {
+    const [seen, node] = await Promise.all([
+      access.pools.getPool(pool, access.options),
+      access.pools.getNode(pool, name, access.options),
+    ]);
+    if (seen === undefined || node === undefined) continue;
+    const text = typeof told === 'string' ? seen.model.nodeConfig : await renderRecorded(deps, told.own);
+    await configs.setUserData(pool, name, text, access.options);
+    if (latest && told === 'model') await bringToModel(access, pool, name);
+  }
+}
+
+/**
+ * Lets the provider know that a node has what the model says. Only where that changes nothing on the node: a node
+ * of another image would get a new disk.
+ */
+export async function bringToModel(access: PoolAccess, pool: string, name: string): Promise<void> {
+  const { provider, pools, options } = access;
+  const [seen, node] = await Promise.all([pools.getPool(pool, options), pools.getNode(pool, name, options)]);
+  if (seen === undefined || node === undefined || node.latestModelApplied) return;
+  if (!provider.abilities.upgrade || seen.orchestration !== 'uniform') return;
+  const { model } = seen;
+  if (node.image !== model.image || node.version !== model.version) return;
+  if (node.digest !== undefined && node.digest !== model.digest) return;
+  await pools.upgradeNode(pool, name, options);
+  await settle(
+    async () => {
+      const now = await pools.getNode(pool, name, options);
+      return now === undefined || (now.latestModelApplied && now.state === 'ready') ? true : undefined;
+    },
+    { clock: provider.clock, signal: options.signal, deadlineMs: upgradeDeadlineMs, what: `Node ${name}` },
+  );
+}
