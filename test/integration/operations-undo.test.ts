@@ -54,7 +54,7 @@ const steps = {
   'pool-create': ['resolve', 'name', 'publish', 'create', 'record'],
   'pool-scale': ['remember', 'scale', 'record'],
   'pool-set-image': ['resolve', 'publish', 'remember', 'model', 'record'],
-  test: ['resolve', 'boot', 'check', 'clean'],
+  test: ['resolve', 'boot', 'disk', 'check', 'restart', 'clean'],
 } as const;
 
 const boundaries = Object.entries(steps).flatMap(([kind, names]) =>
