@@ -17,6 +17,7 @@ const generatedFiles: readonly GeneratedFile[] = [
     path: 'docs/commands.md',
     make: async () => (await import('./command-reference.ts')).commandReference(),
   },
+  { path: 'docs/checks.md', make: async () => (await import('./checks-page.ts')).checksPage() },
   { path: 'docs/api.md', make: async () => (await import('./api-reference.ts')).apiReference() },
   {
     path: 'docs/openapi.json',
