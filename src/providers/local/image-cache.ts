@@ -133,6 +133,8 @@ async function makeImage(store: DiskStore, root: string, folder: string, digest:
     const note = { sizeBytes: size, ...(parts === undefined ? {} : { cmdline: parts.cmdline }) };
     await writeDurably(join(half, 'image.json'), Buffer.from(JSON.stringify(note)));
     await chmod(disk, 0o444);
+    if ((await readNote(folder)) !== undefined) return note;
+    await rm(folder, { recursive: true, force: true });
     await rename(half, folder);
     return note;
   });

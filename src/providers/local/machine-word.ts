@@ -24,8 +24,9 @@ export async function heed(context: DutyContext, machineId: string): Promise<num
   const verdict = await judge(context, row, report, runs && age < limits.bootMs);
   if (verdict !== undefined) record(context, row, verdict);
   if (!runs || hasSpoken) return undefined;
-  if (age <= placeMs) return placeMs - age + 1;
-  return row.needsWord === 1 && age < limits.bootMs ? limits.bootMs - age : undefined;
+  const moments = row.needsWord === 1 ? [placeMs + 1, limits.bootMs] : [placeMs + 1];
+  const ahead = moments.map((moment) => moment - age).filter((ms) => ms > 0);
+  return ahead.length === 0 ? undefined : Math.min(...ahead);
 }
 
 function isAlive({ board }: DutyContext, machineId: string): boolean {

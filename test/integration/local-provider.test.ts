@@ -1,0 +1,381 @@
+// What goes wrong on one computer: machines that do not come up, no memory, a daemon that is killed half-way, a
+// computer that goes down, a store that lost a disk. Machines are played, disks are real.
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ImagoError } from '../../src/domain/errors.ts';
+import type { CallOptions } from '../../src/ports/provider.ts';
+import type { SealedDisk } from '../../src/ports/provider-builder.ts';
+import type { MachineSpec } from '../../src/ports/provider-machines.ts';
+import type { PoolModel, ProviderNode } from '../../src/ports/provider-pools.ts';
+import type { LocalProvider, LocalProviderOptions } from '../../src/providers/local/local-provider.ts';
+import { noteStopped } from '../../src/providers/local/resume.ts';
+import { createFakeMachineHost, type FakeMachineHost } from '../support/fake-machine-host.ts';
+import { createLocalBench, type LocalBench } from '../support/local-bench.ts';
+
+const options: CallOptions = { signal: new AbortController().signal, epoch: 1 };
+
+let bench: LocalBench;
+let host: FakeMachineHost;
+let provider: LocalProvider;
+let first: PoolModel;
+let second: PoolModel;
+
+beforeEach(async () => {
+  bench = await createLocalBench();
+  host = createFakeMachineHost();
+  provider = await bench.open(host);
+  await provider.gallery.createImage(
+    { name: 'node', os: 'linux', architecture: 'x64', generation: 2 },
+    options,
+  );
+  first = await publish('1.0.0', await bench.sealDisk('one'));
+  second = await publish('2.0.0', await bench.sealDisk('two'));
+});
+
+afterEach(async () => {
+  await provider.close();
+  await bench.end();
+});
+
+async function publish(version: string, disk: SealedDisk): Promise<PoolModel> {
+  const source = { kind: 'disk', digest: disk.diskDigest } as const;
+  const spec = { image: 'node', version, source, regions: [], excludeFromLatest: false, tags: {} };
+  await provider.gallery.createVersion(spec, options);
+  await until(
+    () => provider.gallery.getVersion('node', version, options),
+    ({ state }) => state === 'ready',
+  );
+  return { image: 'node', version, digest: disk.digest, size: 'tiny', nodeConfig: '{}', tags: {} };
+}
+
+async function reopen(given: Partial<LocalProviderOptions> = {}): Promise<void> {
+  await provider.close();
+  provider = await bench.open(host, given);
+}
+
+async function until<T>(read: () => Promise<T | undefined>, is: (thing: T) => boolean): Promise<T> {
+  const end = performance.now() + 30_000;
+  for (;;) {
+    const found = await read();
+    if (found !== undefined && is(found)) return found;
+    if (performance.now() > end) throw new Error(`It did not come to that: ${JSON.stringify(found)}`);
+    await sleep(3);
+  }
+}
+
+async function nodes(pool = 'web'): Promise<readonly ProviderNode[]> {
+  return (await provider.pools.listNodes(pool, { limit: 20 }, options)).items;
+}
+
+function settled(pool?: string): Promise<readonly ProviderNode[]> {
+  return until(
+    () => nodes(pool),
+    (all) => all.every(({ state, power }) => /ready|failed/.test(state) && /running|stopped/.test(power)),
+  );
+}
+
+async function makePool(capacity: number, model = first): Promise<readonly ProviderNode[]> {
+  await provider.pools.createPool({ name: 'web', orchestration: 'uniform', model, capacity }, options);
+  return settled();
+}
+
+describe('a machine that does not come up', () => {
+  it('is failed when its time is over, with the last lines of its console', async () => {
+    await reopen({ limits: { bootMs: 30 } });
+    host.behave({ boots: 'never' });
+    const [node] = await makePool(1);
+    expect(node).toMatchObject({
+      state: 'failed',
+      power: 'running',
+      health: 'unknown',
+      error: { code: 'OSProvisioningTimedOut' },
+    });
+    expect(node?.error?.message).toContain('Booting the system from disk');
+  });
+
+  it('is failed as soon as it dies', async () => {
+    host.behave({ boots: 'dies' });
+    const [node] = await makePool(1);
+    expect(node).toMatchObject({
+      state: 'failed',
+      power: 'stopped',
+      error: { code: 'OSProvisioningFailed' },
+    });
+    expect(node?.error?.message).toContain('crashed');
+  });
+
+  it('is failed when its agent says so, and made after all when a later start is well', async () => {
+    host.behave({ boots: 'fails' });
+    const [node] = await makePool(1);
+    const name = node?.name ?? '';
+    expect(node).toMatchObject({
+      state: 'failed',
+      health: 'unhealthy',
+      error: { code: 'OSProvisioningClientError', message: 'containerd did not start.' },
+    });
+    host.behave({});
+    await provider.pools.stopNode('web', name, options);
+    await until(
+      () => provider.pools.getNode('web', name, options),
+      ({ power }) => power === 'stopped',
+    );
+    await provider.pools.startNode('web', name, options);
+    const [again] = await settled();
+    expect(again).toMatchObject({ state: 'ready', health: 'healthy', machineId: node?.machineId });
+    expect(again?.error).toBeUndefined();
+  });
+
+  it('is failed with the words of the hypervisor when it cannot even start, and leaves others alone', async () => {
+    const [good] = await makePool(1);
+    host.behave({ startError: new ImagoError('machine-start-failed', 'QEMU said no.') });
+    await provider.pools.setCapacity('web', 2, {}, options);
+    const all = await settled();
+    expect(all.find(({ name }) => name === good?.name)).toEqual(good);
+    expect(all.find(({ name }) => name !== good?.name)).toMatchObject({
+      state: 'failed',
+      power: 'stopped',
+      error: { code: 'machine-start-failed', message: 'QEMU said no.' },
+    });
+  });
+
+  it('that died later is failed, and good again after a start', async () => {
+    const [node] = await makePool(1);
+    const name = node?.name ?? '';
+    host.end(node?.machineId ?? '', 'crashed');
+    await until(
+      () => provider.pools.getNode('web', name, options),
+      ({ state, power, error }) =>
+        state === 'failed' && power === 'stopped' && error?.code === 'MachineCrashed',
+    );
+    await provider.pools.startNode('web', name, options);
+    expect(await until(nodes, ([one]) => one?.health === 'healthy')).toEqual([node]);
+  });
+
+  it('that powered itself off is stopped, and nothing else', async () => {
+    const [node] = await makePool(1);
+    host.end(node?.machineId ?? '', 'powered-off');
+    expect(await settled()).toMatchObject([{ ...node, power: 'stopped', health: 'unknown' }]);
+    expect(host.starts).toHaveLength(1);
+  });
+});
+
+describe('memory', () => {
+  it('that is not there refuses machines before anything is made', async () => {
+    await reopen({ memory: { availableMb: () => 2000, residentMb: () => 0 } });
+    await expect(makePool(4)).rejects.toMatchObject({
+      code: 'machine-memory-short',
+      details: { neededMb: 2048, freeMb: 1744 },
+    });
+    expect(await provider.pools.getPool('web', options)).toBeUndefined();
+    await makePool(3);
+    const before = await provider.pools.getPool('web', options);
+    const spec: MachineSpec = {
+      ...{ name: 'probe', image: 'node', version: '1.0.0', digest: first.digest, size: '1cpu-2g' },
+      ...{ firmware: 'uefi', userData: '', tags: {} },
+    };
+    await expect(provider.machines.createMachine(spec, options)).rejects.toMatchObject({
+      code: 'machine-memory-short',
+    });
+    expect(await provider.machines.getMachine('probe', options)).toBeUndefined();
+    expect(await provider.pools.getPool('web', options)).toEqual(before);
+  });
+});
+
+describe('boots', () => {
+  it('are queued to what the computer can bear', async () => {
+    await reopen({ limits: { bootsAtOnce: 2 } });
+    let most = 0;
+    const unready = new Set<string>();
+    host.watch((event) => {
+      if (event.kind === 'state' && event.status.state === 'running') unready.add(event.id);
+      if (event.kind === 'report' && event.report.phase === 'ready') unready.delete(event.id);
+      most = Math.max(most, unready.size);
+    });
+    const made = await makePool(7);
+    expect(made.every(({ state }) => state === 'ready')).toBe(true);
+    expect(most).toBe(2);
+  });
+
+  it('of a machine that is deleted while it waits never begin', async () => {
+    await reopen({ limits: { bootsAtOnce: 1, bootMs: 60_000 } });
+    host.behave({ boots: 'never' });
+    await provider.pools.createPool(
+      { name: 'web', orchestration: 'uniform', model: first, capacity: 3 },
+      options,
+    );
+    await until(
+      async () => host.starts,
+      ({ length }) => length === 1,
+    );
+    await provider.pools.deletePool('web', options);
+    await until(
+      async () => ({ gone: (await provider.pools.getPool('web', options)) === undefined }),
+      ({ gone }) => gone,
+    );
+    expect(host.starts).toHaveLength(1);
+    expect(await host.list()).toEqual([]);
+    expect(await readdir(join(bench.folder, 'local', 'machines'))).toEqual([]);
+  });
+});
+
+describe('a daemon that is killed', () => {
+  let died: PromiseWithResolvers<void>;
+
+  beforeEach(() => {
+    died = Promise.withResolvers();
+  });
+
+  /** These calls never come to an end, like those of a process that is gone. */
+  function dyingAt(...calls: readonly ('start' | 'stop' | 'remove' | 'kill' | 'held')[]): FakeMachineHost {
+    const dies = () => {
+      died.resolve();
+      return new Promise<never>(() => undefined);
+    };
+    return { ...host, ...Object.fromEntries(calls.map((call) => [call, dies])) };
+  }
+
+  async function nextDaemon(): Promise<void> {
+    provider = await bench.open(host);
+  }
+
+  it('while it starts machines: the next one starts them', async () => {
+    await provider.close();
+    provider = await bench.open(dyingAt('start'));
+    await provider.pools.createPool(
+      { name: 'web', orchestration: 'uniform', model: first, capacity: 2 },
+      options,
+    );
+    await until(
+      () => nodes(),
+      (all) => all.every(({ osDisk }) => osDisk !== undefined),
+    );
+    await died.promise;
+    await nextDaemon();
+    expect((await settled()).map(({ state, power }) => ({ state, power }))).toEqual([
+      { state: 'ready', power: 'running' },
+      { state: 'ready', power: 'running' },
+    ]);
+  });
+
+  it('while it gives a node a new disk: the next one gives it, once', async () => {
+    const [node] = await makePool(1);
+    await provider.close();
+    provider = await bench.open(dyingAt('kill'));
+    await provider.pools.setModel('web', second, {}, options);
+    await provider.pools.reimageNode('web', node?.name ?? '', options);
+    await died.promise;
+    await nextDaemon();
+    const [after] = await settled();
+    expect(after).toMatchObject({ version: '2.0.0', state: 'ready', machineId: node?.machineId });
+    const left = await readdir(join(bench.folder, 'local', 'machines', node?.machineId ?? ''));
+    expect(left.filter((name) => name.endsWith('.qcow2'))).toEqual(['disk-2.qcow2']);
+  });
+
+  it('while it stops, deletes or captures: the next one finishes', async () => {
+    const [one, two] = await makePool(2);
+    await provider.close();
+    provider = await bench.open(dyingAt('stop', 'remove', 'held'));
+    await provider.disks.createSnapshot({ name: 'half', disk: one?.osDisk ?? '', tags: {} }, options);
+    await provider.pools.stopNode('web', one?.name ?? '', options);
+    await provider.pools.deleteNode('web', two?.name ?? '', options);
+    await died.promise;
+    await nextDaemon();
+    const snapshot = await until(
+      () => provider.disks.getSnapshot('half', options),
+      ({ state }) => state !== 'creating',
+    );
+    expect(snapshot.state).toBe('ready');
+    const left = await until(
+      () => nodes(),
+      (all) => all.length === 1 && all[0]?.power === 'stopped',
+    );
+    expect(left).toMatchObject([{ name: one?.name, state: 'ready', power: 'stopped' }]);
+  });
+});
+
+describe('after everything was stopped', () => {
+  it('machines that ran run again, and those that were stopped stay so', async () => {
+    const [one, two] = await makePool(2);
+    await provider.pools.stopNode('web', two?.name ?? '', options);
+    await settled();
+    await provider.close();
+    noteStopped(join(bench.folder, 'local'), [one?.machineId ?? '']);
+    await host.close({ leaveRunning: false });
+    provider = await bench.open(host);
+    const after = await settled();
+    expect(after.map(({ power, machineId }) => ({ power, machineId }))).toEqual([
+      { power: 'running', machineId: one?.machineId },
+      { power: 'stopped', machineId: two?.machineId },
+    ]);
+  });
+
+  it('with the computer, machines run again too', async () => {
+    const [one] = await makePool(1);
+    await provider.close();
+    host.end(one?.machineId ?? '', 'computer-restarted');
+    provider = await bench.open(host);
+    expect(await until(nodes, ([node]) => node?.health === 'healthy')).toMatchObject([
+      { power: 'running', machineId: one?.machineId, imagedAt: one?.imagedAt },
+    ]);
+  });
+});
+
+describe('a disk', () => {
+  it('that the store lost leaves a node that was to get it as it is, and says so', async () => {
+    const [node] = await makePool(1);
+    const name = node?.name ?? '';
+    await provider.pools.setModel('web', second, {}, options);
+    await rm(join(bench.store.root, 'blobs', 'sha256', second.digest.slice(7)));
+    await provider.pools.reimageNode('web', name, options);
+    const [after] = await settled();
+    expect(after).toMatchObject({
+      ...{ state: 'failed', power: 'running', version: '1.0.0', imagedAt: node?.imagedAt },
+      error: { code: expect.stringContaining('store-') },
+    });
+  });
+
+  it('is taken out of the store once, kept while anything stands on it, and dropped afterwards', async () => {
+    await reopen({ imageLimits: { maxBytes: 0, maxAgeMs: 0 } });
+    const [node] = await makePool(2);
+    expect((await provider.images.list()).map(({ digest }) => digest)).toEqual([first.digest]);
+    await provider.disks.createSnapshot({ name: 'kept', disk: node?.osDisk ?? '', tags: {} }, options);
+    await until(
+      () => provider.disks.getSnapshot('kept', options),
+      ({ state }) => state === 'ready',
+    );
+    expect(host.holds).toEqual([node?.machineId]);
+    await provider.pools.deletePool('web', options);
+    await until(
+      async () => ({ gone: (await provider.pools.getPool('web', options)) === undefined }),
+      ({ gone }) => gone,
+    );
+    await provider.idle();
+    expect(await provider.images.list()).toHaveLength(1);
+    await provider.disks.deleteSnapshot('kept', options);
+    await until(
+      () => provider.images.list(),
+      ({ length }) => length === 0,
+    );
+  });
+});
+
+describe('a pool', () => {
+  it('of another size restarts the node that is brought to it, with its disk', async () => {
+    const [node] = await makePool(1);
+    await provider.pools.setModel('web', { ...first, size: 'small' }, {}, options);
+    await provider.pools.upgradeNode('web', node?.name ?? '', options);
+    const [after] = await until(
+      () => settled(),
+      ([one]) => one?.latestModelApplied === true && one.health === 'healthy',
+    );
+    expect(after?.imagedAt).toBe(node?.imagedAt);
+    expect(host.starts.map(({ memoryMb }) => memoryMb)).toEqual([512, 1024]);
+  });
+
+  it.each(['huge', '2cpu', '0cpu-1g', '1cpu-8m', ''])('of size %j is refused', async (size) => {
+    await expect(makePool(1, { ...first, size })).rejects.toMatchObject({ code: 'input-invalid' });
+    expect(await provider.pools.getPool('web', options)).toBeUndefined();
+  });
+});
