@@ -58,10 +58,12 @@ export const endpoints = {
   deletePool: { method: 'DELETE', path: '/v1/pools/{pool}' },
   scalePool: { method: 'POST', path: '/v1/pools/{pool}/scale' },
   setPoolImage: { method: 'POST', path: '/v1/pools/{pool}/image' },
+  setPoolConfig: { method: 'POST', path: '/v1/pools/{pool}/config' },
 
   listNodes: { method: 'GET', path: '/v1/nodes' },
   showNode: { method: 'GET', path: '/v1/nodes/{node}' },
   whichNode: { method: 'GET', path: '/v1/nodes/{node}/which' },
+  setNodeConfig: { method: 'POST', path: '/v1/nodes/{node}/config' },
 
   listOperations: { method: 'GET', path: '/v1/operations' },
   showOperation: { method: 'GET', path: '/v1/operations/{operation}' },

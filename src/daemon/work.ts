@@ -26,6 +26,7 @@ import { every } from './every.ts';
 import { type Images, openImages } from './images.ts';
 import { openLocal } from './local-machines.ts';
 import { createSchedules } from './schedules.ts';
+import { secretReader } from './secret-reader.ts';
 import { packageVersion } from './version.ts';
 import type { WireOptions } from './wiring.ts';
 
@@ -64,6 +65,7 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     imagoVersion: packageVersion(),
     provider: (name = ground.options.provider) => requireProvider(providers, name),
     epoch: lease.epoch,
+    readSecret: secretReader(join(ground.paths.home, 'secrets')),
     sha256: (text) => createHash('sha256').update(text).digest('hex'),
     images: images.imageStore,
   };

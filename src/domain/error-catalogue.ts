@@ -401,6 +401,7 @@ const poolsAndNodes = {
     when: 'A version of the node config is unknown, or cannot say what a document says.',
     hint: 'Take the named fields out, or use an image that reads the newer version.',
   },
+  'secret-exposed': { kind: 'refused', when: 'A file that holds a secret can be read by others.' },
   'secret-not-found': {
     kind: 'not-found',
     when: 'A node config names a secret that this daemon does not have.',

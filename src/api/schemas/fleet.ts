@@ -83,9 +83,23 @@ export const createPoolRequest = z
       .string()
       .max(512 * 1024)
       .optional()
-      .describe('The node config document. Never a secret.'),
+      .describe('The node config document, as JSON. Secrets stand in it by their names, as `secret:NAME`.'),
   })
   .meta({ id: 'CreatePoolRequest' });
+
+export const setConfigRequest = z
+  .strictObject({
+    document: z
+      .string()
+      .max(512 * 1024)
+      .optional()
+      .describe('The whole node config, as JSON. Secrets stand in it by their names, as `secret:NAME`.'),
+    hotfix: z
+      .record(z.string(), z.json())
+      .optional()
+      .describe('Or one component on top of what is there: an item of `hotfixes` of the node config.'),
+  })
+  .meta({ id: 'SetConfigRequest', description: 'Exactly one of the two.' });
 
 export const scalePoolRequest = z.strictObject({ capacity }).meta({ id: 'ScalePoolRequest' });
 

@@ -16,11 +16,14 @@ const rolesByKind: Readonly<Record<string, Role>> = {
   'image-verify': contract.verifyImage.role,
   test: contract.createTest.role,
   promote: contract.promote.role,
+  'promote-override': contract.overridePromote.role,
   'rollback-channel': contract.rollbackChannel.role,
+  release: contract.createRelease.role,
   'pool-create': contract.createPool.role,
   'pool-scale': contract.scalePool.role,
   'pool-set-image': contract.setPoolImage.role,
   'pool-delete': contract.deletePool.role,
+  'node-config-set': contract.setPoolConfig.role,
 };
 
 export const knownKinds: readonly string[] = Object.keys(rolesByKind);

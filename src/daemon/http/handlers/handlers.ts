@@ -7,7 +7,7 @@ import { backupStream, daemonReads, daemonWrites } from './daemon.ts';
 import { eventsStream } from './events.ts';
 import { imageReads, imageStreams, imageWrites } from './images.ts';
 import { keyReads, keyWrites } from './keys.ts';
-import { nodeReads } from './nodes.ts';
+import { nodeReads, nodeWrites } from './nodes.ts';
 import { operationReads, operationWrites } from './operations.ts';
 import { poolReads, poolWrites } from './pools.ts';
 import { recipeReads, recipeWrites } from './recipes.ts';
@@ -35,6 +35,7 @@ const writes: WriteHandlers = {
   ...imageWrites,
   ...keyWrites,
   ...poolWrites,
+  ...nodeWrites,
   ...operationWrites,
   ...scheduleWrites,
   ...accessWrites,

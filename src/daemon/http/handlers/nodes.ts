@@ -1,9 +1,10 @@
 // Nodes.
 import { ImagoError } from '../../../domain/errors.ts';
 import type { Fleet, NodeRecord } from '../../../ports/fleet.ts';
-import type { ReadHandlers } from '../call.ts';
+import type { ReadHandlers, WriteHandlers } from '../call.ts';
 import { pageOfAll, pageOfPool } from '../node-pages.ts';
 import { askProvider, nodeView } from '../provider-view.ts';
+import { startOperation } from '../start-operation.ts';
 import { requirePool } from './pools.ts';
 
 export const nodeReads = {
@@ -30,7 +31,23 @@ export const nodeReads = {
   },
 } satisfies Partial<ReadHandlers>;
 
-async function requireNode(fleet: Fleet, name: string): Promise<NodeRecord> {
+export const nodeWrites = {
+  async setNodeConfig(call) {
+    const { name, pool, goneAt } = await requireNode(call.context.fleet, call.path.node);
+    if (goneAt !== undefined) {
+      throw new ImagoError('node-not-found', `Node ${name} is gone since ${goneAt}.`, {
+        hint: 'See `imago node list`.',
+      });
+    }
+    return startOperation(call, {
+      kind: 'node-config-set',
+      subject: `pool/${pool}`,
+      input: { pool, node: name, ...call.body },
+    });
+  },
+} satisfies Partial<WriteHandlers>;
+
+export async function requireNode(fleet: Fleet, name: string): Promise<NodeRecord> {
   const node = await fleet.getNode(name);
   if (node !== undefined) return node;
   throw new ImagoError('node-not-found', `There is no node ${name}.`, { hint: 'See `imago node list`.' });

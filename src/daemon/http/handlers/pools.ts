@@ -53,6 +53,14 @@ export const poolWrites = {
       before: poolTrail(pool),
     });
   },
+  async setPoolConfig(call) {
+    const pool = await requirePool(call.context.fleet, call.path.pool);
+    return startOperation(call, {
+      kind: 'node-config-set',
+      subject: `pool/${pool.name}`,
+      input: { pool: pool.name, ...call.body },
+    });
+  },
   async deletePool(call) {
     const pool = await requirePool(call.context.fleet, call.path.pool);
     return startOperation(call, {
