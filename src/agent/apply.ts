@@ -96,7 +96,7 @@ export async function applyConfig(system: System, options: ApplyOptions): Promis
     return { changed: false, rendered };
   }
   const bootId = system.readText(bootIdPath)?.trim() ?? 'unknown';
-  const kernelValues = effects.includes('sysctl') ? currentKernelValues(system, running) : [];
+  const kernelValues = currentKernelValues(system, effects, running);
   const facts = { digest: wanted.ref.digest, bootId, effects, kernelValues, note: null };
   const journal =
     changes.length === 0 ? open : await reporter.step('write', () => commitChanges(system, changes, facts));
@@ -114,8 +114,9 @@ export async function applyConfig(system: System, options: ApplyOptions): Promis
     );
     await writeGood(system, { ...wanted.ref, config: withoutSecrets(wanted.config), running });
   } catch (thrown) {
-    if (journal !== undefined) await reporter.step('go back', () => goBack(system, journal, good, running));
-    else if (boot) await standStill(system, running);
+    if (journal !== undefined) {
+      await reporter.step('go back', () => goBackAfter(thrown, () => goBack(system, journal, good, running)));
+    } else if (boot) await standStill(system, running);
     throw thrown;
   }
   dropJournal(system);
@@ -164,6 +165,23 @@ async function goBack(
   const surplus = started.start.filter((unit) => !good.running.start.includes(unit));
   const effects = new Set<Effect>([...journal.effects, ...surplus.map((unit): Effect => `stop:${unit}`)]);
   await activate(system, { effects, running: good.running, boot: false });
+}
+
+/** The cause stays known when the way back is blocked as well; the next start goes on with it. */
+async function goBackAfter(cause: unknown, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (thrown) {
+    if (!(cause instanceof Error) || !(thrown instanceof Error)) throw thrown;
+    throw new ImagoError(
+      'node-apply-failed',
+      `${cause.message} Going back failed as well: ${thrown.message}`,
+      {
+        cause,
+        retryable: true,
+      },
+    );
+  }
 }
 
 /** A node without any good config runs nothing that could be taken for one. */

@@ -1,0 +1,117 @@
+// What the agent brings to an image beside its program: how it is started, its units, and those drop-ins that keep
+// services back until the node is configured. The image build enables units by their [Install] section.
+import { abilitiesPath, agentAbilities } from '../domain/node-config/abilities.ts';
+
+export interface AgentFile {
+  readonly path: string;
+  readonly text: string;
+  readonly mode: number;
+}
+
+const units = '/usr/lib/systemd/system';
+
+const program = `#!/bin/sh
+umask 022
+exec qjs --std -m /usr/lib/imago/agent.js "$@"
+`;
+
+const agentUnit = `[Unit]
+Description=Make this machine the node that its config says
+DefaultDependencies=no
+After=systemd-remount-fs.service
+Conflicts=shutdown.target
+Before=shutdown.target
+StartLimitIntervalSec=0
+
+[Service]
+ExecStart=/usr/bin/imago-agent run
+Restart=always
+RestartSec=2
+OOMScoreAdjust=-900
+StandardOutput=journal+console
+StandardError=journal+console
+SyslogIdentifier=imago-agent
+
+[Install]
+WantedBy=multi-user.target
+`;
+
+/** Started by udev when the port is there: in a cloud it never is. */
+const commandsUnit = `[Unit]
+Description=Run what the owner of this machine asks for
+DefaultDependencies=no
+After=systemd-remount-fs.service
+Conflicts=shutdown.target
+Before=shutdown.target
+
+[Service]
+ExecStart=/usr/bin/imago-agent commands
+Environment=HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+WorkingDirectory=/
+Restart=always
+RestartSec=1
+`;
+
+const shellUnit = `[Unit]
+Description=Shell for the owner of this machine
+After=systemd-user-sessions.service
+Conflicts=serial-getty@hvc0.service
+
+[Service]
+ExecStart=-/bin/bash --login
+StandardInput=tty
+StandardOutput=tty
+StandardError=tty
+TTYPath=/dev/hvc0
+TTYReset=yes
+TTYVHangup=yes
+Environment=HOME=/root TERM=xterm-256color
+WorkingDirectory=-/root
+Restart=always
+RestartSec=0
+SendSIGHUP=yes
+IgnoreSIGPIPE=no
+`;
+
+const udevRules = `# Made by Imago: the ports of whoever runs this machine.
+SUBSYSTEM=="virtio-ports", ATTR{name}=="org.imago.commands.0", TAG+="systemd", ENV{SYSTEMD_WANTS}+="imago-commands.service"
+SUBSYSTEM=="tty", KERNEL=="hvc0", TAG+="systemd", ENV{SYSTEMD_WANTS}+="imago-shell.service"
+`;
+
+/** The agent starts the unit when the node is configured. */
+const runtimeDropIn = `[Unit]
+ConditionPathExists=/run/imago/configured
+
+[Service]
+EnvironmentFile=-/etc/imago/proxy.env
+`;
+
+const kubeletDropIn = `[Unit]
+ConditionPathExists=/run/imago/configured
+
+[Service]
+EnvironmentFile=-/etc/imago/proxy.env
+EnvironmentFile=-/etc/imago/kubelet.env
+ExecStart=
+ExecStart=/usr/bin/kubelet $IMAGO_KUBELET_FLAGS
+`;
+
+/** No key of another machine is ever shown to anybody. */
+const sshDropIn = `[Unit]
+ConditionPathExists=/run/imago/identified
+`;
+
+export function agentFiles(): readonly AgentFile[] {
+  const file = (path: string, text: string, mode = 0o644) => ({ path, text, mode });
+  return [
+    file('/usr/bin/imago-agent', program, 0o755),
+    file(`${units}/imago-agent.service`, agentUnit),
+    file(`${units}/imago-commands.service`, commandsUnit),
+    file(`${units}/imago-shell.service`, shellUnit),
+    file('/usr/lib/udev/rules.d/99-imago.rules', udevRules),
+    file(`${units}/containerd.service.d/10-imago.conf`, runtimeDropIn),
+    file(`${units}/kubelet.service.d/10-imago.conf`, kubeletDropIn),
+    file(`${units}/ssh.service.d/10-imago.conf`, sshDropIn),
+    file(abilitiesPath, `${JSON.stringify(agentAbilities(), null, 2)}\n`),
+  ];
+}

@@ -1,0 +1,591 @@
+// The whole agent on a machine in memory: what it makes of configs, good and bad, and what is left when it dies.
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { NodeConfig } from '../domain/node-config/schema.ts';
+import type { NodeReport } from '../domain/node-report.ts';
+import { createAgent } from './agent.ts';
+import { MachineDied, type MemorySystem, memorySystem } from './memory-system.ts';
+import { createReporter } from './reporter.ts';
+import { readSettings } from './settings.ts';
+
+const base = {
+  '/etc/hosts': '127.0.0.1 localhost\n',
+  '/etc/passwd': 'root:x:0:0::/root:/bin/bash\n',
+  '/etc/group': 'root:x:0:\nshadow:x:42:\n',
+  '/etc/shadow': 'root:*:1::::::\n',
+  '/etc/gshadow': 'root:*::\n',
+  '/etc/containerd/config.toml': 'version = 2\n',
+  '/usr/lib/systemd/system/containerd.service': '[Service]\nExecStart=/usr/bin/containerd\n',
+  '/usr/lib/systemd/system/kubelet.service': '[Service]\nExecStart=/usr/bin/kubelet\n',
+  '/proc/sys/kernel/random/boot_id': 'boot-1\n',
+  '/proc/sys/kernel/random/uuid': '0f0e0d0c-0b0a-4908-8706-050403020100\n',
+  '/proc/sys/kernel/hostname': 'localhost\n',
+  '/proc/sys/vm/max_map_count': '65530\n',
+  '/proc/net/route':
+    'Iface\tDestination\tGateway\tFlags\neth0\t00000000\t0202000A\t0003\t0\t0\t0\t00000000\n',
+} as const;
+
+interface Platform {
+  userData: string;
+  machineId: string;
+  /** Units that do not come up. */
+  broken: Set<string>;
+  health: string[];
+  /** Statuses that the metadata service answers with before it answers well. */
+  trouble: string[];
+  downloads: Map<string, string>;
+}
+
+const config: NodeConfig = {
+  schemaVersion: 1,
+  node: { name: 'web-1', pool: 'web', labels: { team: 'a' } },
+  system: { sysctl: { 'vm.max_map_count': 262_144 } },
+  network: { hosts: { '10.0.0.4': ['api.example.com'] } },
+  runtime: { mirrors: { 'registry.example.com': ['https://mirror.example.com'] } },
+  users: [{ name: 'ann', sudo: true }],
+  files: [{ path: '/etc/motd', content: 'hello\n', restarts: ['containerd.service'] }],
+  kubelet: { maxPods: 50 },
+};
+
+function encode(document: unknown): string {
+  return Buffer.from(typeof document === 'string' ? document : JSON.stringify(document)).toString('base64');
+}
+
+function machine(platform: Platform): MemorySystem {
+  const system = memorySystem(base);
+  connect(system, platform);
+  return system;
+}
+
+function connect(system: MemorySystem, platform: Platform): void {
+  system.program(([name, ...words], { input = '' }) => {
+    if (name === 'sha256sum' && words.length === 0) {
+      return { stdout: `${createHash('sha256').update(input).digest('hex')}  -\n` };
+    }
+    if (name === 'sha256sum') {
+      const text = system.readText(words.at(-1) ?? '') ?? '';
+      return { stdout: `${createHash('sha256').update(text).digest('hex')}  x\n` };
+    }
+    if (name === 'curl') return curl(system, platform, words, input);
+    if (name === 'systemctl' && (words[0] === 'start' || words[0] === 'try-restart')) {
+      const bad = words.find((unit) => platform.broken.has(unit));
+      return bad === undefined ? {} : { exitCode: 1, stderr: `Job for ${bad} failed.` };
+    }
+    if (name === 'systemctl' && words[0] === 'show') {
+      const states = words
+        .slice(2)
+        .map((unit) => `Id=${unit}\nActiveState=active\nResult=success\nLoadState=loaded`);
+      return { stdout: `${states.join('\n\n')}\n` };
+    }
+    return {};
+  });
+}
+
+function curl(system: MemorySystem, platform: Platform, words: readonly string[], input: string) {
+  if (words.includes('--unix-socket')) return { stdout: 'HTTP/2 200\ngrpc-status: 0\n' };
+  const out = words.indexOf('--output');
+  if (out >= 0) {
+    const body = platform.downloads.get(words.at(-1) ?? '');
+    if (body === undefined)
+      return { exitCode: 22, stderr: 'curl: (22) The requested URL returned error: 404' };
+    system.writeFile(words[out + 1] ?? '', body, { mode: 0o644 });
+    return {};
+  }
+  const url = /url = "(.*)"/.exec(input)?.[1] ?? '';
+  const answer = (status: number, body: string) => ({
+    stdout: `HTTP/1.1 ${status} x\r\nA: b\r\n\r\n${body}`,
+  });
+  if (url.includes('/metadata/')) {
+    const trouble = platform.trouble.shift();
+    if (trouble === 'silent') return { exitCode: 28, stderr: 'curl: (28) Connection timed out' };
+    if (trouble !== undefined) return answer(Number(trouble), '');
+  }
+  if (url.includes('userData')) return answer(200, platform.userData);
+  if (url.includes('/compute?')) {
+    return answer(200, JSON.stringify({ vmId: platform.machineId, name: 'from-metadata' }));
+  }
+  if (url.includes('goalstate')) {
+    return answer(
+      200,
+      '<G><Incarnation>1</Incarnation><ContainerId>c</ContainerId><InstanceId>i</InstanceId></G>',
+    );
+  }
+  if (url.includes('comp=health')) {
+    platform.health.push(input);
+    return answer(200, '');
+  }
+  return answer(200, 'ok');
+}
+
+function platformWith(document: unknown): Platform {
+  return {
+    userData: encode(document),
+    machineId: 'machine-1',
+    broken: new Set(),
+    health: [],
+    trouble: [],
+    downloads: new Map(),
+  };
+}
+
+interface Running {
+  readonly report: () => NodeReport;
+  readonly look: (again?: boolean) => Promise<void>;
+  readonly allow: (cost: 'restart' | 'drain') => void;
+  readonly lines: string[];
+}
+
+async function start(system: MemorySystem): Promise<Running> {
+  const lines: string[] = [];
+  const reporter = createReporter(system, '1.0', (line) => void lines.push(line));
+  const settings = { ...readSettings(system, () => undefined), metadataDeadlineMs: 20_000 };
+  const agent = createAgent(system, settings, reporter);
+  await agent.start();
+  await agent.look();
+  return {
+    report: reporter.current,
+    look: (again = false) => agent.look({ again }),
+    allow: (cost) => agent.allow(cost, reporter.current().waiting?.digest ?? ''),
+    lines,
+  };
+}
+
+/** What belongs to the node and not to the agent. */
+function nodeFiles(system: MemorySystem): Readonly<Record<string, string>> {
+  const hidden = /^\/(?:run|var\/lib\/imago\/(?:failed|platform-report|identity|config|managed))/;
+  return Object.fromEntries(
+    Object.entries(system.snapshot())
+      .filter(([path]) => !hidden.test(path))
+      .map(([path, text]) => [path, path.startsWith('/proc/') ? text.trim() : text]),
+  );
+}
+
+describe('a first boot', () => {
+  it('makes the node what its config says, and says ready', async () => {
+    const platform = platformWith(config);
+    const system = machine(platform);
+    const { report } = await start(system);
+    expect(report().error).toBeUndefined();
+    expect(report().phase).toBe('ready');
+    expect(report().config?.schemaVersion).toBe('1');
+    expect(report().timeline.map(({ name }) => name)).toContain('kubelet');
+    const files = system.snapshot();
+    expect(files['/etc/motd']).toBe('644 0:0 hello\n');
+    expect(files['/etc/hostname']).toBe('644 0:0 web-1\n');
+    expect(files['/etc/hosts']).toContain('10.0.0.4 api.example.com');
+    expect(files['/etc/sudoers.d/imago-ann']).toContain('440 0:0 ann ALL');
+    expect(files['/etc/passwd']).toContain('ann:x:1000:1000::/home/ann:/bin/sh');
+    expect(files['/proc/sys/vm/max_map_count']).toContain('262144');
+    expect(files['/proc/sys/kernel/hostname']).toContain('web-1');
+    expect(files['/etc/containerd/config.toml']).toContain('SystemdCgroup = true');
+    expect(files['/etc/containerd/certs.d/registry.example.com/hosts.toml']).toContain(
+      'https://mirror.example.com',
+    );
+    expect(files['/var/lib/kubelet/config.yaml']).toContain('"maxPods": 50');
+    expect(files['/etc/imago/kubelet.env']).toContain('--node-labels=imago.dev/pool=web,team=a');
+    expect(system.commands.filter((line) => line.startsWith('systemctl start'))).toEqual([
+      'systemctl start containerd.service kubelet.service',
+    ]);
+    expect(platform.health).toHaveLength(1);
+    expect(platform.health[0]).toContain('<State>Ready</State>');
+  });
+
+  it.each([
+    ['there is no userData', '', 'node-config-missing'],
+    ['userData is not base64', '{}', 'node-config-invalid'],
+    ['it is not JSON', encode('hello'), 'node-config-invalid'],
+    ['it is too big', 'A'.repeat(70_000), 'node-config-too-big'],
+    ['it is of another version', encode({ schemaVersion: 9 }), 'node-config-invalid'],
+    ['it requires what the image lacks', encode({ ...config, requires: ['flying'] }), 'node-config-requires'],
+  ])('fails with nothing touched when %s', async (_, userData, code) => {
+    const platform = { ...platformWith(config), userData };
+    const system = machine(platform);
+    const before = nodeFiles(system);
+    const { report } = await start(system);
+    expect(report()).toMatchObject({ phase: 'failed', error: { class: code } });
+    expect(nodeFiles(system)).toEqual(before);
+    expect(system.commands.some((line) => line.startsWith('systemctl start'))).toBe(false);
+    expect(platform.health[0]).toContain('<State>NotReady</State>');
+  });
+
+  it('waits for a metadata service that is late, slow, flapping or over its rate', async () => {
+    const platform = { ...platformWith(config), trouble: ['silent', '503', '429', 'silent', '500'] };
+    const { report } = await start(machine(platform));
+    expect(report().phase).toBe('ready');
+  });
+
+  it('says so when the metadata service never answers', async () => {
+    const platform = { ...platformWith(config), trouble: Array<string>(500).fill('silent') };
+    await expect(start(machine(platform))).rejects.toMatchObject({ code: 'node-metadata-unreachable' });
+  });
+
+  it('takes everything back when a service does not start, and starts nothing', async () => {
+    const platform = platformWith(config);
+    const system = machine(platform);
+    const before = nodeFiles(system);
+    platform.broken.add('kubelet.service');
+    const { report } = await start(system);
+    expect(report()).toMatchObject({ phase: 'failed', error: { class: 'node-service-failed' } });
+    expect(nodeFiles(system)).toEqual(before);
+    expect(system.commands.at(-1)).not.toContain('systemctl start');
+    expect(system.readText('/run/imago/configured')).toBeUndefined();
+    expect(platform.health[0]).toContain('kubelet.service');
+  });
+});
+
+describe('a second apply', () => {
+  it('changes nothing, ten times in a row', async () => {
+    const system = machine(platformWith(config));
+    const node = await start(system);
+    const before = system.snapshot();
+    const inodes = () => Object.keys(before).map((path) => system.facts(path)?.inode);
+    const first = inodes();
+    system.commands.length = 0;
+    for (let run = 0; run < 10; run += 1) await node.look(true);
+    expect(node.report().phase).toBe('ready');
+    const stable = (path: string) => !path.startsWith('/run/imago/');
+    const changed = Object.keys(before).filter(
+      (path, index) => stable(path) && inodes()[index] !== first[index],
+    );
+    expect(changed).toEqual([]);
+    expect(
+      system.commands.filter((line) => /^(?:systemctl (?:re|start|stop|try|daemon)|sync)/.test(line)),
+    ).toEqual([]);
+  });
+
+  it('puts right what somebody changed', async () => {
+    const system = machine(platformWith(config));
+    const node = await start(system);
+    system.remove('/etc/motd');
+    await node.look(true);
+    expect(system.readText('/etc/motd')).toBe('hello\n');
+    expect(system.commands).toContain('systemctl try-restart containerd.service');
+  });
+});
+
+describe('a new config on a running node', () => {
+  it('is applied at once when it is live, and restarts nothing', async () => {
+    const platform = platformWith(config);
+    const system = machine(platform);
+    const node = await start(system);
+    system.commands.length = 0;
+    platform.userData = encode({
+      ...config,
+      system: { sysctl: { 'vm.max_map_count': 300_000 } },
+      users: [],
+    });
+    await node.look();
+    expect(node.report()).toMatchObject({ phase: 'ready', pending: [] });
+    expect(node.report().wanted).toBeUndefined();
+    expect(system.readText('/proc/sys/vm/max_map_count')).toBe('300000');
+    expect(system.readText('/etc/sudoers.d/imago-ann')).toBeUndefined();
+    expect(system.readText('/etc/passwd')).toContain('ann:x:1000:1000::/home/ann:/usr/sbin/nologin');
+    expect(system.commands.filter((line) => line.includes('restart'))).toEqual([]);
+  });
+
+  it('restarts what reads the change, and nothing else', async () => {
+    const platform = platformWith(config);
+    const system = machine(platform);
+    const node = await start(system);
+    system.commands.length = 0;
+    platform.userData = encode({ ...config, kubelet: { maxPods: 60 } });
+    await node.look();
+    expect(node.report().phase).toBe('ready');
+    expect(system.commands.filter((line) => line.includes('restart'))).toEqual([
+      'systemctl try-restart kubelet.service',
+    ]);
+  });
+
+  it('is held when it restarts services and the policy says so, until the next boot', async () => {
+    const platform = platformWith(config);
+    const system = machine(platform);
+    const node = await start(system);
+    const next = { ...config, kubelet: { maxPods: 60 }, policy: { restart: 'hold' } };
+    platform.userData = encode(next);
+    await node.look();
+    expect(node.report()).toMatchObject({ phase: 'ready', waiting: { for: 'restart' } });
+    expect(node.report().pending.map(({ field }) => field)).toContain('kubelet.maxPods');
+    expect(system.readText('/var/lib/kubelet/config.yaml')).toContain('50');
+    system.powerCut(0);
+    connect(system, platform);
+    const again = await start(system);
+    expect(again.report().waiting).toBeUndefined();
+    expect(system.readText('/var/lib/kubelet/config.yaml')).toContain('60');
+  });
+
+  it('waits for the drain that it needs, and goes on when there is room', async () => {
+    const platform = platformWith(config);
+    const system = machine(platform);
+    const node = await start(system);
+    platform.userData = encode({ ...config, runtime: { ...config.runtime, cgroupDriver: 'cgroupfs' } });
+    await node.look();
+    expect(node.report()).toMatchObject({ phase: 'ready', waiting: { for: 'drain' } });
+    expect(system.readText('/etc/containerd/config.toml')).toContain('SystemdCgroup = true');
+    node.allow('drain');
+    await node.look();
+    expect(node.report().waiting).toBeUndefined();
+    expect(system.readText('/etc/containerd/config.toml')).toContain('SystemdCgroup = false');
+  });
+
+  it('is reported and never done when it needs a new disk', async () => {
+    const platform = platformWith(config);
+    const system = machine(platform);
+    const node = await start(system);
+    platform.userData = encode({ ...config, node: { ...config.node, name: 'web-2' } });
+    await node.look();
+    node.allow('drain');
+    await node.look();
+    expect(node.report()).toMatchObject({ phase: 'ready', waiting: { for: 'reimage' } });
+    expect(system.readText('/etc/hostname')).toBe('web-1\n');
+  });
+
+  it('goes back when it fails, says so, and is not tried again', async () => {
+    const platform = platformWith(config);
+    const system = machine(platform);
+    const node = await start(system);
+    const before = nodeFiles(system);
+    const good = node.report().config;
+    platform.broken.add('bad.service');
+    const unit = { name: 'bad.service', state: 'enabled', content: '[Service]\nExecStart=/bin/false\n' };
+    platform.userData = encode({ ...config, units: [unit], kubelet: { maxPods: 70 } });
+    await node.look();
+    expect(node.report()).toMatchObject({
+      phase: 'ready',
+      config: good,
+      error: { class: 'node-service-failed' },
+    });
+    expect(node.report().wanted?.digest).not.toBe(good?.digest);
+    expect(nodeFiles(system)).toEqual(before);
+    const tries = system.commands.filter((line) => line.includes('start containerd')).length;
+    await node.look(true);
+    await node.look(true);
+    expect(system.commands.filter((line) => line.includes('start containerd'))).toHaveLength(tries);
+    system.powerCut(0);
+    connect(system, platform);
+    const again = await start(system);
+    expect(again.report()).toMatchObject({ phase: 'ready', config: good, error: { retry: false } });
+  });
+
+  it('that cannot be read leaves the node as it is, also across a boot', async () => {
+    const platform = platformWith(config);
+    const system = machine(platform);
+    const node = await start(system);
+    platform.userData = encode('no JSON');
+    await node.look();
+    expect(node.report()).toMatchObject({ phase: 'ready', error: { class: 'node-config-invalid' } });
+    system.powerCut(0);
+    connect(system, platform);
+    const again = await start(system);
+    expect(again.report()).toMatchObject({ phase: 'ready', error: { class: 'node-config-invalid' } });
+    expect(system.commands).toContain('systemctl start containerd.service kubelet.service');
+  });
+});
+
+describe('a machine that ends during an apply', () => {
+  const next: NodeConfig = {
+    ...config,
+    files: [{ path: '/etc/motd', content: 'new\n' }],
+    kubelet: { maxPods: 60 },
+  };
+
+  async function updating(): Promise<readonly [MemorySystem, Platform]> {
+    const platform = platformWith(config);
+    const system = machine(platform);
+    await start(system);
+    platform.userData = encode(next);
+    return [system, platform];
+  }
+
+  async function rebooted(system: MemorySystem, platform: Platform): Promise<NodeReport> {
+    connect(system, platform);
+    return (await start(system)).report();
+  }
+
+  async function ended(work: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await work();
+      return true;
+    } catch (thrown) {
+      if (!(thrown instanceof MachineDied)) throw thrown;
+      return false;
+    }
+  }
+
+  it('ends up with the new config, wherever the agent was killed', async () => {
+    const [whole, wholePlatform] = await updating();
+    const target = await rebooted(whole, wholePlatform).then(() => nodeFiles(whole));
+    for (let call = 1; ; call += 1) {
+      const [system, platform] = await updating();
+      system.dieAt(call, 'after');
+      const survived = await ended(() => start(system));
+      system.restart();
+      const report = await rebooted(system, platform);
+      expect(report, `killed at ${call}`).toMatchObject({ phase: 'ready', pending: [] });
+      expect(nodeFiles(system), `killed at ${call}`).toEqual(target);
+      expect(system.facts('/var/lib/imago/journal')).toBeUndefined();
+      if (survived) break;
+    }
+  });
+
+  it('ends up with the new config, wherever the power was cut', async () => {
+    const [whole, wholePlatform] = await updating();
+    whole.powerCut(0);
+    const target = await rebooted(whole, wholePlatform).then(() => nodeFiles(whole));
+    for (let call = 1; ; call += 1) {
+      const [system, platform] = await updating();
+      system.dieAt(call, 'after');
+      const survived = await ended(() => start(system));
+      system.powerCut(call % 4);
+      const report = await rebooted(system, platform);
+      expect(report, `cut at ${call}`).toMatchObject({ phase: 'ready', pending: [] });
+      expect(nodeFiles(system), `cut at ${call}`).toEqual(target);
+      if (survived) break;
+    }
+  });
+
+  it('keeps the last good config when the disk is full at any write, and says why', async () => {
+    for (let write = 1; write < 15; write += 1) {
+      const [system, platform] = await updating();
+      const files = nodeFiles(system);
+      connect(system, platform);
+      system.fillAt(write);
+      const { report } = await start(system);
+      expect(report().phase, `full at ${write}`).toBe('ready');
+      if (report().error === undefined) break;
+      expect(report().error).toMatchObject({ class: 'node-disk-full', retry: true });
+      expect(nodeFiles(system), `full at ${write}`).toEqual(files);
+    }
+  });
+
+  it('gives a config up that takes the machine down each time', async () => {
+    const [system, platform] = await updating();
+    let tries = 0;
+    for (;;) {
+      connect(system, platform);
+      const calm = system.run;
+      const deadly: MemorySystem = {
+        ...system,
+        run: async (command, options) => {
+          if (command[1] === 'try-restart' && system.readText('/etc/motd') === 'new\n') {
+            tries += 1;
+            system.dieAt(1, 'before');
+          }
+          return calm(command, options);
+        },
+      };
+      if (await ended(() => start(deadly))) break;
+      system.restart();
+      expect(tries).toBeLessThan(5);
+    }
+    expect(tries).toBe(3);
+    expect(system.readText('/etc/motd')).toBe('hello\n');
+    const report = JSON.parse(system.readText('/run/imago/status.json') ?? '') as NodeReport;
+    expect(report).toMatchObject({ phase: 'ready', error: { class: 'node-apply-interrupted' } });
+  });
+});
+
+describe('a clone', () => {
+  it('gets an identity of its own before anything starts', async () => {
+    const platform = platformWith(config);
+    const system = machine(platform);
+    await start(system);
+    for (const path of [
+      '/var/lib/kubelet/kubeconfig',
+      '/var/lib/kubelet/pki/key.pem',
+      '/etc/ssh/ssh_host_rsa_key',
+    ]) {
+      system.makeFolder(path.slice(0, path.lastIndexOf('/')));
+      system.writeFile(path, 'donor', { mode: 0o600 });
+    }
+    system.makeFolder('/usr/bin');
+    system.writeFile('/usr/bin/ssh-keygen', '', { mode: 0o755 });
+    system.writeFile('/etc/machine-id', 'donor\n', { mode: 0o444 });
+    await system.run(['sync', '--', '/etc']);
+    system.powerCut(0);
+    platform.machineId = 'machine-2';
+    connect(system, platform);
+    system.commands.length = 0;
+    const { report } = await start(system);
+    expect(report()).toMatchObject({ phase: 'ready', machineId: 'machine-2' });
+    expect(system.readText('/etc/machine-id')).toBe('0f0e0d0c0b0a49088706050403020100\n');
+    expect(Object.values(system.snapshot()).filter((text) => text.includes('donor'))).toEqual([]);
+    const made = system.commands.findIndex((line) => line.startsWith('ssh-keygen'));
+    const started = system.commands.findIndex((line) => line.startsWith('systemctl start'));
+    expect(made).toBeGreaterThanOrEqual(0);
+    expect(made).toBeLessThan(started);
+    expect(platform.health).toHaveLength(2);
+  });
+});
+
+describe('a hotfix', () => {
+  const program = 'the better kubelet';
+  const sha256 = createHash('sha256').update(program).digest('hex');
+  const source = 'https://example.com/kubelet';
+  const hotfix = {
+    component: 'tool',
+    version: '2',
+    source,
+    sha256,
+    to: '/usr/bin/tool',
+    restarts: ['kubelet.service'],
+  };
+
+  it('is installed once, and taken away again with what was there before', async () => {
+    const platform = platformWith(config);
+    const system = machine(platform);
+    system.makeFolder('/usr/bin');
+    system.writeFile('/usr/bin/tool', 'the old one', { mode: 0o755 });
+    const node = await start(system);
+    const before = nodeFiles(system);
+    platform.downloads.set(source, program);
+    platform.userData = encode({ ...config, hotfixes: [hotfix] });
+    await node.look();
+    expect(node.report().error).toBeUndefined();
+    expect(system.readText('/usr/bin/tool')).toBe(program);
+    expect(system.commands).toContain('systemctl try-restart kubelet.service');
+    platform.downloads.clear();
+    await node.look(true);
+    expect(node.report()).toMatchObject({ phase: 'ready' });
+    expect(node.report().error).toBeUndefined();
+    platform.userData = encode(config);
+    await node.look();
+    expect(nodeFiles(system)).toEqual(before);
+  });
+
+  it.each([
+    ['of the wrong sha256', new Map([[source, 'something else']]), 'input-mismatch', false],
+    ['that cannot be fetched', new Map<string, string>(), 'download-failed', true],
+  ])('%s changes nothing', async (_, downloads, code, retry) => {
+    const platform = { ...platformWith(config), downloads };
+    const system = machine(platform);
+    const node = await start(system);
+    const before = nodeFiles(system);
+    platform.userData = encode({ ...config, hotfixes: [hotfix] });
+    await node.look();
+    expect(node.report()).toMatchObject({ phase: 'ready', error: { class: code, retry } });
+    expect(nodeFiles(system)).toEqual(before);
+  });
+});
+
+describe('a secret', () => {
+  it('is in no report, log, record or command', async () => {
+    const token = 'abcdef.0123456789abcdef';
+    const ca = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+    const kubernetes = { apiServer: 'https://api.example.com', ca, bootstrap: { token } };
+    const platform = platformWith({ ...config, kubernetes });
+    const system = machine(platform);
+    const node = await start(system);
+    expect(node.report().error).toBeUndefined();
+    expect(system.readText('/var/lib/kubelet/bootstrap-kubeconfig')).toContain(token);
+    platform.userData = encode({
+      ...config,
+      kubernetes: { ...kubernetes, bootstrap: { token: `${token}x` } },
+    });
+    await node.look();
+    expect(node.report().error?.class).toBe('node-config-invalid');
+    const told = [...node.lines, ...system.lines, ...system.commands].join('\n');
+    expect(told).not.toContain('0123456789abcdef');
+    const kept = Object.entries(system.snapshot()).filter(([, text]) => text.includes(token));
+    expect(kept.map(([path]) => path)).toEqual(['/var/lib/kubelet/bootstrap-kubeconfig']);
+  });
+});

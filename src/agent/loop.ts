@@ -1,0 +1,92 @@
+// The long-running service: applies at the start, then looks for changes, cheaply, for as long as the machine runs.
+import type { Agent } from './agent.ts';
+import { bootMarks } from './boot-times.ts';
+import { nodeError, type Reporter } from './reporter.ts';
+import type { AgentSettings } from './settings.ts';
+import type { System } from './system.ts';
+
+export interface Loop {
+  /** Does not end. */
+  run(): Promise<never>;
+  /** A line from whoever runs the machine: an empty object asks for a report, `allow` makes room for a change. */
+  hear(line: string): void;
+}
+
+const repeatMs = 30_000;
+const longestPauseMs = 600_000;
+
+export function createLoop(system: System, settings: AgentSettings, agent: Agent, reporter: Reporter): Loop {
+  let wake: (() => void) | undefined;
+  let woken = false;
+
+  function wakeUp(): void {
+    woken = true;
+    wake?.();
+  }
+
+  /** Until the time is up, or somebody asks. */
+  async function pause(ms: number): Promise<void> {
+    const asked = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    if (!woken) await Promise.race([system.sleep(ms), asked]);
+    woken = false;
+    wake = undefined;
+  }
+
+  async function startAgent(): Promise<void> {
+    for (let wait = settings.pollMs; ; wait = Math.min(wait * 2, longestPauseMs)) {
+      try {
+        return await agent.start();
+      } catch (thrown) {
+        reporter.update({ phase: 'failed', error: { ...nodeError(thrown), retry: true } });
+      }
+      await pause(wait);
+    }
+  }
+
+  return {
+    async run() {
+      reporter.mark('agent');
+      reporter.update({ phase: 'booting' });
+      await startAgent();
+      await agent.look();
+      for (const { name, ms } of await bootMarks(system)) reporter.mark(name, ms);
+      reporter.update({});
+      let sentAt = system.uptimeMs();
+      let retryMs = settings.pollMs;
+      let triedAt = system.uptimeMs();
+      for (;;) {
+        await pause(settings.pollMs);
+        const { error } = reporter.current();
+        const again = error?.retry === true && system.uptimeMs() - triedAt >= retryMs;
+        if (again) {
+          triedAt = system.uptimeMs();
+          retryMs = Math.min(retryMs * 2, longestPauseMs);
+        } else if (error === undefined) retryMs = settings.pollMs;
+        await agent.look({ again });
+        if (system.uptimeMs() - sentAt < repeatMs) continue;
+        sentAt = system.uptimeMs();
+        reporter.repeat();
+      }
+    },
+    hear(line) {
+      const wish = parse(line);
+      if (wish === undefined) return;
+      const { allow, digest } = wish;
+      if ((allow === 'restart' || allow === 'drain') && typeof digest === 'string')
+        agent.allow(allow, digest);
+      reporter.repeat();
+      wakeUp();
+    },
+  };
+}
+
+function parse(line: string): { readonly allow?: unknown; readonly digest?: unknown } | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

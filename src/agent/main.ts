@@ -1,0 +1,67 @@
+// The agent's program. What is asked most often, an apply with nothing to do, is answered by this small part alone.
+import { request } from './http.ts';
+import { quickPath } from './paths.ts';
+import { isNothingToDo, type QuickFacts } from './quick-check.ts';
+import { type QuickJsModules, quickJsModules } from './quickjs/modules.ts';
+import { quickJsSystem } from './quickjs/quickjs-system.ts';
+import { readSettings } from './settings.ts';
+import type { System } from './system.ts';
+
+declare const agentVersion: string;
+
+const usage = `usage: imago-agent VERB
+  run       the service: applies the node config, reports, and looks for changes
+  apply     applies the node config once
+  plan      what an apply would change, and what it costs; changes nothing
+  status    what the agent last reported, as JSON
+  verify    whether the node is what its config says
+  commands  runs what the owner of the machine sends to its command port
+`;
+
+async function main(modules: QuickJsModules): Promise<number> {
+  const { std, words } = modules;
+  const [verb = '', ...others] = words;
+  const print = (line: string) => {
+    std.out.puts(`${line}\n`);
+    std.out.flush();
+  };
+  if (verb === '--version') {
+    print(agentVersion);
+    return 0;
+  }
+  const system = quickJsSystem(modules, std.getenv('IMAGO_AGENT_ROOT') ?? '');
+  if (verb === 'apply' && others.length === 0 && (await nothingToDo(modules, system))) {
+    print('nothing to do');
+    return 0;
+  }
+  const { verbs } = await import('./verbs.ts');
+  const found = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined;
+  if (found !== undefined && others.length === 0)
+    return found({ modules, system, version: agentVersion, print });
+  std.err.puts(usage);
+  return verb === '--help' ? 0 : 2;
+}
+
+async function nothingToDo({ std }: QuickJsModules, system: System): Promise<boolean> {
+  const text = system.readText(quickPath);
+  if (text === undefined) return false;
+  const { metadataUrl } = readSettings(system, std.getenv);
+  return isNothingToDo(system, JSON.parse(text) as QuickFacts, async () => {
+    const url = `${metadataUrl}/metadata/instance/compute/userData?api-version=2021-01-01&format=text`;
+    const answer = await request(system, { url, headers: { Metadata: 'true' } });
+    return answer.kind === 'answer' && answer.status === 200 ? answer.body : undefined;
+  });
+}
+
+const modules = quickJsModules();
+if (modules !== undefined) {
+  main(modules).then(
+    (code) => modules.std.exit(code),
+    (thrown: unknown) => {
+      modules.std.err.puts(
+        `imago-agent: ${thrown instanceof Error ? `${thrown.message}\n${thrown.stack}` : thrown}\n`,
+      );
+      modules.std.exit(70);
+    },
+  );
+}

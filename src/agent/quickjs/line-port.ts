@@ -1,0 +1,104 @@
+// A serial port to whoever runs the machine, in lines. The other side may be away: writes never wait for it, and a
+// port without anybody at the other end is looked at now and then, for it always says that it has something to say.
+import { decodeUtf8, encodeUtf8 } from '../utf8.ts';
+import type { QuickJsModules } from './modules.ts';
+
+const nonBlocking = 0o4000;
+const wouldBlock = -11;
+const lookAgainMs = 2000;
+const maxLineBytes = 4 * 1024 * 1024;
+
+export interface LinePort {
+  /** The latest line wins: one that could not be sent in full before the next is finished first, others are dropped. */
+  send(line: string): void;
+  /** Waits until the line is sent in full, or the other side is gone. */
+  sendAll(line: string): Promise<boolean>;
+}
+
+/** Undefined when the machine has no such port. */
+export function openLinePort(
+  { os }: QuickJsModules,
+  path: string,
+  onLine: (line: string) => void,
+): LinePort | undefined {
+  const fd = os.open(path, os.O_RDWR | nonBlocking);
+  if (fd < 0) return undefined;
+  const buffer = new Uint8Array(65_536);
+  let rest = new Uint8Array(0);
+  let outgoing: Uint8Array<ArrayBuffer> | undefined;
+  let next: string | undefined;
+  let flushing = false;
+
+  function listen(): void {
+    os.setReadHandler(fd, () => {
+      const count = os.read(fd, buffer.buffer, 0, buffer.length);
+      if (count === wouldBlock) return;
+      if (count <= 0) {
+        os.setReadHandler(fd, null);
+        rest = new Uint8Array(0);
+        os.setTimeout(listen, lookAgainMs);
+        return;
+      }
+      take(buffer.slice(0, count));
+    });
+  }
+
+  function take(bytes: Uint8Array): void {
+    const all = new Uint8Array(rest.length + bytes.length);
+    all.set(rest);
+    all.set(bytes, rest.length);
+    let start = 0;
+    for (let at = all.indexOf(10); at >= 0; at = all.indexOf(10, start)) {
+      const line = decodeUtf8(all.subarray(start, at)).trim();
+      start = at + 1;
+      if (line !== '') onLine(line);
+    }
+    rest = all.length - start > maxLineBytes ? new Uint8Array(0) : all.slice(start);
+  }
+
+  /** False when the port takes no more for now. */
+  function flush(): boolean {
+    while (outgoing !== undefined) {
+      const written = os.write(fd, outgoing.buffer, 0, outgoing.length);
+      if (written <= 0) return false;
+      outgoing = written === outgoing.length ? undefined : outgoing.slice(written);
+    }
+    return true;
+  }
+
+  function pump(): void {
+    flushing = true;
+    if (!flush()) {
+      os.setTimeout(pump, 100);
+      return;
+    }
+    flushing = false;
+    const line = next;
+    next = undefined;
+    if (line !== undefined) start(line);
+  }
+
+  function start(line: string): void {
+    outgoing = encodeUtf8(`${line}\n`);
+    pump();
+  }
+
+  listen();
+  return {
+    send(line) {
+      if (flushing) next = line;
+      else start(line);
+    },
+    async sendAll(line) {
+      outgoing = encodeUtf8(`${line}\n`);
+      for (let waited = 0; !flush(); waited += 20) {
+        if (waited > 30_000) {
+          outgoing = undefined;
+          return false;
+        }
+        await new Promise<void>((resolve) => os.setTimeout(resolve, 20));
+      }
+      return true;
+    },
+  };
+}
