@@ -5,7 +5,8 @@ import type { Catalogue } from '../ports/catalogue.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { ImageStore } from '../ports/image-store.ts';
-import type { Journal } from '../ports/operation.ts';
+import type { ImageSpace, Lifecycle } from '../ports/lifecycle.ts';
+import type { Journal, OperationDesk } from '../ports/operation.ts';
 import type { Promotion } from '../ports/promotion.ts';
 import type { CallOptions, Provider } from '../ports/provider.ts';
 
@@ -13,6 +14,7 @@ export interface OperationDeps {
   readonly catalogue: Catalogue;
   readonly fleet: Fleet;
   readonly promotion: Promotion;
+  readonly lifecycle: Lifecycle;
   /** Reading of operations, for those made of others. */
   readonly journal: Pick<Journal, 'get'>;
   /** For what is decided before an operation begins; steps have a clock of their own. */
@@ -23,6 +25,12 @@ export interface OperationDeps {
   readonly attestor?: Attestor | undefined;
   /** The provider of that name, or the daemon's default one; throws `provider-unknown`. */
   provider(name?: string): Provider;
+  /** All that are loaded. */
+  providers(): readonly Provider[];
+  /** Where operations start others whose number is known only when they run. */
+  desk(): Pick<OperationDesk, 'submit' | 'cancel' | 'ended'>;
+  /** Frees what deleted versions held of the local store; absent where there is none. */
+  readonly space?: ImageSpace | undefined;
   /** The epoch of the lease under which this daemon acts. */
   readonly epoch: number;
   readonly sha256: (text: string) => string;

@@ -15,8 +15,12 @@ import { poolDeleteOperation } from './pool-delete.ts';
 import { poolScaleOperation } from './pool-scale.ts';
 import { poolSetImageOperation } from './pool-set-image.ts';
 import { overridePromoteOperation, promoteOperation } from './promote.ts';
+import { pruneOperation } from './prune.ts';
+import { replaceNodesOperation } from './replace-nodes.ts';
+import { restoreVersionOperation } from './restore-version.ts';
 import { rollbackChannelOperation } from './rollback-channel.ts';
 import { testImageOperation } from './test-image.ts';
+import { withdrawOperation } from './withdraw.ts';
 
 export function operationKinds(deps: OperationDeps): ReadonlyMap<string, OperationKind<never>> {
   const kinds = [
@@ -38,6 +42,10 @@ export function operationKinds(deps: OperationDeps): ReadonlyMap<string, Operati
     poolScaleOperation(deps),
     poolSetImageOperation(deps),
     poolDeleteOperation(deps),
+    withdrawOperation(deps),
+    restoreVersionOperation(deps),
+    replaceNodesOperation(deps),
+    pruneOperation(deps),
     nodeConfigSetOperation(deps),
   ];
   return new Map(kinds.map((kind) => [kind.kind, kind as OperationKind<never>]));

@@ -47,14 +47,13 @@ export interface Withdrawals {
    * to come it is only noted. The same operation again answers with what the first call did.
    */
   withdraw(request: WithdrawRequest): Promise<WithdrawalOutcome>;
+  /** Those whose time has come, and those in force that something was made from since; the earliest first. */
+  due(): Promise<readonly Withdrawal[]>;
   /**
-   * Does what is due: withdrawals whose time has come, and descendants that were made since. Each stands for
-   * itself; `failed` names those that are refused, by their reason.
+   * Carries out one that is recorded, and passes it on to what was made from the version since; a second call
+   * finds nothing left to do. Refused as `withdraw` is. `undefined` when it was lifted or never asked for.
    */
-  applyDue(): Promise<{
-    readonly applied: readonly WithdrawalOutcome[];
-    readonly failed: readonly { readonly withdrawal: Withdrawal; readonly message: string }[];
-  }>;
+  apply(id: number): Promise<WithdrawalOutcome | undefined>;
   /**
    * Lifts what was asked for this version, also what is only planned. It is then what it was before, unless an
    * ancestor keeps it out. Channels stay where they are. `withdrawal-inherited` or `version-state` when there is
@@ -64,6 +63,7 @@ export interface Withdrawals {
     version: VersionName,
     change: { readonly by: string; readonly why: string; readonly operation: string },
   ): Promise<RestoreOutcome>;
+  get(id: number): Promise<Withdrawal | undefined>;
   /** All that concern a version, oldest first. */
   of(version: VersionName): Promise<readonly Withdrawal[]>;
   /** Those asked for, of one image or all, newest first, with how many live nodes are still on what they took out. */
@@ -145,9 +145,11 @@ export interface LimitSamples {
 
 /** What the local store holds of versions, for those who free it. */
 export interface ImageSpace {
-  /** Bytes that would be free if only these digests stayed. Shared parts are counted right. */
-  reclaimable(keep: ReadonlySet<string>): Promise<number>;
-  /** Frees them, and says how many it were. A second call frees what is left. */
+  /** The versions whose disks it holds. */
+  digests(): Promise<ReadonlySet<string>>;
+  /** Bytes that would be free if `going` went and `keep` stayed. Shared parts are counted right. */
+  reclaimable(keep: ReadonlySet<string>, going: ReadonlySet<string>): Promise<number>;
+  /** Frees what only versions beyond `keep` had, and says how many bytes it were. A second call frees what is left. */
   reclaim(keep: ReadonlySet<string>): Promise<number>;
 }
 

@@ -1,8 +1,8 @@
 // Withdrawals on PostgreSQL: asked for, due, passed on, lifted.
 import { type Kysely, type Selectable, sql } from 'kysely';
-import { ensureImagoError, ImagoError } from '../domain/errors.ts';
+import { ImagoError } from '../domain/errors.ts';
 import { parseTime, toIso } from '../domain/time.ts';
-import { checkReason, isInForce, type Withdrawal } from '../domain/withdrawal.ts';
+import { checkReason, isInForce } from '../domain/withdrawal.ts';
 import type { WithdrawalOutcome, Withdrawals, WithdrawRequest } from '../ports/lifecycle.ts';
 import type { VersionName } from '../ports/lineage.ts';
 import type { CatalogueContext } from './catalogue-context.ts';
@@ -67,23 +67,18 @@ export function createWithdrawals(context: CatalogueContext, now: () => number):
         return { withdrawal: { ...toWithdrawal(row), appliedAt: context.stamp() }, ...applied };
       }),
 
-    async applyDue() {
-      const applied: WithdrawalOutcome[] = [];
-      const failed: { withdrawal: Withdrawal; message: string }[] = [];
-      for (const row of await database.read((tables) => readDue(tables, toIso(new Date(now()))))) {
-        try {
-          const outcome = await applyOne(row.id);
-          if (outcome !== undefined) applied.push(outcome);
-        } catch (thrown) {
-          const error = ensureImagoError(thrown);
-          if (error.code !== 'channel-no-earlier') throw thrown;
-          failed.push({ withdrawal: toWithdrawal(row), message: error.message });
-        }
-      }
-      return { applied, failed };
+    due: async () => {
+      const rows = await database.read((tables) => readDue(tables, toIso(new Date(now()))));
+      return rows.map(toWithdrawal);
     },
-
+    apply: applyOne,
     restore: (name, change) => restoreVersion(context, name, change),
+    async get(id) {
+      const row = await database.read((tables) =>
+        tables.selectFrom('withdrawals').selectAll().where('id', '=', id).executeTakeFirst(),
+      );
+      return row === undefined ? undefined : toWithdrawal(row);
+    },
     of: (name) => database.read((tables) => readWithdrawals(tables, name)),
 
     async list(image, query) {

@@ -1,5 +1,6 @@
 // Withdrawal: what it takes out, where channels go, what is inherited, and what a restore gives back.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ImagoError } from '../../src/domain/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Seeded, seed } from '../support/lineage-seed.ts';
 import { administer, type StoreBench, startStoreBench } from '../support/store.ts';
@@ -22,6 +23,8 @@ interface World extends Seeded {
   restore(version: string, operation?: string): ReturnType<Store['lifecycle']['withdrawals']['restore']>;
   state(version: string, image?: string): Promise<string | undefined>;
   channel(name: string, image?: string): Promise<string | undefined>;
+  /** Does all that is due; the versions that are out by it, and those that could not be done. */
+  applyDue(): Promise<{ applied: string[]; refused: string[] }>;
 }
 
 let count = 0;
@@ -55,6 +58,16 @@ async function world(): Promise<World> {
     },
     state: async (version, image = 'node') => (await store.catalogue.getVersion(image, version))?.state,
     channel: async (name, image = 'node') => (await store.catalogue.getChannel(image, name))?.version,
+    async applyDue() {
+      const applied: string[] = [];
+      const refused: string[] = [];
+      for (const { id, version } of await withdrawals.due()) {
+        const outcome = await withdrawals.apply(id).catch((error: ImagoError) => error);
+        if (outcome instanceof ImagoError) refused.push(`${version}: ${outcome.code}`);
+        else applied.push(...(outcome?.versions ?? []).map((name) => name.version));
+      }
+      return { applied, refused };
+    },
   };
 }
 
@@ -152,46 +165,44 @@ describe('what is asked for', () => {
 
 describe('at a time', () => {
   test('nothing happens before; then it is applied once, and the channel goes back', async () => {
-    const { version, move, withdraw, state, channel, clock, store } = await world();
+    const { version, move, withdraw, state, channel, clock, applyDue } = await world();
     await version('1.0.0');
     await move('production', '1.0.0');
     await version('1.0.1');
     await move('production', '1.0.1');
     const { withdrawal, versions } = await withdraw('1.0.1', { at: '2026-06-01' });
     expect([withdrawal.appliedAt, versions]).toEqual([undefined, []]);
-    expect(await store.lifecycle.withdrawals.applyDue()).toEqual({ applied: [], failed: [] });
+    expect(await applyDue()).toEqual({ applied: [], refused: [] });
     expect(await state('1.0.1')).toBe('available');
     clock.now = Date.parse('2026-06-01T00:00:00Z');
-    const due = await store.lifecycle.withdrawals.applyDue();
-    expect(due.applied.map((outcome) => outcome.versions.map((name) => name.version))).toEqual([['1.0.1']]);
+    expect(await applyDue()).toEqual({ applied: ['1.0.1'], refused: [] });
     expect([await state('1.0.1'), await channel('production')]).toEqual(['withdrawn', '1.0.0']);
-    expect(await store.lifecycle.withdrawals.applyDue()).toEqual({ applied: [], failed: [] });
+    expect(await applyDue()).toEqual({ applied: [], refused: [] });
   });
 
   test('one that is restored before its time never happens', async () => {
-    const { version, withdraw, restore, state, clock, store } = await world();
+    const { version, withdraw, restore, state, clock, applyDue } = await world();
     await version('1.0.0');
     await withdraw('1.0.0', { at: '2026-06-01' });
     await restore('1.0.0');
     clock.now = Date.parse('2026-07-01T00:00:00Z');
-    expect(await store.lifecycle.withdrawals.applyDue()).toEqual({ applied: [], failed: [] });
+    expect(await applyDue()).toEqual({ applied: [], refused: [] });
     expect(await state('1.0.0')).toBe('available');
   });
 
   test('one that cannot be done when it is due is named, does not stop the others, and is done later', async () => {
-    const { version, move, withdraw, state, clock, store } = await world();
+    const { version, move, withdraw, state, clock, applyDue } = await world();
     await version('1.0.0');
     await move('production', '1.0.0');
     await version('1.0.1');
     await withdraw('1.0.0', { at: '2026-06-01' });
     await withdraw('1.0.1', { at: '2026-06-02' });
     clock.now = Date.parse('2026-07-01T00:00:00Z');
-    const due = await store.lifecycle.withdrawals.applyDue();
-    expect(due.failed).toMatchObject([{ withdrawal: { version: '1.0.0' } }]);
+    expect((await applyDue()).refused).toEqual(['1.0.0: channel-no-earlier']);
     expect([await state('1.0.0'), await state('1.0.1')]).toEqual(['available', 'withdrawn']);
     await version('1.0.2');
     await move('production', '1.0.2');
-    await store.lifecycle.withdrawals.applyDue();
+    await applyDue();
     expect(await state('1.0.0')).toBe('withdrawn');
   });
 
@@ -270,13 +281,13 @@ describe('descendants', () => {
   });
 
   test('one that is made after the withdrawal is taken out too', async () => {
-    const { withdraw, version, state, store } = await family();
+    const { withdraw, version, state, applyDue } = await family();
     await withdraw('1.0.0', { descendants: true });
     await version('1.0.5', { parent: 'node:1.0.1' });
     expect(await state('1.0.5')).toBe('available');
-    await store.lifecycle.withdrawals.applyDue();
+    await applyDue();
     expect(await state('1.0.5')).toBe('withdrawn');
-    expect(await store.lifecycle.withdrawals.applyDue()).toEqual({ applied: [], failed: [] });
+    expect(await applyDue()).toEqual({ applied: [], refused: [] });
   });
 });
 

@@ -18,6 +18,8 @@ export interface GarbageOptions {
   readonly graceMs?: number | undefined;
   /** Says what would go, and writes nothing. */
   readonly dryRun?: boolean | undefined;
+  /** For a dry run: versions whose tags do not count, because they go with them. */
+  readonly asIfUntagged?: ReadonlySet<string> | undefined;
   readonly now?: (() => number) | undefined;
 }
 
@@ -47,7 +49,9 @@ export async function collectGarbage(store: StoreContext, options: GarbageOption
     const present = new Map(blobs.map((blob) => [blob.digest, blob]));
     const youngSince = now() - (options.graceMs ?? defaultGraceMs);
     const entries = await store.index.entries();
-    const versions = versionsToKeep(entries, options.roots, present);
+    const asIfUntagged = (dryRun ? options.asIfUntagged : undefined) ?? new Set();
+    const counted = entries.filter((entry) => !asIfUntagged.has(entry.digest));
+    const versions = versionsToKeep(counted, options.roots, present);
     const reach = new Reach(store, present, entries, versions);
     await reach.keep(versions);
     const needed = new Set(reach.kept);

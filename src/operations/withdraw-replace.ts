@@ -1,0 +1,81 @@
+// Follows a withdrawal to zero: pools that would still make such nodes are moved on, and with `replace` the nodes
+// that run are replaced, by one operation a pool.
+import type { Json } from '../domain/json.ts';
+import type { PoolUse, VersionName } from '../ports/lineage.ts';
+import type { OperationRequest, StepContext } from '../ports/operation.ts';
+import type { OperationDeps } from './deps.ts';
+
+export interface ReplacedPools {
+  /** Pools whose operation succeeded. */
+  readonly pools: readonly string[];
+  /** One sentence each. */
+  readonly failed: readonly string[];
+}
+
+type Context = StepContext<{ readonly replace: boolean; readonly reason: string }>;
+type Needed = Pick<OperationRequest, 'kind' | 'input'>;
+
+/**
+ * Starts the operations and waits for their end. They are named after this one, so that a crash starts none
+ * twice; cancel reaches them.
+ */
+export async function replacePools(
+  deps: OperationDeps,
+  versions: readonly VersionName[],
+  context: Context,
+): Promise<ReplacedPools> {
+  const desk = deps.desk();
+  const { id: parent, by } = context.operation;
+  const pools: string[] = [];
+  const failed: string[] = [];
+  const started = new Map<string, string>();
+  for (const use of await deps.lifecycle.lineage.poolsOf(versions)) {
+    const needed = await operationFor(deps, use, versions, context);
+    if (typeof needed === 'string') failed.push(needed);
+    if (needed === undefined || typeof needed === 'string') continue;
+    const id = `${parent}.${use.pool}`;
+    await desk.submit({ ...needed, id, subject: `pool/${use.pool}`, by, parent });
+    started.set(use.pool, id);
+  }
+  const cancelAll = () => {
+    for (const id of started.values()) desk.cancel(id, by).catch(() => undefined);
+  };
+  context.signal.addEventListener('abort', cancelAll, { once: true });
+  try {
+    let done = 0;
+    for (const [pool, id] of started) {
+      context.progress(done, started.size, `${done} of ${started.size} pools are clear`);
+      const ended = await desk.ended(id, context.signal);
+      if (ended.state === 'succeeded') pools.push(pool);
+      else failed.push(`pool ${pool}: ${ended.error?.message ?? ended.state} (operation ${id})`);
+      done += 1;
+    }
+  } finally {
+    context.signal.removeEventListener('abort', cancelAll);
+  }
+  return { pools, failed };
+}
+
+/** What the pool needs; `undefined`: nothing. A sentence when a person must decide. */
+async function operationFor(
+  deps: OperationDeps,
+  { pool, model, follows, nodes }: PoolUse,
+  versions: readonly VersionName[],
+  { input }: Context,
+): Promise<Needed | string | undefined> {
+  const record = await deps.fleet.getPool(pool);
+  if (record === undefined) return undefined;
+  const pinned = model && follows === undefined;
+  if (pinned && input.replace && nodes > 0) {
+    return `pool ${pool} is pinned to it: choose another image with \`imago pool set-image ${pool}\``;
+  }
+  if (pinned) return undefined;
+  if (input.replace && nodes > 0) {
+    const names = versions.map(({ image, version }) => `${image}:${version}`);
+    const follow = model ? { follow: record.reference } : {};
+    const asked = { name: pool, versions: names, ...follow, why: input.reason };
+    return { kind: 'replace-nodes', input: asked satisfies Json };
+  }
+  if (!model) return undefined;
+  return { kind: 'pool-set-image', input: { name: pool, reference: record.reference, pin: false } };
+}

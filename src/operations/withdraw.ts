@@ -1,0 +1,183 @@
+// Withdraw: takes a broken version out at once, then tells the galleries, and replaces the nodes that run it, one
+// at a time, until none is left. The withdrawal itself is one write and is never undone by what fails later.
+import * as z from 'zod';
+import { ImagoError } from '../domain/errors.ts';
+import type { Json } from '../domain/json.ts';
+import { parseTime } from '../domain/time.ts';
+import { checkReason } from '../domain/withdrawal.ts';
+import type { WithdrawalOutcome, WithdrawRequest } from '../ports/lifecycle.ts';
+import type { VersionName } from '../ports/lineage.ts';
+import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
+import type { OperationDeps } from './deps.ts';
+import { parseInput } from './parse-input.ts';
+import { requireResult } from './step-result.ts';
+import { type ToldGalleries, tellGalleries } from './tell-galleries.ts';
+import { replacePools } from './withdraw-replace.ts';
+
+const withdrawInput = z.object({
+  image: z.string(),
+  version: z.string(),
+  reason: z.string(),
+  descendants: z.boolean().default(false),
+  at: z.string().optional(),
+  /** Replace the nodes that run what is taken out. */
+  replace: z.boolean().default(false),
+  /** Of a withdrawal that was planned and is due now. */
+  withdrawal: z.int().optional(),
+});
+export type WithdrawInput = z.infer<typeof withdrawInput>;
+
+/** What the first step leaves for the others. */
+export interface Withdrawn {
+  readonly withdrawal: number;
+  readonly effectiveAt: string;
+  /** The time has not come: nothing else is done now. */
+  readonly planned: boolean;
+  readonly versions: readonly (VersionName & { readonly digest: string })[];
+  readonly channels: readonly string[];
+}
+
+export function withdrawOperation(deps: OperationDeps): OperationKind<WithdrawInput> {
+  return {
+    kind: 'withdraw',
+    parse(input) {
+      const parsed = parseInput(withdrawInput, input);
+      checkReason(`${parsed.image}:${parsed.version}`, parsed.reason);
+      if (parsed.at !== undefined) parseTime(parsed.at);
+      return parsed;
+    },
+    plan: (input) => planWithdrawal(deps, input),
+    steps: () => [withdrawStep(deps), galleriesStep(deps), replaceStep(deps), reportStep(deps)],
+  };
+}
+
+async function planWithdrawal(deps: OperationDeps, input: WithdrawInput): Promise<readonly string[]> {
+  const { image, version, descendants, at, replace } = input;
+  const later = at !== undefined && parseTime(at).getTime() > deps.clock.now();
+  const { withdrawals, lineage } = deps.lifecycle;
+  const { versions, fallbacks } = await withdrawals
+    .plan({ image, version, withDescendants: descendants })
+    .catch((error: unknown) => {
+      // By the time that it is due, the channel may have moved on.
+      if (later && error instanceof ImagoError && error.code === 'channel-no-earlier') {
+        return { versions: [{ image, version }], fallbacks: [] };
+      }
+      throw error;
+    });
+  const pools = await lineage.poolsOf(versions);
+  const nodes = pools.reduce((sum, pool) => sum + pool.nodes, 0);
+  return [
+    `Withdraw ${versions.map((name) => `${name.image}:${name.version}`).join(', ')}${later ? ` at ${at}` : ''}.`,
+    ...fallbacks.map(
+      ({ image: name, channel, from, to }) => `Move ${name}:${channel} from ${from} back to ${to}.`,
+    ),
+    `${nodes} nodes of ${pools.length} pools run it${replace ? ', and are replaced one at a time' : ''}.`,
+    ...pools.map(({ pool, nodes: count, model, follows }) => {
+      const stuck = model && follows === undefined;
+      return `Pool ${pool}: ${count} nodes${stuck ? '; it is pinned, so new nodes need `imago pool set-image` first' : ''}.`;
+    }),
+  ];
+}
+
+function withdrawStep(deps: OperationDeps): WorkStep<WithdrawInput> {
+  return {
+    name: 'withdraw',
+    async do(context) {
+      const { withdrawals } = deps.lifecycle;
+      const { withdrawal: id } = context.input;
+      const outcome =
+        id === undefined ? await withdrawals.withdraw(requestOf(context)) : await withdrawals.apply(id);
+      if (outcome === undefined) {
+        throw new ImagoError('version-state', `Withdrawal ${id} was lifted before it was due.`);
+      }
+      return { ...withdrawn(outcome) };
+    },
+  };
+}
+
+function requestOf({ input, operation }: StepContext<WithdrawInput>): WithdrawRequest {
+  const { image, version, reason, descendants, at } = input;
+  const when = at === undefined ? {} : { at };
+  return {
+    image,
+    version,
+    reason,
+    withDescendants: descendants,
+    ...when,
+    by: operation.by,
+    operation: operation.id,
+  };
+}
+
+function withdrawn({ withdrawal, versions, moves }: WithdrawalOutcome) {
+  return {
+    withdrawal: withdrawal.id,
+    effectiveAt: withdrawal.effectiveAt,
+    planned: withdrawal.appliedAt === undefined,
+    versions: versions.map((name) => ({ ...name })),
+    channels: moves
+      .filter(({ channel }) => channel !== 'latest')
+      .map(({ image, channel, from, to }) => `${image}:${channel} went from ${from} back to ${to}`),
+  };
+}
+
+function galleriesStep(deps: OperationDeps): WorkStep<WithdrawInput> {
+  return {
+    name: 'galleries',
+    async do(context) {
+      const { planned, versions } = requireResult<Withdrawn>(context, 'withdraw');
+      if (planned) return { told: [], failed: [] };
+      return { ...(await tellGalleries(deps, versions, context)) } as unknown as Json;
+    },
+  };
+}
+
+function replaceStep(deps: OperationDeps): WorkStep<WithdrawInput> {
+  return {
+    name: 'replace',
+    timeoutMs: 24 * 3_600_000,
+    async do(context) {
+      const { planned, versions } = requireResult<Withdrawn>(context, 'withdraw');
+      if (planned) return { pools: [], failed: [] };
+      return { ...(await replacePools(deps, versions, context)) } as unknown as Json;
+    },
+  };
+}
+
+interface Replaced {
+  readonly pools: readonly Json[];
+  readonly failed: readonly string[];
+}
+
+/** What could not be told or replaced fails the operation: the withdrawal is in force all the same. */
+function reportStep(deps: OperationDeps): WorkStep<WithdrawInput> {
+  return {
+    name: 'report',
+    async do(context) {
+      const out = requireResult<Withdrawn>(context, 'withdraw');
+      const galleries = requireResult<ToldGalleries>(context, 'galleries');
+      const replaced = requireResult<Replaced>(context, 'replace');
+      const failed = [...galleries.failed, ...replaced.failed];
+      const { image, version } = context.input;
+      if (failed.length > 0) {
+        throw new ImagoError(
+          'nodes-left',
+          `${image}:${version} is withdrawn, but not everything followed: ${failed.join('; ')}.`,
+          { hint: 'Mend what is named, then run `imago op retry` on this operation.' },
+        );
+      }
+      const pools = out.planned ? [] : await deps.lifecycle.lineage.poolsOf(out.versions);
+      return {
+        image,
+        version,
+        planned: out.planned,
+        effectiveAt: out.effectiveAt,
+        versions: out.versions.map((name) => `${name.image}:${name.version}`),
+        channels: [...out.channels],
+        galleries: [...galleries.told],
+        nodes: pools.reduce((sum, { nodes }) => sum + nodes, 0),
+        pools: pools.map((pool) => ({ ...pool })),
+      };
+    },
+  };
+}
