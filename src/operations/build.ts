@@ -13,11 +13,11 @@ import { callOptions, type OperationDeps, requireImages, requireRole } from './d
 import {
   addCandidate,
   type CandidateFacts,
+  comparedWith,
   dropCandidate,
   type Sealed,
   sealedResult,
   takeNumber,
-  versionBefore,
 } from './image-candidate.ts';
 import { type DescribedResult, recordsStep, type Subject, signStep } from './image-describe.ts';
 import { parseInput } from './parse-input.ts';
@@ -183,7 +183,7 @@ function numberStep(deps: OperationDeps): WorkStep<BuildInput> {
       const known = await deps.catalogue.findVersionByLock(facts.name, lockDigest);
       if (known !== undefined) return { version: known.version, at: known.createdAt, reused: true };
       const isReal = builderOf(deps, context).tools !== undefined;
-      const why = isReal ? await whyNew(deps, facts, lock as unknown as Lock) : undefined;
+      const why = isReal ? await whyNew(deps, context, lock as unknown as Lock) : undefined;
       for (const line of [...(why === undefined ? [] : [why.sentence]), ...(why?.changes ?? [])])
         context.log(line);
       return {
@@ -203,8 +203,13 @@ interface Why {
 }
 
 /** `undefined` for the first version, and when the lock of the one before is not here. */
-async function whyNew(deps: OperationDeps, facts: CandidateFacts, lock: Lock): Promise<Why | undefined> {
-  const before = await versionBefore(deps, facts.name, facts.kubernetes);
+async function whyNew(
+  deps: OperationDeps,
+  context: StepContext<BuildInput>,
+  lock: Lock,
+): Promise<Why | undefined> {
+  const { name, kubernetes } = factsOf(context);
+  const before = await comparedWith(deps, name, kubernetes, madeFrom(context));
   if (before?.origin.kind !== 'built' || deps.images === undefined) return undefined;
   const old = (await deps.images.locks.read(before.origin.lockDigest)) as unknown as Lock | undefined;
   if (old === undefined) return undefined;
@@ -256,7 +261,13 @@ function subject(deps: OperationDeps, context: StepContext<BuildInput>): Subject
   const { version, at: createdAt, reused } = requireResult<Numbered>(context, 'number');
   const { digest } = requireResult<SealedDisk>(context, 'build');
   const { name: image, kubernetes } = factsOf(context);
-  return { image, version, digest, kubernetes, createdAt, startedAt, lock, lockDigest, reused };
+  const previous = madeFrom(context);
+  return { image, version, digest, kubernetes, createdAt, startedAt, previous, lock, lockDigest, reused };
+}
+
+/** The number of the version that a hotfix changes. */
+function madeFrom({ input }: StepContext<BuildInput>): string | undefined {
+  return input.hotfix?.from.replace(/^.*:/, '');
 }
 
 function factsOf(context: StepContext<BuildInput>): CandidateFacts {

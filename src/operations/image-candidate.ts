@@ -94,11 +94,22 @@ export function sealedResult(version: VersionRecord, operation: string): Json & 
   return { image, version: number, digest, reused: version.operation !== operation };
 }
 
+/** The version that a new one is compared with: the one that it was made from, else the one before. */
+export async function comparedWith(
+  deps: OperationDeps,
+  image: string,
+  kubernetes: string | undefined,
+  from: string | undefined,
+): Promise<VersionRecord | undefined> {
+  if (from !== undefined) return deps.catalogue.getVersion(image, from);
+  return versionBefore(deps, image, kubernetes);
+}
+
 /**
- * The version that a new one is compared with: the youngest of the same Kubernetes minor version, else the youngest
+ * The youngest of the same Kubernetes minor version, else the youngest
  * of all. Deleted ones have no disk to compare with.
  */
-export async function versionBefore(
+async function versionBefore(
   deps: OperationDeps,
   image: string,
   kubernetes: string | undefined,

@@ -4,7 +4,7 @@ import { ensureImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 import type { StepContext, WorkStep } from '../ports/operation.ts';
 import { type OperationDeps, requireImages } from './deps.ts';
-import { versionBefore } from './image-candidate.ts';
+import { comparedWith } from './image-candidate.ts';
 
 /** What the steps must know of the version at hand. */
 export interface Subject {
@@ -15,6 +15,8 @@ export interface Subject {
   /** ISO time, recorded before. */
   readonly createdAt: string;
   readonly startedAt?: string | undefined;
+  /** The version to compare with, where that is not simply the one before. */
+  readonly previous?: string | undefined;
   readonly lock?: Json | undefined;
   readonly lockDigest?: string | undefined;
   /** Was there before this operation: nothing is made for it. */
@@ -69,7 +71,7 @@ async function describe(deps: OperationDeps, context: StepContext<unknown>, subj
   const { image, version, digest, createdAt, startedAt, lock, kubernetes } = subject;
   const known = await records.described(digest, version);
   if (known !== undefined) return known;
-  const before = await versionBefore(deps, image, kubernetes);
+  const before = await comparedWith(deps, image, kubernetes, subject.previous);
   return records.describe(
     {
       ...{ image, version, digest, createdAt },
