@@ -50,6 +50,13 @@ export interface Client {
     source: AsyncIterable<Uint8Array>,
     options?: CallOptions,
   ): Promise<AnswerOf<'uploadDisk'>>;
+  /** Bytes both ways: what is sent is read as it is made, what comes back ends with the other side. */
+  duplex<N extends 'openShell'>(
+    endpoint: N,
+    input: InputOf<N>,
+    source: AsyncIterable<Uint8Array>,
+    options?: CallOptions,
+  ): Promise<AsyncIterable<Uint8Array>>;
   /** Ends what is under way. A second call does nothing. */
   close(): void;
 }
@@ -60,7 +67,7 @@ export interface Download {
   readonly content: AsyncIterable<Uint8Array>;
 }
 
-type DownloadEndpoint = 'readRecord' | 'exportVersion';
+type DownloadEndpoint = 'readRecord' | 'exportVersion' | 'followConsole';
 
 /** What an input looks like to code that treats all endpoints alike. */
 interface AnyInput {
@@ -175,6 +182,15 @@ export function createClient(target: ClientTarget): Client {
     ): Promise<unknown> {
       const response = await request(name, {}, { timeoutMs: STREAM_TIMEOUT_MS, ...options, upload: source });
       return parseAnswer(await readText(response, signalOf(options)));
+    },
+    async duplex(
+      name: 'openShell',
+      input: AnyInput,
+      source: AsyncIterable<Uint8Array>,
+      options: CallOptions = {},
+    ): Promise<AsyncIterable<Uint8Array>> {
+      const response = await request(name, input, { ...options, upload: source });
+      return wholeBody(response, signalOf(options));
     },
     close: () => closing.abort(new ImagoError('cancelled', 'The client was closed.')),
   };

@@ -8,6 +8,7 @@ import type { EndpointContract } from './contract/endpoint.ts';
 import { fleetContract } from './contract/fleet.ts';
 import { imagesContract } from './contract/images.ts';
 import { keysContract } from './contract/keys.ts';
+import { nodeAccessContract } from './contract/node-access.ts';
 import { operationsContract } from './contract/operations.ts';
 import { recipesContract } from './contract/recipes.ts';
 import { schedulesContract } from './contract/schedules.ts';
@@ -21,6 +22,7 @@ export const contract = {
   ...imagesContract,
   ...keysContract,
   ...fleetContract,
+  ...nodeAccessContract,
   ...operationsContract,
   ...schedulesContract,
   ...accessContract,

@@ -63,6 +63,10 @@ export const endpoints = {
   listNodes: { method: 'GET', path: '/v1/nodes' },
   showNode: { method: 'GET', path: '/v1/nodes/{node}' },
   whichNode: { method: 'GET', path: '/v1/nodes/{node}/which' },
+  readConsole: { method: 'GET', path: '/v1/nodes/{node}/console' },
+  followConsole: { method: 'GET', path: '/v1/nodes/{node}/console/follow' },
+  showTimeline: { method: 'GET', path: '/v1/nodes/{node}/timeline' },
+  openShell: { method: 'POST', path: '/v1/nodes/{node}/shell' },
   setNodeConfig: { method: 'POST', path: '/v1/nodes/{node}/config' },
 
   listOperations: { method: 'GET', path: '/v1/operations' },

@@ -134,6 +134,17 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
       summary: 'Which version a node was made from, and why that one',
       load: () => import('./commands/node-which.ts'),
     },
+    {
+      name: 'console',
+      summary: 'What a node said on its boot console',
+      load: () => import('./commands/node-console.ts'),
+    },
+    {
+      name: 'timeline',
+      summary: 'How a node came up',
+      load: () => import('./commands/node-timeline.ts'),
+    },
+    { name: 'shell', summary: 'A root shell on a node', load: () => import('./commands/node-shell.ts') },
   ]),
   group('op', 'Operations', [
     { name: 'list', summary: 'Operations, newest first', load: () => import('./commands/op-list.ts') },

@@ -350,6 +350,11 @@ const poolsAndNodes = {
   'pool-exists': { kind: 'conflict', when: 'A pool with that name exists already.' },
   'pool-not-empty': { kind: 'refused', when: 'The pool still has nodes.' },
   'node-not-found': { kind: 'not-found', when: 'There is no node with that name.' },
+  'node-not-reported': {
+    kind: 'not-found',
+    when: 'The node has not said anything about itself since it was started.',
+    hint: 'See its console with `imago node console NODE`.',
+  },
   'machine-not-found': { kind: 'not-found', when: 'There is no machine with that name.' },
   'machine-not-running': {
     kind: 'conflict',

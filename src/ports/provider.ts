@@ -22,6 +22,7 @@
 //   comes exactly once, whatever is made or deleted meanwhile.
 import type { ProviderName } from '../domain/pool.ts';
 import type { Clock } from './clock.ts';
+import type { NodeAccess } from './provider-access.ts';
 import type { Builder } from './provider-builder.ts';
 import type { Disks } from './provider-disks.ts';
 import type { Galleries, Gallery } from './provider-gallery.ts';
@@ -88,6 +89,8 @@ export interface Provider {
   readonly machines?: Machines;
   readonly disks?: Disks;
   readonly builder?: Builder;
+  /** Consoles, shells and timelines of machines and nodes. */
+  readonly access?: NodeAccess;
   /** Lets go of connections and files. What the provider holds goes on living. A second call does nothing. */
   close(): Promise<void>;
 }

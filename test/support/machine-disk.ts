@@ -24,33 +24,38 @@ export interface MachineDisk {
 const commandLoop = `#!/usr/bin/perl
 use strict;
 use warnings;
+use IO::Handle;
 open(my $port, '+<', '/dev/virtio-ports/org.imago.commands.0') or die $!;
-$port->autoflush(1);
+open(my $out, '>&', $port) or die $!;
+$out->autoflush(1);
 sub decode {
   my ($text) = @_;
   my %plain = (n => "\\n", t => "\\t", r => "\\r", b => "\\b", f => "\\f");
-  $text =~ s/\\\\(?:u([0-9a-fA-F]{4})|(.))/defined $1 ? chr(hex $1) : ($plain{$2} \\/\\/ $2)/ge;
+  $text =~ s{\\\\(?:u([0-9a-fA-F]{4})|(.))}{defined $1 ? chr(hex $1) : ($plain{$2} // $2)}ge;
   return $text;
 }
 sub encode {
   my ($path) = @_;
   open(my $file, '<', $path) or return '""';
   local $/;
-  my $text = <$file> \\/\\/ '';
+  my $text = <$file> // '';
   $text =~ s/([\\x00-\\x1f"\\\\\\x7f-\\xff])/sprintf('\\\\u%04x', ord $1)/ge;
   return "\\"$text\\"";
 }
-while (my $line = <$port>) {
+while (1) {
+  my $line = <$port>;
+  # Nobody is connected on the other side.
+  if (!defined $line) { select(undef, undef, undef, 0.2); next; }
   my ($id) = $line =~ /"id":"([^"]+)"/ or next;
   my ($script) = $line =~ /"script":"((?:[^"\\\\]|\\\\.)*)"/ or next;
   open(my $file, '>', '/run/command') or die $!;
   print $file decode($script);
   close $file;
   my $code = system('sh /run/command >/run/command.out 2>/run/command.err') >> 8;
-  print $port '{"id":"', $id, '","exitCode":', $code, ',"stdout":', encode('/run/command.out'),
+  print $out '{"id":"', $id, '","exitCode":', $code, ',"stdout":', encode('/run/command.out'),
     ',"stderr":', encode('/run/command.err'), "}\\n";
 }
-`.replaceAll('\\/\\/', '//');
+`;
 
 const report = `#!/bin/sh
 up=$(cut -d' ' -f1 /proc/uptime | tr -d .)0
@@ -61,12 +66,12 @@ printf '{"schema":1,"phase":"ready","at":"%s","bootId":"%s","agentVersion":"0.0.
 const network = '[Match]\nName=eth* en*\n[Network]\nDHCP=ipv4\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n';
 
 function unit(exec: string, more = ''): string {
-  return `[Unit]\nAfter=systemd-udev-settle.service\n[Service]\nRestart=on-failure\nRestartSec=200ms\nExecStart=${exec}\n${more}`;
+  return `[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestart=on-failure\nRestartSec=200ms\nExecStart=${exec}\n${more}`;
 }
 
 function extraFiles(): TarItem[] {
   const units = 'etc/systemd/system';
-  const wanted = ['test-commands', 'test-report', 'test-shell', 'systemd-networkd'];
+  const wanted = ['test-commands', 'test-report', 'systemd-networkd'];
   return [
     ...rootFiles(testEpoch),
     tarFile('usr/local/bin/test-commands', commandLoop, { mode: 0o755 }),
@@ -75,9 +80,9 @@ function extraFiles(): TarItem[] {
     tarFile(`${units}/test-commands.service`, unit('/usr/local/bin/test-commands')),
     tarFile(`${units}/test-report.service`, unit('/usr/local/bin/test-report')),
     tarFile(
-      `${units}/test-shell.service`,
+      `${units}/serial-getty@hvc0.service`,
       unit(
-        '/bin/bash -i',
+        '/bin/bash --norc -i',
         'Restart=always\nStandardInput=tty-force\nStandardOutput=tty\nStandardError=tty\nTTYPath=/dev/hvc0\n',
       ),
     ),

@@ -40,8 +40,8 @@ export interface EndpointContract {
   readonly status: 200 | 201 | 202;
   /** What a success answers with. For streams: what one event holds, or what comes after the upload. */
   readonly response: z.ZodType;
-  /** Not one JSON document: server-sent events, bytes out, or bytes in. */
-  readonly stream?: 'events' | 'download' | 'upload';
+  /** Not one JSON document: server-sent events, bytes out, bytes in, or both ways at once. */
+  readonly stream?: 'events' | 'download' | 'upload' | 'duplex';
   /** The answer holds a secret: it is not kept for repeated requests. */
   readonly secret?: true;
   /** A read that is audited like a write, because it hands out everything. */

@@ -54,7 +54,13 @@ export type WriteHandler<N extends EndpointName> = (call: Call<N>) => Promise<Pr
 /** Answers with bytes as they come. Called when the caller is let in and the query is checked. */
 export type StreamHandler<N extends EndpointName> = (call: Call<N>) => Promise<Response>;
 
-type StreamEndpoint = 'watchEvents' | 'backup' | 'readRecord' | 'exportVersion';
+type StreamEndpoint =
+  | 'watchEvents'
+  | 'backup'
+  | 'readRecord'
+  | 'exportVersion'
+  | 'followConsole'
+  | 'openShell';
 type Writes = WriteEndpoint | 'restore' | 'uploadDisk';
 
 export type ReadHandlers = { readonly [N in Exclude<PlainEndpoint, Writes>]: ReadHandler<N> };

@@ -36,8 +36,12 @@ export function parseJsonBody(text: string): unknown {
 
 /** The pieces of an upload as they come; a pause that is too long ends it. */
 export function readUpload(request: Request, limits: Limits): AsyncGenerator<Uint8Array> {
-  const empty = new ReadableStream<Uint8Array>({ start: (controller) => controller.close() });
-  return readPieces(request.body ?? empty, () => AbortSignal.timeout(limits.bodyMs));
+  return readPieces(bodyOf(request), () => AbortSignal.timeout(limits.bodyMs));
+}
+
+/** What somebody types: it may rest for hours. */
+export function readOpenEnded(request: Request): AsyncGenerator<Uint8Array> {
+  return readPieces(bodyOf(request), () => neverLate);
 }
 
 export function requireMediaType(request: Request, needed: string): void {
@@ -49,6 +53,12 @@ export function requireMediaType(request: Request, needed: string): void {
     { httpStatus: 415, hint: `Send it with \`Content-Type: ${needed}\`.` },
   );
 }
+
+function bodyOf(request: Request): ReadableStream<Uint8Array> {
+  return request.body ?? new ReadableStream({ start: (controller) => controller.close() });
+}
+
+const neverLate = new AbortController().signal;
 
 async function* readPieces(
   body: ReadableStream<Uint8Array>,

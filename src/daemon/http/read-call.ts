@@ -4,7 +4,7 @@ import type { EndpointContract } from '../../api/contract/endpoint.ts';
 import { queryOf } from '../../api/contract.ts';
 import { ImagoError } from '../../domain/errors.ts';
 import type { Limits } from './limits.ts';
-import { parseJsonBody, readBodyText, readUpload, requireMediaType } from './read-body.ts';
+import { parseJsonBody, readBodyText, readOpenEnded, readUpload, requireMediaType } from './read-body.ts';
 import { validate } from './validate.ts';
 
 export interface ReadParts {
@@ -27,6 +27,10 @@ export async function readParts(
   if (endpoint.stream === 'upload') {
     requireMediaType(request, 'application/octet-stream');
     return { path, query, body: undefined, bodyText: '', upload: readUpload(request, limits) };
+  }
+  if (endpoint.stream === 'duplex') {
+    requireMediaType(request, 'application/octet-stream');
+    return { path, query, body: undefined, bodyText: '', upload: readOpenEnded(request) };
   }
   const { body, text } = await readJson(endpoint, request, limits);
   return { path, query, body, bodyText: text, upload: nothing() };

@@ -7,6 +7,7 @@ import { backupStream, daemonReads, daemonWrites } from './daemon.ts';
 import { eventsStream } from './events.ts';
 import { imageReads, imageStreams, imageWrites } from './images.ts';
 import { keyReads, keyWrites } from './keys.ts';
+import { nodeAccessReads, nodeAccessStreams } from './node-access.ts';
 import { nodeReads, nodeWrites } from './nodes.ts';
 import { operationReads, operationWrites } from './operations.ts';
 import { poolReads, poolWrites } from './pools.ts';
@@ -22,6 +23,7 @@ const reads: ReadHandlers = {
   ...keyReads,
   ...poolReads,
   ...nodeReads,
+  ...nodeAccessReads,
   ...operationReads,
   ...scheduleReads,
   ...accessReads,
@@ -42,7 +44,12 @@ const writes: WriteHandlers = {
   ...simWrites,
 };
 
-const streams: StreamHandlers = { watchEvents: eventsStream, backup: backupStream, ...imageStreams };
+const streams: StreamHandlers = {
+  watchEvents: eventsStream,
+  backup: backupStream,
+  ...imageStreams,
+  ...nodeAccessStreams,
+};
 
 type Handle<Result> = (call: Call<EndpointName>) => Promise<Result>;
 

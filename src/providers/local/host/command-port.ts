@@ -11,6 +11,8 @@ export interface CommandPort {
     script: string,
     options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
   ): Promise<CommandResult>;
+  /** Connects again when the connection was lost. The machine's end sees nobody while there is none. */
+  keep(): void;
   /** Fails what is under way: the machine closed its end, or ended. */
   fail(why: string): void;
   close(): void;
@@ -30,10 +32,13 @@ interface Waiting {
 
 const MAX_LINE = 8 * 1024 * 1024;
 const ASK_EVERY_MS = 250;
+/** The machine itself ends a script at its time limit and says so; it is given time for that. */
+const GRACE_MS = 15_000;
 
 export function openCommandPort({ path, machine, listening }: CommandPortOptions): CommandPort {
   const waiting = new Map<string, Waiting>();
   let socket: Socket | undefined;
+  let closed = false;
 
   function fail(why: string): void {
     for (const { reject } of waiting.values())
@@ -60,12 +65,7 @@ export function openCommandPort({ path, machine, listening }: CommandPortOptions
     return made;
   }
 
-  async function run(script: string, timeoutMs: number, signal: AbortSignal): Promise<CommandResult> {
-    while (!(await listening())) {
-      signal.throwIfAborted();
-      await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
-    }
-    signal.throwIfAborted();
+  async function send(script: string, timeoutMs: number, signal: AbortSignal): Promise<CommandResult> {
     const id = randomUUID();
     try {
       return await new Promise<CommandResult>((resolve, reject) => {
@@ -78,25 +78,50 @@ export function openCommandPort({ path, machine, listening }: CommandPortOptions
     }
   }
 
+  async function untilListening(signal: AbortSignal): Promise<void> {
+    while (!(await listening())) {
+      signal.throwIfAborted();
+      await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
+    }
+    signal.throwIfAborted();
+  }
+
   return {
-    run(script, { timeoutMs, signal }) {
-      const late = new ImagoError(
-        'machine-command-timeout',
-        `no answer from ${machine} to a command in ${timeoutMs} ms`,
+    async run(script, { timeoutMs, signal }) {
+      const late = (what: string) =>
+        new ImagoError('machine-command-timeout', `${machine} ${what} in ${timeoutMs} ms`);
+      await within(timeoutMs, late('does not take commands'), signal, untilListening);
+      return within(timeoutMs + GRACE_MS, late('gave no answer to a command'), signal, (ending) =>
+        send(script, timeoutMs, ending),
       );
-      const ending = new AbortController();
-      const timer = setTimeout(() => ending.abort(late), timeoutMs);
-      const all = signal === undefined ? ending.signal : AbortSignal.any([ending.signal, signal]);
-      return run(script, timeoutMs, all).finally(() => clearTimeout(timer));
+    },
+    keep() {
+      if (!closed) connected();
     },
     fail,
     close() {
+      closed = true;
       const open = socket;
       socket = undefined;
       open?.destroy();
       fail('the machine was let go');
     },
   };
+}
+
+async function within<T>(
+  ms: number,
+  late: ImagoError,
+  signal: AbortSignal | undefined,
+  work: (ending: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const ending = new AbortController();
+  const timer = setTimeout(() => ending.abort(late), ms);
+  try {
+    return await work(signal === undefined ? ending.signal : AbortSignal.any([ending.signal, signal]));
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** An answer that nobody waits for, or that is none, is passed over. */

@@ -2,7 +2,6 @@
 // grown too long. What a machine writes is not trusted: control characters do not reach a terminal.
 import { open, stat, truncate, writeFile } from 'node:fs/promises';
 import { StringDecoder } from 'node:string_decoder';
-import { stripVTControlCharacters } from 'node:util';
 import type { MachineFiles } from './machine-paths.ts';
 
 const MAX_BYTES = 8 * 1024 * 1024;
@@ -58,9 +57,14 @@ function splitLines(text: string): string[] {
   return lines.map(cleanLine);
 }
 
+/** Sequences for terminals first, as they are defined in ECMA-48, then all other control characters. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+const sequence = /\u001b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])/g;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+
 function cleanLine(line: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
-  return stripVTControlCharacters(line).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '');
+  return line.replace(sequence, '').replace(control, '');
 }
 
 async function readEnd(path: string, bytes: number): Promise<string | undefined> {

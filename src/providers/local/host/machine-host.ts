@@ -56,6 +56,8 @@ export interface MachineReportLine {
   readonly at: string;
   /** The whole document, as the agent wrote it. */
   readonly document: NodeReport;
+  /** The latest moment at which the kernel of this boot can have started, in milliseconds since 1970. */
+  readonly kernelAt: number;
   /** When this host read it, by its own clock. */
   readonly receivedAt: string;
 }
@@ -118,8 +120,10 @@ export interface MachineHost {
   /** What the console says from now on, after the last `lines` lines; ends with the signal or the machine. */
   followConsole(id: string, lines: number, signal: AbortSignal): AsyncIterable<string>;
   /**
-   * Runs a script in the machine as root, through its command port. Throws `machine-not-running` when it does
-   * not run, `machine-command-timeout` when there is no answer in time: the script may then still be running.
+   * Runs a script in the machine as root, through its command port, and waits for the machine to open that port.
+   * A script that takes longer is ended in the machine, with exit code 124. Throws `machine-not-running` when it
+   * does not run, `machine-command-timeout` when the port is not opened or no answer comes in time, and
+   * `machine-command-lost` when the machine ended or restarted meanwhile: the script may then have been run.
    */
   runCommand(
     id: string,

@@ -2,6 +2,7 @@
 // the file is cut when it has grown, and noise on the port is passed over.
 import { open, stat, truncate } from 'node:fs/promises';
 import { readNodeReport } from '../../../domain/node-report.ts';
+import { latestKernelStart } from '../../../domain/timeline.ts';
 import type { MachineReportLine } from './machine-host.ts';
 
 const MAX_BYTES = 1024 * 1024;
@@ -25,7 +26,9 @@ export function openReportLog(path: string, now: () => string): ReportLog {
     if (document === undefined) return false;
     const changed = line !== lastLine;
     lastLine = line;
-    last = { phase: document.phase, at: document.at, document, receivedAt: now() };
+    const sameBoot = last?.document.bootId === document.bootId;
+    const kernelAt = Math.min(latestKernelStart(document), sameBoot && last ? last.kernelAt : Infinity);
+    last = { phase: document.phase, at: document.at, document, kernelAt, receivedAt: now() };
     return changed;
   }
 

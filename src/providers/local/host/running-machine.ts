@@ -121,6 +121,7 @@ export async function holdMachine(services: MachineServices): Promise<RunningMac
       return;
     }
     await cutConsole(files).catch(() => undefined);
+    commands.keep();
     if (qmp === undefined) await control().catch(() => undefined);
   }
 

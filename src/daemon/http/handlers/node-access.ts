@@ -1,0 +1,129 @@
+// Consoles, shells and timelines of nodes, where their provider has a way to them.
+import { ImagoError } from '../../../domain/errors.ts';
+import type { NodeAccess, NodeShell } from '../../../ports/provider-access.ts';
+import type { Call, ReadHandlers, StreamHandlers } from '../call.ts';
+import { requireNode } from './nodes.ts';
+import { requirePool } from './pools.ts';
+
+type NodeEndpoint = 'readConsole' | 'followConsole' | 'showTimeline' | 'openShell';
+type NodeCall = Pick<Call<NodeEndpoint>, 'context' | 'path'>;
+
+const MAX_LINE = 64 * 1024;
+
+export const nodeAccessReads = {
+  async readConsole(call) {
+    const { access, machineId } = await findAccess(call);
+    return { node: call.path.node, lines: [...(await access.console(machineId, call.query.lines))] };
+  },
+  async showTimeline(call) {
+    const { access, machineId } = await findAccess(call);
+    const timeline = await access.timeline(machineId);
+    if (timeline === undefined)
+      throw new ImagoError('node-not-reported', `The node ${call.path.node} has not reported yet.`);
+    return { node: call.path.node, ...timeline, entries: [...timeline.entries] };
+  },
+} satisfies Partial<ReadHandlers>;
+
+export const nodeAccessStreams = {
+  async followConsole(call) {
+    const { access, machineId } = await findAccess(call);
+    const giveBack = call.slots.take(call.caller.who);
+    const lines = access.followConsole(machineId, call.query.lines, call.signal);
+    return bytesOf(textOf(lines), giveBack);
+  },
+  async openShell(call) {
+    const { access, machineId } = await findAccess(call);
+    const giveBack = call.slots.take(call.caller.who);
+    let shell: NodeShell;
+    try {
+      shell = await access.openShell(machineId);
+    } catch (error) {
+      giveBack();
+      throw error;
+    }
+    const end = () => {
+      shell.close();
+      giveBack();
+    };
+    call.signal.addEventListener('abort', end, { once: true });
+    feedShell(shell, call.upload).then(end, end);
+    return bytesOf(shell.output, end);
+  },
+} satisfies Partial<StreamHandlers>;
+
+async function findAccess({
+  context,
+  path,
+}: NodeCall): Promise<{ readonly access: NodeAccess; readonly machineId: string }> {
+  const record = await requireNode(context.fleet, path.node);
+  const { provider } = await requirePool(context.fleet, record.pool);
+  const access = context.providers.get(provider)?.access;
+  if (access !== undefined) return { access, machineId: record.machineId };
+  throw new ImagoError('provider-lacks', `The provider ${provider} has no way into its machines.`);
+}
+
+/** Reads what the caller types, a JSON document a line, until the caller ends it or sends something else. */
+export async function feedShell(shell: NodeShell, upload: AsyncIterable<Uint8Array>): Promise<void> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of upload) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    if (rest.length > MAX_LINE) return;
+    for (const line of lines) if (!(await takeLine(shell, line))) return;
+  }
+}
+
+async function takeLine(shell: NodeShell, line: string): Promise<boolean> {
+  const { input, rows, columns } = parseLine(line);
+  if (typeof input === 'string') {
+    shell.write(Buffer.from(input, 'base64'));
+    return true;
+  }
+  if (!isSize(rows) || !isSize(columns)) return false;
+  await shell.resize({ rows, columns });
+  return true;
+}
+
+function parseLine(line: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+function isSize(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) > 0 && (value as number) < 10_000;
+}
+
+async function* textOf(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+  for await (const line of lines) yield Buffer.from(`${line}\n`);
+}
+
+function bytesOf(content: AsyncIterable<Uint8Array>, end: () => void): Response {
+  const iterator = content[Symbol.asyncIterator]();
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await iterator.next();
+        if (done !== true) return controller.enqueue(value);
+        controller.close();
+        end();
+      },
+      async cancel() {
+        end();
+        await iterator.return?.();
+      },
+    },
+    { highWaterMark: 1 },
+  );
+  return new Response(stream, {
+    headers: {
+      'content-type': 'application/octet-stream',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    },
+  });
+}

@@ -1,0 +1,79 @@
+// Consoles, shells and timelines of the machines of this host.
+import type { Duplex } from 'node:stream';
+import { ImagoError } from '../../../domain/errors.ts';
+import { makeTimeline } from '../../../domain/timeline.ts';
+import type { NodeAccess, NodeShell } from '../../../ports/provider-access.ts';
+import type { HostMachineStatus, MachineHost } from './machine-host.ts';
+
+const RESIZE_MS = 5000;
+
+/** What a machine says when the shell in it has ended, before it starts the next one. */
+const shellEnd = Buffer.from('\u001b]imago;exit\u0007');
+
+export function hostAccess(host: MachineHost): NodeAccess {
+  async function known(machineId: string): Promise<HostMachineStatus> {
+    const status = await host.status(machineId);
+    if (status.state !== 'absent') return status;
+    throw new ImagoError('machine-not-found', `there is no machine ${machineId} here`);
+  }
+  return {
+    async console(machineId, lines) {
+      await known(machineId);
+      return host.console(machineId, lines);
+    },
+    async *followConsole(machineId, lines, signal) {
+      await known(machineId);
+      yield* host.followConsole(machineId, lines, signal);
+    },
+    async timeline(machineId) {
+      const { startedAt } = await known(machineId);
+      const report = await host.report(machineId);
+      if (report === undefined || startedAt === undefined) return undefined;
+      return makeTimeline(report.document, startedAt, report.kernelAt);
+    },
+    async openShell(machineId) {
+      await known(machineId);
+      return shellOf(host, machineId, await host.openShell(machineId));
+    },
+  };
+}
+
+function shellOf(host: MachineHost, machineId: string, stream: Duplex): NodeShell {
+  return {
+    output: untilShellEnd(stream),
+    write: (input) => stream.write(input),
+    async resize({ rows, columns }) {
+      const script = `stty -F /dev/hvc0 rows ${Math.trunc(rows)} cols ${Math.trunc(columns)}`;
+      await host.runCommand(machineId, script, { timeoutMs: RESIZE_MS }).catch(() => undefined);
+    },
+    close: () => stream.destroy(),
+  };
+}
+
+/** The mark may come in two pieces, so as much of it as could be one is held back. */
+async function* untilShellEnd(stream: Duplex): AsyncGenerator<Uint8Array> {
+  let held = Buffer.alloc(0);
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      const text = Buffer.concat([held, chunk]);
+      const end = text.indexOf(shellEnd);
+      if (end >= 0) {
+        if (end > 0) yield text.subarray(0, end);
+        return;
+      }
+      const kept = heldBack(text);
+      held = Buffer.from(text.subarray(text.length - kept));
+      if (text.length > kept) yield text.subarray(0, text.length - kept);
+    }
+  } catch {
+    return;
+  } finally {
+    stream.destroy();
+  }
+}
+
+function heldBack(text: Buffer): number {
+  for (let size = Math.min(shellEnd.length - 1, text.length); size > 0; size -= 1)
+    if (shellEnd.subarray(0, size).equals(text.subarray(text.length - size))) return size;
+  return 0;
+}
