@@ -50,7 +50,13 @@ describe('the doctor', () => {
     const ids = usualChecks({ env: {}, uid: 1000 }).map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids).toEqual(
-      expect.arrayContaining(['host.node', 'host.disk', 'postgres.programs', 'machines.kvm']),
+      expect.arrayContaining([
+        'host.node',
+        'host.disk',
+        'postgres.programs',
+        'machines.accelerator',
+        'machines.memory',
+      ]),
     );
   });
 

@@ -27,7 +27,7 @@ export function usualChecks(surroundings: Surroundings): readonly DoctorCheck[] 
   return [
     ...hostChecks(home, surroundings),
     ...databaseChecks(home, surroundings),
-    ...machineChecks(),
+    ...machineChecks(home),
     ...buildChecks(surroundings),
   ];
 }

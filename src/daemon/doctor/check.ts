@@ -12,7 +12,7 @@ export interface CheckResult {
 }
 
 export interface DoctorCheck {
-  /** Stable, for scripts: `postgres.programs`, `machines.kvm`. */
+  /** Stable, for scripts: `postgres.programs`, `machines.accelerator`. */
   readonly id: string;
   readonly group: string;
   readonly title: string;

@@ -1,25 +1,27 @@
-// What running machines on this computer needs: QEMU, firmware, and KVM for speed.
-import { spawn } from 'node:child_process';
-import { accessSync, constants, existsSync } from 'node:fs';
+// What running machines on this computer needs: QEMU, firmware, memory, and an accelerator for speed.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { localPaths } from '../../providers/local/local-context.ts';
+import { localFolder } from '../local-machines.ts';
 import type { CheckResult, DoctorCheck } from './check.ts';
 import { findProgram, installCommand, outputOf, versionIn } from './probe.ts';
 
 const group = 'Machines';
-const KVM = '/dev/kvm';
-const BOOT_PATIENCE_MS = 5000;
-const FIRMWARE_LAST_WORDS = 'No bootable device';
+const GOOD_MACHINES = 3;
 const FIRMWARES = [
   '/usr/share/OVMF/OVMF_CODE_4M.fd',
   '/usr/share/OVMF/OVMF_CODE.fd',
   '/usr/share/edk2/x64/OVMF_CODE.4m.fd',
 ];
 
-export function machineChecks(): readonly DoctorCheck[] {
+export function machineChecks(home: string): readonly DoctorCheck[] {
   return [
     { id: 'machines.qemu', group, title: 'QEMU', run: checkQemu },
     { id: 'machines.qemu-img', group, title: 'qemu-img', run: checkQemuImg },
     { id: 'machines.uefi', group, title: 'UEFI firmware', run: checkFirmware },
-    { id: 'machines.kvm', group, title: 'KVM', run: checkKvm },
+    { id: 'machines.accelerator', group, title: 'Accelerator', run: () => checkAccelerator(home) },
+    { id: 'machines.memory', group, title: 'Memory for machines', run: checkMemory },
+    { id: 'machines.images', group, title: 'Images of machines', run: () => checkImages(home) },
   ];
 }
 
@@ -35,8 +37,12 @@ async function checkQemu(signal: AbortSignal): Promise<CheckResult> {
   return {
     state: 'missing',
     detail: 'QEMU is not installed: the local provider cannot start machines.',
-    fix: installCommand(process.arch === 'arm64' ? 'qemu-system-arm' : 'qemu-system-x86'),
+    fix: installCommand(qemuPackage()),
   };
+}
+
+function qemuPackage(): string {
+  return process.arch === 'arm64' ? 'qemu-system-arm' : 'qemu-system-x86';
 }
 
 function checkQemuImg(): CheckResult {
@@ -55,82 +61,49 @@ function checkFirmware(): CheckResult {
   };
 }
 
-/** Whether the device is there says little (nested virtualisation may hang): a machine must really run on it. */
-async function checkKvm(signal: AbortSignal): Promise<CheckResult> {
-  const slow = 'Machines run without it, several times slower.';
-  if (!existsSync(KVM)) {
-    return {
-      state: 'warn',
-      detail: `${KVM} does not exist. ${slow}`,
-      fix: 'Turn on virtualisation in the firmware.',
-    };
-  }
-  try {
-    accessSync(KVM, constants.R_OK | constants.W_OK);
-  } catch {
-    return {
-      state: 'warn',
-      detail: `You may not use ${KVM}. ${slow}`,
-      fix: 'sudo usermod -aG kvm "$USER", then sign in again',
-    };
-  }
+/** Asked by truly starting a machine, unless it was asked before on this very computer. */
+async function checkAccelerator(home: string): Promise<CheckResult> {
   const qemu = findProgram(qemuName());
-  if (qemu === undefined || process.arch !== 'x64') return { state: 'ok', detail: `${KVM} can be opened.` };
-  const { booted, complaint } = await bootFirmware(qemu, signal);
-  if (booted && complaint === undefined) return { state: 'ok', detail: 'A machine starts on it.' };
+  if (qemu === undefined) {
+    return {
+      state: 'warn',
+      detail: 'It is chosen when QEMU is installed.',
+      fix: installCommand(qemuPackage()),
+    };
+  }
+  const { probeAccelerator } = await import('../../providers/local/host/accelerator.ts');
+  const remembered = join(localFolder(home), 'host', 'accelerator.json');
+  const { name, reason } = await probeAccelerator({
+    qemu,
+    ...(existsSync(remembered) ? { cacheFile: remembered } : {}),
+  });
+  if (name !== 'tcg') return { state: 'ok', detail: `Machines run by ${name}: ${reason}.` };
   return {
     state: 'warn',
-    detail: booted
-      ? `A machine starts on it, but it lacks what kernels expect (${complaint}). Machines may hang.`
-      : `${KVM} can be opened, but a machine on it does not start. ${slow}`,
-    fix: 'Turn on full nested virtualisation where this machine itself runs.',
+    detail: `Machines run several times slower, by ${reason}.`,
+    fix: existsSync('/dev/kvm')
+      ? 'Give yourself access to /dev/kvm (sudo usermod -aG kvm "$USER"), or turn on full nested virtualisation.'
+      : 'Turn on virtualisation in the firmware.',
   };
 }
 
-interface FirmwareBoot {
-  readonly booted: boolean;
-  /** What QEMU says that the processor cannot do. */
-  readonly complaint: string | undefined;
+/** For the machines of a pool; the check of this computer's memory is about the daemon. */
+async function checkMemory(): Promise<CheckResult> {
+  const { freeMb, systemGauge } = await import('../../providers/local/memory.ts');
+  const { readSize } = await import('../../providers/local/machine-size.ts');
+  const free = freeMb(systemGauge, []);
+  const count = Math.floor(free / readSize('small').memoryMb);
+  const detail = `${free} MB are free now: room for ${count} more small machines.`;
+  if (count >= GOOD_MACHINES) return { state: 'ok', detail };
+  return { state: 'warn', detail, fix: 'End other programs, or use smaller machines: `--size tiny`.' };
 }
 
-/** Starts an empty machine and waits for the last words of its firmware on the debug port. */
-function bootFirmware(qemu: string, signal: AbortSignal): Promise<FirmwareBoot> {
-  const debugPort = ['-chardev', 'stdio,id=debug', '-device', 'isa-debugcon,iobase=0x402,chardev=debug'];
-  const args = [
-    '-accel',
-    'kvm',
-    '-m',
-    '32',
-    '-nodefaults',
-    '-no-user-config',
-    '-display',
-    'none',
-    ...debugPort,
-  ];
-  return new Promise((resolve) => {
-    const machine = spawn(qemu, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: '/' });
-    let said = '';
-    let warned = '';
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      machine.kill('SIGKILL');
-      machine.stdout.destroy();
-      machine.stderr.destroy();
-      machine.unref();
-      const complaint = /doesn't support requested feature: (.*)/.exec(warned)?.[1];
-      resolve({ booted: said.includes(FIRMWARE_LAST_WORDS), complaint });
-    };
-    const timer = setTimeout(end, BOOT_PATIENCE_MS);
-    signal.addEventListener('abort', end, { once: true });
-    machine.once('error', end);
-    machine.once('exit', end);
-    machine.stderr.on('data', (chunk: Buffer) => {
-      warned += chunk.toString();
-    });
-    machine.stdout.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
-      if (said.includes(FIRMWARE_LAST_WORDS)) end();
-    });
-  });
+async function checkImages(home: string): Promise<CheckResult> {
+  const { listImages } = await import('../../providers/local/image-cache.ts');
+  const images = await listImages(localPaths(localFolder(home)).images);
+  const megabytes = Math.round(images.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6);
+  return {
+    state: 'ok',
+    detail: `${images.length} disks of versions are ready for machines, ${megabytes} MB.`,
+  };
 }

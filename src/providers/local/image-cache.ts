@@ -84,12 +84,6 @@ export function createImageCache(
     };
   }
 
-  async function list(): Promise<readonly CachedImageUse[]> {
-    const names = await readdir(root).catch(() => []);
-    const found = names.filter((name) => name.startsWith('sha256-')).map((name) => useOf(root, name));
-    return (await Promise.all(found)).sort((a, b) => b.lastUsedAt - a.lastUsedAt);
-  }
-
   return {
     ensure(digest) {
       const known = making.get(digest);
@@ -98,11 +92,11 @@ export function createImageCache(
       making.set(digest, taking);
       return taking;
     },
-    list,
+    list: () => listImages(root),
     async prune(inUse) {
       const gone: CachedImageUse[] = [];
       let kept = 0;
-      for (const image of await list()) {
+      for (const image of await listImages(root)) {
         if (inUse.has(image.digest) || making.has(image.digest)) continue;
         const stays = kept + image.bytes <= limits.maxBytes && now() - image.lastUsedAt <= limits.maxAgeMs;
         if (stays) {
@@ -115,6 +109,13 @@ export function createImageCache(
       return gone;
     },
   };
+}
+
+/** All in that folder, the one used last first. */
+export async function listImages(root: string): Promise<readonly CachedImageUse[]> {
+  const names = await readdir(root).catch(() => []);
+  const found = names.filter((name) => name.startsWith('sha256-')).map((name) => useOf(root, name));
+  return (await Promise.all(found)).sort((a, b) => b.lastUsedAt - a.lastUsedAt);
 }
 
 /** The folder appears under its name when everything in it is whole and on the disk. */
