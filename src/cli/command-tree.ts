@@ -134,6 +134,38 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
       summary: 'Which version a node was made from, and why that one',
       load: () => import('./commands/node-which.ts'),
     },
+    group('config', 'What nodes are told to be', [
+      {
+        name: 'validate',
+        summary: 'Check a node config',
+        load: () => import('./commands/node-config-validate.ts'),
+      },
+      {
+        name: 'render',
+        summary: 'What a node reads',
+        load: () => import('./commands/node-config-render.ts'),
+      },
+      {
+        name: 'diff',
+        summary: 'What changes from one config to another, and what it costs',
+        load: () => import('./commands/node-config-diff.ts'),
+      },
+      {
+        name: 'explain',
+        summary: 'What a field does, and what a change of it costs',
+        load: () => import('./commands/node-config-explain.ts'),
+      },
+      {
+        name: 'set',
+        summary: 'Change the config of a pool or a node, in place',
+        load: () => import('./commands/node-config-set.ts'),
+      },
+      {
+        name: 'hotfix',
+        summary: 'Put a component on nodes before an image has it',
+        load: () => import('./commands/node-config-hotfix.ts'),
+      },
+    ]),
     {
       name: 'console',
       summary: 'What a node said on its boot console',

@@ -1,5 +1,6 @@
 // Make a pool.
 import { argument, type CommandSpec, isSet, readCount, requiredText, text } from '../command.ts';
+import { readNodeConfigFile } from '../read-node-config-file.ts';
 import { operationFlags, runOperation } from '../run-operation.ts';
 
 export const command: CommandSpec = {
@@ -19,6 +20,11 @@ export const command: CommandSpec = {
     provider: { what: 'where', value: 'NAME' },
     region: { what: 'the region, where the provider has them', value: 'REGION' },
     orchestration: { what: 'how nodes are managed', value: 'MODE', choices: ['uniform', 'flexible'] },
+    'node-config': {
+      what: 'what its nodes are told to be, YAML or JSON',
+      value: 'FILE',
+      completes: 'file',
+    },
     pin: { what: 'do not follow the channel' },
     ...operationFlags,
   },
@@ -31,6 +37,9 @@ export const command: CommandSpec = {
       const value = text(invocation, flag);
       return value === undefined ? {} : { [flag]: value };
     };
+    const configFile = text(invocation, 'node-config');
+    const stored = { unknown: 'refuse', secrets: 'named' } as const;
+    const config = configFile === undefined ? undefined : await readNodeConfigFile(configFile, stored);
     await runOperation(invocation, {
       endpoint: 'createPool',
       input: {
@@ -43,6 +52,7 @@ export const command: CommandSpec = {
           ...optional('provider'),
           ...optional('region'),
           ...optional('orchestration'),
+          ...(config === undefined ? {} : { nodeConfig: config.document }),
         },
       },
       name: (result) => String(result.name),

@@ -53,7 +53,7 @@ function versionProblem(value: unknown): ConfigProblem | undefined {
     message: `is ${schemaVersion}, and this Imago reads ${readableVersions.join(' and ')}`,
     hint:
       schemaVersion > currentSchemaVersion
-        ? 'Use a newer image or a newer Imago, or convert the document down.'
+        ? 'Use a newer Imago or image, or let the Imago that wrote it convert it: `imago node config render --schema-version 1`.'
         : hint,
   };
 }

@@ -6,7 +6,7 @@ import type { Json } from '../json.ts';
 import { neededAbilities } from './abilities.ts';
 import { mapSecrets, nameOfSecret } from './map-secrets.ts';
 import { type FieldPath, writePath } from './problem.ts';
-import { nodeRules, readNodeConfig } from './read-node-config.ts';
+import { nodeRules, readNodeConfig, strictRules } from './read-node-config.ts';
 import type { NodeConfig } from './schema.ts';
 
 export interface NodeFacts {
@@ -25,10 +25,15 @@ export interface RenderedConfig {
 }
 
 /**
+ * Without `secrets` those that stand in the config by their names stay names, for people to look at.
  * Throws `secret-not-found` for a name that `secrets` does not know, `node-config-invalid` when a secret does not
  * have the form of its field, `node-config-too-big` when it does not fit into instance metadata.
  */
-export function renderNodeConfig(config: NodeConfig, facts: NodeFacts, secrets: ReadSecret): RenderedConfig {
+export function renderNodeConfig(
+  config: NodeConfig,
+  facts: NodeFacts,
+  secrets: ReadSecret | undefined,
+): RenderedConfig {
   const node = {
     ...config.node,
     ...(facts.name === undefined ? {} : { name: facts.name }),
@@ -37,8 +42,10 @@ export function renderNodeConfig(config: NodeConfig, facts: NodeFacts, secrets: 
   const whole: NodeConfig = { ...config, ...(Object.keys(node).length === 0 ? {} : { node }) };
   const requires = [...new Set([...(whole.requires ?? []), ...neededAbilities(whole)])].toSorted();
   const named = { ...whole, ...(requires.length === 0 ? {} : { requires }) };
-  const text = canonicalJson(mapSecrets(named, (secret, path) => fill(secret, path, secrets)) as Json);
-  return { config: readNodeConfig(text, nodeRules).config, text };
+  const filled =
+    secrets === undefined ? named : mapSecrets(named, (secret, path) => fill(secret, path, secrets));
+  const text = canonicalJson(filled as Json);
+  return { config: readNodeConfig(text, secrets === undefined ? strictRules : nodeRules).config, text };
 }
 
 function fill(text: string, path: FieldPath, secrets: ReadSecret): string {
