@@ -8,6 +8,7 @@ import { createDbosEngine } from '../engine/dbos/dbos-engine.ts';
 import { systemClock } from '../engine/system-clock.ts';
 import type { OperationDeps } from '../operations/deps.ts';
 import { operationKinds } from '../operations/kinds.ts';
+import { lifecycleRound } from '../operations/lifecycle-round.ts';
 import { createOperations } from '../operations/operations.ts';
 import { reconcile } from '../operations/reconcile.ts';
 import type { Lease } from '../ports/lease.ts';
@@ -23,6 +24,7 @@ import type { DaemonContext } from './context.ts';
 import type { DaemonGround } from './daemon.ts';
 import { canRunMachines } from './default-provider.ts';
 import { every } from './every.ts';
+import { imageSpace } from './image-space.ts';
 import { type Images, openImages } from './images.ts';
 import { openLocal } from './local-machines.ts';
 import { createSchedules } from './schedules.ts';
@@ -31,6 +33,7 @@ import { packageVersion } from './version.ts';
 import type { WireOptions } from './wiring.ts';
 
 const RECONCILE_EVERY_MS = 60_000;
+const LIFECYCLE_EVERY_MS = 60_000;
 const TIDY_EVERY_MS = 3_600_000;
 
 /** Starts everything that acts. It ends by the lifecycle, or by the loss of the lease. */
@@ -60,14 +63,18 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     catalogue: store.catalogue,
     fleet: store.fleet,
     promotion: store.promotion,
+    lifecycle: store.lifecycle,
     clock: systemClock,
     journal: store.journal,
     imagoVersion: packageVersion(),
     provider: (name = ground.options.provider) => requireProvider(providers, name),
+    providers: () => [...providers.values()],
+    desk: () => operations,
     epoch: lease.epoch,
     readSecret: secretReader(join(ground.paths.home, 'secrets')),
     sha256: (text) => createHash('sha256').update(text).digest('hex'),
     images: images.imageStore,
+    space: imageSpace(join(ground.paths.home, 'store'), images.store),
   };
   const engine = createDbosEngine({
     databaseUrl: urlWithEpoch(url, lease.epoch),
@@ -91,8 +98,11 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
   const again = (ms: number, work: () => Promise<void>) =>
     every(ms, acting, work, (error) => log.error('work in the background failed', { error }));
   again(RECONCILE_EVERY_MS, async () => {
-    const all = { ...deps, desk: operations, journal: store.journal, providers: [...providers.values()] };
-    const report = await reconcile({ ...all, now: systemClock.now }, acting);
+    const report = await reconcile({ ...deps, now: systemClock.now }, acting);
+    for (const trouble of report.troubles) log.warn(trouble);
+  });
+  again(LIFECYCLE_EVERY_MS, async () => {
+    const report = await lifecycleRound(deps, acting);
     for (const trouble of report.troubles) log.warn(trouble);
   });
   again(TIDY_EVERY_MS, () => store.tidy());

@@ -4,6 +4,7 @@ import { ImagoError } from '../domain/errors.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import type { GalleryVersion, RegionTarget } from '../ports/provider-gallery.ts';
 import { callOptions, type OperationDeps, requireRole } from './deps.ts';
+import { requireRoomAt } from './limits.ts';
 import { parseInput } from './parse-input.ts';
 import { publishStep } from './publish-step.ts';
 import { resolved, resolveStep, resolveUsable } from './resolve-step.ts';
@@ -27,6 +28,7 @@ export function imagePublishOperation(deps: OperationDeps): OperationKind<ImageP
       const provider = deps.provider(name);
       requireRole(provider, 'gallery');
       checkRegions(regions, provider.abilities.regions);
+      await requireRoomAt(deps, provider, { image, version });
       return [
         `Copy ${image}:${version} (${digest}) to the gallery of ${provider.name}.`,
         ...regions.map(({ region, replicas }) => `Keep ${replicas} in ${region}.`),

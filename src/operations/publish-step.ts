@@ -5,6 +5,7 @@ import type { Resolution } from '../ports/catalogue.ts';
 import type { StepContext, WorkStep } from '../ports/operation.ts';
 import type { Gallery, GalleryVersion } from '../ports/provider-gallery.ts';
 import { callOptions, type OperationDeps } from './deps.ts';
+import { requireRoom } from './limits.ts';
 import { resolved } from './resolve-step.ts';
 import { settle } from './settle.ts';
 
@@ -80,6 +81,7 @@ async function startCopy(
   if (image === undefined || record === undefined) {
     throw new ImagoError('version-not-found', `${version.image}:${version.version} is not in the catalogue.`);
   }
+  await requireRoom(target, version, options);
   await target.createImage(
     { name: image.name, os: image.os, architecture: image.architecture, generation: 2 },
     options,

@@ -2,16 +2,12 @@
 // the records of nodes that others made, and machines that an ended operation left behind (rule 2).
 import { ensureImagoError } from '../domain/errors.ts';
 import type { PoolRecord } from '../ports/fleet.ts';
-import type { Journal, OperationDesk } from '../ports/operation.ts';
 import type { Provider } from '../ports/provider.ts';
 import { allPages } from './all-pages.ts';
 import { callOptions, type OperationDeps } from './deps.ts';
 import { poolAccess, recordPoolNodes } from './pool-nodes.ts';
 
 export interface ReconcileDeps extends OperationDeps {
-  readonly desk: OperationDesk;
-  readonly journal: Pick<Journal, 'get'>;
-  readonly providers: readonly Provider[];
   readonly now: () => number;
 }
 
@@ -54,7 +50,7 @@ export async function reconcile(deps: ReconcileDeps, signal: AbortSignal): Promi
       }
     });
   }
-  for (const provider of deps.providers) {
+  for (const provider of deps.providers()) {
     await guard(`Machines of provider ${provider.name} could not be looked at`, async () => {
       removedMachines.push(...(await removeLeftMachines(deps, provider, signal)));
     });
@@ -70,7 +66,7 @@ async function followChannel(deps: ReconcileDeps, pool: PoolRecord): Promise<str
   const id = `follow-${pool.name}-${channel.move}-${Math.floor(deps.now() / followAgainMs)}`;
   if ((await deps.journal.get(id)) !== undefined) return undefined;
   const input = { name: pool.name, reference: pool.reference, pin: false };
-  await deps.desk.submit({ id, kind: 'pool-set-image', subject: `pool/${pool.name}`, by, input });
+  await deps.desk().submit({ id, kind: 'pool-set-image', subject: `pool/${pool.name}`, by, input });
   return id;
 }
 
