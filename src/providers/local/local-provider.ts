@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import type { DiskStore } from '../../images/store/disk-store.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Abilities, Provider } from '../../ports/provider.ts';
+import type { NodeAccess } from '../../ports/provider-access.ts';
 import type { Builder } from '../../ports/provider-builder.ts';
 import type { Disks } from '../../ports/provider-disks.ts';
 import type { Galleries, Gallery } from '../../ports/provider-gallery.ts';
@@ -16,6 +17,7 @@ import { localDisks } from './disks.ts';
 import { localGalleries } from './galleries.ts';
 import { localGallery } from './gallery.ts';
 import type { MachineHost } from './host/machine-host.ts';
+import { hostAccess } from './host/node-access.ts';
 import {
   createImageCache,
   defaultImageLimits,
@@ -56,7 +58,8 @@ export interface LocalProvider extends Provider {
   readonly nodeConfigs: NodeConfigs;
   readonly machines: Machines;
   readonly disks: Disks;
-  /** Machines by their `machineId`, for what goes beyond the roles: consoles, shells, timelines. */
+  readonly access: NodeAccess;
+  /** Machines by their `machineId`, for what goes beyond the roles. */
   readonly host: MachineHost;
   readonly images: ImageCache;
   /** Resolves when nothing is under way that does not wait for a machine. */
@@ -137,6 +140,7 @@ async function providerOf(world: World, options: LocalProviderOptions): Promise<
     machines: localMachines(context),
     disks: localDisks(context),
     ...(options.builder === undefined ? {} : { builder: options.builder }),
+    access: hostAccess(host),
     host,
     images,
     idle: () => worker.idle(),
