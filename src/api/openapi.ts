@@ -126,7 +126,7 @@ function header(name: string, description: string, schema: JsonSchema): OpenApiP
 }
 
 function requestBody(endpoint: EndpointContract, schemas: SchemaCollector): OpenApiOperation['requestBody'] {
-  if (endpoint.stream === 'upload') {
+  if (endpoint.stream === 'upload' || endpoint.stream === 'duplex') {
     return { required: true, content: { 'application/octet-stream': { schema: {} } } };
   }
   if (endpoint.body === undefined) return undefined;
@@ -144,9 +144,12 @@ function responses(endpoint: EndpointContract, schemas: SchemaCollector): OpenAp
     const description = 'Each event has its id, and as data a JSON document of this schema.';
     return { 200: { description, content: { 'text/event-stream': { schema: answer } } }, ...common };
   }
-  if (endpoint.stream === 'download') {
+  if (endpoint.stream === 'download' || endpoint.stream === 'duplex') {
     return {
-      200: { description: 'The file.', content: { 'application/octet-stream': { schema: {} } } },
+      200: {
+        description: 'The bytes as they come.',
+        content: { 'application/octet-stream': { schema: {} } },
+      },
       ...common,
     };
   }

@@ -45,7 +45,7 @@ sub encode {
 while (1) {
   my $line = <$port>;
   # Nobody is connected on the other side.
-  if (!defined $line) { select(undef, undef, undef, 0.2); next; }
+  if (!defined $line) { $port->clearerr; select(undef, undef, undef, 0.2); next; }
   my ($id) = $line =~ /"id":"([^"]+)"/ or next;
   my ($script) = $line =~ /"script":"((?:[^"\\\\]|\\\\.)*)"/ or next;
   open(my $file, '>', '/run/command') or die $!;

@@ -44,7 +44,7 @@ export const nodeAccessContract = {
     description:
       'Bytes both ways at once. What is sent is a JSON document a line: `{"input": BASE64}` for keys, `{"rows", "columns"}` for the size of the terminal. What comes back is what the shell says, as it is. Ends with the shell, or when the caller ends what it sends.',
     role: 'operator',
-    effect: 'read',
+    effect: 'query',
     path: nodePath,
     status: 200,
     response: z.string(),

@@ -80,8 +80,8 @@ function startFailure(words: string | undefined, code: number | undefined): Imag
     return new ImagoError('machine-start-failed', `there is not enough memory for the machine: ${said}`, {
       hint: 'Give the machine less memory, or stop another one.',
     });
-  if (/Failed to get "?write"? lock/.test(said))
-    return new ImagoError('machine-start-failed', `another process has the machine's disk open: ${said}`);
+  if (/Failed to get "write" lock|another process using the image/.test(said))
+    return new ImagoError('machine-start-failed', `another process has the machine's disk open`);
   return new ImagoError('machine-start-failed', `QEMU could not start the machine: ${said}`);
 }
 

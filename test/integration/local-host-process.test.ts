@@ -1,0 +1,233 @@
+// The life of a machine's process: no system is started in it, only its firmware, which finds nothing to start.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rm, truncate, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { runTool } from '../../src/images/run-tool.ts';
+import type { HostMachine } from '../../src/providers/local/host/machine-host.ts';
+import { type ChildUser, childUser, type HostChild, startHostChild } from '../support/host-child.ts';
+
+let folder: string;
+let hosts: HostChild[];
+let who: ChildUser;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'imh-'));
+  hosts = [];
+  who = await childUser(folder);
+  for (const name of ['host', 's']) {
+    await mkdir(join(folder, name));
+    await who.give(join(folder, name));
+  }
+});
+
+afterEach(async () => {
+  await hosts
+    .at(-1)
+    ?.call('close', { leaveRunning: false, deadlineMs: 1 })
+    .catch(() => undefined);
+  for (const host of hosts) await host.kill();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function openHost(env: Readonly<Record<string, string>> = {}): Promise<HostChild> {
+  const host = startHostChild(who, join(folder, 'host'), join(folder, 's'), env);
+  hosts.push(host);
+  await host.call('adopt');
+  return host;
+}
+
+async function machine(id: string, change: Partial<HostMachine> = {}): Promise<HostMachine> {
+  const place = join(folder, id);
+  await mkdir(place, { recursive: true });
+  const disk = join(place, 'disk.qcow2');
+  await runTool('qemu-img', ['create', '-q', '-f', 'qcow2', disk, '1M']);
+  await who.give(place);
+  return {
+    ...{ id, folder: place, disk, boot: { kind: 'bios' }, cpus: 1, memoryMb: 64 },
+    network: { forwards: [] },
+    metadata: {
+      machineId: '11111111-2222-4333-8444-555555555555',
+      name: id,
+      size: 'small',
+      region: 'local',
+      image: { gallery: 'g', image: 'i', version: '1.0.0', digest: 'sha256:0' },
+      userData: '',
+      tags: {},
+    },
+    ...change,
+  };
+}
+
+function alive(pid: number | undefined): boolean {
+  try {
+    return pid !== undefined && readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== '';
+  } catch {
+    return false;
+  }
+}
+
+async function until(isSo: () => Promise<boolean> | boolean, seconds: number): Promise<boolean> {
+  const deadline = Date.now() + seconds * 1000;
+  while (!(await isSo())) {
+    if (Date.now() > deadline) return false;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return true;
+}
+
+function listenOn(port: number): Promise<{ readonly server: Server; readonly port: number }> {
+  const server = createServer();
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', () => {
+      const address = server.address();
+      resolve({ server, port: typeof address === 'object' && address !== null ? address.port : 0 });
+    });
+  });
+}
+
+describe('a machine of an ordinary user', () => {
+  it('is started once however often it is asked for, and outlives a daemon that is killed', async () => {
+    const first = await openHost();
+    const spec = await machine('one', { network: { forwards: [{ guestPort: 22 }] } });
+    await Promise.all([first.call('start', spec), first.call('start', spec)]);
+    const before = await first.call('status', 'one');
+    expect(before).toMatchObject({ state: 'running', forwards: [{ guestPort: 22 }] });
+    const uid = who.user?.uid ?? process.getuid?.();
+    expect(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${before.pid}/status`, 'utf8'))?.[1]).toBe(String(uid));
+
+    await first.kill();
+    expect(alive(before.pid)).toBe(true);
+    const second = await openHost();
+    expect(await second.call('status', 'one')).toEqual(before);
+    await second.call('start', spec);
+    expect((await second.call('status', 'one')).pid).toBe(before.pid);
+
+    process.kill(before.pid ?? 0, 'SIGKILL');
+    expect(await until(() => second.events.some((event) => event.kind === 'state'), 20)).toBe(true);
+    expect(await second.call('status', 'one')).toMatchObject({
+      state: 'failed',
+      end: { kind: 'crashed', message: expect.stringContaining('killed') },
+    });
+  });
+
+  it('that ended while no daemon was there is known to have ended, and how', async () => {
+    const first = await openHost();
+    await first.call('start', await machine('gone'));
+    await first.call('start', await machine('left'));
+    const { pid } = await first.call('status', 'gone');
+    await first.kill();
+    process.kill(pid ?? 0, 'SIGTERM');
+    expect(await until(() => !alive(pid), 20)).toBe(true);
+    const second = await openHost();
+    expect(await second.call('list')).toMatchObject([
+      { id: 'gone', state: 'stopped', end: { kind: 'powered-off' } },
+      { id: 'left', state: 'running' },
+    ]);
+  });
+
+  it('is not confused with another process that has its pid by now', async () => {
+    const first = await openHost();
+    const spec = await machine('reused');
+    await first.call('start', spec);
+    await first.call('kill', 'reused');
+    await first.kill();
+    const record = join(folder, 'host', 'machines');
+    const [name = ''] = await readdir(record);
+    const { end, ...rest } = JSON.parse(readFileSync(join(record, name), 'utf8')) as Record<string, unknown>;
+    expect(end).toMatchObject({ kind: 'stopped' });
+    await writeFile(join(record, name), JSON.stringify({ ...rest, startedAt: '2020-01-01T00:00:00.000Z' }));
+    await writeFile(join(spec.folder, 'qemu.pid'), `${process.pid}\n`);
+    await rm(join(spec.folder, 'qemu.exit'));
+    const second = await openHost();
+    expect(await second.call('status', 'reused')).toMatchObject({
+      state: 'failed',
+      end: { kind: 'crashed' },
+    });
+    await second.call('remove', 'reused');
+    expect(alive(process.pid)).toBe(true);
+  });
+
+  it('that does not hear the power button is ended by force, and leaves nothing when it is removed', async () => {
+    const host = await openHost();
+    const spec = await machine('deaf', { boot: { kind: 'uefi' } });
+    await host.call('start', spec);
+    const { pid } = await host.call('status', 'deaf');
+    expect(await host.call('stop', 'deaf', { deadlineMs: 200 })).toEqual({ forced: true });
+    expect(alive(pid)).toBe(false);
+    expect(await host.call('status', 'deaf')).toMatchObject({ state: 'stopped', end: { kind: 'stopped' } });
+    expect(await host.call('stop', 'deaf', { deadlineMs: 200 })).toEqual({ forced: false });
+
+    await host.call('start', spec);
+    await host.call('remove', 'deaf');
+    await host.call('remove', 'deaf');
+    expect(await host.call('status', 'deaf')).toEqual({ id: 'deaf', state: 'absent', forwards: [] });
+    expect(await readdir(spec.folder)).toEqual(['disk.qcow2']);
+    expect(await readdir(join(folder, 's'))).toEqual([]);
+    expect(await readdir(join(folder, 'host', 'machines'))).toEqual([]);
+  });
+
+  it('has a console that is cut when it grows too long', async () => {
+    const host = await openHost();
+    const spec = await machine('loud');
+    await host.call('start', spec);
+    const log = join(spec.folder, 'console.log');
+    await writeFile(log, `${'x'.repeat(99)}\n`.repeat(100_000), { flag: 'a' });
+    expect(await until(() => readFileSync(log).length === 0, 20)).toBe(true);
+    expect(await host.call('console', 'loud', 3)).toEqual(Array(3).fill('x'.repeat(99)));
+    await truncate(join(spec.folder, 'console.before.log'), 0);
+    await writeFile(log, 'one\r\n\u001b[31mtwo\u001b[0m\u0007\n', { flag: 'a' });
+    expect(await host.call('console', 'loud', 10)).toEqual(['one', 'two']);
+  });
+});
+
+describe('what cannot be started is told, and nothing of it is left', () => {
+  async function expectNothingLeft(host: HostChild, spec: HostMachine, code: string): Promise<void> {
+    await expect(host.call('start', spec)).rejects.toMatchObject({ code });
+    expect(await host.call('status', spec.id)).toMatchObject({
+      state: 'failed',
+      end: { kind: 'not-started' },
+    });
+    expect(
+      existsSync(join(spec.folder, 'qemu.pid')) && alive(Number(readFileSync(join(spec.folder, 'qemu.pid')))),
+    ).toBe(false);
+    expect(await readdir(join(folder, 's'))).toEqual([]);
+  }
+
+  it('a port that is taken; and it starts when the port is free', async () => {
+    const host = await openHost();
+    const { server, port } = await listenOn(0);
+    const spec = await machine('port', { network: { forwards: [{ guestPort: 22, hostPort: port }] } });
+    await expectNothingLeft(host, spec, 'machine-port-taken');
+    await new Promise((resolve) => server.close(resolve));
+    await host.call('start', spec);
+    expect(await host.call('status', 'port')).toMatchObject({ state: 'running' });
+  });
+
+  it('no memory, a disk that is none, and a disk that another machine has', async () => {
+    const host = await openHost();
+    await expectNothingLeft(
+      host,
+      await machine('big', { memoryMb: 64 * 1024 * 1024 }),
+      'machine-start-failed',
+    );
+    const broken = await machine('broken');
+    await writeFile(broken.disk, 'no disk');
+    await expectNothingLeft(host, broken, 'machine-start-failed');
+    const owner = await machine('owner');
+    const thief = await machine('thief', { disk: owner.disk });
+    await host.call('start', owner);
+    await expect(host.call('start', thief)).rejects.toThrow(/another process has the machine's disk open/);
+  });
+
+  it('QEMU that is missing', async () => {
+    const host = await openHost({ IMAGO_QEMU: join(folder, 'no-qemu') });
+    const spec = await machine('without');
+    await expect(host.call('start', spec)).rejects.toMatchObject({ code: 'tool-missing' });
+    expect(await host.call('list')).toEqual([]);
+  });
+});
