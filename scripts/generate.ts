@@ -29,6 +29,15 @@ const generatedFiles: readonly GeneratedFile[] = [
     make: async () =>
       `${JSON.stringify((await import('../src/build/recipe/recipe-schema.ts')).recipeJsonSchema(), null, 2)}\n`,
   },
+  {
+    path: 'docs/node-config.md',
+    make: async () => (await import('./node-config-page.ts')).nodeConfigPage(),
+  },
+  {
+    path: 'docs/node-config.schema.json',
+    make: async () =>
+      `${JSON.stringify((await import('../src/domain/node-config/json-schema.ts')).nodeConfigJsonSchema(), null, 2)}\n`,
+  },
 ];
 
 /** Answers with the exit code: 0 when every file is as its maker says, in the end or, with `check`, already. */

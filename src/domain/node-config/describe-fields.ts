@@ -25,6 +25,13 @@ export function describeFields(): readonly FieldDescription[] {
   });
 }
 
+/** What a change costs, in a word or two; nothing for an object whose fields say it themselves. */
+export function costInWords({ path, field, cost, costFrom }: FieldDescription): string {
+  if (costFrom !== undefined && !path.endsWith('[]')) return `its \`${costFrom}\``;
+  if (field.type !== 'object' || field.cost !== undefined || path.endsWith('[]')) return cost;
+  return field.removal === undefined ? '' : `${field.removal} when taken away`;
+}
+
 /** The field at a path as people write it: indices and keys may stand where `[]` and `*` do. */
 export function findField(path: string): FieldDescription | undefined {
   const all = describeFields();
