@@ -10,9 +10,10 @@ export interface AgentFile {
 
 const units = '/usr/lib/systemd/system';
 
+/** QuickJS takes a rejection for unhandled before an `await` could see it; the program handles all of them. */
 const program = `#!/bin/sh
 umask 022
-exec qjs --std -m /usr/lib/imago/agent.js "$@"
+exec qjs --std --no-unhandled-rejection -m /usr/lib/imago/agent.js "$@"
 `;
 
 const agentUnit = `[Unit]

@@ -66,6 +66,7 @@ function connect(system: MemorySystem, platform: Platform): void {
       const text = system.readText(words.at(-1) ?? '') ?? '';
       return { stdout: `${createHash('sha256').update(text).digest('hex')}  x\n` };
     }
+    if (name === 'bash') return { exitCode: 1 };
     if (name === 'curl') return curl(system, platform, words, input);
     if (name === 'systemctl' && (words[0] === 'start' || words[0] === 'try-restart')) {
       const bad = words.find((unit) => platform.broken.has(unit));

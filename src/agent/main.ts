@@ -1,6 +1,6 @@
 // The agent's program. What is asked most often, an apply with nothing to do, is answered by this small part alone.
-import { request } from './http.ts';
 import { quickPath } from './paths.ts';
+import { getMetadata } from './plain-http.ts';
 import { isNothingToDo, type QuickFacts } from './quick-check.ts';
 import { type QuickJsModules, quickJsModules } from './quickjs/modules.ts';
 import { quickJsSystem } from './quickjs/quickjs-system.ts';
@@ -48,7 +48,7 @@ async function nothingToDo({ std }: QuickJsModules, system: System): Promise<boo
   const { metadataUrl } = readSettings(system, std.getenv);
   return isNothingToDo(system, JSON.parse(text) as QuickFacts, async () => {
     const url = `${metadataUrl}/metadata/instance/compute/userData?api-version=2021-01-01&format=text`;
-    const answer = await request(system, { url, headers: { Metadata: 'true' } });
+    const answer = await getMetadata(system, url);
     return answer.kind === 'answer' && answer.status === 200 ? answer.body : undefined;
   });
 }

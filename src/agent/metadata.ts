@@ -3,7 +3,8 @@
 import { ImagoError } from '../domain/errors.ts';
 import { maxUserDataBytes } from '../domain/node-config/read-node-config.ts';
 import { decodeBase64 } from './base64.ts';
-import { type HttpAnswer, request } from './http.ts';
+import type { HttpAnswer } from './http.ts';
+import { getMetadata } from './plain-http.ts';
 import type { System } from './system.ts';
 import { decodeUtf8 } from './utf8.ts';
 
@@ -15,7 +16,6 @@ export interface Instance {
 
 const firstPauseMs = 250;
 const longestPauseMs = 10_000;
-const headers = { Metadata: 'true' };
 
 export interface MetadataService {
   /** Throws `node-metadata-unreachable` when there was no good answer until the deadline. */
@@ -31,7 +31,7 @@ export function createMetadataService(system: System, baseUrl: string): Metadata
     const end = system.uptimeMs() + deadlineMs;
     let pause = firstPauseMs;
     for (;;) {
-      const answer = await request(system, { url: `${baseUrl}/metadata/${path}`, headers });
+      const answer = await getMetadata(system, `${baseUrl}/metadata/${path}`);
       if (answer.kind === 'answer' && answer.status === 200) return answer.body;
       if (answer.kind === 'answer' && answer.status === 404 && absent !== undefined) return absent;
       const wait = Math.max(pause, retryAfterMs(answer));

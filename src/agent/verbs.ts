@@ -162,10 +162,13 @@ async function commands({ modules, system, print }: VerbContext): Promise<number
   const port =
     device &&
     openLinePort(modules, device, (line) => {
-      last = last.then(async () => {
-        const answer = await answerCommand(system, line);
-        if (answer !== undefined && port) await port.sendAll(JSON.stringify(answer));
-      });
+      last = last.then(
+        async () => {
+          const answer = await answerCommand(system, line);
+          if (answer !== undefined && port) await port.sendAll(JSON.stringify(answer));
+        },
+        () => undefined,
+      );
     });
   if (port) return never;
   print('this machine has no port for commands');
