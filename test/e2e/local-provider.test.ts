@@ -1,0 +1,211 @@
+// The local provider over real disks and real machines: from a sealed disk to nodes, through the death of a machine
+// and of the daemon, to a version captured from a running node, and nothing left at the end.
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CallOptions } from '../../src/ports/provider.ts';
+import type { SealedDisk } from '../../src/ports/provider-builder.ts';
+import type { PoolModel, ProviderNode } from '../../src/ports/provider-pools.ts';
+import { openMachineHost } from '../../src/providers/local/host/open-machine-host.ts';
+import type { LocalProvider } from '../../src/providers/local/local-provider.ts';
+import { createLocalBench, type LocalBench } from '../support/local-bench.ts';
+import { makeMachineDisk } from '../support/machine-disk.ts';
+
+const options: CallOptions = { signal: new AbortController().signal, epoch: 1 };
+const patienceMs = 240_000;
+const gallery = { os: 'linux', architecture: 'x64', generation: 2 } as const;
+
+let bench: LocalBench;
+let folder: string;
+let provider: LocalProvider;
+let disk: SealedDisk;
+let model: PoolModel;
+
+async function openProvider(): Promise<LocalProvider> {
+  const host = await openMachineHost({
+    folder: join(bench.folder, 'host'),
+    socketFolder: join(folder, 's'),
+    accelerator: { name: 'tcg', reason: 'the test says so' },
+  });
+  return bench.open(host, { limits: { diskBytes: 1024 ** 3, bootMs: patienceMs } });
+}
+
+async function until<T>(read: () => Promise<T | undefined>, is: (thing: T) => boolean): Promise<T> {
+  const end = performance.now() + patienceMs;
+  for (;;) {
+    const found = await read();
+    if (found !== undefined && is(found)) return found;
+    if (performance.now() > end) throw new Error(`It did not come to that: ${JSON.stringify(found)}`);
+    await sleep(100);
+  }
+}
+
+async function nodes(): Promise<readonly ProviderNode[]> {
+  return (await provider.pools.listNodes('web', { limit: 10 }, options)).items;
+}
+
+function nodeBy(name: string): Promise<ProviderNode | undefined> {
+  return provider.pools.getNode('web', name, options);
+}
+
+async function pidOf(machineId: string): Promise<number> {
+  return (await provider.host.status(machineId)).pid ?? 0;
+}
+
+beforeAll(async () => {
+  bench = await createLocalBench();
+  folder = await mkdtemp(join(tmpdir(), 'imago-vm-'));
+  const raw = await makeMachineDisk(folder);
+  disk = await bench.seal(raw.path);
+  await rm(raw.path);
+  model = {
+    ...{ image: 'node', version: '1.0.0', digest: disk.digest },
+    ...{ size: 'tiny', nodeConfig: '{"schemaVersion":1}', tags: {} },
+  };
+  provider = await openProvider();
+});
+
+afterAll(async () => {
+  for (const { id } of await provider.host.list()) await provider.host.remove(id);
+  await provider.close();
+  await bench.end();
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('nodes on this computer', () => {
+  it('a sealed disk becomes a version, and the version becomes nodes that say that they are ready', async () => {
+    await provider.gallery.createImage({ name: 'node', ...gallery }, options);
+    const source = { kind: 'disk', digest: disk.diskDigest } as const;
+    const spec = { image: 'node', version: '1.0.0', source, regions: [], excludeFromLatest: false, tags: {} };
+    await provider.gallery.createVersion(spec, options);
+    const version = await until(
+      () => provider.gallery.getVersion('node', '1.0.0', options),
+      ({ state }) => state === 'ready',
+    );
+    expect(version.diskDigest).toBe(disk.diskDigest);
+    await provider.pools.createPool({ name: 'web', orchestration: 'uniform', model, capacity: 2 }, options);
+    const ready = await until(nodes, (all) => all.every(({ health }) => health === 'healthy'));
+    expect(ready).toMatchObject([
+      { state: 'ready', power: 'running', version: '1.0.0', latestModelApplied: true },
+      { state: 'ready', power: 'running', version: '1.0.0', latestModelApplied: true },
+    ]);
+    expect(ready[0]?.machineId).not.toBe(ready[1]?.machineId);
+    expect(await provider.images.list()).toMatchObject([{ digest: disk.digest }]);
+  });
+
+  it('a daemon that ends leaves machines running, and the next one finds them as they are', async () => {
+    const before = await nodes();
+    const pids = await Promise.all(before.map(({ machineId }) => pidOf(machineId)));
+    await provider.close();
+    for (const pid of pids) expect(existsSync(`/proc/${pid}`)).toBe(true);
+    provider = await openProvider();
+    expect(await Promise.all(before.map(({ machineId }) => pidOf(machineId)))).toEqual(pids);
+    expect(await until(nodes, (all) => all.every(({ health }) => health === 'healthy'))).toEqual(before);
+  });
+
+  it('a node is captured while it runs, and goes on running', async () => {
+    const [node] = await nodes();
+    const disks = provider.disks;
+    await disks.createSnapshot({ name: 'donor', disk: node?.osDisk ?? '', tags: {} }, options);
+    const snapshot = await until(
+      () => disks.getSnapshot('donor', options),
+      ({ state }) => state !== 'creating',
+    );
+    expect(snapshot).toMatchObject({ state: 'ready', sizeBytes: 1024 ** 3 });
+    const source = { kind: 'snapshot', name: 'donor' } as const;
+    const spec = { image: 'node', version: '1.1.0', source, regions: [], excludeFromLatest: false, tags: {} };
+    await provider.gallery.createVersion(spec, options);
+    const version = await until(
+      () => provider.gallery.getVersion('node', '1.1.0', options),
+      ({ state }) => state !== 'creating',
+    );
+    expect(version).toMatchObject({ state: 'ready', sizeBytes: 1024 ** 3 });
+    expect(version.diskDigest).not.toBe(disk.diskDigest);
+    expect(await nodeBy(node?.name ?? '')).toMatchObject({ power: 'running', health: 'healthy' });
+    await disks.deleteSnapshot('donor', options);
+    await until(
+      async () => ({ gone: (await disks.getSnapshot('donor', options)) === undefined }),
+      ({ gone }) => gone,
+    );
+  });
+
+  it('a machine that dies is seen, and starts again as the same machine with the same disk', async () => {
+    const [, node] = await nodes();
+    const name = node?.name ?? '';
+    process.kill(await pidOf(node?.machineId ?? ''), 'SIGKILL');
+    const dead = await until(
+      () => nodeBy(name),
+      ({ power }) => power === 'stopped',
+    );
+    await until(
+      () => nodeBy(name),
+      ({ state }) => state === 'failed',
+    );
+    expect(dead.machineId).toBe(node?.machineId);
+    await provider.pools.startNode('web', name, options);
+    const again = await until(
+      () => nodeBy(name),
+      ({ health, state }) => health === 'healthy' && state === 'ready',
+    );
+    expect(again).toEqual(node);
+  });
+
+  it('one that is stopped goes cleanly, and the pool leaves nothing behind', async () => {
+    const [node] = await nodes();
+    await provider.pools.stopNode('web', node?.name ?? '', options);
+    const stopped = await until(
+      () => nodeBy(node?.name ?? ''),
+      ({ power }) => power === 'stopped',
+    );
+    expect(stopped).toMatchObject({ state: 'ready', machineId: node?.machineId });
+    expect((await provider.host.status(node?.machineId ?? '')).end?.kind).toBe('stopped');
+    const pids = await Promise.all((await nodes()).map(({ machineId }) => pidOf(machineId)));
+    await provider.pools.deletePool('web', options);
+    await until(
+      async () => ({ gone: (await provider.pools.getPool('web', options)) === undefined }),
+      ({ gone }) => gone,
+    );
+    for (const pid of pids.filter((one) => one > 0)) expect(existsSync(`/proc/${pid}`)).toBe(false);
+    expect(await readdir(join(bench.folder, 'local', 'machines'))).toEqual([]);
+    expect(await provider.host.list()).toEqual([]);
+  });
+});
+
+describe('a single machine', () => {
+  it('starts by UEFI from its own disk, runs commands, and is gone when it is deleted', async () => {
+    const { image, version, digest, size } = model;
+    const spec = {
+      name: 'probe',
+      image,
+      version,
+      digest,
+      size,
+      firmware: 'uefi',
+      userData: '',
+      tags: {},
+    } as const;
+    await provider.machines.createMachine(spec, options);
+    const made = await until(
+      () => provider.machines.getMachine('probe', options),
+      ({ osDisk }) => osDisk !== undefined,
+    );
+    const own = join(bench.folder, 'local', 'machines', made.machineId, 'disk-1.qcow2');
+    expect((await stat(own)).size).toBeLessThan(2 * 1024 * 1024);
+    await until(
+      () => provider.machines.report('probe', options),
+      ({ phase }) => phase === 'ready',
+    );
+    const command = { script: 'echo hello; lsblk -bdno SIZE /dev/vda; exit 3', timeoutMs: 120_000 };
+    const answer = await provider.machines.runCommand('probe', command, options);
+    expect(answer).toMatchObject({ exitCode: 3, stdout: `hello\n${1024 ** 3}\n`, truncated: false });
+    await provider.machines.deleteMachine('probe', options);
+    await until(
+      async () => ({ gone: (await provider.machines.getMachine('probe', options)) === undefined }),
+      ({ gone }) => gone,
+    );
+    expect(existsSync(own)).toBe(false);
+  });
+});
