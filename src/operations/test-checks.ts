@@ -50,19 +50,20 @@ export function checkMachine(
   facts: MachineFacts,
   answers: Answers,
   tests: readonly RecipeTest[],
-  isSimulated: boolean,
+  /** It is made up, or never became ready, which is a failure of its own: silence is no further one. */
+  isSilent: boolean,
 ): CheckResult[] {
   const silent = 'the machine gave no answer';
   const built = machineChecks.flatMap((check) => {
     if (check.script(facts) === undefined) return [];
     const answer = answers.get(check.id);
-    if (answer === undefined) return [unread(check, facts.name, isSimulated, silent)];
+    if (answer === undefined) return [unread(check, facts.name, isSilent, silent)];
     return [result(check, facts.name, check.judge(answer, facts))];
   });
   const own = tests.map((test, index) => {
     const head = { id: recipeId(index), title: test.name, remedy: 'See what the recipe runs for it.' };
     const answer = answers.get(head.id);
-    if (answer === undefined) return unread(head, facts.name, isSimulated, silent);
+    if (answer === undefined) return unread(head, facts.name, isSilent, silent);
     const said = answer.output.trim().slice(-300);
     const passed = answer.exitCode === 0;
     const detail = passed ? 'passed' : `ended with ${answer.exitCode}${said === '' ? '' : `: ${said}`}`;
@@ -124,6 +125,9 @@ function compare(
   one: Answers,
   other: Answers,
 ): CheckResult[] {
+  if (one.size === 0 || other.size === 0) {
+    return checks.map((check) => unread(check, on, true, 'one of them gave no answer at all'));
+  }
   return checks.flatMap((check) => {
     if (check.script(facts) === undefined) return [];
     const [a, b] = [one.get(check.id), other.get(check.id)];
@@ -136,14 +140,9 @@ function result({ id, title, remedy }: CheckHead, on: string, { passed, detail }
   return { id, title, on, state: passed ? 'passed' : 'failed', detail, ...(passed ? {} : { remedy }) };
 }
 
-/** Made-up machines cannot answer; real ones that do not have failed. */
-function unread(
-  { id, title, remedy }: CheckHead,
-  on: string,
-  isSimulated: boolean,
-  why: string,
-): CheckResult {
-  if (isSimulated) return { id, title, on, state: 'not-run', detail: 'simulated' };
+/** Nobody can ask a machine that is made up or never came up; one that is up and does not answer has failed. */
+function unread({ id, title, remedy }: CheckHead, on: string, isExcused: boolean, why: string): CheckResult {
+  if (isExcused) return { id, title, on, state: 'not-run', detail: why };
   return { id, title, on, state: 'failed', detail: why, remedy };
 }
 

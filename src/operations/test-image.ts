@@ -114,10 +114,7 @@ function bootStep(deps: OperationDeps): WorkStep<TestImageInput> {
       const found = await Promise.all(names.map((name) => bench.machines.getMachine(name, bench.options)));
       return found.every((machine) => machine !== undefined) ? { machines: names } : undefined;
     },
-    async undo(context) {
-      await removeMachines(testBench(deps, context));
-      return undefined;
-    },
+    undo: (context) => undoMachines(deps, context),
   };
 }
 
@@ -221,7 +218,7 @@ async function examine(
     results: [
       checkReady(name, outcome.phase === 'ready', outcome.error ?? outcome.phase),
       ...(simulated ? [] : checkReport(facts)),
-      ...checkMachine(facts, answers, subject.tests, simulated),
+      ...checkMachine(facts, answers, subject.tests, simulated || outcome.phase !== 'ready'),
     ],
     answers,
     outcome,
@@ -259,11 +256,18 @@ function restartStep(deps: OperationDeps): WorkStep<TestImageInput> {
       }
       return { results: toJson(results) };
     },
-    async undo(context) {
-      await removeMachines(testBench(deps, context));
-      return undefined;
-    },
+    undo: (context) => undoMachines(deps, context),
   };
+}
+
+/** A test that came to its end and failed may leave its machines; one that was stopped leaves nothing. */
+async function undoMachines(
+  deps: OperationDeps,
+  context: StepContext<TestImageInput>,
+): Promise<'kept' | undefined> {
+  if (context.result<Json & { readonly kept?: Json }>('clean')?.kept !== undefined) return 'kept';
+  await removeMachines(testBench(deps, context));
+  return undefined;
 }
 
 function cleanStep(deps: OperationDeps): WorkStep<TestImageInput> {
