@@ -1,6 +1,7 @@
 // docs/node-config.md: every field of the node config, from the schema that checks it.
 import { agentAbilities } from '../src/domain/node-config/abilities.ts';
 import {
+  costInWords,
   describeFields,
   type FieldDescription,
   findField,
@@ -93,7 +94,8 @@ export function nodeConfigPage(): string {
   return `${lines.join('\n')}\n`;
 }
 
-function row({ path, field, cost, costFrom, since, ability }: FieldDescription): string {
+function row(described: FieldDescription): string {
+  const { path, field, since, ability } = described;
   const name = field.required === true ? `**\`${path}\`**` : `\`${path}\``;
   const remarks = [
     field.about,
@@ -101,9 +103,8 @@ function row({ path, field, cost, costFrom, since, ability }: FieldDescription):
     ...(since === '1.0' ? [] : [`Since ${since}.`]),
     ...(ability === undefined || field.ability === undefined ? [] : [`Ability \`${ability}\`.`]),
   ];
-  const price = costFrom === undefined || path.endsWith('[]') ? cost : `its \`${costFrom}\``;
   const usual = field.default === undefined ? '' : `\`${JSON.stringify(field.default)}\``;
-  return `| ${[name, describeValue(field), usual, price, remarks.join(' ')].map(cell).join(' | ')} |`;
+  return `| ${[name, describeValue(field), usual, costInWords(described), remarks.join(' ')].map(cell).join(' | ')} |`;
 }
 
 function cell(text: string): string {

@@ -1,6 +1,7 @@
 // What a field of the node config does.
 import { ImagoError } from '../../domain/errors.ts';
 import {
+  costInWords,
   describeFields,
   type FieldDescription,
   findField,
@@ -72,12 +73,14 @@ function isDirectlyBelow(path: string, parent: string): boolean {
   return /^(?:\[\]|\.\*)?(?:\.[A-Za-z0-9]+|\[\])$/.test(path.slice(parent.length));
 }
 
-function plain({ path, field, cost, costFrom, since, ability }: FieldDescription) {
+function plain(described: FieldDescription) {
+  const { path, field, since, ability } = described;
+  const cost = costInWords(described);
   return {
     path,
     about: field.about,
     takes: describeValue(field),
-    cost: costFrom === undefined ? cost : `as its \`${costFrom}\` says`,
+    cost: cost === '' ? 'see its fields' : cost,
     since,
     ...(field.required === true ? { required: 'yes' } : {}),
     ...(field.default === undefined ? {} : { default: JSON.stringify(field.default) }),

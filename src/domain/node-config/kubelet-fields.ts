@@ -30,7 +30,7 @@ const billion = 1_000_000_000;
 
 export const kubeletField = {
   type: 'object',
-  about: 'Settings of the kubelet. What is absent is left to its own defaults.',
+  about: 'Settings of the kubelet. What is absent is left to its own defaults, save where one is said here.',
   ability: 'kubelet',
   cost: 'restart',
   fields: {
