@@ -8,8 +8,10 @@ import type { EndpointContract } from './contract/endpoint.ts';
 import { fleetContract } from './contract/fleet.ts';
 import { imagesContract } from './contract/images.ts';
 import { keysContract } from './contract/keys.ts';
+import { lifecycleContract } from './contract/lifecycle.ts';
 import { nodeAccessContract } from './contract/node-access.ts';
 import { operationsContract } from './contract/operations.ts';
+import { promotionContract } from './contract/promotion.ts';
 import { recipesContract } from './contract/recipes.ts';
 import { schedulesContract } from './contract/schedules.ts';
 import { simContract } from './contract/sim.ts';
@@ -19,7 +21,9 @@ export const contract = {
   ...daemonContract,
   ...recipesContract,
   ...catalogueContract,
+  ...promotionContract,
   ...imagesContract,
+  ...lifecycleContract,
   ...keysContract,
   ...fleetContract,
   ...nodeAccessContract,

@@ -43,6 +43,46 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
       summary: 'One version with its evidence',
       load: () => import('./commands/image-show.ts'),
     },
+    {
+      name: 'ancestors',
+      summary: 'What a version was made from',
+      load: () => import('./commands/image-ancestors.ts'),
+    },
+    {
+      name: 'descendants',
+      summary: 'Everything made from a version',
+      load: () => import('./commands/image-descendants.ts'),
+    },
+    {
+      name: 'nodes',
+      summary: 'The live nodes that run a version, or anything made from it',
+      load: () => import('./commands/image-nodes.ts'),
+    },
+    {
+      name: 'withdraw',
+      summary: 'Take a broken version out',
+      load: () => import('./commands/image-withdraw.ts'),
+    },
+    {
+      name: 'restore',
+      summary: 'Take a withdrawal back',
+      load: () => import('./commands/image-restore.ts'),
+    },
+    {
+      name: 'withdrawals',
+      summary: 'What was withdrawn, and who still runs it',
+      load: () => import('./commands/image-withdrawals.ts'),
+    },
+    {
+      name: 'hold',
+      summary: 'Keep a version from being deleted',
+      load: () => import('./commands/image-hold.ts'),
+    },
+    {
+      name: 'release',
+      summary: 'End a hold',
+      load: () => import('./commands/image-release.ts'),
+    },
     { name: 'notes', summary: 'Release notes', load: () => import('./commands/image-notes.ts') },
     {
       name: 'diff',
@@ -177,6 +217,21 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
       load: () => import('./commands/node-timeline.ts'),
     },
     { name: 'shell', summary: 'A root shell on a node', load: () => import('./commands/node-shell.ts') },
+  ]),
+  {
+    name: 'prune',
+    summary: 'Delete versions that nothing needs',
+    load: () => import('./commands/prune.ts'),
+  },
+  {
+    name: 'limits',
+    summary: 'How near each limit is, and when it is reached',
+    load: () => import('./commands/limits.ts'),
+  },
+  group('support', 'Until when versions are supported', [
+    { name: 'list', summary: 'All dates', load: () => import('./commands/support-list.ts') },
+    { name: 'set', summary: 'Set the end of support', load: () => import('./commands/support-set.ts') },
+    { name: 'unset', summary: 'Take a date back', load: () => import('./commands/support-unset.ts') },
   ]),
   group('op', 'Operations', [
     { name: 'list', summary: 'Operations, newest first', load: () => import('./commands/op-list.ts') },

@@ -23,11 +23,12 @@ const ROLES = ['gallery', 'pools', 'machines', 'disks', 'builder'] as const;
 
 export function commonContext(options: WireOptions, store: Store, parts: CommonParts): CommonContext {
   const { lifecycle, surroundings } = options.ground;
-  const { catalogue, fleet, journal, operationLists, tokens, audit, idempotency, events } = store;
+  const { catalogue, promotion, fleet, journal, operationLists, tokens, audit, idempotency, events } = store;
   return {
     version: packageVersion(),
     clock: systemClock,
-    ...{ catalogue, fleet, journal, operationLists, tokens, audit, idempotency, events },
+    ...{ catalogue, promotion, fleet, journal, operationLists, tokens, audit, idempotency, events },
+    lifecycle: store.lifecycle,
     providers: parts.providers,
     status: () => tellStatus(options, store, parts),
     doctor: () => runDoctor(usualChecks(surroundings)),

@@ -7,7 +7,9 @@ import type { Clock } from '../ports/clock.ts';
 import type { Events } from '../ports/events.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { ImageStore } from '../ports/image-store.ts';
+import type { ImageSpace, Lifecycle } from '../ports/lifecycle.ts';
 import type { Journal, OperationDesk, OperationLists } from '../ports/operation.ts';
+import type { Promotion } from '../ports/promotion.ts';
 import type { Provider, ProviderName } from '../ports/provider.ts';
 import type { Schedules } from '../ports/schedules.ts';
 import type { SigningKeys } from '../ports/signing-keys.ts';
@@ -19,7 +21,11 @@ export interface DaemonContext {
   readonly version: string;
   readonly clock: Clock;
   readonly catalogue: Catalogue;
+  readonly promotion: Promotion;
   readonly fleet: Fleet;
+  readonly lifecycle: Lifecycle;
+  /** What prune may free of the local store; absent where there is none. */
+  readonly space?: ImageSpace;
   /** Reading of single operations; routes never write to it. */
   readonly journal: Pick<Journal, 'get'>;
   readonly operationLists: OperationLists;

@@ -111,6 +111,7 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     ...commonContext(options, store, { providers, epoch: lease.epoch }),
     operations,
     schedules,
+    ...(deps.space === undefined ? {} : { space: deps.space }),
     images: images.imageStore,
     keys: images.keys,
     sim: sim.control,

@@ -95,6 +95,7 @@ const referencesAndVersions = {
     kind: 'refused',
     when: 'The version is out because an ancestor was withdrawn, and only the ancestor can be restored.',
   },
+  'support-not-found': { kind: 'not-found', when: 'No such date of support was set.' },
   'version-needed': {
     kind: 'conflict',
     when: 'A node, pool, channel, rollback target, hold, operation or descendant still needs the version.',
@@ -117,6 +118,16 @@ const channels = {
     hint: 'Run `imago test` on it first.',
   },
   'channel-moved': { kind: 'conflict', when: 'The channel was moved by someone else meanwhile.' },
+  'kubernetes-not-found': {
+    kind: 'not-found',
+    when: 'No version with that Kubernetes version is available.',
+  },
+  'region-missing': { kind: 'not-found', when: 'The version is not ready in that region.' },
+  'release-superseded': {
+    kind: 'conflict',
+    when: 'Something newer took the place of what was being released.',
+    hint: 'Release again.',
+  },
   'channel-restricted': {
     kind: 'refused',
     when: 'A version with private inputs was about to become public.',

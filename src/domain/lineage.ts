@@ -11,7 +11,7 @@ export interface LineageNode {
   readonly kind: LineageKind;
   readonly label: string;
   /** The state of a version, or what else there is to say in a word. */
-  readonly state?: string;
+  readonly state?: string | undefined;
 }
 
 export interface LineageEdge {

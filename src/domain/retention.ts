@@ -24,7 +24,7 @@ export interface Keeper {
   /** The channel, the pool, one of the nodes, the descendant, the reason of a hold. */
   readonly name: string;
   /** How many there are of this kind; absent: one. */
-  readonly count?: number;
+  readonly count?: number | undefined;
 }
 
 /** Beyond what is needed anyway. */

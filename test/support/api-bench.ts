@@ -13,10 +13,12 @@ import type { Problem } from '../../src/api/schemas/common.ts';
 import { plan as planSchema, problem as problemSchema } from '../../src/api/schemas/common.ts';
 import type { AnswerOf } from '../../src/api/types.ts';
 import { createArchive } from '../../src/daemon/archive.ts';
+import { builderProvider } from '../../src/daemon/builder-provider.ts';
 import type { DaemonContext } from '../../src/daemon/context.ts';
 import { createApp } from '../../src/daemon/http/app.ts';
 import type { Limits } from '../../src/daemon/http/limits.ts';
 import { createRequestListener } from '../../src/daemon/http/request-listener.ts';
+import { openImages } from '../../src/daemon/images.ts';
 import { openListener, type TcpOptions } from '../../src/daemon/listener.ts';
 import { createSchedules } from '../../src/daemon/schedules.ts';
 import { ImagoError } from '../../src/domain/errors.ts';
@@ -82,6 +84,10 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
   const store = await bench.freshStore();
   const { database } = store;
   const sim = createSimProvider({ timeScale: 100_000, ceilings: {} });
+  const images = openImages({
+    ...{ home: folder, env: {}, uid: process.getuid?.() ?? 1, version: '0.0.0-test' },
+    now: systemClock.now,
+  });
   const stopping = new AbortController();
   const stops: { database: boolean }[] = [];
   const logged: string[] = [];
@@ -91,15 +97,20 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
     catalogue: store.catalogue,
     fleet: store.fleet,
     promotion: store.promotion,
+    lifecycle: store.lifecycle,
     clock: systemClock,
     journal: store.journal,
     imagoVersion: '0.0.0-test',
     provider: (name = 'sim') => {
       if (name === 'sim') return sim;
+      if (name === 'local') return builderProvider(images.builder);
       throw new ImagoError('provider-unknown', `There is no provider ${name} here.`);
     },
+    providers: () => [sim],
+    desk: () => operations,
     epoch: 0,
     sha256: (text) => createHash('sha256').update(text).digest('hex'),
+    images: images.imageStore,
   };
   const engine = createMemoryEngine({ state: createMemoryEngineState(), clock: systemClock });
   const operations = createOperations({
@@ -115,7 +126,9 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
     version: '0.0.0-test',
     clock: systemClock,
     catalogue: store.catalogue,
+    promotion: store.promotion,
     fleet: store.fleet,
+    lifecycle: store.lifecycle,
     journal: store.journal,
     operationLists: store.operationLists,
     operations,
@@ -130,6 +143,8 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
       beforeRestore: () => operations.stop(),
       afterRestore: () => undefined,
     }),
+    images: images.imageStore,
+    keys: images.keys,
     sim: sim.control,
     async status() {
       return {
@@ -210,6 +225,7 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
       await listener.close(500);
       await operations.stop();
       await sim.close();
+      await images.close();
       await store.close();
       rmSync(folder, { recursive: true, force: true });
     },

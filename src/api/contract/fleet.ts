@@ -10,6 +10,7 @@ import {
   scalePoolRequest,
   setConfigRequest,
   setPoolImageRequest,
+  whichQuery,
 } from '../schemas/fleet.ts';
 import { operation } from '../schemas/operation.ts';
 import { endpoint } from './endpoint.ts';
@@ -121,6 +122,7 @@ export const fleetContract = {
     role: 'viewer',
     effect: 'read',
     path: nodePath,
+    query: whichQuery,
     status: 200,
     response: nodeWhich,
   }),

@@ -1,6 +1,7 @@
 // Images, versions, channels and their moves, evidence.
 import * as z from 'zod';
 import { digest, json, name, pageQuery, sentence, timestamp } from './common.ts';
+import { policyResult } from './policy.ts';
 
 export const versionState = z.enum(['candidate', 'available', 'deprecated', 'withdrawn', 'deleted']);
 
@@ -16,7 +17,7 @@ export const image = z
 
 const origin = z
   .discriminatedUnion('kind', [
-    z.object({ kind: z.literal('built'), lockDigest: z.string() }),
+    z.object({ kind: z.literal('built'), lockDigest: z.string(), recipeDigest: z.string().optional() }),
     z.object({ kind: z.literal('captured'), node: z.string(), parent: z.string() }),
     z.object({ kind: z.literal('imported'), from: z.string() }),
   ])
@@ -32,7 +33,12 @@ export const version = z
     state: versionState,
     origin,
     kubernetes: z.string().optional(),
+    restricted: z.literal(true).optional().describe('Made with private inputs: never public.'),
     reason: z.string().optional().describe('Why it is deprecated or withdrawn.'),
+    withdrawnFrom: z
+      .enum(['candidate', 'available', 'deprecated'])
+      .optional()
+      .describe('What a restore makes of it.'),
     operation: z.string().describe('The operation that made it.'),
     createdAt: timestamp,
   })
@@ -48,6 +54,7 @@ export const evidence = z
     details: json,
     by: z.string(),
     operation: z.string().optional(),
+    composed: z.string().optional().describe('The unit that was tested together.'),
     at: timestamp,
   })
   .meta({ id: 'Evidence', description: 'The stored result of a test, scan or approval of one digest.' });
@@ -58,6 +65,8 @@ export const channel = z
     name: z.string(),
     forTesting: z.boolean().describe('Takes candidates; the others take only available versions.'),
     managed: z.boolean().describe('Moved by Imago alone.'),
+    position: z.int().describe('Its place in the order of promotion.'),
+    public: z.boolean().describe('Restricted versions never reach it.'),
     version: z.string().optional(),
     digest: digest.optional(),
     move: z.int().optional().describe('The move that set it.'),
@@ -76,6 +85,7 @@ export const move = z
     by: z.string(),
     why: z.string(),
     operation: z.string().optional(),
+    policy: policyResult.optional().describe('What every gate said.'),
     at: timestamp,
   })
   .meta({ id: 'Move', description: 'One move of a channel, kept for ever.' });
@@ -89,11 +99,16 @@ export const resolution = z
     state: versionState,
     channel: z.string().optional(),
     move: z.int().optional().describe('The channel move that gave this answer.'),
+    kubernetes: z.string().optional(),
+    region: z.string().optional().describe('Where it was asked for, and is ready.'),
   })
   .meta({ id: 'Resolution', description: 'The exact version that a reference names now.' });
 
 export const resolveQuery = z.strictObject({
   reference: name.describe('NAME, NAME:VERSION, NAME:CHANNEL or NAME@sha256:DIGEST.'),
+  at: name.optional().describe('What it named at this time.'),
+  kubernetes: name.optional().describe('1.34 or 1.34.2: of a bare name, the best available with it.'),
+  region: name.optional().describe('It must be ready there.'),
 });
 
 export const movesQuery = z.strictObject({ ...pageQuery.shape, channel: name.optional() });
@@ -107,8 +122,9 @@ export const promoteRequest = z
       .nullable()
       .optional()
       .describe(
-        'The version that the channel is believed to point at (null: none); refused when it does not.',
+        'The version that the channel is believed to point at (null: none); refused when it does not. Where it points now when left out.',
       ),
+    back: z.boolean().optional().describe('The move may go to an older version.'),
   })
   .meta({ id: 'PromoteRequest' });
 

@@ -1,6 +1,8 @@
 // Pools and nodes: what Imago remembers of them, joined with what their provider says now.
 import * as z from 'zod';
+import { versionState } from './catalogue.ts';
 import { digest, name, pageQuery, timestamp } from './common.ts';
+import { behind } from './lifecycle.ts';
 
 const orchestration = z.enum(['uniform', 'flexible']);
 const capacity = z.int().min(0).max(100_000);
@@ -29,6 +31,7 @@ export const pool = z
       .optional()
       .describe('How many nodes are wanted; absent when the provider did not answer.'),
     state: provisioningState,
+    behind: behind.optional(),
   })
   .meta({ id: 'Pool', description: 'Nodes made from one model.' });
 
@@ -64,8 +67,18 @@ export const nodeWhich = z
     channel: z.string().optional(),
     move: z.int().optional().describe('The channel move that answered.'),
     at: timestamp,
+    moved: z
+      .object({ by: z.string(), why: z.string(), at: timestamp })
+      .optional()
+      .describe('The record of that move, kept for ever.'),
+    versionState: versionState.optional().describe('What the version is by now.'),
+    goneAt: timestamp.optional().describe('When the node, or this disk of it, went.'),
   })
   .meta({ id: 'NodeWhich', description: 'Which version a node was made from, and why that one.' });
+
+export const whichQuery = z.strictObject({
+  at: z.string().min(1).max(40).optional().describe('The node that there was at this time.'),
+});
 
 export const nodesQuery = z.strictObject({ ...pageQuery.shape, pool: name.optional() });
 

@@ -1,4 +1,5 @@
 // One pool.
+import type { AnswerOf } from '../../api/types.ts';
 import { argument, type CommandSpec } from '../command.ts';
 import { facts } from '../table.ts';
 
@@ -22,8 +23,15 @@ export const command: CommandSpec = {
         image: `${pool.image}:${pool.version}`,
         digest: pool.digest,
         move: pool.move,
+        behind: behindText(pool.behind),
         created: pool.createdAt,
       }),
     );
   },
 };
+
+function behindText(behind: AnswerOf<'showPool'>['behind']): string | undefined {
+  if (behind === undefined) return undefined;
+  if (behind.versions === 0) return '0 days: it is the newest';
+  return `${behind.days} days: ${behind.versions} versions are newer, the last is ${behind.newest}`;
+}

@@ -4,6 +4,7 @@ import type { Json } from '../../../domain/json.ts';
 import { nodeRules, readNodeConfig } from '../../../domain/node-config/read-node-config.ts';
 import { parseReference } from '../../../domain/reference.ts';
 import { channelNotFound, imageNotFound } from '../../../domain/resolve.ts';
+import { resolveImage } from '../../../operations/resolve-image.ts';
 import type { Catalogue, ChannelRecord, ImageRecord, VersionRecord } from '../../../ports/catalogue.ts';
 import type { ReadHandlers, WriteHandlers } from '../call.ts';
 import { pageQuery } from '../page-query.ts';
@@ -21,15 +22,26 @@ export const catalogueReads = {
     const { digest } = await requireVersion(context.catalogue, path.image, path.version);
     return { items: await context.catalogue.listEvidence(digest) };
   },
-  resolve: ({ context, query }) => context.catalogue.resolve(query.reference),
+  resolve: ({ context, query, signal }) =>
+    resolveImage(
+      {
+        catalogue: context.catalogue,
+        providers: [...context.providers.values()],
+        options: { signal, epoch: 0 },
+      },
+      query,
+    ),
   async listChannels({ context, path }) {
     await requireImage(context.catalogue, path.image);
     return { items: await context.catalogue.listChannels(path.image) };
   },
   async listMoves({ context, path, query }) {
     await requireImage(context.catalogue, path.image);
-    if (query.channel !== undefined) await requireChannel(context.catalogue, path.image, query.channel);
-    return context.catalogue.listMoves(path.image, query.channel, pageQuery(query));
+    const moves = await context.catalogue.listMoves(path.image, query.channel, pageQuery(query));
+    if (query.channel !== undefined && moves.items.length === 0) {
+      await requireChannel(context.catalogue, path.image, query.channel);
+    }
+    return moves;
   },
 } satisfies Partial<ReadHandlers>;
 
@@ -41,13 +53,15 @@ export const catalogueWrites = {
     return startOperation(call, { kind: 'test', subject: `image/${reference}`, input: { ...call.body } });
   },
   async promote(call) {
-    const { reference, channel, why, expect } = call.body;
+    const { reference, channel, why, expect, back } = call.body;
     const { image } = parseReference(reference);
     const before = await call.context.catalogue.getChannel(image, channel);
+    // Of two that saw the same channel and ask at once, the second is told that it has moved.
+    const seen = expect === undefined ? (before?.version ?? null) : expect;
     return startOperation(call, {
       kind: 'promote',
       subject: `image/${image}`,
-      input: { reference, channel, why, expect },
+      input: { reference, channel, why, expect: seen, back },
       ...(before === undefined ? {} : { before: channelTrail(before) }),
     });
   },
@@ -63,7 +77,7 @@ export const catalogueWrites = {
   },
 } satisfies Partial<WriteHandlers>;
 
-async function requireImage(catalogue: Catalogue, name: string): Promise<ImageRecord> {
+export async function requireImage(catalogue: Catalogue, name: string): Promise<ImageRecord> {
   const image = await catalogue.getImage(name);
   if (image !== undefined) return image;
   const known = await catalogue.listImages({ limit: 1000 });
@@ -86,7 +100,11 @@ export async function requireVersion(
   throw new ImagoError('version-not-found', `Image ${image} has no version ${version}.`);
 }
 
-async function requireChannel(catalogue: Catalogue, image: string, name: string): Promise<ChannelRecord> {
+export async function requireChannel(
+  catalogue: Catalogue,
+  image: string,
+  name: string,
+): Promise<ChannelRecord> {
   const channel = await catalogue.getChannel(image, name);
   if (channel !== undefined) return channel;
   await requireImage(catalogue, image);
@@ -98,6 +116,6 @@ async function requireChannel(catalogue: Catalogue, image: string, name: string)
   );
 }
 
-function channelTrail({ image, name, version, digest, move }: ChannelRecord): Json {
+export function channelTrail({ image, name, version, digest, move }: ChannelRecord): Json {
   return { image, channel: name, version, digest, move };
 }

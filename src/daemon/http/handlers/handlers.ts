@@ -7,10 +7,12 @@ import { backupStream, daemonReads, daemonWrites } from './daemon.ts';
 import { eventsStream } from './events.ts';
 import { imageReads, imageStreams, imageWrites } from './images.ts';
 import { keyReads, keyWrites } from './keys.ts';
+import { lifecycleReads, lifecycleWrites } from './lifecycle.ts';
 import { nodeAccessReads, nodeAccessStreams } from './node-access.ts';
 import { nodeReads, nodeWrites } from './nodes.ts';
 import { operationReads, operationWrites } from './operations.ts';
 import { poolReads, poolWrites } from './pools.ts';
+import { promotionReads, promotionWrites } from './promotion.ts';
 import { recipeReads, recipeWrites } from './recipes.ts';
 import { scheduleReads, scheduleWrites } from './schedules.ts';
 import { simReads, simWrites } from './sim.ts';
@@ -19,7 +21,9 @@ const reads: ReadHandlers = {
   ...daemonReads,
   ...recipeReads,
   ...catalogueReads,
+  ...promotionReads,
   ...imageReads,
+  ...lifecycleReads,
   ...keyReads,
   ...poolReads,
   ...nodeReads,
@@ -34,7 +38,9 @@ const writes: WriteHandlers = {
   ...daemonWrites,
   ...recipeWrites,
   ...catalogueWrites,
+  ...promotionWrites,
   ...imageWrites,
+  ...lifecycleWrites,
   ...keyWrites,
   ...poolWrites,
   ...nodeWrites,

@@ -1,5 +1,6 @@
 // Nodes.
 import { ImagoError } from '../../../domain/errors.ts';
+import { parseTime } from '../../../domain/time.ts';
 import type { Fleet, NodeRecord } from '../../../ports/fleet.ts';
 import type { ReadHandlers, WriteHandlers } from '../call.ts';
 import { pageOfAll, pageOfPool } from '../node-pages.ts';
@@ -22,12 +23,15 @@ export const nodeReads = {
     );
     return nodeView(record, seen);
   },
-  async whichNode({ context, path }) {
-    const { name, pool, image, version, digest, reference, channel, move, at } = await requireNode(
-      context.fleet,
-      path.node,
-    );
-    return { node: name, pool, image, version, digest, reference, channel, move, at };
+  async whichNode({ context, path, query }) {
+    const at = query.at === undefined ? undefined : parseTime(query.at).toISOString();
+    const found = await context.lifecycle.lineage.which(path.node, at);
+    if (found === undefined) {
+      const { name } = await requireNode(context.fleet, path.node);
+      throw new ImagoError('node-not-found', `There was no node ${name} at ${at}.`);
+    }
+    const { name, machineId: _id, schedulable: _schedulable, ...made } = found;
+    return { node: name, ...made };
   },
 } satisfies Partial<ReadHandlers>;
 

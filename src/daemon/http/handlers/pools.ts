@@ -23,7 +23,9 @@ export const poolReads = {
     return { ...page, items };
   },
   async showPool(call) {
-    return lookAtPool(call, await requirePool(call.context.fleet, call.path.pool));
+    const pool = await requirePool(call.context.fleet, call.path.pool);
+    const behind = await call.context.lifecycle.lineage.behind(pool);
+    return { ...(await lookAtPool(call, pool)), ...(behind === undefined ? {} : { behind }) };
   },
 } satisfies Partial<ReadHandlers>;
 

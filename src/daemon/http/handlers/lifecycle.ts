@@ -1,0 +1,145 @@
+// Lineage, withdrawal, retention, limits and support.
+import { ImagoError } from '../../../domain/errors.ts';
+import { checkSupportDate, mergeDates, type SupportDate } from '../../../domain/support.ts';
+import { kubernetesCalendar } from '../../../domain/support-calendar.ts';
+import { checkReason } from '../../../domain/withdrawal.ts';
+import { readLimits } from '../../../operations/limits.ts';
+import { planPrune } from '../../../operations/prune.ts';
+import type { SetSupportDate } from '../../../ports/lifecycle.ts';
+import type { VersionName } from '../../../ports/lineage.ts';
+import type { DaemonContext } from '../../context.ts';
+import type { ReadHandlers, WriteHandlers } from '../call.ts';
+import { pageQuery } from '../page-query.ts';
+import { startOperation } from '../start-operation.ts';
+import { requireVersion } from './catalogue.ts';
+
+export const lifecycleReads = {
+  async listAncestors({ context, path }) {
+    const found = await context.lifecycle.lineage.ancestry(path);
+    return found ?? missing(context, path);
+  },
+  async listDescendants({ context, path, query }) {
+    const found = await context.lifecycle.lineage.descent(path, query.graph === 'true');
+    return found ?? missing(context, path);
+  },
+  async listVersionNodes({ context, path, query }) {
+    await requireVersion(context.catalogue, path.image, path.version);
+    return context.lifecycle.lineage.nodes(path, query.descendants === 'true', pageQuery(query));
+  },
+  listWithdrawals: ({ context, query }) => context.lifecycle.withdrawals.list(query.image, pageQuery(query)),
+  async planPrune({ context, query }) {
+    const { entries, totals } = await planPrune(context, query);
+    return { items: entries, ...totals };
+  },
+  async showLimits({ context, limits, signal }) {
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(limits.providerMs)]);
+    const providers = () => [...context.providers.values()];
+    const { lifecycle, clock } = context;
+    return { items: await readLimits({ lifecycle, clock, providers, epoch: 0 }, deadline) };
+  },
+  async listSupport({ context }) {
+    const set = await context.lifecycle.support.list();
+    return { items: mergeDates(kubernetesCalendar, set).map((date) => dateView(date, set)) };
+  },
+} satisfies Partial<ReadHandlers>;
+
+export const lifecycleWrites = {
+  async withdrawVersion(call) {
+    const { image, version } = call.path;
+    const { reason, descendants, at, replace } = call.body;
+    const { state, digest } = await requireVersion(call.context.catalogue, image, version);
+    return startOperation(call, {
+      kind: 'withdraw',
+      subject: `image/${image}`,
+      input: { image, version, reason, descendants, at, replace },
+      before: { image, version, digest, state },
+    });
+  },
+  async restoreVersion(call) {
+    const { image, version } = call.path;
+    const { state, digest } = await requireVersion(call.context.catalogue, image, version);
+    return startOperation(call, {
+      kind: 'restore-version',
+      subject: `image/${image}`,
+      input: { image, version, why: call.body.why },
+      before: { image, version, digest, state },
+    });
+  },
+  async holdVersion({ context, path, body, caller }) {
+    const { image, version } = path;
+    await requireVersion(context.catalogue, image, version);
+    const reason = checkReason(`${image}:${version}`, body.reason);
+    return {
+      subject: `image/${image}`,
+      plan: async () => [`Keep ${image}:${version} from being deleted: ${reason}`],
+      run: () => context.lifecycle.retention.hold(path, reason, caller.who),
+    };
+  },
+  async releaseVersion({ context, path, caller }) {
+    const { image, version } = path;
+    const held = await context.lifecycle.retention.getHold(path);
+    if (held === undefined) {
+      throw new ImagoError('version-state', `${image}:${version} is not held.`);
+    }
+    return {
+      subject: `image/${image}`,
+      before: { ...held },
+      plan: async () => [`End the hold of ${image}:${version} (${held.reason}).`],
+      async run() {
+        await context.lifecycle.retention.release(path, caller.who);
+        return held;
+      },
+    };
+  },
+  async prune(call) {
+    const { image } = call.body;
+    return startOperation(call, {
+      kind: 'prune',
+      subject: image === undefined ? 'catalogue' : `image/${image}`,
+      input: { ...call.body },
+    });
+  },
+  async setSupport({ context, body, caller }) {
+    const { product, line, endsOn, note = '' } = body;
+    checkSupportDate({ product, line, endsOn });
+    return {
+      subject: `support/${product}/${line}`,
+      plan: async () => [`The support of ${product} ${line} ends on ${endsOn}.`],
+      async run() {
+        const set = await context.lifecycle.support.set({ product, line, endsOn, note, by: caller.who });
+        return dateView(set, [set]);
+      },
+    };
+  },
+  async unsetSupport({ context, path, caller }) {
+    const { product, line } = path;
+    const set = await context.lifecycle.support.list();
+    const known = set.find((date) => date.product === product && date.line === line);
+    if (known === undefined) {
+      throw new ImagoError('support-not-found', `No date of support was set for ${product} ${line}.`, {
+        hint: 'See `imago support list`; the calendar itself cannot be taken back, only set anew.',
+      });
+    }
+    return {
+      subject: `support/${product}/${line}`,
+      before: { ...known },
+      plan: async () => [`Take back that the support of ${product} ${line} ends on ${known.endsOn}.`],
+      async run() {
+        await context.lifecycle.support.unset(product, line, caller.who);
+        return dateView(known, set);
+      },
+    };
+  },
+} satisfies Partial<WriteHandlers>;
+
+function dateView({ product, line, endsOn }: SupportDate, set: readonly SetSupportDate[]) {
+  const known = set.find((date) => date.product === product && date.line === line);
+  if (known === undefined) return { product, line, endsOn, source: 'calendar' as const };
+  const note = known.note === '' ? {} : { note: known.note };
+  return { product, line, endsOn, source: 'set' as const, ...note, by: known.by };
+}
+
+async function missing({ catalogue }: DaemonContext, { image, version }: VersionName): Promise<never> {
+  await requireVersion(catalogue, image, version);
+  throw new ImagoError('internal', `${image}:${version} has no lineage.`);
+}
