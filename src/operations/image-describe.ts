@@ -2,7 +2,9 @@
 // from the sealed disk before the version is in the catalogue, so that none is ever listed without them.
 import { ensureImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
+import type { Lock } from '../domain/lock.ts';
 import type { StepContext, WorkStep } from '../ports/operation.ts';
+import { hotfixesAbsorbedBy } from './absorbed-hotfixes.ts';
 import { type OperationDeps, requireImages } from './deps.ts';
 import { comparedWith } from './image-candidate.ts';
 
@@ -67,15 +69,26 @@ export function recordsStep<Input>(
 }
 
 async function describe(deps: OperationDeps, context: StepContext<unknown>, subject: Subject) {
-  const { records } = requireImages(deps);
+  const { records, locks } = requireImages(deps);
   const { image, version, digest, createdAt, startedAt, lock, kubernetes } = subject;
   const known = await records.described(digest, version);
   if (known !== undefined) return known;
   const before = await comparedWith(deps, image, kubernetes, subject.previous);
+  const lockBefore = before?.origin.kind === 'built' ? await locks.read(before.origin.lockDigest) : undefined;
+  const hotfixes =
+    lock === undefined
+      ? []
+      : await hotfixesAbsorbedBy(
+          deps,
+          image,
+          lock as unknown as Lock,
+          lockBefore as unknown as Lock | undefined,
+        );
   return records.describe(
     {
       ...{ image, version, digest, createdAt },
       ...(lock === undefined ? {} : { lock }),
+      ...(hotfixes.length === 0 ? {} : { hotfixes }),
       ...(startedAt === undefined
         ? {}
         : { timings: [{ step: 'build', ms: Date.parse(createdAt) - Date.parse(startedAt) }] }),

@@ -45,6 +45,8 @@ export interface DescribeRequest {
     readonly lockDigest?: string | undefined;
   };
   readonly timings?: readonly { readonly step: string; readonly ms: number }[];
+  /** What nodes got by their config before, and is on the image by now. */
+  readonly hotfixes?: readonly { readonly name: string; readonly version: string }[];
 }
 
 export interface Described {

@@ -51,7 +51,7 @@ export function imageRecords(
     async describe(request, { signal, progress }) {
       const store = await context.store();
       const digest = parseDigest(request.digest);
-      const { image, version, createdAt, timings } = request;
+      const { image, version, createdAt, timings, hotfixes } = request;
       progress(0, 3, 'reading what is on the disk');
       const { sha256 } = await store.inspect(digest);
       const disk = await store.open(digest);
@@ -67,6 +67,7 @@ export function imageRecords(
           ...(request.lock !== undefined && { lock: request.lock as unknown as Lock }),
           ...(previous !== undefined && { previous }),
           ...(timings !== undefined && { timings }),
+          ...(hotfixes !== undefined && { hotfixes }),
         },
       });
       return { restricted: notes.restricted };
