@@ -1,9 +1,11 @@
 // Every endpoint once along the life of an image, over a real socket; each answer is compared with the contract.
+import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpointNames } from '../../src/api/endpoints.ts';
 import type { AnswerOf } from '../../src/api/types.ts';
 import { type ApiBench, openApi } from '../support/api-bench.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
+import { inPieces, tinyDisk } from '../support/tiny-disk.ts';
 
 const recipe = `name: node
 numbering: semver
@@ -308,6 +310,65 @@ describe('the life of an image', () => {
     }
     called.add('backup').add('restore');
     await expect(client.restore(source())).rejects.toMatchObject({ code: 'restore-not-empty' });
+  });
+
+  test('a recipe is shown whole; what needs a real builder says so', async () => {
+    const { client } = api;
+    const body = { recipe, fileName: 'imago.yaml' };
+    expect(await client.call('showRecipe', { body })).toMatchObject({
+      name: 'node',
+      versions: [{ kubernetes: '1.34.2' }],
+      text: expect.stringMatching(/^name: node # imago\.yaml:1$/m),
+    });
+    for (const name of ['lockRecipe', 'findOutdated', 'explainRebuild'] as const)
+      await expect(client.call(name, { body })).rejects.toMatchObject({ code: 'provider-lacks' });
+    const from = `node:${(await client.call('resolve', { query: { reference: 'node' } })).version}`;
+    await expect(client.call('createHotfix', { body: { from, set: ['runc=1.1.17'] } })).rejects.toMatchObject(
+      { code: 'provider-lacks' },
+    );
+  });
+
+  test('a disk goes in and out, is signed, compared and read again', async () => {
+    const { client } = api;
+    const disk = tinyDisk();
+    const { id, format } = await client.upload('uploadDisk', inPieces(disk));
+    expect(format).toBe('raw');
+    const body = { upload: id, image: 'disk', file: 'disk.raw' };
+    const imported = await finish(await client.call('importImage', { body }));
+    expect(imported.result).toMatchObject({ image: 'disk', version: '1.0.0', unread: expect.any(String) });
+    const path = { image: 'disk', version: '1.0.0' };
+    const { content, sizeBytes } = await client.download('exportVersion', { path, query: { format: 'raw' } });
+    expect(sizeBytes).toBe(disk.length);
+    expect((await buffer(content)).equals(disk)).toBe(true);
+    const lost = client.download('readRecord', { path: { ...path, record: 'notes' } });
+    await expect(lost).rejects.toMatchObject({ code: 'record-not-found' });
+    const compared = client.call('diffVersions', { path, query: { to: 'disk' } });
+    await expect(compared).rejects.toMatchObject({ code: 'gpt-invalid' });
+    const key = await client.call('createKey');
+    expect(await client.call('signVersion', { path })).toMatchObject({ key: key.id });
+    expect((await client.call('listSignatures', { path })).items).toMatchObject([{ key: key.id }]);
+    const verified = await finish(
+      await client.call('verifyImage', { body: { reference: 'disk', requireSignature: true } }),
+    );
+    expect(verified.result).toMatchObject({ found: [], signatures: [{ key: key.id }] });
+    expect(
+      await client.call('revokeKey', { path: { key: key.id }, body: { reason: 'it leaked' } }),
+    ).toMatchObject({ id: key.id, revoked: 'it leaked', signs: false });
+    expect((await client.call('listKeys')).items.map(({ id: one }) => one)).toEqual([key.id]);
+    expect((await client.call('listSignatures', { path })).items).toEqual([]);
+    called.add('uploadDisk').add('exportVersion').add('readRecord');
+  });
+
+  test('copies: a gallery takes what its provider has, a registry must be named rightly', async () => {
+    const { client } = api;
+    const { version } = await client.call('resolve', { query: { reference: 'node' } });
+    const reference = `node:${version}`;
+    const published = await finish(await client.call('publishImage', { body: { reference } }));
+    expect(published.result).toMatchObject({ image: 'node', version });
+    const push = client.call('pushImage', { body: { reference: 'disk:1.0.0', to: 'nowhere' } });
+    await expect(push).rejects.toMatchObject({ code: 'reference-malformed' });
+    const pull = client.call('pullImage', { body: { from: 'nowhere' } });
+    await expect(pull).rejects.toMatchObject({ code: 'reference-malformed' });
   });
 
   test('shutdown is answered, audited, and then begun', async () => {
