@@ -1,6 +1,6 @@
 // What goes wrong on one computer: machines that do not come up, no memory, a daemon that is killed half-way, a
 // computer that goes down, a store that lost a disk. Machines are played, disks are real.
-import { readdir, rm } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -292,6 +292,30 @@ describe('a daemon that is killed', () => {
       (all) => all.length === 1 && all[0]?.power === 'stopped',
     );
     expect(left).toMatchObject([{ name: one?.name, state: 'ready', power: 'stopped' }]);
+  });
+});
+
+describe('what a killed daemon left half-made', () => {
+  it('is taken away by the next one', async () => {
+    const [node] = await makePool(1);
+    const machines = join(bench.folder, 'local', 'machines');
+    const snapshots = join(bench.folder, 'local', 'snapshots');
+    await provider.close();
+    await mkdir(join(machines, 'nobody'));
+    await mkdir(snapshots, { recursive: true });
+    for (const file of [
+      join(machines, node?.machineId ?? '', 'disk-7.qcow2'),
+      join(machines, 'nobody', 'disk-1.qcow2'),
+      join(snapshots, 'nothing.qcow2.partial'),
+    ]) {
+      await writeFile(file, 'half');
+    }
+    provider = await bench.open(host);
+    await provider.idle();
+    expect(await readdir(machines)).toEqual([node?.machineId]);
+    expect(await readdir(join(machines, node?.machineId ?? ''))).toEqual(['disk-1.qcow2']);
+    expect(await readdir(snapshots)).toEqual([]);
+    expect(await settled()).toMatchObject([{ name: node?.name, power: 'running', state: 'ready' }]);
   });
 });
 

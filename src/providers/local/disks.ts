@@ -52,6 +52,7 @@ function createSnapshot({ world }: LocalContext, spec: SnapshotSpec): string | u
   if (machine === undefined || machine.deleting === 1 || machine.disk === 0 || machine.content === null) {
     throw notFound(`There is no disk ${spec.disk}.`);
   }
+  if (machine.nextContent !== null) throw busy(`The machine of disk ${spec.disk} is getting another disk.`);
   world.insert('snapshot', {
     name: spec.name,
     disk: diskName(machine),

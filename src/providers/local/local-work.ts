@@ -8,6 +8,7 @@ import { type DutyContext, doDuties } from './machine-duties.ts';
 import { heed } from './machine-word.ts';
 import { markMadePools } from './pool-rows.ts';
 import { dropSnapshot } from './snapshot-work.ts';
+import { sweepMachine, sweepStrays } from './sweep.ts';
 import { workOnVersion } from './version-work.ts';
 
 const retryMs = 5000;
@@ -29,6 +30,8 @@ export function createLocalWorker(
   const alarms = new Map<string, NodeJS.Timeout>();
   const making = new Map<string, AbortController>();
   const closing = new AbortController();
+  /** Machines that a killed process may have left something of. */
+  const unswept = new Set<string>();
   const queue = createBootQueue(() => contextOf().limits.bootsAtOnce, machine);
 
   function dutyContext(): DutyContext {
@@ -42,6 +45,8 @@ export function createLocalWorker(
   }
 
   async function tend(context: DutyContext, machineId: string): Promise<void> {
+    if (unswept.has(machineId)) await sweepMachine(context, machineId);
+    unswept.delete(machineId);
     await doDuties(context, machineId);
     setAlarm(machineId, await heed(context, machineId));
     context.world.transaction(() => markMadePools(context.world));
@@ -109,7 +114,11 @@ export function createLocalWorker(
         ),
         snapshots: world.all<{ name: string }>('SELECT name FROM snapshot WHERE deleting = 1'),
       }));
-      for (const { machineId } of found.machines) machine(machineId);
+      for (const { machineId } of found.machines) {
+        unswept.add(machineId);
+        machine(machineId);
+      }
+      lanes.run('strays', () => sweepStrays(contextOf()));
       for (const { gallery, image, version: number } of found.versions) {
         version({ gallery, image, version: number });
       }

@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensureImagoError } from '../../domain/errors.ts';
 import type { ProvisioningError } from '../../ports/provider.ts';
+import type { World } from '../common/world-file.ts';
 import type { LocalContext } from './local-context.ts';
 import { copyDisk, diskBytesOf, diskPath } from './machine-disk.ts';
 import { machineById, machineFolder } from './machine-rows.ts';
@@ -23,37 +24,46 @@ export async function copyDueSnapshots(context: LocalContext, machineId: string)
     ),
   );
   for (const snapshot of due) {
-    const copied = await copyFor(context, machineId, snapshot.name);
-    const { code, message } = typeof copied === 'number' ? { code: null, message: null } : copied;
-    world.transaction(() =>
-      world.run(
-        'UPDATE snapshot SET made = ?, diskBytes = ?, errorCode = ?, errorMessage = ? WHERE name = ?',
-        code === null ? 1 : 0,
-        typeof copied === 'number' ? copied : 0,
-        code,
-        message,
-        snapshot.name,
-      ),
-    );
+    const outcome = await copyFor(context, machineId, snapshot.name);
+    world.transaction(() => record(world, snapshot, outcome));
     context.work.snapshot(snapshot.name);
   }
 }
 
-/** The size of the disk that was copied, or why it was not. */
+interface Copied {
+  /** The version under the disk, whose image must stay as long as the snapshot. */
+  readonly content: string;
+  readonly diskBytes: number;
+}
+
+function record(world: World, snapshot: SnapshotRow, outcome: Copied | ProvisioningError): void {
+  const failure = 'code' in outcome ? outcome : undefined;
+  const { content, diskBytes } = 'code' in outcome ? snapshot : outcome;
+  world.run(
+    'UPDATE snapshot SET made = ?, content = ?, diskBytes = ?, errorCode = ?, errorMessage = ? WHERE name = ?',
+    Number(failure === undefined),
+    content,
+    diskBytes,
+    failure?.code ?? null,
+    failure?.message ?? null,
+    snapshot.name,
+  );
+}
+
 async function copyFor(
   context: LocalContext,
   machineId: string,
   name: string,
-): Promise<number | ProvisioningError> {
+): Promise<Copied | ProvisioningError> {
   const { world, host } = context;
   const row = world.transaction(() => machineById(world, machineId));
-  if (row === undefined || row.disk === 0) {
+  if (row === undefined || row.disk === 0 || row.content === null) {
     return { code: 'DiskNotFound', message: `The disk of snapshot ${name} went away before it was copied.` };
   }
   const disk = diskPath(machineFolder(context, machineId), row.disk);
   try {
     await host.held(machineId, () => copyDisk(disk, snapshotPath(context, name)));
-    return await diskBytesOf(snapshotPath(context, name));
+    return { content: row.content, diskBytes: await diskBytesOf(snapshotPath(context, name)) };
   } catch (thrown) {
     await rm(`${snapshotPath(context, name)}.partial`, { force: true });
     const { code, message } = ensureImagoError(thrown);

@@ -1,0 +1,32 @@
+// What a killed process left half-made: disks that a machine has no more, folders of machines that are gone, copies
+// that belong to no snapshot.
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { LocalContext } from './local-context.ts';
+import { dropOtherDisks } from './machine-disk.ts';
+import { machineById, machineFolder } from './machine-rows.ts';
+import { findSnapshot } from './snapshot-rows.ts';
+
+/** In the machine's own turn: nobody makes a disk for it meanwhile. */
+export async function sweepMachine(context: LocalContext, machineId: string): Promise<void> {
+  const row = context.world.transaction(() => machineById(context.world, machineId));
+  if (row !== undefined) await dropOtherDisks(machineFolder(context, machineId), row.disk);
+}
+
+/** Things are recorded before they are made: what has no record is nobody's. */
+export async function sweepStrays({ world, host, paths }: LocalContext): Promise<void> {
+  for (const machineId of await namesIn(paths.machines)) {
+    if (world.transaction(() => machineById(world, machineId)) !== undefined) continue;
+    await host.remove(machineId);
+    await rm(join(paths.machines, machineId), { recursive: true, force: true });
+  }
+  for (const file of await namesIn(paths.snapshots)) {
+    const name = file.replace(/\.qcow2(?:\.partial)?$/, '');
+    if (world.transaction(() => findSnapshot(world, name)) !== undefined) continue;
+    await rm(join(paths.snapshots, file), { force: true });
+  }
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  return readdir(folder).catch(() => []);
+}
