@@ -1,6 +1,7 @@
 // The daemon's own images: ONE disk store, ONE builder and one set of signing keys for the state folder. Providers
 // that keep their disks here and the routes share them. Everything is opened when it is first needed, so that a
 // daemon that only talks to a cloud pays for none of it.
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ImageBuilder } from '../build/builder.ts';
 import { ImagoError } from '../domain/errors.ts';
@@ -36,6 +37,8 @@ export interface Images {
   imageBuilder(): Promise<ImageBuilder>;
   readonly imageStore: ImageStore;
   readonly keys: SigningKeys;
+  /** Whether anything was ever put into the store. Opens nothing. */
+  isUsed(): boolean;
   /** Lets go of the store. A second call does nothing. */
   close(): Promise<void>;
 }
@@ -79,6 +82,7 @@ export function openImages({ home, env, uid, version, now }: ImagesOptions): Ima
     builder: lazyBuilder(imageBuilder.get),
     imageStore,
     keys: signingKeys(context),
+    isUsed: () => existsSync(join(home, 'store')),
     close: () => store.close((opened) => opened.close()),
   };
 }

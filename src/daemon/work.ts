@@ -7,6 +7,7 @@ import type { Json } from '../domain/json.ts';
 import { createDbosEngine } from '../engine/dbos/dbos-engine.ts';
 import { systemClock } from '../engine/system-clock.ts';
 import type { OperationDeps } from '../operations/deps.ts';
+import { imageUpkeep } from '../operations/image-upkeep.ts';
 import { operationKinds } from '../operations/kinds.ts';
 import { lifecycleRound } from '../operations/lifecycle-round.ts';
 import { createOperations } from '../operations/operations.ts';
@@ -35,6 +36,7 @@ import type { WireOptions } from './wiring.ts';
 const RECONCILE_EVERY_MS = 60_000;
 const LIFECYCLE_EVERY_MS = 60_000;
 const TIDY_EVERY_MS = 3_600_000;
+const UPKEEP_EVERY_MS = 600_000;
 
 /** Starts everything that acts. It ends by the lifecycle, or by the loss of the lease. */
 export async function startWork(options: WireOptions, lease: Lease): Promise<DaemonContext> {
@@ -106,6 +108,15 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     for (const trouble of report.troubles) log.warn(trouble);
   });
   again(TIDY_EVERY_MS, () => store.tidy());
+  const upkeep = imageUpkeep({
+    catalogue: store.catalogue,
+    locks: images.imageStore.locks,
+    now: systemClock.now,
+  });
+  again(UPKEEP_EVERY_MS, async () => {
+    if (!images.isUsed()) return;
+    for (const trouble of await upkeep.round(acting)) log.warn(trouble);
+  });
 
   return {
     ...commonContext(options, store, { providers, epoch: lease.epoch }),

@@ -5,7 +5,9 @@ import { resolve } from 'node:path';
 import { ensureImagoError, ImagoError } from '../../domain/errors.ts';
 import { describeInput, type LockedInput } from '../../domain/lock.ts';
 import { throwIfAborted } from '../../images/run-tool.ts';
+import { hexOf } from '../../images/store/digest.ts';
 import type { DiskStore } from '../../images/store/disk-store.ts';
+import { contentOf, parseManifestLike } from '../../images/store/oci.ts';
 import { mapLimit } from '../../images/store/registry/map-limit.ts';
 import { buildEpoch } from '../build-rules.ts';
 import { archiveSource } from '../containers/archive-source.ts';
@@ -127,6 +129,7 @@ const partSources: Readonly<Record<string, (request: Request) => Promise<OciSour
 };
 
 async function takeParts(request: Request, open: (request: Request) => Promise<OciSource>): Promise<void> {
+  if (await takeKeptParts(request)) return;
   const { input, label, context } = request;
   const { inputs, machine, signal } = context;
   const source = await open(request);
@@ -156,10 +159,27 @@ function checked({ input, label }: Request) {
   return { expected: input.sha256, label };
 }
 
-async function takeKept({ sha256 }: LockedInput, { kept, inputs }: FetchContext): Promise<boolean> {
+async function takeKept(
+  { sha256 }: Pick<LockedInput, 'sha256'>,
+  { kept, inputs }: FetchContext,
+): Promise<boolean> {
   const digest = `sha256:${sha256}` as const;
   if (kept === undefined || (await kept.context.blobs.size(digest)) === undefined) return false;
   await inputs.add(createReadStream(kept.context.blobs.path(digest)), { expected: sha256 });
+  return true;
+}
+
+/** An image or artifact with all its parts; whoever lacks one of them asks the source for the whole. */
+async function takeKeptParts({ input, label, context }: Request): Promise<boolean> {
+  if (context.kept === undefined || !(await takeKept(input, context))) return false;
+  const found = await context.inputs.find(input.sha256);
+  if (found === undefined) return false;
+  const parsed = parseManifestLike(await context.inputs.readBytes(found), label);
+  for (const { digest } of contentOf(parsed)) {
+    const sha256 = hexOf(digest);
+    if ((await context.inputs.find(sha256)) === undefined && !(await takeKept({ sha256 }, context)))
+      return false;
+  }
   return true;
 }
 
