@@ -42,7 +42,7 @@ export const toolGroups = {
     },
   },
   judges: {
-    packages: ['fdisk', 'dosfstools', 'cosign', 'oras'],
+    packages: ['fdisk', 'dosfstools', 'cosign', 'oras', 'libfaketime'],
     programs: ['sfdisk', 'fsck.fat', 'cosign', 'oras'],
     files: {},
   },

@@ -3,8 +3,11 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type BuilderOptions, createBuilder } from '../../src/build/builder.ts';
+import { inputStore } from '../../src/build/inputs/input-store.ts';
+import { inputsMount } from '../../src/build/layers/install-packages.ts';
 import { lockDigest } from '../../src/build/lock/lock-file.ts';
 import { readRecipe } from '../../src/build/recipe/read-recipe.ts';
+import { createSandbox, type Sandbox, type SandboxRun } from '../../src/build/sandbox/sandbox.ts';
 import { ensureImagoError } from '../../src/domain/errors.ts';
 import type { Json } from '../../src/domain/json.ts';
 import type { Lock } from '../../src/domain/lock.ts';
@@ -18,8 +21,10 @@ export interface BuildJob {
   readonly kubernetes?: string;
   readonly cache: string;
   readonly store: string;
-  /** The clock is so much ahead. */
+  /** The builder's clock is so much ahead. */
   readonly aheadMs?: number;
+  /** libfaketime: the clock of all that runs in the new root is a day ahead too. */
+  readonly clockLibrary?: string;
   readonly options?: Pick<BuilderOptions, 'mirror' | 'securityMirror'>;
 }
 
@@ -43,11 +48,28 @@ export async function loadVariant({ recipe: file, kubernetes }: Pick<BuildJob, '
   return { ...found, folder: dirname(file), lockFile: join(dirname(file), 'imago.lock') } satisfies Recipe;
 }
 
+/** In the scripts that have a root. */
+const tellClock = `[ -z "\${root:-}" ] || chroot "$root" date "+CLOCK %s"`;
+
+/** Programs see the library among the inputs once they are inside of the root; those outside say so and go on. */
+async function aheadSandbox(cache: string, library: string): Promise<() => Sandbox> {
+  const { sha256 } = await inputStore(cache).addFile(library);
+  const preload = join(inputsMount, sha256.slice(0, 2), sha256);
+  return () => {
+    const real = createSandbox();
+    const env = { LD_PRELOAD: preload, FAKETIME: '+1d', NO_FAKE_STAT: '1' };
+    const run = (job: SandboxRun) =>
+      real.run({ ...job, script: `${job.script}\n${tellClock}`, env: { ...job.env, ...env } });
+    return { ...real, run };
+  };
+}
+
 export async function runBuild(job: BuildJob, tell: (line: string) => void): Promise<BuildOutcome> {
   const store = await openDiskStore(job.store);
   try {
+    const sandbox = job.clockLibrary && (await aheadSandbox(job.cache, job.clockLibrary));
     const builder = createBuilder({
-      ...{ cacheFolder: job.cache, store, ...job.options },
+      ...{ cacheFolder: job.cache, store, ...job.options, ...(sandbox && { sandbox }) },
       now: () => Date.now() + (job.aheadMs ?? 0),
     });
     const recipe = await loadVariant(job);
