@@ -9,6 +9,7 @@ import type { KeptLocks } from '../../ports/image-store.ts';
 import { throwIfAborted } from '../run-tool.ts';
 import { type Digest, digestOf, hexOf, isDigest, parseDigest } from '../store/digest.ts';
 import type { DiskStore } from '../store/disk-store.ts';
+import { withFileLock } from '../store/file-lock.ts';
 import { tagOf } from '../store/layout-index.ts';
 import { mediaTypes } from '../store/media-types.ts';
 import { contentOf, type Descriptor, describe, encodeJson, parseManifestLike } from '../store/oci.ts';
@@ -155,11 +156,12 @@ async function keepBlob(
   hold: StoreHold,
 ): Promise<number | undefined> {
   const { blobs } = store.context;
-  const known = await blobs.size(digest);
-  if (known !== undefined) {
-    hold.pin([digest]);
-    return known;
-  }
+  const known = await withFileLock(store.context.paths.lock, {}, async () => {
+    const size = await blobs.size(digest);
+    if (size !== undefined) hold.pin([digest]);
+    return size;
+  });
+  if (known !== undefined) return known;
   const path = await findInput?.(hexOf(digest));
   if (path === undefined) return undefined;
   const writer = await blobs.writer(hold);
