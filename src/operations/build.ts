@@ -46,6 +46,8 @@ const buildInput = z
     hotfix: hotfix.optional(),
     /** The lock that is committed beside the recipe. */
     lock: z.unknown().optional(),
+    /** The newest of every input, whatever was locked before. */
+    newest: z.boolean().optional(),
     keepFailed: z.boolean().optional(),
     provider: z.string().optional(),
     bump: z.enum(['patch', 'minor', 'major']).optional(),
@@ -128,13 +130,13 @@ function lockStep(deps: OperationDeps): WorkStep<BuildInput> {
       const builder = builderOf(deps, context);
       const options = callOptions(deps, context.signal);
       const { recipe, hotfix: fix } = context.input;
+      const previous = context.input.lock as Json | undefined;
       const lock =
-        fix === undefined
-          ? await builder.lock(recipe as Json, context, {
-              ...options,
-              previous: context.input.lock as Json | undefined,
-            })
-          : await fixLock(deps, builder, fix, context);
+        fix !== undefined
+          ? await fixLock(deps, builder, fix, context)
+          : context.input.newest === true && builder.tools !== undefined
+            ? await builder.tools.relock(recipe as Json, context, options)
+            : await builder.lock(recipe as Json, context, { ...options, previous });
       return {
         lock,
         lockDigest: `sha256:${deps.sha256(canonicalJson(lock))}`,

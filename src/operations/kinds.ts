@@ -16,6 +16,7 @@ import { poolScaleOperation } from './pool-scale.ts';
 import { poolSetImageOperation } from './pool-set-image.ts';
 import { overridePromoteOperation, promoteOperation } from './promote.ts';
 import { pruneOperation } from './prune.ts';
+import { releaseOperation } from './release.ts';
 import { replaceNodesOperation } from './replace-nodes.ts';
 import { restoreVersionOperation } from './restore-version.ts';
 import { rollbackChannelOperation } from './rollback-channel.ts';
@@ -38,6 +39,7 @@ export function operationKinds(deps: OperationDeps): ReadonlyMap<string, Operati
     promoteOperation(deps),
     overridePromoteOperation(deps),
     rollbackChannelOperation(deps),
+    releaseOperation(deps),
     poolCreateOperation(deps),
     poolScaleOperation(deps),
     poolSetImageOperation(deps),

@@ -10,18 +10,26 @@ import type { OperationDeps } from '../../src/operations/deps.ts';
 import { operationKinds } from '../../src/operations/kinds.ts';
 import { createOperations, type Operations } from '../../src/operations/operations.ts';
 import type { OperationRecord, OperationRequest } from '../../src/ports/operation.ts';
-import { createSimProvider, type SimProvider } from '../../src/providers/sim/sim-provider.ts';
+import {
+  createSimProvider,
+  type SimProvider,
+  type SimProviderOptions,
+} from '../../src/providers/sim/sim-provider.ts';
 import type { Store } from '../../src/store/store.ts';
 
 export interface Product {
   readonly sim: SimProvider;
   readonly store: Store;
+  /** What its operations work with. */
+  readonly deps: OperationDeps;
   /** Asked at every point of the engine's record; `die` kills the process there. */
   atPoint: (point: CrashPoint) => 'die' | undefined;
   /** Submits, and follows to the end across deaths. */
   run(request: Omit<OperationRequest, 'by'>): Promise<OperationRecord>;
   /** What others do while no process lives. */
   atDeath: () => Promise<void>;
+  /** Tells everything that waits on the topic to look. */
+  wake(topic: string): Promise<void>;
   /** Whether someone cancels the operation while no process lives. */
   cancelAtDeath: boolean;
   /** All that is there, of the cloud and of the store, without what only time changes. */
@@ -32,24 +40,37 @@ export interface Product {
   close(): Promise<void>;
 }
 
-export async function createProduct(store: Store): Promise<Product> {
-  const sim = createSimProvider({ timeScale: 200_000, ceilings: {} });
+export async function createProduct(
+  store: Store,
+  options: Partial<SimProviderOptions> = {},
+): Promise<Product> {
+  const sim = createSimProvider({ timeScale: 200_000, ceilings: {}, ...options });
   const engineState = createMemoryEngineState();
   const journalState = createMemoryJournalState();
+  // A new one is what a new process finds: the one before it writes nothing any more.
+  let journal = createMemoryJournal(journalState);
   const deps: OperationDeps = {
     catalogue: store.catalogue,
     fleet: store.fleet,
     promotion: store.promotion,
+    lifecycle: store.lifecycle,
     clock: systemClock,
-    journal: createMemoryJournal(journalState),
+    journal: { get: (id) => journal.get(id) },
     imagoVersion: '0.0.0-test',
     provider: () => sim,
+    providers: () => [sim],
+    desk: requireDesk,
     epoch: 0,
     readSecret: async (name) => product.secrets.get(name),
     sha256: (text) => createHash('sha256').update(text).digest('hex'),
   };
   let operations: Operations | undefined;
   let died: Promise<void> = Promise.resolve();
+
+  function requireDesk(): Operations {
+    if (operations === undefined) throw new Error('No process lives.');
+    return operations;
+  }
 
   async function start(): Promise<Operations> {
     const engine = createMemoryEngine({
@@ -58,8 +79,9 @@ export async function createProduct(store: Store): Promise<Product> {
       crash: (point) => product.atPoint(point) === 'die',
     });
     died = engine.died;
+    journal = createMemoryJournal(journalState);
     operations = createOperations({
-      ...{ engine, journal: createMemoryJournal(journalState), kinds: operationKinds(deps) },
+      ...{ engine, journal, kinds: operationKinds(deps) },
       ...{ clock: systemClock, workClock: () => sim.clock, newId: randomUUID },
     });
     await operations.start();
@@ -85,6 +107,7 @@ export async function createProduct(store: Store): Promise<Product> {
   const product: Product = {
     sim,
     store,
+    deps,
     atPoint: () => undefined,
     secrets: new Map(),
     atDeath: async () => undefined,
@@ -93,6 +116,11 @@ export async function createProduct(store: Store): Promise<Product> {
       const desk = operations ?? (await start());
       const { id } = await desk.submit({ ...request, by: 'test' });
       return ended(id);
+    },
+    async wake(topic) {
+      for (const { id, state } of await journal.live()) {
+        if (state === 'waiting') await operations?.send(id, topic, null);
+      }
     },
     async look() {
       const { pools, nodes, machines, versions, snapshots } = sim.world.view();

@@ -4,7 +4,7 @@ import { json, listOf, name, sentence } from './common.ts';
 
 const recipePath = z.string().min(1).max(1000);
 
-const recipeSource = {
+export const recipeSource = {
   recipe: z.string().min(1).describe('The recipe, as YAML text.'),
   fileName: sentence.optional().describe('What errors call the recipe, and where paths in it begin.'),
   files: z
@@ -29,7 +29,7 @@ const recipeSource = {
   provider: name.optional().describe("Who builds; defaults to the daemon's own."),
 };
 
-const bump = z
+export const bump = z
   .enum(['patch', 'minor', 'major'])
   .optional()
   .describe('Which part of the number grows, under `semver`.');

@@ -1,0 +1,99 @@
+// Requests of promotion: channels, approvals, scan reports, overrides, releases.
+import * as z from 'zod';
+import { gateNames } from '../../domain/gate.ts';
+import { reportFormats } from '../../domain/gate-finding.ts';
+import { promoteRequest } from './catalogue.ts';
+import { digest, name, sentence, timestamp } from './common.ts';
+import { bump, recipeSource } from './recipes.ts';
+
+export const newChannel = z
+  .strictObject({
+    name,
+    forTesting: z.boolean().default(false).describe('Takes candidates too.'),
+    public: z.boolean().default(false).describe('Restricted versions never reach it.'),
+    after: name
+      .optional()
+      .describe('The channel that it stands behind in the order; the last when left out.'),
+  })
+  .meta({ id: 'NewChannel' });
+
+export const deleteChannelQuery = z.strictObject({ why: sentence });
+
+export const overrideRequest = z
+  .strictObject({
+    ...promoteRequest.shape,
+    override: z.strictObject({
+      gates: z.array(z.enum(gateNames)).min(1),
+      reason: sentence.describe('Stays visible for ever.'),
+    }),
+  })
+  .meta({ id: 'OverrideRequest' });
+
+export const approvalRequest = z
+  .strictObject({
+    channel: name,
+    approve: z.boolean().default(true).describe('false takes an approval back, and stands against the move.'),
+    why: sentence.optional(),
+  })
+  .meta({ id: 'ApprovalRequest' });
+
+const count = z.int().min(0);
+
+/** What the client read from a report: reports can be larger than a request may be. */
+export const scanRequest = z
+  .strictObject({
+    format: z.enum(reportFormats),
+    tool: z.string().min(1).max(200),
+    toolVersion: z.string().max(200).optional(),
+    counts: z.strictObject({ critical: count, high: count, medium: count, low: count, unknown: count }),
+    dismissed: count.describe('Findings that VEX or a suppression takes out.'),
+    findings: z
+      .array(
+        z.strictObject({
+          id: z.string().max(300),
+          level: z.enum(['low', 'medium', 'high', 'critical']).optional(),
+          where: z.string().max(500).optional(),
+        }),
+      )
+      .max(500)
+      .describe('The worst of them.'),
+    subjects: z
+      .array(z.string().max(200))
+      .max(20)
+      .describe('The sha256 of what was scanned, where it is told.'),
+    reportDigest: digest.describe('Of the report itself.'),
+  })
+  .meta({ id: 'ScanRequest' });
+
+export const moveAttestation = z
+  .object({
+    move: z.int(),
+    digest,
+    predicateType: z.string(),
+    envelope: z.string().describe('A DSSE envelope with an in-toto statement.'),
+    at: timestamp,
+  })
+  .meta({ id: 'MoveAttestation', description: 'The signed statement of a channel move.' });
+
+export const movePath = z.strictObject({ move: z.coerce.number<string>().int().min(1) });
+
+export const releaseRequest = z
+  .strictObject({
+    ...recipeSource,
+    bump,
+    newest: z.boolean().optional().describe('Take the newest of every input, whatever was locked before.'),
+    channels: z
+      .array(name)
+      .min(1)
+      .max(20)
+      .optional()
+      .describe("Where it goes, in order; the image's own order when left out."),
+    why: sentence,
+    waitSeconds: z
+      .int()
+      .min(0)
+      .max(30 * 86_400)
+      .default(3 * 86_400)
+      .describe('How long it waits before closed gates that time or people can open.'),
+  })
+  .meta({ id: 'ReleaseRequest' });

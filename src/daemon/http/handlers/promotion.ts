@@ -1,0 +1,222 @@
+// Channels, gates and their policy, approvals, scan reports, signed statements, releases.
+import { ImagoError } from '../../../domain/errors.ts';
+import type { Json } from '../../../domain/json.ts';
+import { parseReference } from '../../../domain/reference.ts';
+import { localOwner } from '../../../domain/roles.ts';
+import { decide } from '../../../operations/gate-facts.ts';
+import type { Catalogue, VersionRecord } from '../../../ports/catalogue.ts';
+import type { PolicyRecord } from '../../../ports/promotion.ts';
+import type { ReadHandlers, WriteHandlers } from '../call.ts';
+import { pageQuery } from '../page-query.ts';
+import { readPolicy } from '../read-policy.ts';
+import { startOperation } from '../start-operation.ts';
+import { channelTrail, requireChannel, requireImage, requireVersion } from './catalogue.ts';
+
+export const promotionReads = {
+  async showGates({ context, query, caller }) {
+    const { catalogue } = context;
+    const { image, version } = await catalogue.resolve(query.reference);
+    const { result } = await decide(context, {
+      version: await requireVersion(catalogue, image, version),
+      channel: query.channel,
+      requester: caller.who,
+      now: context.clock.now(),
+    });
+    return result;
+  },
+  async showMoveAttestation({ context, path }) {
+    const found = await context.promotion.getAttestation(path.move);
+    if (found !== undefined) return found;
+    const move = await context.catalogue.getMove(path.move);
+    throw new ImagoError(
+      'attestation-missing',
+      move === undefined ? `There is no move ${path.move}.` : `Move ${path.move} was not signed.`,
+      { hint: move === undefined ? 'See `imago channel history`.' : 'Make a key with `imago keys create`.' },
+    );
+  },
+  async showPolicy({ context }) {
+    const policy = await context.promotion.getPolicy();
+    if (policy === undefined) throw new ImagoError('policy-missing', 'No policy is in force.');
+    return shown(policy);
+  },
+  async listPolicies({ context, query }) {
+    const page = await context.promotion.listPolicies(pageQuery(query));
+    return { ...page, items: page.items.map(shown) };
+  },
+  async listComposed({ context, path }) {
+    const { digest } = await requireVersion(context.catalogue, path.image, path.version);
+    return { items: await context.promotion.listComposed(digest) };
+  },
+} satisfies Partial<ReadHandlers>;
+
+export const promotionWrites = {
+  async createChannel({ context, path, body }) {
+    await requireImage(context.catalogue, path.image);
+    const { name, forTesting, public: isPublic, after } = body;
+    if (after !== undefined) await requireChannel(context.catalogue, path.image, after);
+    const takes = forTesting ? 'candidates too' : 'available versions only';
+    return {
+      subject: `image/${path.image}`,
+      plan: async () => [
+        `Add channel ${name} to ${path.image}, ${after === undefined ? 'as the last' : `behind ${after}`}; it takes ${takes}.`,
+      ],
+      run: () =>
+        context.catalogue.createChannel({
+          ...{ image: path.image, name, forTesting, public: isPublic },
+          ...(after === undefined ? {} : { after }),
+        }),
+    };
+  },
+  async deleteChannel({ context, path, query, caller }) {
+    const channel = await requireChannel(context.catalogue, path.image, path.channel);
+    requireReason(query.why);
+    return {
+      subject: `image/${path.image}`,
+      before: channelTrail(channel),
+      plan: async () => [`Take channel ${path.channel} of ${path.image} away; its moves stay.`],
+      async run() {
+        const { why } = query;
+        await context.catalogue.deleteChannel({ ...path, by: caller.who, why });
+        return channel;
+      },
+      record: () => null,
+    };
+  },
+  async overridePromote(call) {
+    const { reference, channel } = call.body;
+    const { image } = parseReference(reference);
+    requireReason(call.body.override.reason);
+    const before = await call.context.catalogue.getChannel(image, channel);
+    return startOperation(call, {
+      kind: 'promote-override',
+      subject: `image/${image}`,
+      input: { ...call.body, expect: call.body.expect ?? before?.version ?? null },
+      ...(before === undefined ? {} : { before: channelTrail(before) }),
+    });
+  },
+  async setPolicy({ context, body, caller }) {
+    const { policy, digest } = readPolicy(body.text, body.fileName);
+    requireReason(body.why);
+    const before = await context.promotion.getPolicy();
+    const channels = [
+      ...Object.keys(policy.channels),
+      ...Object.entries(policy.images ?? {}).flatMap(([image, { channels: own }]) =>
+        Object.keys(own).map((channel) => `${image}:${channel}`),
+      ),
+    ];
+    return {
+      subject: 'policy',
+      ...(before === undefined ? {} : { before: { id: before.id, digest: before.digest } }),
+      plan: async () => [
+        before?.digest === digest
+          ? 'This policy is in force already.'
+          : `Put gates before ${channels.join(', ') || 'no channel'} in force for all images (${digest}).`,
+      ],
+      async run() {
+        const { text, why } = body;
+        return shown(await context.promotion.setPolicy({ policy, text, digest, by: caller.who, why }));
+      },
+      record: ({ id }) => ({ id, digest }),
+    };
+  },
+  async approveVersion({ context, path, body, caller }) {
+    const version = await requireVersion(context.catalogue, path.image, path.version);
+    await requireChannel(context.catalogue, path.image, body.channel);
+    if (caller.who === localOwner) {
+      throw new ImagoError('approval-refused', 'Over the socket nobody knows who you are.', {
+        hint: 'Use a token of your own: `imago token create`, then IMAGO_TOKEN.',
+      });
+    }
+    const word = body.approve ? 'approved' : 'refused';
+    return {
+      subject: `digest/${version.digest}`,
+      plan: async () => [`Record that ${caller.who} ${word} ${named(version)} for ${body.channel}.`],
+      run: () =>
+        context.catalogue.addEvidence({
+          digest: version.digest,
+          kind: 'approval',
+          passed: body.approve,
+          summary: `${word} for ${body.channel}${body.why === undefined ? '' : `: ${body.why}`}`,
+          details: { channel: body.channel, role: caller.role },
+          by: caller.who,
+        }),
+    };
+  },
+  async attachScan({ context, path, body, caller }) {
+    const version = await requireVersion(context.catalogue, path.image, path.version);
+    requireSameSubject(version, body.subjects);
+    const { counts } = body;
+    const found = Object.entries(counts).filter(([, count]) => count > 0);
+    const summary = `${body.tool}: ${found.map(([level, count]) => `${count} ${level}`).join(', ') || 'no finding'}`;
+    return {
+      subject: `digest/${version.digest}`,
+      plan: async () => [`Attach to ${named(version)}: ${summary}.`],
+      run: () =>
+        context.catalogue.addEvidence({
+          digest: version.digest,
+          kind: 'scan',
+          passed: found.length === 0,
+          summary,
+          details: { ...body, counts: { ...counts } } as Json,
+          by: caller.who,
+          operation: `scan ${body.reportDigest}`,
+        }),
+    };
+  },
+  async createRelease(call) {
+    const { provider, bump, newest, channels, waitSeconds, why } = call.body;
+    const { receiveRecipe } = await import('../read-recipe.ts');
+    const { recipe, variants } = await receiveRecipe(call.body, call.caller);
+    const [variant] = variants;
+    if (variant === undefined || variants.length > 1) throw manyVersions(recipe.name, variants.length);
+    requireReason(why);
+    const order = channels ?? (await channelOrder(call.context.catalogue, recipe.name));
+    return startOperation(call, {
+      kind: 'release',
+      subject: `release/${recipe.name}`,
+      input: {
+        ...(variant as unknown as { readonly recipe: Json; readonly lock?: Json }),
+        ...{ provider, bump, newest, why },
+        channels: order,
+        waitMs: waitSeconds * 1000,
+      },
+    });
+  },
+} satisfies Partial<WriteHandlers>;
+
+function manyVersions(name: string, count: number): ImagoError {
+  return new ImagoError('recipe-invalid', `The matrix of ${name} stands for ${count} versions.`, {
+    hint: 'Release them one by one: write `kubernetes: VERSION` in place of the matrix.',
+  });
+}
+
+/** The order of the image; that of new images when there is none yet. */
+async function channelOrder(catalogue: Catalogue, image: string): Promise<string[]> {
+  const known = await catalogue.listChannels(image);
+  const names = known.filter(({ managed }) => !managed).map(({ name }) => name);
+  return names.length === 0 ? ['staging', 'production'] : names;
+}
+
+function requireReason(reason: string): void {
+  if (reason.trim() !== '') return;
+  throw new ImagoError('reason-missing', 'The reason is empty.');
+}
+
+/** A report that says what it is about must be about this version: its digest or its disk. */
+function requireSameSubject(version: VersionRecord, subjects: readonly string[]): void {
+  if (subjects.length === 0) return;
+  const own = [version.digest, version.diskDigest].map((digest) => digest.replace('sha256:', ''));
+  if (subjects.some((subject) => own.includes(subject))) return;
+  throw new ImagoError(
+    'scan-elsewhere',
+    `The report is not about ${named(version)} but about ${subjects[0]}.`,
+  );
+}
+
+function named({ image, version }: Pick<VersionRecord, 'image' | 'version'>): string {
+  return `${image}:${version}`;
+}
+
+function shown({ id, digest, text, by, why, at }: PolicyRecord) {
+  return { id, digest, text, by, why, at };
+}

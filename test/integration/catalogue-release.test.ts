@@ -1,0 +1,173 @@
+// A release from recipe to production, on a real store and the simulated cloud: passed over when nothing changed,
+// waiting for people, overtaken, killed at every step.
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { ChannelPolicy, Policy } from '../../src/domain/policy.ts';
+import type { OperationRecord } from '../../src/ports/operation.ts';
+import { createProduct, type Product } from '../support/product.ts';
+import { type StoreBench, startStoreBench } from '../support/store.ts';
+
+let bench: StoreBench;
+let product: Product;
+
+beforeAll(async () => {
+  bench = await startStoreBench();
+});
+afterAll(() => bench.stop());
+beforeEach(async () => {
+  product = await createProduct(await bench.freshStore());
+});
+afterEach(() => product.close());
+
+function recipe(runc: string, more: object = {}) {
+  return { name: 'node', numbering: 'semver', components: [{ name: 'runc', version: runc }], ...more };
+}
+
+function release(runc: string, more: object = {}): Promise<OperationRecord> {
+  const input = { recipe: recipe(runc), why: 'weekly', waitMs: 60_000, ...more };
+  return product.run({ kind: 'release', subject: 'release/node', input });
+}
+
+async function setPolicy(production: ChannelPolicy): Promise<void> {
+  const policy: Policy = { version: 1, channels: { production } };
+  const text = JSON.stringify(policy);
+  await product.store.promotion.setPolicy({ policy, text, digest: text, by: 'root', why: 'test' });
+}
+
+async function channels(): Promise<Record<string, string | undefined>> {
+  const all = await product.store.catalogue.listChannels('node');
+  return Object.fromEntries(all.map(({ name, version }) => [name, version]));
+}
+
+async function approve(by: string): Promise<void> {
+  const version = await product.store.catalogue.getVersion('node', '1.0.0');
+  await product.store.catalogue.addEvidence({
+    ...{ digest: version?.digest ?? '', kind: 'approval', passed: true, by, summary: 'approved' },
+    details: { channel: 'production', role: 'publisher' },
+  });
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+test('from recipe to production: built, tested, published, promoted, with the time of each step', async () => {
+  const operation = await release('1.1.14');
+  expect(operation).toMatchObject({
+    state: 'succeeded',
+    result: { version: '1.0.0', changed: true, channels: ['staging', 'production'] },
+  });
+  expect(await channels()).toEqual({ staging: '1.0.0', production: '1.0.0', latest: '1.0.0' });
+  const { times, totalMs } = operation.result as unknown as {
+    times: readonly { step: string; state: string; ms: number | null }[];
+    totalMs: number;
+  };
+  expect(times.map(({ step }) => step)).toEqual([
+    ...['build/lock', 'build/build', 'build/number', 'build/records', 'build/sign', 'build/seal'],
+    'resolve',
+    ...times.map(({ step }) => step).filter((step) => step.startsWith('test/')),
+    ...['publish', 'gates-staging'],
+    ...['resolve', 'gates', 'move', 'attest'].map((step) => `promote-staging/${step}`),
+    'gates-production',
+    ...['resolve', 'gates', 'move', 'attest'].map((step) => `promote-production/${step}`),
+  ]);
+  expect(times.filter(({ step }) => step.startsWith('test/')).at(-1)?.step).toBe('test/verdict');
+  expect(times.filter(({ ms, state }) => ms === null && state === 'done')).toEqual([]);
+  expect(totalMs).toBeGreaterThan(0);
+  expect(product.sim.world.view().machines).toEqual([]);
+});
+
+test('rule 11: with nothing changed it ends without building, testing or moving anything', async () => {
+  await release('1.1.14');
+  const before = await product.store.catalogue.listMoves('node', undefined, { limit: 20 });
+  const again = await release('1.1.14');
+  expect(again).toMatchObject({ state: 'succeeded', result: { changed: false, channels: [] } });
+  const skipped = again.steps.filter(({ state }) => state === 'skipped').map(({ name }) => name);
+  expect(skipped).toEqual(['test', 'publish', 'promote-staging', 'promote-production']);
+  expect(await product.store.catalogue.listMoves('node', undefined, { limit: 20 })).toEqual(before);
+});
+
+test('a version that fails its tests reaches no channel but staging, and not even that', async () => {
+  const operation = await release('1.1.14', {
+    recipe: recipe('1.1.14', { settings: { sim: { breaks: 'agent' } } }),
+  });
+  expect(operation).toMatchObject({ state: 'failed', error: { code: 'test-failed' } });
+  expect(await channels()).toEqual({ staging: undefined, production: undefined, latest: undefined });
+});
+
+describe('gates', () => {
+  test('it waits for approvals, across deaths, and goes on when the last one comes', async () => {
+    await setPolicy({ approvals: { count: 2, role: 'publisher' } });
+    const deaths = new Set(['step do:gates-production', 'step look:gates-production']);
+    product.atPoint = ({ name, moment }) =>
+      moment === 'after-record' && deaths.delete(name) ? 'die' : undefined;
+    const running = release('1.1.14');
+    await until(async () => (await channels()).staging === '1.0.0');
+    expect((await channels()).production).toBeUndefined();
+    await approve('ann');
+    await approve('bob');
+    await product.wake('gates');
+    expect(await running).toMatchObject({
+      state: 'succeeded',
+      result: { channels: ['staging', 'production'] },
+    });
+    expect(deaths.size).toBe(0);
+    expect((await channels()).production).toBe('1.0.0');
+  });
+
+  test('time alone opens them: it looks again when they do', async () => {
+    await setPolicy({ age: { atLeastMs: 1000 } });
+    expect(await release('1.1.14')).toMatchObject({ state: 'succeeded' });
+    expect((await channels()).production).toBe('1.0.0');
+  });
+
+  test('it does not wait for what neither time nor people can open', async () => {
+    await setPolicy({ size: { atMostBytes: 1 } });
+    expect(await release('1.1.14')).toMatchObject({ state: 'failed', error: { code: 'gate-closed' } });
+    expect(await channels()).toMatchObject({ staging: '1.0.0', production: undefined });
+  });
+
+  test('its patience ends, and staging keeps what it has', async () => {
+    await setPolicy({ approvals: { count: 1, role: 'publisher' } });
+    const operation = await release('1.1.14', { waitMs: 0 });
+    expect(operation).toMatchObject({ state: 'failed', error: { code: 'operation-wait-timeout' } });
+    expect(await channels()).toMatchObject({ staging: '1.0.0', production: undefined });
+  });
+
+  test('overtaken by something newer while it waits, it ends and moves nothing', async () => {
+    await setPolicy({ approvals: { count: 1, role: 'publisher' } });
+    const running = release('1.1.14');
+    await until(async () => (await channels()).staging === '1.0.0');
+    const input = { recipe: recipe('1.1.15') };
+    await product.run({ kind: 'build', subject: 'image/node', input });
+    await product.run({
+      ...{ kind: 'promote', subject: 'image/node' },
+      input: { reference: 'node:1.0.1', channel: 'staging', why: 'newer' },
+    });
+    await approve('ann');
+    await product.wake('gates');
+    expect(await running).toMatchObject({ state: 'failed', error: { code: 'release-superseded' } });
+    expect((await channels()).production).toBeUndefined();
+  });
+});
+
+test('killed around every step, it ends as if nothing had been', async () => {
+  const points = new Set<string>();
+  product.atPoint = ({ name, moment }) => {
+    const point = `${name} ${moment}`;
+    if (!name.startsWith('step do:') || points.has(point)) return undefined;
+    points.add(point);
+    return 'die';
+  };
+  expect(await release('1.1.14')).toMatchObject({ state: 'succeeded', exceptions: [] });
+  expect(points.size).toBeGreaterThan(40);
+  expect(await channels()).toEqual({ staging: '1.0.0', production: '1.0.0', latest: '1.0.0' });
+  const moves = await product.store.catalogue.listMoves('node', undefined, { limit: 20 });
+  expect(moves.items).toHaveLength(3);
+  expect(product.sim.world.view().machines).toEqual([]);
+});
+
+test('bad input: a channel that is named twice, an empty reason', async () => {
+  const twice = release('1.1.14', { channels: ['staging', 'staging'] });
+  await expect(twice).rejects.toMatchObject({ code: 'input-invalid' });
+  await expect(release('1.1.14', { why: '' })).rejects.toMatchObject({ code: 'input-invalid' });
+});
