@@ -147,16 +147,16 @@ export function retentionTotals(entries: readonly RetentionEntry[]): RetentionTo
   return { kept: entries.length - goes.length, going: goes.length, freedBytes };
 }
 
-/** `channel production`, `212 nodes (web-00000a)`. */
+/** `channel production`, `212 nodes (web-00000a, …)`. */
 export function describeKeeper({ kind, name, count = 1 }: Keeper): string {
-  const many = count === 1 ? '' : `${count} `;
+  const some = (thing: string) => (count === 1 ? `${thing} ${name}` : `${count} ${thing}s (${name}, …)`);
   const words: Readonly<Record<KeeperKind, string>> = {
     channel: `channel ${name}`,
     'channel-rollback': `channel ${name} could go back to it`,
-    pool: `${many}pool${count === 1 ? '' : 's'} ${name}`,
-    'pool-rollback': `${many}pool${count === 1 ? '' : 's'} ${name} could go back to it`,
-    node: count === 1 ? `node ${name}` : `${count} nodes (${name}, …)`,
-    descendant: `${many}descendant${count === 1 ? '' : 's'} ${name}`,
+    pool: some('pool'),
+    'pool-rollback': `${some('pool')} could go back to it`,
+    node: some('node'),
+    descendant: some('descendant'),
     operation: `operation ${name} runs`,
     hold: `held: ${name}`,
     newest: 'the newest of its image',

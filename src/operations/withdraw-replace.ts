@@ -3,6 +3,7 @@
 import type { Json } from '../domain/json.ts';
 import type { PoolUse, VersionName } from '../ports/lineage.ts';
 import type { OperationRequest, StepContext } from '../ports/operation.ts';
+import { allPages } from './all-pages.ts';
 import type { OperationDeps } from './deps.ts';
 
 export interface ReplacedPools {
@@ -15,10 +16,7 @@ export interface ReplacedPools {
 type Context = StepContext<{ readonly replace: boolean; readonly reason: string }>;
 type Needed = Pick<OperationRequest, 'kind' | 'input'>;
 
-/**
- * Starts the operations and waits for their end. They are named after this one, so that a crash starts none
- * twice; cancel reaches them.
- */
+/** Starts the operations and waits for their end. They are named after this one: a crash starts none twice. */
 export async function replacePools(
   deps: OperationDeps,
   versions: readonly VersionName[],
@@ -33,27 +31,38 @@ export async function replacePools(
     const needed = await operationFor(deps, use, versions, context);
     if (typeof needed === 'string') failed.push(needed);
     if (needed === undefined || typeof needed === 'string') continue;
-    const id = `${parent}.${use.pool}`;
+    const id = operationId(parent, use.pool);
     await desk.submit({ ...needed, id, subject: `pool/${use.pool}`, by, parent });
     started.set(use.pool, id);
   }
-  const cancelAll = () => {
-    for (const id of started.values()) desk.cancel(id, by).catch(() => undefined);
-  };
-  context.signal.addEventListener('abort', cancelAll, { once: true });
-  try {
-    let done = 0;
-    for (const [pool, id] of started) {
-      context.progress(done, started.size, `${done} of ${started.size} pools are clear`);
-      const ended = await desk.ended(id, context.signal);
-      if (ended.state === 'succeeded') pools.push(pool);
-      else failed.push(`pool ${pool}: ${ended.error?.message ?? ended.state} (operation ${id})`);
-      done += 1;
-    }
-  } finally {
-    context.signal.removeEventListener('abort', cancelAll);
+  let done = 0;
+  for (const [pool, id] of started) {
+    context.progress(done, started.size, `${done} of ${started.size} pools are clear`);
+    const ended = await desk.ended(id, context.signal);
+    if (ended.state === 'succeeded') pools.push(pool);
+    else failed.push(`pool ${pool}: ${ended.error?.message ?? ended.state} (operation ${id})`);
+    done += 1;
   }
   return { pools, failed };
+}
+
+function operationId(parent: string, pool: string): string {
+  return `${parent}.${pool}`;
+}
+
+/** Asks those that still run to stop, and waits until they have. A second call finds none. */
+export async function cancelReplacements(
+  deps: OperationDeps,
+  { operation, signal }: Pick<Context, 'operation' | 'signal'>,
+): Promise<void> {
+  const desk = deps.desk();
+  for await (const { name } of allPages((query) => deps.fleet.listPools(query))) {
+    const id = operationId(operation.id, name);
+    const record = await deps.journal.get(id);
+    if (record === undefined || record.endedAt !== undefined) continue;
+    await desk.cancel(id, operation.by);
+    await desk.ended(id, signal);
+  }
 }
 
 /** What the pool needs; `undefined`: nothing. A sentence when a person must decide. */

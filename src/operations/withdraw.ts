@@ -12,7 +12,7 @@ import type { OperationDeps } from './deps.ts';
 import { parseInput } from './parse-input.ts';
 import { requireResult } from './step-result.ts';
 import { type ToldGalleries, tellGalleries } from './tell-galleries.ts';
-import { replacePools } from './withdraw-replace.ts';
+import { cancelReplacements, replacePools } from './withdraw-replace.ts';
 
 const withdrawInput = z.object({
   image: z.string(),
@@ -140,6 +140,11 @@ function replaceStep(deps: OperationDeps): WorkStep<WithdrawInput> {
       const { planned, versions } = requireResult<Withdrawn>(context, 'withdraw');
       if (planned) return { pools: [], failed: [] };
       return { ...(await replacePools(deps, versions, context)) } as unknown as Json;
+    },
+    /** Nodes that were replaced stay so, and so does the withdrawal; what still runs is stopped. */
+    async undo(context) {
+      await cancelReplacements(deps, context);
+      return 'kept';
     },
   };
 }

@@ -1,0 +1,204 @@
+// A withdrawal followed to zero: new nodes stop using it at once, running ones are replaced one at a time, galleries
+// are told, through crashes and lies.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { lifecycleRound } from '../../src/operations/lifecycle-round.ts';
+import type { OperationRecord } from '../../src/ports/operation.ts';
+import { createProduct, type Product } from '../support/product.ts';
+import { simulateVersions, succeed } from '../support/simulated-versions.ts';
+import { type StoreBench, startStoreBench } from '../support/store.ts';
+
+let bench: StoreBench;
+
+beforeAll(async () => {
+  bench = await startStoreBench();
+});
+
+afterAll(() => bench.stop());
+
+interface Fleet {
+  readonly product: Product;
+  readonly good: string;
+  readonly bad: string;
+  withdraw(input?: object): Promise<OperationRecord>;
+  versions(): string[];
+  close(): Promise<void>;
+}
+
+/** A pool that follows production, which points at a version that turns out to be bad. */
+async function fleet(orchestration: 'uniform' | 'flexible', nodes: number): Promise<Fleet> {
+  const product = await createProduct(await bench.freshStore());
+  const [good = '', bad = ''] = await simulateVersions(product, 2);
+  for (const version of [good, bad]) {
+    await product.store.catalogue.moveChannel({
+      ...{ image: 'node', channel: 'production', to: version, by: 'test', why: 'test' },
+    });
+  }
+  await succeed(product, {
+    kind: 'pool-create',
+    subject: 'pool/web',
+    input: { name: 'web', reference: 'node:production', capacity: nodes, orchestration },
+  });
+  return {
+    product,
+    good,
+    bad,
+    withdraw: (input = {}) =>
+      product.run({
+        kind: 'withdraw',
+        subject: 'image/node',
+        input: { image: 'node', version: bad, reason: 'kubelet crashes', replace: true, ...input },
+      }),
+    versions: () => product.sim.world.view().nodes.map(({ version }) => version),
+    close: () => product.close(),
+  };
+}
+
+describe('story 4: a published version is broken', () => {
+  test.each(['uniform', 'flexible'] as const)(
+    'of a %s pool every node is replaced, never fewer are there than asked for, and the model moves on',
+    async (orchestration) => {
+      const { product, good, bad, withdraw, versions, close } = await fleet(orchestration, 3);
+      let fewest = 3;
+      const watch = setInterval(() => {
+        const there = product.sim.world.view().nodes.filter(({ state }) => state !== 'deleting').length;
+        fewest = Math.min(fewest, there);
+      }, 1);
+      const ended = await withdraw();
+      clearInterval(watch);
+      expect(ended).toMatchObject({ state: 'succeeded', result: { nodes: 0, versions: [`node:${bad}`] } });
+      expect(versions()).toEqual([good, good, good]);
+      expect(fewest).toBe(3);
+      expect(await product.store.fleet.getPool('web')).toMatchObject({
+        version: good,
+        follows: 'production',
+      });
+      const records = await product.store.fleet.listNodes('web', { limit: 10 });
+      expect(records.items.map(({ version, channel }) => [version, channel])).toEqual(
+        Array(3).fill([good, 'production']),
+      );
+      expect(product.sim.world.view().pools[0]).toMatchObject({ capacity: 3 });
+      await close();
+    },
+  );
+
+  test('without --replace the model moves at once, and the nodes are listed and stay', async () => {
+    const { product, good, bad, withdraw, versions, close } = await fleet('uniform', 2);
+    const ended = await withdraw({ replace: false });
+    expect(ended.result).toMatchObject({ nodes: 2, pools: [{ pool: 'web', nodes: 2, model: false }] });
+    expect(versions()).toEqual([bad, bad]);
+    expect(await product.store.fleet.getPool('web')).toMatchObject({ version: good });
+    await close();
+  });
+
+  test('a node that was stopped is stopped afterwards (rule 1)', async () => {
+    const { product, good, withdraw, close } = await fleet('uniform', 2);
+    const options = { signal: AbortSignal.timeout(60_000), epoch: 0 };
+    const [first] = product.sim.world.view().nodes;
+    await product.sim.pools?.stopNode('web', first?.name ?? '', options);
+    while (product.sim.world.view().nodes[0]?.power !== 'stopped') await product.sim.clock.sleep(1000);
+    await withdraw();
+    expect(product.sim.world.view().nodes.map(({ power, version }) => [power, version])).toEqual([
+      ['stopped', good],
+      ['running', good],
+    ]);
+    await close();
+  });
+
+  test('a pool that is pinned to it is named, the others are replaced; a retry finishes the rest', async () => {
+    const { product, good, bad, withdraw, versions, close } = await fleet('uniform', 1);
+    await succeed(product, {
+      kind: 'pool-create',
+      subject: 'pool/fixed',
+      input: { name: 'fixed', reference: `node:${bad}`, capacity: 1 },
+    });
+    const ended = await withdraw();
+    expect(ended).toMatchObject({ state: 'failed', error: { code: 'nodes-left' } });
+    expect(ended.error?.message).toContain('pool fixed is pinned to it');
+    expect(versions().toSorted()).toEqual([good, bad].toSorted());
+    await succeed(product, {
+      kind: 'pool-set-image',
+      subject: 'pool/fixed',
+      input: { name: 'fixed', reference: `node:${good}`, pin: false },
+    });
+    expect(await withdraw()).toMatchObject({ state: 'succeeded', result: { nodes: 0 } });
+    await close();
+  });
+
+  test('the first node that cannot be made anew stops the replacement, and the operation says which', async () => {
+    const { product, bad, withdraw, versions, close } = await fleet('uniform', 3);
+    await product.sim.control.addFault({
+      kind: 'fails-later',
+      call: 'pools.upgradeNode',
+      message: 'no disk',
+    });
+    const ended = await withdraw();
+    expect(ended.state).toBe('failed');
+    expect(ended.error?.message).toContain('could not be made anew');
+    expect(versions().filter((version) => version === bad).length).toBeGreaterThanOrEqual(2);
+    await close();
+  });
+});
+
+describe('through crashes', () => {
+  test.each(['uniform', 'flexible'] as const)(
+    'a death at every point of the operations: a %s pool ends with all nodes good and its own capacity',
+    async (orchestration) => {
+      const { product, good, withdraw, versions, close } = await fleet(orchestration, 2);
+      const died = new Set<string>();
+      product.atPoint = ({ run, name, moment }) => {
+        const where = `${run} ${name} ${moment}`;
+        if (died.has(where)) return undefined;
+        died.add(where);
+        return 'die';
+      };
+      const ended = await withdraw();
+      product.atPoint = () => undefined;
+      expect([ended.error?.message, ended.state, ended.result]).toMatchObject([undefined, 'succeeded', { nodes: 0 }]);
+      expect(died.size).toBeGreaterThan(20);
+      expect(versions()).toEqual([good, good]);
+      expect(product.sim.world.view().pools[0]).toMatchObject({ capacity: 2 });
+      await close();
+    },
+  );
+});
+
+describe('galleries', () => {
+  test('are told, in every region; one that says yes and does nothing is named, and the withdrawal stands', async () => {
+    const { product, bad, withdraw, close } = await fleet('uniform', 0);
+    const { gallery } = product.sim;
+    const options = { signal: AbortSignal.timeout(60_000), epoch: 0 };
+    await gallery?.updateVersion('node', bad, { excludeFromLatest: false }, options);
+    const excluded = async () => (await gallery?.getVersion('node', bad, options))?.excludeFromLatest;
+    while ((await excluded()) !== false) await product.sim.clock.sleep(1000);
+    const fault = await product.sim.control.addFault({
+      ...{ kind: 'succeeds-but-did-nothing', call: 'gallery.updateVersion', count: 'always' },
+    });
+    const lied = await withdraw();
+    expect(lied).toMatchObject({ state: 'failed', error: { code: 'nodes-left' } });
+    expect(await product.store.catalogue.getVersion('node', bad)).toMatchObject({ state: 'withdrawn' });
+    await product.sim.control.removeFault(fault.id);
+    expect(await withdraw()).toMatchObject({ state: 'succeeded' });
+    expect(await excluded()).toBe(true);
+    await close();
+  });
+});
+
+test('a planned withdrawal is carried out by the round when it is due, with its replacement', async () => {
+  const { product, good, bad, withdraw, versions, close } = await fleet('uniform', 1);
+  const planned = await withdraw({ at: '2027-01-01' });
+  expect(planned.result).toMatchObject({ planned: true });
+  expect(versions()).toEqual([bad]);
+  const later = { ...product.deps, clock: { now: () => Date.parse('2027-01-02') } };
+  const store = await bench.freshStore({
+    url: product.store.database.url,
+    now: () => Date.parse('2027-01-02'),
+  });
+  const report = await lifecycleRound({ ...later, lifecycle: store.lifecycle }, AbortSignal.timeout(60_000));
+  expect(report.troubles).toEqual([]);
+  const due = report.started.find((id) => id.startsWith('withdraw-'));
+  expect(await product.deps.desk().ended(due ?? '', AbortSignal.timeout(60_000))).toMatchObject({
+    state: 'succeeded',
+  });
+  expect(versions()).toEqual([good]);
+  await close();
+});
