@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { runTool } from '../../images/run-tool.ts';
 import { requireTool } from '../../images/tools.ts';
 import type { CachedImage } from './image-cache.ts';
+import { writeOverlay } from './qcow2-overlay.ts';
 
 export function diskPath(folder: string, serial: number): string {
   return join(folder, `disk-${serial}.qcow2`);
@@ -13,14 +14,7 @@ export function diskPath(folder: string, serial: number): string {
 /** Makes the disk, at least as large as the image; one that a killed process left half-made is replaced. */
 export async function makeMachineDisk(image: CachedImage, path: string, leastBytes: number): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const bytes = Math.max(image.sizeBytes, leastBytes);
-  const backing = ['-b', image.disk, '-F', 'raw'];
-  await runTool(await requireTool('qemu-img'), [
-    ...['create', '-q', '-f', 'qcow2'],
-    ...backing,
-    path,
-    String(bytes),
-  ]);
+  await writeOverlay(path, { backing: image.disk, bytes: Math.max(image.sizeBytes, leastBytes) });
 }
 
 /** Takes away the disks that the machine had before. */
