@@ -1,5 +1,6 @@
 // From a lock to a raw disk: fetches what the missing layers need, makes them, and assembles the disk.
 import { join } from 'node:path';
+import { ensureImagoError } from '../domain/errors.ts';
 import type { Lock } from '../domain/lock.ts';
 import { machineNames } from '../domain/recipe-variables.ts';
 import { readBootFiles } from '../images/boot-files.ts';
@@ -11,6 +12,7 @@ import { type BuildReport, noReport } from './build-report.ts';
 import { defaultSuite, kernelArguments } from './build-rules.ts';
 import { fittingSize, requireBudget, requireRoom } from './disk/disk-size.ts';
 import { type FetchContext, fetchInputs } from './inputs/fetch-inputs.ts';
+import { failedShell, withShell } from './layers/failed-shell.ts';
 import { planLayers } from './layers/layer-plan.ts';
 import { lockedTools } from './layers/locked-tools.ts';
 import { makeLayers } from './layers/make-layers.ts';
@@ -80,8 +82,16 @@ export async function buildImage<T>(
         await Promise.allSettled(layers.map(({ stored }) => stored));
       }
     } catch (error) {
-      if (options.keepFailed === true) space.keep();
-      throw error;
+      if (options.keepFailed !== true || ensureImagoError(error).retryable) throw error;
+      const shell = await failedShell(
+        context.sandbox(),
+        space.folder,
+        context.inputs.folder,
+        await context.overlay(),
+      );
+      if (shell === undefined) throw error;
+      space.keep();
+      throw withShell(error, shell);
     }
   });
 }

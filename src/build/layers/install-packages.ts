@@ -37,7 +37,7 @@ rm -f "$root/usr/sbin/policy-rc.d"
 `;
 
 /** $root is mounted by then. */
-const prepareRoot = `
+export const prepareRoot = `
 mkdir -p "$root/proc" "$root/sys" "$root/dev" "$root/run" "$root/tmp" "$root${inputsMount}"
 mount -t proc -o nosuid,nodev,noexec proc "$root/proc"
 mount -t sysfs -o ro,nosuid,nodev,noexec sysfs "$root/sys" 2>/dev/null || true

@@ -29,7 +29,9 @@ export async function checkImage(
   const healed: string[] = [];
   const mend = async (how: Pick<HealOptions, 'sources' | 'rawDisk'>): Promise<VerifyReport> => {
     const report: HealReport = await store.heal(digest, { ...options, ...how });
-    healed.push(...report.healed.map((damage) => `${sentence(damage)} (mended from ${damage.from})`));
+    const from = (damage: { readonly from: string }) =>
+      damage.from === how.rawDisk ? 'a new build' : damage.from;
+    healed.push(...report.healed.map((damage) => `${sentence(damage)} (mended from ${from(damage)})`));
     return report.left;
   };
   let left = first;
