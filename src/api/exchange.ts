@@ -107,6 +107,8 @@ async function send(request: ClientRequest, body: ExchangeRequest['body']): Prom
     request.end(body);
     return;
   }
+  // The body may begin long after the head: what is typed into a shell waits for its first key.
+  request.flushHeaders();
   const { Readable } = await import('node:stream');
   const { pipeline } = await import('node:stream/promises');
   await pipeline(Readable.from(body, { objectMode: false }), request).catch((error: unknown) => {

@@ -1,9 +1,11 @@
 // Every endpoint once along the life of an image, over a real socket; each answer is compared with the contract.
+import { PassThrough } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpointNames } from '../../src/api/endpoints.ts';
 import type { AnswerOf } from '../../src/api/types.ts';
 import { type ApiBench, openApi } from '../support/api-bench.ts';
+import { fakeAccess } from '../support/fake-access.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
 import { inPieces, tinyDisk } from '../support/tiny-disk.ts';
 
@@ -138,6 +140,59 @@ describe('the life of an image', () => {
         move: pool.move,
       });
     }
+  });
+
+  test('people look into a node: its console, how it came up, and a shell both ways at once', async () => {
+    const { client, sim } = api;
+    const [node] = (await client.call('listNodes', { query: { limit: 1 } })).items;
+    const path = { node: node?.name ?? '' };
+    await expect(client.call('readConsole', { path })).rejects.toMatchObject({ code: 'provider-lacks' });
+    const access = fakeAccess();
+    Object.assign(sim, { access });
+    expect((await client.call('readConsole', { path, query: { lines: 2 } })).lines).toEqual(['two', 'three']);
+    expect(await client.call('showTimeline', { path })).toMatchObject({ node: node?.name, readyMs: 1500 });
+    const { content } = await client.download('followConsole', { path, query: { lines: 1 } });
+    expect((await buffer(content)).toString()).toBe('three\nfour\n');
+
+    const typed = new PassThrough();
+    const type = (message: object) => typed.write(`${JSON.stringify(message)}\n`);
+    const input = (text: string) => type({ input: Buffer.from(text).toString('base64') });
+    const said = await client.duplex('openShell', { path }, typed);
+    const chunks = said[Symbol.asyncIterator]();
+    type({ rows: 24, columns: 80 });
+    input('héllo');
+    expect(Buffer.from((await chunks.next()).value).toString()).toBe('héllo');
+    expect({ open: access.open, sizes: access.sizes }).toEqual({
+      open: 1,
+      sizes: [{ rows: 24, columns: 80 }],
+    });
+    input('exit');
+    expect(Buffer.from((await chunks.next()).value).toString()).toBe('exit');
+    expect((await chunks.next()).done).toBe(true);
+    await expect.poll(() => access.open).toBe(0);
+    typed.end();
+
+    const brief = new PassThrough();
+    const heard = buffer(await client.duplex('openShell', { path }, brief));
+    brief.end(`${JSON.stringify({ input: Buffer.from('bye').toString('base64') })}\n`);
+    expect('bye'.startsWith((await heard).toString())).toBe(true);
+
+    const broken = new PassThrough();
+    const cut = buffer(await client.duplex('openShell', { path }, broken));
+    broken.write('{"rows": -1}\n');
+    expect((await cut).toString()).toBe('');
+    await expect.poll(() => access.open).toBe(0);
+
+    const left = new PassThrough();
+    const leaving = new AbortController();
+    const options = { signal: leaving.signal };
+    const unheard = buffer(await client.duplex('openShell', { path }, left, options)).catch(() => 'cut');
+    leaving.abort();
+    expect(await unheard).toBe('cut');
+    await expect.poll(() => access.open).toBe(0);
+    const audited = (await client.call('listAudit', { query: { limit: 1 } })).items;
+    expect(audited).toMatchObject([{ what: 'openShell', subject: `/v1/nodes/${node?.name}/shell` }]);
+    called.add('followConsole').add('openShell');
   });
 
   test('a pool is scaled, given another image, and deleted; its nodes are remembered', async () => {

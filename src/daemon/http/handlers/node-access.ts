@@ -41,13 +41,18 @@ export const nodeAccessStreams = {
       giveBack();
       throw error;
     }
+    let ended = false;
     const end = () => {
+      ended = true;
       shell.close();
       giveBack();
     };
     call.signal.addEventListener('abort', end, { once: true });
     feedShell(shell, call.upload).then(end, end);
-    return bytesOf(shell.output, end);
+    return bytesOf(
+      untilEnd(shell.output, () => ended),
+      end,
+    );
   },
 } satisfies Partial<StreamHandlers>;
 
@@ -96,6 +101,18 @@ function parseLine(line: string): Readonly<Record<string, unknown>> {
 
 function isSize(value: unknown): value is number {
   return Number.isInteger(value) && (value as number) > 0 && (value as number) < 10_000;
+}
+
+/** Output that breaks because the session was closed has simply ended. */
+async function* untilEnd(
+  output: AsyncIterable<Uint8Array>,
+  ended: () => boolean,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* output;
+  } catch (error) {
+    if (!ended()) throw error;
+  }
 }
 
 async function* textOf(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array> {

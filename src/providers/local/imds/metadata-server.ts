@@ -15,6 +15,8 @@ export interface MetadataServerOptions {
   readonly wireSocket: string;
   readonly interfaces: readonly InterfaceFacts[];
   readonly tokens: TokenIssuer;
+  /** Milliseconds that never go back, for the limit on requests. */
+  monotonicMs?(): number;
   /** Asked at each request, so that a change is seen by the next one. */
   metadata(): MachineMetadata;
   onHealth(health: PlatformHealth): void;
@@ -32,7 +34,8 @@ const REQUESTS_A_SECOND = 5;
 export async function startMetadataServer(options: MetadataServerOptions): Promise<MetadataServer> {
   const limit = createRateLimit(REQUESTS_A_SECOND);
   const imds = (request: MetadataRequest): Answer => {
-    if (!limit(performance.now())) return jsonAnswer(429, { error: 'Too many requests' });
+    if (!limit(options.monotonicMs?.() ?? performance.now()))
+      return jsonAnswer(429, { error: 'Too many requests' });
     const { interfaces, tokens } = options;
     return imdsAnswer(request, { metadata: options.metadata(), interfaces, tokens, nowMs: Date.now() });
   };
