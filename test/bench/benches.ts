@@ -11,5 +11,7 @@ export const benches: readonly Bench[] = [
   { name: 'daemon-start', what: 'the daemon', file: 'daemon-start.ts' },
   { name: 'engine-steps', what: 'durable operations', file: 'engine-steps.ts' },
   { name: 'sim-pool', what: 'ten thousand simulated nodes', file: 'sim-pool.ts' },
+  { name: 'image-build', what: 'building images', file: 'image-build.ts' },
   { name: 'store-disk', what: 'the store of disks', file: 'store-disk.ts' },
+  { name: 'catalogue-scale', what: 'a catalogue of 50,000 versions', file: 'catalogue-scale.ts' },
 ];
