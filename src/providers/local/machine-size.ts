@@ -7,7 +7,7 @@ export interface MachineSize {
 }
 
 /** One processor boots quicker than two under emulation, and is what most nodes here need. */
-const namedSizes: Readonly<Record<string, MachineSize>> = {
+export const namedSizes: Readonly<Record<string, MachineSize>> = {
   tiny: { cpus: 1, memoryMb: 512 },
   small: { cpus: 1, memoryMb: 1024 },
   medium: { cpus: 2, memoryMb: 2048 },
