@@ -201,6 +201,11 @@ describe('the life of an image', () => {
     const [first] = (await client.call('listNodes', { query: { limit: 1 } })).items;
     await finish(await client.call('scalePool', { path, body: { capacity: 5 } }));
     expect((await client.call('listNodes', { query: { pool: 'web' } })).items).toHaveLength(5);
+    const document = JSON.stringify({ schemaVersion: 1, time: { zone: 'Europe/Berlin' } });
+    await finish(await client.call('setPoolConfig', { path, body: { document } }));
+    expect((await client.call('showPool', { path })).nodeConfig).toContain('Europe/Berlin');
+    const node = { node: first?.name ?? '' };
+    await finish(await client.call('setNodeConfig', { path: node, body: { document } }));
     const newest = (await client.call('resolve', { query: { reference: 'node' } })).version;
     await finish(
       await client.call('setPoolImage', { path, body: { reference: `node:${newest}`, pin: true } }),

@@ -66,6 +66,8 @@ describe('a dry run', () => {
     createPool: { name: 'new', reference: 'node:production', capacity: 1 },
     scalePool: { capacity: 7 },
     setPoolImage: { reference: 'node:1.0.0' },
+    setPoolConfig: { document: '{"schemaVersion":1}' },
+    setNodeConfig: { document: '{"schemaVersion":1}' },
     sendToOperation: { topic: 'approval', message: true },
     createSchedule: {
       name: 'n',
@@ -86,7 +88,7 @@ describe('a dry run', () => {
   test.each(writes)('of %s tells what would be done, and writes nothing', async (name) => {
     const { method, path } = endpoints[name];
     const values: Record<string, string> = {
-      ...{ pool: 'web', operation, token, schedule: 'nightly', fault: '1' },
+      ...{ pool: 'web', node: 'web-000000', operation, token, schedule: 'nightly', fault: '1' },
       ...{ image: 'disk', version: '1.0.0', key },
     };
     const filled = path.replace(/\{(\w+)\}/g, (_, key: string) => values[key] ?? key);
