@@ -54,6 +54,7 @@ export async function stepReport(
   const begun = new Map<string, number>();
   const took = new Map<string, number>();
   const shares = new Map<string, number>();
+  const sizes = new Map<string, string>();
   const logs = new Map<string, WriteStream>();
 
   function tell(sentence: string): void {
@@ -76,7 +77,7 @@ export async function stepReport(
 
   const timer = setInterval(() => {
     const current = [...begun.keys()].filter((name) => !took.has(name));
-    if (current.length > 0) tell(`building ${current.join(', ')}`);
+    if (current.length > 0) tell(sentenceOfAll(current, sizes));
   }, 1000);
   timer.unref();
 
@@ -92,6 +93,7 @@ export async function stepReport(
     },
     bytes(step, bytes, size) {
       shares.set(step, size === 0 ? 0 : bytes / size);
+      sizes.set(step, `${formatBytes(bytes)} of ${formatBytes(size)}`);
       if (bytes === size) tell(`${sentenceOf(step)}: ${formatBytes(bytes)}`);
     },
     log(step, line) {
@@ -113,6 +115,15 @@ function sentenceOf(step: string): string {
   if (step === 'inputs') return 'fetching inputs';
   if (step === 'disk') return 'assembling the disk';
   return step === 'seal' ? 'sealing the disk' : `building ${step}`;
+}
+
+/** What is under way, with how far it is where bytes are counted. */
+function sentenceOfAll(steps: readonly string[], sizes: ReadonlyMap<string, string>): string {
+  const told = steps.map((step) => {
+    const size = sizes.get(step);
+    return size === undefined ? sentenceOf(step) : `${sentenceOf(step)}: ${size}`;
+  });
+  return told.join(', ').replaceAll(', building ', ', ');
 }
 
 function historyPath({ cacheFolder }: BuildContext): string {

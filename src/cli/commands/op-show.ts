@@ -1,7 +1,17 @@
 // One operation with its steps.
+import type { Client } from '../../api/client.ts';
+import type { ItemOf } from '../../api/types.ts';
 import { argument, type CommandSpec, isSet } from '../command.ts';
 import { stepLine } from '../follow-operation.ts';
 import { facts } from '../table.ts';
+
+type LogLine = ItemOf<'listOperationLogs'>;
+
+async function allLines(client: Client, path: { readonly operation: string }): Promise<readonly LogLine[]> {
+  const lines: LogLine[] = [];
+  for await (const line of client.items('listOperationLogs', { path })) lines.push(line);
+  return lines;
+}
 
 export const command: CommandSpec = {
   summary: 'Show one operation with its steps',
@@ -13,13 +23,11 @@ export const command: CommandSpec = {
     const path = { operation: argument(invocation, 'OPERATION') };
     const operation = await client.call('showOperation', { path });
     const children = await client.call('listOperationChildren', { path });
-    const logs = isSet(invocation, 'logs')
-      ? await client.call('listOperationLogs', { path, query: { limit: 1000 } })
-      : undefined;
+    const logs = isSet(invocation, 'logs') ? await allLines(client, path) : undefined;
     const whole = {
       ...operation,
       children: children.items.map((child) => child.id),
-      ...(logs && { logs: logs.items }),
+      ...(logs && { logs }),
     };
     invocation.out.thing(whole, operation.id, () => [
       ...facts({
@@ -42,7 +50,7 @@ export const command: CommandSpec = {
       ...(operation.error?.hint === undefined ? [] : [`hint: ${operation.error.hint}`]),
       ...operation.exceptions.map((exception) => `! not put back: ${exception}`),
       ...children.items.map((child) => `child ${child.id} ${child.kind} ${child.state}`),
-      ...(logs?.items.map((line) => `${line.at} ${line.line}`) ?? []),
+      ...(logs?.map((line) => `${line.at} ${line.line}`) ?? []),
     ]);
   },
 };
