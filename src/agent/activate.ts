@@ -20,8 +20,9 @@ const startDeadlineMs = 180_000;
 /** Throws `node-apply-failed` or `node-service-failed`. A second call changes nothing that the first one did. */
 export async function activate(system: System, { effects, running, boot }: Activation): Promise<void> {
   await followFiles(system, effects, running);
-  if (!(await guardMetadata(system, running.metadataClosed))) {
-    throw new ImagoError('node-apply-failed', 'The metadata service could not be closed to pods.');
+  const open = await guardMetadata(system, running.metadataClosed);
+  if (open !== undefined) {
+    throw new ImagoError('node-apply-failed', `The metadata service could not be closed to pods: ${open}`);
   }
   replaceRunFile(system, configuredPath, '', 0o644);
   const stopped = [...new Set([...running.stop, ...named(effects, 'stop:')])];

@@ -75,8 +75,8 @@ export function quickJsSystem(modules: QuickJsModules, root = ''): System {
   return {
     readText(path) {
       const text = std.loadFile(at(path));
-      // Files of the kernel have no size, by which QuickJS goes.
-      return text === '' ? readUnsized(os, at(path)) : (text ?? undefined);
+      // Files of the kernel have no size or a wrong one, by which QuickJS goes.
+      return text === null || text === '' ? readUnsized(os, at(path)) : text;
     },
     facts: (path) => factsOf(os, at(path)),
     list(path) {
@@ -164,13 +164,13 @@ function readUnsized(os: QuickJsOs, path: string): string | undefined {
   if (fd < 0) return undefined;
   const buffer = new Uint8Array(65_536);
   let size = 0;
-  while (size < buffer.length) {
-    const count = os.read(fd, buffer.buffer, size, buffer.length - size);
-    if (count <= 0) break;
-    size += count;
+  let count = 1;
+  while (count > 0 && size < buffer.length) {
+    count = os.read(fd, buffer.buffer, size, buffer.length - size);
+    if (count > 0) size += count;
   }
   os.close(fd);
-  return decodeUtf8(buffer.subarray(0, size));
+  return count < 0 ? undefined : decodeUtf8(buffer.subarray(0, size));
 }
 
 /**
