@@ -1,7 +1,7 @@
 // What dates bring about: warnings ahead of time, `deprecated` when support has ended, and `withdrawn` only when by
 // then nothing uses the version any more. Nothing is deleted because of a date. A version that was made after the
 // calendar's day was made knowingly: it is only told.
-import { dueWarning, mergeDates, supportOf } from '../domain/support.ts';
+import { dueWarning, mergeDates, type SupportDate, supportOf } from '../domain/support.ts';
 import { kubernetesCalendar } from '../domain/support-calendar.ts';
 import type { DatedVersion } from '../ports/lifecycle.ts';
 import type { OperationDeps } from './deps.ts';
@@ -13,26 +13,27 @@ export async function supportRound(deps: OperationDeps): Promise<readonly string
   const { support } = deps.lifecycle;
   const now = new Date(deps.clock.now());
   const set = await support.list();
+  const chosen: ReadonlySet<SupportDate> = new Set(set);
   const dates = mergeDates(kubernetesCalendar, set);
   const started: string[] = [];
   for (const version of await support.concerned(dates)) {
-    const end = supportOf(version, dates, now);
-    if (end === undefined || end.phase === 'supported') continue;
-    const mark = end.phase === 'ended' ? 'ended' : dueWarning(end.daysLeft);
+    const told = supportOf(version, dates, now);
+    if (told === undefined || told.phase === 'supported') continue;
+    const mark = told.phase === 'ended' ? 'ended' : dueWarning(told.daysLeft);
     if (version.used && mark !== undefined) {
       await support.tellOnce(
         {
-          kind: end.phase === 'ended' ? 'support.ended' : 'support.ending',
+          kind: told.phase === 'ended' ? 'support.ended' : 'support.ending',
           subject: `image/${version.image}`,
-          mark: `${version.version} ${end.endsOn} ${mark}`,
+          mark: `${version.version} ${told.endsOn} ${mark}`,
         },
-        { version: version.version, endsOn: end.endsOn, daysLeft: end.daysLeft, by: end.by },
+        { version: version.version, endsOn: told.endsOn, daysLeft: told.daysLeft, by: told.by },
       );
     }
-    const asked = set.some(({ product, line }) => `${product} ${line}` === end.by);
-    const knowingly = !asked && version.createdAt.slice(0, 10) > end.endsOn;
-    if (end.phase === 'ended' && !knowingly)
-      started.push(...(await retire(deps, version, end.endsOn, end.by)));
+    const made = version.createdAt.slice(0, 10);
+    const counting = dates.filter((date) => chosen.has(date) || date.endsOn >= made);
+    const end = supportOf(version, counting, now);
+    if (end?.phase === 'ended') started.push(...(await retire(deps, version, end.endsOn, end.by)));
   }
   return started;
 }

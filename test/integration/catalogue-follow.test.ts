@@ -153,7 +153,11 @@ describe('through crashes', () => {
       };
       const ended = await withdraw();
       product.atPoint = () => undefined;
-      expect([ended.error?.message, ended.state, ended.result]).toMatchObject([undefined, 'succeeded', { nodes: 0 }]);
+      expect([ended.error?.message, ended.state, ended.result]).toMatchObject([
+        undefined,
+        'succeeded',
+        { nodes: 0 },
+      ]);
       expect(died.size).toBeGreaterThan(20);
       expect(versions()).toEqual([good, good]);
       expect(product.sim.world.view().pools[0]).toMatchObject({ capacity: 2 });
