@@ -35,7 +35,7 @@ test('the first page lists every command', () => {
 
 describe('completion', () => {
   test.each([
-    [['po'], ['pool']],
+    [['po'], ['policy', 'pool']],
     [
       ['pool', 's'],
       ['show', 'scale', 'set-image'],

@@ -32,6 +32,11 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
     summary: 'Boot a sealed version on fresh machines',
     load: () => import('./commands/test.ts'),
   },
+  {
+    name: 'release',
+    summary: 'From a recipe to production, in one operation',
+    load: () => import('./commands/release.ts'),
+  },
   group('image', 'The catalogue of versions', [
     {
       name: 'list',
@@ -100,6 +105,21 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
       summary: 'Read a version again, and mend it',
       load: () => import('./commands/image-verify.ts'),
     },
+    {
+      name: 'attest',
+      summary: 'Attach the report of a scanner',
+      load: () => import('./commands/image-attest.ts'),
+    },
+    {
+      name: 'approve',
+      summary: 'Approve a version for a channel',
+      load: () => import('./commands/image-approve.ts'),
+    },
+    {
+      name: 'compare',
+      summary: 'What two versions were tested together with',
+      load: () => import('./commands/image-compare.ts'),
+    },
     { name: 'sign', summary: 'Sign a version', load: () => import('./commands/image-sign.ts') },
     { name: 'export', summary: 'Write a disk to a file', load: () => import('./commands/image-export.ts') },
     {
@@ -144,6 +164,28 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
       name: 'history',
       summary: 'Every move, kept for ever',
       load: () => import('./commands/channel-history.ts'),
+    },
+    {
+      name: 'gates',
+      summary: 'What every gate says of a version now',
+      load: () => import('./commands/channel-gates.ts'),
+    },
+    {
+      name: 'attestation',
+      summary: 'The signed statement of a move',
+      load: () => import('./commands/channel-attestation.ts'),
+    },
+    { name: 'create', summary: 'Add a channel', load: () => import('./commands/channel-create.ts') },
+    { name: 'delete', summary: 'Take a channel away', load: () => import('./commands/channel-delete.ts') },
+  ]),
+  group('policy', 'The gates before channels', [
+    { name: 'check', summary: 'Check a policy file', load: () => import('./commands/policy-check.ts') },
+    { name: 'set', summary: 'Put a policy in force', load: () => import('./commands/policy-set.ts') },
+    { name: 'show', summary: 'The policy in force', load: () => import('./commands/policy-show.ts') },
+    {
+      name: 'history',
+      summary: 'Every policy that was ever in force',
+      load: () => import('./commands/policy-history.ts'),
     },
   ]),
   group('pool', 'Nodes made from one model', [

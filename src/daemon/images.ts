@@ -10,8 +10,10 @@ import type { DiskStore } from '../images/store/disk-store.ts';
 import { keyFolder } from '../images/store/key-folder.ts';
 import { findCredentials } from '../images/store/registry/find-credentials.ts';
 import { cacheFolders } from '../images/tools.ts';
+import { createAttestor } from '../images/versions/attestor.ts';
 import { signingKeys } from '../images/versions/image-signatures.ts';
 import { createImageStore } from '../images/versions/image-store.ts';
+import type { Attestor } from '../ports/attestor.ts';
 import type { ImageStore } from '../ports/image-store.ts';
 import type { Builder } from '../ports/provider-builder.ts';
 import type { SigningKeys } from '../ports/signing-keys.ts';
@@ -37,6 +39,7 @@ export interface Images {
   imageBuilder(): Promise<ImageBuilder>;
   readonly imageStore: ImageStore;
   readonly keys: SigningKeys;
+  readonly attestor: Attestor;
   /** Whether anything was ever put into the store. Opens nothing. */
   isUsed(): boolean;
   /** Lets go of the store. A second call does nothing. */
@@ -68,6 +71,7 @@ export function openImages({ home, env, uid, version, now }: ImagesOptions): Ima
     now,
     findCredentials: (registry: string) => findCredentials(registry, env),
   };
+  const isUsed = () => existsSync(join(home, 'store'));
   const imageStore = createImageStore({
     ...context,
     async rebuild(lock, watch, use) {
@@ -82,7 +86,11 @@ export function openImages({ home, env, uid, version, now }: ImagesOptions): Ima
     builder: lazyBuilder(imageBuilder.get),
     imageStore,
     keys: signingKeys(context),
-    isUsed: () => existsSync(join(home, 'store')),
+    attestor: createAttestor({
+      ...context,
+      has: async (digest) => isUsed() && (await imageStore.find(digest)) !== undefined,
+    }),
+    isUsed,
     close: () => store.close((opened) => opened.close()),
   };
 }

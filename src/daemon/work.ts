@@ -69,6 +69,7 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     clock: systemClock,
     journal: store.journal,
     imagoVersion: packageVersion(),
+    attestor: images.attestor,
     provider: (name = ground.options.provider) => requireProvider(providers, name),
     providers: () => [...providers.values()],
     desk: () => operations,

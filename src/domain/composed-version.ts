@@ -9,15 +9,17 @@ export interface ComposedVersion {
   readonly image: string;
   readonly version: string;
   readonly digest: string;
-  readonly recipeDigest?: string;
-  readonly lockDigest?: string;
-  readonly agent?: string;
-  readonly nodeConfig?: {
-    readonly schemaVersion: number;
-    /** Of the config that the machines were tested with. */
-    readonly digest: string;
-  };
-  readonly kubernetes?: string;
+  readonly recipeDigest?: string | undefined;
+  readonly lockDigest?: string | undefined;
+  readonly agent?: string | undefined;
+  readonly nodeConfig?:
+    | {
+        readonly schemaVersion: number;
+        /** Of the config that the machines were tested with. */
+        readonly digest: string;
+      }
+    | undefined;
+  readonly kubernetes?: string | undefined;
 }
 
 export interface ComposedRecord extends ComposedVersion {

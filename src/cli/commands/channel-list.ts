@@ -13,6 +13,7 @@ export const command: CommandSpec = {
       version: (item) => item.version,
       takes: (item) =>
         item.managed ? 'managed: newest available' : item.forTesting ? 'candidates too' : 'available only',
+      public: (item) => (item.public ? 'public' : undefined),
       move: (item) => item.move?.toString(),
       moved: (item) => item.movedAt,
     });

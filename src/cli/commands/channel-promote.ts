@@ -1,6 +1,8 @@
 // Move a channel to a version.
-import { argument, type CommandSpec, requiredText, text } from '../command.ts';
-import { operationFlags, runOperation } from '../run-operation.ts';
+import type { GateName } from '../../domain/gate.ts';
+import { argument, type CommandSpec, isSet, requiredText, text, texts } from '../command.ts';
+import { usage } from '../parse.ts';
+import { type OperationCall, operationFlags, runOperation } from '../run-operation.ts';
 
 export const command: CommandSpec = {
   summary: 'Move a channel to a version',
@@ -16,6 +18,13 @@ export const command: CommandSpec = {
     to: { what: 'the channel', value: 'CHANNEL', required: true, completes: 'channel' },
     why: { what: 'the reason; kept for ever', value: 'TEXT', required: true },
     expect: { what: 'refuse unless the channel points at this version now', value: 'VERSION' },
+    back: { what: 'the move may go to an older version' },
+    override: {
+      what: 'a gate to pass although it is closed, for admins; again for more',
+      value: 'GATE',
+      repeated: true,
+    },
+    reason: { what: 'with --override: why; stays visible for ever', value: 'TEXT' },
     ...operationFlags,
   },
   examples: [
@@ -27,20 +36,34 @@ export const command: CommandSpec = {
   ],
   async run(invocation) {
     const expect = text(invocation, 'expect');
+    const gates = texts(invocation, 'override') as readonly GateName[];
+    const reason = text(invocation, 'reason');
+    if ((reason === undefined) !== (gates.length === 0)) {
+      throw usage('--override and --reason go together.', 'channel promote');
+    }
+    const body = {
+      reference: argument(invocation, 'IMAGE'),
+      channel: requiredText(invocation, 'to'),
+      why: requiredText(invocation, 'why'),
+      ...(expect === undefined ? {} : { expect }),
+      ...(isSet(invocation, 'back') ? { back: true } : {}),
+    };
+    if (reason === undefined) {
+      await runOperation(invocation, { endpoint: 'promote', input: { body }, ...shown });
+      return;
+    }
+    const override = { gates: [...gates], reason };
     await runOperation(invocation, {
-      endpoint: 'promote',
-      input: {
-        body: {
-          reference: argument(invocation, 'IMAGE'),
-          channel: requiredText(invocation, 'to'),
-          why: requiredText(invocation, 'why'),
-          ...(expect === undefined ? {} : { expect }),
-        },
-      },
-      name: (result) => `${result.image}:${result.channel}`,
-      lines: (result) => [
-        `${result.image}:${result.channel} points at ${result.version} (move ${result.move})`,
-      ],
+      endpoint: 'overridePromote',
+      input: { body: { ...body, override } },
+      ...shown,
     });
   },
+};
+
+const shown: Pick<OperationCall<'promote'>, 'name' | 'lines'> = {
+  name: (result) => `${result.image}:${result.channel}`,
+  lines: (result) => [
+    `${result.image}:${result.channel} points at ${result.version} (move ${result.move}${result.signed ? ', signed' : ''})`,
+  ],
 };

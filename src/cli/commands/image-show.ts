@@ -1,4 +1,5 @@
 // One version with its evidence.
+import type { AnswerOf } from '../../api/types.ts';
 import { formatBytes } from '../../domain/bytes.ts';
 import { argument, type CommandSpec } from '../command.ts';
 import { facts } from '../table.ts';
@@ -13,12 +14,14 @@ export const command: CommandSpec = {
     const client = await invocation.client();
     const found = await client.call('resolve', { query: { reference: argument(invocation, 'IMAGE') } });
     const path = { image: found.image, version: found.version };
-    const [version, evidence] = await Promise.all([
+    const [version, evidence, composed] = await Promise.all([
       client.call('showVersion', { path }),
       client.call('listEvidence', { path }),
+      client.call('listComposed', { path }),
     ]);
+    const [unit] = composed.items;
     invocation.out.thing(
-      { ...version, evidence: evidence.items },
+      { ...version, evidence: evidence.items, composed: composed.items },
       `${version.image}:${version.version}`,
       () => [
         ...facts({
@@ -33,6 +36,7 @@ export const command: CommandSpec = {
           origin: version.origin.kind,
           operation: version.operation,
           created: version.createdAt,
+          unit: unit && describeUnit(unit),
         }),
         ...evidence.items.map(
           (item) => `${item.passed ? '✓' : '✗'} ${item.kind}: ${item.summary} (${item.by}, ${item.at})`,
@@ -41,3 +45,19 @@ export const command: CommandSpec = {
     );
   },
 };
+
+/** What it was tested together with. */
+function describeUnit({
+  imago,
+  agent,
+  nodeConfig,
+  kubernetes,
+}: AnswerOf<'listComposed'>['items'][number]): string {
+  const parts = [
+    `Imago ${imago}`,
+    agent === undefined ? undefined : `agent ${agent}`,
+    nodeConfig === undefined ? undefined : `node config ${nodeConfig.schemaVersion} (${nodeConfig.digest})`,
+    kubernetes === undefined ? undefined : `Kubernetes ${kubernetes}`,
+  ];
+  return parts.filter((part) => part !== undefined).join(', ');
+}

@@ -4,8 +4,10 @@ import type { Json } from '../../../domain/json.ts';
 import { parseReference } from '../../../domain/reference.ts';
 import { localOwner } from '../../../domain/roles.ts';
 import { decide } from '../../../operations/gate-facts.ts';
+import { gatesTopic } from '../../../operations/release.ts';
 import type { Catalogue, VersionRecord } from '../../../ports/catalogue.ts';
 import type { PolicyRecord } from '../../../ports/promotion.ts';
+import type { DaemonContext } from '../../context.ts';
 import type { ReadHandlers, WriteHandlers } from '../call.ts';
 import { pageQuery } from '../page-query.ts';
 import { readPolicy } from '../read-policy.ts';
@@ -131,15 +133,18 @@ export const promotionWrites = {
     return {
       subject: `digest/${version.digest}`,
       plan: async () => [`Record that ${caller.who} ${word} ${named(version)} for ${body.channel}.`],
-      run: () =>
-        context.catalogue.addEvidence({
+      async run() {
+        const given = await context.catalogue.addEvidence({
           digest: version.digest,
           kind: 'approval',
           passed: body.approve,
           summary: `${word} for ${body.channel}${body.why === undefined ? '' : `: ${body.why}`}`,
           details: { channel: body.channel, role: caller.role },
           by: caller.who,
-        }),
+        });
+        await wakeReleases(context, path.image).catch(() => undefined);
+        return given;
+      },
     };
   },
   async attachScan({ context, path, body, caller }) {
@@ -183,6 +188,14 @@ export const promotionWrites = {
     });
   },
 } satisfies Partial<WriteHandlers>;
+
+/** Those that wait look at their gates now and then; this only makes them quick. */
+async function wakeReleases({ operationLists, operations }: DaemonContext, image: string): Promise<void> {
+  const filter = { kind: 'release', subject: `release/${image}`, state: 'waiting' } as const;
+  for (const { id } of (await operationLists.list(filter, { limit: 10 })).items) {
+    await operations.send(id, gatesTopic, null);
+  }
+}
 
 function manyVersions(name: string, count: number): ImagoError {
   return new ImagoError('recipe-invalid', `The matrix of ${name} stands for ${count} versions.`, {

@@ -1,0 +1,78 @@
+// From a recipe to production in one operation, now or by the clock.
+import { formatDuration, parseDuration } from '../../domain/duration.ts';
+import { argumentOr, type CommandSpec, isSet, requiredText, text, texts } from '../command.ts';
+import { gatherRecipe, recipeFlags } from '../read-recipe.ts';
+import { operationFlags, runOperation } from '../run-operation.ts';
+
+interface Released {
+  readonly image: string;
+  readonly version: string;
+  readonly changed: boolean;
+  readonly channels: readonly string[];
+  readonly totalMs: number | null;
+  readonly times: readonly { readonly step: string; readonly state: string; readonly ms: number | null }[];
+}
+
+export const command: CommandSpec = {
+  summary: 'Lock, build, test, publish and promote a recipe, in one operation',
+  details:
+    'Passes over what is so already: a recipe that has not changed ends at once. Before gates that time or people can ' +
+    'open it waits, however often the daemon is restarted; it tells the time that each step took.',
+  args: [{ name: 'FILE', what: 'the recipe (default: imago.yaml)', optional: true, completes: 'file' }],
+  flags: {
+    ...recipeFlags,
+    why: { what: 'the reason; kept for ever', value: 'TEXT', required: true },
+    to: {
+      what: 'a channel to move, in order; again for more (default: all)',
+      value: 'CHANNEL',
+      repeated: true,
+    },
+    newest: { what: 'take the newest of every input, whatever was locked before' },
+    wait: { what: 'how long to wait before closed gates (default: 3d)', value: 'TIME' },
+    bump: {
+      what: 'which part of the number grows, under semver',
+      value: 'PART',
+      choices: ['patch', 'minor', 'major'],
+    },
+    ...operationFlags,
+  },
+  examples: [
+    ['imago release --why "weekly"', 'imago.yaml, to production'],
+    ['imago release --newest --to staging --why "newer inputs"', 'only as far as staging'],
+  ],
+  async run(invocation) {
+    const file = argumentOr(invocation, 'FILE', 'imago.yaml');
+    const { sent } = await gatherRecipe(invocation, await invocation.client(), file);
+    const channels = texts(invocation, 'to');
+    const wait = text(invocation, 'wait');
+    const bump = text(invocation, 'bump') as 'patch' | 'minor' | 'major' | undefined;
+    await runOperation(invocation, {
+      endpoint: 'createRelease',
+      input: {
+        body: {
+          ...sent,
+          why: requiredText(invocation, 'why'),
+          ...(bump && { bump }),
+          ...(isSet(invocation, 'newest') && { newest: true }),
+          ...(channels.length > 0 && { channels: [...channels] }),
+          ...(wait !== undefined && { waitSeconds: Math.ceil(parseDuration(wait) / 1000) }),
+        },
+      },
+      name: (result) => `${result.image}:${result.version}`,
+      lines: (result) => lines(result as unknown as Released),
+    });
+  },
+};
+
+function lines({ image, version, changed, channels, totalMs, times }: Released): readonly string[] {
+  if (!changed) return [`${image}:${version} is where it should be: nothing changed`];
+  return [
+    `${image}:${version} is in ${channels.join(', ') || 'no new channel'}`,
+    ...times
+      .filter(({ ms }) => ms !== null)
+      .map(({ step, ms }) => `  ${step.padEnd(28)} ${formatDuration(ms ?? 0)}`),
+    ...(totalMs === null
+      ? []
+      : [`  ${'from lock to the last channel'.padEnd(28)} ${formatDuration(totalMs)}`]),
+  ];
+}
