@@ -36,8 +36,7 @@ export function datesOf(version: Dated, dates: readonly SupportDate[]): readonly
     if (product === imageProduct)
       return line === version.image || line === `${version.image}:${version.version}`;
     if (product !== 'kubernetes' || version.kubernetes === undefined) return false;
-    const kubernetes = version.kubernetes.replace(/^v/, '');
-    return kubernetes === line || kubernetes.startsWith(`${line}.`);
+    return /^v?([0-9]+[.][0-9]+)/.exec(version.kubernetes)?.[1] === line;
   });
 }
 
@@ -78,7 +77,8 @@ export function checkSupportDate({ product, line, endsOn }: SupportDate): void {
       hint: 'Write `kubernetes`, or `image` for an image or a version of your own.',
     });
   }
-  if (!/^[a-z0-9][a-z0-9.:-]{0,127}$/.test(line)) {
+  const lines = product === 'kubernetes' ? /^[0-9]{1,3}[.][0-9]{1,3}$/ : /^[a-z0-9][a-z0-9.:-]{0,127}$/;
+  if (!lines.test(line)) {
     throw new ImagoError('input-invalid', `${quote(line)} is not a line of ${product}.`, {
       hint: product === 'kubernetes' ? 'Write it like 1.34.' : 'Write it like node or node:1.34.2.',
     });

@@ -1,41 +1,55 @@
 // What dates bring about: warnings ahead of time, `deprecated` when support has ended, and `withdrawn` only when by
 // then nothing uses the version any more. Nothing is deleted because of a date. A version that was made after the
 // calendar's day was made knowingly: it is only told.
-import { dueWarning, mergeDates, type SupportDate, supportOf } from '../domain/support.ts';
+import { dueWarning, mergeDates, type SupportDate, supportOf, warnDaysAhead } from '../domain/support.ts';
 import { kubernetesCalendar } from '../domain/support-calendar.ts';
-import type { DatedVersion } from '../ports/lifecycle.ts';
+import type { CountedDate, DatedVersion } from '../ports/lifecycle.ts';
 import type { OperationDeps } from './deps.ts';
 
 const by = 'imago';
+
+/** So many versions are retired a round, the rest in the next ones: a large catalogue must not hold up the daemon. */
+const retiredAtOnce = 50;
 
 /** The operations that it started. */
 export async function supportRound(deps: OperationDeps): Promise<readonly string[]> {
   const { support } = deps.lifecycle;
   const now = new Date(deps.clock.now());
   const set = await support.list();
-  const chosen: ReadonlySet<SupportDate> = new Set(set);
   const dates = mergeDates(kubernetesCalendar, set);
+  await tell(deps, dates, now);
+  const today = now.toISOString().slice(0, 10);
+  const chosen: ReadonlySet<SupportDate> = new Set(set);
+  const past = dates
+    .filter(({ endsOn }) => endsOn < today)
+    .map((date): CountedDate => ({ ...date, chosen: chosen.has(date) }));
   const started: string[] = [];
-  for (const version of await support.concerned(dates)) {
-    const told = supportOf(version, dates, now);
-    if (told === undefined || told.phase === 'supported') continue;
-    const mark = told.phase === 'ended' ? 'ended' : dueWarning(told.daysLeft);
-    if (version.used && mark !== undefined) {
-      await support.tellOnce(
-        {
-          kind: told.phase === 'ended' ? 'support.ended' : 'support.ending',
-          subject: `image/${version.image}`,
-          mark: `${version.version} ${told.endsOn} ${mark}`,
-        },
-        { version: version.version, endsOn: told.endsOn, daysLeft: told.daysLeft, by: told.by },
-      );
-    }
+  for (const version of await support.ended(past, retiredAtOnce)) {
     const made = version.createdAt.slice(0, 10);
-    const counting = dates.filter((date) => chosen.has(date) || date.endsOn >= made);
+    const counting = past.filter((date) => date.chosen || date.endsOn >= made);
     const end = supportOf(version, counting, now);
     if (end?.phase === 'ended') started.push(...(await retire(deps, version, end.endsOn, end.by)));
   }
   return started;
+}
+
+/** Whoever uses a version hears of its end, each time once. */
+async function tell(deps: OperationDeps, dates: readonly SupportDate[], now: Date): Promise<void> {
+  const horizon = now.getTime() + Math.max(...warnDaysAhead) * 86_400_000;
+  const near = dates.filter(({ endsOn }) => Date.parse(endsOn) <= horizon);
+  for (const version of await deps.lifecycle.support.used(near)) {
+    const end = supportOf(version, near, now);
+    if (end === undefined || end.phase === 'supported') continue;
+    const mark = end.phase === 'ended' ? 'ended' : dueWarning(end.daysLeft);
+    await deps.lifecycle.support.tellOnce(
+      {
+        kind: end.phase === 'ended' ? 'support.ended' : 'support.ending',
+        subject: `image/${version.image}`,
+        mark: `${version.version} ${end.endsOn} ${mark}`,
+      },
+      { version: version.version, endsOn: end.endsOn, daysLeft: end.daysLeft, by: end.by },
+    );
+  }
 }
 
 async function retire(

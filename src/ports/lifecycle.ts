@@ -119,6 +119,11 @@ export interface DatedVersion extends VersionRecord {
   readonly used: boolean;
 }
 
+/** A date, and whether it was set: those of the calendar do not concern what was made after them. */
+export interface CountedDate extends SupportDate {
+  readonly chosen: boolean;
+}
+
 export interface SupportDates {
   /** What people set, by product and line. */
   list(): Promise<readonly SetSupportDate[]>;
@@ -126,8 +131,10 @@ export interface SupportDates {
   set(date: Omit<SetSupportDate, 'at'>): Promise<SetSupportDate>;
   /** `false` when there is none. */
   unset(product: string, line: string, by: string): Promise<boolean>;
-  /** Available and deprecated versions that a date can concern. */
-  concerned(dates: readonly SupportDate[]): Promise<readonly DatedVersion[]>;
+  /** Available and deprecated versions that one of the dates concerns and that something uses. */
+  used(dates: readonly SupportDate[]): Promise<readonly DatedVersion[]>;
+  /** At most `limit` that these dates, all past, make deprecated (available ones) or withdrawn (unused deprecated ones). */
+  ended(dates: readonly CountedDate[], limit: number): Promise<readonly DatedVersion[]>;
   /** Adds the event unless the same was told before. `true` when it was told now. */
   tellOnce(
     notice: { readonly kind: string; readonly subject: string; readonly mark: string },

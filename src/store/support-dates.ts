@@ -1,5 +1,6 @@
 // Dates of support that people set, and what was told about them.
-import { type Selectable, sql } from 'kysely';
+import { type RawBuilder, type Selectable, sql } from 'kysely';
+import type { SupportDate } from '../domain/support.ts';
 import { toIso } from '../domain/time.ts';
 import type { DatedVersion, SetSupportDate, SupportDates } from '../ports/lifecycle.ts';
 import { toVersion } from './catalogue-rows.ts';
@@ -42,28 +43,54 @@ export function createSupportDates(database: Database, now: () => number): Suppo
         return true;
       }),
 
-    async concerned(dates) {
-      const minors = dates.filter(({ product }) => product === 'kubernetes').map(({ line }) => line);
-      const lines = dates.filter(({ product }) => product === 'image').map(({ line }) => line);
+    async used(dates) {
+      const found = await database.read((tables) =>
+        sql<Selectable<VersionsTable>>`
+          with used as (
+            select image, version from imago.channels where version is not null
+            union select image, version from imago.pools
+            union select image, version from imago.nodes where ended_at is null)
+          select v.* from used join imago.versions v using (image, version)
+          where v.state in ('available', 'deprecated')
+            and exists (select from ${given(dates)} where ${concerns})
+          order by v.image, v.created_at`.execute(tables),
+      );
+      return found.rows.map((row): DatedVersion => ({ ...toVersion(row), used: true }));
+    },
+
+    async ended(dates, limit) {
       const found = await database.read((tables) =>
         sql<Selectable<VersionsTable> & { used: boolean }>`
-          select v.*, (
-            exists (select from imago.channels c where c.image = v.image and c.version = v.version)
-            or exists (select from imago.pools p where p.image = v.image and p.version = v.version)
-            or exists (select from imago.nodes n
-              where n.image = v.image and n.version = v.version and n.ended_at is null)) as used
-          from imago.versions v
-          where v.state in ('available', 'deprecated') and (
-            (v.kubernetes is not null and regexp_replace(v.kubernetes, '^v?([0-9]+[.][0-9]+).*$', '\\1')
-              = any(${minors}::text[]))
-            or v.image = any(${lines}::text[]) or v.image || ':' || v.version = any(${lines}::text[]))
-          order by v.image, v.created_at`.execute(tables),
+          select * from (
+            select v.*, (
+              exists (select from imago.channels c where c.image = v.image and c.version = v.version)
+              or exists (select from imago.pools p where p.image = v.image and p.version = v.version)
+              or exists (select from imago.nodes n
+                where n.image = v.image and n.version = v.version and n.ended_at is null)) as used
+            from imago.versions v
+            where v.state in ('available', 'deprecated') and exists (
+              select from ${given(dates)}
+              where ${concerns} and (d.chosen or v.created_at < d.ends_on + interval '1 day'))
+          ) as dated
+          where state = 'available' or not used
+          order by image, created_at limit ${limit}`.execute(tables),
       );
       return found.rows.map(({ used, ...row }): DatedVersion => ({ ...toVersion(row), used }));
     },
 
-    tellOnce: ({ kind, subject, mark }, data) =>
-      database.write(async ({ tables, emit }) => {
+    async tellOnce({ kind, subject, mark }, data) {
+      // Most were told before: looking costs less than trying to write.
+      const known = await database.read((tables) =>
+        tables
+          .selectFrom('notices')
+          .select('at')
+          .where('kind', '=', kind)
+          .where('subject', '=', subject)
+          .where('mark', '=', mark)
+          .executeTakeFirst(),
+      );
+      if (known !== undefined) return false;
+      return database.write(async ({ tables, emit }) => {
         const added = await tables
           .insertInto('notices')
           .values({ kind, subject, mark, at: toIso(new Date(now())) })
@@ -72,6 +99,19 @@ export function createSupportDates(database: Database, now: () => number): Suppo
         if (added.numInsertedOrUpdatedRows === 0n) return false;
         emit({ type: kind, subject, data: { ...data } });
         return true;
-      }),
+      });
+    },
   };
 }
+
+/** The dates as a table `d`. */
+function given(dates: readonly (SupportDate & { readonly chosen?: boolean })[]): RawBuilder<unknown> {
+  return sql`unnest(${dates.map(({ product }) => product)}::text[], ${dates.map(({ line }) => line)}::text[],
+    ${dates.map(({ endsOn }) => endsOn)}::date[], ${dates.map(({ chosen }) => chosen === true)}::boolean[])
+    as d (product, line, ends_on, chosen)`;
+}
+
+/** The same rule as `datesOf` in the domain. */
+const concerns = sql`(
+  (d.product = 'image' and d.line in (v.image, v.image || ':' || v.version))
+  or (d.product = 'kubernetes' and d.line = substring(v.kubernetes from '^v?([0-9]+[.][0-9]+)')))`;

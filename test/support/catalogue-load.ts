@@ -58,7 +58,7 @@ function statements({ images, versionsEach, pools, nodesEach, movesEach }: Catal
              'parent', ${image(`case when i < 50 then 0 else i end`)} || ':1.0.0')
            else json_build_object('kind', 'built', 'lockDigest', 'lock-' || i || '-' || v) end,
          case when v % 5 = 0 and v > 0 then null else 'lock-' || i || '-' || v end,
-         '1.' || (33 + v % 4) || '.' || v, case when ${state} = 'withdrawn' then 'old' end,
+         '1.' || (36 + v % 4) || '.' || v, case when ${state} = 'withdrawn' then 'old' end,
          case when ${state} = 'withdrawn' then 'available' end, 'op-' || i || '-' || v, ${made}
        from ${all}`,
     `insert into imago.channel_moves
