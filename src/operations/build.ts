@@ -9,6 +9,7 @@ import { whyVersion } from '../domain/lock-reason.ts';
 import { isRestricted } from '../domain/recipe.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import type { Builder, SealedDisk } from '../ports/provider-builder.ts';
+import { type FixedSubject, proofStep } from './build-proof.ts';
 import { callOptions, type OperationDeps, requireImages, requireRole } from './deps.ts';
 import {
   addCandidate,
@@ -94,11 +95,12 @@ export function buildOperation(deps: OperationDeps): OperationKind<BuildInput> {
         `Seal it as a candidate of ${recipe?.name ?? fix?.from.replace(/[:@].*$/, '')}.`,
       ];
     },
-    steps: () => [
+    steps: ({ hotfix: fix }) => [
       lockStep(deps),
       buildStep(deps),
       numberStep(deps),
       recordsStep(deps, (context) => subject(deps, context)),
+      ...(fix === undefined ? [] : [proofStep<BuildInput>(deps, (context) => fixedSubject(deps, context))]),
       signStep(deps, (context) => subject(deps, context)),
       sealStep(deps),
     ],
@@ -107,9 +109,18 @@ export function buildOperation(deps: OperationDeps): OperationKind<BuildInput> {
       return {
         ...requireResult<Sealed>(context, 'seal'),
         ...(reason === undefined ? {} : { reason, why, changes }),
+        ...context.result<{ unintended: readonly string[] }>('prove'),
       };
     },
   };
+}
+
+function fixedSubject(deps: OperationDeps, context: StepContext<BuildInput>): FixedSubject | undefined {
+  const { hotfix: fix } = context.input;
+  const found = fix && subject(deps, context);
+  if (found?.previous === undefined || found.reused) return undefined;
+  const { image, digest, previous } = found;
+  return { image, digest, previous, lock: locked(context).lock as unknown as Lock, set: fix?.set ?? [] };
 }
 
 function builderOf(deps: OperationDeps, { input }: StepContext<BuildInput>): Builder {

@@ -67,6 +67,21 @@ export interface ImageRecords {
   read(digest: string, kind: ImageRecordKind): Promise<string | undefined>;
   /** What differs between two versions of the store, also ones that were never described. */
   diff(before: string, after: string, signal: AbortSignal): Promise<ImageDiff>;
+  /** One sentence for each difference that was not intended; the empty list is the proof that nothing else moved. */
+  unintended(
+    before: string,
+    after: string,
+    intended: IntendedChanges,
+    signal: AbortSignal,
+  ): Promise<readonly string[]>;
+}
+
+/** What a hotfix was meant to change. */
+export interface IntendedChanges {
+  /** Debian packages that may differ, with all files that they own. */
+  readonly packages: readonly string[];
+  /** Files, or folders with all below them, that may differ. */
+  readonly places: readonly string[];
 }
 
 export interface ImageDiff {

@@ -14,6 +14,8 @@ interface Built {
   readonly reused: boolean;
   readonly why?: string;
   readonly changes?: readonly string[];
+  /** Of a hotfix: what differs beyond what was set. */
+  readonly unintended?: readonly string[];
 }
 
 export const command: CommandSpec = {
@@ -89,11 +91,17 @@ const shown: Pick<OperationCall<'createBuild'>, 'name' | 'lines'> = {
       .map(({ image, version }) => `${image}:${version}`)
       .join('\n'),
   lines: (result) =>
-    builtOf(result).flatMap(({ image, version, digest, reused, why, changes = [] }) => [
+    builtOf(result).flatMap(({ image, version, digest, reused, why, changes = [], unintended }) => [
       `${image}:${version} ${reused ? 'exists already: nothing changed' : 'sealed as a candidate'}`,
       ...(why === undefined ? [] : [why]),
       ...changes.slice(0, 10).map((change) => `  ${change}`),
       ...(changes.length > 10 ? [`  and ${changes.length - 10} more`] : []),
+      ...(unintended === undefined ? [] : proof(unintended)),
       `digest ${digest}`,
     ]),
 };
+
+function proof(unintended: readonly string[]): readonly string[] {
+  if (unintended.length === 0) return ['Nothing else moved: the difference of the two disks proves it.'];
+  return ['This moved as well, though nobody asked for it:', ...unintended.map((line) => `  ${line}`)];
+}

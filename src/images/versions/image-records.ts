@@ -10,8 +10,9 @@ import type {
   KeptLocks,
 } from '../../ports/image-store.ts';
 import { attachRecords, readRecord, type recordTypes } from '../inventory/attach-records.ts';
-import { diffInventories, isSame } from '../inventory/diff-inventory.ts';
+import { diffInventories, type InventoryDiff, isSame } from '../inventory/diff-inventory.ts';
 import { formatDiff } from '../inventory/format-diff.ts';
+import { unintendedChanges } from '../inventory/hotfix-proof.ts';
 import { loadInventory } from '../inventory/load-inventory.ts';
 import { provenanceType } from '../inventory/provenance.ts';
 import { readInventory } from '../inventory/read-inventory.ts';
@@ -44,6 +45,12 @@ export function imageRecords(
     if (inventory === undefined) return undefined;
     const lock = lockDigest === undefined ? undefined : await locks.read(lockDigest);
     return { version, digest, inventory, ...(lock !== undefined && { lock: lock as unknown as Lock }) };
+  }
+
+  async function compare(before: string, after: string, signal: AbortSignal): Promise<InventoryDiff> {
+    const store = await context.store();
+    const old = await loadInventory(store, parseDigest(before), { signal });
+    return diffInventories(old, await loadInventory(store, parseDigest(after), { signal }));
   }
 
   return {
@@ -83,13 +90,11 @@ export function imageRecords(
       const newest = statements.at(-1);
       return newest && `${JSON.stringify(newest.statement, null, 2)}\n`;
     },
+    async unintended(before, after, intended, signal) {
+      return unintendedChanges(await compare(before, after, signal), intended);
+    },
     async diff(before, after, signal) {
-      const store = await context.store();
-      const [old, young] = [
-        await loadInventory(store, parseDigest(before), { signal }),
-        await loadInventory(store, parseDigest(after), { signal }),
-      ];
-      const diff = diffInventories(old, young);
+      const diff = await compare(before, after, signal);
       return { same: isSame(diff), diff: diff as unknown as Json, text: formatDiff(diff, { maxFiles: 200 }) };
     },
   };
