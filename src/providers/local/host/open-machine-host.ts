@@ -21,6 +21,7 @@ import { joinPool, type PoolStation, poolGroup } from './pool-station.ts';
 import { findProcess, killProcess } from './qemu-process.ts';
 import { requireQemu } from './qemu-program.ts';
 import { relayProgram, writeRelay } from './relay.ts';
+import { openReportLog } from './report-log.ts';
 import { holdMachine, type RunningMachine } from './running-machine.ts';
 import { writeFileSafely } from './safe-file.ts';
 import { startMachine } from './start-machine.ts';
@@ -44,11 +45,15 @@ interface Entry {
   machine?: RunningMachine;
   /** Somebody asked for its end, so that it is none of its own. */
   asked: boolean;
+  /** Its process is gone, and that is being written down. */
+  settling?: Promise<void>;
+  writing: Promise<void>;
 }
 
 const LOOK_EVERY_MS = 1000;
 const PRESS_EVERY_MS = 3000;
 const STOP_MS = 60_000;
+const KILL_MS = 30_000;
 
 export async function openMachineHost(options: MachineHostOptions): Promise<MachineHost> {
   const recordFolder = join(options.folder, 'machines');
@@ -110,7 +115,8 @@ function createHost(options: MachineHostOptions, ground: HostGround): MachineHos
 
   async function save(entry: Entry, change: Partial<MachineRecord>): Promise<void> {
     entry.record = { ...entry.record, ...change };
-    await records.write(entry.record);
+    entry.writing = entry.writing.catch(() => undefined).then(() => records.write(entry.record));
+    await entry.writing;
   }
 
   function placeOf(id: string, pool: string | undefined): PoolPlace | undefined {
@@ -185,7 +191,9 @@ function createHost(options: MachineHostOptions, ground: HostGround): MachineHos
         tell({ kind: 'health', id, health });
       },
       onGone: () => {
-        settle(entry).catch((error: unknown) => options.onTrouble?.(`cannot record the end of ${id}`, error));
+        entry.settling = settle(entry).catch((error: unknown) =>
+          options.onTrouble?.(`cannot record the end of ${id}`, error),
+        );
       },
     });
   }
@@ -194,24 +202,29 @@ function createHost(options: MachineHostOptions, ground: HostGround): MachineHos
   async function settle(entry: Entry): Promise<void> {
     const { spec } = entry.record;
     const end = await describeEnd(machineFiles(spec.folder), entry.asked);
-    await letGo(entry);
     entry.state = end.kind === 'crashed' ? 'failed' : 'stopped';
     entry.asked = false;
-    await leaveEmptyPools();
-    await save(entry, { end });
+    try {
+      await save(entry, { end });
+    } finally {
+      await letGo(entry);
+    }
     tellState(entry);
   }
 
   async function letGo(entry: Entry): Promise<void> {
     const { machine, record } = entry;
-    delete entry.machine;
     await machine?.close();
     await rm(machineSockets(options.socketFolder, record.spec.id).folder, { recursive: true, force: true });
+    await leaveEmptyPools();
+    delete entry.machine;
   }
 
   async function start(spec: HostMachine): Promise<void> {
     checkId(spec.id);
     const known = entries.get(spec.id);
+    await known?.machine?.look();
+    await known?.settling;
     if (known?.machine !== undefined) return;
     const qemu = options.qemu ?? (await requireQemu());
     const accelerator = options.accelerator ?? (await knownAccelerator(options, qemu));
@@ -224,7 +237,7 @@ function createHost(options: MachineHostOptions, ground: HostGround): MachineHos
       ...(place === undefined ? {} : { place }),
       forwards: [],
     };
-    const entry: Entry = { record, state: 'starting', asked: false };
+    const entry: Entry = { record, state: 'starting', asked: false, writing: Promise.resolve() };
     entries.set(spec.id, entry);
     await save(entry, {});
     tellState(entry);
@@ -246,9 +259,8 @@ function createHost(options: MachineHostOptions, ground: HostGround): MachineHos
       tellState(entry);
     } catch (error) {
       await killProcess(files.pid);
-      await letGo(entry);
       entry.state = 'failed';
-      await leaveEmptyPools();
+      await letGo(entry);
       const message = error instanceof Error ? error.message : String(error);
       await save(entry, { end: { kind: 'not-started', at: new Date().toISOString(), message } });
       tellState(entry);
@@ -266,10 +278,10 @@ function createHost(options: MachineHostOptions, ground: HostGround): MachineHos
 
   async function kill(id: string): Promise<void> {
     const entry = entries.get(id);
-    if (entry?.machine === undefined) return;
-    entry.asked = true;
+    if (entry === undefined) return;
+    if (entry.machine !== undefined) entry.asked = true;
     await killProcess(machineFiles(entry.record.spec.folder).pid);
-    if (!(await waitUntilGone(entry, 10_000)))
+    if (!(await waitUntilGone(entry, KILL_MS)))
       throw new ImagoError('machine-not-answering', `the process of ${id} does not end`);
   }
 
@@ -297,7 +309,7 @@ function createHost(options: MachineHostOptions, ground: HostGround): MachineHos
   }
 
   async function adoptOne(record: MachineRecord): Promise<void> {
-    const entry: Entry = { record, state: 'stopped', asked: false };
+    const entry: Entry = { record, state: 'stopped', asked: false, writing: Promise.resolve() };
     entries.set(record.spec.id, entry);
     const files = machineFiles(record.spec.folder);
     if (await isAlive(record)) {
@@ -349,7 +361,14 @@ function createHost(options: MachineHostOptions, ground: HostGround): MachineHos
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    report: async (id) => entries.get(id)?.machine?.report(),
+    async report(id) {
+      const entry = entries.get(id);
+      if (entry?.machine !== undefined) return entry.machine.report();
+      if (entry === undefined) return undefined;
+      return openReportLog(machineFiles(entry.record.spec.folder).report, () =>
+        new Date().toISOString(),
+      ).read();
+    },
     async console(id, lines) {
       const entry = entries.get(id);
       return entry === undefined ? [] : lastLines(machineFiles(entry.record.spec.folder), lines);
@@ -378,7 +397,10 @@ function createHost(options: MachineHostOptions, ground: HostGround): MachineHos
     async adopt() {
       const { records: found, unreadable } = await records.readAll();
       for (const file of unreadable) options.onTrouble?.(`the record ${file} cannot be read`, undefined);
-      for (const record of found) await adoptOne(record);
+      for (const record of found)
+        await adoptOne(record).catch((error: unknown) =>
+          options.onTrouble?.(`the machine ${record.spec.id} cannot be taken up again`, error),
+        );
       await removeStrays(options.socketFolder, new Set(entries.keys()));
       return [...entries.values()].map(statusOf);
     },

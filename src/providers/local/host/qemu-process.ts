@@ -17,6 +17,8 @@ echo "$code" >"$exit_file.new" && mv "$exit_file.new" "$exit_file"`;
 export interface Launch {
   /** Resolves with the exit code when the process has ended; only as long as this daemon lives. */
   readonly ended: Promise<number | undefined>;
+  /** Ends it at once, whatever it is doing; nothing to do when it has ended. */
+  kill(): void;
 }
 
 /** Starts QEMU and returns at once. What it says goes to its log. */
@@ -43,7 +45,14 @@ export async function launchQemu(
     });
     ended.catch(() => undefined);
     child.unref();
-    return { ended };
+    const kill = () => {
+      try {
+        if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+      }
+    };
+    return { ended, kill };
   } finally {
     closeSync(log);
   }

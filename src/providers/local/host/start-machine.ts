@@ -7,7 +7,7 @@ import type { HostMachine, PortForward } from './machine-host.ts';
 import type { MachineFiles, MachineSockets } from './machine-paths.ts';
 import type { MachineCards } from './network-plan.ts';
 import { qemuArguments } from './qemu-command.ts';
-import { killProcess, type Launch, lastWords, launchQemu } from './qemu-process.ts';
+import { type Launch, lastWords, launchQemu } from './qemu-process.ts';
 import { requireFirmware } from './qemu-program.ts';
 import { connectQmp, type Qmp } from './qmp.ts';
 
@@ -24,7 +24,7 @@ export interface StartedMachine {
   readonly forwards: readonly Required<PortForward>[];
 }
 
-const START_MS = 30_000;
+const START_MS = 60_000;
 const PORT_TRIES = 3;
 
 /** Empties what the last run left. Ends what it started when it throws. */
@@ -45,7 +45,8 @@ export async function startMachine(options: StartOptions): Promise<StartedMachin
       qmp.close();
       return { forwards };
     } catch (error) {
-      await killProcess(files.pid);
+      launch.kill();
+      await launch.ended.catch(() => undefined);
       const taken = error instanceof ImagoError && error.code === 'machine-port-taken';
       const chosen = spec.network.forwards.every(({ hostPort }) => hostPort === undefined);
       if (!taken || !chosen || attempt === PORT_TRIES) throw error;
