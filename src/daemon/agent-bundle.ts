@@ -1,10 +1,8 @@
 // Imago's own program for nodes, as the image build takes it: the folder that its build made, from the root of the
 // node's file system on, as one archive that is the same wherever it is made.
 import { existsSync } from 'node:fs';
-import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { buildEpoch } from '../build/build-rules.ts';
-import { folderArchive } from '../build/inputs/folder-archive.ts';
+import { readAgentBundle } from '../build/layers/agent-layer.ts';
 import type { AgentBundle } from '../build/lock/lock-context.ts';
 import { packageVersion } from './version.ts';
 
@@ -17,6 +15,5 @@ export async function agentBundle(
     ...['./agent', '../../dist/agent'].map((path) => fileURLToPath(new URL(path, import.meta.url))),
   ];
   const folder = places.find((place) => existsSync(place));
-  if (folder === undefined) return undefined;
-  return { version: packageVersion(), archive: await buffer(folderArchive(folder, buildEpoch)) };
+  return folder === undefined ? undefined : readAgentBundle(folder, packageVersion());
 }

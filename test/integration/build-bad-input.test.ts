@@ -1,5 +1,6 @@
 // Bad input and bad luck while locking and building: each is told by a clear error, leaves nothing half made, and
 // the next run succeeds.
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,12 +9,14 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { defaultDownloadRules } from '../../src/build/inputs/download.ts';
 import { planLayers } from '../../src/build/layers/layer-plan.ts';
-import { lockDigest } from '../../src/build/lock/lock-file.ts';
+import { lockDigest, writeLockFile } from '../../src/build/lock/lock-file.ts';
 import type { Json } from '../../src/domain/json.ts';
 import { type Lock, makeLock } from '../../src/domain/lock.ts';
 import { type TarItem, tarEntry, tarFile, writeTar } from '../../src/images/tar-writer.ts';
 import { type BuildFixture, buildFixture, call } from '../support/build-fixture.ts';
 import { type FileServer, startFileServer } from '../support/file-server.ts';
+import { collect } from '../support/imago.ts';
+import { canMount } from '../support/small-disk.ts';
 import { recipeText } from '../support/test-recipe.ts';
 
 let fixture: BuildFixture;
@@ -163,6 +166,7 @@ describe('archives', () => {
     await writeFile(join(fixture.folder, 'parts.tar'), gzipSync(await buffer(writeTar(items)), { level: 1 }));
     return lockText(recipeText);
   }
+  afterAll(restoreParts);
   const unsafe: readonly [string, TarItem][] = [
     ['a path that leads out', tarFile('parts/../../../etc/passwd', 'x')],
     ['an absolute path', tarFile('/etc/passwd', 'x')],
@@ -175,10 +179,10 @@ describe('archives', () => {
   });
 
   it('with a million entries is refused at the limit', async () => {
-    function* many(): Generator<TarItem> {
-      for (let number = 0; number < 200_001; number += 1) yield { entry: tarEntry(`f${number}`) };
-    }
-    await expect(lockArchive(many())).rejects.toMatchObject({ code: 'tar-limit' });
+    const { value: header = '' } = await writeTar([{ entry: tarEntry('one') }]).next();
+    const many = Buffer.alloc(512 * 1_000_000, header);
+    await writeFile(join(fixture.folder, 'parts.tar'), gzipSync(many, { level: 1 }));
+    await expect(lockText(recipeText)).rejects.toMatchObject({ code: 'tar-limit' });
   });
 
   it('that would unpack to more than is allowed is refused before it is read', async () => {
@@ -197,7 +201,6 @@ describe('archives', () => {
 
 describe('disks', () => {
   it('one that is too small is told before the build, with the size that it needs', async () => {
-    await restoreParts();
     const lock = await lockText(recipeText.replace('size: 1536MiB', 'size: 256MiB'));
     const before = await readdir(join(fixture.cache, 'layers', 'keys'));
     await expect(fixture.build(lock)).rejects.toMatchObject({
@@ -249,6 +252,32 @@ describe('the cache', () => {
     const { made } = await fixture.build(lock);
     expect(server.asked).toEqual(['/input']);
     expect(made).toContain('component tool');
+  });
+});
+
+describe.runIf(canMount)('no space left', () => {
+  const script = 'mkdir -p "$1"; mount -t tmpfs -o size="$2" none "$1"; shift 2; exec "$@"';
+
+  /** Builds the test recipe in a process that has only so much space in one folder. */
+  async function buildWithin(folder: string, size: string): Promise<unknown> {
+    await writeFile(join(fixture.folder, 'imago.yaml'), recipeText.replace('ip_forward: 1', 'ip_forward: 3'));
+    await writeFile(join(fixture.folder, 'imago.lock'), writeLockFile(fixture.lock.recipe, [fixture.lock]));
+    const recipe = join(fixture.folder, 'imago.yaml');
+    const job = JSON.stringify({ recipe, cache: fixture.cache, store: join(fixture.folder, 'small') });
+    const within = ['--mount', '--propagation', 'private', 'sh', '-euc', script, 'sh', folder, size];
+    const words = [...within, process.execPath, 'test/support/build-child.ts', job];
+    const { out } = await collect(spawn('unshare', words, { stdio: ['ignore', 'pipe', 'ignore'] }));
+    await rm(join(fixture.folder, 'imago.lock'));
+    return JSON.parse(out);
+  }
+
+  it.each([
+    ['while layers are unpacked', 'cache/work', '60m'],
+    ['while the disk is sealed', 'small', '20m'],
+  ])('%s is told, and nothing stays', async (_, folder, size) => {
+    const outcome = await buildWithin(join(fixture.folder, folder), size);
+    expect(outcome).toMatchObject({ error: { code: 'no-space' } });
+    expect(await readdir(join(fixture.cache, 'work')).catch(() => [])).toEqual([]);
   });
 });
 
