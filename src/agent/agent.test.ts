@@ -197,6 +197,11 @@ describe('a first boot', () => {
     ['it is not JSON', encode('hello'), 'node-config-invalid'],
     ['it is too big', 'A'.repeat(70_000), 'node-config-too-big'],
     ['it is of another version', encode({ schemaVersion: 9 }), 'node-config-invalid'],
+    [
+      'it has a field that this agent cannot honour',
+      encode({ ...config, system: { kernelArguments: ['a=b'] } }),
+      'node-config-requires',
+    ],
     ['it requires what the image lacks', encode({ ...config, requires: ['flying'] }), 'node-config-requires'],
   ])('fails with nothing touched when %s', async (_, userData, code) => {
     const platform = { ...platformWith(config), userData };

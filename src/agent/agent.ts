@@ -1,14 +1,10 @@
 // The agent as a whole: what it does at a start, when it looks for a new config, and when it is told to go on.
 import { ImagoError } from '../domain/errors.ts';
-import {
-  abilitiesPath,
-  agentAbilities,
-  type ImageAbilities,
-  requireAbilities,
-} from '../domain/node-config/abilities.ts';
+import { neededAbilities, requireAbilities } from '../domain/node-config/abilities.ts';
 import { nodeRules, readNodeConfig } from '../domain/node-config/read-node-config.ts';
 import type { NodeError } from '../domain/node-report.ts';
 import { type ComponentReceipt, receiptPath } from '../install/receipt.ts';
+import { offeredAbilities } from './abilities.ts';
 import { applyConfig, bringUp, gate, isBooting, recover, type WantedConfig } from './apply.ts';
 import { createFetcher, createOutside } from './fetch.ts';
 import { settleIdentity } from './identity.ts';
@@ -239,14 +235,10 @@ export async function readWanted(
   const { config, ignored } = readNodeConfig(text, nodeRules);
   reporter.hide(secretsOf(config));
   if (ignored.length > 0) system.log(`fields that this agent does not know: ${ignored.join(', ')}`);
-  requireAbilities(config.requires ?? [], offeredAbilities(system), (name) => versionsOf(system, name));
+  const requires = [...new Set([...(config.requires ?? []), ...neededAbilities(config)])];
+  requireAbilities(requires, offeredAbilities(system), (name) => versionsOf(system, name));
   const { stdout } = await system.run(['sha256sum'], { input: text });
   return { config, ref: { digest: stdout.slice(0, 64), schemaVersion: String(config.schemaVersion) } };
-}
-
-function offeredAbilities(system: System): ImageAbilities {
-  const text = system.readText(abilitiesPath);
-  return text === undefined ? agentAbilities() : (JSON.parse(text) as ImageAbilities);
 }
 
 function versionsOf(system: System, component: string): readonly string[] {
