@@ -5,6 +5,7 @@ import type { NodeConfig } from '../domain/node-config/schema.ts';
 import type { PoolRecord } from '../ports/fleet.ts';
 import type { ProviderNode } from '../ports/provider-pools.ts';
 import { type OperationDeps, requireRole } from './deps.ts';
+import { inBatches, unlessGone } from './in-batches.ts';
 import { readStoredConfig, recordableConfig, renderText, storedText } from './node-config-text.ts';
 import { type PoolAccess, poolNodes } from './pool-nodes.ts';
 import { settle } from './settle.ts';
@@ -40,15 +41,17 @@ export async function readBefore(
   }
   const known = readStoredConfig(pool.nodeConfig);
   const record = (text: string) => recordable(deps, text, known);
-  const nodes: (NodeBefore & Pick<ProviderNode, 'power'>)[] = [];
   const configs = requireRole(access.provider, 'nodeConfigs');
+  const live: ProviderNode[] = [];
   for await (const node of poolNodes(access, pool.name)) {
-    if (node.state === 'deleting' || (only !== undefined && node.name !== only)) continue;
-    const text = await configs.getUserData(pool.name, node.name, access.options);
-    const own = text === seen.model.nodeConfig ? undefined : await record(text);
-    const told = text === seen.model.nodeConfig ? 'model' : own === undefined ? 'unknown' : { own };
-    nodes.push({ name: node.name, told, latest: node.latestModelApplied, power: node.power });
+    if (node.state !== 'deleting' && (only === undefined || node.name === only)) live.push(node);
   }
+  const found = await inBatches(live, async ({ name, power, latestModelApplied: latest }) => {
+    const text = await unlessGone(configs.getUserData(pool.name, name, access.options));
+    if (text === undefined) return undefined;
+    return { name, power, latest, told: await toldBy(text, seen.model.nodeConfig, record) };
+  });
+  const nodes = found.filter((node) => node !== undefined);
   if (only !== undefined && nodes.length === 0) {
     throw new ImagoError('node-not-found', `Pool ${pool.name} has no node ${only}.`);
   }
@@ -59,6 +62,16 @@ export async function readBefore(
     model: model ?? storedText(known),
     nodes: ordered.map(({ name, told, latest }) => ({ name, told, latest })),
   };
+}
+
+async function toldBy(
+  text: string,
+  model: string,
+  record: (text: string) => Promise<string | undefined>,
+): Promise<Told> {
+  if (text === model) return 'model';
+  const own = await record(text);
+  return own === undefined ? 'unknown' : { own };
 }
 
 const nothing = '{}';
@@ -94,16 +107,16 @@ export async function putBack(
   nodes: readonly NodeBefore[],
 ): Promise<void> {
   const configs = requireRole(access.provider, 'nodeConfigs');
-  for (const { name, told, latest } of nodes) {
+  await inBatches(nodes, async ({ name, told, latest }) => {
     const [seen, node] = await Promise.all([
       access.pools.getPool(pool, access.options),
       access.pools.getNode(pool, name, access.options),
     ]);
-    if (seen === undefined || node === undefined) continue;
+    if (seen === undefined || node === undefined) return;
     const text = typeof told === 'string' ? seen.model.nodeConfig : await renderRecorded(deps, told.own);
-    await configs.setUserData(pool, name, text, access.options);
+    await unlessGone(configs.setUserData(pool, name, text, access.options));
     if (latest && told === 'model') await bringToModel(access, pool, name);
-  }
+  });
 }
 
 /**
@@ -118,7 +131,7 @@ export async function bringToModel(access: PoolAccess, pool: string, name: strin
   const { model } = seen;
   if (node.image !== model.image || node.version !== model.version) return;
   if (node.digest !== undefined && node.digest !== model.digest) return;
-  await pools.upgradeNode(pool, name, options);
+  await unlessGone(pools.upgradeNode(pool, name, options));
   await settle(
     async () => {
       const now = await pools.getNode(pool, name, options);

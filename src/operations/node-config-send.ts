@@ -2,6 +2,7 @@
 import type { StepContext } from '../ports/operation.ts';
 import type { ProviderNode } from '../ports/provider-pools.ts';
 import { type OperationDeps, requireRole } from './deps.ts';
+import { inBatches, unlessGone } from './in-batches.ts';
 import { type ConfigOutcome, configOutcome } from './node-config-outcome.ts';
 import type { PoolAccess } from './pool-nodes.ts';
 import { settle } from './settle.ts';
@@ -18,7 +19,6 @@ export interface Sending {
 }
 
 const answerDeadlineMs = 15 * 60_000;
-const atOnce = 16;
 
 /** Sends what a node does not have yet, and waits until each has answered. Nodes that are gone are passed over. */
 export async function sendConfigs(sending: Sending, context: StepContext<unknown>): Promise<Outcomes> {
@@ -79,13 +79,8 @@ async function overNodes(
   { access, pool, texts }: Sending,
   work: (node: ProviderNode, text: string) => Promise<void>,
 ): Promise<void> {
-  const all = [...texts];
-  for (let start = 0; start < all.length; start += atOnce) {
-    await Promise.all(
-      all.slice(start, start + atOnce).map(async ([name, text]) => {
-        const node = await access.pools.getNode(pool, name, access.options);
-        if (node !== undefined && node.state !== 'deleting') await work(node, text);
-      }),
-    );
-  }
+  await inBatches([...texts], async ([name, text]) => {
+    const node = await access.pools.getNode(pool, name, access.options);
+    if (node !== undefined && node.state !== 'deleting') await unlessGone(work(node, text));
+  });
 }

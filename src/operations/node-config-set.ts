@@ -7,6 +7,7 @@ import { highestCost, planChanges } from '../domain/node-config/plan-changes.ts'
 import type { HotfixConfig, NodeConfig } from '../domain/node-config/schema.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import { type OperationDeps, requireRole } from './deps.ts';
+import { inBatches } from './in-batches.ts';
 import {
   bringToModel,
   type ConfigBefore,
@@ -212,9 +213,8 @@ function adoptStep(deps: OperationDeps): WorkStep<NodeConfigSetInput> {
     name: 'adopt',
     async do(context) {
       const { access } = await accessTo(deps, context.input.pool, context.signal);
-      for (const { name, latest } of remembered(context).before.nodes) {
-        if (latest) await bringToModel(access, context.input.pool, name);
-      }
+      const latest = remembered(context).before.nodes.filter((node) => node.latest);
+      await inBatches(latest, ({ name }) => bringToModel(access, context.input.pool, name));
       return undefined;
     },
   };

@@ -127,6 +127,18 @@ describe('a config for a pool', () => {
   });
 });
 
+describe('an autoscaler', () => {
+  test('that takes a node away meanwhile does not fail the others', async () => {
+    product.atPoint = ({ name, moment }) => {
+      if (name === 'step do:send' && moment === 'before-body') product.sim.world.setCapacityByOther('web', 2);
+      return undefined;
+    };
+    const operation = await set({ document: second });
+    expect(operation).toMatchObject({ state: 'succeeded', exceptions: [] });
+    expect(product.sim.world.view().pools[0]?.capacity).toBe(2);
+  });
+});
+
 describe('a config for one node', () => {
   test('leaves its pool and the others as they are', async () => {
     const before = (await look()) as { models: unknown; record: unknown };
