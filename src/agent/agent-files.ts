@@ -57,7 +57,6 @@ RestartSec=1
 const shellUnit = `[Unit]
 Description=Shell for the owner of this machine
 After=systemd-user-sessions.service
-Conflicts=serial-getty@hvc0.service
 
 [Service]
 ExecStart=-/bin/bash --login
@@ -80,6 +79,11 @@ IgnoreSIGPIPE=no
 const udevRules = `# Made by Imago: the ports of whoever runs this machine.
 SUBSYSTEM=="virtio-ports", ATTR{name}=="org.imago.commands.0", TAG+="systemd", ENV{SYSTEMD_WANTS}+="imago-commands.service"
 SUBSYSTEM=="tty", KERNEL=="hvc0", TAG+="systemd", ENV{SYSTEMD_WANTS}+="imago-shell.service"
+`;
+
+/** There is one shell on that console, and it asks for no password. */
+const gettyDropIn = `[Unit]
+ConditionPathExists=!${units}/imago-shell.service
 `;
 
 /** The agent starts the unit when the node is configured. */
@@ -113,6 +117,7 @@ export function agentFiles(): readonly AgentFile[] {
     file(`${units}/imago-commands.service`, commandsUnit),
     file(`${units}/imago-shell.service`, shellUnit),
     file('/usr/lib/udev/rules.d/99-imago.rules', udevRules),
+    file(`${units}/serial-getty@hvc0.service.d/10-imago.conf`, gettyDropIn),
     file(`${units}/containerd.service.d/10-imago.conf`, runtimeDropIn),
     file(`${units}/kubelet.service.d/10-imago.conf`, kubeletDropIn),
     file(`${units}/ssh.service.d/10-imago.conf`, sshDropIn),
