@@ -431,6 +431,53 @@ describe('the life of an image', () => {
     await expect(pull).rejects.toMatchObject({ code: 'reference-malformed' });
   });
 
+  test('gates stand before channels: a policy, a scan, an approval, an override, a release', async () => {
+    const { client } = api;
+    const text = 'version: 1\nchannels:\n  canary:\n    approvals: {count: 1}\n';
+    expect(await client.call('setPolicy', { body: { text, why: 'first' } })).toMatchObject({ id: 1, text });
+    expect(await client.call('showPolicy', {})).toMatchObject({ why: 'first' });
+    expect((await client.call('listPolicies', {})).items).toHaveLength(1);
+    const path = { image: 'node' };
+    const body = { name: 'canary', after: 'staging' };
+    expect(await client.call('createChannel', { path, body })).toMatchObject({ position: 2, public: false });
+    const { version } = await client.call('resolve', { query: { reference: 'node:latest' } });
+    const versionPath = { image: 'node', version };
+    expect((await client.call('listComposed', { path: versionPath })).items).toMatchObject([
+      { imago: '0.0.0-test', version },
+    ]);
+    const scan = {
+      ...{ format: 'trivy' as const, tool: 'trivy', dismissed: 0, findings: [], subjects: [] },
+      counts: { critical: 0, high: 0, medium: 0, low: 1, unknown: 0 },
+      reportDigest: `sha256:${'a'.repeat(64)}`,
+    };
+    const scanned = await client.call('attachScan', { path: versionPath, body: scan });
+    expect(scanned).toMatchObject({ kind: 'scan', summary: 'trivy: 1 low' });
+    const approval = { path: versionPath, body: { channel: 'canary' } };
+    await expect(client.call('approveVersion', approval)).rejects.toMatchObject({ code: 'approval-refused' });
+    const query = { reference: `node:${version}`, channel: 'canary' };
+    expect(await client.call('showGates', { query })).toMatchObject({ passed: false });
+    const override = { gates: ['approvals'], reason: 'alone at night' } as const;
+    const moved = await finish(
+      await client.call('overridePromote', {
+        body: { ...query, why: 'night', override: { ...override, gates: [...override.gates] } },
+      }),
+    );
+    const { move } = moved.result as { move: number };
+    await expect(client.call('showMoveAttestation', { path: { move: String(move) } })).rejects.toMatchObject({
+      code: 'attestation-missing',
+    });
+    const gone = { path: { image: 'node', channel: 'canary' }, query: { why: 'unused' } };
+    await client.call('deleteChannel', gone);
+    const history = await client.call('listMoves', { path, query: { channel: 'canary' } });
+    expect(history.items.map(({ to }) => to)).toEqual([undefined, version]);
+    const released = await finish(
+      await client.call('createRelease', {
+        body: { recipe: recipe.replace('name: node', 'name: other'), why: 'x' },
+      }),
+    );
+    expect(released.result).toMatchObject({ image: 'other', channels: ['staging', 'production'] });
+  });
+
   test('shutdown is answered, audited, and then begun', async () => {
     const { client } = api;
     expect((await client.plan('shutdown')).plan[0]).toMatch(/^Stop the daemon/);
