@@ -39,6 +39,8 @@ export interface Desired {
   keepUsers(names: readonly string[]): void;
   /** The text that the image has there, whatever a config has put there since. */
   originalText(path: string): string | undefined;
+  /** Whether anything that the step asked for is not so yet. */
+  changedBy(step: string): boolean;
   /** In the order in which they were asked for; those that the config no longer names come last. */
   changes(): readonly Change[];
   /** Every path that was asked for, whether it changes or not. */
@@ -123,6 +125,10 @@ export function createDesired(system: System, managed: Managed, fetcher: Fetcher
       return undefined;
     },
     paths: () => [...entries.keys()],
+    changedBy: (step) =>
+      [...entries].some(
+        ([path, { wanted, scope }]) => scope.step === step && !isAsWanted(system, path, wanted),
+      ),
     changes() {
       const changes: Change[] = [];
       const paths: Record<string, ManagedPath> = {};

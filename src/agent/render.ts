@@ -51,7 +51,7 @@ export async function render(system: System, options: RenderOptions): Promise<Re
   for (const step of steps) {
     await within(step.name, async () => {
       await step.run(context);
-      return desired.changes().some((change) => change.step === step.name);
+      return desired.changedBy(step.name);
     });
   }
   const changes = desired.changes();

@@ -76,13 +76,18 @@ export interface AgentMachine {
   run(script: string): Promise<CommandResult>;
 }
 
-const patienceMs = 300_000;
+const patienceMs = 480_000;
 
 /** Starts a machine, on the disk of another one when that is given. */
 export async function startAgentMachine(
   host: MachineHost,
   image: AgentImage,
-  options: { readonly folder: string; readonly name: string; readonly document: unknown; readonly disk?: string },
+  options: {
+    readonly folder: string;
+    readonly name: string;
+    readonly document: unknown;
+    readonly disk?: string;
+  },
 ): Promise<AgentMachine> {
   const folder = join(options.folder, options.name);
   await mkdir(folder, { recursive: true });

@@ -1,0 +1,143 @@
+// The agent on a real machine, from an image as the product builds it: from power-on to ready, a config that changes
+// while it runs, applies with nothing to do, a kill; and the same disk in another machine.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { NodeReport } from '../../src/domain/node-report.ts';
+import type { MachineHost } from '../../src/providers/local/host/machine-host.ts';
+import { openMachineHost } from '../../src/providers/local/host/open-machine-host.ts';
+import {
+  type AgentImage,
+  type AgentMachine,
+  buildAgentImage,
+  startAgentMachine,
+} from '../support/agent-machine.ts';
+
+const document = {
+  schemaVersion: 1,
+  system: { sysctl: { 'vm.max_map_count': 262_144 } },
+  files: [{ path: '/etc/motd', content: 'hello\n' }],
+  users: [{ name: 'ann', uid: 2000 }],
+};
+
+let folder: string;
+let host: MachineHost;
+let image: AgentImage;
+let machine: AgentMachine;
+let first: NodeReport;
+let donor: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'imago-am-'));
+  image = await buildAgentImage(folder);
+  host = await openMachineHost({
+    folder: join(folder, 'host'),
+    socketFolder: join(folder, 's'),
+    accelerator: { name: 'tcg', reason: 'the test says so' },
+  });
+  machine = await startAgentMachine(host, image, { folder, name: 'one', document });
+  first = await machine.reported(({ phase }) => phase === 'ready' || phase === 'failed');
+});
+afterAll(async () => {
+  await host.close({ leaveRunning: false, deadlineMs: 1000 });
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function lines(script: string): Promise<readonly string[]> {
+  const { stdout } = await machine.run(script);
+  return stdout.trim().split('\n');
+}
+
+/** What makes a machine itself. */
+const identity = 'cat /etc/machine-id /etc/ssh/ssh_host_ed25519_key.pub /var/lib/imago/identity.json';
+
+describe('a machine with the agent', () => {
+  it('becomes the node that its config says, and tells it with a timeline', async () => {
+    expect(first).toMatchObject({ phase: 'ready', pending: [] });
+    expect(first.error).toBeUndefined();
+    expect((await host.status('one')).health?.state).toBe('Ready');
+    const { timeline } = await machine.reported((report) =>
+      report.timeline.some(({ name }) => name === 'userspace'),
+    );
+    const order = timeline.map(({ name }) => name);
+    for (const name of ['kernel', 'userspace', 'agent', 'network', 'config read', 'runtime', 'ready']) {
+      expect(order).toContain(name);
+    }
+    expect(
+      await lines(
+        'cat /etc/hostname /proc/sys/kernel/hostname /proc/sys/vm/max_map_count /etc/motd; id -u ann',
+      ),
+    ).toEqual(['one', 'one', '262144', 'hello', '2000']);
+    expect(await lines('systemctl is-active containerd ssh imago-agent imago-commands imago-shell')).toEqual(
+      Array(5).fill('active'),
+    );
+    expect(
+      await lines(
+        'systemctl --failed --no-legend --plain | grep -i imago; ctr version >/dev/null && echo answers',
+      ),
+    ).toEqual(['answers']);
+  });
+
+  it('finds nothing to do ten times, with no file and no service touched', async () => {
+    const seen = [
+      'find /etc /usr /var/lib/imago -xdev -type f -printf "%p %T@ %C@ %i\\n" | sort | sha256sum',
+      'systemctl show --property=ActiveEnterTimestampMonotonic containerd ssh imago-agent',
+    ].join('; ');
+    const before = await lines(seen);
+    expect(await lines('for i in 1 2 3 4 5 6 7 8 9 10; do imago-agent apply; done')).toEqual(
+      Array(10).fill('nothing to do'),
+    );
+    expect(await lines(seen)).toEqual(before);
+    expect(await lines('imago-agent verify')).toEqual(['verified']);
+  });
+
+  it('takes a config that changes while it runs, and restarts nothing for it', async () => {
+    const state = 'systemctl show --property=MainPID containerd ssh';
+    const before = await lines(state);
+    await machine.setConfig({ ...document, system: { sysctl: { 'vm.max_map_count': 300_000 } } });
+    const report = await machine.reported(({ config }) => config?.digest !== first.config?.digest);
+    expect(report).toMatchObject({ phase: 'ready', pending: [] });
+    expect(await lines('cat /proc/sys/vm/max_map_count')).toEqual(['300000']);
+    expect(await lines(state)).toEqual(before);
+  });
+
+  it('says why it refuses one that it cannot use, and goes on as it was', async () => {
+    await machine.setConfig({ schemaVersion: 1, requires: ['flying'] });
+    const report = await machine.reported(({ error }) => error !== undefined);
+    expect(report).toMatchObject({ phase: 'ready', error: { class: 'node-config-requires' } });
+    await machine.setConfig(document);
+    await machine.reported(
+      ({ error, config }) => error === undefined && config?.digest === first.config?.digest,
+    );
+  });
+
+  it('comes back when it is killed, in little memory', async () => {
+    const [pid] = await lines('systemctl show --property=MainPID --value imago-agent');
+    await machine.run(`kill -9 ${pid}`);
+    await machine.reported(({ phase, at }) => phase === 'ready' && at > first.at);
+    const [resident] = await lines(
+      'until p=$(systemctl show --property=MainPID --value imago-agent) && [ "$p" != 0 ]; do sleep 1; done; grep VmRSS /proc/$p/status | tr -dc 0-9',
+    );
+    expect(Number(resident)).toBeLessThan(16 * 1024);
+    donor = (await lines(identity)).join('\n');
+  });
+
+  it('is another one when its disk is another machine’s', async () => {
+    await machine.run('mkdir -p /var/lib/kubelet && echo secret >/var/lib/kubelet/kubeconfig; sync');
+    await host.stop('one', { deadlineMs: 120_000 });
+    machine = await startAgentMachine(host, image, {
+      ...{ folder, name: 'two', document },
+      disk: join(folder, 'one', 'disk.qcow2'),
+    });
+    const report = await machine.reported(({ phase }) => phase === 'ready' || phase === 'failed');
+    expect(report).toMatchObject({ phase: 'ready' });
+    expect(report.machineId).not.toBe(first.machineId);
+    const [machineId, key, record] = await lines(identity);
+    for (const one of [machineId, key, record]) expect(donor).not.toContain(one);
+    expect(await lines('cat /etc/hostname; test -e /var/lib/kubelet/kubeconfig || echo gone')).toEqual([
+      'two',
+      'gone',
+    ]);
+  });
+});
