@@ -79,9 +79,11 @@ export async function planPrune(
   const totals = retentionTotals(entries);
   if (deps.space === undefined) return { entries, totals };
   const local = await deps.space.digests();
+  if (local.size === 0) return { entries, totals };
   const going = entries.filter(({ keepers }) => keepers.length === 0);
   const elsewhere = retentionTotals(entries.filter(({ digest }) => !local.has(digest)));
-  const keep = await digestsToKeep(deps, new Set(going.map(nameOf)));
+  const all = input.image === undefined ? entries : await deps.lifecycle.retention.plan(undefined, {});
+  const keep = digestsWithout(all, new Set(going.map(nameOf)));
   const gone = new Set(going.map(({ digest }) => digest).filter((digest) => !keep.has(digest)));
   const here = await deps.space.reclaimable(keep, gone);
   return { entries, totals: { ...totals, freedBytes: here + elsewhere.freedBytes } };
@@ -183,19 +185,15 @@ function reclaimStep(deps: OperationDeps): WorkStep<PruneInput> {
     async do(context) {
       const { deleted } = requireResult<Deleted>(context, 'delete');
       const local = (await deps.space?.digests()) ?? new Set();
-      const elsewhere = await freedOf(deps, deleted, local);
-      const here = (await deps.space?.reclaim(await digestsToKeep(deps))) ?? 0;
+      const left = await deps.lifecycle.retention.plan(undefined, {});
+      const elsewhere = await freedOf(deps, deleted, local, left);
+      const here = (await deps.space?.reclaim(digestsWithout(left, new Set()))) ?? 0;
       return { freedBytes: here + elsewhere };
     },
   };
 }
 
-/** The digests of every version that was not deleted, without those that are about to go. */
-async function digestsToKeep(
-  deps: Pick<OperationDeps, 'lifecycle'>,
-  going: ReadonlySet<string> = new Set(),
-): Promise<ReadonlySet<string>> {
-  const entries = await deps.lifecycle.retention.plan(undefined, {});
+function digestsWithout(entries: readonly RetentionEntry[], going: ReadonlySet<string>): ReadonlySet<string> {
   return new Set(entries.filter((entry) => !going.has(nameOf(entry))).map(({ digest }) => digest));
 }
 
@@ -204,8 +202,8 @@ async function freedOf(
   deps: OperationDeps,
   deleted: readonly string[],
   local: ReadonlySet<string>,
+  left: readonly RetentionEntry[],
 ): Promise<number> {
-  const left = await deps.lifecycle.retention.plan(undefined, {});
   const kept = new Set(left.map(({ diskDigest }) => diskDigest));
   const freed = new Map<string, number>();
   for (const text of deleted) {

@@ -20,7 +20,7 @@ import { restoreVersion } from './withdrawal-restore.ts';
 import { findAsked } from './withdrawal-rows.ts';
 
 /** The facts of so many images are held in memory at a time. */
-const imagesAtOnce = 20;
+const imagesAtOnce = 10;
 
 export function createRetention(context: CatalogueContext, now: () => number): Retention {
   const { database } = context;

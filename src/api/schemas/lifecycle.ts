@@ -149,8 +149,6 @@ export const prunePlan = z
         image: z.string(),
         version: z.string(),
         state: version.shape.state,
-        digest,
-        diskDigest: z.string(),
         sizeBytes: z.number(),
         createdAt: timestamp,
         keepers: listOf(keeper).describe('What keeps it; empty when it can go.'),

@@ -29,7 +29,10 @@ export const lifecycleReads = {
   listWithdrawals: ({ context, query }) => context.lifecycle.withdrawals.list(query.image, pageQuery(query)),
   async planPrune({ context, query }) {
     const { entries, totals } = await planPrune(context, query);
-    return { items: entries, ...totals };
+    const items = entries.map(({ image, version, state, sizeBytes, createdAt, keepers }) => ({
+      ...{ image, version, state, sizeBytes, createdAt, keepers },
+    }));
+    return { items, ...totals };
   },
   async showLimits({ context, limits, signal }) {
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(limits.providerMs)]);
