@@ -1,14 +1,21 @@
-// What `imago init` writes.
+// What `imago init` writes: it builds wherever there is a Debian mirror, and in the simulation.
 export const firstRecipe = `# What is on a node, in one place. Check it with: imago recipe check
 name: node
 # How versions are numbered: semver, date, calendar, kubernetes or kubernetes-build.
 numbering: calendar
 os: linux
 architecture: x64
-kubernetes: 1.34.2
-components:
-  - name: containerd
-    version: 1.7.24
-  - name: kubelet
-    version: 1.34.2
+# The newest of Debian; \`imago recipe lock\` writes down which ones these are.
+packages:
+  - containerd
+  - runc
+# A component of your own comes from an address, a file, a folder, an archive or a registry:
+#components:
+#  - name: kubelet
+#    version: 1.34.2
+#    from: {file: "kubelet-\${version}"}
+#    to: /usr/bin/kubelet
+settings:
+  sysctl:
+    net.ipv4.ip_forward: 1
 `;

@@ -76,3 +76,8 @@ test('a lock that was edited by hand is refused', async () => {
   const sent = { recipe: small, fileName: 'imago.yaml', lock: 'digest: sha256:0\nformat: 1\n' };
   await expect(receiveRecipe(sent, here)).rejects.toMatchObject({ code: 'lock-invalid' });
 });
+
+test('the recipe that `imago init` writes is a good one', async () => {
+  const { firstRecipe } = await import('../../cli/first-recipe.ts');
+  expect((await receiveRecipe({ recipe: firstRecipe }, elsewhere)).recipe).toMatchObject({ name: 'node' });
+});
