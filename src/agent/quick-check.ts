@@ -6,7 +6,8 @@ export interface QuickFacts {
   readonly userData: string;
   /** Inode, size, mode, owner and time of change of each path; `-` for one that is not there. */
   readonly paths: Readonly<Record<string, string>>;
-  readonly units: readonly string[];
+  /** Units with the run that they are in, as systemd names it; empty where it does not say. */
+  readonly units: Readonly<Record<string, string>>;
 }
 
 export function quickFacts(
@@ -17,12 +18,12 @@ export function quickFacts(
 ): QuickFacts {
   return {
     userData,
-    units,
     paths: Object.fromEntries(paths.map((path) => [path, fingerprint(system, path)])),
+    units: Object.fromEntries(units.map((unit) => [unit, currentRun(system, unit)])),
   };
 }
 
-export function fingerprint(system: Pick<System, 'facts'>, path: string): string {
+function fingerprint(system: System, path: string): string {
   const facts = system.facts(path);
   if (facts === undefined) return '-';
   // Folders change with what others put into them.
@@ -31,7 +32,11 @@ export function fingerprint(system: Pick<System, 'facts'>, path: string): string
   return [inode, size, mode, uid, gid, changedMs].join(' ');
 }
 
-/** Asks for userData and the units' states at the same time. */
+/** systemd keeps a link for each unit that is up; it goes when the unit ends, and is another one after a restart. */
+function currentRun(system: System, unit: string): string {
+  return system.readLink(`/run/systemd/units/invocation:${unit}`) ?? '';
+}
+
 export async function isNothingToDo(
   system: System,
   facts: QuickFacts,
@@ -40,12 +45,12 @@ export async function isNothingToDo(
   for (const [path, known] of Object.entries(facts.paths)) {
     if (fingerprint(system, path) !== known) return false;
   }
-  const [userData, states] = await Promise.all([
-    readUserData(),
-    facts.units.length === 0 ? undefined : system.run(['systemctl', 'is-active', ...facts.units]),
-  ]);
-  if (userData !== facts.userData) return false;
-  if (states === undefined) return true;
-  const lines = states.stdout.trim().split('\n');
-  return lines.length === facts.units.length && lines.every((line) => line === 'active');
+  const units = Object.entries(facts.units);
+  if (units.some(([unit, run]) => run !== '' && currentRun(system, unit) !== run)) return false;
+  if ((await readUserData()) !== facts.userData) return false;
+  const unknown = units.filter(([, run]) => run === '').map(([unit]) => unit);
+  if (unknown.length === 0) return true;
+  const { stdout } = await system.run(['systemctl', 'is-active', ...unknown]);
+  const lines = stdout.trim().split('\n');
+  return lines.length === unknown.length && lines.every((line) => line === 'active');
 }
