@@ -13,7 +13,7 @@ import { lockDigest, writeLockFile } from '../../src/build/lock/lock-file.ts';
 import type { Json } from '../../src/domain/json.ts';
 import { type Lock, makeLock } from '../../src/domain/lock.ts';
 import { type TarItem, tarEntry, tarFile, writeTar } from '../../src/images/tar-writer.ts';
-import { type BuildFixture, buildFixture, call } from '../support/build-fixture.ts';
+import { type BuildFixture, buildFixture, call, firstBuildMs } from '../support/build-fixture.ts';
 import { type FileServer, startFileServer } from '../support/file-server.ts';
 import { collect } from '../support/imago.ts';
 import { canMount } from '../support/small-disk.ts';
@@ -27,7 +27,7 @@ const downloadRules = { ...defaultDownloadRules, idleMs: 300, maxBytes: 1_000_00
 beforeAll(async () => {
   fixture = await buildFixture();
   server = await startFileServer();
-});
+}, firstBuildMs);
 afterAll(async () => {
   await server?.close();
   await fixture?.end();

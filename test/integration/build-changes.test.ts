@@ -12,7 +12,14 @@ import { inputChanges } from '../../src/domain/lock-changes.ts';
 import { diffInventories } from '../../src/images/inventory/diff-inventory.ts';
 import { unintendedChanges } from '../../src/images/inventory/hotfix-proof.ts';
 import type { Inventory } from '../../src/images/inventory/inventory.ts';
-import { type BuildFixture, type BuiltDisk, buildFixture, call, quiet } from '../support/build-fixture.ts';
+import {
+  type BuildFixture,
+  type BuiltDisk,
+  buildFixture,
+  call,
+  firstBuildMs,
+  quiet,
+} from '../support/build-fixture.ts';
 import { type FileServer, startFileServer } from '../support/file-server.ts';
 import { recipeText } from '../support/test-recipe.ts';
 
@@ -41,7 +48,7 @@ beforeAll(async () => {
   shipped = await fixture.lockText(fetched());
   built = await fixture.build(shipped);
   inventory = await fixture.inventory(built.digest);
-});
+}, firstBuildMs);
 afterAll(async () => {
   await server?.close();
   await fixture?.end();

@@ -1,7 +1,7 @@
 // What tests of builds begin with: a folder with the test recipe, a cache that has the layers of packages already
 // (linked from the one that all tests share, which the first test on a machine fills), and an empty store.
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { type BuilderOptions, createBuilder, type ImageBuilder } from '../../src/build/builder.ts';
 import { lockDigest } from '../../src/build/lock/lock-file.ts';
 import type { Json } from '../../src/domain/json.ts';
@@ -38,6 +38,8 @@ export interface BuildFixture {
 }
 
 export const call = { signal: new AbortController().signal, epoch: 0 };
+/** How long the first fixture on a machine may take: it fills the shared cache. */
+export const firstBuildMs = 900_000;
 export const quiet = { progress() {}, log() {} };
 
 const shared = ['inputs', 'layers', 'locked-tools'];
@@ -47,6 +49,7 @@ const limits = { maxBytes: 4 * 1024 ** 3, partialAgeMs: 24 * 3600_000, inUseMs: 
 export async function buildFixture(): Promise<BuildFixture> {
   await fetchTools({ group: 'disk' });
   await mkdir(sharedBuildCache(), { recursive: true });
+  await sweepOld();
   const folder = await mkdtemp(`${sharedBuildCache()}-work-`);
   const recipe = await writeTestRecipe(folder);
   const store = await openDiskStore(join(folder, 'store'));
@@ -89,6 +92,16 @@ export async function buildFixture(): Promise<BuildFixture> {
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** What tests left that were killed a day ago or earlier. */
+async function sweepOld(): Promise<void> {
+  const parent = dirname(sharedBuildCache());
+  for (const name of (await readdir(parent)).filter((entry) => entry.startsWith('build-work-'))) {
+    const path = join(parent, name);
+    const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Date.now() }));
+    if (Date.now() - mtimeMs > 24 * 3600_000) await rm(path, { recursive: true, force: true });
+  }
 }
 
 async function lockOf(

@@ -35,6 +35,8 @@ export async function placeAgent(host: Host, agent: LockedInput, inputs: InputSt
   }
 }
 
+const unitPath = new RegExp(`^${packageUnits.slice(1)}/([^/]+)$`);
+
 interface AgentUnit {
   readonly name: string;
   readonly text: string;
@@ -45,7 +47,7 @@ async function unitsOf(archive: AsyncIterable<Uint8Array>): Promise<readonly Age
   const input = streamInput(archive);
   try {
     for await (const { entry, content } of readTar(input, archiveRules)) {
-      const name = new RegExp(`^${packageUnits.slice(1)}/([^/]+)$`).exec(entry.path)?.[1];
+      const name = unitPath.exec(entry.path)?.[1];
       if (entry.type !== 'file' || name === undefined) continue;
       units.push({ name, text: (await buffer(content())).toString('utf8') });
     }
