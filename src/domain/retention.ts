@@ -94,13 +94,27 @@ function keepChannels({ versions, channels, moves }: RetentionFacts, keep: Keep)
     const { image, name } = channel;
     if (channel.version !== undefined) keep(image, channel.version, { kind: 'channel', name });
     if (channel.managed) continue;
-    const trail = earlierVersions(rollbackMoves(byChannel.get(`${image}:${name}`) ?? []));
-    const target = trail.find((version) => {
+    const isGood = (version: string) => {
       const state = states.get(`${image}:${version}`);
       return version !== channel.version && state !== undefined && channelTakes(channel, state);
-    });
-    if (target !== undefined) keep(image, target, { kind: 'channel-rollback', name });
+    };
+    const log = byChannel.get(`${image}:${name}`) ?? [];
+    const back = earlierVersions(rollbackMoves(log)).find(isGood);
+    const before = lastOther(log, channel.version);
+    if (back !== undefined) keep(image, back, { kind: 'channel-rollback', name });
+    if (before !== undefined && before !== back && isGood(before)) {
+      keep(image, before, { kind: 'channel-rollback', name });
+    }
   }
+}
+
+/** Where the channel was before, also when it was taken back from there. */
+function lastOther(moves: RetentionFacts['moves'], current: string | undefined): string | undefined {
+  const others = moves.filter(({ to }) => to !== undefined && to !== current);
+  return others.reduce<RetentionFacts['moves'][number] | undefined>(
+    (last, move) => (last === undefined || move.id > last.id ? move : last),
+    undefined,
+  )?.to;
 }
 
 /** What `earlierVersions` looks at; the other fields of a move play no part. */
