@@ -38,6 +38,7 @@ export const endpoints = {
   attachScan: { method: 'POST', path: '/v1/images/{image}/versions/{version}/scans' },
   listComposed: { method: 'GET', path: '/v1/images/{image}/versions/{version}/composed' },
   createRelease: { method: 'POST', path: '/v1/releases' },
+  scheduleRelease: { method: 'POST', path: '/v1/releases/schedule' },
 
   readRecord: { method: 'GET', path: '/v1/images/{image}/versions/{version}/records/{record}' },
   diffVersions: { method: 'GET', path: '/v1/images/{image}/versions/{version}/diff' },

@@ -476,6 +476,9 @@ describe('the life of an image', () => {
       }),
     );
     expect(released.result).toMatchObject({ image: 'other', channels: ['staging', 'production'] });
+    const weekly = { recipe, why: 'weekly', name: 'weekly', cron: '0 3 * * 1', timeZone: 'Europe/Paris' };
+    expect(await client.call('scheduleRelease', { body: weekly })).toMatchObject({ kind: 'release' });
+    await client.call('deleteSchedule', { path: { schedule: 'weekly' } });
   });
 
   test('shutdown is answered, audited, and then begun', async () => {

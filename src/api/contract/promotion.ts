@@ -13,7 +13,9 @@ import {
   overrideRequest,
   releaseRequest,
   scanRequest,
+  scheduledRelease,
 } from '../schemas/promotion.ts';
+import { schedule } from '../schemas/schedule.ts';
 import { endpoint } from './endpoint.ts';
 
 const imagePath = z.strictObject({ image: name });
@@ -133,5 +135,14 @@ export const promotionContract = {
     body: releaseRequest,
     status: 202,
     response: operation,
+  }),
+  scheduleRelease: endpoint({
+    tag: 'Schedules',
+    summary: 'Release a recipe by the clock; with `newest`, whenever an input has a newer version by then',
+    role: 'publisher',
+    effect: 'write',
+    body: scheduledRelease,
+    status: 201,
+    response: schedule,
   }),
 };

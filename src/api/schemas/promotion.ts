@@ -97,3 +97,12 @@ export const releaseRequest = z
       .describe('How long it waits before closed gates that time or people can open.'),
   })
   .meta({ id: 'ReleaseRequest' });
+
+export const scheduledRelease = z
+  .strictObject({
+    ...releaseRequest.shape,
+    name: name.describe('Of the schedule.'),
+    cron: name.describe('Five or six fields.'),
+    timeZone: name.optional().describe('An IANA time zone. Defaults to UTC.'),
+  })
+  .meta({ id: 'ScheduledReleaseRequest' });

@@ -1,8 +1,19 @@
 // From a recipe to production in one operation, now or by the clock.
+import { basename } from 'node:path';
+import type { InputOf } from '../../api/types.ts';
 import { formatDuration, parseDuration } from '../../domain/duration.ts';
-import { argumentOr, type CommandSpec, isSet, requiredText, text, texts } from '../command.ts';
+import {
+  argumentOr,
+  type CommandSpec,
+  type Invocation,
+  isSet,
+  requiredText,
+  text,
+  texts,
+} from '../command.ts';
 import { gatherRecipe, recipeFlags } from '../read-recipe.ts';
 import { operationFlags, runOperation } from '../run-operation.ts';
+import { runWrite } from '../run-write.ts';
 
 interface Released {
   readonly image: string;
@@ -34,10 +45,15 @@ export const command: CommandSpec = {
       value: 'PART',
       choices: ['patch', 'minor', 'major'],
     },
+    every: { what: 'do it by the clock instead of now: five or six fields of cron', value: 'CRON' },
+    'time-zone': { what: 'with --every: an IANA time zone (default: UTC)', value: 'ZONE' },
+    name: { what: 'with --every: the name of the schedule (default: release-FILE)', value: 'NAME' },
     ...operationFlags,
   },
   examples: [
     ['imago release --why "weekly"', 'imago.yaml, to production'],
+    [`imago release --every '0 3 * * 1' --time-zone Europe/Paris --why weekly`, 'every Monday'],
+    [`imago release --every '0 * * * *' --newest --why "newer input"`, 'within an hour of a newer input'],
     ['imago release --newest --to staging --why "newer inputs"', 'only as far as staging'],
   ],
   async run(invocation) {
@@ -46,23 +62,47 @@ export const command: CommandSpec = {
     const channels = texts(invocation, 'to');
     const wait = text(invocation, 'wait');
     const bump = text(invocation, 'bump') as 'patch' | 'minor' | 'major' | undefined;
+    const body = {
+      ...sent,
+      why: requiredText(invocation, 'why'),
+      ...(bump && { bump }),
+      ...(isSet(invocation, 'newest') && { newest: true }),
+      ...(channels.length > 0 && { channels: [...channels] }),
+      ...(wait !== undefined && { waitSeconds: Math.ceil(parseDuration(wait) / 1000) }),
+    };
+    const cron = text(invocation, 'every');
+    if (cron !== undefined) return schedule(invocation, file, { ...body, cron });
     await runOperation(invocation, {
       endpoint: 'createRelease',
-      input: {
-        body: {
-          ...sent,
-          why: requiredText(invocation, 'why'),
-          ...(bump && { bump }),
-          ...(isSet(invocation, 'newest') && { newest: true }),
-          ...(channels.length > 0 && { channels: [...channels] }),
-          ...(wait !== undefined && { waitSeconds: Math.ceil(parseDuration(wait) / 1000) }),
-        },
-      },
+      input: { body },
       name: (result) => `${result.image}:${result.version}`,
       lines: (result) => lines(result as unknown as Released),
     });
   },
 };
+
+async function schedule(
+  invocation: Invocation,
+  file: string,
+  body: Omit<InputOf<'scheduleRelease'>['body'], 'name'>,
+): Promise<void> {
+  const timeZone = text(invocation, 'time-zone');
+  const stem = basename(file).replace(/\.ya?ml$/i, '');
+  await runWrite(invocation, {
+    endpoint: 'scheduleRelease',
+    input: {
+      body: {
+        ...body,
+        name: text(invocation, 'name') ?? `release-${stem}`,
+        ...(timeZone === undefined ? {} : { timeZone }),
+      },
+    },
+    name: (made) => made.name,
+    lines: (made) => [
+      `${made.name} releases ${made.subject.replace('release/', '')} next at ${made.nextAt ?? 'no time'}`,
+    ],
+  });
+}
 
 function lines({ image, version, changed, channels, totalMs, times }: Released): readonly string[] {
   if (!changed) return [`${image}:${version} is where it should be: nothing changed`];

@@ -7,8 +7,9 @@ import { decide } from '../../../operations/gate-facts.ts';
 import { gatesTopic } from '../../../operations/release.ts';
 import type { Catalogue, VersionRecord } from '../../../ports/catalogue.ts';
 import type { PolicyRecord } from '../../../ports/promotion.ts';
+import type { Schedule } from '../../../ports/schedules.ts';
 import type { DaemonContext } from '../../context.ts';
-import type { ReadHandlers, WriteHandlers } from '../call.ts';
+import type { Call, ReadHandlers, WriteHandlers } from '../call.ts';
 import { pageQuery } from '../page-query.ts';
 import { readPolicy } from '../read-policy.ts';
 import { startOperation } from '../start-operation.ts';
@@ -169,25 +170,49 @@ export const promotionWrites = {
     };
   },
   async createRelease(call) {
-    const { provider, bump, newest, channels, waitSeconds, why } = call.body;
-    const { receiveRecipe } = await import('../read-recipe.ts');
-    const { recipe, variants } = await receiveRecipe(call.body, call.caller);
-    const [variant] = variants;
-    if (variant === undefined || variants.length > 1) throw manyVersions(recipe.name, variants.length);
-    requireReason(why);
-    const order = channels ?? (await channelOrder(call.context.catalogue, recipe.name));
-    return startOperation(call, {
-      kind: 'release',
-      subject: `release/${recipe.name}`,
-      input: {
-        ...(variant as unknown as { readonly recipe: Json; readonly lock?: Json }),
-        ...{ provider, bump, newest, why },
-        channels: order,
-        waitMs: waitSeconds * 1000,
-      },
-    });
+    return startOperation(call, await releaseOf(call));
+  },
+  async scheduleRelease(call) {
+    const { context, caller, body } = call;
+    const { name, cron, timeZone = 'UTC' } = body;
+    const release = await releaseOf(call);
+    const schedule: Schedule = { ...release, name, cron, timeZone, by: caller.who };
+    await context.schedules.check(schedule);
+    await context.operations.plan({ ...release, by: caller.who });
+    return {
+      subject: `schedule/${name}`,
+      plan: async () => [`Start ${release.subject} at ${cron} (${timeZone}), for ${caller.who}.`],
+      run: () => context.schedules.create(schedule),
+    };
   },
 } satisfies Partial<WriteHandlers>;
+
+/** The release that was asked for, as an operation. Throws everything that is wrong with its recipe. */
+async function releaseOf({
+  body,
+  caller,
+  context,
+}: Pick<Call<'createRelease'>, 'body' | 'caller' | 'context'>): Promise<
+  Pick<Schedule, 'kind' | 'subject' | 'input'>
+> {
+  const { provider, bump, newest, channels, waitSeconds, why } = body;
+  const { receiveRecipe } = await import('../read-recipe.ts');
+  const { recipe, variants } = await receiveRecipe(body, caller);
+  const [variant] = variants;
+  if (variant === undefined || variants.length > 1) throw manyVersions(recipe.name, variants.length);
+  requireReason(why);
+  const order = channels ?? (await channelOrder(context.catalogue, recipe.name));
+  return {
+    kind: 'release',
+    subject: `release/${recipe.name}`,
+    input: {
+      ...(variant as unknown as { readonly recipe: Json; readonly lock?: Json }),
+      ...{ provider, bump, newest, why },
+      channels: order,
+      waitMs: waitSeconds * 1000,
+    },
+  };
+}
 
 /** Those that wait look at their gates now and then; this only makes them quick. */
 async function wakeReleases({ operationLists, operations }: DaemonContext, image: string): Promise<void> {
