@@ -34,7 +34,8 @@ describe('the arguments of QEMU', () => {
     expect(valuesOf(args, '-blockdev')[0]).toContain('file.filename=/m/a,,b.qcow2');
     expect(valuesOf(args, '-chardev').join()).toContain("path=/m/it's,, one/console.log,append=on");
     expect(valuesOf(args, '-netdev')[1]).toContain("cmd:/bin/sh '/m/it'\\''s,, one/relay.sh' imds");
-    expect(valuesOf(args, '-append')).toEqual(['quiet, a=b,c']);
+    expect(valuesOf(args, '-append')).toEqual(['quiet, a=b,c no_timer_check']);
+    expect(valuesOf(plan({}, 'kvm'), '-append')).toEqual(['quiet, a=b,c']);
   });
 
   it('give each machine its own two services, and only the pool a network with others', () => {
