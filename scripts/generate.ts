@@ -25,6 +25,11 @@ const generatedFiles: readonly GeneratedFile[] = [
       `${JSON.stringify((await import('../src/api/openapi.ts')).openApiDocument(), null, 2)}\n`,
   },
   {
+    path: 'docs/policy.schema.json',
+    make: async () =>
+      `${JSON.stringify((await import('../src/api/schemas/policy.ts')).policyJsonSchema(), null, 2)}\n`,
+  },
+  {
     path: 'docs/recipe.schema.json',
     make: async () =>
       `${JSON.stringify((await import('../src/build/recipe/recipe-schema.ts')).recipeJsonSchema(), null, 2)}\n`,

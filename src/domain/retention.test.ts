@@ -28,7 +28,8 @@ test('rule 7: whatever is used, current or the way back of a channel is never am
             versions,
             channels: [
               {
-                ...{ image: 'node', name: 'production', forTesting: false, managed: false },
+                ...{ image: 'node', name: 'production', forTesting: false, managed: false, position: 2 },
+                public: false,
                 ...(current === undefined ? {} : { version: `1.0.${current}` }),
               },
             ],
