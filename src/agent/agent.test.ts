@@ -387,6 +387,26 @@ describe('a new config on a running node', () => {
   });
 });
 
+describe('a good config whose services do not come up at a boot', () => {
+  it('is tried again, for they may only be slow', async () => {
+    const platform = platformWith(config);
+    const system = machine(platform);
+    await start(system);
+    system.powerCut(0);
+    connect(system, platform);
+    platform.broken.add('containerd.service');
+    const node = await start(system);
+    expect(node.report()).toMatchObject({
+      phase: 'failed',
+      error: { class: 'node-service-failed', retry: true },
+    });
+    platform.broken.clear();
+    await node.look(true);
+    expect(node.report().phase).toBe('ready');
+    expect(node.report().error).toBeUndefined();
+  });
+});
+
 describe('a machine that ends during an apply', () => {
   const next: NodeConfig = {
     ...config,

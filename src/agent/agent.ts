@@ -193,7 +193,8 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
       reporter.mark('ready');
       reporter.update({ phase: 'ready', config, error });
     } catch (thrown) {
-      reporter.update({ phase: 'failed', config, error: nodeError(thrown) });
+      // What was good once may only be slow to come up.
+      reporter.update({ phase: 'failed', config, error: { ...nodeError(thrown), retry: true } });
     }
   }
 

@@ -62,7 +62,7 @@ function read<T>(system: System, path: string): T | undefined {
 
 export function runningState(wishes: Wishes): RunningState {
   return {
-    start: [...wishes.start],
+    start: [...wishes.start].filter((unit) => !wishes.stop.has(unit)),
     stop: [...wishes.stop],
     modules: [...wishes.modules],
     kernelValues: [...wishes.kernelValues],

@@ -135,6 +135,7 @@ describe('the units step', () => {
   it('enables, disables and masks, and refuses a unit that nobody has', async () => {
     const content = '[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n';
     const { texts, running } = await rendered({
+      kubelet: {},
       units: [
         { name: 'own.service', state: 'enabled', content },
         { name: 'kubelet.service', state: 'masked' },
@@ -143,7 +144,7 @@ describe('the units step', () => {
     expect(texts.get('/etc/systemd/system/multi-user.target.wants/own.service')).toBe('link');
     expect(texts.get('/etc/systemd/system/kubelet.service')).toBe('link');
     expect(running).toMatchObject({ stop: ['kubelet.service'] });
-    expect(running.start).toContain('own.service');
+    expect(running.start).toEqual(['containerd.service', 'own.service']);
     await expect(rendered({ units: [{ name: 'no.service', state: 'enabled' }] })).rejects.toMatchObject({
       code: 'node-config-invalid',
     });
