@@ -73,7 +73,7 @@ export function createFakeMachineHost(): FakeMachineHost {
       pending: [],
       ...more,
     };
-    machine.report = { phase, at, document, receivedAt: at };
+    machine.report = { phase, at, document, kernelAt: Date.parse(at), receivedAt: at };
     tell({ kind: 'report', id: machine.spec.id, report: machine.report });
   }
 
