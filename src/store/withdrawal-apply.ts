@@ -130,10 +130,9 @@ export async function readFallbacks(
       const states = await readStates(tables, image, moves);
       fallbacks.push(
         channelFallback(toChannel(channel), channel.version, moves, (version) => {
-          const state = states.get(version);
-          return (
-            !out.has(`${image}:${version}`) && state !== undefined && channelTakes(toChannel(channel), state)
-          );
+          const known = states.get(version);
+          if (known === undefined || out.has(`${image}:${version}`)) return false;
+          return channelTakes(toChannel(channel), known.state) && !(channel.public && known.restricted);
         }),
       );
     }
@@ -173,14 +172,14 @@ async function readStates(
   tables: Kysely<Tables>,
   image: string,
   moves: readonly ChannelMove[],
-): Promise<ReadonlyMap<string, VersionRow['state']>> {
+): Promise<ReadonlyMap<string, Pick<VersionRow, 'state' | 'restricted'>>> {
   const named = [...new Set(moves.flatMap(({ to }) => (to === undefined ? [] : [to])))];
   if (named.length === 0) return new Map();
   const rows = await tables
     .selectFrom('versions')
-    .select(['version', 'state'])
+    .select(['version', 'state', 'restricted'])
     .where('image', '=', image)
     .where('version', 'in', named)
     .execute();
-  return new Map(rows.map(({ version, state }) => [version, state]));
+  return new Map(rows.map((row) => [row.version, row]));
 }
