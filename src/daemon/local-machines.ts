@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { systemClock } from '../engine/system-clock.ts';
 import type { DiskStore } from '../images/store/disk-store.ts';
+import type { Provider } from '../ports/provider.ts';
 import type { Builder } from '../ports/provider-builder.ts';
 import type { MachineHost } from '../providers/local/host/machine-host.ts';
 import type { LocalProvider } from '../providers/local/local-provider.ts';
@@ -47,6 +48,15 @@ async function openHost(options: HostOptions): Promise<MachineHost> {
   const socketFolder = keptSocketFolder(folder, options.socketFolder);
   secureFolder(socketFolder, { uid: options.uid, gid: process.getgid?.() ?? 0 });
   return openMachineHost({ folder, socketFolder, onTrouble: options.onTrouble });
+}
+
+/** Machines go on without the daemon, unless the state folder is gone: nobody would ever find them again. */
+export async function closeLocal(provider: Provider | LocalProvider, home: string): Promise<void> {
+  if ('host' in provider && !existsSync(home)) {
+    const { host } = provider;
+    await Promise.all((await host.list()).map(({ id }) => host.kill(id)));
+  }
+  await provider.close();
 }
 
 /** Machines listen where they were started, whatever the environment says by now. */

@@ -27,7 +27,7 @@ import { canRunMachines } from './default-provider.ts';
 import { every } from './every.ts';
 import { imageSpace } from './image-space.ts';
 import { type Images, openImages } from './images.ts';
-import { openLocal } from './local-machines.ts';
+import { closeLocal, openLocal } from './local-machines.ts';
 import { createSchedules } from './schedules.ts';
 import { secretReader } from './secret-reader.ts';
 import { packageVersion } from './version.ts';
@@ -55,7 +55,11 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     ['local', local],
   ]);
   lifecycle.onStop({ name: 'the simulation', deadlineMs: 2000, run: () => sim.close() });
-  lifecycle.onStop({ name: 'the machines', deadlineMs: 5000, run: () => local.close() });
+  lifecycle.onStop({
+    name: 'the machines',
+    deadlineMs: 5000,
+    run: () => closeLocal(local, ground.paths.home),
+  });
 
   const providerOf = (input: Json) => {
     const named = isJsonObject(input) && typeof input.provider === 'string' ? input.provider : '';
