@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest';
+import { type Entry, newEntry } from './host-entry.ts';
+import type { HostMachine } from './machine-host.ts';
+import { createPoolNetworks } from './pool-networks.ts';
+
+function spec(id: string, pool: string): HostMachine {
+  return {
+    ...{ id, folder: '/m', disk: '/d', boot: { kind: 'bios' }, cpus: 1, memoryMb: 64 },
+    network: { pool, forwards: [] },
+    metadata: {
+      ...{ machineId: id, name: id, size: 's', region: 'r', userData: '', tags: {} },
+      image: { gallery: 'g', image: 'i', version: '1.0.0', digest: 'd' },
+    },
+  };
+}
+
+it('gives machines of a pool different places, which they keep, also while they are stopped', () => {
+  const entries = new Map<string, Entry>();
+  const networks = createPoolNetworks('key', entries);
+  const add = (id: string, pool: string) => {
+    const place = networks.place(id, pool);
+    if (place === undefined) throw new Error('no place');
+    const record = { ...{ format: 1 as const, startedAt: '', computerBoot: '', forwards: [] }, place };
+    entries.set(id, newEntry({ ...record, spec: spec(id, pool) }, 'stopped'));
+    return place;
+  };
+  expect(['a', 'b', 'c'].map((id) => add(id, 'blue').number)).toEqual([10, 11, 12]);
+  expect(add('b', 'blue').number).toBe(11);
+  entries.delete('a');
+  expect(add('d', 'blue').number).toBe(10);
+  expect(add('e', 'red')).toMatchObject({ number: 10 });
+  expect(networks.place('e', 'red')?.group).not.toBe(networks.place('d', 'blue')?.group);
+  expect(networks.place('alone', undefined)).toBeUndefined();
+});
