@@ -45,7 +45,7 @@ server_pid=$server_PID
 trap 'kill "$server_pid" 2>/dev/null; rm -rf "$fix"' EXIT
 read -r port <&"${server[0]}"
 run node config hotfix "$first" --component hello --version 1.0.1 --cost live --to /usr/local/bin/hello \
-  --source "http://10.0.2.2:$port/hello" --sha256 "$(sha256sum "$fix/hello" | cut -d' ' -f1)"
+  --source "http://168.63.129.1:$port/hello" --sha256 "$(sha256sum "$fix/hello" | cut -d' ' -f1)"
 kill "$server_pid" 2>/dev/null || true
 run node show "$first"
 

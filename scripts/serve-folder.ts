@@ -1,5 +1,5 @@
 // Serves the files of one folder on a free port of 127.0.0.1, and says which on its first line: for the quickstart,
-// whose machines reach it as 10.0.2.2.
+// whose machines reach it as 168.63.129.1.
 //   node scripts/serve-folder.ts FOLDER
 import { createReadStream } from 'node:fs';
 import { createServer } from 'node:http';
