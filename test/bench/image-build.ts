@@ -178,6 +178,8 @@ async function measureMkosi(cold: number, same: number, changed: number): Promis
     beside('nothing changed', same, await mkosi.build(), 'again');
     await mkosi.writeExtra('usr/bin/tool', Buffer.alloc(10_000_000, 'tool '));
     beside('one component changed', changed, await mkosi.build(), 'one file');
+  } catch (error) {
+    console.error(`mkosi is left out: ${error instanceof Error ? error.message : error}`);
   } finally {
     await mkosi.close();
   }

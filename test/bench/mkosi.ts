@@ -115,7 +115,7 @@ Output=image
 [Content]
 Bootable=yes
 Bootloader=systemd-boot
-Packages=${packages.join('\n         ')}
+Packages=${[...packages, 'systemd-boot'].join('\n         ')}
 [Build]
 Incremental=yes
 CacheDirectory=cache

@@ -103,6 +103,9 @@ images:
       layout: hello
     pinned: true
 settings:
+  # A busy machine that emulates another takes its time.
+  kernelArguments:
+    - systemd.default_device_timeout_sec=600
   sysctl:
     net.ipv4.ip_forward: 1
   users:
