@@ -452,6 +452,8 @@ describe('the life of an image', () => {
     };
     const scanned = await client.call('attachScan', { path: versionPath, body: scan });
     expect(scanned).toMatchObject({ kind: 'scan', summary: 'trivy: 1 low' });
+    const again = await client.call('attachScan', { path: versionPath, body: scan });
+    expect(again.id).toBeGreaterThan(scanned.id);
     const approval = { path: versionPath, body: { channel: 'canary' } };
     await expect(client.call('approveVersion', approval)).rejects.toMatchObject({ code: 'approval-refused' });
     const query = { reference: `node:${version}`, channel: 'canary' };
@@ -479,6 +481,38 @@ describe('the life of an image', () => {
     const weekly = { recipe, why: 'weekly', name: 'weekly', cron: '0 3 * * 1', timeZone: 'Europe/Paris' };
     expect(await client.call('scheduleRelease', { body: weekly })).toMatchObject({ kind: 'release' });
     await client.call('deleteSchedule', { path: { schedule: 'weekly' } });
+  });
+
+  test('lineage, withdrawal, retention, limits and support', async () => {
+    const { client } = api;
+    const image = { name: 'leaving', os: 'linux', architecture: 'x64', numbering: 'semver' } as const;
+    await api.store.catalogue.ensureImage(image);
+    const digest = `sha256:${'e'.repeat(64)}`;
+    await api.store.catalogue.addVersion({
+      ...{ image: 'leaving', version: '1.0.0', digest, diskDigest: digest, sizeBytes: 5, operation: 'seed' },
+      origin: { kind: 'captured', node: 'web-1', parent: 'node:1.0.0' },
+    });
+    const path = { image: 'leaving', version: '1.0.0' };
+    expect((await client.call('listAncestors', { path })).items[0]).toMatchObject(path);
+    const graph = await client.call('listDescendants', { path, query: { graph: 'true' } });
+    expect(graph.graph?.nodes.length).toBeGreaterThan(0);
+    expect((await client.call('listVersionNodes', { path })).items).toEqual([]);
+    const held = await client.call('holdVersion', { path, body: { reason: 'audit' } });
+    expect(held).toMatchObject({ ...path, reason: 'audit' });
+    const keepers = (await client.call('planPrune', { query: { image: 'leaving' } })).items[0]?.keepers;
+    expect(keepers?.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['hold', 'newest']));
+    await client.call('releaseVersion', { path });
+    const out = await finish(await client.call('withdrawVersion', { path, body: { reason: 'broken' } }));
+    expect(out.result).toMatchObject({ versions: ['leaving:1.0.0'], nodes: 0 });
+    expect((await client.call('listWithdrawals', { query: { image: 'leaving' } })).items).toHaveLength(1);
+    expect((await client.call('showVersion', { path })).withdrawnFrom).toBe('candidate');
+    await finish(await client.call('restoreVersion', { path, body: { why: 'fine' } }));
+    await finish(await client.call('prune', { body: { image: 'leaving' } }));
+    expect((await client.call('showLimits')).items.map(({ place }) => place)).toContain('sim');
+    const body = { product: 'image', line: 'leaving', endsOn: '2099-01-01' };
+    expect(await client.call('setSupport', { body })).toMatchObject({ ...body, source: 'set' });
+    expect((await client.call('listSupport')).items).toContainEqual(expect.objectContaining(body));
+    await client.call('unsetSupport', { path: { product: 'image', line: 'leaving' } });
   });
 
   test('shutdown is answered, audited, and then begun', async () => {

@@ -46,6 +46,11 @@ describe('a dry run', () => {
     await finish(api, await client.call('importImage', { body: disk }));
     bodies.importImage = { ...disk, upload: await send() };
     key = (await client.call('createKey')).id;
+    const path = { image: 'disk', version: '1.0.0' };
+    const planned = { path, body: { reason: 'planned', at: '2099-01-01' } };
+    await finish(api, await client.call('withdrawVersion', planned));
+    await client.call('holdVersion', { path, body: { reason: 'audit' } });
+    await client.call('setSupport', { body: { product: 'image', line: 'disk', endsOn: '2099-01-01' } });
   });
   afterAll(() => api.close());
 
@@ -66,6 +71,10 @@ describe('a dry run', () => {
     createPool: { name: 'new', reference: 'node:production', capacity: 1 },
     scalePool: { capacity: 7 },
     setPoolImage: { reference: 'node:1.0.0' },
+    withdrawVersion: { reason: 'broken' },
+    restoreVersion: { why: 'it was fine' },
+    holdVersion: { reason: 'audit' },
+    setSupport: { product: 'kubernetes', line: '1.99', endsOn: '2099-01-01' },
     setPoolConfig: { document: '{"schemaVersion":1}' },
     setNodeConfig: { document: '{"schemaVersion":1}' },
     sendToOperation: { topic: 'approval', message: true },
@@ -89,7 +98,7 @@ describe('a dry run', () => {
     const { method, path } = endpoints[name];
     const values: Record<string, string> = {
       ...{ pool: 'web', node: 'web-000000', operation, token, schedule: 'nightly', fault: '1' },
-      ...{ image: 'disk', version: '1.0.0', key },
+      ...{ image: 'disk', version: '1.0.0', key, product: 'image', line: 'disk' },
     };
     const filled = path.replace(/\{(\w+)\}/g, (_, key: string) => values[key] ?? key);
     const body = bodies[name];
