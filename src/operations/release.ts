@@ -37,7 +37,8 @@ export type ReleaseInput = z.infer<typeof releaseInput>;
 
 /** The topic on which a release that waits is told to look at its gates again. */
 export const gatesTopic = 'gates';
-const longestLookMs = 60_000;
+/** Approvals wake it at once; this is for what nobody tells it. */
+const longestLookMs = 10 * 60_000;
 
 export function releaseOperation(deps: OperationDeps): OperationKind<ReleaseInput> {
   return {
@@ -173,7 +174,9 @@ async function requireCurrent(
     if (other === undefined || other === number) continue;
     const found = await deps.catalogue.getVersion(image, other);
     if (found === undefined || compareAge(found, version) < 0) continue;
-    throw new ImagoError('release-superseded', `${image}:${other} came after ${number} and is ahead of it.`);
+    throw new ImagoError('release-superseded', `${image}:${other} came after ${number} and is ahead of it.`, {
+      hint: `To go back to ${number} on purpose: \`imago channel promote ${image}:${number} --to ${target.name} --back\`.`,
+    });
   }
 }
 

@@ -165,7 +165,6 @@ export const promotionWrites = {
           summary,
           details: { ...body, counts: { ...counts } } as Json,
           by: caller.who,
-          operation: `scan ${body.reportDigest}`,
         }),
     };
   },
