@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { DiskStore } from '../../images/store/disk-store.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Abilities, CallOptions } from '../../ports/provider.ts';
+import type { CallOptions } from '../../ports/provider.ts';
 import { checkEpoch, settled } from '../common/owner.ts';
 import type { World } from '../common/world-file.ts';
 import type { MachineHost } from './host/machine-host.ts';
@@ -13,7 +13,6 @@ import type { MemoryGauge } from './memory.ts';
 export interface LocalContext {
   readonly world: World;
   readonly clock: Clock;
-  readonly abilities: Abilities;
   readonly store: DiskStore;
   readonly host: MachineHost;
   readonly board: MachineBoard;

@@ -117,7 +117,6 @@ async function providerOf(world: World, options: LocalProviderOptions): Promise<
   });
   const context: LocalContext = {
     ...{ world, clock, store, host, board, images, paths, defaultGallery, limits, work: worker },
-    abilities: localAbilities,
     memory: options.memory ?? systemGauge,
   };
   world.transaction(() => {
