@@ -36,8 +36,6 @@ beforeAll(async () => {
     socketFolder: join(folder, 's'),
     accelerator: { name: 'tcg', reason: 'the test says so' },
   });
-  machine = await startAgentMachine(host, image, { folder, name: 'one', document });
-  first = await machine.reported(({ phase }) => phase === 'ready' || phase === 'failed');
 });
 afterAll(async () => {
   await host.close({ leaveRunning: false, deadlineMs: 1000 });
@@ -54,6 +52,8 @@ const identity = 'cat /etc/machine-id /etc/ssh/ssh_host_ed25519_key.pub /var/lib
 
 describe('a machine with the agent', () => {
   it('becomes the node that its config says, and tells it with a timeline', async () => {
+    machine = await startAgentMachine(host, image, { folder, name: 'one', document });
+    first = await machine.reported(({ phase }) => phase === 'ready' || phase === 'failed');
     expect(first).toMatchObject({ phase: 'ready', pending: [] });
     expect(first.error).toBeUndefined();
     expect((await host.status('one')).health?.state).toBe('Ready');
