@@ -23,8 +23,8 @@ const hosts = `127.0.0.1 localhost
 
 /** They come with packages that every node has, and do nothing on one but delay it. */
 const uselessUnits = ['e2scrub_reap.service', 'e2scrub_all.timer', 'dpkg-db-backup.timer', 'man-db.timer'];
-/** A node has no screen: whoever has a graphics card loads its driver without this. */
-const maskedUnits = ['modprobe@drm.service'];
+/** A node has no screen: whoever has a graphics card loads its driver without this. On hvc0 is the owner's shell. */
+const maskedUnits = ['modprobe@drm.service', 'serial-getty@hvc0.service'];
 
 export async function writeSystemFiles(host: Host): Promise<void> {
   await host.writeText('/usr/lib/systemd/network/80-imago.network', network);

@@ -1,6 +1,7 @@
 // Checks that a running machine has the software that the image's own SBOM says, and that its package database is
 // sound.
 import {
+  type DiskFile,
   fail,
   hasFile,
   lines,
@@ -14,13 +15,14 @@ import {
 /** Programs whose bytes are compared with the SBOM: what the recipe's components put there, not packages. */
 const mostPrograms = 20;
 
-function programs(
-  files: readonly { readonly path: string; readonly mode: number; readonly package?: string }[],
-) {
+function programs(files: readonly DiskFile[]) {
   return files
     .filter(
-      ({ path, mode, package: owner }) =>
-        owner === undefined && /^\/(?:usr\/(?:local\/)?s?bin|opt)\//.test(path) && (mode & 0o111) !== 0,
+      ({ path, type, mode, package: owner }) =>
+        type === 'file' &&
+        owner === undefined &&
+        /^\/(?:usr\/(?:local\/)?s?bin|opt)\//.test(path) &&
+        (mode & 0o111) !== 0,
     )
     .slice(0, mostPrograms);
 }
@@ -83,7 +85,7 @@ export const softwareChecks: readonly MachineCheck[] = [
           return [path, sha256];
         }),
       );
-      const wanted = programs(disk?.files ?? []) as readonly { path: string; sha256?: string }[];
+      const wanted = programs(disk?.files ?? []);
       const differ = wanted.filter(({ path, sha256 }) => found.get(path) !== sha256).map(({ path }) => path);
       return passWhenNone(differ, `${wanted.length} programs`);
     },

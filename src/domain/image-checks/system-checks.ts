@@ -28,6 +28,12 @@ function zoneOf(path: string): string {
   return path.replace(/^.*\/zoneinfo\//, '');
 }
 
+/** As sysctl.d has it: where dots divide, a slash is a dot of a name, as in `net.ipv4.conf.eth0/100`. */
+function sysctlPath(name: string): string {
+  const isPath = /^[^.]*\//.test(name);
+  return `/proc/sys/${isPath ? name : name.replace(/[./]/g, (one) => (one === '.' ? '/' : '.'))}`;
+}
+
 export const systemChecks: readonly MachineCheck[] = [
   {
     id: 'system-sysctl',
@@ -37,7 +43,7 @@ export const systemChecks: readonly MachineCheck[] = [
       const names = Object.keys(disk?.settings.sysctl ?? {}).filter((name) => !/[*-]/.test(name));
       return names.length === 0
         ? undefined
-        : names.map((name) => `echo ${shellWord(name)} "$(sysctl -n ${shellWord(name)} 2>&1)"`).join('\n');
+        : names.map((name) => `echo ${shellWord(name)} "$(cat ${shellWord(sysctlPath(name))})"`).join('\n');
     },
     judge({ output }, { disk }) {
       const wanted = disk?.settings.sysctl ?? {};
