@@ -201,7 +201,12 @@ async function askGates(
   throw new ImagoError(
     'gate-closed',
     `${version.image}:${version.version} may not go to ${channel}: ${closed.map(describeGate).join('; ')}.`,
-    { details: { gates: gates.map((gate) => ({ ...gate })) } },
+    {
+      ...(closed.some(({ gate }) => gate === 'tested')
+        ? { hint: `Run \`imago test ${version.image}:${version.version}\` first.` }
+        : {}),
+      details: { gates: gates.map((gate) => ({ ...gate })) },
+    },
   );
 }
 

@@ -64,7 +64,17 @@ describe('a dry run', () => {
     verifyImage: { reference: 'disk' },
     publishImage: { reference: 'node:1.0.0' },
     revokeKey: { reason: 'it leaked' },
-    promote: production,
+    promote: { ...production, back: true },
+    overridePromote: { ...production, back: true, override: { gates: ['scan'], reason: 'zero-day' } },
+    createChannel: { name: 'canary', after: 'staging' },
+    setPolicy: { text: 'version: 1\n', why: 'first' },
+    attachScan: {
+      ...{ format: 'trivy', tool: 'trivy', dismissed: 0, findings: [], subjects: [] },
+      counts: { critical: 0, high: 0, medium: 0, low: 0, unknown: 0 },
+      reportDigest: `sha256:${'a'.repeat(64)}`,
+    },
+    createRelease: { recipe: 'name: other\n', why: 'weekly' },
+    scheduleRelease: { recipe: 'name: other\n', why: 'weekly', name: 'weekly', cron: '0 3 * * 1' },
     rollbackChannel: { image: 'node', channel: 'production', why: 'bad' },
     createBuild: { recipe: 'name: other\n' },
     createTest: { reference: 'node:1.0.0' },
@@ -90,15 +100,22 @@ describe('a dry run', () => {
     setSimTime: { scale: 7 },
   };
   const ended = new Set<EndpointName>(['cancelOperation', 'sendToOperation']);
-  /** These need bytes or a registry; they are shown with one in the tests of the command line. */
-  const elsewhere = new Set<EndpointName>(['restore', 'uploadDisk', 'pushImage', 'pullImage']);
+  /** These need bytes, a registry or a person with a token; they are shown with one in other tests. */
+  const elsewhere = new Set<EndpointName>([
+    'approveVersion',
+    'restore',
+    'uploadDisk',
+    'pushImage',
+    'pullImage',
+  ]);
+  const queries: Partial<Record<EndpointName, string>> = { deleteChannel: '&why=unused' };
   const writes = endpointNames.filter((name) => isWrite(contractOf(name)) && !elsewhere.has(name));
 
   test.each(writes)('of %s tells what would be done, and writes nothing', async (name) => {
     const { method, path } = endpoints[name];
     const values: Record<string, string> = {
       ...{ pool: 'web', node: 'web-000000', operation, token, schedule: 'nightly', fault: '1' },
-      ...{ image: 'disk', version: '1.0.0', key, product: 'image', line: 'disk' },
+      ...{ image: 'disk', version: '1.0.0', channel: 'staging', key, product: 'image', line: 'disk' },
     };
     const filled = path.replace(/\{(\w+)\}/g, (_, key: string) => values[key] ?? key);
     const body = bodies[name];
@@ -106,7 +123,7 @@ describe('a dry run', () => {
     const { scale } = await api.sim.control.time();
     const answer = await api.ask({
       method,
-      path: `${filled}?dryRun=true`,
+      path: `${filled}?dryRun=true${queries[name] ?? ''}`,
       headers: {
         'idempotency-key': randomUUID(),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
