@@ -12,6 +12,7 @@ import { lifecycleContract } from './contract/lifecycle.ts';
 import { nodeAccessContract } from './contract/node-access.ts';
 import { operationsContract } from './contract/operations.ts';
 import { promotionContract } from './contract/promotion.ts';
+import { reachContract } from './contract/reach.ts';
 import { recipesContract } from './contract/recipes.ts';
 import { schedulesContract } from './contract/schedules.ts';
 import { simContract } from './contract/sim.ts';
@@ -24,6 +25,7 @@ export const contract = {
   ...promotionContract,
   ...imagesContract,
   ...lifecycleContract,
+  ...reachContract,
   ...keysContract,
   ...fleetContract,
   ...nodeAccessContract,

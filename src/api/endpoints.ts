@@ -52,6 +52,16 @@ export const endpoints = {
   pushImage: { method: 'POST', path: '/v1/images/push' },
   pullImage: { method: 'POST', path: '/v1/images/pull' },
 
+  showCatalogImage: { method: 'GET', path: '/v1/catalog/{image}' },
+  listGalleries: { method: 'GET', path: '/v1/galleries' },
+  addGallery: { method: 'POST', path: '/v1/galleries' },
+  removeGallery: { method: 'DELETE', path: '/v1/galleries/{gallery}' },
+
+  listWebhooks: { method: 'GET', path: '/v1/webhooks' },
+  createWebhook: { method: 'POST', path: '/v1/webhooks' },
+  deleteWebhook: { method: 'DELETE', path: '/v1/webhooks/{webhook}' },
+  listDeliveries: { method: 'GET', path: '/v1/webhooks/{webhook}/deliveries' },
+
   showRecipe: { method: 'POST', path: '/v1/recipes/show' },
   lockRecipe: { method: 'POST', path: '/v1/recipes/lock' },
   findOutdated: { method: 'POST', path: '/v1/recipes/outdated' },

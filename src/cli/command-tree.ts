@@ -275,6 +275,28 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
     { name: 'set', summary: 'Set the end of support', load: () => import('./commands/support-set.ts') },
     { name: 'unset', summary: 'Take a date back', load: () => import('./commands/support-unset.ts') },
   ]),
+  group('gallery', 'Where versions are copied to', [
+    { name: 'add', summary: 'Tell Imago of a gallery', load: () => import('./commands/gallery-add.ts') },
+    { name: 'list', summary: 'All galleries', load: () => import('./commands/gallery-list.ts') },
+    { name: 'remove', summary: 'Forget a gallery', load: () => import('./commands/gallery-remove.ts') },
+  ]),
+  group('catalog', 'The catalogue for people', [
+    {
+      name: 'export',
+      summary: 'Write it as a static site and JSON',
+      load: () => import('./commands/catalog-export.ts'),
+    },
+  ]),
+  group('webhook', 'Telling others of what happens', [
+    { name: 'create', summary: 'Tell someone', load: () => import('./commands/webhook-create.ts') },
+    { name: 'list', summary: 'All webhooks', load: () => import('./commands/webhook-list.ts') },
+    {
+      name: 'log',
+      summary: 'What became of the deliveries of one',
+      load: () => import('./commands/webhook-log.ts'),
+    },
+    { name: 'delete', summary: 'End a webhook', load: () => import('./commands/webhook-delete.ts') },
+  ]),
   group('op', 'Operations', [
     { name: 'list', summary: 'Operations, newest first', load: () => import('./commands/op-list.ts') },
     { name: 'show', summary: 'One operation with its steps', load: () => import('./commands/op-show.ts') },

@@ -16,7 +16,10 @@ export interface CommonParts {
   readonly epoch?: number;
 }
 
-type CommonContext = Omit<DaemonContext, 'operations' | 'schedules' | 'archive' | 'sim' | 'images' | 'keys'>;
+type CommonContext = Omit<
+  DaemonContext,
+  'operations' | 'schedules' | 'archive' | 'sim' | 'images' | 'keys' | 'webhookKey'
+>;
 
 const DATABASE_PATIENCE_MS = 1000;
 const ROLES = ['gallery', 'pools', 'machines', 'disks', 'builder'] as const;
@@ -29,6 +32,8 @@ export function commonContext(options: WireOptions, store: Store, parts: CommonP
     clock: systemClock,
     ...{ catalogue, promotion, fleet, journal, operationLists, tokens, audit, idempotency, events },
     lifecycle: store.lifecycle,
+    galleryBook: store.galleryBook,
+    webhooks: store.webhooks,
     providers: parts.providers,
     status: () => tellStatus(options, store, parts),
     doctor: () => runDoctor(usualChecks(surroundings)),

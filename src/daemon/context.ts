@@ -6,6 +6,7 @@ import type { Catalogue } from '../ports/catalogue.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Events } from '../ports/events.ts';
 import type { Fleet } from '../ports/fleet.ts';
+import type { GalleryBook } from '../ports/galleries.ts';
 import type { ImageStore } from '../ports/image-store.ts';
 import type { ImageSpace, Lifecycle } from '../ports/lifecycle.ts';
 import type { Journal, OperationDesk, OperationLists } from '../ports/operation.ts';
@@ -14,8 +15,10 @@ import type { Provider, ProviderName } from '../ports/provider.ts';
 import type { Schedules } from '../ports/schedules.ts';
 import type { SigningKeys } from '../ports/signing-keys.ts';
 import type { SimControl } from '../ports/sim-control.ts';
+import type { Webhooks } from '../ports/webhooks.ts';
 import type { DoctorReport } from './doctor.ts';
 import type { DaemonStatus } from './status.ts';
+import type { WebhookKey } from './webhook-key.ts';
 
 export interface DaemonContext {
   readonly version: string;
@@ -24,6 +27,8 @@ export interface DaemonContext {
   readonly promotion: Promotion;
   readonly fleet: Fleet;
   readonly lifecycle: Lifecycle;
+  readonly galleryBook: GalleryBook;
+  readonly webhooks: Webhooks;
   /** What prune may free of the local store; absent where there is none. */
   readonly space?: ImageSpace;
   /** Reading of single operations; routes never write to it. */
@@ -41,6 +46,8 @@ export interface DaemonContext {
   /** The local store of disks; absent while this daemon stands by. */
   readonly images?: ImageStore;
   readonly keys?: SigningKeys;
+  /** What secrets of webhooks are made with; absent while this daemon stands by. */
+  readonly webhookKey?: WebhookKey;
   /** Absent when the simulated provider is not loaded. */
   readonly sim?: SimControl;
 

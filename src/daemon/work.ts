@@ -31,6 +31,8 @@ import { closeLocal, openLocal } from './local-machines.ts';
 import { createSchedules } from './schedules.ts';
 import { secretReader } from './secret-reader.ts';
 import { packageVersion } from './version.ts';
+import { openWebhookKey } from './webhook-key.ts';
+import { sendWebhooks } from './webhooks.ts';
 import type { WireOptions } from './wiring.ts';
 
 const RECONCILE_EVERY_MS = 60_000;
@@ -70,6 +72,7 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     fleet: store.fleet,
     promotion: store.promotion,
     lifecycle: store.lifecycle,
+    galleryBook: store.galleryBook,
     clock: systemClock,
     journal: store.journal,
     imagoVersion: packageVersion(),
@@ -113,6 +116,16 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     for (const trouble of report.troubles) log.warn(trouble);
   });
   again(TIDY_EVERY_MS, () => store.tidy());
+  const webhookKey = await openWebhookKey(ground.paths.home);
+  const sending = sendWebhooks({
+    outbox: store.outbox,
+    events: store.events,
+    key: webhookKey,
+    clock: systemClock,
+    signal: acting,
+    onTrouble: (error) => log.error('webhooks could not be sent', { error }),
+  });
+  lifecycle.onStop({ name: 'webhooks', deadlineMs: 2000, run: () => sending });
   const upkeep = imageUpkeep({
     catalogue: store.catalogue,
     locks: images.imageStore.locks,
@@ -130,6 +143,7 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     ...(deps.space === undefined ? {} : { space: deps.space }),
     images: images.imageStore,
     keys: images.keys,
+    webhookKey,
     sim: sim.control,
     archive: createArchive({
       database: store.database,

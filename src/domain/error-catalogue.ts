@@ -744,12 +744,39 @@ const providers = {
   },
 } as const satisfies Entries;
 
+const galleriesAndWebhooks = {
+  'gallery-not-found': { kind: 'not-found', when: 'There is no gallery of that name.' },
+  'gallery-exists': {
+    kind: 'conflict',
+    when: 'The name of a gallery stands for another place already.',
+    hint: 'Choose another name, or take the other one away with `imago gallery remove`.',
+  },
+  'copy-differs': {
+    kind: 'failed',
+    when: 'A gallery has a copy whose bytes, source or tags are not those of the tested version.',
+    hint: 'Nothing was moved to it. Find out who made that copy, delete it there, and publish again.',
+  },
+  'webhook-not-found': { kind: 'not-found', when: 'There is no webhook of that name.' },
+  'webhook-exists': { kind: 'conflict', when: 'There is a webhook of that name with other content.' },
+  'webhook-address': {
+    kind: 'input',
+    when: 'The address of a webhook is not one that may be called.',
+    hint: 'Name a public HTTPS address, or allow private ones for this webhook with --allow-private.',
+  },
+  'webhook-key-missing': {
+    kind: 'failed',
+    when: 'The key that the webhook’s secret was made with is not on this machine.',
+    hint: 'Bring `webhook.key` of the earlier state folder here, or delete the webhook and create it again.',
+  },
+} as const satisfies Entries;
+
 /** The headings of docs/errors.md, in its order. A code stands in one group only. */
 export const errorGroups = {
   General: general,
   'Command line': commandLine,
   'References and versions': referencesAndVersions,
   Channels: channels,
+  'Galleries and webhooks': galleriesAndWebhooks,
   Recipes: recipes,
   'Disks and formats': disksAndFormats,
   'The store and registries': storeAndRegistries,
@@ -765,6 +792,7 @@ export const errorCatalogue = {
   ...commandLine,
   ...referencesAndVersions,
   ...channels,
+  ...galleriesAndWebhooks,
   ...recipes,
   ...disksAndFormats,
   ...storeAndRegistries,

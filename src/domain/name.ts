@@ -4,7 +4,7 @@
 import { ImagoError } from './errors.ts';
 import { quote } from './quote.ts';
 
-export type NamedThing = 'image' | 'channel' | 'pool' | 'node';
+export type NamedThing = 'image' | 'channel' | 'pool' | 'node' | 'gallery' | 'webhook';
 
 interface NameRule {
   readonly pattern: RegExp;
@@ -24,6 +24,8 @@ const labelSays = 'lower-case letters, digits and dashes, beginning with a lette
 const nameRules = {
   image: { pattern: label, maxLength: labelLength, says: labelSays },
   channel: { pattern: label, maxLength: labelLength, says: labelSays },
+  gallery: { pattern: label, maxLength: labelLength, says: labelSays },
+  webhook: { pattern: label, maxLength: labelLength, says: labelSays },
   pool: { pattern: label, maxLength: labelLength - nodeSuffixLength, says: labelSays },
   node: {
     pattern: /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/,

@@ -4,6 +4,7 @@ import type { Attestor } from '../ports/attestor.ts';
 import type { Catalogue } from '../ports/catalogue.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Fleet } from '../ports/fleet.ts';
+import type { GalleryBook } from '../ports/galleries.ts';
 import type { ImageStore } from '../ports/image-store.ts';
 import type { ImageSpace, Lifecycle } from '../ports/lifecycle.ts';
 import type { Journal, OperationDesk } from '../ports/operation.ts';
@@ -15,6 +16,7 @@ export interface OperationDeps {
   readonly fleet: Fleet;
   readonly promotion: Promotion;
   readonly lifecycle: Lifecycle;
+  readonly galleryBook: GalleryBook;
   /** Reading of operations, for those made of others. */
   readonly journal: Pick<Journal, 'get'>;
   /** For what is decided before an operation begins; steps have a clock of their own. */

@@ -1,4 +1,6 @@
 // Every gallery that there is, of every provider: for what must be told or deleted wherever a version was copied to.
+import { ImagoError } from '../domain/errors.ts';
+import type { GalleryRecord } from '../domain/gallery.ts';
 import type { CallOptions, Provider } from '../ports/provider.ts';
 import type { Gallery } from '../ports/provider-gallery.ts';
 import { allPages } from './all-pages.ts';
@@ -26,4 +28,18 @@ export async function listGalleries(
     }
   }
   return found;
+}
+
+/** The role of a gallery that people told Imago of. Throws `provider-unknown` or `provider-lacks`. */
+export function openGallery(
+  providers: readonly Provider[],
+  { name, provider: owner, place }: Pick<GalleryRecord, 'name' | 'provider' | 'place'>,
+): Gallery {
+  const provider = providers.find((known) => known.name === owner);
+  if (provider === undefined) {
+    throw new ImagoError('provider-unknown', `Gallery ${name} is one of ${owner}, which is not loaded here.`);
+  }
+  const gallery = place === undefined ? provider.gallery : provider.galleries?.open(place);
+  if (gallery !== undefined) return gallery;
+  throw new ImagoError('provider-lacks', `Provider ${owner} has no gallery ${place ?? 'of its own'}.`);
 }

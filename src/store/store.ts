@@ -3,14 +3,17 @@
 import type { Audit, Tokens } from '../ports/access.ts';
 import type { Catalogue } from '../ports/catalogue.ts';
 import type { Fleet } from '../ports/fleet.ts';
+import type { GalleryBook } from '../ports/galleries.ts';
 import type { Lifecycle } from '../ports/lifecycle.ts';
 import type { Journal, OperationLists } from '../ports/operation.ts';
 import type { Promotion } from '../ports/promotion.ts';
+import type { WebhookOutbox, Webhooks } from '../ports/webhooks.ts';
 import { createAudit } from './audit.ts';
 import { createCatalogue } from './catalogue.ts';
 import { type Database, type DatabaseOptions, openDatabase } from './database.ts';
 import { createEvents, type EventLog } from './events.ts';
 import { createFleet } from './fleet.ts';
+import { createGalleryBook } from './galleries.ts';
 import { createIdempotencyKeys, type IdempotencyStore } from './idempotency.ts';
 import { createJournal } from './journal.ts';
 import { createLifecycle } from './lifecycle.ts';
@@ -18,6 +21,8 @@ import { createOperationLists } from './operation-lists.ts';
 import { createPromotion } from './promotion.ts';
 import { createScheduleStore, type ScheduleStore } from './schedules.ts';
 import { createTokens } from './tokens.ts';
+import { createWebhookOutbox } from './webhook-outbox.ts';
+import { createWebhookStore } from './webhooks.ts';
 
 export interface Store {
   readonly database: Database;
@@ -32,7 +37,10 @@ export interface Store {
   readonly audit: Audit;
   readonly idempotency: IdempotencyStore;
   readonly schedules: ScheduleStore;
-  /** Deletes what has outlived its use: old events and idempotency keys. Call it now and then. */
+  readonly galleryBook: GalleryBook;
+  readonly webhooks: Webhooks;
+  readonly outbox: WebhookOutbox;
+  /** Deletes what has outlived its use: old events, idempotency keys and deliveries. Call it now and then. */
   tidy(): Promise<void>;
   /** Lets go of all connections. A second call does nothing. */
   close(): Promise<void>;
@@ -43,11 +51,14 @@ export interface StoreOptions extends DatabaseOptions {
   readonly now?: () => number;
 }
 
+const deliveriesKeptMs = 30 * 24 * 3_600_000;
+
 /** Connects when it is first used. */
 export function openStore({ now = Date.now, ...options }: StoreOptions): Store {
   const database = openDatabase(options);
   const events = createEvents(database);
   const idempotency = createIdempotencyKeys(database);
+  const outbox = createWebhookOutbox(database, { now });
   return {
     database,
     catalogue: createCatalogue(database, { now }),
@@ -61,9 +72,13 @@ export function openStore({ now = Date.now, ...options }: StoreOptions): Store {
     audit: createAudit(database),
     idempotency,
     schedules: createScheduleStore(database),
+    galleryBook: createGalleryBook(database, { now }),
+    webhooks: createWebhookStore(database, { now }),
+    outbox,
     async tidy() {
       await events.trim();
       await idempotency.expire();
+      await outbox.trim(new Date(now() - deliveriesKeptMs).toISOString());
     },
     async close() {
       await events.close();

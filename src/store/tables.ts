@@ -7,6 +7,7 @@ import type { Orchestration, ProviderName } from '../domain/pool.ts';
 import type { Role } from '../domain/roles.ts';
 import type { Architecture, OperatingSystem } from '../domain/version.ts';
 import type { RestorableState, VersionState } from '../domain/version-state.ts';
+import type { DeliveryState, WebhookState } from '../domain/webhook.ts';
 import type { OperationState, StepState } from '../ports/operation.ts';
 
 /** Set by the database, never by us. */
@@ -267,6 +268,48 @@ export interface LimitSamplesTable {
   ceiling: number;
 }
 
+export interface GalleriesTable {
+  name: string;
+  provider: string;
+  place: string | null;
+  home: string | null;
+  channels: string;
+  regions: string;
+  public: boolean;
+  azure: string | null;
+  added_by: string;
+  at: string;
+}
+
+export interface WebhooksTable {
+  name: string;
+  url: string;
+  events: string;
+  image: string | null;
+  allow_private: boolean;
+  salt: string;
+  key_id: string;
+  seen: number;
+  state: WebhookState;
+  added_by: string;
+  at: string;
+}
+
+export interface WebhookDeliveriesTable {
+  id: Given<number>;
+  webhook: string;
+  event: number;
+  type: string;
+  body: string;
+  state: DeliveryState;
+  attempts: number;
+  next_at: string;
+  status: number | null;
+  error: string | null;
+  at: string;
+  ended_at: string | null;
+}
+
 export interface TokensTable {
   id: string;
   owner: string;
@@ -340,6 +383,9 @@ export interface Tables {
   support_dates: SupportDatesTable;
   notices: NoticesTable;
   limit_samples: LimitSamplesTable;
+  galleries: GalleriesTable;
+  webhooks: WebhooksTable;
+  webhook_deliveries: WebhookDeliveriesTable;
   tokens: TokensTable;
   audit: AuditTable;
   idempotency_keys: IdempotencyKeysTable;

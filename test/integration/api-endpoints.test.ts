@@ -515,6 +515,21 @@ describe('the life of an image', () => {
     await client.call('unsetSupport', { path: { product: 'image', line: 'leaving' } });
   });
 
+  test('galleries, webhooks, and the catalogue for people', async () => {
+    const { client } = api;
+    const body = { name: 'public', provider: 'sim', place: 'public', channels: ['production'], public: true };
+    expect(await client.call('addGallery', { body })).toMatchObject(body);
+    expect((await client.call('listGalleries')).items).toMatchObject([{ name: 'public' }]);
+    const shown = await client.call('showCatalogImage', { path: { image: 'node' } });
+    expect(shown).toMatchObject({ name: 'node', os: 'linux' });
+    await client.call('removeGallery', { path: { gallery: 'public' } });
+    const hook = { name: 'ci', url: 'http://127.0.0.1:9/', allowPrivate: true };
+    expect((await client.call('createWebhook', { body: hook })).secret).toMatch(/^whsec_/);
+    expect((await client.call('listWebhooks')).items).toMatchObject([{ name: 'ci', state: 'active' }]);
+    expect((await client.call('listDeliveries', { path: { webhook: 'ci' } })).items).toEqual([]);
+    await client.call('deleteWebhook', { path: { webhook: 'ci' } });
+  });
+
   test('shutdown is answered, audited, and then begun', async () => {
     const { client } = api;
     expect((await client.plan('shutdown')).plan[0]).toMatch(/^Stop the daemon/);

@@ -69,6 +69,12 @@ const typicalRows: Readonly<Record<number, string>> = {
       insert into imago.support_dates values ('kubernetes', '1.40', '2028-10-28', '', 'ann', now());
       insert into imago.notices values ('support.warning', 'image/node', '90', now());
       insert into imago.limit_samples values ('sim', 'versions', '2026-11-01', 5, 10000)`,
+  8: `insert into imago.galleries values
+        ('public', 'sim', 'public', 'westeurope', '["production"]', '[{"region":"westeurope","replicas":3}]', true, null, 'ann', now());
+      insert into imago.webhooks values
+        ('ci', 'https://ci.example.com/hook', '["channel.moved"]', 'node', false, 'c2FsdA==', 'k', 0, 'active', 'ann', now());
+      insert into imago.webhook_deliveries (webhook, event, type, body, state, attempts, next_at, at)
+        values ('ci', 1, 'channel.moved', '{}', 'waiting', 0, now(), now())`,
 };
 
 async function fillState(url: string, upTo: number): Promise<void> {

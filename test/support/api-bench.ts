@@ -21,6 +21,7 @@ import { createRequestListener } from '../../src/daemon/http/request-listener.ts
 import { openImages } from '../../src/daemon/images.ts';
 import { openListener, type TcpOptions } from '../../src/daemon/listener.ts';
 import { createSchedules } from '../../src/daemon/schedules.ts';
+import { openWebhookKey } from '../../src/daemon/webhook-key.ts';
 import { ImagoError } from '../../src/domain/errors.ts';
 import type { Role } from '../../src/domain/roles.ts';
 import { createMemoryEngine } from '../../src/engine/memory/memory-engine.ts';
@@ -98,6 +99,7 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
     fleet: store.fleet,
     promotion: store.promotion,
     lifecycle: store.lifecycle,
+    galleryBook: store.galleryBook,
     clock: systemClock,
     journal: store.journal,
     imagoVersion: '0.0.0-test',
@@ -129,6 +131,9 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
     promotion: store.promotion,
     fleet: store.fleet,
     lifecycle: store.lifecycle,
+    galleryBook: store.galleryBook,
+    webhooks: store.webhooks,
+    webhookKey: await openWebhookKey(folder),
     journal: store.journal,
     operationLists: store.operationLists,
     operations,

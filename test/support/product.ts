@@ -54,6 +54,7 @@ export async function createProduct(
     fleet: store.fleet,
     promotion: store.promotion,
     lifecycle: store.lifecycle,
+    galleryBook: store.galleryBook,
     clock: systemClock,
     journal: { get: (id) => journal.get(id) },
     imagoVersion: '0.0.0-test',

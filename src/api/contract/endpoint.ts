@@ -8,6 +8,8 @@ export const tags = {
   Recipes: 'What is on a node, before anything is built.',
   Images: 'Named lines of immutable versions, how they are made and tested.',
   Channels: 'Names that point at versions, and every move they made.',
+  Galleries: 'Where versions are copied to.',
+  Webhooks: 'Telling others of what happens.',
   Pools: 'Nodes made from one model.',
   Nodes: 'Machines of pools, and what each was made from.',
   Operations: 'Durable runs of named steps.',

@@ -1,7 +1,7 @@
 // Copy a version to a gallery.
 import { argument, type CommandSpec, text, texts } from '../command.ts';
 import { imageArgument } from '../find-version.ts';
-import { usage } from '../parse.ts';
+import { readRegion } from '../read-region.ts';
 import { operationFlags, runOperation } from '../run-operation.ts';
 
 export const command: CommandSpec = {
@@ -21,7 +21,7 @@ export const command: CommandSpec = {
   examples: [['imago image publish node:staging --region westeurope=2', 'before a rollout there']],
   async run(invocation) {
     const provider = text(invocation, 'provider');
-    const regions = texts(invocation, 'region').map(readRegion);
+    const regions = texts(invocation, 'region').map((word) => readRegion(word, 'image publish'));
     const body = {
       reference: argument(invocation, 'IMAGE'),
       ...(provider && { provider }),
@@ -40,11 +40,3 @@ export const command: CommandSpec = {
     });
   },
 };
-
-function readRegion(word: string): { readonly region: string; readonly replicas: number } {
-  const [, region, count = '1'] = /^([\w-]+)(?:=(\d{1,3}))?$/.exec(word) ?? [];
-  if (region === undefined || Number(count) < 1) {
-    throw usage(`--region is REGION or REGION=N, not ${JSON.stringify(word)}.`, 'image publish');
-  }
-  return { region, replicas: Number(count) };
-}

@@ -2,9 +2,9 @@
 // browser and screen reader.
 import { createHash } from 'node:crypto';
 import type { OpenApiDocument, OpenApiOperation } from '../../api/openapi.ts';
+import { type Html, html } from '../../domain/html.ts';
 import { fieldsOf, fieldTable, typeOf } from './docs-schema.ts';
 import { docsStyle } from './docs-style.ts';
-import { type Html, html } from './html.ts';
 
 const styleHash = createHash('sha256').update(docsStyle).digest('base64');
 

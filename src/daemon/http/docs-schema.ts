@@ -1,6 +1,6 @@
 // JSON Schemas as tables and short words, for the OpenAPI page.
 import type { JsonSchema } from '../../api/json-schema.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html } from '../../domain/html.ts';
 
 /** The type in a few words, with links to the named schemas. */
 export function typeOf(schema: JsonSchema): Html {

@@ -6,6 +6,7 @@ import { fleet } from './0004-fleet.ts';
 import { access } from './0005-access.ts';
 import { promotion } from './0006-promotion.ts';
 import { lifecycle } from './0007-lifecycle.ts';
+import { reach } from './0008-reach.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -16,4 +17,5 @@ export const migrations: readonly Migration[] = [
   access,
   promotion,
   lifecycle,
+  reach,
 ];

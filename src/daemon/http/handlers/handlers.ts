@@ -13,6 +13,7 @@ import { nodeReads, nodeWrites } from './nodes.ts';
 import { operationReads, operationWrites } from './operations.ts';
 import { poolReads, poolWrites } from './pools.ts';
 import { promotionReads, promotionWrites } from './promotion.ts';
+import { reachReads, reachWrites } from './reach.ts';
 import { recipeReads, recipeWrites } from './recipes.ts';
 import { scheduleReads, scheduleWrites } from './schedules.ts';
 import { simReads, simWrites } from './sim.ts';
@@ -24,6 +25,7 @@ const reads: ReadHandlers = {
   ...promotionReads,
   ...imageReads,
   ...lifecycleReads,
+  ...reachReads,
   ...keyReads,
   ...poolReads,
   ...nodeReads,
@@ -41,6 +43,7 @@ const writes: WriteHandlers = {
   ...promotionWrites,
   ...imageWrites,
   ...lifecycleWrites,
+  ...reachWrites,
   ...keyWrites,
   ...poolWrites,
   ...nodeWrites,

@@ -1,0 +1,18 @@
+// Forget a gallery.
+import { argument, type CommandSpec } from '../command.ts';
+import { runWrite, writeFlags } from '../run-write.ts';
+
+export const command: CommandSpec = {
+  summary: 'Forget a gallery; what it holds stays there',
+  args: [{ name: 'NAME', what: 'the gallery' }],
+  flags: writeFlags,
+  examples: [['imago gallery remove old', 'no more copies go there']],
+  async run(invocation) {
+    await runWrite(invocation, {
+      endpoint: 'removeGallery',
+      input: { path: { gallery: argument(invocation, 'NAME') } },
+      name: ({ name }) => name,
+      lines: ({ name }) => [`Gallery ${name} is forgotten; what it holds is still there`],
+    });
+  },
+};

@@ -1,0 +1,341 @@
+// Webhooks over a real database and real sockets: nothing is lost by a crash, nothing private is reached, and what
+// arrives can be checked by whoever has the secret.
+import { createHmac } from 'node:crypto';
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openWebhookKey, type WebhookKey } from '../../src/daemon/webhook-key.ts';
+import { checkWebhookAddress, type Post, postWebhook } from '../../src/daemon/webhook-post.ts';
+import { sendWebhooks } from '../../src/daemon/webhooks.ts';
+import { retryPausesMs } from '../../src/domain/webhook.ts';
+import type { NewWebhook } from '../../src/ports/webhooks.ts';
+import type { Store } from '../../src/store/store.ts';
+import { type ApiBench, openApi } from '../support/api-bench.ts';
+import { type HookReceiver, startHookReceiver } from '../support/hook-receiver.ts';
+import { type StoreBench, seedImage, startStoreBench } from '../support/store.ts';
+
+let bench: StoreBench;
+let folder: string;
+let key: WebhookKey;
+let receiver: HookReceiver;
+const clock = { at: Date.parse('2026-11-16T00:00:00Z'), now: () => clock.at };
+
+beforeAll(async () => {
+  bench = await startStoreBench();
+  folder = await mkdtemp(join(tmpdir(), 'imago-hooks-'));
+  key = await openWebhookKey(folder);
+});
+afterAll(async () => {
+  await bench.stop();
+  await rm(folder, { recursive: true });
+});
+beforeEach(async () => {
+  receiver = await startHookReceiver();
+  return () => receiver.close();
+});
+
+async function freshStore(): Promise<Store> {
+  const store = await bench.freshStore({ now: clock.now });
+  await seedImage(store, 'node', 2);
+  return store;
+}
+
+function hook(more: Partial<NewWebhook> = {}): NewWebhook {
+  return {
+    ...{ name: 'ci', url: receiver.url, events: ['channel.moved'], allowPrivate: true, by: 'ann' },
+    ...{ salt: key.newSalt(), keyId: key.id, ...more },
+  };
+}
+
+function move(store: Store, to: string, channel = 'production', image = 'node') {
+  return store.catalogue.moveChannel({ image, channel, to, by: 'ann', why: 'good' });
+}
+
+/** A sender that lives until `end`; `post` can be put in the place of the network. */
+function startSender(store: Store, options: { readonly post?: typeof postWebhook } = {}) {
+  const ending = new AbortController();
+  const troubles: unknown[] = [];
+  const running = sendWebhooks({
+    ...{ outbox: store.outbox, events: store.events, key, clock, random: () => 0 },
+    ...{ signal: ending.signal, onTrouble: (error: unknown) => void troubles.push(error), ...options },
+  });
+  return {
+    troubles,
+    async end() {
+      ending.abort();
+      await running;
+    },
+  };
+}
+
+async function untilLog(store: Store, name: string, state: string, count = 1) {
+  for (;;) {
+    const { items } = await store.webhooks.log(name, { limit: 100 });
+    if (items.filter((item) => item.state === state).length >= count) return items;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+describe('what arrives', () => {
+  test('a move is told as a CloudEvent whose signature fits the secret; other events and images are not', async () => {
+    const store = await freshStore();
+    await seedImage(store, 'other', 1);
+    await move(store, '1.0.0');
+    const webhook = hook({ image: 'node' });
+    await store.webhooks.create(webhook);
+    const sender = startSender(store);
+    await move(store, '1.0.0', 'production', 'other');
+    await move(store, '1.0.1');
+    await receiver.until(1);
+    await untilLog(store, 'ci', 'delivered');
+    await sender.end();
+    expect(receiver.received).toHaveLength(1);
+    const [{ headers, body } = { headers: {}, body: '' }] = receiver.received;
+    expect(JSON.parse(body)).toMatchObject({
+      ...{
+        specversion: '1.0',
+        type: 'imago.channel.moved',
+        subject: 'image/node',
+        source: `urn:imago:${key.id}`,
+      },
+      data: { channel: 'production', from: '1.0.0', to: '1.0.1' },
+    });
+    const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`;
+    const secret = Buffer.from(key.secretOf(webhook).slice('whsec_'.length), 'base64');
+    expect(headers['webhook-signature']).toBe(
+      `v1,${createHmac('sha256', secret).update(signed).digest('base64')}`,
+    );
+    expect(headers['content-type']).toMatch(/^application\/cloudevents\+json/);
+    expect(sender.troubles).toEqual([]);
+  });
+
+  test('moves, withdrawals and deadlines are told; the database and a log hold no secret', async () => {
+    const store = await freshStore();
+    const webhook = hook({ events: ['channel.moved', 'version.state', 'support.ending'] });
+    await store.webhooks.create(webhook);
+    await move(store, '1.0.0');
+    await store.lifecycle.withdrawals.withdraw({
+      ...{ image: 'node', version: '1.0.1', reason: 'broken', withDescendants: false },
+      ...{ by: 'ann', operation: 'op' },
+    });
+    await store.lifecycle.support.tellOnce(
+      { kind: 'support.ending', subject: 'image/node', mark: '30' },
+      { daysLeft: 30 },
+    );
+    const sender = startSender(store);
+    const items = await untilLog(store, 'ci', 'delivered', 3);
+    await sender.end();
+    const types = new Set(receiver.received.map(({ body }) => (JSON.parse(body) as { type: string }).type));
+    expect(types).toEqual(new Set(['imago.channel.moved', 'imago.version.state', 'imago.support.ending']));
+    const secret = key.secretOf(webhook);
+    const rows = await store.database.read((tables) => tables.selectFrom('webhooks').selectAll().execute());
+    expect(JSON.stringify([items, rows])).not.toContain(secret.slice('whsec_'.length));
+  });
+});
+
+describe('what goes wrong', () => {
+  test('a sender that dies after the other side took it sends it again, with the same id', async () => {
+    const store = await freshStore();
+    await store.webhooks.create(hook());
+    await move(store, '1.0.0');
+    const dying = new AbortController();
+    const first = sendWebhooks({
+      ...{ outbox: store.outbox, events: store.events, key, clock, signal: dying.signal },
+      onTrouble: () => undefined,
+      async post(asked) {
+        const status = await postWebhook(asked);
+        dying.abort();
+        return status;
+      },
+    });
+    await first;
+    expect((await store.webhooks.log('ci', { limit: 10 })).items).toMatchObject([{ state: 'waiting' }]);
+    const second = startSender(store);
+    await untilLog(store, 'ci', 'delivered');
+    await second.end();
+    const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
+    expect(ids).toHaveLength(2);
+    expect(new Set(ids).size).toBe(1);
+  });
+
+  test('what happened while no sender lived is told by the next; nothing is written down twice', async () => {
+    const store = await freshStore();
+    await store.webhooks.create(hook());
+    for (let n = 0; n < 3; n += 1) await move(store, `1.0.${n % 2}`);
+    const body = () => '{}';
+    const counts = await Promise.all([store.outbox.collect(body), store.outbox.collect(body)]);
+    expect(counts.reduce((sum, count) => sum + count)).toBe(3);
+    expect(await store.outbox.collect(body)).toBe(0);
+    const sender = startSender(store);
+    await untilLog(store, 'ci', 'delivered', 3);
+    await sender.end();
+    expect(receiver.received).toHaveLength(3);
+  });
+
+  test('a failure is tried again after growing pauses, and given up after the last', async () => {
+    const store = await freshStore();
+    await store.webhooks.create(hook());
+    await move(store, '1.0.0');
+    const post = async () => 500;
+    for (const [index, pause] of retryPausesMs.entries()) {
+      const sender = startSender(store, { post });
+      const [item] = await untilAttempts(store, index + 1);
+      await sender.end();
+      expect(item).toMatchObject({ state: 'waiting', status: 500, error: 'It answered 500.' });
+      expect(Date.parse(item?.nextAt ?? '') - clock.at).toBe(pause);
+      clock.at += pause;
+    }
+    const last = startSender(store, { post });
+    expect(await untilLog(store, 'ci', 'failed')).toMatchObject([{ attempts: retryPausesMs.length + 1 }]);
+    await last.end();
+  });
+
+  async function untilAttempts(store: Store, attempts: number) {
+    for (;;) {
+      const { items } = await store.webhooks.log('ci', { limit: 10 });
+      if (items[0]?.attempts === attempts) return items;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  test('a redirect is a failure and is not followed; one slow side does not hold up another', async () => {
+    const store = await freshStore();
+    receiver.answer = () => 302;
+    await store.webhooks.create(hook({ name: 'moved' }));
+    await store.webhooks.create(hook({ name: 'slow', salt: key.newSalt() }));
+    await move(store, '1.0.0');
+    const sender = startSender(store, {
+      post: (asked: Post) =>
+        asked.id.includes('.slow.')
+          ? new Promise((_, reject) =>
+              asked.signal.addEventListener('abort', () => reject(asked.signal.reason)),
+            )
+          : postWebhook(asked),
+    });
+    const [item] = await (async () => {
+      for (;;) {
+        const { items } = await store.webhooks.log('moved', { limit: 10 });
+        if ((items[0]?.attempts ?? 0) > 0) return items;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    })();
+    expect(item).toMatchObject({ state: 'waiting', status: 302 });
+    await sender.end();
+    expect((await store.webhooks.log('slow', { limit: 10 })).items[0]).toMatchObject({ attempts: 0 });
+  });
+
+  test('410 ends the webhook, and what waits for it', async () => {
+    const store = await freshStore();
+    receiver.answer = () => 410;
+    await store.webhooks.create(hook());
+    await move(store, '1.0.0');
+    await move(store, '1.0.1');
+    const sender = startSender(store);
+    await untilLog(store, 'ci', 'failed', 2);
+    await sender.end();
+    expect(await store.webhooks.get('ci')).toMatchObject({ state: 'gone' });
+    await move(store, '1.0.0');
+    expect(await store.outbox.collect(() => '{}')).toBe(0);
+  });
+
+  test('a webhook whose key is elsewhere is not sent, and says so', async () => {
+    const store = await freshStore();
+    await store.webhooks.create(hook({ keyId: 'another' }));
+    await move(store, '1.0.0');
+    const sender = startSender(store);
+    const [item] = await untilAttempts(store, 1);
+    await sender.end();
+    expect(item?.error).toContain('was made elsewhere');
+    expect(sender.troubles).not.toEqual([]);
+    expect(receiver.received).toEqual([]);
+  });
+});
+
+describe('private addresses', () => {
+  const post = (url: string, allowPrivate = false) => ({
+    ...{ url: new URL(url), allowPrivate, id: '1', body: '{}', secret: 'whsec_AA==', timestamp: 1 },
+    signal: AbortSignal.timeout(10_000),
+  });
+
+  test('one address of several that is private is enough to refuse, and nothing is connected to', async () => {
+    const resolve = async () => [
+      { address: '93.184.215.14', family: 4 },
+      { address: '127.0.0.1', family: 4 },
+    ];
+    await expect(postWebhook(post('https://rebind.example/'), resolve)).rejects.toMatchObject({
+      code: 'webhook-address',
+    });
+    await expect(postWebhook(post('https://[::ffff:127.0.0.1]/'))).rejects.toMatchObject({
+      code: 'webhook-address',
+    });
+    await expect(
+      checkWebhookAddress(new URL('https://a.example/'), false, async () => {
+        throw new Error('no such name');
+      }),
+    ).resolves.toBeUndefined();
+  });
+
+  test('a name is resolved once, and the connection goes to the address that was looked at', async () => {
+    let asked = 0;
+    const { port } = new URL(receiver.url);
+    const resolve = async () => {
+      asked += 1;
+      return [{ address: '127.0.0.1', family: 4 }];
+    };
+    const url = `http://rebind.example:${port}/hook`;
+    expect(await postWebhook(post(url, true), resolve)).toBe(204);
+    expect(asked).toBe(1);
+    expect(receiver.received[0]?.headers.host).toBe(`rebind.example:${port}`);
+  });
+});
+
+test('the key is made once, is for its owner alone, and a damaged one is refused', async () => {
+  const own = await mkdtemp(join(tmpdir(), 'imago-hooks-'));
+  const [one, two] = await Promise.all([openWebhookKey(own), openWebhookKey(own)]);
+  expect(one.id).toBe(two.id);
+  expect((await stat(join(own, 'webhook.key'))).mode & 0o777).toBe(0o600);
+  await writeFile(join(own, 'webhook.key'), 'short');
+  await expect(openWebhookKey(own)).rejects.toMatchObject({ code: 'webhook-key-missing' });
+  await rm(own, { recursive: true });
+});
+
+describe('over the API', () => {
+  let api: ApiBench;
+  beforeAll(async () => {
+    api = await openApi(bench);
+  });
+  afterAll(() => api.close());
+
+  test.each([
+    ['a private address', { url: 'https://10.0.0.1/' }, 'webhook-address'],
+    ['the metadata service', { url: 'https://169.254.169.254/' }, 'webhook-address'],
+    ['a name of this machine', { url: 'https://localhost/' }, 'webhook-address'],
+    ['plain HTTP', { url: 'http://example.com/' }, 'webhook-address'],
+    ['an event that is none', { url: 'https://1.1.1.1/', events: ['x'] }, 'input-invalid'],
+    ['an image that is none', { url: 'https://1.1.1.1/', image: 'none' }, 'image-not-found'],
+    ['a name that is none', { url: 'https://1.1.1.1/', name: 'A b' }, 'name-malformed'],
+  ])('%s is refused, and nothing is kept', async (_what, body, code) => {
+    await expect(api.client.call('createWebhook', { body: { name: 'ci', ...body } })).rejects.toMatchObject({
+      code,
+    });
+    expect((await api.client.call('listWebhooks')).items).toEqual([]);
+  });
+
+  test('only admins make one; its secret is shown once and is not in the audit', async () => {
+    const body = { name: 'ci', url: 'https://1.1.1.1/hook' };
+    const ann = await api.clientOf('publisher', 'ann');
+    await expect(ann.call('createWebhook', { body })).rejects.toMatchObject({ code: 'api-role-too-small' });
+    const { secret } = await api.client.call('createWebhook', { body });
+    await expect(api.client.call('createWebhook', { body })).rejects.toMatchObject({
+      code: 'webhook-exists',
+    });
+    const audit = JSON.stringify(await api.client.call('listAudit', { query: { limit: 50 } }));
+    expect(audit).toContain('createWebhook');
+    expect(audit).not.toContain(secret);
+    await expect(api.client.call('listDeliveries', { path: { webhook: 'cj' } })).rejects.toMatchObject({
+      code: 'webhook-not-found',
+      hint: expect.stringContaining('ci'),
+    });
+  });
+});
