@@ -6,9 +6,10 @@ import {
   type LimitSample,
   type LimitUse,
 } from '../domain/limits.ts';
-import type { CallOptions, Provider } from '../ports/provider.ts';
+import type { CallOptions } from '../ports/provider.ts';
 import type { Gallery } from '../ports/provider-gallery.ts';
-import { callOptions, type OperationDeps } from './deps.ts';
+import type { CopyTarget } from './copy-target.ts';
+import { callOptions, type OperationDeps, requireRole } from './deps.ts';
 
 export interface PlacedLimit extends LimitForecast {
   /** The provider. */
@@ -65,11 +66,14 @@ export async function requireRoom(
 }
 
 /** For plans: what would be refused is refused before anything starts. */
-export async function requireRoomAt(
+export async function requireRoomIn(
   deps: OperationDeps,
-  provider: Provider,
+  { gallery, provider, record }: CopyTarget,
   version: { readonly image: string; readonly version: string },
 ): Promise<void> {
-  if (provider.gallery === undefined) return;
-  await requireRoom(provider.gallery, version, callOptions(deps, AbortSignal.timeout(60_000)));
+  const options = callOptions(deps, AbortSignal.timeout(60_000));
+  const isThere =
+    record?.place === undefined ||
+    (await provider.galleries?.getGallery(record.place, options)) !== undefined;
+  await requireRoom(isThere ? gallery : requireRole(provider, 'gallery'), version, options);
 }

@@ -12,6 +12,7 @@ import { attestMoveStep } from './attest-move.ts';
 import type { OperationDeps } from './deps.ts';
 import { type Decision, decide } from './gate-facts.ts';
 import { parseInput } from './parse-input.ts';
+import { copiesStep, planCopies } from './promote-copies.ts';
 import { resolved, resolveStep, resolveUsable } from './resolve-step.ts';
 import { requireResult } from './step-result.ts';
 
@@ -55,6 +56,10 @@ function promotion(
     steps: () => [
       resolveStep<PromoteInput>(deps),
       gatesStep(deps),
+      copiesStep<PromoteInput>(deps, (context) => {
+        const { image, version } = resolved(context);
+        return requireVersion(deps, image, version);
+      }),
       moveStep(deps),
       attestMoveStep<PromoteInput>(deps, 'move'),
     ],
@@ -95,11 +100,13 @@ async function planPromotion(
     override: input.override,
   });
   const pools = await deps.fleet.listFollowers(image, name);
+  const copies = await planCopies(deps, name, version);
   const closed = result.gates.filter((gate) => !isOpen(gate)).map(({ gate }) => gate);
   return [
     `Move ${image}:${name} from ${channel.version ?? 'nothing'} to ${number} (${version.digest}).`,
     ...result.gates.map(describeGate),
     ...(closed.length === 0 ? [] : [`It would be refused now: closed ${closed.join(', ')}.`]),
+    ...copies,
     ...pools.map((pool) => `New nodes of pool ${pool.name} come from ${number}; existing nodes stay.`),
   ];
 }

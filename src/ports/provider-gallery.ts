@@ -125,6 +125,12 @@ export interface Gallery {
   deleteVersion(image: string, version: string, options: CallOptions): Promise<void>;
 
   limits(options: CallOptions): Promise<readonly GalleryLimit[]>;
+
+  /**
+   * Reads every byte of the disk that it holds, and answers with their sha256. Takes as long as that takes. Absent
+   * where disks cannot be read back.
+   */
+  readDigest?(image: string, version: string, options: CallOptions): Promise<string>;
 }
 
 /** One of several galleries of a provider. All but the description is fixed once made. */

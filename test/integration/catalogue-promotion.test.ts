@@ -228,14 +228,17 @@ describe('at the same time', () => {
 });
 
 describe('a process that dies', () => {
-  test.each(['resolve', 'gates', 'move', 'attest'])('around step %s moves the channel once', async (step) => {
-    const moments = new Set(['before-body', 'after-body', 'after-record']);
-    product.atPoint = ({ name, moment }) =>
-      name === `step do:${step}` && moments.delete(moment) ? 'die' : undefined;
-    expect(await promote('1.0.1', 'production')).toMatchObject({ state: 'succeeded', exceptions: [] });
-    expect(moments.size).toBe(0);
-    expect((await catalogue().listMoves('node', 'production', { limit: 9 })).items).toHaveLength(1);
-  });
+  test.each(['resolve', 'gates', 'copies', 'move', 'attest'])(
+    'around step %s moves the channel once',
+    async (step) => {
+      const moments = new Set(['before-body', 'after-body', 'after-record']);
+      product.atPoint = ({ name, moment }) =>
+        name === `step do:${step}` && moments.delete(moment) ? 'die' : undefined;
+      expect(await promote('1.0.1', 'production')).toMatchObject({ state: 'succeeded', exceptions: [] });
+      expect(moments.size).toBe(0);
+      expect((await catalogue().listMoves('node', 'production', { limit: 9 })).items).toHaveLength(1);
+    },
+  );
 
   test('after the move, with another move since, does not move the channel back', async () => {
     let died = false;

@@ -131,6 +131,7 @@ test('migrations are numbered from 1 without gaps, and released ones never chang
       "b0f97a47d6701f83",
       "a4a8452fe14adfe3",
       "48f6e0da52b1d6d7",
+      "9b331a19b6abf09f",
     ]
   `);
 });

@@ -84,11 +84,13 @@ export const publishRequest = z
   .strictObject({
     reference: name.describe('The version to publish; not a bare image name.'),
     provider: name.optional().describe("Whose gallery; defaults to the daemon's own provider."),
+    gallery: name.optional().describe('A gallery that Imago was told of, in place of a provider.'),
     regions: z
       .array(z.strictObject({ region: name, replicas: z.int().min(1).max(100) }))
       .max(100)
       .optional()
       .describe('Where else to have copies; none is taken away.'),
+    deep: z.boolean().optional().describe('Read the disk back and compare every byte.'),
   })
   .meta({ id: 'PublishRequest' });
 

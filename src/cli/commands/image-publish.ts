@@ -1,30 +1,35 @@
 // Copy a version to a gallery.
-import { argument, type CommandSpec, text, texts } from '../command.ts';
+import { argument, type CommandSpec, isSet, text, texts } from '../command.ts';
 import { imageArgument } from '../find-version.ts';
 import { readRegion } from '../read-region.ts';
 import { operationFlags, runOperation } from '../run-operation.ts';
 
 export const command: CommandSpec = {
-  summary: "Copy a version to a provider's gallery",
+  summary: 'Copy a version to a gallery and its regions',
   details:
-    'Machines and pools are made from the gallery. A copy that is there is adopted, and none is taken away.',
+    'Machines and pools are made from the gallery. A copy that is there is adopted when it is the version that was tested, and none is taken away. A region that fails is tried again alone.',
   args: [imageArgument],
   flags: {
     provider: { what: 'whose gallery', value: 'NAME' },
+    gallery: { what: 'a gallery that Imago was told of (`imago gallery list`)', value: 'NAME' },
     region: {
       what: 'a region to have copies in, and how many (default: 1); again for more',
       value: 'REGION[=N]',
       repeated: true,
     },
+    deep: { what: 'read the disk back and compare every byte' },
     ...operationFlags,
   },
   examples: [['imago image publish node:staging --region westeurope=2', 'before a rollout there']],
   async run(invocation) {
     const provider = text(invocation, 'provider');
+    const gallery = text(invocation, 'gallery');
     const regions = texts(invocation, 'region').map((word) => readRegion(word, 'image publish'));
     const body = {
       reference: argument(invocation, 'IMAGE'),
       ...(provider && { provider }),
+      ...(gallery && { gallery }),
+      ...(isSet(invocation, 'deep') && { deep: true }),
       ...(regions.length > 0 && { regions }),
     };
     await runOperation(invocation, {

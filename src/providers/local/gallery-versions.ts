@@ -1,6 +1,8 @@
 // Versions of a local gallery: a record and a name in the store. Content is fixed once made.
 import { canonicalJson } from '../../domain/canonical-json.ts';
+import { ImagoError } from '../../domain/errors.ts';
 import { parseNumber } from '../../domain/version-number.ts';
+import { parseDigest } from '../../images/store/digest.ts';
 import type {
   Gallery,
   GalleryVersionChange,
@@ -17,7 +19,7 @@ import { findVersion, toGalleryVersion, type VersionRow } from './version-rows.t
 
 type VersionRole = Pick<
   Gallery,
-  'createVersion' | 'getVersion' | 'listVersions' | 'updateVersion' | 'deleteVersion'
+  'createVersion' | 'getVersion' | 'listVersions' | 'updateVersion' | 'deleteVersion' | 'readDigest'
 >;
 
 export function localGalleryVersions(context: LocalContext, gallery: string): VersionRole {
@@ -64,6 +66,16 @@ export function localGalleryVersions(context: LocalContext, gallery: string): Ve
         deleteVersion(context, key),
       );
       work.version(key);
+    },
+    async readDigest(image, version, options) {
+      const row = await look(context, options, () => findVersion(world, { gallery, image, version }));
+      if (row === undefined || row.digest === null || row.diskDigest === null) {
+        throw notFound(`Gallery ${gallery} has no whole version ${image}:${version}.`);
+      }
+      const { damages } = await context.store.verify(parseDigest(row.digest), { signal: options.signal });
+      const [damage] = damages;
+      if (damage === undefined) return row.diskDigest;
+      throw new ImagoError('store-corrupt', `The disk of ${image}:${version} is damaged: ${damage.message}`);
     },
   };
 }

@@ -12,7 +12,7 @@ import type {
 import { countRows, requireGallery, requireImage } from '../common/gallery-rows.ts';
 import { pageOf, rowsFor } from '../common/paging.ts';
 import { busy, checkLimit, conflict, invalid, lacks, notFound } from '../common/refusals.ts';
-import { type Bend, finds, lists, writes } from './sim-call.ts';
+import { type Bend, finds, lists, reads, writes } from './sim-call.ts';
 import { endOf, type SimContext } from './sim-context.ts';
 import { checkRegions, currentTargets, placeCopies } from './version-copies.ts';
 import { copiesOf, findVersion, toGalleryVersion, type VersionRow, versionState } from './version-rows.ts';
@@ -21,7 +21,7 @@ import type { World } from './world.ts';
 
 type VersionRole = Pick<
   Gallery,
-  'createVersion' | 'getVersion' | 'listVersions' | 'updateVersion' | 'deleteVersion'
+  'createVersion' | 'getVersion' | 'listVersions' | 'updateVersion' | 'deleteVersion' | 'readDigest'
 >;
 type VersionKey = Pick<VersionRow, 'gallery' | 'image' | 'version'>;
 
@@ -48,6 +48,16 @@ export function simGalleryVersions(context: SimContext, gallery: string): Versio
     deleteVersion: (image, version, options) =>
       call(writes('gallery.deleteVersion', `${image}/${version}`), options, (bend) =>
         deleteVersion(context, { gallery, image, version }, bend),
+      ),
+    readDigest: (image, version, options) =>
+      call(
+        reads<string>('gallery.readDigest', `${image}/${version}`, () => ''),
+        options,
+        () => {
+          const row = findVersion(world, gallery, image, version);
+          if (row === undefined) throw notFound(`Gallery ${gallery} has no version ${image}:${version}.`);
+          return row.diskDigest;
+        },
       ),
   };
 }

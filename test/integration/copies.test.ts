@@ -1,0 +1,189 @@
+// Copies in several galleries and regions: made from the tested version, compared with it, and a region that fails is
+// tried again alone.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { GalleryRecord } from '../../src/domain/gallery.ts';
+import { createProduct, type Product } from '../support/product.ts';
+import { simulateVersions, succeed } from '../support/simulated-versions.ts';
+import { type StoreBench, startStoreBench } from '../support/store.ts';
+
+let bench: StoreBench;
+
+beforeAll(async () => {
+  bench = await startStoreBench();
+});
+afterAll(() => bench.stop());
+
+async function world(...galleries: Partial<GalleryRecord>[]) {
+  const product = await createProduct(await bench.freshStore());
+  for (const gallery of galleries) await tell(product, gallery);
+  const numbers = await simulateVersions(product, 2);
+  return { product, first: numbers[0] ?? '', second: numbers[1] ?? '' };
+}
+
+function tell(product: Product, gallery: Partial<GalleryRecord>) {
+  const usual = {
+    name: 'public',
+    provider: 'sim',
+    place: 'public',
+    channels: [],
+    regions: [],
+    public: false,
+  };
+  return product.store.galleryBook.set({ ...usual, by: 'ann', ...gallery });
+}
+
+function publish(product: Product, version: string, more: object) {
+  return product.run({
+    kind: 'image-publish',
+    subject: 'image/node',
+    input: { reference: `node:${version}`, ...more },
+  });
+}
+
+const regions = [
+  { region: 'eastus', replicas: 2 },
+  { region: 'northeurope', replicas: 1 },
+];
+const options = { signal: AbortSignal.timeout(600_000), epoch: 0 };
+
+function copyOf(product: Product, gallery: string, version: string) {
+  return product.sim.galleries?.open(gallery).getVersion('node', version, options);
+}
+
+test('a gallery is made by its first publication; the copy is compared by digest, and with --deep by its bytes', async () => {
+  const { product, first } = await world({ regions });
+  const done = await publish(product, first, { gallery: 'public' });
+  expect(done).toMatchObject({
+    state: 'succeeded',
+    result: {
+      gallery: 'public',
+      compared: 'digest',
+      regions: expect.arrayContaining(['eastus', 'northeurope']),
+    },
+  });
+  expect(done.steps.map(({ name }) => name)).toEqual(['resolve', 'publish', 'regions', 'compare']);
+  expect(await publish(product, first, { gallery: 'public', deep: true })).toMatchObject({
+    ...{ state: 'succeeded', result: { compared: 'bytes' } },
+  });
+  await product.close();
+});
+
+test('the copy is made from the version in the gallery that was tested from, not from anything else', async () => {
+  const { product, first } = await world({});
+  await succeed(product, {
+    kind: 'image-publish',
+    subject: 'image/node',
+    input: { reference: `node:${first}` },
+  });
+  await publish(product, first, { gallery: 'public' });
+  expect((await copyOf(product, 'public', first))?.source).toEqual({
+    ...{ kind: 'version', gallery: 'imago', image: 'node', version: first },
+  });
+  await product.close();
+});
+
+test('a region that fails is tried again alone; when it goes on failing, the others stay and a retry does the rest', async () => {
+  const { product, first } = await world({ regions });
+  const fault = await product.sim.control.addFault({
+    ...{ kind: 'fails-later', call: 'gallery.*', region: 'northeurope', count: 'always' },
+  });
+  const failed = await publish(product, first, { gallery: 'public' });
+  expect(failed).toMatchObject({
+    ...{ state: 'failed', error: { code: 'provider-failed', details: { failed: ['northeurope'] } } },
+  });
+  expect(failed.error?.message).toContain('northeurope');
+  const states = async () =>
+    Object.fromEntries(
+      (await copyOf(product, 'public', first))?.regions.map(({ region, state }) => [region, state]) ?? [],
+    );
+  expect(await states()).toMatchObject({ eastus: 'ready', northeurope: 'failed' });
+  await product.sim.control.removeFault(fault.id);
+  expect(await publish(product, first, { gallery: 'public' })).toMatchObject({ state: 'succeeded' });
+  expect(await states()).toMatchObject({ eastus: 'ready', northeurope: 'ready' });
+  await product.close();
+});
+
+test('another disk under the same number is never taken for the version', async () => {
+  const { product, first, second } = await world({});
+  const other = await product.store.catalogue.getVersion('node', second);
+  const galleries = product.sim.galleries;
+  await galleries?.createGallery({ name: 'public' }, options);
+  const gallery = galleries?.open('public');
+  await gallery?.createImage({ name: 'node', os: 'linux', architecture: 'x64', generation: 2 }, options);
+  await gallery?.createVersion(
+    {
+      ...{ image: 'node', version: first, regions: [], excludeFromLatest: false },
+      source: { kind: 'disk', digest: other?.diskDigest ?? '' },
+      tags: {},
+    },
+    options,
+  );
+  const refused = await publish(product, first, { gallery: 'public' });
+  expect(refused).toMatchObject({ state: 'failed', error: { code: 'copy-differs' } });
+  expect(await copyOf(product, 'public', first)).toBeDefined();
+  await product.close();
+});
+
+test('production has a gallery of its own: it gets the tested version before the channel moves, staging does not', async () => {
+  const { product, first, second } = await world(
+    { name: 'staging', place: 'staging', channels: ['staging'] },
+    { name: 'public', place: 'public', channels: ['production'], regions, public: true },
+  );
+  const promote = (version: string, channel: string) =>
+    product.run({
+      kind: 'promote',
+      subject: 'image/node',
+      input: { reference: `node:${version}`, channel, why: 'good' },
+    });
+  expect(await promote(first, 'staging')).toMatchObject({ state: 'succeeded' });
+  expect(await copyOf(product, 'staging', first)).toMatchObject({ state: 'ready' });
+  expect(await copyOf(product, 'public', first)).toBeUndefined();
+  expect(await promote(first, 'production')).toMatchObject({ state: 'succeeded' });
+  expect((await copyOf(product, 'public', first))?.regions.map(({ state }) => state)).toEqual(
+    expect.arrayContaining(['ready', 'ready']),
+  );
+  const channel = () => product.store.catalogue.getChannel('node', 'production');
+  await product.sim.control.addFault({
+    kind: 'fails-later',
+    call: 'gallery.*',
+    region: 'eastus',
+    count: 'always',
+  });
+  expect(await promote(second, 'production')).toMatchObject({ state: 'failed' });
+  expect((await channel())?.version).toBe(first);
+  await product.close();
+});
+
+test('a version with private inputs never goes to a public gallery, by no way', async () => {
+  const { product, first } = await world(
+    { name: 'public', place: 'public', channels: ['production'], public: true },
+    { name: 'inside', place: 'inside' },
+  );
+  const { catalogue } = product.store;
+  const known = await catalogue.getVersion('node', first);
+  if (known === undefined) throw new Error('It was not built.');
+  const restricted = { ...known, restricted: true as const };
+  const deps = { ...product.deps.catalogue, getVersion: async () => restricted };
+  Object.assign(product.deps.catalogue, { getVersion: deps.getVersion });
+  expect(await publish(product, first, { gallery: 'public' })).toMatchObject({
+    ...{ state: 'failed', error: { code: 'channel-restricted' } },
+  });
+  expect(await product.sim.galleries?.getGallery('public', options)).toBeUndefined();
+  expect(await publish(product, first, { gallery: 'inside' })).toMatchObject({ state: 'succeeded' });
+  await product.close();
+});
+
+test.each([
+  ['a gallery that nobody told of', { gallery: 'publik' }, 'gallery-not-found'],
+  [
+    'a region that there is not',
+    { gallery: 'public', regions: [{ region: 'moon', replicas: 1 }] },
+    'input-invalid',
+  ],
+  ['a gallery of another provider', { gallery: 'public', provider: 'local' }, 'input-invalid'],
+])('%s is refused and nothing is made', async (_what, more, code) => {
+  const { product, first } = await world({});
+  expect(await publish(product, first, more)).toMatchObject({ state: 'failed', error: { code } });
+  expect(await product.sim.galleries?.getGallery('public', options)).toBeUndefined();
+  await product.close();
+});
