@@ -100,8 +100,8 @@ export function regionsOf({ places }: Pick<CatalogVersion, 'places'>): readonly 
 
 function regionsText(version: CatalogVersion): string {
   const regions = regionsOf(version);
-  if (regions.length <= 3) return regions.join(', ') || 'none';
-  return `${regions.slice(0, 2).join(', ')} and ${regions.length - 2} more`;
+  if (regions.length <= 2) return regions.join(', ') || 'none';
+  return `${regions[0]} and ${regions.length - 1} more`;
 }
 
 export function day(time: string): string {

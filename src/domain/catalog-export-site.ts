@@ -29,7 +29,7 @@ export function catalogFrontPages(document: CatalogDocument): readonly CatalogFi
   return [
     { path: 'catalog.json', text: `${JSON.stringify(document, null, 2)}\n` },
     { path: 'style.css', text: catalogStyle },
-    { path: 'index.html', text: page(frame(document.title, 'index.html'), byKubernetes(document, listed)) },
+    { path: 'index.html', text: page(frame(document.title, 'index.html'), byKubernetes(listed)) },
     { path: 'systems.html', text: page(frame('By system', 'systems.html'), bySystem(listed)) },
     { path: 'regions.html', text: page(frame('By region', 'regions.html'), byRegion(listed)) },
   ];
@@ -51,12 +51,12 @@ export function catalogVersionPage(
   };
 }
 
-function byKubernetes({ title }: CatalogDocument, listed: readonly ListedVersion[]): Html {
+function byKubernetes(listed: readonly ListedVersion[]): Html {
   const usable = listed.filter(({ state }) => state !== 'withdrawn');
   const groups = grouped(usable, ({ kubernetes }) => [minorOf(kubernetes)]);
   const lines = [...groups].toSorted(([a], [b]) => compareLoosely(b, a));
   const withdrawn = listed.filter(({ state }) => state === 'withdrawn');
-  return html`<h1>${title}</h1>
+  return html`<h1>Available versions</h1>
 <p class="lead">${usable.length === 0 ? 'No version is available yet.' : html`${count(usable.length, 'version')} of ${count(new Set(usable.map(({ image }) => image.name)).size, 'image')} can be used, tested as they are. Each page gives the digests and what to paste into your tool.`}</p>
 ${lines.map(
   ([minor, versions]) => html`<section aria-labelledby="k${minor}">

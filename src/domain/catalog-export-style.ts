@@ -65,7 +65,16 @@ caption { text-align: left; color: var(--soft); font-size: .9rem; padding-bottom
 th, td { text-align: left; vertical-align: top; padding: .6rem 1rem .6rem 0; border-bottom: 1px solid var(--line); }
 thead th { font-size: .8rem; font-weight: 600; color: var(--soft); letter-spacing: .02em; }
 tbody th { font-weight: 600; }
-tbody th a { white-space: nowrap; }
+tbody th { overflow-wrap: anywhere; }
+.cards { table-layout: fixed; font-size: .95rem; }
+.cards th:nth-child(1) { width: 20%; }
+.cards th:nth-child(2) { width: 10%; }
+.cards th:nth-child(3) { width: 13%; }
+.cards th:nth-child(4) { width: 19%; }
+.cards th:nth-child(5) { width: 13%; }
+.cards th:nth-child(6) { width: 14%; }
+.cards th:nth-child(7) { width: 11%; }
+.cards td:last-child { padding-right: 0; white-space: nowrap; }
 .tags { display: flex; flex-wrap: wrap; gap: .3rem; }
 .tag { display: inline-block; padding: .05rem .5rem; border-radius: 1rem; font-size: .82rem; font-weight: 550; background: var(--plain-back); white-space: nowrap; }
 .tag.good { color: var(--good); background: var(--good-back); }
@@ -80,21 +89,24 @@ dd { margin: 0; min-width: 0; overflow-wrap: anywhere; }
 code, pre { font-family: var(--mono); font-size: .86rem; }
 code { overflow-wrap: anywhere; }
 pre { margin: .5rem 0 1rem; padding: .9rem 1rem; overflow-x: auto; background: var(--card); border: 1px solid var(--line); border-radius: 8px; line-height: 1.5; }
-.references { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 0 1.5rem; }
-.references > div { min-width: 0; }
+h4 { font-size: .9rem; margin: 1rem 0 .25rem; color: var(--soft); font-weight: 600; }
+.references pre { white-space: pre-wrap; overflow-wrap: anywhere; -webkit-user-select: all; user-select: all; }
 .files { padding-left: 1.2rem; }
 .notes h1 { font-size: 1.25rem; }
 .notes h2 { font-size: 1.05rem; }
 .notes { border-top: 1px solid var(--line); margin-top: 2.5rem; }
 .scroll { overflow-x: auto; }
-footer { margin-top: 4rem; padding-top: 1rem; padding-bottom: 3rem; border-top: 1px solid var(--line); color: var(--soft); font-size: .9rem; }
+footer { margin-top: 4rem; padding-bottom: 3rem; color: var(--soft); font-size: .9rem; }
+footer p { max-width: none; padding-top: 1rem; border-top: 1px solid var(--line); }
 @media (max-width: 44rem) {
   header { padding-top: 1.25rem; }
   h1 { font-size: 1.5rem; }
   .cards thead { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
   .cards tr { display: block; padding: .8rem 1rem; margin-bottom: .8rem; background: var(--card); border: 1px solid var(--line); border-radius: 8px; }
   .cards th, .cards td { display: flex; justify-content: space-between; gap: 1rem; border: 0; padding: .2rem 0; text-align: right; }
+  .cards th:nth-child(n), .cards td:nth-child(n) { width: auto; }
   .cards th { font-size: 1.05rem; text-align: left; }
+  .cards td { padding-right: 0; }
   .cards td::before { content: attr(data-label); color: var(--soft); text-align: left; flex: none; }
   .cards td:empty { display: none; }
   .cards .tags { justify-content: flex-end; }

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { type CatalogDocument, catalogImage } from './catalog-export.ts';
 import { catalogFrontPages, catalogVersionPage, listVersions } from './catalog-export-site.ts';
+import { catalogStyle } from './catalog-export-style.ts';
 import { markdownToHtml } from './markdown.ts';
 import type { VersionRecord } from './version.ts';
 
@@ -130,3 +131,37 @@ test('a table that never ends and a fence that never closes are read to the end'
   expect(markdownToHtml('```\ncode').html).toContain('<code>code</code>');
   expect(markdownToHtml('|only\n').html).toContain('<p>|only</p>');
 });
+
+test.each(['light', 'dark'])(
+  'every text of the %s colours can be read: a contrast of at least 4.5 to 1',
+  (scheme) => {
+    const [light = '', dark = ''] = catalogStyle.match(/:root \{[^}]*\}/g) ?? [];
+    const colours = new Map(
+      [...(scheme === 'light' ? light : dark).matchAll(/--([\w-]+): (#[0-9a-f]{6});/g)].map(
+        ([, name, value]) => [name, value],
+      ),
+    );
+    const pairs = [
+      ...['ink page', 'soft page', 'link page', 'ink card', 'soft card', 'link card', 'ink plain-back'],
+      ...['good good-back', 'warn warn-back', 'bad bad-back'],
+    ];
+    for (const pair of pairs) {
+      const [front = '', back = ''] = pair.split(' ').map((name) => colours.get(name));
+      expect(contrast(front, back), pair).toBeGreaterThanOrEqual(4.5);
+    }
+  },
+);
+
+/** As WCAG 2.2 has it. */
+function contrast(a: string, b: string): number {
+  const [light = 0, dark = 0] = [luminance(a), luminance(b)].toSorted((x, y) => y - x);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+function luminance(colour: string): number {
+  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
+    const part = Number.parseInt(colour.slice(at, at + 2), 16) / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}

@@ -96,6 +96,17 @@ try {
   const limits = await millisecondsOf(() => client.call('showLimits'), 5);
   row('limits, median', at(limits, 0.5), 1000);
 
+  const exported = ['catalog', 'export', `${imago.folder}/site`, '--image', image(0), '--image', image(1)];
+  let pages = 0;
+  const exporting = await millisecondsOf(async () => {
+    pages = (await imago.json<{ versions: number }>(exported, { env })).versions;
+  }, 3);
+  row(
+    `export of the catalogue of two images (${pages} versions) by the command, median`,
+    at(exporting, 0.5),
+    5000,
+  );
+
   const status = readFileSync(`/proc/${daemon.pid}/status`, 'utf8');
   const peak = Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;
   printRow({
