@@ -17,7 +17,11 @@ function person(name: string, uid?: number): Person {
   const home = join(packed.folder, name);
   mkdirSync(home);
   if (uid !== undefined) chownSync(home, uid, uid);
-  return { home, env: { IMAGO_HOME: join(home, 'state'), IMAGO_PROVIDER: 'sim' }, ...(uid === undefined ? {} : { uid }) };
+  return {
+    home,
+    env: { IMAGO_HOME: join(home, 'state'), IMAGO_PROVIDER: 'sim' },
+    ...(uid === undefined ? {} : { uid }),
+  };
 }
 
 /** From nothing to a running daemon and back to nothing. */
