@@ -87,13 +87,18 @@ function planSentences(
   wanted: NodeConfig,
   nodes: number,
 ): readonly string[] {
-  const changes = planChanges(before, wanted);
+  const changes = planChanges(inPool(before, pool), inPool(wanted, pool));
   const whom = node === undefined ? `pool ${pool} (${nodes} nodes)` : `node ${node}`;
   if (changes.length === 0) return [`The config of ${whom} says this already.`];
   return [
     ...changes.map(({ sentence, cost }) => `${sentence} (${cost})`),
     `${capital(whom)}: ${costSentences[highestCost(changes)]}`,
   ];
+}
+
+/** What a node was told names its pool; what people write does not. */
+function inPool(config: NodeConfig, pool: string): NodeConfig {
+  return { ...config, node: { ...config.node, pool } };
 }
 
 const costSentences = {

@@ -10,9 +10,13 @@ import { zstdCompressSync } from 'node:zlib';
 import { isZero } from '../../src/images/extent.ts';
 import { machineMirror } from '../../src/images/fetch-tools.ts';
 import { runTool } from '../../src/images/run-tool.ts';
+import type { Digest } from '../../src/images/store/digest.ts';
 import { openDiskStore } from '../../src/images/store/disk-store.ts';
 import type { StoredDisk } from '../../src/images/store/publish-disk.ts';
+import { push } from '../../src/images/store/registry/push.ts';
+import { RegistryClient } from '../../src/images/store/registry/registry-client.ts';
 import { cacheFolders, requireTool } from '../../src/images/tools.ts';
+import { startRegistry } from '../support/docker-registry.ts';
 import { printRow } from './row.ts';
 
 const packages = [
@@ -90,6 +94,16 @@ async function measure(): Promise<void> {
   const casyncWhole = await folderBytes('casync');
   fewerBytes('the whole store', whole, 'casync', casyncWhole, 'at most 1.1 times', casyncWhole * 1.1);
 
+  const sent = await pushSecond(first.answer.digest, second.answer.digest);
+  fewerBytes(
+    'push of the second version',
+    sent,
+    'the store added',
+    added,
+    'no more plus 1 MB',
+    added + 1_000_000,
+  );
+
   const qcow = join(work, 'before.qcow2');
   await runTool('qemu-img', ['convert', '-c', '-O', 'qcow2', '-o', 'compression_type=zstd', before, qcow]);
   const extracts: number[] = [];
@@ -108,6 +122,20 @@ async function measure(): Promise<void> {
   await runTool('qemu-img', ['compare', '-f', 'raw', '-F', 'raw', before, out]);
   faster('store to disk file', Math.min(...extracts), 'qemu-img from zstd qcow2', Math.min(...converts), 0.7);
   if (process.argv.includes('--large')) await measureLarge(before);
+}
+
+/** To a real registry that has the first version. */
+async function pushSecond(first: Digest, second: Digest): Promise<number> {
+  await using registry = await startRegistry();
+  const client = new RegistryClient({ registry: registry.host });
+  const store = await openDiskStore(join(work, 'store'));
+  try {
+    await push(store, first, { client, repository: 'bench', tag: 'v1' });
+    return (await push(store, second, { client, repository: 'bench', tag: 'v2' })).bytesSent;
+  } finally {
+    client.close();
+    await store.close();
+  }
 }
 
 /** Eight different copies of the disk, each on 2 GiB: the content shifted by a byte, so that nothing is shared. */

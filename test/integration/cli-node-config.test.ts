@@ -94,6 +94,9 @@ describe('on nodes that run', () => {
     await mkdir(join(imago.home, 'secrets'), { recursive: true });
     await writeFile(join(imago.home, 'secrets', 'join'), token, { mode: 0o600 });
 
+    const forNode = await imago.run(['node', 'config', 'set', 'web-000001', example('cluster'), '--dry-run']);
+    expect(forNode.out).toMatch(/Node web-000001: each node waits until it is drained/);
+    expect(forNode.out).not.toContain('node.pool');
     expect(await imago.json(['node', 'config', 'set', 'web-000001', example('cluster')])).toMatchObject({
       applied: 0,
       waitingNodes: [{ node: 'web-000001', for: 'drain' }],
