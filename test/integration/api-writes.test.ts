@@ -51,10 +51,14 @@ describe('a dry run', () => {
     await finish(api, await client.call('withdrawVersion', planned));
     await client.call('holdVersion', { path, body: { reason: 'audit' } });
     await client.call('setSupport', { body: { product: 'image', line: 'disk', endsOn: '2099-01-01' } });
+    await client.call('addGallery', { body: gallery });
+    await client.call('createWebhook', { body: webhook });
   });
   afterAll(() => api.close());
 
   const local = { recipe: 'name: other\n', provider: 'local' };
+  const gallery = { name: 'public', provider: 'sim', place: 'public' };
+  const webhook = { name: 'ci', url: 'https://ci.example.com/hook', events: ['channel.moved'] };
   const bodies: Partial<Record<EndpointName, unknown>> = {
     shutdown: {},
     lockRecipe: local,
@@ -85,6 +89,8 @@ describe('a dry run', () => {
     restoreVersion: { why: 'it was fine' },
     holdVersion: { reason: 'audit' },
     setSupport: { product: 'kubernetes', line: '1.99', endsOn: '2099-01-01' },
+    addGallery: { ...gallery, public: true },
+    createWebhook: { ...webhook, name: 'other' },
     setPoolConfig: { document: '{"schemaVersion":1}' },
     setNodeConfig: { document: '{"schemaVersion":1}' },
     sendToOperation: { topic: 'approval', message: true },
@@ -116,6 +122,7 @@ describe('a dry run', () => {
     const values: Record<string, string> = {
       ...{ pool: 'web', node: 'web-000000', operation, token, schedule: 'nightly', fault: '1' },
       ...{ image: 'disk', version: '1.0.0', channel: 'staging', key, product: 'image', line: 'disk' },
+      ...{ gallery: 'public', webhook: 'ci' },
     };
     const filled = path.replace(/\{(\w+)\}/g, (_, key: string) => values[key] ?? key);
     const body = bodies[name];
