@@ -1,14 +1,13 @@
 // Suites by what they need: unit tests boot nothing; the others use real servers or machines.
 import { defineConfig } from 'vitest/config';
 
-function project(name: string, include: string[], timeout: number, fileParallelism = true) {
+function project(name: string, include: string[], timeout: number) {
   return {
     test: {
       name,
       include,
       testTimeout: timeout,
       hookTimeout: timeout,
-      fileParallelism,
       pool: 'forks' as const,
       exclude: ['**/node_modules/**'],
     },
@@ -22,7 +21,7 @@ export default defineConfig({
       project('unit', ['src/**/*.test.ts', 'scripts/**/*.test.ts'], 20_000),
       project('conformance', ['test/conformance/**/*.test.ts'], 120_000),
       project('integration', ['test/integration/**/*.test.ts'], 180_000),
-      project('e2e', ['test/e2e/**/*.test.ts'], 600_000, false),
+      project('e2e', ['test/e2e/**/*.test.ts'], 600_000),
     ],
   },
 });

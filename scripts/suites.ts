@@ -15,6 +15,9 @@ function vitest(project: string, ...words: readonly string[]): readonly string[]
 /** Tests that mostly wait for servers and deadlines: more of them at once than there are cores. */
 const waiting = '--maxWorkers=4';
 
+/** Tests that start machines: an emulated one takes a core of its own. */
+const machines = '--maxWorkers=2';
+
 export const suites: readonly Suite[] = [
   { name: 'lint', what: 'format and lint', command: ['biome', 'check', '.'] },
   { name: 'types', what: 'strict type check', command: ['tsc', '--noEmit'] },
@@ -39,5 +42,5 @@ export const suites: readonly Suite[] = [
     what: 'real PostgreSQL, daemon, sockets, packed package',
     command: vitest('integration', waiting),
   },
-  { name: 'e2e', what: 'the whole product as a user sees it', command: vitest('e2e') },
+  { name: 'e2e', what: 'the whole product as a user sees it', command: vitest('e2e', machines) },
 ];
