@@ -31,6 +31,7 @@ import { closeLocal, openLocal } from './local-machines.ts';
 import { createSchedules } from './schedules.ts';
 import { secretReader } from './secret-reader.ts';
 import { packageVersion } from './version.ts';
+import { watchMoves } from './watch-moves.ts';
 import { openWebhookKey } from './webhook-key.ts';
 import { sendWebhooks } from './webhooks.ts';
 import type { WireOptions } from './wiring.ts';
@@ -107,10 +108,11 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
   const schedules = await createSchedules({ engine, operations, store: store.schedules });
   const again = (ms: number, work: () => Promise<void>) =>
     every(ms, acting, work, (error) => log.error('work in the background failed', { error }));
-  again(RECONCILE_EVERY_MS, async () => {
+  const reconciling = again(RECONCILE_EVERY_MS, async () => {
     const report = await reconcile({ ...deps, now: systemClock.now }, acting);
     for (const trouble of report.troubles) log.warn(trouble);
   });
+  watchMoves(store, acting, () => reconciling.soon());
   again(LIFECYCLE_EVERY_MS, async () => {
     const report = await lifecycleRound(deps, acting);
     for (const trouble of report.troubles) log.warn(trouble);

@@ -12,8 +12,9 @@ import { didYouMean, orList } from '../domain/suggest.ts';
 import { parseTime } from '../domain/time.ts';
 import type { Catalogue, Resolution, VersionRecord } from '../ports/catalogue.ts';
 import type { CallOptions, Provider } from '../ports/provider.ts';
-import type { GalleryVersion } from '../ports/provider-gallery.ts';
+import type { RegionState } from '../ports/provider-gallery.ts';
 import { allPages } from './all-pages.ts';
+import { listGalleries } from './galleries.ts';
 
 export interface ResolveQuestion {
   readonly reference: string;
@@ -88,9 +89,9 @@ async function bestOf(
     if ((await catalogue.getImage(image)) === undefined) await catalogue.resolve(image);
     throw kubernetesNotFound(image, kubernetes, await allVersions(catalogue, image));
   }
-  const gallery = region === undefined ? undefined : galleryOf(deps, region);
+  const galleries = region === undefined ? undefined : await galleriesOf(deps, region);
   for (const version of best) {
-    if (gallery !== undefined && !(await isReady(gallery, deps, version, region))) continue;
+    if (galleries !== undefined && !(await isReady(galleries, deps, version, region))) continue;
     const { version: number, digest, state } = version;
     const resolution = { reference: image, image, version: number, digest, state };
     return answer(resolution, version, region);
@@ -127,10 +128,12 @@ async function allVersions(catalogue: Catalogue, image: string): Promise<readonl
 
 type Gallery = NonNullable<Provider['gallery']>;
 
-/** The gallery of the provider that has the region. */
-function galleryOf({ providers }: ResolveDeps, region: string): Gallery {
-  const gallery = providers.find(({ abilities }) => abilities.regions.includes(region))?.gallery;
-  if (gallery !== undefined) return gallery;
+/** All galleries of the provider that has the region. */
+async function galleriesOf({ providers, options }: ResolveDeps, region: string): Promise<readonly Gallery[]> {
+  const provider = providers.find(({ abilities }) => abilities.regions.includes(region));
+  if (provider !== undefined) {
+    return (await listGalleries([provider], options)).map(({ gallery }) => gallery);
+  }
   const known = [...new Set(providers.flatMap(({ abilities }) => abilities.regions))];
   throw new ImagoError('input-invalid', `No provider here has a region ${JSON.stringify(region)}.`, {
     hint:
@@ -140,17 +143,31 @@ function galleryOf({ providers }: ResolveDeps, region: string): Gallery {
 }
 
 async function isReady(
-  gallery: Gallery,
-  { options }: ResolveDeps,
-  { image, version }: Pick<Resolution, 'image' | 'version'>,
+  galleries: readonly Gallery[],
+  deps: ResolveDeps,
+  version: Pick<Resolution, 'image' | 'version'>,
   region: string | undefined,
 ): Promise<boolean> {
-  const found = await gallery.getVersion(image, version, options);
-  return found?.regions.some((one) => one.region === region && one.state === 'ready') ?? false;
+  const copies = await copiesIn(galleries, deps, version);
+  return copies.some((one) => one.region === region && one.state === 'ready');
+}
+
+/** Every copy, in whatever gallery. */
+async function copiesIn(
+  galleries: readonly Gallery[],
+  { options }: ResolveDeps,
+  { image, version }: Pick<Resolution, 'image' | 'version'>,
+): Promise<readonly RegionState[]> {
+  const copies: RegionState[] = [];
+  for (const gallery of galleries) {
+    const found = await gallery.getVersion(image, version, options);
+    if (found?.state !== 'deleting') copies.push(...(found?.regions ?? []));
+  }
+  return copies;
 }
 
 async function requireRegion(deps: ResolveDeps, found: Resolution, region: string): Promise<void> {
-  if (!(await isReady(galleryOf(deps, region), deps, found, region)))
+  if (!(await isReady(await galleriesOf(deps, region), deps, found, region)))
     throw await notThere(deps, found, region);
 }
 
@@ -160,12 +177,12 @@ async function notThere(
   { image, version }: Pick<Resolution, 'image' | 'version'>,
   region: string,
 ): Promise<ImagoError> {
-  const gallery = galleryOf(deps, region);
-  const found = await gallery.getVersion(image, version, deps.options);
-  const near = await newestIn(deps, gallery, image, region);
+  const galleries = await galleriesOf(deps, region);
+  const copies = await copiesIn(galleries, deps, { image, version });
+  const near = await newestIn(deps, galleries, image, region);
   return new ImagoError(
     'region-missing',
-    `${image}:${version} is not in ${region}: ${found === undefined ? 'the gallery does not have it' : whereIs(found)}.`,
+    `${image}:${version} is not in ${region}: ${copies.length === 0 ? 'the gallery does not have it' : whereIs(copies)}.`,
     {
       hint:
         near === undefined
@@ -175,20 +192,23 @@ async function notThere(
   );
 }
 
-function whereIs({ regions }: GalleryVersion): string {
-  return `it is in ${orList(regions.map(({ region, state }) => (state === 'ready' ? region : `${region} (${state})`)))}`;
+function whereIs(copies: readonly RegionState[]): string {
+  const places = copies.map(({ region, state }) => (state === 'ready' ? region : `${region} (${state})`));
+  return `it is in ${orList([...new Set(places)])}`;
 }
 
 async function newestIn(
   { catalogue, options }: ResolveDeps,
-  gallery: Gallery,
+  galleries: readonly Gallery[],
   image: string,
   region: string,
 ): Promise<string | undefined> {
-  if ((await gallery.getImage(image, options)) === undefined) return undefined;
   const there = new Set<string>();
-  for await (const copy of allPages((query) => gallery.listVersions(image, query, options), 500)) {
-    if (copy.regions.some((one) => one.region === region && one.state === 'ready')) there.add(copy.version);
+  for (const gallery of galleries) {
+    if ((await gallery.getImage(image, options)) === undefined) continue;
+    for await (const copy of allPages((query) => gallery.listVersions(image, query, options), 500)) {
+      if (copy.regions.some((one) => one.region === region && one.state === 'ready')) there.add(copy.version);
+    }
   }
   const [newest] = (await allVersions(catalogue, image))
     .filter(({ version, state }) => state === 'available' && there.has(version))
