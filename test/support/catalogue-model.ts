@@ -208,7 +208,12 @@ function move(version: ModelVersion, channel: ModelChannel, stale: boolean): Pla
   };
 }
 
+/** Every request is one of its own: a second one with the id of the first would change nothing. */
+let asked = 0;
+
 function withdraw(model: CatalogueModel, version: ModelVersion): PlayedStep {
+  asked += 1;
+  const operation = `withdraw-${asked}`;
   const left = model.channels.filter(({ trail }) => trail.at(-1) === version.number);
   const fallback = (channel: ModelChannel) =>
     channel.trail.findLast((number) => {
@@ -220,7 +225,7 @@ function withdraw(model: CatalogueModel, version: ModelVersion): PlayedStep {
     run: ({ lifecycle }) =>
       lifecycle.withdrawals.withdraw({
         ...{ image: modelImage, version: version.number, reason: 'model', withDescendants: false },
-        ...{ by: 'model', operation: `withdraw-${version.number}-${model.made}-${version.state}` },
+        ...{ by: 'model', operation },
       }),
     apply() {
       for (const channel of left) {
@@ -233,12 +238,10 @@ function withdraw(model: CatalogueModel, version: ModelVersion): PlayedStep {
   };
 }
 
-let restores = 0;
-
 /** It is what it was, unless a test failed since. */
 function restore(version: ModelVersion): PlayedStep {
-  restores += 1;
-  const operation = `restore-${restores}`;
+  asked += 1;
+  const operation = `restore-${asked}`;
   return {
     allowed: version.state === 'withdrawn',
     run: ({ lifecycle }) =>
