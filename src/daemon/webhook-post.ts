@@ -29,6 +29,7 @@ export interface Post {
 }
 
 const deadlineMs = 15_000;
+const checkDeadlineMs = 5_000;
 
 const systemResolve: Resolve = (host) => lookup(host, { all: true });
 
@@ -36,7 +37,7 @@ const systemResolve: Resolve = (host) => lookup(host, { all: true });
 export async function postWebhook(post: Post, resolve: Resolve = systemResolve): Promise<number> {
   const { url, id, body, timestamp } = post;
   const signal = AbortSignal.any([post.signal, AbortSignal.timeout(deadlineMs)]);
-  const addresses = await checkedAddresses(url, post.allowPrivate, resolve);
+  const addresses = await checkedAddresses(url, post.allowPrivate, resolve, signal);
   const headers = {
     'content-type': 'application/cloudevents+json; charset=utf-8',
     'content-length': Buffer.byteLength(body),
@@ -63,7 +64,7 @@ export async function checkWebhookAddress(
   resolve: Resolve = systemResolve,
 ): Promise<void> {
   try {
-    await checkedAddresses(url, allowPrivate, resolve);
+    await checkedAddresses(url, allowPrivate, resolve, AbortSignal.timeout(checkDeadlineMs));
   } catch (thrown) {
     if (thrown instanceof ImagoError && thrown.code === 'webhook-address') throw thrown;
   }
@@ -73,10 +74,11 @@ async function checkedAddresses(
   url: URL,
   allowPrivate: boolean,
   resolve: Resolve,
+  signal: AbortSignal,
 ): Promise<readonly Address[]> {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const family = isIP(host);
-  const addresses = family === 0 ? await resolve(host) : [{ address: host, family }];
+  const addresses = family === 0 ? await within(resolve(host), signal) : [{ address: host, family }];
   const inside = addresses.find(({ address }) => isPrivateAddress(address));
   if (inside !== undefined && !allowPrivate) {
     throw new ImagoError(
@@ -87,6 +89,16 @@ async function checkedAddresses(
     );
   }
   return addresses;
+}
+
+/** Names are looked up by the system, which cannot be told to stop. */
+function within<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason as Error);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
 }
 
 function answering(addresses: readonly Address[]): LookupFunction {

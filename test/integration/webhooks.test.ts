@@ -276,6 +276,16 @@ describe('private addresses', () => {
     ).resolves.toBeUndefined();
   });
 
+  test('a name server that never answers does not hold up a delivery for ever', async () => {
+    const giveUp = new AbortController();
+    const sending = postWebhook(
+      { ...post('https://slow.example/'), signal: giveUp.signal },
+      () => new Promise(() => undefined),
+    );
+    giveUp.abort(new Error('given up'));
+    await expect(sending).rejects.toThrow('given up');
+  });
+
   test('a name is resolved once, and the connection goes to the address that was looked at', async () => {
     let asked = 0;
     const { port } = new URL(receiver.url);

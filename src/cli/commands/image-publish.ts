@@ -38,8 +38,9 @@ export const command: CommandSpec = {
       name: (result) => `${result.image}:${result.version}`,
       lines: (result) => {
         const places = (result.regions as readonly string[] | undefined) ?? [];
+        const where = places.length === 0 ? '' : ` in ${places.join(', ')}`;
         return [
-          `${result.image}:${result.version} is published${places.length === 0 ? '' : ` in ${places.join(', ')}`}`,
+          `${result.image}:${result.version} is published to ${result.gallery}${where}, compared by ${result.compared}`,
         ];
       },
     });
