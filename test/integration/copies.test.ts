@@ -103,6 +103,56 @@ test('a region that fails is tried again alone; when it goes on failing, the oth
   await product.close();
 });
 
+test('a death at every point, lost replies and a gallery that lies: one copy, whole, in every region', async () => {
+  const { product, first } = await world({ regions, channels: ['production'] });
+  const died = new Set<string>();
+  product.atPoint = (point) => {
+    const where = JSON.stringify(point);
+    if (died.has(where)) return undefined;
+    died.add(where);
+    return 'die';
+  };
+  for (const call of ['createGallery', 'createImage', 'createVersion']) {
+    const role = call === 'createGallery' ? 'galleries' : 'gallery';
+    await product.sim.control.addFault({ kind: 'reply-lost', call: `${role}.${call}` });
+  }
+  await product.sim.control.addFault({ kind: 'succeeds-but-did-nothing', call: 'gallery.updateVersion' });
+  await product.sim.control.addFault({
+    kind: 'fails-later',
+    call: 'gallery.createVersion',
+    region: 'eastus',
+  });
+  const input = { reference: `node:${first}`, channel: 'production', why: 'good' };
+  expect(await product.run({ kind: 'promote', subject: 'image/node', input })).toMatchObject({
+    state: 'succeeded',
+  });
+  expect(died.size).toBeGreaterThan(4);
+  expect(
+    (await copyOf(product, 'public', first))?.regions.map(({ region, state }) => `${region} ${state}`),
+  ).toEqual(expect.arrayContaining(['westeurope ready', 'eastus ready', 'northeurope ready']));
+  expect((await product.store.catalogue.getChannel('node', 'production'))?.version).toBe(first);
+  await product.close();
+});
+
+test('cancelled while it copies, nothing half-made stays and the channel has not moved', async () => {
+  const { product, first } = await world({ regions, channels: ['production'] });
+  await product.sim.control.addFault({
+    ...{ kind: 'slow', call: 'gallery.createVersion', ms: 0, factor: 1_000_000 },
+  });
+  const input = { reference: `node:${first}`, channel: 'production', why: 'good' };
+  const running = product.run({ id: 'promotion', kind: 'promote', subject: 'image/node', input });
+  while ((await copyOf(product, 'public', first).catch(() => undefined))?.state !== 'creating') {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  await product.deps.desk().cancel('promotion', 'ann');
+  const ended = await running;
+  expect(ended).toMatchObject({ state: 'cancelled', exceptions: [] });
+  expect(await copyOf(product, 'public', first)).toBeUndefined();
+  expect(await product.look()).toMatchObject({ halfVersions: [] });
+  expect((await product.store.catalogue.getChannel('node', 'production'))?.version).toBeUndefined();
+  await product.close();
+});
+
 test('another disk under the same number is never taken for the version', async () => {
   const { product, first, second } = await world({});
   const other = await product.store.catalogue.getVersion('node', second);
