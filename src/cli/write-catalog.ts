@@ -132,17 +132,19 @@ async function sweep(target: string): Promise<void> {
     const [, pid, kind] = name.startsWith(start)
       ? (/^(\d+)\.(new|old)$/.exec(name.slice(start.length)) ?? [])
       : [];
-    if (pid === undefined || isAlive(Number(pid))) continue;
+    if (pid === undefined || isAtWork(Number(pid))) continue;
     const there = await stat(target).catch(() => undefined);
     if (kind === 'old' && there === undefined) await rename(join(parent, name), target);
     else await rm(join(parent, name), { recursive: true, force: true });
   }
 }
 
-function isAlive(pid: number): boolean {
+/** Whether another process of that number lives; what has our own number was left by one before us. */
+function isAtWork(pid: number): boolean {
+  if (pid === process.pid) return false;
   try {
     process.kill(pid, 0);
-    return pid !== process.pid;
+    return true;
   } catch (thrown) {
     return (thrown as NodeJS.ErrnoException).code === 'EPERM';
   }

@@ -84,7 +84,7 @@ async function deliver(
     const status = await post({
       url: new URL(webhook.url),
       allowPrivate: webhook.allowPrivate,
-      id: `${key.id}.${webhook.name}.${event}`,
+      id: `${key.id}_${webhook.name}_${event}`,
       body,
       secret: key.secretOf(webhook),
       timestamp: Math.floor(clock.now() / 1000),
