@@ -35,6 +35,17 @@ describe('a recipe of several files', () => {
     expect((await imago.run(['recipe', 'check'], { cwd })).out).toMatch(/imago\.yaml is a good recipe/);
   });
 
+  test('a file that a base in a folder beside it brings is found by the daemon, which stands elsewhere', async () => {
+    await mkdir(join(imago.folder, 'common', 'files'));
+    await imago.writeFile('common/files/tool', 'a tool');
+    const tool = '  - {name: tool, version: 1.0.0, from: {file: files/tool}, to: /usr/bin/tool}\n';
+    await imago.writeFile('common/tool.yaml', `components:\n${tool}`);
+    await imago.writeFile('node/tool.yaml', 'extends: ../common/tool.yaml\nname: tool\n');
+    const cwd = join(imago.folder, 'node');
+    const { out } = await imago.run(['recipe', 'show', 'tool.yaml'], { cwd });
+    expect(out).toMatch(/file: \.\.\/common\/files\/tool # \.\.\/common\/tool\.yaml:2/);
+  });
+
   test('a file that is not there is named with its place', async () => {
     await imago.writeFile('lost.yaml', 'name: lost\nextends: nowhere.yaml\n');
     const { code, err } = await imago.run(['recipe', 'check', 'lost.yaml']);

@@ -2,6 +2,7 @@
 import { posix } from 'node:path';
 import { ImagoError } from '../../domain/errors.ts';
 import { mergeTrees } from './merge-trees.ts';
+import { relativePath } from './relative-path.ts';
 import { type Origin, parseYamlTree, type Tree } from './yaml-tree.ts';
 
 /** Where the files of a recipe come from: a folder, or what a client sent along. */
@@ -78,11 +79,20 @@ function rebase(tree: Tree, folder: string, home: string): Tree {
       value.kind === 'value' &&
       typeof value.value === 'string' &&
       isRelative(value.value);
-    if (isPath)
-      entries.set(key, { ...value, value: posix.relative(home, posix.join(folder, String(value.value))) });
+    if (isPath) entries.set(key, { ...value, value: seenFrom(home, folder, value) });
     else entries.set(key, openMaps.has(key) ? value : rebase(value, folder, home));
   }
   return { ...tree, entries };
+}
+
+function seenFrom(home: string, folder: string, { value, origin }: Tree & { kind: 'value' }): string {
+  const found = relativePath(home, posix.join(folder, String(value)));
+  if (found !== undefined) return found;
+  throw new ImagoError(
+    'recipe-invalid',
+    `${where(origin)}${value} cannot be told as seen from the recipe's folder ${home}`,
+    { hint: `Name ${origin.file} by its absolute path, or run this in the recipe's folder.` },
+  );
 }
 
 function isRelative(text: string): boolean {

@@ -1,5 +1,5 @@
 // Recipes are told what is wrong with file, line and column, whichever of their files it stands in.
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ImagoError } from '../../domain/errors.ts';
 import { type LoadedRecipe, readRecipe } from './read-recipe.ts';
 import { showRecipe } from './show-recipe.ts';
@@ -157,6 +157,34 @@ describe('composition', () => {
     ]);
     expect(recipe.settings.sysctl).toEqual({ 'net.ipv4.ip_forward': 1, 'vm.swappiness': 60 });
     expect(recipe.settings.kernelArguments).toEqual(['quiet', 'debug']);
+  });
+
+  describe('paths of a file in another folder', () => {
+    const folder = process.cwd();
+    beforeAll(() => process.chdir('/'));
+    afterAll(() => process.chdir(folder));
+
+    test('begin at the recipe, also in a process that stands at the root', async () => {
+      const { recipe } = await load({
+        '../common/base.yaml': base,
+        'imago.yaml': 'extends: ../common/base.yaml\nname: node\n',
+      });
+      expect(recipe.components[0]?.from).toEqual({ file: '../common/bin/kubelet' });
+    });
+
+    test('that their texts do not lead to are told with their place', async () => {
+      const files: Files = { '../imago.yaml': 'name: node\n', 'more.yaml': base };
+      const reading = readRecipe({
+        file: '../imago.yaml',
+        overlays: ['more.yaml'],
+        files: { read: async (path) => files[path] },
+      });
+      await expect(reading).rejects.toMatchObject({
+        code: 'recipe-invalid',
+        message: expect.stringMatching(/^more\.yaml:\d+:\d+: bin\/kubelet cannot be told/),
+        hint: expect.stringContaining('absolute path'),
+      });
+    });
   });
 
   test('overlays come last, and can take away', async () => {
