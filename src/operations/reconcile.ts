@@ -1,11 +1,14 @@
 // What is put right from time to time, whoever or whatever got it out of step: pools that follow a channel,
 // the records of nodes that others made, and machines that an ended operation left behind (rule 2).
 import { ensureImagoError } from '../domain/errors.ts';
+import type { Json } from '../domain/json.ts';
 import type { PoolRecord } from '../ports/fleet.ts';
+import type { OperationRecord } from '../ports/operation.ts';
 import type { Provider } from '../ports/provider.ts';
 import { allPages } from './all-pages.ts';
 import { callOptions, type OperationDeps } from './deps.ts';
 import { poolAccess, recordPoolNodes } from './pool-nodes.ts';
+import { keptForMs } from './test-image.ts';
 
 export interface ReconcileDeps extends OperationDeps {
   readonly now: () => number;
@@ -83,9 +86,19 @@ async function removeLeftMachines(
     const operation = machine.tags.operation;
     if (operation === undefined || machine.state === 'deleting') continue;
     const record = await deps.journal.get(operation);
-    if (record === undefined || record.endedAt === undefined) continue;
+    if (record?.endedAt === undefined) continue;
+    if (wasKept(record) && deps.now() < Date.parse(record.endedAt) + keptForMs) continue;
     await machines.deleteMachine(machine.name, options);
     removed.push(machine.name);
   }
   return removed;
+}
+
+/** A test that was asked to leave its machines for a look, and failed. */
+function wasKept({ steps }: OperationRecord): boolean {
+  return steps.some(({ name, result }) => name === 'clean' && isObject(result) && result.kept !== undefined);
+}
+
+function isObject(value: Json | undefined): value is { readonly [key: string]: Json | undefined } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

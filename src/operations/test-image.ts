@@ -48,6 +48,8 @@ const testInput = z.object({
 });
 export type TestImageInput = z.infer<typeof testInput>;
 
+/** How long the machines of a failed test are left, when that was asked for. */
+export const keptForMs = 4 * 3_600_000;
 /** For images whose recipe has no budget. */
 const defaultBootDeadlineMs = 10 * 60_000;
 const plainConfig = JSON.stringify({ schemaVersion: currentSchemaVersion });
@@ -277,7 +279,9 @@ function cleanStep(deps: OperationDeps): WorkStep<TestImageInput> {
       const bench = testBench(deps, context);
       if (context.input.keepOnFailure === true && !hasPassed(allResults(context))) {
         const kept = bench.all.map(({ name }) => name);
-        context.log(`Kept for a look: ${kept.join(', ')}. Remove them with \`imago machine delete NAME\`.`);
+        context.log(
+          `Kept for a look, and for four hours: ${kept.join(', ')}. See \`imago node shell NAME\`.`,
+        );
         return { kept };
       }
       await removeMachines(bench);

@@ -1,5 +1,6 @@
 // A version's disk as a file.
 import { stat } from 'node:fs/promises';
+import { extname } from 'node:path';
 import type { InputOf } from '../../api/types.ts';
 import { formatBytes } from '../../domain/bytes.ts';
 import { ImagoError } from '../../domain/errors.ts';
@@ -16,7 +17,7 @@ export const command: CommandSpec = {
   args: [imageArgument, { name: 'FILE', what: 'where to write it', completes: 'file' }],
   flags: {
     format: {
-      what: 'the format of the file (default: vhd, a fixed one, as Azure wants it)',
+      what: 'the format of the file (default: by its ending; vhd is a fixed one, as Azure wants it)',
       value: 'FORMAT',
       choices: ['vhd', 'vhd-dynamic', 'raw', 'qcow2'],
     },
@@ -24,7 +25,8 @@ export const command: CommandSpec = {
   },
   examples: [
     ['imago image export node:production node.vhd', 'for an upload to Azure'],
-    ['imago image export node:staging node.qcow2 --format qcow2', 'to start it by hand'],
+    ['imago image export node:staging node.qcow2', 'to start it by hand'],
+    ['imago image export node:staging /dev/shm/disk --format raw', 'whatever the file is called'],
   ],
   async run(invocation) {
     const file = argument(invocation, 'FILE');
@@ -33,7 +35,7 @@ export const command: CommandSpec = {
     if (there !== undefined && !isSet(invocation, 'force')) {
       throw new ImagoError('file-exists', `${file} exists already.`, { hint: 'Replace it with --force.' });
     }
-    const format = (text(invocation, 'format') ?? 'vhd') as NonNullable<Format>;
+    const format = (text(invocation, 'format') ?? formatOf(file)) as NonNullable<Format>;
     const client = await invocation.client();
     const path = await findVersion(client, argument(invocation, 'IMAGE'));
     const { signal } = invocation;
@@ -55,3 +57,19 @@ export const command: CommandSpec = {
     }
   },
 };
+
+const endings: Readonly<Record<string, string>> = {
+  '.vhd': 'vhd',
+  '.raw': 'raw',
+  '.img': 'raw',
+  '.qcow2': 'qcow2',
+};
+
+/** Never a format that the file's name denies. */
+function formatOf(file: string): string {
+  const found = endings[extname(file).toLowerCase()];
+  if (found !== undefined) return found;
+  throw new ImagoError('usage-invalid', `The name ${file} does not say which format is wanted.`, {
+    hint: `Call it ${Object.keys(endings).join(', ')}, or name the format with --format.`,
+  });
+}

@@ -9,6 +9,7 @@ type NodeEndpoint = 'readConsole' | 'followConsole' | 'showTimeline' | 'openShel
 type NodeCall = Pick<Call<NodeEndpoint>, 'context' | 'path'>;
 
 const MAX_LINE = 64 * 1024;
+const MACHINE_LOOK_MS = 10_000;
 
 export const nodeAccessReads = {
   async readConsole(call) {
@@ -60,11 +61,27 @@ async function findAccess({
   context,
   path,
 }: NodeCall): Promise<{ readonly access: NodeAccess; readonly machineId: string }> {
+  const kept = await findMachine(context.providers, path.node);
+  if (kept !== undefined) return kept;
   const record = await requireNode(context.fleet, path.node);
   const { provider } = await requirePool(context.fleet, record.pool);
   const access = context.providers.get(provider)?.access;
   if (access !== undefined) return { access, machineId: record.machineId };
   throw new ImagoError('provider-lacks', `The provider ${provider} has no way into its machines.`);
+}
+
+/** Machines of no pool, e.g. those that a failed test left for a look. */
+async function findMachine(
+  providers: NodeCall['context']['providers'],
+  name: string,
+): Promise<{ readonly access: NodeAccess; readonly machineId: string } | undefined> {
+  for (const { access, machines } of providers.values()) {
+    if (access === undefined || machines === undefined) continue;
+    const options = { signal: AbortSignal.timeout(MACHINE_LOOK_MS), epoch: 0 };
+    const machine = await machines.getMachine(name, options);
+    if (machine !== undefined) return { access, machineId: machine.machineId };
+  }
+  return undefined;
 }
 
 /** Reads what the caller types, a JSON document a line, until the caller ends it or sends something else. */
