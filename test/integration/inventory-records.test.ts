@@ -12,6 +12,7 @@ import type { Inventory } from '../../src/images/inventory/inventory.ts';
 import { loadInventory } from '../../src/images/inventory/load-inventory.ts';
 import { provenanceType } from '../../src/images/inventory/provenance.ts';
 import { readInventory } from '../../src/images/inventory/read-inventory.ts';
+import { sbomComponents } from '../../src/images/inventory/sbom-components.ts';
 import { cycloneDxSbom } from '../../src/images/inventory/sbom-cyclonedx.ts';
 import { spdxSbom } from '../../src/images/inventory/sbom-spdx.ts';
 import {
@@ -83,6 +84,40 @@ describe('an SBOM', () => {
     }
   });
 
+  it("names the recipe's components with version, sha256 and files, and is valid in both schemas", () => {
+    const lock = sampleLock(
+      { components: [{ name: 'kubelet', version: '1.34.2', from: { file: 'kubelet' }, to: '/etc/hosts' }] },
+      [
+        sampleInput('binary', 'kubelet', { version: '1.34.2' }),
+        sampleInput('files', 'imago-agent', { version: '0.1.0+a b' }),
+      ],
+    );
+    const inventory = sampleInventory();
+    const components = sbomComponents(lock, inventory, []);
+    const cycloneDx = cycloneDxSbom(inventory, sampleSubject, components);
+    const spdx = spdxSbom(inventory, sampleSubject, components);
+    expect(judge.cycloneDx(cycloneDx)).toEqual([]);
+    expect(judge.spdx(spdx)).toEqual([]);
+    expect(cycloneDx).toMatchObject({
+      components: expect.arrayContaining([
+        expect.objectContaining({
+          name: 'kubelet',
+          version: '1.34.2',
+          purl: 'pkg:generic/kubelet@1.34.2',
+          hashes: [{ alg: 'SHA-256', content: 'f'.repeat(64) }],
+          components: [expect.objectContaining({ name: '/etc/hosts' })],
+        }),
+        expect.objectContaining({ name: 'imago-agent', purl: 'pkg:generic/imago-agent@0.1.0%2Ba%20b' }),
+      ]),
+    });
+    expect(spdx).toMatchObject({
+      packages: expect.arrayContaining([
+        expect.objectContaining({ name: 'kubelet', versionInfo: '1.34.2', filesAnalyzed: true }),
+        expect.objectContaining({ name: 'imago-agent', filesAnalyzed: false }),
+      ]),
+    });
+  });
+
   it('of odd names and addresses is valid too', () => {
     const inventory = sampleInventory();
     expect(judge.cycloneDx(cycloneDxSbom(inventory, sampleSubject))).toEqual([]);
@@ -124,7 +159,9 @@ describe('a version in the store', () => {
 
     expect(await loadInventory(store, first.digest)).toEqual(first.inventory);
     expect(await readRecord(store, first.digest, 'notes', 'text/markdown')).toContain('# node 1.34.2');
-    expect(judge.spdx(JSON.parse((await readRecord(store, first.digest, 'spdx')) ?? ''))).toEqual([]);
+    const spdx: unknown = JSON.parse((await readRecord(store, first.digest, 'spdx')) ?? '');
+    expect(judge.spdx(spdx)).toEqual([]);
+    expect(JSON.stringify(spdx)).toContain('pkg:generic/kubelet@1.0.0');
     const statements = await verifyStatements(store, first.digest, await keys.keyring(), provenanceType);
     expect(statements[0]?.statement.predicate).toMatchObject({
       buildDefinition: { resolvedDependencies: [{ name: 'kubelet' }] },

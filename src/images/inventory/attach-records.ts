@@ -12,6 +12,7 @@ import { attestProvenance, type ProvenanceInput } from './provenance.ts';
 import { redactInventory } from './redact-inventory.ts';
 import { makeReleaseNotes, ownSecrets, type ReleaseNotes, type ReleaseNotesInput } from './release-notes.ts';
 import { renderReleaseNotes } from './render-release-notes.ts';
+import { sbomComponents } from './sbom-components.ts';
 import { cycloneDxMediaType, cycloneDxSbom } from './sbom-cyclonedx.ts';
 import { spdxMediaType, spdxSbom } from './sbom-spdx.ts';
 
@@ -41,17 +42,19 @@ export async function attachRecords(
   records: VersionRecords,
 ): Promise<ReleaseNotes> {
   const { notes: input, tool, provenance, key } = records;
-  const inventory = redactInventory(input.inventory, ownSecrets(input));
+  const secrets = ownSecrets(input);
+  const inventory = redactInventory(input.inventory, secrets);
+  const components = sbomComponents(input.lock, inventory, secrets);
   const notes = makeReleaseNotes(input);
   const created = input.lock === undefined ? input.createdAt : toIso(new Date(input.lock.epoch * 1000));
   const subject = { ...input, created, tool };
   const named = `${input.image}-${input.version}`;
   await put(store, digest, 'inventory', [json(`${named}.inventory.json`, recordTypes.inventory, inventory)]);
   await put(store, digest, 'cycloneDx', [
-    json(`${named}.cdx.json`, recordTypes.cycloneDx, cycloneDxSbom(inventory, subject)),
+    json(`${named}.cdx.json`, recordTypes.cycloneDx, cycloneDxSbom(inventory, subject, components)),
   ]);
   await put(store, digest, 'spdx', [
-    json(`${named}.spdx.json`, recordTypes.spdx, spdxSbom(inventory, subject)),
+    json(`${named}.spdx.json`, recordTypes.spdx, spdxSbom(inventory, subject, components)),
   ]);
   await put(store, digest, 'notes', [
     json(`${named}.notes.json`, recordTypes.notes, notes),

@@ -3,6 +3,7 @@ import { makeProvenance } from './provenance.ts';
 import { privateInputs, redactInventory } from './redact-inventory.ts';
 import { makeReleaseNotes, type ReleaseNotesInput } from './release-notes.ts';
 import { renderReleaseNotes } from './render-release-notes.ts';
+import { sbomComponents } from './sbom-components.ts';
 import { cycloneDxSbom } from './sbom-cyclonedx.ts';
 import { spdxSbom } from './sbom-spdx.ts';
 import { sampleFile, sampleInput, sampleInventory, sampleLock, sampleSubject } from './testing.ts';
@@ -143,7 +144,9 @@ describe('private inputs', () => {
       previous: { version: '1', digest: 'x', inventory: plain, lock: sampleLock() },
       hotfixes: [{ name: 'hushtool', version: '7.7.7' }],
     });
-    const hidden = redactInventory(inventory, privateInputs(lock));
+    const secrets = privateInputs(lock);
+    const hidden = redactInventory(inventory, secrets);
+    const components = sbomComponents(lock, hidden, secrets);
     const provenance = makeProvenance({
       image: 'node',
       version: '1',
@@ -161,8 +164,8 @@ describe('private inputs', () => {
         notes,
         hidden,
         provenance,
-        cycloneDxSbom(hidden, sampleSubject),
-        spdxSbom(hidden, sampleSubject),
+        cycloneDxSbom(hidden, sampleSubject, components),
+        spdxSbom(hidden, sampleSubject, components),
       ].map((value) => JSON.stringify(value)),
     ];
     for (const text of texts) expect(text).not.toMatch(/hush|vault|7\.7\.7/);

@@ -2,6 +2,7 @@
 import type { Json } from '../../domain/json.ts';
 import { deriveUuid } from '../guid.ts';
 import type { Inventory, InventoryContainerImage, InventoryPackage } from './inventory.ts';
+import { componentsWithFiles, componentUrl, type SbomComponent } from './sbom-components.ts';
 import {
   imageUrl,
   packagesWithFiles,
@@ -16,17 +17,24 @@ type Component = { readonly [key: string]: Json | undefined };
 
 export const cycloneDxMediaType = 'application/vnd.cyclonedx+json';
 
-export function cycloneDxSbom(inventory: Inventory, subject: SbomSubject): Json {
+/** `recipe` are the recipe's components, where a lock tells them. */
+export function cycloneDxSbom(
+  inventory: Inventory,
+  subject: SbomSubject,
+  recipe: readonly SbomComponent[] = [],
+): Json {
   const files = sbomFiles(inventory);
+  const { components: placed, rest } = componentsWithFiles(recipe, files.others);
   const root = `${subject.image}@${subject.digest}`;
   const components: Component[] = [
     ...systemComponent(inventory),
     ...packagesWithFiles(inventory, files).map(({ item, files: own }) =>
       packageComponent(inventory, item, own),
     ),
+    ...placed.map(({ item, files: own }) => recipeComponent(item, own)),
     ...inventory.containerImages.map(containerComponent),
     ...windowsComponents(inventory),
-    ...files.others.map(fileComponent),
+    ...rest.map(fileComponent),
   ];
   return {
     $schema: 'http://cyclonedx.org/schema/bom-1.6.schema.json',
@@ -78,6 +86,22 @@ function packageComponent(
     properties: [
       { name: 'imago:source', value: `${item.source} ${item.sourceVersion}` },
       { name: 'imago:installedBytes', value: String(item.installedBytes) },
+    ],
+    ...(files.length > 0 && { components: files.map(fileComponent) }),
+  };
+}
+
+function recipeComponent(item: SbomComponent, files: readonly SbomFile[]): Component {
+  return {
+    type: 'application',
+    'bom-ref': `component:${item.name}@${item.version}`,
+    name: item.name,
+    version: item.version,
+    hashes: [{ alg: 'SHA-256', content: item.sha256 }],
+    purl: componentUrl(item),
+    properties: [
+      { name: 'imago:kind', value: item.kind },
+      { name: 'imago:lockedBytes', value: String(item.sizeBytes) },
     ],
     ...(files.length > 0 && { components: files.map(fileComponent) }),
   };

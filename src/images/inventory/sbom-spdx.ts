@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Json } from '../../domain/json.ts';
 import { deriveUuid } from '../guid.ts';
 import type { Inventory, InventoryContainerImage, InventoryPackage } from './inventory.ts';
+import { componentsWithFiles, componentUrl, type SbomComponent } from './sbom-components.ts';
 import {
   imageUrl,
   packagesWithFiles,
@@ -21,20 +22,29 @@ const unknown = 'NOASSERTION';
 const rootId = 'SPDXRef-Image';
 const unsaid = { licenseConcluded: unknown, licenseDeclared: unknown, copyrightText: unknown } as const;
 
-export function spdxSbom(inventory: Inventory, subject: SbomSubject): Json {
+/** `recipe` are the recipe's components, where a lock tells them. */
+export function spdxSbom(
+  inventory: Inventory,
+  subject: SbomSubject,
+  recipe: readonly SbomComponent[] = [],
+): Json {
   const files = sbomFiles(inventory);
+  const { components: placed, rest } = componentsWithFiles(recipe, files.others);
   const packages = packagesWithFiles(inventory, files);
   const containers = inventory.containerImages;
   const windows = windowsPackages(inventory);
   const inRoot = [
     ...packages.map(({ item }) => packageId(item)),
+    ...placed.map(({ item }) => componentId(item)),
     ...containers.map(containerId),
     ...windows.map((part) => String(part.SPDXID)),
-    ...files.others.map(fileId),
+    ...rest.map(fileId),
   ];
-  const contained = packages.flatMap(({ item, files: own }) =>
-    own.map((file) => relate(packageId(item), 'CONTAINS', fileId(file))),
-  );
+  const owners = [
+    ...packages.map(({ item, files: own }) => ({ id: packageId(item), own })),
+    ...placed.map(({ item, files: own }) => ({ id: componentId(item), own })),
+  ];
+  const contained = owners.flatMap(({ id, own }) => own.map((file) => relate(id, 'CONTAINS', fileId(file))));
   return {
     spdxVersion: 'SPDX-2.3',
     dataLicense: 'CC0-1.0',
@@ -43,12 +53,13 @@ export function spdxSbom(inventory: Inventory, subject: SbomSubject): Json {
     documentNamespace: `https://spdx.org/spdxdocs/${encodeURIComponent(subject.image)}-${deriveUuid(subject.digest, 'spdx')}`,
     creationInfo: { created: wholeSeconds(subject.created), creators: [`Tool: imago-${subject.tool}`] },
     packages: [
-      rootPackage(subject, files.others),
+      rootPackage(subject, rest),
       ...packages.map(({ item, files: own }) => debianPackage(inventory, item, own)),
+      ...placed.map(({ item, files: own }) => recipePackage(item, own)),
       ...containers.map(containerPackage),
       ...windows,
     ],
-    files: [...files.others, ...packages.flatMap(({ files: own }) => own)].map(fileEntry),
+    files: [...rest, ...owners.flatMap(({ own }) => own)].map(fileEntry),
     relationships: [
       relate('SPDXRef-DOCUMENT', 'DESCRIBES', rootId),
       ...inRoot.map((id) => relate(rootId, 'CONTAINS', id)),
@@ -69,6 +80,10 @@ function idOf(kind: string, name: string): string {
 
 function packageId({ name, architecture }: InventoryPackage): string {
   return idOf('Package', `${name}-${architecture}`);
+}
+
+function componentId({ name, version }: SbomComponent): string {
+  return idOf('Component', `${name}-${version}`);
 }
 
 function containerId({ name }: InventoryContainerImage): string {
@@ -125,6 +140,20 @@ function supplierName(maintainer: string): string {
 
 function purl(referenceLocator: string): Part {
   return { referenceCategory: 'PACKAGE-MANAGER', referenceType: 'purl', referenceLocator };
+}
+
+function recipePackage(item: SbomComponent, files: readonly SbomFile[]): Part {
+  return {
+    SPDXID: componentId(item),
+    name: item.name,
+    versionInfo: item.version,
+    downloadLocation: unknown,
+    primaryPackagePurpose: item.kind === 'binary' ? 'APPLICATION' : 'ARCHIVE',
+    checksums: [{ algorithm: 'SHA256', checksumValue: item.sha256 }],
+    externalRefs: [purl(componentUrl(item))],
+    ...analysed(files),
+    ...unsaid,
+  };
 }
 
 function containerPackage(image: InventoryContainerImage): Part {
