@@ -1,8 +1,10 @@
-// No two things of a recipe stand on one path. Trees of files may share folders; that they bring no file twice
-// is seen when they are unpacked.
+// No two things of a recipe stand on one path, and none where Imago itself writes. Trees of files may share folders;
+// that they bring no file twice is seen when they are unpacked.
+import { mergedUsr, ownPaths } from './own-paths.ts';
 import { type Recipe, type RecipeComponent, sourceKind, sourceOf, versionsOf } from './recipe.ts';
 import { destinationProblem, splitDestination } from './recipe-destination.ts';
 import type { RecipeProblem } from './recipe-problem.ts';
+import type { UnitSetting } from './recipe-settings.ts';
 import { substitute } from './recipe-variables.ts';
 import type { OperatingSystem } from './version.ts';
 
@@ -16,8 +18,9 @@ interface Place {
 export function placeProblems(recipe: Recipe): readonly RecipeProblem[] {
   const { os } = recipe;
   const places = allPlaces(recipe).filter(({ path }) => destinationProblem(os, path) === undefined);
+  const taken = os === 'linux' ? ownPaths.map(ownPlace) : [];
   return places.flatMap((place, index) => {
-    const other = places.slice(0, index).find((earlier) => overlap(os, earlier, place));
+    const other = [...taken, ...places.slice(0, index)].find((earlier) => overlap(os, earlier, place));
     if (other === undefined) return [];
     return [
       {
@@ -26,6 +29,11 @@ export function placeProblems(recipe: Recipe): readonly RecipeProblem[] {
       },
     ];
   });
+}
+
+/** As a file: nothing goes below it either. */
+function ownPlace({ path, owner }: (typeof ownPaths)[number]): Place {
+  return { who: owner, path, kind: 'file', at: [] };
 }
 
 /** Where each version of a component goes. */
@@ -43,11 +51,32 @@ function allPlaces(recipe: Recipe): readonly Place[] {
     kind: 'file' as const,
     at: ['settings', 'files', index],
   }));
-  return [...components, ...files];
+  return [...components, ...files, ...(recipe.settings.units ?? []).flatMap(unitParts)];
+}
+
+const unitFolder = '/etc/systemd/system';
+
+/** Masking and enabling is said about a unit of somebody else, and puts no second one there. */
+function unitParts(unit: UnitSetting, index: number): readonly Place[] {
+  const at = ['settings', 'units', index];
+  const path = `${unitFolder}/${unit.name}`;
+  const who = `the unit ${unit.name} of the settings`;
+  const own = unit.content !== undefined || unit.file !== undefined;
+  return [
+    ...(own ? [{ who, path, kind: 'file' as const, at }] : []),
+    ...(unit.dropIn === undefined
+      ? []
+      : [{ who: `the drop-in of ${who}`, path: `${path}.d/50-imago.conf`, kind: 'file' as const, at }]),
+  ];
+}
+
+/** The name of a component's unit, which is the component's own when the recipe gives none. */
+function unitName({ name, unit }: RecipeComponent): string {
+  return unit?.name ?? `${name}.service`;
 }
 
 function componentParts(component: RecipeComponent, index: number): readonly Place[] {
-  const { name, pick, config = [] } = component;
+  const { name, pick, unit, config = [] } = component;
   const source = sourceKind(sourceOf(component));
   const kind: Place['kind'] = source === 'url' || source === 'file' ? 'file' : 'tree';
   const several = component.versions !== undefined;
@@ -74,15 +103,30 @@ function componentParts(component: RecipeComponent, index: number): readonly Pla
       kind: 'file' as const,
       at: ['components', index, 'config', number],
     })),
+    ...(unit === undefined
+      ? []
+      : [
+          {
+            who: `the unit of ${name}`,
+            path: `${unitFolder}/${unitName(component)}`,
+            kind: 'file' as const,
+            at: ['components', index, 'unit'],
+          },
+        ]),
   ];
 }
 
 /** The same path, or one below a file, which is no folder. */
 function overlap(os: OperatingSystem, a: Place, b: Place): boolean {
-  const first = splitDestination(os, a.path);
-  const second = splitDestination(os, b.path);
+  const first = namesOf(os, a.path);
+  const second = namesOf(os, b.path);
   const shared = Math.min(first.length, second.length);
   if (first.slice(0, shared).join('/') !== second.slice(0, shared).join('/')) return false;
   if (first.length === second.length) return a.kind === 'file' || b.kind === 'file';
   return (first.length < second.length ? a : b).kind === 'file';
+}
+
+function namesOf(os: OperatingSystem, path: string): readonly string[] {
+  const names = splitDestination(os, path);
+  return os === 'linux' ? mergedUsr(names) : names;
 }

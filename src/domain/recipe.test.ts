@@ -86,6 +86,58 @@ describe('two components on one path', () => {
     expect(withComponents({ config: files })).toEqual([expect.stringMatching(/one path/)]);
   });
 
+  test('a unit of a component, of the settings, or a file where a unit goes', () => {
+    const unit = { content: '[Service]' };
+    const path = '/etc/systemd/system/kubelet.service';
+    expect(
+      withComponents({ unit }, { name: 'other', to: '/o', unit: { ...unit, name: 'kubelet.service' } }),
+    ).toEqual([
+      expect.stringMatching(
+        /^components\.1\.unit: the unit of other and the unit of kubelet would stand on one path/,
+      ),
+    ]);
+    expect(withComponents({ unit }, { name: 'other', to: path })).toHaveLength(1);
+    const components = [{ ...kubelet, unit }];
+    const file = { path, content: '' };
+    const named = { name: 'kubelet.service', ...unit };
+    expect(problems({ components, settings: { files: [file] } })).toEqual([
+      expect.stringMatching(/^settings\.files\.0: .*the unit of kubelet/),
+    ]);
+    expect(problems({ components, settings: { units: [named] } })).toEqual([
+      expect.stringMatching(/^settings\.units\.0: .*the unit of kubelet/),
+    ]);
+    expect(problems({ settings: { files: [file], units: [named] } })).toHaveLength(1);
+    const dropIn = { path: `${path}.d/50-imago.conf`, content: '' };
+    const laid = { name: 'kubelet.service', dropIn: '[Service]' };
+    expect(problems({ settings: { files: [dropIn], units: [laid] } })).toHaveLength(1);
+  });
+
+  test('what the settings say about the unit of a component is no second unit', () => {
+    const components = [{ ...kubelet, unit: { content: '[Service]' } }];
+    for (const state of ['enabled', 'disabled', 'masked'] as const) {
+      expect(problems({ components, settings: { units: [{ name: 'kubelet.service', state }] } })).toEqual([]);
+    }
+  });
+
+  test('/bin and /usr/bin are one folder', () => {
+    expect(withComponents({}, { name: 'other', to: '/bin/kubelet' })).toHaveLength(1);
+  });
+
+  test.each([
+    ['/etc/imago-release', "Imago's record of the image"],
+    ['/usr/lib/imago/agent.js', "Imago's agent"],
+    ['/lib/imago/components/kubelet.json', "Imago's agent"],
+    ['/usr/bin/imago-agent', "Imago's agent"],
+    ['/etc/systemd/system/imago-agent.service', "Imago's agent"],
+    ['/etc/fstab', 'the mount of the root'],
+  ])('%s is not for recipes, and its owner is named', (path, owner) => {
+    expect(withComponents({ to: path })).toEqual([expect.stringContaining(`kubelet and ${owner}`)]);
+    const files = [{ path, content: '' }];
+    expect(problems({ settings: { files } })).toEqual([
+      expect.stringMatching(new RegExp(`^settings\\.files\\.0: .*${owner}`)),
+    ]);
+  });
+
   test('names that only begin alike are two paths', () => {
     expect(withComponents({}, { name: 'other', to: '/usr/bin/kubelet-1.35' })).toEqual([]);
   });

@@ -1,0 +1,45 @@
+// What Imago itself writes to every Linux image, and who would be hurt by another file there: recipes keep away.
+
+export interface OwnPath {
+  /** Closed with all that is below it. */
+  readonly path: string;
+  readonly owner: string;
+}
+
+const agent = "Imago's agent";
+const record = "Imago's record of the image";
+const growth = 'the unit by which Imago grows the root';
+const start = "Imago's marks for the first start";
+
+const units = '/usr/lib/systemd/system';
+
+export const ownPaths: readonly OwnPath[] = [
+  { path: '/etc/imago-release', owner: record },
+  { path: '/usr/lib/imago', owner: agent },
+  { path: '/usr/bin/imago-agent', owner: agent },
+  { path: '/var/lib/imago', owner: agent },
+  { path: '/run/imago', owner: agent },
+  { path: '/etc/imago/kubelet.env', owner: agent },
+  { path: '/etc/imago/proxy.env', owner: agent },
+  { path: '/usr/lib/udev/rules.d/99-imago.rules', owner: agent },
+  ...['imago-agent', 'imago-commands', 'imago-shell'].flatMap((name) => unitPlaces(name, agent)),
+  ...['kubelet', 'containerd', 'ssh'].map((name) => ({
+    path: `${units}/${name}.service.d/10-imago.conf`,
+    owner: agent,
+  })),
+  ...unitPlaces('imago-grow-root', growth),
+  { path: '/etc/fstab', owner: 'the mount of the root, which Imago writes' },
+  { path: '/usr/lib/systemd/network/80-imago.network', owner: "Imago's network settings" },
+  { path: '/etc/.updated', owner: start },
+  { path: '/var/.updated', owner: start },
+];
+
+/** A unit in /etc would hide that of the same name. */
+function unitPlaces(name: string, owner: string): readonly OwnPath[] {
+  return [units, '/etc/systemd/system'].map((folder) => ({ path: `${folder}/${name}.service`, owner }));
+}
+
+/** The one name of a path on a system whose /bin, /sbin and /lib are links into /usr. */
+export function mergedUsr(parts: readonly string[]): readonly string[] {
+  return ['bin', 'sbin', 'lib', 'lib64'].includes(parts[0] ?? '') ? ['usr', ...parts] : parts;
+}
