@@ -1,19 +1,23 @@
 // What is behind: packages by the distribution's index, other components by the page that their recipe names.
 
-import { ensureImagoError } from '../../domain/errors.ts';
+import { formatBytes } from '../../domain/bytes.ts';
+import { ensureImagoError, ImagoError } from '../../domain/errors.ts';
 import { inputsOf, type Lock, type LockedInput } from '../../domain/lock.ts';
 import { compareLoosely, isWithin } from '../../domain/loose-version.ts';
 import type { Recipe, RecipeComponent } from '../../domain/recipe.ts';
 import { componentKind, versionsOf } from '../../domain/recipe.ts';
 import { expandOne } from '../../domain/recipe-variables.ts';
+import { privateInputs } from '../../images/inventory/redact-inventory.ts';
 import { mapLimit } from '../../images/store/registry/map-limit.ts';
 import { withApt } from '../debian/apt-workspace.ts';
+import { compareDebianVersions } from '../debian/compare-versions.ts';
 import { packageVersions } from '../debian/solve-packages.ts';
 import type { LockContext } from './lock-context.ts';
 import { archiveWish, wantedPackages } from './resolve-packages.ts';
 
 export interface OutdatedInput {
   readonly kind: LockedInput['kind'];
+  /** `private-1` and so on for private ones, as in the release notes. */
   readonly name: string;
   readonly current: string;
   readonly newest: string;
@@ -38,11 +42,22 @@ export async function findOutdated(lock: Lock, context: LockContext): Promise<Ou
     try {
       return await outdatedComponent(component, context);
     } catch (error) {
-      unknown.push({ name: component.name, why: ensureImagoError(error).message });
+      unknown.push({ name: component.name, why: reasonOf(component, error) });
       return [];
     }
   });
-  return { behind: [...components.flat(), ...packages], unknown };
+  const secrets = privateInputs(lock);
+  const redact = <T extends { readonly name: string }>(item: T): T => {
+    const secret = secrets.find(({ names }) => names.includes(item.name));
+    return secret === undefined ? item : { ...item, name: secret.alias };
+  };
+  return { behind: [...components.flat(), ...packages].map(redact), unknown: unknown.map(redact) };
+}
+
+/** What the network says may name the address, and that of a private component stays untold. */
+function reasonOf(component: RecipeComponent, error: unknown): string {
+  const { code, message } = ensureImagoError(error);
+  return component.private === true ? `Its page could not be used (${code}).` : message;
 }
 
 async function outdatedPackages(
@@ -66,10 +81,15 @@ async function outdatedPackages(
       ),
   );
   return packages.flatMap(({ kind, name, version }) => {
-    const [newest] = versions.get(name) ?? [];
-    if (newest === undefined || newest === version) return [];
-    return [{ kind, name, current: version, newest, named: wanted.has(name) }];
+    const newest = newerPackage(version, versions.get(name) ?? []);
+    return newest === undefined ? [] : [{ kind, name, current: version, newest, named: wanted.has(name) }];
   });
+}
+
+/** The newest of those that are newer. An archive that went back, or a mirror that lags, leaves nothing behind. */
+export function newerPackage(current: string, found: readonly string[]): string | undefined {
+  const newer = found.filter((version) => compareDebianVersions(version, current) > 0);
+  return newer.sort((a, b) => compareDebianVersions(b, a))[0];
 }
 
 async function outdatedComponent(
@@ -84,7 +104,12 @@ async function outdatedComponent(
     label,
     signal: context.signal,
   });
-  if (page.sizeBytes > maxPage) return [];
+  if (page.sizeBytes > maxPage) {
+    throw new ImagoError(
+      'input-mismatch',
+      `${label} is larger than the ${formatBytes(maxPage)} that are read.`,
+    );
+  }
   const text = (await context.inputs.readBytes(page)).toString('utf8');
   const found = [...text.matchAll(new RegExp(updates.pattern, 'gm'))].flatMap((match) => match[1] ?? []);
   return versionsOf(component).flatMap((current) => {

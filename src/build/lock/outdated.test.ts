@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { ImagoError } from '../../domain/errors.ts';
+import type { RecipeComponent } from '../../domain/recipe.ts';
+import { sampleInput, sampleLock } from '../../images/inventory/testing.ts';
+import type { StoredInput } from '../inputs/input-store.ts';
+import type { LockContext } from './lock-context.ts';
+import { findOutdated, newerPackage } from './outdated.ts';
+
+const page = 'https://vault.example.com/hush';
+
+function component(change: Partial<RecipeComponent> = {}): RecipeComponent {
+  const updates = { page, pattern: 'tool-([0-9.]+)', within: 'any' } as const;
+  return { name: 'tool', version: '1.10.0', from: { file: 'tool' }, to: '/opt/tool', updates, ...change };
+}
+
+/** Of a recipe without packages: only pages are asked. */
+function outdated(one: RecipeComponent, answer: { text: string; sizeBytes?: number } | Error) {
+  const stored = { sha256: '0'.repeat(64), sizeBytes: 1, path: '/nowhere' } satisfies StoredInput;
+  const context = {
+    downloads: {
+      async fetch() {
+        if (answer instanceof Error) throw answer;
+        return { ...stored, sizeBytes: answer.sizeBytes ?? answer.text.length };
+      },
+    },
+    inputs: { readBytes: async () => Buffer.from(answer instanceof Error ? '' : answer.text) },
+  } as unknown as LockContext;
+  const lock = sampleLock({ method: 'machine', components: [one] }, [
+    sampleInput('binary', one.name, { version: '1.10.0', ...(one.private && { private: true }) }),
+  ]);
+  return findOutdated(lock, context);
+}
+
+describe('what is behind', () => {
+  it('is told with the newest version of its page', async () => {
+    expect(await outdated(component(), { text: 'tool-1.9.0 tool-1.11.0 tool-1.12.0 tool-1.2.0' })).toEqual({
+      behind: [{ kind: 'binary', name: 'tool', current: '1.10.0', newest: '1.12.0', named: true }],
+      unknown: [],
+    });
+  });
+
+  it('is nothing when the page has only older versions', async () => {
+    const none = { behind: [], unknown: [] };
+    expect(await outdated(component(), { text: 'tool-1.9.0 tool-0.99.0 tool-1.10.0' })).toEqual(none);
+  });
+
+  it('is unknown, and not nothing, when the page is too large to be read', async () => {
+    const { behind, unknown } = await outdated(component(), { text: 'tool-2.0.0', sizeBytes: 2 ** 23 + 1 });
+    expect(behind).toEqual([]);
+    expect(unknown).toEqual([
+      { name: 'tool', why: 'The page of tool is larger than the 8 MiB that are read.' },
+    ]);
+  });
+
+  it('never names a private component or its address', async () => {
+    const secret = component({ name: 'hushtool', private: true });
+    const failure = new ImagoError('download-failed', 'getaddrinfo ENOTFOUND vault.example.com (hushtool)');
+    const reports = [
+      await outdated(secret, { text: 'tool-1.11.0' }),
+      await outdated(secret, failure),
+      await outdated(secret, { text: '', sizeBytes: 2 ** 24 }),
+    ];
+    expect(JSON.stringify(reports)).not.toMatch(/hush|vault/);
+    expect(reports[0]?.behind).toMatchObject([{ name: 'private-1', newest: '1.11.0' }]);
+    expect(reports[1]?.unknown).toEqual([
+      { name: 'private-1', why: 'Its page could not be used (download-failed).' },
+    ]);
+    expect(reports[2]?.unknown).toHaveLength(1);
+  });
+
+  it('among packages is only what has a newer version in the archive, whatever its order', () => {
+    expect(newerPackage('1.0-2', ['1.0-1'])).toBeUndefined();
+    expect(newerPackage('1.0-2', ['1.0-2'])).toBeUndefined();
+    expect(newerPackage('1.0-2', [])).toBeUndefined();
+    expect(newerPackage('1:1.9-1', ['1:1.8-1', '1:1.10-1', '1:1.9-2'])).toBe('1:1.10-1');
+  });
+});
