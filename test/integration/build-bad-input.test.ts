@@ -199,6 +199,29 @@ describe('archives', () => {
   });
 });
 
+describe('two components with one file', () => {
+  /** The test recipe whose folder brings one more file to another place. */
+  async function buildTree(to: string, name: string): Promise<unknown> {
+    const file = join(fixture.folder, 'tree', name);
+    await writeFile(file, 'of the folder');
+    try {
+      return await fixture.build(await lockText(recipeText.replace('to: /usr/share/tree', `to: ${to}`)));
+    } finally {
+      await rm(file);
+    }
+  }
+
+  it.each([
+    ['a folder and an archive', '/usr/local/bin', 'part', 'parts and tree both bring /usr/local/bin/part.'],
+    ['a folder and a file', '/usr/local/bin', 'tool', 'tool and tree both bring /usr/local/bin/tool.'],
+    ['a folder and Imago itself', '/etc', 'imago-release', /^tree brings \/etc\/imago-release, where Imago/],
+  ])('%s are refused by name, and nothing stays', async (_, to, name, says) => {
+    const message = typeof says === 'string' ? says : expect.stringMatching(says);
+    await expect(buildTree(to, name)).rejects.toMatchObject({ code: 'recipe-invalid', message });
+    expect(await readdir(join(fixture.cache, 'work'))).toEqual([]);
+  });
+});
+
 describe('disks', () => {
   it('one that is too small is told before the build, with the size that it needs', async () => {
     const lock = await lockText(recipeText.replace('size: 1536MiB', 'size: 256MiB'));

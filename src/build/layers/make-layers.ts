@@ -19,6 +19,7 @@ import { layerHost } from './layer-host.ts';
 import type { PlannedLayer } from './layer-plan.ts';
 import { withTree, writeItems } from './own-layers.ts';
 import { packageLayers, type StackedLayer } from './package-layers.ts';
+import { refuseSharedPaths } from './shared-paths.ts';
 import { writeSystemFiles } from './system-files.ts';
 import { textReader } from './text-reader.ts';
 
@@ -75,10 +76,23 @@ export async function makeLayers(context: LayerContext): Promise<readonly OpenLa
     return layers;
   }
 
+  async function takeComponents(): Promise<readonly OpenLayer[]> {
+    const layers = await takeInTurn('component', (layer, path) => makeComponent(context, layer, path));
+    const components = plan.flatMap(({ component }) => component ?? []);
+    await refuseSharedPaths(
+      layers.flatMap(({ path }, index) => {
+        const component = components[index];
+        return component === undefined ? [] : [{ component, path }];
+      }),
+      context.signal,
+    );
+    return layers;
+  }
+
   try {
     const [installed, parts, images] = await allOrFirstFault([
       allOrFirstFault(takeStack()),
-      takeInTurn('component', (layer, path) => makeComponent(context, layer, path)),
+      takeComponents(),
       takeInTurn('images', (_, path) => makeImages(context, recipe, path)),
     ]);
     const lower = [...(installed ?? []), ...(parts ?? [])];
