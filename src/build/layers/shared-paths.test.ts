@@ -19,7 +19,8 @@ async function check(...layers: (readonly TarItem[])[]): Promise<void> {
     const name = 'abc'.charAt(index);
     const path = join(folder, `${name}.tar`);
     await writeItems(items, path);
-    return { component: { name, version: '1', private: index === 2 } satisfies RecipeComponent, path };
+    const component: RecipeComponent = { name, version: '1', ...(index === 2 && { private: true }) };
+    return { component, path };
   });
   await refuseSharedPaths(await Promise.all(made));
 }
