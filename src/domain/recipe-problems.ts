@@ -73,6 +73,13 @@ function methodProblems(recipe: Recipe): readonly RecipeProblem[] {
       );
     }
   }
+  if (!machine && recipe.architecture !== 'x64') {
+    say(
+      'architecture',
+      `images for ${recipe.architecture} cannot be assembled: Imago has the boot loaders of x64 alone`,
+      'Write `architecture: x64`, or `method: machine` for a provider that builds on a machine of its own.',
+    );
+  }
   if (machine && recipe.base?.image === undefined) {
     say('base', 'needs an `image` to start the machine from, because of `method: machine`');
   }

@@ -60,6 +60,14 @@ describe('Kubernetes', () => {
   });
 });
 
+test('an image for arm64 is not begun where its boot loader is not to be had', () => {
+  expect(problems({ architecture: 'arm64' })).toEqual([
+    'architecture: images for arm64 cannot be assembled: Imago has the boot loaders of x64 alone',
+  ]);
+  const base = { image: 'debian-13' };
+  expect(problems({ architecture: 'arm64', method: 'machine', base })).toEqual([]);
+});
+
 describe('two components on one path', () => {
   test.each([
     ['the same path', {}, {}],
