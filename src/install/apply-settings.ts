@@ -4,6 +4,7 @@
 import { ImagoError } from '../domain/errors.ts';
 import type { RecipeSettings, UnitSetting } from '../domain/recipe-settings.ts';
 import { limitNames } from '../domain/recipe-settings-problems.ts';
+import { didYouMean } from '../domain/suggest.ts';
 import { addUsers } from './add-users.ts';
 import { disableUnit, enableUnit, findUnit, unitFolder } from './enable-unit.ts';
 import type { Host } from './host.ts';
@@ -68,20 +69,32 @@ async function applyLimits(host: Host, { limits }: RecipeSettings): Promise<void
 
 async function applyTime(host: Host, { time }: RecipeSettings): Promise<void> {
   if (time?.zone !== undefined) {
-    const file = `/usr/share/zoneinfo/${time.zone}`;
-    const folder = file.slice(0, file.lastIndexOf('/'));
-    if (!(await host.list(folder)).includes(file.slice(folder.length + 1))) {
-      throw new ImagoError(
-        'recipe-invalid',
-        `settings.time.zone: the system knows no time zone ${time.zone}.`,
-      );
-    }
+    await requireZone(host, time.zone);
     await host.link('/etc/localtime', `../usr/share/zoneinfo/${time.zone}`);
     await host.writeText('/etc/timezone', `${time.zone}\n`);
   }
   if (time?.servers === undefined) return;
   const text = `${made}[Time]\nNTP=${time.servers.join(' ')}\n`;
   await host.writeText('/etc/systemd/timesyncd.conf.d/imago.conf', text);
+}
+
+const zones = '/usr/share/zoneinfo';
+
+/** Beside the zones there are folders of them and lists: only a zone begins with this mark. */
+async function requireZone(host: Host, zone: string): Promise<void> {
+  if ((await host.readText(`${zones}/${zone}`))?.startsWith('TZif') === true) return;
+  const at = zone.lastIndexOf('/') + 1;
+  const beside = await host.list(`${zones}/${zone.slice(0, at)}`.replace(/\/$/, ''));
+  const hint =
+    (await host.list(zones)).length === 0
+      ? 'Add the package tzdata, which brings the time zones.'
+      : didYouMean(
+          zone,
+          beside.map((name) => zone.slice(0, at) + name).filter((name) => name !== zone),
+        );
+  throw new ImagoError('recipe-invalid', `settings.time.zone: the system knows no time zone ${zone}.`, {
+    ...(hint === undefined ? {} : { hint }),
+  });
 }
 
 async function applyUnit(host: Host, unit: UnitSetting, texts: SettingsTexts): Promise<void> {
