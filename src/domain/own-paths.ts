@@ -23,11 +23,12 @@ export const ownPaths: readonly OwnPath[] = [
   { path: '/etc/imago/proxy.env', owner: agent },
   { path: '/usr/lib/udev/rules.d/99-imago.rules', owner: agent },
   ...['imago-agent', 'imago-commands', 'imago-shell'].flatMap((name) => unitPlaces(name, agent)),
-  ...['kubelet', 'containerd', 'ssh'].map((name) => ({
+  ...['kubelet', 'containerd', 'ssh', 'serial-getty@hvc0'].map((name) => ({
     path: `${units}/${name}.service.d/10-imago.conf`,
     owner: agent,
   })),
   ...unitPlaces('imago-grow-root', growth),
+  { path: `${units}/local-fs.target.wants/imago-grow-root.service`, owner: growth },
   { path: '/etc/fstab', owner: 'the mount of the root, which Imago writes' },
   { path: '/usr/lib/systemd/network/80-imago.network', owner: "Imago's network settings" },
   { path: '/etc/.updated', owner: start },
