@@ -10,14 +10,14 @@ import { findTool } from '../images/tools.ts';
 import type { SealedDisk } from '../ports/provider-builder.ts';
 import type { BuildContext } from './build-context.ts';
 import type { BuiltImage } from './build-image.ts';
-import type { BuildReport } from './build-report.ts';
+import type { StepReport } from './step-report.ts';
 
 export interface SealRequest {
   readonly lock: Lock;
   readonly lockDigest: string;
   readonly image: BuiltImage;
   readonly signal?: AbortSignal | undefined;
-  readonly report: BuildReport;
+  readonly report: StepReport;
 }
 
 interface SealedRecord extends SealedDisk {
@@ -38,9 +38,12 @@ export async function sealDisk(context: BuildContext, request: SealRequest): Pro
       annotations: { 'vnd.imago.image': lock.recipe.name, 'vnd.imago.lock': lockDigest },
       onProgress: ({ position, size }) => report.bytes('seal', position, size),
     });
-    const sealed = { digest: stored.digest, diskDigest: stored.sha256, sizeBytes: stored.size };
-    await writeRecord(context, { ...sealed, lockDigest });
     report.end('seal');
+    const sealed = {
+      ...{ digest: stored.digest, diskDigest: stored.sha256, sizeBytes: stored.size },
+      timings: report.timings(),
+    };
+    await writeRecord(context, { ...sealed, lockDigest });
     return sealed;
   } finally {
     hold.release();
@@ -57,8 +60,8 @@ export async function findSealed(context: BuildContext, lockDigest: string): Pro
     .readBlob(record.digest as Digest)
     .catch(() => undefined);
   if (found === undefined) return undefined;
-  const { digest, diskDigest, sizeBytes } = record;
-  return { digest, diskDigest, sizeBytes };
+  const { lockDigest: _, ...sealed } = record;
+  return sealed;
 }
 
 function requireStore({ store }: BuildContext): DiskStore {

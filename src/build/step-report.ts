@@ -6,12 +6,15 @@ import { join } from 'node:path';
 import { formatBytes } from '../domain/bytes.ts';
 import { formatDuration } from '../domain/duration.ts';
 import type { Lock } from '../domain/lock.ts';
+import { type PrivateInput, privateInputs } from '../images/inventory/redact-inventory.ts';
 import type { BuildProgress } from '../ports/provider-builder.ts';
 import type { BuildContext } from './build-context.ts';
 import type { BuildReport } from './build-report.ts';
 import { planLayers } from './layers/layer-plan.ts';
 
 export interface StepReport extends BuildReport {
+  /** Of the steps that were made, in the order in which they ended. Private inputs go by their alias. */
+  timings(): readonly { readonly step: string; readonly ms: number }[];
   /** Ends the logs and remembers how long things took. */
   close(): Promise<void>;
 }
@@ -103,12 +106,31 @@ export async function stepReport(
       file.write(`${line}\n`);
       progress.log(`${step}: ${line}`);
     },
+    timings() {
+      const secrets = privateInputs(lock);
+      return madeSteps(took).map(([step, ms]) => ({ step: publicStep(step, secrets), ms }));
+    },
     async close() {
       clearInterval(timer);
       await Promise.all([...logs.values()].map((file) => new Promise((done) => file.end(done))));
       await writeHistory(context, history, took);
     },
   };
+}
+
+/** The steps that were not reused, in whole milliseconds. */
+function madeSteps(took: ReadonlyMap<string, number>): [string, number][] {
+  return [...took].filter(([, ms]) => Number.isFinite(ms)).map(([name, ms]) => [name, Math.round(ms)]);
+}
+
+/** Steps are named after what they put on the disk: `component NAME`, `packages NAME, NAME`. */
+export function publicStep(step: string, secrets: readonly PrivateInput[]): string {
+  const [, kind, list] = /^(component|packages) (.+)$/.exec(step) ?? [];
+  if (kind === undefined || list === undefined) return step;
+  const aliases = list
+    .split(', ')
+    .map((name) => secrets.find(({ names }) => names.includes(name))?.alias ?? name);
+  return `${kind} ${aliases.join(', ')}`;
 }
 
 function sentenceOf(step: string): string {
@@ -143,7 +165,7 @@ async function writeHistory(
   before: History,
   took: ReadonlyMap<string, number>,
 ): Promise<void> {
-  const fresh = [...took].filter(([, ms]) => Number.isFinite(ms)).map(([name, ms]) => [name, Math.round(ms)]);
+  const fresh = madeSteps(took);
   if (fresh.length === 0) return;
   const path = historyPath(context);
   await writeFile(`${path}.${process.pid}`, JSON.stringify({ ...before, ...Object.fromEntries(fresh) }));

@@ -272,10 +272,13 @@ function subject(deps: OperationDeps, context: StepContext<BuildInput>): Subject
   if (builderOf(deps, context).tools === undefined) return undefined;
   const { lock, lockDigest, at: startedAt } = locked(context);
   const { version, at: createdAt, reused } = requireResult<Numbered>(context, 'number');
-  const { digest } = requireResult<SealedDisk>(context, 'build');
+  const { digest, timings } = requireResult<SealedDisk>(context, 'build');
   const { name: image, kubernetes } = factsOf(context);
   const previous = madeFrom(context);
-  return { image, version, digest, kubernetes, createdAt, startedAt, previous, lock, lockDigest, reused };
+  return {
+    ...{ image, version, digest, kubernetes, createdAt, startedAt, timings },
+    ...{ previous, lock, lockDigest, reused },
+  };
 }
 
 /** The number of the version that a hotfix changes. */

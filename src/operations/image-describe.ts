@@ -3,7 +3,9 @@
 import { ensureImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 import type { Lock } from '../domain/lock.ts';
+import type { DescribeRequest } from '../ports/image-store.ts';
 import type { StepContext, WorkStep } from '../ports/operation.ts';
+import type { SealedDisk } from '../ports/provider-builder.ts';
 import { hotfixesAbsorbedBy } from './absorbed-hotfixes.ts';
 import { type OperationDeps, requireImages } from './deps.ts';
 import { comparedWith } from './image-candidate.ts';
@@ -17,6 +19,8 @@ export interface Subject {
   /** ISO time, recorded before. */
   readonly createdAt: string;
   readonly startedAt?: string | undefined;
+  /** Of the steps of its build, where they were measured. */
+  readonly timings?: SealedDisk['timings'] | undefined;
   /** The version to compare with, where that is not simply the one before. */
   readonly previous?: string | undefined;
   readonly lock?: Json | undefined;
@@ -70,7 +74,7 @@ export function recordsStep<Input>(
 
 async function describe(deps: OperationDeps, context: StepContext<unknown>, subject: Subject) {
   const { records, locks } = requireImages(deps);
-  const { image, version, digest, createdAt, startedAt, lock, kubernetes } = subject;
+  const { image, version, digest, createdAt, lock, kubernetes } = subject;
   const known = await records.described(digest, version);
   if (known !== undefined) return known;
   const before = await comparedWith(deps, image, kubernetes, subject.previous);
@@ -89,9 +93,7 @@ async function describe(deps: OperationDeps, context: StepContext<unknown>, subj
       ...{ image, version, digest, createdAt },
       ...(lock === undefined ? {} : { lock }),
       ...(hotfixes.length === 0 ? {} : { hotfixes }),
-      ...(startedAt === undefined
-        ? {}
-        : { timings: [{ step: 'build', ms: Date.parse(createdAt) - Date.parse(startedAt) }] }),
+      ...timed(subject),
       ...(before === undefined || before.digest === digest
         ? {}
         : {
@@ -104,6 +106,13 @@ async function describe(deps: OperationDeps, context: StepContext<unknown>, subj
     },
     context,
   );
+}
+
+/** The steps, and the whole last: steps run side by side, and do not add up to it. */
+export function timed({ createdAt, startedAt, timings = [] }: Subject): Pick<DescribeRequest, 'timings'> {
+  if (startedAt === undefined) return timings.length === 0 ? {} : { timings };
+  const whole = { step: 'whole build', ms: Date.parse(createdAt) - Date.parse(startedAt) };
+  return { timings: [...timings, whole] };
 }
 
 /** Signs with the key of now, if there is one. Running it again adds nothing. */

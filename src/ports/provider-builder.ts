@@ -19,6 +19,11 @@ export interface SealedDisk {
   /** sha256 of the raw disk without footer. */
   readonly diskDigest: string;
   readonly sizeBytes: number;
+  /**
+   * Of the build that made it: how long each step took that was not reused, in the order in which they ended, with
+   * private inputs by their alias. Absent where the builder does not measure.
+   */
+  readonly timings?: readonly { readonly step: string; readonly ms: number }[];
 }
 
 export interface LockOptions extends CallOptions {

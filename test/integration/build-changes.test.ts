@@ -66,6 +66,8 @@ it('only the layer of what changed, and the last one, are made anew', () => {
 it('the same lock gives the same version back and builds nothing', async () => {
   const again = await fixture.build(shipped);
   expect(again).toMatchObject({ digest: built.digest, made: [], reused: [] });
+  expect(built.timings?.map(({ step }) => step)).toEqual(built.made);
+  expect(again.timings).toEqual(built.timings);
 });
 
 it('the disk has what the recipe says: files, links, units, users, settings, container images', () => {

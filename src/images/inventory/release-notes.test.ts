@@ -19,7 +19,11 @@ const input: ReleaseNotesInput = {
       notes: 'The first one.',
       base: { suite: 'trixie' },
     },
-    [sampleInput('binary', 'kubelet', { version: '1.34.2', sizeBytes: 50_000_000 })],
+    [
+      sampleInput('binary', 'kubelet', { version: '1.34.2', sizeBytes: 50_000_000 }),
+      sampleInput('package', 'libc6', { version: '2.41-12', sha256: '1'.repeat(64) }),
+      sampleInput('package', 'runc', { version: '1:1.1.15~ds1', sha256: '2'.repeat(64) }),
+    ],
   ),
 };
 
@@ -32,7 +36,29 @@ describe('release notes', () => {
     expect(text).toContain('- Kernel: 6.12.0');
     expect(text).toContain(`| kubelet | 1.34.2 | 47.7 MiB | \`${'f'.repeat(64)}\` |`);
     expect(text).toContain('| registry.example.com/pause:3.10 |');
-    expect(text).toContain('| runc | 1:1.1.15~ds1 | amd64 |');
+    expect(text).toContain(`| runc | 1:1.1.15~ds1 | amd64 | 8.6 MiB | \`${'2'.repeat(64)}\` |`);
+  });
+
+  it('say no sha256 of a package whose version is not the locked one', () => {
+    const text = renderReleaseNotes(makeReleaseNotes(input));
+    expect(text).toContain('| libc6 | 2.41-12+deb13u1 | amd64 | 12.4 MiB |  |');
+  });
+
+  it('say the base that the disk names when the recipe leaves it to the default, or there is none', () => {
+    const inventory = sampleInventory({ release: { BASE: 'debian trixie' } });
+    const { lock: _, ...captured } = input;
+    expect(makeReleaseNotes({ ...input, lock: sampleLock(), inventory }).base).toBe('debian trixie');
+    expect(makeReleaseNotes({ ...captured, inventory }).base).toBe('debian trixie');
+    expect(makeReleaseNotes({ ...input, lock: sampleLock() }).base).toBeUndefined();
+  });
+
+  it('have a row for each step of the build', () => {
+    const timings = [
+      { step: 'base', ms: 25_040 },
+      { step: 'whole build', ms: 61_000 },
+    ];
+    const text = renderReleaseNotes(makeReleaseNotes({ ...input, timings }));
+    expect(text).toContain('| base | 25.0 |\n| whole build | 61.0 |');
   });
 
   it('tell a budget that is exceeded, and one that nobody measured', () => {

@@ -54,11 +54,7 @@ export interface ReleaseNotes {
   readonly budgets: readonly NotedBudget[];
   readonly timings: readonly { readonly step: string; readonly ms: number }[];
   readonly components: readonly NotedComponent[];
-  readonly packages: readonly {
-    readonly name: string;
-    readonly version: string;
-    readonly architecture: string;
-  }[];
+  readonly packages: readonly NotedPackage[];
   readonly containerImages: readonly InventoryContainerImage[];
   readonly enabledUnits: readonly string[];
   readonly windows?: InventoryWindows;
@@ -84,6 +80,16 @@ export interface NotedComponent {
   readonly sha256: string;
 }
 
+export interface NotedPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly architecture: string;
+  /** As dpkg says. */
+  readonly installedBytes: number;
+  /** Of the file that it came in, where the lock has it. */
+  readonly sha256?: string;
+}
+
 export interface NotedChanges {
   readonly since: { readonly version: string; readonly digest: string };
   /** Why there is a new version, where both have a lock. */
@@ -99,7 +105,7 @@ export function makeReleaseNotes(input: ReleaseNotesInput): ReleaseNotes {
   const inventory = redactInventory(input.inventory, secrets);
   const hidden = new Set(secrets.flatMap(({ names }) => names));
   const recipe = lock?.recipe;
-  const suite = recipe?.base?.suite;
+  const base = baseOf(input);
   return {
     format: 1,
     image: input.image,
@@ -112,14 +118,14 @@ export function makeReleaseNotes(input: ReleaseNotesInput): ReleaseNotes {
     kernel: inventory.kernel.version,
     kernelArguments: inventory.settings.kernelArguments,
     ...(recipe?.kubernetes !== undefined && { kubernetes: recipe.kubernetes }),
-    ...(suite !== undefined && { base: `${recipe?.base?.distribution ?? 'debian'} ${suite}` }),
+    ...(base !== undefined && { base }),
     restricted: own.length > 0,
     ...(recipe?.notes !== undefined && { text: recipe.notes }),
     sizes: inventory.sizes,
     budgets: budgetsOf(input),
     timings: input.timings ?? [],
     components: lock === undefined ? [] : componentsOf(lock, secrets),
-    packages: inventory.packages.map(({ name, version, architecture }) => ({ name, version, architecture })),
+    packages: packagesOf(input, secrets),
     containerImages: inventory.containerImages,
     enabledUnits: inventory.units.filter(({ state }) => state === 'enabled').map(({ name }) => name),
     ...(inventory.windows !== undefined && { windows: inventory.windows }),
@@ -165,6 +171,28 @@ function componentsOf(lock: Lock, secrets: readonly PrivateInput[]): NotedCompon
       sizeBytes: input.sizeBytes,
       sha256: input.sha256,
     }));
+}
+
+/** What the recipe says; else what the disk says of itself, which knows the default of its build. */
+function baseOf({ lock, inventory }: ReleaseNotesInput): string | undefined {
+  const { distribution = 'debian', suite } = lock?.recipe.base ?? {};
+  return suite === undefined ? inventory.release.BASE : `${distribution} ${suite}`;
+}
+
+function packagesOf(
+  { lock, inventory }: ReleaseNotesInput,
+  secrets: readonly PrivateInput[],
+): NotedPackage[] {
+  const locked = lock === undefined ? [] : inputsOf(lock, 'package');
+  const hashes = new Map(locked.map(({ name, version, sha256 }) => [`${name} ${version}`, sha256]));
+  return inventory.packages.map(({ name, version, architecture, installedBytes }) => {
+    const sha256 = hashes.get(`${name} ${version}`);
+    return {
+      name: secrets.find(({ names }) => names.includes(name))?.alias ?? name,
+      ...{ version, architecture, installedBytes },
+      ...(sha256 !== undefined && { sha256 }),
+    };
+  });
 }
 
 function budgetsOf({ lock, inventory, bootToReadyMs }: ReleaseNotesInput): NotedBudget[] {

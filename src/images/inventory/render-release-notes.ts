@@ -36,10 +36,12 @@ export function renderReleaseNotes(notes: ReleaseNotes): string {
     ]),
     ...table('Timings', ['step', 'seconds'], notes.timings, ({ step, ms }) => [step, (ms / 1000).toFixed(1)]),
     ...section('Units that start by themselves', notes.enabledUnits, (name) => `- ${name}`),
-    ...table('Packages', ['name', 'version', 'architecture'], notes.packages, (item) => [
+    ...table('Packages', ['name', 'version', 'architecture', 'size', 'sha256'], notes.packages, (item) => [
       item.name,
       item.version,
       item.architecture,
+      formatBytes(item.installedBytes),
+      code(item.sha256 ?? ''),
     ]),
   ].join('\n\n')}\n`;
 }
