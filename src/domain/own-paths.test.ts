@@ -1,9 +1,31 @@
 import { expect, test } from 'vitest';
 import { agentFiles } from '../agent/agent-files.ts';
 import { rootFiles } from '../images/root-files.ts';
+import { applySettings } from '../install/apply-settings.ts';
+import type { Host } from '../install/host.ts';
 import { ownPaths } from './own-paths.ts';
 
+/** The paths that settings of every kind come to. */
+async function settingsFiles(): Promise<readonly string[]> {
+  const written: string[] = [];
+  const host: Pick<Host, 'readText' | 'writeText'> = {
+    readText: async () => '',
+    async writeText(path) {
+      written.push(path);
+    },
+  };
+  const settings = {
+    sysctl: { 'vm.swappiness': 1 },
+    modules: [{ name: 'br_netfilter', options: 'x=1' }],
+    limits: { nofile: 1 },
+    time: { servers: ['time.example.test'] },
+  };
+  await applySettings(host as Host, settings, { text: async () => '' });
+  return written;
+}
+
 const written = [
+  ...(await settingsFiles()),
   ...agentFiles().map(({ path }) => path),
   ...rootFiles(0).flatMap(({ entry }) => (entry.type === 'directory' ? [] : [`/${entry.path}`])),
 ];

@@ -31,6 +31,14 @@ export const ownPaths: readonly OwnPath[] = [
   { path: `${units}/local-fs.target.wants/imago-grow-root.service`, owner: growth },
   { path: '/etc/fstab', owner: 'the mount of the root, which Imago writes' },
   { path: '/usr/lib/systemd/network/80-imago.network', owner: "Imago's network settings" },
+  ...[
+    '/etc/sysctl.d/90-imago.conf',
+    '/etc/modules-load.d/imago.conf',
+    '/etc/modprobe.d/imago.conf',
+    '/etc/systemd/system.conf.d/imago.conf',
+    '/etc/security/limits.d/90-imago.conf',
+    '/etc/systemd/timesyncd.conf.d/imago.conf',
+  ].map((path) => ({ path, owner: 'what Imago makes of the settings' })),
   { path: '/etc/.updated', owner: start },
   { path: '/var/.updated', owner: start },
 ];
