@@ -1,5 +1,8 @@
 // Suites by what they need: unit tests boot nothing; the others use real servers or machines.
 import { defineConfig } from 'vitest/config';
+import { skipReporter } from './scripts/skip-reporter.ts';
+
+const skipped = process.env.IMAGO_SKIPPED;
 
 function project(name: string, include: string[], timeout: number) {
   return {
@@ -17,6 +20,7 @@ function project(name: string, include: string[], timeout: number) {
 export default defineConfig({
   test: {
     passWithNoTests: false,
+    reporters: ['default', ...(skipped === undefined ? [] : [skipReporter(skipped)])],
     projects: [
       project('unit', ['src/**/*.test.ts', 'scripts/**/*.test.ts'], 20_000),
       project('conformance', ['test/conformance/**/*.test.ts'], 120_000),

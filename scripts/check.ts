@@ -1,13 +1,11 @@
-// Runs every suite and ends with a table. In CI a suite that is skipped counts as failed.
+// Runs every suite and ends with a table. In CI a suite or a test that is skipped counts as failed.
 import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { formatVerdicts, judgeSuite, type SuiteRun } from './judge-suites.ts';
+import type { SkipReport } from './skip-reporter.ts';
 import { type Suite, suites } from './suites.ts';
-
-interface Outcome {
-  readonly suite: Suite;
-  readonly state: 'passed' | 'failed' | 'skipped';
-  readonly why: string;
-  readonly seconds: number;
-}
 
 const args = process.argv.slice(2);
 const soak = args.includes('--soak');
@@ -29,28 +27,44 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
-const outcomes: Outcome[] = [];
+const runs: SuiteRun[] = [];
 for (const suite of suites) {
   if (wanted.length > 0 && !wanted.includes(suite.name)) continue;
-  outcomes.push(await run(suite));
+  runs.push(await run(suite));
 }
-report(outcomes);
+const verdicts = runs.map((one) => judgeSuite(one, ci));
+console.log(`\n${formatVerdicts(verdicts, ci).join('\n')}`);
+process.exit(verdicts.length > 0 && verdicts.every(({ state }) => state !== 'failed') ? 0 : 1);
 
-async function run(suite: Suite): Promise<Outcome> {
-  const lacking = await suite.lacks?.();
-  if (lacking !== undefined) return { suite, state: 'skipped', why: lacking, seconds: 0 };
-  console.log(`\n── ${suite.name}: ${suite.what}`);
-  const start = performance.now();
-  const code = await execute(suite);
-  const seconds = (performance.now() - start) / 1000;
-  const state = code === 0 ? 'passed' : 'failed';
-  return { suite, state, why: code === 0 ? '' : `exit code ${code}`, seconds };
+async function run(suite: Suite): Promise<SuiteRun> {
+  const { name } = suite;
+  const lacks = await suite.lacks?.();
+  if (lacks !== undefined) return { name, lacks, seconds: 0 };
+  console.log(`\n── ${name}: ${suite.what}`);
+  const folder = mkdtempSync(join(tmpdir(), 'imago-check-'));
+  try {
+    const told = join(folder, 'skipped.json');
+    const start = performance.now();
+    const exitCode = await execute(suite, told);
+    const seconds = (performance.now() - start) / 1000;
+    return { name, exitCode, seconds, ...(suite.countsTests === true ? { tests: readReport(told) } : {}) };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
-function execute(suite: Suite): Promise<number> {
+function readReport(path: string): SkipReport | 'unknown' {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as SkipReport;
+  } catch {
+    return 'unknown';
+  }
+}
+
+function execute(suite: Suite, skipped: string): Promise<number> {
   const [command, ...rest] = suite.command;
   if (command === undefined) throw new Error(`Suite ${suite.name} has no command.`);
-  const env = { ...process.env, ...(soak ? { IMAGO_SOAK: '1' } : {}) };
+  const env = { ...process.env, IMAGO_SKIPPED: skipped, ...(soak ? { IMAGO_SOAK: '1' } : {}) };
   const child = spawn(command, rest, { stdio: ['ignore', 'inherit', 'inherit'], env });
   return new Promise((resolve) => {
     child.on('error', (error) => {
@@ -59,17 +73,4 @@ function execute(suite: Suite): Promise<number> {
     });
     child.on('exit', (code, signal) => resolve(code ?? (signal === null ? 1 : 128)));
   });
-}
-
-function report(all: readonly Outcome[]): void {
-  console.log(`\n${'suite'.padEnd(14)} ${'result'.padEnd(8)} seconds  why`);
-  for (const { suite, state, why, seconds } of all) {
-    console.log(`${suite.name.padEnd(14)} ${state.padEnd(8)} ${seconds.toFixed(1).padStart(7)}  ${why}`);
-  }
-  const count = (state: Outcome['state']) => all.filter((outcome) => outcome.state === state).length;
-  const skipped = count('skipped');
-  const bad = count('failed') + (ci ? skipped : 0);
-  console.log(`\n${count('passed')} passed, ${bad} failed, ${ci ? 0 : skipped} skipped`);
-  if (ci && skipped > 0) console.log('In CI a skipped suite counts as failed.');
-  process.exit(bad === 0 && all.length > 0 ? 0 : 1);
 }

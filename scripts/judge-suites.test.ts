@@ -1,0 +1,109 @@
+// The judge of ./check: what is left out is told, and in CI it counts as failed unless it is named.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { allowedSkips, excuse, formatVerdicts, judgeSuite, type SuiteRun } from './judge-suites.ts';
+import type { SkipReport } from './skip-reporter.ts';
+
+const root = resolve(import.meta.dirname, '..');
+const ran: SuiteRun = { name: 'unit', seconds: 1, exitCode: 0, tests: { ran: 3, skipped: [] } };
+const left = (name: string, why?: string): SuiteRun => ({
+  ...ran,
+  tests: { ran: 2, skipped: [{ file: 'test/a.test.ts', name, ...(why === undefined ? {} : { why }) }] },
+});
+
+describe('a suite', () => {
+  it.each([true, false])('passes when all of it ran (CI: %s)', (ci) => {
+    expect(judgeSuite(ran, ci)).toMatchObject({ state: 'passed', why: '' });
+  });
+
+  it('that left out a test passes on a person’s machine, which is told of it, and fails in CI', () => {
+    const one = left('a > b', 'no newuidmap here');
+    const told = 'skipped test/a.test.ts > a > b: no newuidmap here';
+    expect(judgeSuite(one, false)).toMatchObject({ state: 'passed', why: told });
+    expect(judgeSuite(one, true)).toMatchObject({
+      state: 'failed',
+      why: `1 of its tests was left out; ${told}`,
+    });
+    expect(judgeSuite(left('a'), true).why).toContain('by a condition of its own');
+  });
+
+  it('passes in CI without what is for --soak, and without what is named', () => {
+    expect(judgeSuite(left('every death (soak)'), true)).toMatchObject({
+      state: 'passed',
+      why: expect.stringContaining('with --soak only'),
+    });
+    for (const test of allowedSkips) {
+      expect(judgeSuite({ ...ran, tests: { ran: 1, skipped: [test] } }, true).state).toBe('passed');
+      expect(excuse({ ...test, file: 'test/other.test.ts' })).toBeUndefined();
+    }
+  });
+
+  it('fails by its exit code, whatever it left out, and when it does not tell what that was', () => {
+    expect(judgeSuite({ ...ran, exitCode: 1 }, false)).toMatchObject({ state: 'failed', why: 'exit code 1' });
+    expect(judgeSuite({ ...ran, tests: 'unknown' }, false)).toMatchObject({ state: 'failed' });
+  });
+
+  it('that this machine cannot run is skipped, and in CI has failed', () => {
+    const lacking: SuiteRun = { name: 'e2e', seconds: 0, lacks: 'no QEMU' };
+    expect(judgeSuite(lacking, false)).toMatchObject({ state: 'skipped', why: 'no QEMU' });
+    expect(judgeSuite(lacking, true)).toMatchObject({ state: 'failed', why: 'no QEMU' });
+  });
+
+  it('has a line for every reason', () => {
+    const text = formatVerdicts([judgeSuite(left('a > b', 'no mounts'), true)], true);
+    expect(text).toEqual([
+      'suite          result   seconds  why',
+      'unit           failed       1.0  1 of its tests was left out',
+      '                                 skipped test/a.test.ts > a > b: no mounts',
+      '',
+      '0 passed, 1 failed, 0 skipped',
+      'In CI what is skipped counts as failed.',
+    ]);
+  });
+});
+
+describe('a run of Vitest', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'imago-judge-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('tells every test that it left out, with the reason that the test gave', () => {
+    const tests = [
+      "it('runs', () => {})",
+      "describe.runIf(false)('never', () => it('inside', () => {}))",
+      "it.skipIf(true)('skipped', () => {})",
+      "it('asks', ({ skip }) => skip('this machine has no disk'))",
+      "it.todo('later')",
+    ];
+    writeFileSync(join(folder, 'some.test.js'), tests.join('\n'));
+    const told = join(folder, 'skipped.json');
+    const config = [
+      `import { skipReporter } from ${JSON.stringify(join(root, 'scripts/skip-reporter.ts'))};`,
+      `const reporters = [skipReporter(${JSON.stringify(told)})];`,
+      'export default { test: { globals: true, reporters } };',
+    ];
+    writeFileSync(join(folder, 'vitest.config.js'), config.join('\n'));
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--root', folder],
+      { cwd: folder, encoding: 'utf8' },
+    );
+    expect({ status, said: `${stdout}${stderr}` }).toMatchObject({ status: 0 });
+    const report = JSON.parse(readFileSync(told, 'utf8')) as SkipReport;
+    expect(report).toEqual({
+      ran: 1,
+      skipped: [
+        { file: 'some.test.js', name: 'never > inside' },
+        { file: 'some.test.js', name: 'skipped' },
+        { file: 'some.test.js', name: 'asks', why: 'this machine has no disk' },
+        { file: 'some.test.js', name: 'later' },
+      ],
+    });
+    expect(judgeSuite({ ...ran, tests: report }, true)).toMatchObject({ state: 'failed' });
+  });
+});

@@ -1,0 +1,74 @@
+// What the runs of suites amount to. In CI nothing may be left out without being named here: neither a whole suite
+// nor a single test of it.
+import type { SkippedTest, SkipReport } from './skip-reporter.ts';
+
+export interface SuiteRun {
+  readonly name: string;
+  readonly seconds: number;
+  /** What this machine lacks: the suite was not started. */
+  readonly lacks?: string;
+  readonly exitCode?: number;
+  /** `unknown`: its tests are counted, and it did not say which of them it left out. */
+  readonly tests?: SkipReport | 'unknown';
+}
+
+export interface SuiteVerdict {
+  readonly name: string;
+  readonly state: 'passed' | 'failed' | 'skipped';
+  readonly seconds: number;
+  readonly why: string;
+}
+
+/** Tests that may be left out everywhere, each with its reason. Those of `--soak` say so in their names. */
+export const allowedSkips: readonly (SkippedTest & { readonly why: string })[] = [
+  {
+    file: 'test/e2e/catalogue-browser.test.ts',
+    name: 'in a browser > pictures for the docs',
+    why: 'makes pictures, with IMAGO_SCREENSHOTS only',
+  },
+];
+
+const soakMark = /\(soak\)/;
+
+/** Why the test may be left out; `undefined` when it may not. */
+export function excuse({ file, name }: SkippedTest): string | undefined {
+  if (soakMark.test(name)) return 'with --soak only';
+  return allowedSkips.find((one) => one.file === file && one.name === name)?.why;
+}
+
+export function judgeSuite(run: SuiteRun, ci: boolean): SuiteVerdict {
+  const { name, seconds, lacks, exitCode, tests } = run;
+  if (lacks !== undefined) return { name, seconds, state: ci ? 'failed' : 'skipped', why: lacks };
+  const told = tests === undefined || tests === 'unknown' ? [] : tests.skipped.map(describe);
+  const why = (...sentences: readonly string[]) => [...sentences, ...told].join('; ');
+  if (exitCode !== 0) return { name, seconds, state: 'failed', why: why(`exit code ${exitCode}`) };
+  if (tests === 'unknown')
+    return { name, seconds, state: 'failed', why: 'it did not say which tests it left out' };
+  const unexcused = tests?.skipped.filter((test) => excuse(test) === undefined) ?? [];
+  if (!ci || unexcused.length === 0) return { name, seconds, state: 'passed', why: why() };
+  const count = `${unexcused.length} of its tests ${unexcused.length === 1 ? 'was' : 'were'} left out`;
+  return { name, seconds, state: 'failed', why: why(count) };
+}
+
+function describe(test: SkippedTest): string {
+  const reason = excuse(test) ?? test.why ?? 'by a condition of its own';
+  return `skipped ${test.file} > ${test.name}: ${reason}`;
+}
+
+/** The lines that ./check ends with. */
+export function formatVerdicts(verdicts: readonly SuiteVerdict[], ci: boolean): readonly string[] {
+  const count = (state: SuiteVerdict['state']) =>
+    verdicts.filter((verdict) => verdict.state === state).length;
+  const rows = verdicts.flatMap(({ name, state, seconds, why }) => {
+    const [first = '', ...more] = why.split('; ');
+    const head = `${name.padEnd(14)} ${state.padEnd(8)} ${seconds.toFixed(1).padStart(7)}`;
+    return [`${head}  ${first}`.trimEnd(), ...more.map((line) => `${' '.repeat(head.length)}  ${line}`)];
+  });
+  return [
+    `${'suite'.padEnd(14)} ${'result'.padEnd(8)} seconds  why`,
+    ...rows,
+    '',
+    `${count('passed')} passed, ${count('failed')} failed, ${count('skipped')} skipped`,
+    ...(ci && count('failed') > 0 ? ['In CI what is skipped counts as failed.'] : []),
+  ];
+}
