@@ -200,6 +200,11 @@ const recipes = {
     when: 'The lock that a version was built from is not in the store.',
     hint: 'Only versions that were built here can be taken as the base of a hotfix.',
   },
+  'hotfix-moved-more': {
+    kind: 'failed',
+    when: 'A hotfix would change more on the disk than the component that it sets.',
+    hint: 'Build from the recipe, where more may change, or with the Imago that built the version.',
+  },
   'lock-invalid': {
     kind: 'input',
     when: 'A lock was edited by hand, is damaged, or was made by a newer Imago.',

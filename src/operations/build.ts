@@ -7,9 +7,10 @@ import type { Json } from '../domain/json.ts';
 import type { Lock } from '../domain/lock.ts';
 import { whyVersion } from '../domain/lock-reason.ts';
 import { isRestricted } from '../domain/recipe.ts';
+import { commitPattern } from '../domain/recipe-commit.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import type { Builder, SealedDisk } from '../ports/provider-builder.ts';
-import { type FixedSubject, proofStep } from './build-proof.ts';
+import { type FixedSubject, type Proof, proofStep } from './build-proof.ts';
 import { callOptions, type OperationDeps, requireImages, requireRole } from './deps.ts';
 import {
   addCandidate,
@@ -41,6 +42,8 @@ const hotfix = z.object({
   folder: z.string().optional(),
 });
 
+export const recipeCommit = z.object({ commit: z.string().regex(commitPattern), dirty: z.boolean() });
+
 const buildInput = z
   .object({
     recipe: recipeFields.optional(),
@@ -52,6 +55,8 @@ const buildInput = z
     keepFailed: z.boolean().optional(),
     provider: z.string().optional(),
     bump: z.enum(['patch', 'minor', 'major']).optional(),
+    /** Where the recipe was taken from. */
+    source: recipeCommit.optional(),
   })
   .refine(
     ({ recipe, hotfix: fix }) => (recipe === undefined) !== (fix === undefined),
@@ -106,10 +111,11 @@ export function buildOperation(deps: OperationDeps): OperationKind<BuildInput> {
     ],
     result(context) {
       const { reason, why, changes } = context.result<Json & Numbered>('number') ?? ({} as Numbered);
+      const proof: Proof | undefined = context.result<Json & Proof>('prove');
       return {
         ...requireResult<Sealed>(context, 'seal'),
         ...(reason === undefined ? {} : { reason, why, changes }),
-        ...context.result<{ unintended: readonly string[] }>('prove'),
+        ...proof,
       };
     },
   };
@@ -118,9 +124,10 @@ export function buildOperation(deps: OperationDeps): OperationKind<BuildInput> {
 function fixedSubject(deps: OperationDeps, context: StepContext<BuildInput>): FixedSubject | undefined {
   const { hotfix: fix } = context.input;
   const found = fix && subject(deps, context);
-  if (found?.previous === undefined || found.reused) return undefined;
+  if (fix === undefined || found?.previous === undefined) return undefined;
   const { image, digest, previous } = found;
-  return { image, digest, previous, lock: locked(context).lock as unknown as Lock, set: fix?.set ?? [] };
+  const { lockDigest, set } = fix;
+  return { image, digest, previous, lockDigest, set, lock: locked(context).lock as unknown as Lock };
 }
 
 function builderOf(deps: OperationDeps, { input }: StepContext<BuildInput>): Builder {
@@ -241,6 +248,7 @@ function sealStep(deps: OperationDeps): WorkStep<BuildInput> {
       const facts = factsOf(context);
       const { lock, lockDigest } = locked(context);
       const { recipe } = lock as unknown as Lock;
+      const { source } = context.input;
       const added = await addCandidate(deps, context, {
         facts,
         version:
@@ -250,6 +258,7 @@ function sealStep(deps: OperationDeps): WorkStep<BuildInput> {
           kind: 'built',
           lockDigest,
           recipeDigest: `sha256:${deps.sha256(canonicalJson(recipe as unknown as Json))}`,
+          ...(source && { source }),
         },
         restricted:
           isRestricted(recipe) || context.result<Json & DescribedResult>('records')?.restricted === true,

@@ -67,21 +67,36 @@ export interface ImageRecords {
   read(digest: string, kind: ImageRecordKind): Promise<string | undefined>;
   /** What differs between two versions of the store, also ones that were never described. */
   diff(before: string, after: string, signal: AbortSignal): Promise<ImageDiff>;
-  /** One sentence for each difference that was not intended; the empty list is the proof that nothing else moved. */
+  /**
+   * One sentence for each difference that was not intended; the empty list is the proof that nothing else moved.
+   * Private inputs go by their alias. What was recorded about a version does when its disk is gone;
+   * `store-not-found` when neither is there.
+   */
   unintended(
-    before: string,
-    after: string,
+    versions: ComparedVersions,
     intended: IntendedChanges,
     signal: AbortSignal,
   ): Promise<readonly string[]>;
 }
 
+export interface ComparedVersions {
+  /** Digests. */
+  readonly before: string;
+  readonly after: string;
+  /** Of the one after. */
+  readonly lock: Json;
+}
+
 /** What a hotfix was meant to change. */
 export interface IntendedChanges {
+  /** Components and packages that were set. */
+  readonly names: readonly string[];
   /** Debian packages that may differ, with all files that they own. */
   readonly packages: readonly string[];
   /** Files, or folders with all below them, that may differ. */
   readonly places: readonly string[];
+  /** Where what was not set is: it may not differ there, though it be below one of `places`. */
+  readonly others: readonly string[];
 }
 
 export interface ImageDiff {
@@ -107,15 +122,22 @@ export interface SignRequest {
 }
 
 export interface ImageSignature {
-  readonly key: string;
+  /** Absent when no key that is known here made it. */
+  readonly key?: string;
+  /** Whose key it is, if not this installation's. */
+  readonly owner?: string;
   readonly identity: string;
   readonly signedAt?: string;
+  /** Made by a trusted key, in its time. */
+  readonly counts: boolean;
+  /** Why it does not count. */
+  readonly problem?: string;
 }
 
 export interface ImageSignatures {
   /** Signs with the key of now. `undefined` when there is no key to sign with. A second call adds nothing. */
-  sign(request: SignRequest): Promise<ImageSignature | undefined>;
-  /** Those that count: by trusted keys, in their time. Empty when there are none. */
+  sign(request: SignRequest): Promise<(ImageSignature & { readonly key: string }) | undefined>;
+  /** All that are attached, also those that do not count. Empty when there are none. */
   list(digest: string): Promise<readonly ImageSignature[]>;
 }
 

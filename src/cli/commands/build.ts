@@ -14,8 +14,9 @@ interface Built {
   readonly reused: boolean;
   readonly why?: string;
   readonly changes?: readonly string[];
-  /** Of a hotfix: what differs beyond what was set. */
-  readonly unintended?: readonly string[];
+  /** Of a hotfix: whether it is proven that nothing else moved, and if not, why. */
+  readonly proven?: boolean;
+  readonly unproven?: string;
 }
 
 export const command: CommandSpec = {
@@ -91,17 +92,18 @@ const shown: Pick<OperationCall<'createBuild'>, 'name' | 'lines'> = {
       .map(({ image, version }) => `${image}:${version}`)
       .join('\n'),
   lines: (result) =>
-    builtOf(result).flatMap(({ image, version, digest, reused, why, changes = [], unintended }) => [
+    builtOf(result).flatMap(({ image, version, digest, reused, why, changes = [], ...proof }) => [
       `${image}:${version} ${reused ? 'exists already: nothing changed' : 'sealed as a candidate'}`,
       ...(why === undefined ? [] : [why]),
       ...changes.slice(0, 10).map((change) => `  ${change}`),
       ...(changes.length > 10 ? [`  and ${changes.length - 10} more`] : []),
-      ...(unintended === undefined ? [] : proof(unintended)),
+      ...proofLines(proof),
       `digest ${digest}`,
     ]),
 };
 
-function proof(unintended: readonly string[]): readonly string[] {
-  if (unintended.length === 0) return ['Nothing else moved: the difference of the two disks proves it.'];
-  return ['This moved as well, though nobody asked for it:', ...unintended.map((line) => `  ${line}`)];
+function proofLines({ proven, unproven }: Pick<Built, 'proven' | 'unproven'>): readonly string[] {
+  if (proven === undefined) return [];
+  if (proven) return ['Nothing else moved: the difference of the two disks proves it.'];
+  return [`It is not proven that nothing else moved: ${unproven}`];
 }

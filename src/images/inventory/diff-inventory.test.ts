@@ -102,6 +102,36 @@ describe('a hotfix', () => {
     ]);
   });
 
+  it('of a tree may not change what something else has below it', () => {
+    const after = sampleInventory({
+      files: [...before.files, sampleFile('/opt/tree/a'), sampleFile('/opt/tree/inner/b')],
+    });
+    const diff = diffInventories(before, after);
+    expect(unintendedChanges(diff, { places: ['/opt/tree'] })).toEqual([]);
+    expect(unintendedChanges(diff, { places: ['/opt/tree'], others: ['/opt/tree/inner'] })).toEqual([
+      'file /opt/tree/inner/b is new',
+    ]);
+    expect(unintendedChanges(diff, { places: ['/opt/tree/inner'], others: ['/opt/tree'] })).toEqual([
+      'file /opt/tree/a is new',
+    ]);
+  });
+
+  it('whose place holds its version may leave the old place with its folders', () => {
+    const tool = (version: string) =>
+      sampleInventory({
+        files: [
+          ...before.files,
+          sampleFile(`/opt/tool-${version}`, { type: 'directory' }),
+          sampleFile(`/opt/tool-${version}/bin`, { type: 'directory' }),
+          sampleFile(`/opt/tool-${version}/bin/tool`),
+        ],
+      });
+    const places = ['/opt/tool-1/bin/tool', '/opt/tool-2/bin/tool'];
+    const diff = diffInventories(tool('1'), tool('2'));
+    expect(unintendedChanges(diff, { places })).toEqual([]);
+    expect(unintendedChanges(diff, { places: places.slice(1) })).not.toEqual([]);
+  });
+
   it('of a file may change the time of the folders above it, and nothing else about them', () => {
     const folder = (change: object) =>
       sampleInventory({ files: [sampleFile('/opt', { type: 'directory', ...change })] });

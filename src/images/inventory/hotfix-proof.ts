@@ -7,6 +7,8 @@ export interface IntendedChange {
   readonly packages?: readonly string[];
   /** Files, or folders with all below them, that may differ. */
   readonly places?: readonly string[];
+  /** Where something else is: nothing may differ there, though it be below one of `places`. */
+  readonly others?: readonly string[];
   readonly containerImages?: readonly string[];
 }
 
@@ -19,7 +21,7 @@ const records = {
 
 /** One sentence for each difference that was not intended; the empty list is the proof. */
 export function unintendedChanges(diff: InventoryDiff, intended: IntendedChange): string[] {
-  const { packages = [], places = [], containerImages = [] } = intended;
+  const { packages = [], places = [], others = [], containerImages = [] } = intended;
   const allowed = [
     ...places,
     ...records.always,
@@ -29,7 +31,8 @@ export function unintendedChanges(diff: InventoryDiff, intended: IntendedChange)
   const isIntended = (change: Changed<InventoryFile>) => {
     const owner = (change.after ?? change.before)?.package;
     if (owner !== undefined && packages.includes(owner)) return true;
-    if (allowed.some((place) => change.name === place || change.name.startsWith(`${place}/`))) return true;
+    const depth = closest(allowed, change.name);
+    if (depth > 0 && depth >= closest(others, change.name)) return true;
     return isFolderOf(change, allowed);
   };
   const unitPaths = new Set(diff.files.filter(isIntended).map(({ name }) => name));
@@ -41,6 +44,12 @@ export function unintendedChanges(diff: InventoryDiff, intended: IntendedChange)
     ...sentences('container image', diff.containerImages, ({ name }) => containerImages.includes(name)),
     ...sentences('Windows', diff.windows, () => false),
   ];
+}
+
+/** The length of the longest of the places that a path is at or below; 0 when it is below none. */
+function closest(places: readonly string[], path: string): number {
+  const around = places.filter((place) => path === place || path.startsWith(`${place}/`));
+  return Math.max(0, ...around.map(({ length }) => length));
 }
 
 /** A folder that holds something intended changes its time with it. */

@@ -7,6 +7,7 @@ import type {
   DescribeRequest,
   ImageRecordKind,
   ImageRecords,
+  IntendedChanges,
   KeptLocks,
 } from '../../ports/image-store.ts';
 import { attachRecords, readRecord, type recordTypes } from '../inventory/attach-records.ts';
@@ -16,6 +17,7 @@ import { unintendedChanges } from '../inventory/hotfix-proof.ts';
 import { loadInventory } from '../inventory/load-inventory.ts';
 import { provenanceType } from '../inventory/provenance.ts';
 import { readInventory } from '../inventory/read-inventory.ts';
+import { type PrivateInput, privateInputs, redactInventory } from '../inventory/redact-inventory.ts';
 import type { ReleaseNotesInput } from '../inventory/release-notes.ts';
 import { hexOf, parseDigest } from '../store/digest.ts';
 import type { DiskStore } from '../store/disk-store.ts';
@@ -47,10 +49,16 @@ export function imageRecords(
     return { version, digest, inventory, ...(lock !== undefined && { lock: lock as unknown as Lock }) };
   }
 
-  async function compare(before: string, after: string, signal: AbortSignal): Promise<InventoryDiff> {
+  async function compare(
+    before: string,
+    after: string,
+    signal: AbortSignal,
+    secrets: readonly PrivateInput[] = [],
+  ): Promise<InventoryDiff> {
     const store = await context.store();
-    const old = await loadInventory(store, parseDigest(before), { signal });
-    return diffInventories(old, await loadInventory(store, parseDigest(after), { signal }));
+    const load = async (digest: string) =>
+      redactInventory(await loadInventory(store, parseDigest(digest), { signal }), secrets);
+    return diffInventories(await load(before), await load(after));
   }
 
   return {
@@ -90,13 +98,26 @@ export function imageRecords(
       const newest = statements.at(-1);
       return newest && `${JSON.stringify(newest.statement, null, 2)}\n`;
     },
-    async unintended(before, after, intended, signal) {
-      return unintendedChanges(await compare(before, after, signal), intended);
+    async unintended({ before, after, lock }, intended, signal) {
+      const secrets = privateInputs(lock as unknown as Lock);
+      const diff = await compare(before, after, signal, secrets);
+      return unintendedChanges(diff, withAliases(intended, secrets));
     },
     async diff(before, after, signal) {
       const diff = await compare(before, after, signal);
       return { same: isSame(diff), diff: diff as unknown as Json, text: formatDiff(diff, { maxFiles: 200 }) };
     },
+  };
+}
+
+/** In an inventory that is kept, what is private is called and placed by its alias. */
+function withAliases(intended: IntendedChanges, secrets: readonly PrivateInput[]): IntendedChanges {
+  const set = secrets.filter(({ names }) => names.some((name) => intended.names.includes(name)));
+  const aliases = set.map(({ alias }) => alias);
+  return {
+    ...intended,
+    packages: [...intended.packages, ...aliases],
+    places: [...intended.places, ...aliases.map((alias) => `/${alias}`)],
   };
 }
 
