@@ -6,6 +6,7 @@ import type { Client } from '../api/client.ts';
 import type { AnswerOf, InputOf } from '../api/types.ts';
 import { ensureImagoError, ImagoError } from '../domain/errors.ts';
 import { type FlagSpec, type Invocation, texts } from './command.ts';
+import { readRecipeCommit } from './recipe-commit.ts';
 
 export type SentRecipe = InputOf<'showRecipe'>['body'];
 
@@ -28,8 +29,9 @@ export async function gatherRecipe(
   file: string,
 ): Promise<{ readonly sent: SentRecipe; readonly shown: AnswerOf<'showRecipe'> }> {
   const overlays = texts(invocation, 'overlay');
+  const lockFile = lockFileOf(file);
   const provider = invocation.flags.provider;
-  const lock = await readIfThere(lockFileOf(file));
+  const lock = await readIfThere(lockFile);
   const files: Record<string, string | null> = {};
   for (const overlay of overlays) files[overlay] = await readRecipeFile(overlay);
   let sent: SentRecipe = {
@@ -43,13 +45,20 @@ export async function gatherRecipe(
   };
   for (;;) {
     try {
-      return { sent, shown: await client.call('showRecipe', { body: sent }) };
+      const shown = await client.call('showRecipe', { body: sent });
+      const read = [file, ...filesRead(sent), ...(lock === undefined ? [] : [lockFile])];
+      const commit = await readRecipeCommit(file, read);
+      return { sent: { ...sent, ...(commit && { source: commit }) }, shown };
     } catch (thrown) {
       const wanted = wantedFiles(thrown);
       if (wanted.length === 0 || Object.keys(sent.files ?? {}).length > mostFiles) throw thrown;
       for (const path of wanted) sent = { ...sent, files: { ...sent.files, [path]: await readText(path) } };
     }
   }
+}
+
+function filesRead({ files }: SentRecipe): readonly string[] {
+  return Object.entries(files ?? {}).flatMap(([path, text]) => (text === null ? [] : [path]));
 }
 
 /** Beside `imago.yaml` lies `imago.lock`. */

@@ -1,6 +1,7 @@
 // Images and their versions as they are recorded. A version's content never changes and its number is never
 // used again (rule 5); only its state moves.
 import type { NumberingPolicy } from './numbering.ts';
+import type { RecipeCommit } from './recipe-commit.ts';
 import { compareVersions } from './version-number.ts';
 import type { RestorableState, VersionState } from './version-state.ts';
 
@@ -19,7 +20,13 @@ export interface ImageRecord {
 }
 
 export type Origin =
-  | { readonly kind: 'built'; readonly lockDigest: string; readonly recipeDigest?: string }
+  | {
+      readonly kind: 'built';
+      readonly lockDigest: string;
+      readonly recipeDigest?: string;
+      /** Absent when nobody knew: no work tree, or a client that did not say. */
+      readonly source?: RecipeCommit;
+    }
   | { readonly kind: 'captured'; readonly node: string; readonly parent: string }
   | { readonly kind: 'imported'; readonly from: string };
 

@@ -8,7 +8,7 @@ import type { Json } from '../domain/json.ts';
 import { compareAge } from '../domain/version.ts';
 import type { VersionRecord } from '../ports/catalogue.ts';
 import type { ChildStep, OperationKind, StepContext, UntilStep, WorkStep } from '../ports/operation.ts';
-import { buildOperation } from './build.ts';
+import { buildOperation, recipeCommit } from './build.ts';
 import type { OperationDeps } from './deps.ts';
 import { decide } from './gate-facts.ts';
 import { parseInput } from './parse-input.ts';
@@ -24,6 +24,7 @@ const releaseInput = z.object({
   provider: z.string().optional(),
   bump: z.enum(['patch', 'minor', 'major']).optional(),
   newest: z.boolean().default(false),
+  source: recipeCommit.optional(),
   /** Where it goes, in order. */
   channels: z.array(z.string()).min(1).default(['staging', 'production']),
   why: z.string().refine((text) => text.trim() !== '', 'must not be empty'),
@@ -92,11 +93,11 @@ function requireMovable(
 function buildChild(): ChildStep<ReleaseInput> {
   return {
     name: 'build',
-    child({ input: { recipe, lock, provider, bump, newest } }) {
+    child({ input: { recipe, lock, provider, bump, newest, source } }) {
       return {
         kind: 'build',
         subject: `image/${recipe.name}`,
-        input: { recipe: recipe as Json, lock: lock as Json | undefined, provider, bump, newest },
+        input: { recipe: recipe as Json, lock: lock as Json | undefined, provider, bump, newest, source },
       };
     },
   };

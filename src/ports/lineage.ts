@@ -1,6 +1,7 @@
 // Reading of where versions come from, what was made from them, and what runs them.
 import type { Behind, LineageGraph, ParentStatus } from '../domain/lineage.ts';
 import type { NodeRecord } from '../domain/node.ts';
+import type { RecipeCommit } from '../domain/recipe-commit.ts';
 import type { VersionRecord } from '../domain/version.ts';
 import type { Page, PageQuery } from './page.ts';
 
@@ -47,6 +48,8 @@ export interface PoolUse {
 export interface WhichAnswer extends NodeRecord {
   /** What the version is by now; absent when the catalogue does not know it. */
   readonly versionState?: VersionRecord['state'];
+  /** The commit of the recipe that the version was built from; absent when nobody knew. */
+  readonly source?: RecipeCommit;
   /** The move that answered, as it was recorded. */
   readonly moved?: { readonly by: string; readonly why: string; readonly at: string };
 }

@@ -1,7 +1,8 @@
 // The whole way from recipe to node and to the next version, read for a set of versions at once.
 import { type Kysely, sql } from 'kysely';
 import { LineageBuilder, type LineageGraph, namesOf } from '../domain/lineage.ts';
-import type { VersionRecord } from '../domain/version.ts';
+import { describeCommit } from '../domain/recipe-commit.ts';
+import type { Origin, VersionRecord } from '../domain/version.ts';
 import { nameLists } from './lineage-rows.ts';
 import type { Tables } from './tables.ts';
 
@@ -25,7 +26,6 @@ interface BuildRow {
   readonly id: string;
   readonly kind: string;
   readonly recipe: string | null;
-  readonly commit: string | null;
 }
 
 /** The graph of these versions with all that lies between them. */
@@ -86,8 +86,11 @@ function addOrigin(
   if (origin.kind === 'built') {
     const lock = builder.add({ id: `lock/${origin.lockDigest}`, kind: 'lock', label: origin.lockDigest });
     const build = builder.add({ id: `operation/${version.operation}`, kind: 'build', label });
-    const recipe = recipeNode(operation);
-    if (recipe !== undefined) builder.join(builder.add(recipe), lock, 'locked as');
+    const recipe = recipeLabel(version.image, origin, operation);
+    if (recipe !== undefined) {
+      const added = builder.add({ id: `recipe/${recipe}`, kind: 'recipe', label: recipe });
+      builder.join(added, lock, 'locked as');
+    }
     builder.join(lock, build, 'built by');
     builder.join(build, id, 'sealed');
   }
@@ -102,10 +105,14 @@ function addOrigin(
   builder.join(capture, id, 'sealed');
 }
 
-function recipeNode(operation: BuildRow | undefined) {
-  if (operation?.recipe === null || operation?.recipe === undefined) return undefined;
-  const label = operation.commit === null ? operation.recipe : `${operation.recipe} at ${operation.commit}`;
-  return { id: `recipe/${label}`, kind: 'recipe', label } as const;
+/** By its commit, which the version's own record keeps; the journal may have forgotten the build. */
+function recipeLabel(
+  image: string,
+  { source }: Extract<Origin, { readonly kind: 'built' }>,
+  operation: BuildRow | undefined,
+): string | undefined {
+  if (source !== undefined) return `${operation?.recipe ?? image} at ${describeCommit(source)}`;
+  return operation?.recipe ?? undefined;
 }
 
 function versionId({ image, version }: { readonly image: string; readonly version: string }): string {
@@ -176,7 +183,7 @@ async function readBuilds(
 ): Promise<readonly BuildRow[]> {
   const ids = [...new Set(versions.map(({ operation }) => operation))];
   const found = await sql<BuildRow>`
-    select id, kind, input #>> '{recipe,name}' as recipe, input #>> '{source,commit}' as commit
+    select id, kind, input #>> '{recipe,name}' as recipe
     from imago.operations where id = any(${ids}::text[])`.execute(tables);
   return found.rows;
 }

@@ -1,12 +1,13 @@
 // Lineage on PostgreSQL.
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { type Behind, daysBetween, type ParentStatus } from '../domain/lineage.ts';
+import type { RecipeCommit } from '../domain/recipe-commit.ts';
 import type { VersionRecord } from '../domain/version.ts';
 import type { Ancestor, Lineage, PoolUse, VersionName, WhichAnswer } from '../ports/lineage.ts';
 import { toVersion } from './catalogue-rows.ts';
 import type { Database } from './database.ts';
 import { toNode } from './fleet-rows.ts';
-import { optional } from './json.ts';
+import { optional, optionalJson } from './json.ts';
 import { readGraph } from './lineage-graph.ts';
 import { lineOf, nameLists, readAncestors, readLine } from './lineage-rows.ts';
 import { readCursor, rowsToRead, toPage } from './page.ts';
@@ -168,6 +169,7 @@ async function readBehind(
 
 type WhichRow = Selectable<NodesTable> & {
   readonly version_state: VersionsTable['state'] | null;
+  readonly source: string | null;
   readonly moved_by: string | null;
   readonly move_why: string | null;
   readonly moved_at: string | null;
@@ -180,7 +182,7 @@ async function readWhich(
   at: string | undefined,
 ): Promise<WhichAnswer | undefined> {
   const found = await sql<WhichRow>`
-    select n.*, v.state as version_state, m.moved_by, m.why as move_why, m.at as moved_at
+    select n.*, v.state as version_state, v.origin -> 'source' as source, m.moved_by, m.why as move_why, m.at as moved_at
     from imago.nodes n
     left join imago.versions v on v.image = n.image and v.version = n.version
     left join imago.channel_moves m on m.id = n.move
@@ -198,6 +200,7 @@ async function readWhich(
   return {
     ...toNode(row),
     ...optional('versionState', row.version_state),
+    ...optionalJson<'source', RecipeCommit>('source', row.source),
     ...(moved === undefined ? {} : { moved }),
   };
 }

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { digest, json, name, pageQuery, sentence, timestamp } from './common.ts';
 import { policyResult } from './policy.ts';
+import { recipeCommit } from './recipes.ts';
 
 export const versionState = z.enum(['candidate', 'available', 'deprecated', 'withdrawn', 'deleted']);
 
@@ -17,7 +18,12 @@ export const image = z
 
 const origin = z
   .discriminatedUnion('kind', [
-    z.object({ kind: z.literal('built'), lockDigest: z.string(), recipeDigest: z.string().optional() }),
+    z.object({
+      kind: z.literal('built'),
+      lockDigest: z.string(),
+      recipeDigest: z.string().optional(),
+      source: recipeCommit.optional(),
+    }),
     z.object({ kind: z.literal('captured'), node: z.string(), parent: z.string() }),
     z.object({ kind: z.literal('imported'), from: z.string() }),
   ])

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { versionState } from './catalogue.ts';
 import { digest, name, pageQuery, timestamp } from './common.ts';
 import { behind } from './lifecycle.ts';
+import { recipeCommit } from './recipes.ts';
 
 const orchestration = z.enum(['uniform', 'flexible']);
 const capacity = z.int().min(0).max(100_000);
@@ -72,6 +73,7 @@ export const nodeWhich = z
       .optional()
       .describe('The record of that move, kept for ever.'),
     versionState: versionState.optional().describe('What the version is by now.'),
+    source: recipeCommit.optional().describe('The commit of the recipe that the version was built from.'),
     goneAt: timestamp.optional().describe('When the node, or this disk of it, went.'),
   })
   .meta({ id: 'NodeWhich', description: 'Which version a node was made from, and why that one.' });

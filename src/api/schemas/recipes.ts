@@ -1,8 +1,18 @@
 // Recipes as they are sent, and what is answered about them.
 import * as z from 'zod';
+import { commitPattern } from '../../domain/recipe-commit.ts';
 import { json, listOf, name, sentence } from './common.ts';
 
 const recipePath = z.string().min(1).max(1000);
+
+const commitFields = {
+  commit: z.string().regex(commitPattern),
+  dirty: z.boolean().describe('What was built is not what that commit holds.'),
+};
+
+export const recipeCommit = z
+  .object(commitFields)
+  .meta({ id: 'RecipeCommit', description: 'The commit that a recipe was built at.' });
 
 export const recipeSource = {
   recipe: z.string().min(1).describe('The recipe, as YAML text.'),
@@ -27,6 +37,10 @@ export const recipeSource = {
     .describe("Where local inputs are, on the daemon's machine. Only over the Unix socket."),
   lock: z.string().optional().describe('The text of the lock that is committed beside it.'),
   provider: name.optional().describe("Who builds; defaults to the daemon's own."),
+  source: z
+    .strictObject(commitFields)
+    .optional()
+    .describe('The commit that the recipe is at: where the lineage begins.'),
 };
 
 export const bump = z

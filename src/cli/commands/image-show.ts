@@ -1,6 +1,7 @@
 // One version with its evidence.
 import type { AnswerOf } from '../../api/types.ts';
 import { formatBytes } from '../../domain/bytes.ts';
+import { describeCommit } from '../../domain/recipe-commit.ts';
 import { argument, type CommandSpec } from '../command.ts';
 import { facts } from '../table.ts';
 
@@ -37,6 +38,7 @@ export const command: CommandSpec = {
           operation: version.operation,
           created: version.createdAt,
           unit: unit && describeUnit(unit),
+          recipe: recipeOf(version.origin),
         }),
         ...evidence.items.map(
           (item) => `${item.passed ? '✓' : '✗'} ${item.kind}: ${item.summary} (${item.by}, ${item.at})`,
@@ -50,6 +52,11 @@ export const command: CommandSpec = {
 function describeUnit({
   imago,
   agent,
+function recipeOf(origin: AnswerOf<'showVersion'>['origin']): string | undefined {
+  if (origin.kind !== 'built' || origin.source === undefined) return undefined;
+  return `at ${describeCommit(origin.source)}`;
+}
+
   nodeConfig,
   kubernetes,
 }: AnswerOf<'listComposed'>['items'][number]): string {

@@ -1,4 +1,5 @@
 // Which latest was this made from?
+import { describeCommit } from '../../domain/recipe-commit.ts';
 import { argument, type CommandSpec, text } from '../command.ts';
 import { facts } from '../table.ts';
 
@@ -14,12 +15,13 @@ export const command: CommandSpec = {
       path: { node: argument(invocation, 'NODE') },
       query: at === undefined ? {} : { at },
     });
-    const { moved, versionState, goneAt, ...made } = which;
+    const { moved, versionState, goneAt, source, ...made } = which;
     invocation.out.thing(which, `${which.image}@${which.digest}`, () =>
       facts({
         ...made,
         moved: moved === undefined ? undefined : `${moved.at} by ${moved.by}: ${moved.why}`,
         'version is': versionState,
+        recipe: source && `at ${describeCommit(source)}`,
         gone: goneAt,
       }),
     );

@@ -194,7 +194,7 @@ async function releaseOf({
 }: Pick<Call<'createRelease'>, 'body' | 'caller' | 'context'>): Promise<
   Pick<Schedule, 'kind' | 'subject' | 'input'>
 > {
-  const { provider, bump, newest, channels, waitSeconds, why } = body;
+  const { provider, bump, newest, channels, waitSeconds, why, source } = body;
   const { receiveRecipe } = await import('../read-recipe.ts');
   const { recipe, variants } = await receiveRecipe(body, caller);
   const [variant] = variants;
@@ -206,7 +206,7 @@ async function releaseOf({
     subject: `release/${recipe.name}`,
     input: {
       ...(variant as unknown as { readonly recipe: Json; readonly lock?: Json }),
-      ...{ provider, bump, newest, why },
+      ...{ provider, bump, newest, why, source },
       channels: order,
       waitMs: waitSeconds * 1000,
     },

@@ -21,7 +21,7 @@ export const recipeReads = {
 
 export const recipeWrites = {
   async createBuild(call) {
-    const { provider, bump, keepFailed } = call.body;
+    const { provider, bump, keepFailed, source } = call.body;
     const { receiveRecipe } = await import('../read-recipe.ts');
     const { recipe, variants } = await receiveRecipe(call.body, call.caller);
     const builds = variants.map((variant) => ({
@@ -29,6 +29,7 @@ export const recipeWrites = {
       provider,
       bump,
       keepFailed,
+      source,
     }));
     const [first] = builds;
     const subject = `image/${recipe.name}`;
@@ -45,13 +46,14 @@ export const recipeWrites = {
     if (record?.origin.kind !== 'built') {
       throw new ImagoError('lock-not-kept', `${image}:${version} was not built, and has no lock.`);
     }
-    const { lockDigest } = record.origin;
+    const { lockDigest, source: base } = record.origin;
+    const source = base && { ...base, dirty: true };
     await refuseLocal(call, lockDigest, set, folder);
     const hotfix = { from: `${image}:${version}`, lockDigest, set, folder };
     return startOperation(call, {
       kind: 'build',
       subject: `image/${image}`,
-      input: { hotfix, provider, bump, keepFailed },
+      input: { hotfix, provider, bump, keepFailed, source },
     });
   },
   lockRecipe: async (call) => ask(call, 'recipe-lock', call.body.newest),
