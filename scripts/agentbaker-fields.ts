@@ -105,7 +105,7 @@ export const agentbakerFields: readonly Counterpart[] = [
     theirs: 'root',
     fields: ['needs_cgroupv2'],
     ours: ['system.kernelArguments'],
-    why: 'Images have version 2; another needs an argument of the kernel.',
+    why: 'Images have version 2; another needs an argument of the kernel, which is sealed with the image (`settings.kernelArguments` of the recipe).',
   },
   {
     theirs: 'root',

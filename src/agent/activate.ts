@@ -5,6 +5,7 @@ import type { KernelValue } from './journal.ts';
 import { guardMetadata } from './metadata-guard.ts';
 import { configuredPath } from './paths.ts';
 import type { RunningState } from './state.ts';
+import { prepareSwap } from './swap.ts';
 import { replaceRunFile, type System } from './system.ts';
 
 export interface Activation {
@@ -27,6 +28,7 @@ export async function activate(system: System, { effects, running, boot }: Activ
   replaceRunFile(system, configuredPath, '', 0o644);
   const stopped = [...new Set([...running.stop, ...named(effects, 'stop:')])];
   if (stopped.length > 0) await system.run(['systemctl', 'stop', ...stopped], { timeoutMs: startDeadlineMs });
+  await prepareSwap(system, running.swapMiB ?? 0);
   const restarts = named(effects, 'restart:').filter((unit) => !stopped.includes(unit));
   // What the config starts is not running yet at a boot, and so is started with what it should read.
   const again = boot ? restarts.filter((unit) => !running.start.includes(unit)) : restarts;

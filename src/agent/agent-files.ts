@@ -1,7 +1,6 @@
 // What the agent brings to an image beside its program: how it is started, its units, and those drop-ins that keep
 // services back until the node is configured. The image build enables units by their [Install] section.
-import { abilitiesPath } from '../domain/node-config/abilities.ts';
-import { ownAbilities } from './abilities.ts';
+import { abilitiesPath, agentAbilities } from '../domain/node-config/abilities.ts';
 
 export interface AgentFile {
   readonly path: string;
@@ -121,6 +120,6 @@ export function agentFiles(): readonly AgentFile[] {
     file(`${units}/containerd.service.d/10-imago.conf`, runtimeDropIn),
     file(`${units}/kubelet.service.d/10-imago.conf`, kubeletDropIn),
     file(`${units}/ssh.service.d/10-imago.conf`, sshDropIn),
-    file(abilitiesPath, `${JSON.stringify(ownAbilities(), null, 2)}\n`),
+    file(abilitiesPath, `${JSON.stringify(agentAbilities(), null, 2)}\n`),
   ];
 }

@@ -66,6 +66,8 @@ function connect(system: MemorySystem, platform: Platform): void {
       const text = system.readText(words.at(-1) ?? '') ?? '';
       return { stdout: `${createHash('sha256').update(text).digest('hex')}  x\n` };
     }
+    if (name === 'fallocate')
+      return allocate(system, words.at(-1) ?? '', Number.parseInt(words[1] ?? '', 10));
     if (name === 'bash') return { exitCode: 1 };
     if (name === 'curl') return curl(system, platform, words, input);
     if (name === 'systemctl' && (words[0] === 'start' || words[0] === 'try-restart')) {
@@ -80,6 +82,14 @@ function connect(system: MemorySystem, platform: Platform): void {
     }
     return {};
   });
+}
+
+/** The disk has room for 3 MiB. */
+function allocate(system: MemorySystem, path: string, mebibytes: number) {
+  if (mebibytes > 3) return { exitCode: 1, stderr: 'fallocate: fallocate failed: No space left on device' };
+  system.remove(path);
+  system.writeFile(path, 'x'.repeat(mebibytes * 1_048_576), { mode: 0o600 });
+  return {};
 }
 
 function curl(system: MemorySystem, platform: Platform, words: readonly string[], input: string) {
@@ -133,6 +143,7 @@ interface Running {
   readonly report: () => NodeReport;
   readonly look: (again?: boolean) => Promise<void>;
   readonly allow: (cost: 'restart' | 'drain') => void;
+  readonly deny: () => void;
   readonly lines: string[];
 }
 
@@ -147,6 +158,7 @@ async function start(system: MemorySystem): Promise<Running> {
     report: reporter.current,
     look: (again = false) => agent.look({ again }),
     allow: (cost) => agent.allow(cost, reporter.current().waiting?.digest ?? ''),
+    deny: () => agent.deny(reporter.current().waiting?.digest ?? ''),
     lines,
   };
 }
@@ -331,6 +343,65 @@ describe('a new config on a running node', () => {
     await node.look();
     expect(node.report().waiting).toBeUndefined();
     expect(system.readText('/etc/containerd/config.toml')).toContain('SystemdCgroup = false');
+  });
+
+  it('stays as it is when the room for it is taken back', async () => {
+    const platform = platformWith(config);
+    const system = machine(platform);
+    const node = await start(system);
+    platform.userData = encode({ ...config, runtime: { ...config.runtime, cgroupDriver: 'cgroupfs' } });
+    await node.look();
+    node.allow('drain');
+    node.deny();
+    await node.look();
+    expect(node.report()).toMatchObject({ phase: 'ready', waiting: { for: 'drain' } });
+  });
+
+  it('has the swap that it is told to, of another size when that changes, and none in the end', async () => {
+    const platform = platformWith(config);
+    const system = machine(platform);
+    const node = await start(system);
+    const change = async (swapMiB: number) => {
+      platform.userData = encode({ ...config, system: { ...config.system, swapMiB } });
+      await node.look();
+      node.allow('drain');
+      await node.look();
+      expect(node.report()).toMatchObject({ phase: 'ready', pending: [] });
+      return system.facts('/var/lib/imago/swap')?.size;
+    };
+    expect(await change(1)).toBe(1_048_576);
+    expect(system.commands).toContain('mkswap /var/lib/imago/swap.new');
+    expect(system.commands.some((one) => /^systemctl start .*imago-swap\.swap/.test(one))).toBe(true);
+    expect(system.readText('/var/lib/kubelet/config.yaml')).toContain('"failSwapOn": false');
+    const before = system.commands.length;
+    expect(await change(2)).toBe(2_097_152);
+    const since = system.commands.slice(before);
+    const stopped = since.indexOf('systemctl stop var-lib-imago-swap.swap');
+    expect(stopped).toBeGreaterThanOrEqual(0);
+    expect(since.indexOf('mkswap /var/lib/imago/swap.new')).toBeGreaterThan(stopped);
+    expect(await change(0)).toBeUndefined();
+    expect(system.facts('/etc/systemd/system/var-lib-imago-swap.swap')).toBeUndefined();
+  });
+
+  it('keeps the swap that it had when the disk has no room for more', async () => {
+    const platform = platformWith({ ...config, system: { ...config.system, swapMiB: 1 } });
+    const system = machine(platform);
+    const node = await start(system);
+    const good = node.report().config;
+    platform.userData = encode({ ...config, system: { ...config.system, swapMiB: 4 } });
+    await node.look();
+    node.allow('drain');
+    await node.look();
+    expect(node.report()).toMatchObject({ phase: 'ready', config: good, error: { class: 'node-disk-full' } });
+    expect(system.facts('/var/lib/imago/swap')?.size).toBe(1_048_576);
+    expect(system.facts('/var/lib/imago/swap.new')).toBeUndefined();
+  });
+
+  it('refuses arguments of the kernel, which the image has sealed, with that very word', async () => {
+    const platform = platformWith({ ...config, system: { kernelArguments: ['quiet'] } });
+    const node = await start(machine(platform));
+    expect(node.report()).toMatchObject({ phase: 'failed', error: { class: 'node-config-requires' } });
+    expect(node.report().error?.message).toContain('kernel-arguments');
   });
 
   it('is reported and never done when it needs a new disk', async () => {

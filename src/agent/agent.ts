@@ -27,6 +27,8 @@ export interface Agent {
   look(options?: LookOptions): Promise<void>;
   /** Whoever runs the node has made room for a change of that cost. */
   allow(cost: 'restart' | 'drain', digest: string): void;
+  /** There is no room any more. What was applied by then stays. */
+  deny(digest: string): void;
 }
 
 export interface LookOptions {
@@ -43,6 +45,7 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
   let instance: Instance | undefined;
   let lastSeen: string | undefined;
   let allowed: { readonly digest: string; readonly cost: 'restart' | 'drain' } | undefined;
+  let lookAnew = false;
 
   async function start(): Promise<void> {
     system.makeFolder(runFolder);
@@ -78,8 +81,9 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
       return;
     }
     reporter.mark('config read');
-    if (userData === lastSeen && !again) return;
+    if (userData === lastSeen && !again && !lookAnew) return;
     lastSeen = userData;
+    lookAnew = false;
     try {
       await locked(() => take(userData));
     } catch (thrown) {
@@ -206,7 +210,10 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
     },
     allow(cost, digest) {
       allowed = { cost, digest };
-      lastSeen = undefined;
+      lookAnew = true;
+    },
+    deny(digest) {
+      if (allowed?.digest === digest) allowed = undefined;
     },
   };
 

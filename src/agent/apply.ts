@@ -22,6 +22,7 @@ import { type Rendered, render } from './render.ts';
 import type { Reporter } from './reporter.ts';
 import { type GoodConfig, type RunningState, readGood, withoutSecrets, writeGood } from './state.ts';
 import type { Outside } from './steps/step.ts';
+import { prepareSwap } from './swap.ts';
 import { removeTree, type System } from './system.ts';
 import { verifyRunning } from './verify.ts';
 
@@ -189,4 +190,5 @@ async function standStill(system: System, { start }: RunningState): Promise<void
   system.remove(configuredPath);
   if (start.length > 0)
     await system.run(['systemctl', 'stop', ...start.toReversed()], { timeoutMs: 180_000 });
+  await prepareSwap(system, 0);
 }

@@ -5,13 +5,14 @@ import type { HostInput, UnpackOptions } from '../install/host.ts';
 import type { Fetcher, UnpackedTree } from './desired.ts';
 import { request } from './http.ts';
 import type { MetadataService } from './metadata.ts';
-import { downloadsFolder } from './paths.ts';
+import { downloadsFolder, fetchTrustPath } from './paths.ts';
 import { proxyVariables } from './steps/network-step.ts';
 import type { Outside } from './steps/step.ts';
-import { removeTree, type System } from './system.ts';
+import { removeTree, replaceRunFile, type System } from './system.ts';
 
 const downloadDeadlineMs = 600_000;
 const tries = 3;
+const systemTrustPath = '/etc/ssl/certs/ca-certificates.crt';
 
 /** For plans: says where things would be, and gets nothing. */
 export const planFetcher: Fetcher = {
@@ -31,7 +32,7 @@ export function createFetcher(system: System, config: NodeConfig): Fetcher {
     system.makeFolder(downloadsFolder, { mode: 0o700 });
     for (let attempt = 1; ; attempt += 1) {
       system.remove(path);
-      const problem = await download(system, source, path, proxyVariables(config));
+      const problem = await download(system, source, path, outsideVariables(system, config));
       if (problem === undefined) break;
       system.remove(path);
       if (/no space|write/i.test(problem)) {
@@ -83,7 +84,7 @@ export function createOutside(
         url,
         headers: { Authorization: `Bearer ${token}` },
         timeoutMs: 30_000,
-        proxy: proxyVariables(config),
+        environment: outsideVariables(system, config),
       });
       if (answer.kind === 'answer' && answer.status === 200 && answer.body.trim() !== '') return answer.body;
       const why = answer.kind === 'none' ? answer.why : `status ${answer.status}`;
@@ -109,19 +110,31 @@ export function createOutside(
   };
 }
 
+/**
+ * How curl reaches what the config names. Its trust anchors count from the first fetch on, although the system takes
+ * them in only with the rest of the config.
+ */
+function outsideVariables(system: System, config: NodeConfig): Readonly<Record<string, string>> {
+  const { trust = [] } = config;
+  if (trust.length === 0) return proxyVariables(config);
+  const texts = [system.readText(systemTrustPath) ?? '', ...trust.map(({ certificate }) => certificate)];
+  replaceRunFile(system, fetchTrustPath, `${texts.map((text) => text.trim()).join('\n')}\n`, 0o600);
+  return { ...proxyVariables(config), CURL_CA_BUNDLE: fetchTrustPath };
+}
+
 /** Undefined when the file is there. */
 async function download(
   system: System,
   source: string,
   path: string,
-  proxy: Readonly<Record<string, string>>,
+  environment: Readonly<Record<string, string>>,
 ): Promise<string | undefined> {
   const { exitCode, stderr } = await system.run(
     [
       ...['curl', '--silent', '--show-error', '--fail', '--location', '--proto', '=http,https'],
       ...['--connect-timeout', '15', '--speed-limit', '1024', '--speed-time', '60', '--output', path, source],
     ],
-    { timeoutMs: downloadDeadlineMs, environment: proxy },
+    { timeoutMs: downloadDeadlineMs, environment },
   );
   return exitCode === 0
     ? undefined

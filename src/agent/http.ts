@@ -9,8 +9,8 @@ export interface HttpRequest {
   readonly body?: string;
   readonly timeoutMs?: number;
   readonly maxBytes?: number;
-  /** The variables of a proxy; without them none is used, whatever the environment says. */
-  readonly proxy?: Readonly<Record<string, string>>;
+  /** Variables of a proxy and of trust; without them no proxy is used, whatever the agent's own environment says. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 export type HttpAnswer =
@@ -24,7 +24,8 @@ export type HttpAnswer =
   | { readonly kind: 'none'; readonly why: string };
 
 export async function request(system: System, wish: HttpRequest): Promise<HttpAnswer> {
-  const { url, headers = {}, method = 'GET', body, timeoutMs = 5000, maxBytes = 262_144, proxy } = wish;
+  const { url, headers = {}, method = 'GET', body, timeoutMs = 5000, maxBytes = 262_144 } = wish;
+  const { environment } = wish;
   const seconds = (ms: number) => (ms / 1000).toFixed(1);
   const config = [
     ...Object.entries(headers).map(([name, value]) => `header = ${quote(`${name}: ${value}`)}`),
@@ -34,12 +35,12 @@ export async function request(system: System, wish: HttpRequest): Promise<HttpAn
   const command = [
     ...['curl', '--silent', '--show-error', '--include', '--request', method, '--config', '-'],
     ...['--connect-timeout', seconds(Math.min(3000, timeoutMs)), '--max-time', seconds(timeoutMs)],
-    ...['--max-filesize', String(maxBytes), ...(proxy === undefined ? ['--noproxy', '*'] : [])],
+    ...['--max-filesize', String(maxBytes), ...(environment === undefined ? ['--noproxy', '*'] : [])],
   ];
   const { exitCode, stdout, stderr } = await system.run(command, {
     input: `${config.join('\n')}\n`,
     timeoutMs: timeoutMs + 5000,
-    ...(proxy && { environment: proxy }),
+    ...(environment && { environment }),
   });
   if (exitCode !== 0) return { kind: 'none', why: reason(exitCode, stderr) };
   return parseAnswer(stdout) ?? { kind: 'none', why: 'the answer is not HTTP' };

@@ -8,7 +8,10 @@ import type { System } from './system.ts';
 export interface Loop {
   /** Does not end. */
   run(): Promise<never>;
-  /** A line from whoever runs the machine: an empty object asks for a report, `allow` makes room for a change. */
+  /**
+   * A line from whoever runs the machine: an empty object asks for a look and a report, `allow` makes room for a
+   * change, `deny` takes that back.
+   */
   hear(line: string): void;
 }
 
@@ -73,16 +76,23 @@ export function createLoop(system: System, settings: AgentSettings, agent: Agent
     hear(line) {
       const wish = parse(line);
       if (wish === undefined) return;
-      const { allow, digest } = wish;
+      const { allow, deny, digest } = wish;
       if ((allow === 'restart' || allow === 'drain') && typeof digest === 'string')
         agent.allow(allow, digest);
+      if (typeof deny === 'string') agent.deny(deny);
       reporter.repeat();
       wakeUp();
     },
   };
 }
 
-function parse(line: string): { readonly allow?: unknown; readonly digest?: unknown } | undefined {
+interface Wish {
+  readonly allow?: unknown;
+  readonly deny?: unknown;
+  readonly digest?: unknown;
+}
+
+function parse(line: string): Wish | undefined {
   try {
     const value: unknown = JSON.parse(line);
     return typeof value === 'object' && value !== null ? value : undefined;

@@ -22,6 +22,8 @@ export const quickPath = `${runFolder}/applied.json`;
 export const configuredPath = `${runFolder}/configured`;
 /** The same for a node that has an identity of its own. */
 export const identifiedPath = `${runFolder}/identified`;
+/** Whom a fetch trusts: the system's authorities and those of the config. */
+export const fetchTrustPath = `${runFolder}/trust.pem`;
 export const lockPath = `${runFolder}/lock`;
 
 export const bootIdPath = '/proc/sys/kernel/random/boot_id';

@@ -46,6 +46,7 @@ export async function render(system: System, options: RenderOptions): Promise<Re
     modules: new Set(),
     kernelValues: new Map(),
     metadataClosed: true,
+    swapMiB: 0,
   };
   const context: StepContext = { config, name, desired, system, managed, wishes, outside };
   for (const step of steps) {

@@ -14,6 +14,8 @@ export interface RunningState {
   readonly modules: readonly string[];
   readonly kernelValues: readonly (readonly [path: string, value: string])[];
   readonly metadataClosed: boolean;
+  /** Absent for none. */
+  readonly swapMiB?: number;
 }
 
 export interface GoodConfig {
@@ -67,6 +69,7 @@ export function runningState(wishes: Wishes): RunningState {
     modules: [...wishes.modules],
     kernelValues: [...wishes.kernelValues],
     metadataClosed: wishes.metadataClosed,
+    ...(wishes.swapMiB === 0 ? {} : { swapMiB: wishes.swapMiB }),
   };
 }
 

@@ -48,7 +48,8 @@ export const kubeletStep: Step = {
     }
     const bootstrap = await bootstrapText(context);
     if (bootstrap !== undefined) {
-      await desired.scope({ step: 'kubelet' }).writeText(bootstrapPath, bootstrap, { mode: 0o600 });
+      const effects = [`restart:${kubeletUnit}`] as const;
+      await desired.scope({ step: 'kubelet', effects }).writeText(bootstrapPath, bootstrap, { mode: 0o600 });
     }
     const flags = environmentText({ IMAGO_KUBELET_FLAGS: kubeletFlags(context).join(' ') });
     await host.writeText(flagsPath, made + flags);
@@ -108,6 +109,7 @@ export function kubeletDocument(config: NodeConfig): Readonly<Record<string, unk
     }),
     ...(node?.providerId === undefined ? {} : { providerID: node.providerId }),
     ...(node?.taints === undefined || node.taints.length === 0 ? {} : { registerWithTaints: node.taints }),
+    ...((config.system?.swapMiB ?? 0) > 0 ? { failSwapOn: false } : {}),
     ...(memorySwap === undefined ? {} : { memorySwap: { swapBehavior: memorySwap } }),
     ...(logVerbosity === undefined ? {} : { logging: { verbosity: logVerbosity } }),
     ...plain,

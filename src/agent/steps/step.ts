@@ -29,6 +29,8 @@ export interface Wishes {
   readonly kernelValues: Map<string, string>;
   /** The metadata service is closed to pods. */
   metadataClosed: boolean;
+  /** The size of the swap file; 0 for none. */
+  swapMiB: number;
 }
 
 export interface Outside {

@@ -1,6 +1,7 @@
 // Trust, clock, kernel and limits of the operating system.
 import { ImagoError } from '../../domain/errors.ts';
 import { limitNames } from '../../domain/recipe-settings-problems.ts';
+import { swapUnit, swapUnitText } from '../swap.ts';
 import { hasUnit, made, ownHost, runtimeUnit, type Step, type StepContext, sorted } from './step.ts';
 
 const timesync = 'systemd-timesyncd.service';
@@ -64,6 +65,7 @@ export const kernelStep: Step = {
         context.wishes.kernelValues.set(sysctlPath(name), String(value));
     }
     await setHugepages(context);
+    await setSwap(context);
     await setLimits(context, limits);
   },
 };
@@ -86,6 +88,16 @@ async function setHugepages(context: StepContext): Promise<void> {
   const text = values.map(([path, value]) => `w ${path} - - - - ${value}\n`).join('');
   await ownHost(context, 'kernel', 'sysctl').writeText('/etc/tmpfiles.d/imago-node.conf', made + text);
   for (const [path, value] of values) context.wishes.kernelValues.set(path, value);
+}
+
+/** The unit goes down for a change: with another size it is another file. */
+async function setSwap(context: StepContext): Promise<void> {
+  const { swapMiB = 0 } = context.config.system ?? {};
+  if (swapMiB === 0) return;
+  const host = ownHost(context, 'kernel', 'units', `stop:${swapUnit}`);
+  await host.writeText(`/etc/systemd/system/${swapUnit}`, made + swapUnitText(swapMiB));
+  context.wishes.swapMiB = swapMiB;
+  context.wishes.start.add(swapUnit);
 }
 
 async function setLimits(

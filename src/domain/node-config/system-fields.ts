@@ -225,7 +225,8 @@ export const systemField = {
     },
     kernelArguments: {
       type: 'list',
-      about: 'Arguments for the kernel beyond those of the image. The machine is drained and booted anew.',
+      about:
+        'Arguments for the kernel beyond those of the image. Images of this release have theirs sealed (`settings.kernelArguments` of the recipe) and refuse a config that has any.',
       ability: 'kernel-arguments',
       cost: 'drain',
       items: {
@@ -240,7 +241,7 @@ export const systemField = {
     },
     swapMiB: {
       type: 'whole',
-      about: 'The size of a swap file; 0 for none.',
+      about: 'The size of a swap file; 0 for none. With one, the kubelet runs although there is swap.',
       ability: 'swap',
       cost: 'drain',
       min: 0,
