@@ -199,6 +199,13 @@ export function createFakeMachineHost(): FakeMachineHost {
       requireRunning(id);
       return new PassThrough();
     },
+    async tellAgent(id, word) {
+      const found = machines.get(id);
+      if (found?.status.state !== 'running' || word.kind !== 'allow') return;
+      if (configRef(userData(found)).digest !== word.digest) return;
+      found.inForce = userData(found);
+      readConfig(found);
+    },
     async setMetadata(id, metadata) {
       const found = machines.get(id);
       if (found === undefined) throw new ImagoError('machine-not-found', `There is no machine ${id}.`);

@@ -8,7 +8,7 @@ import { changeMachine, type MachineRow } from './machine-rows.ts';
 import { findNode, requireNode } from './pool-rows.ts';
 
 export function localNodeConfigs(context: LocalContext): NodeConfigs {
-  const { world, board, work } = context;
+  const { world, board, work, host } = context;
   return {
     getUserData: (pool, node, options) =>
       look(context, options, () => userDataOf(world, requireNode(world, pool, node))),
@@ -20,6 +20,11 @@ export function localNodeConfigs(context: LocalContext): NodeConfigs {
         return row.machineId;
       });
       if (machineId !== undefined) work.machine(machineId);
+    },
+    async allowChange(pool, node, { cost, digest }, options) {
+      const what = `a change of the config of node ${node}`;
+      const { machineId } = await change(context, what, options, () => requireNode(world, pool, node));
+      await host.tellAgent(machineId, { kind: 'allow', cost, digest });
     },
     getReport: (pool, node, options) =>
       look(context, options, () => {

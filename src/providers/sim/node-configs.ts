@@ -1,7 +1,7 @@
 // The config of running nodes in the simulated world, and what their agents report.
 import type { NodeReport } from '../../domain/node-report.ts';
 import { nodeReportSchema } from '../../domain/node-report.ts';
-import type { NodeConfigs } from '../../ports/provider-node-configs.ts';
+import type { AllowedChange, NodeConfigs } from '../../ports/provider-node-configs.ts';
 import { readModel } from '../common/models.ts';
 import { agentFails, reportOf, timelineOf } from './boot.ts';
 import { answerTo, configRef } from './node-agent.ts';
@@ -27,6 +27,10 @@ export function simNodeConfigs(context: SimContext): NodeConfigs {
       call(writes('nodeConfigs.setUserData', `${pool}/${node}`), options, (bend) =>
         setUserData(context, requireNode(world, pool, node), userData, bend),
       ),
+    allowChange: (pool, node, change, options) =>
+      call(writes('nodeConfigs.allowChange', `${pool}/${node}`), options, (bend) =>
+        allowChange(context, requireNode(world, pool, node), change, bend),
+      ),
     getReport: (pool, node, options) =>
       call(finds<NodeReport>('nodeConfigs.getReport', `${pool}/${node}`), options, () => {
         const row = findNode(world, pool, node) ?? requireNode(world, pool, node);
@@ -46,6 +50,19 @@ function setUserData(context: SimContext, row: NodeRow, userData: string, bend: 
     'UPDATE node SET userData = ?, userDataBefore = ?, userDataAt = ? WHERE pool = ? AND name = ?',
     userData,
     inForce(context, row),
+    world.time(),
+    row.pool,
+    row.name,
+  );
+}
+
+/** A document that the agent has nothing to ask about any more is in force once it is applied. */
+function allowChange(context: SimContext, row: NodeRow, { cost, digest }: AllowedChange, bend: Bend): void {
+  const waiting = nodeReport(context, row)?.waiting;
+  if (bend.failure !== undefined || waiting?.digest !== digest || waiting.for !== cost) return;
+  const { world } = context;
+  world.run(
+    'UPDATE node SET userDataBefore = userData, userDataAt = ? WHERE pool = ? AND name = ?',
     world.time(),
     row.pool,
     row.name,

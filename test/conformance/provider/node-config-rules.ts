@@ -62,6 +62,28 @@ export function nodeConfigRules(suite: Suite): void {
       await suite.dropPool(pool);
     });
 
+    it('one that waits for a drain goes on when that very config is allowed to', async () => {
+      const configs = suite.role('nodeConfigs');
+      const { pool, node } = await poolOfTwo();
+      await configs.setUserData(pool, node.name, drains, options);
+      await reported(pool, node.name, ({ waiting }) => waiting !== undefined);
+      const allow = (digest: string) =>
+        configs.allowChange(pool, node.name, { cost: 'drain', digest }, options);
+      await allow(sha256(second));
+      const waits = await configs.getReport(pool, node.name, options);
+      expect(waits?.waiting).toEqual({ for: 'drain', digest: sha256(drains) });
+      await allow(sha256(drains));
+      const report = await reported(pool, node.name, ({ config }) => config?.digest === sha256(drains));
+      expect(report.waiting).toBeUndefined();
+      await allow(sha256(drains));
+      expect((await configs.getReport(pool, node.name, options))?.config?.digest).toBe(sha256(drains));
+      await refusal(
+        configs.allowChange('no-such-pool', 'any', { cost: 'drain', digest: '' }, options),
+        'provider-not-found',
+      );
+      await suite.dropPool(pool);
+    });
+
     it('one that cannot be read is refused with the reason, and the node goes on with what it had', async () => {
       const configs = suite.role('nodeConfigs');
       const { pool, node } = await poolOfTwo();

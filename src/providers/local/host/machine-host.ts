@@ -85,6 +85,15 @@ export interface CommandResult {
   readonly truncated: boolean;
 }
 
+/**
+ * What the agent can be told. `look`: its config may be another. `allow`: there is room for what the config with
+ * that digest costs. `deny`: there is not, whatever was said before.
+ */
+export type AgentWord =
+  | { readonly kind: 'look' }
+  | { readonly kind: 'allow'; readonly cost: 'restart' | 'drain'; readonly digest: string }
+  | { readonly kind: 'deny'; readonly digest: string };
+
 export type HostEvent =
   | { readonly kind: 'state'; readonly id: string; readonly status: HostMachineStatus }
   | { readonly kind: 'report'; readonly id: string; readonly report: MachineReportLine }
@@ -138,7 +147,15 @@ export interface MachineHost {
   held<T>(id: string, work: () => Promise<T>): Promise<T>;
   /** The machine's login shell, for one user at a time: `machine-shell-busy` for a second one. */
   openShell(id: string): Promise<Duplex>;
-  /** What IMDS says from now on. Kept across restarts of the daemon. Throws `machine-not-found` when absent. */
+  /**
+   * Says a word to the machine's agent, which takes it at once, or when it starts. A word to a machine that does not
+   * run, or that listens to nothing, is lost: what the agent reports tells what became of it.
+   */
+  tellAgent(id: string, word: AgentWord): Promise<void>;
+  /**
+   * What IMDS says from now on; the agent is told to look. Kept across restarts of the daemon. Throws
+   * `machine-not-found` when absent.
+   */
   setMetadata(id: string, metadata: MachineMetadata): Promise<void>;
   /**
    * Finds the machines of an earlier daemon again and serves them. Called once, before anything else. Gives

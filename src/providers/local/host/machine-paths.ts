@@ -10,6 +10,8 @@ export interface MachineSockets {
   readonly qmp: string;
   readonly commands: string;
   readonly shell: string;
+  /** The agent's port, as QEMU takes a pipe: it reads `PATH.in`, and what it writes goes to the report as well. */
+  readonly report: string;
   readonly imds: string;
   readonly wire: string;
 }
@@ -48,6 +50,7 @@ export function machineSockets(socketFolder: string, id: string): MachineSockets
     commands,
     qmp: join(folder, 'qmp'),
     shell: join(folder, 'shell'),
+    report: join(folder, 'report'),
     imds: join(folder, 'imds'),
     wire: join(folder, 'wire'),
   };

@@ -105,10 +105,12 @@ function createHost(ground: HostGround): MachineHost {
       }
     },
     openShell: async (id) => running(id).openShell(),
+    tellAgent: async (id, word) => entries.get(id)?.machine?.tellAgent(word),
     async setMetadata(id, metadata) {
       const entry = entries.get(id);
       if (entry === undefined) throw new ImagoError('machine-not-found', `there is no machine ${id}`);
       await saveEntry(ground.records, entry, { spec: { ...entry.record.spec, metadata } });
+      await entry.machine?.tellAgent({ kind: 'look' });
     },
     async adopt() {
       const { records, unreadable } = await ground.records.readAll();

@@ -52,13 +52,18 @@ function control(sockets: MachineSockets): string[] {
 
 /**
  * Console and reports go to files: a machine's writes never wait for a daemon that is away, and what it said
- * before it ended is there. They are opened for appending, so that they can be cut while the machine runs.
+ * before it ended is there. They are opened for appending, so that they can be cut while the machine runs. The
+ * report's file is the log of a pipe, because a word to the agent goes the other way on the same port.
  */
 function ports({ sockets, files }: QemuPlan): string[] {
   const file = (id: string, path: string) => ['-chardev', `file,id=${id},path=${value(path)},append=on`];
   const socket = (id: string, path: string) => [
     '-chardev',
     `socket,id=${id},path=${value(path)},server=on,wait=off`,
+  ];
+  const logged = (id: string, path: string, log: string) => [
+    '-chardev',
+    `pipe,id=${id},path=${value(path)},logfile=${value(log)},logappend=on`,
   ];
   const port = (id: string, name: string) => [
     '-device',
@@ -68,7 +73,7 @@ function ports({ sockets, files }: QemuPlan): string[] {
     ...[...file('console', files.console), '-serial', 'chardev:console'],
     ...['-device', 'virtio-serial-pci,id=ports'],
     ...[...socket('shell', sockets.shell), '-device', 'virtconsole,bus=ports.0,chardev=shell'],
-    ...[...file('report', files.report), ...port('report', 'org.imago.report.0')],
+    ...[...logged('report', sockets.report, files.report), ...port('report', 'org.imago.report.0')],
     ...[...socket('commands', sockets.commands), ...port('commands', 'org.imago.commands.0')],
   ];
 }

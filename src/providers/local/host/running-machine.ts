@@ -8,9 +8,10 @@ import type { InterfaceFacts } from '../imds/instance-document.ts';
 import type { TokenIssuer } from '../imds/local-token.ts';
 import type { MachineMetadata, PlatformHealth } from '../imds/machine-metadata.ts';
 import { startMetadataServer } from '../imds/metadata-server.ts';
+import { writeWord } from './agent-port.ts';
 import { type CommandPort, openCommandPort } from './command-port.ts';
 import { cutConsole } from './console-log.ts';
-import type { MachineReportLine } from './machine-host.ts';
+import type { AgentWord, MachineReportLine } from './machine-host.ts';
 import type { MachineFiles, MachineSockets } from './machine-paths.ts';
 import { findProcess } from './qemu-process.ts';
 import { connectQmp, type Qmp, type QmpEvent } from './qmp.ts';
@@ -37,6 +38,8 @@ export interface RunningMachine {
   /** Stops its processors, with everything on its disk written, until `go` is called. */
   pause(): Promise<{ go(): Promise<void> }>;
   openShell(): Promise<Duplex>;
+  /** Never throws: whether it was heard is seen in the reports. */
+  tellAgent(word: AgentWord): Promise<void>;
   /** Looks whether the process lives, reads what is new, keeps files short. Called every second. */
   look(): Promise<void>;
   /** Lets go of it. A second call does nothing. */
@@ -135,6 +138,7 @@ export async function holdMachine(services: MachineServices): Promise<RunningMac
       await readReports();
       return reports.last;
     },
+    tellAgent: (word) => writeWord(sockets.report, word),
     async pressPower() {
       await (await control()).execute('system_powerdown');
     },

@@ -3,6 +3,7 @@ import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { ImagoError } from '../../../domain/errors.ts';
 import type { AcceleratorName } from './accelerator.ts';
+import { makeAgentPort } from './agent-port.ts';
 import type { HostMachine, PortForward } from './machine-host.ts';
 import type { MachineFiles, MachineSockets } from './machine-paths.ts';
 import type { MachineCards } from './network-plan.ts';
@@ -33,6 +34,7 @@ export async function startMachine(options: StartOptions): Promise<StartedMachin
   await mkdir(sockets.folder, { recursive: true, mode: 0o700 });
   await rm(files.consoleBefore, { force: true });
   await Promise.all([files.console, files.report].map((path) => writeFile(path, '', { mode: 0o600 })));
+  await makeAgentPort(sockets.report);
   const firmware = spec.boot.kind === 'uefi' ? await requireFirmware() : undefined;
   if (firmware !== undefined) await copyFile(firmware.variables, files.firmwareVariables);
 
