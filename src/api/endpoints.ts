@@ -31,6 +31,7 @@ export const endpoints = {
   overridePromote: { method: 'POST', path: '/v1/channels/promote-override' },
   showGates: { method: 'GET', path: '/v1/gates' },
   showMoveAttestation: { method: 'GET', path: '/v1/moves/{move}/attestation' },
+  signMove: { method: 'POST', path: '/v1/moves/{move}/attestation' },
   showPolicy: { method: 'GET', path: '/v1/policy' },
   listPolicies: { method: 'GET', path: '/v1/policies' },
   setPolicy: { method: 'POST', path: '/v1/policy' },

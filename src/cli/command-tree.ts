@@ -175,6 +175,16 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
       summary: 'The signed statement of a move',
       load: () => import('./commands/channel-attestation.ts'),
     },
+    {
+      name: 'sign',
+      summary: 'Sign moves from before there was a key',
+      load: () => import('./commands/channel-sign.ts'),
+    },
+    {
+      name: 'verify',
+      summary: 'Check the signed statement of a move, with no server',
+      load: () => import('./commands/channel-verify.ts'),
+    },
     { name: 'create', summary: 'Add a channel', load: () => import('./commands/channel-create.ts') },
     { name: 'delete', summary: 'Take a channel away', load: () => import('./commands/channel-delete.ts') },
   ]),

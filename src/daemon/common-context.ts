@@ -18,7 +18,7 @@ export interface CommonParts {
 
 type CommonContext = Omit<
   DaemonContext,
-  'operations' | 'schedules' | 'archive' | 'sim' | 'images' | 'keys' | 'webhookKey'
+  'operations' | 'schedules' | 'archive' | 'sim' | 'images' | 'keys' | 'attestor' | 'webhookKey'
 >;
 
 const DATABASE_PATIENCE_MS = 1000;

@@ -2,6 +2,7 @@
 // state, so they can be tested against a context made of in-memory parts.
 import type { Audit, IdempotencyKeys, Tokens } from '../ports/access.ts';
 import type { Archive } from '../ports/archive.ts';
+import type { Attestor } from '../ports/attestor.ts';
 import type { Catalogue } from '../ports/catalogue.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Events } from '../ports/events.ts';
@@ -46,6 +47,8 @@ export interface DaemonContext {
   /** The local store of disks; absent while this daemon stands by. */
   readonly images?: ImageStore;
   readonly keys?: SigningKeys;
+  /** Signs statements about moves; absent while this daemon stands by. */
+  readonly attestor?: Attestor;
   /** What secrets of webhooks are made with; absent while this daemon stands by. */
   readonly webhookKey?: WebhookKey;
   /** Absent when the simulated provider is not loaded. */

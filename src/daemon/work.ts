@@ -145,6 +145,7 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     ...(deps.space === undefined ? {} : { space: deps.space }),
     images: images.imageStore,
     keys: images.keys,
+    attestor: images.attestor,
     webhookKey,
     sim: sim.control,
     archive: createArchive({

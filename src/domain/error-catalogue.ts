@@ -175,6 +175,14 @@ const channels = {
     when: 'A scan report says that it is about something else.',
   },
   'attestation-missing': { kind: 'not-found', when: 'The move of the channel has no signed statement.' },
+  'attestation-refused': {
+    kind: 'refused',
+    when: 'The move took the version away: there is nothing to sign.',
+  },
+  'attestation-elsewhere': {
+    kind: 'refused',
+    when: 'What was signed is true, and about another move than was asked for.',
+  },
   'channel-no-earlier': { kind: 'refused', when: 'The channel has no earlier version to go back to.' },
 } as const satisfies Entries;
 

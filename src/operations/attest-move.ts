@@ -27,7 +27,10 @@ export function attestMoveStep<Input>(deps: OperationDeps, after: string): WorkS
 }
 
 /** `false` when there is nothing to sign with, or the move emptied the channel. Again changes nothing. */
-export async function attestMove(deps: OperationDeps, id: number): Promise<boolean> {
+export async function attestMove(
+  deps: Pick<OperationDeps, 'attestor' | 'catalogue' | 'promotion'>,
+  id: number,
+): Promise<boolean> {
   if ((await deps.promotion.getAttestation(id)) !== undefined) return true;
   const move = await deps.catalogue.getMove(id);
   if (deps.attestor === undefined || move?.to === undefined || move.toDigest === undefined) return false;

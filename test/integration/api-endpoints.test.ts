@@ -477,6 +477,7 @@ describe('the life of an image', () => {
         body: { recipe: recipe.replace('name: node', 'name: other'), why: 'x' },
       }),
     );
+    expect(await client.call('signMove', { path: { move: String(move) } })).toMatchObject({ move });
     expect(released.result).toMatchObject({ image: 'other', channels: ['staging', 'production'] });
     const weekly = { recipe, why: 'weekly', name: 'weekly', cron: '0 3 * * 1', timeZone: 'Europe/Paris' };
     expect(await client.call('scheduleRelease', { body: weekly })).toMatchObject({ kind: 'release' });

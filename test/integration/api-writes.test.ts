@@ -122,7 +122,8 @@ describe('a dry run', () => {
     const values: Record<string, string> = {
       ...{ pool: 'web', node: 'web-000000', operation, token, schedule: 'nightly', fault: '1' },
       ...{ image: 'disk', version: '1.0.0', channel: 'staging', key, product: 'image', line: 'disk' },
-      ...{ gallery: 'public', webhook: 'ci' },
+      ...{ gallery: 'public', webhook: 'ci', move: '1' },
+      ...paths[name],
     };
     const filled = path.replace(/\{(\w+)\}/g, (_, key: string) => values[key] ?? key);
     const body = bodies[name];

@@ -1,6 +1,8 @@
 // Promotion as people run it: the command line, a daemon with its real engine and database, and a signed statement
 // that is checked with nothing but the public key.
+import { execFileSync } from 'node:child_process';
 import { createPublicKey } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openEnvelope } from '../../src/images/store/dsse.ts';
 import { createImago, type Imago, recipe } from '../support/imago.ts';
@@ -39,6 +41,8 @@ test('a release to staging, a scan, and a release on to production that waits fo
   const file = await imago.writeFile('policy.yaml', policy);
   expect((await imago.run(['policy', 'check', file])).out).toContain('is well formed');
   await imago.json(['policy', 'set', file, '--why', 'first']);
+  await imago.writeFile('other.yaml', recipe.replace('name: node', 'name: other'));
+  await imago.json(['release', 'other.yaml', '--why', 'unsigned', '--to', 'staging']);
   await imago.json(['keys', 'create']);
   const staged = await imago.json<Released>(['release', '--why', 'weekly', '--to', 'staging']);
   expect(staged).toMatchObject({ changed: true, channels: ['staging'] });
@@ -90,6 +94,67 @@ test('the move is signed, and says what was tested and what every gate found', a
   const text = Buffer.from(forged.payload, 'base64').toString().replace('"production"', '"everywhere"');
   forged.payload = Buffer.from(text).toString('base64');
   expect(openEnvelope(Buffer.from(JSON.stringify(forged)), [{ publicKey }]).signedBy).toEqual([]);
+});
+
+test('anyone with the public key can check the move, where no daemon runs and none is started', async () => {
+  const { out } = await imago.run(['channel', 'attestation', 'node:production']);
+  const file = await imago.writeFile('move.json', out);
+  const key = await imago.writeFile('imago.pub', (await imago.run(['keys', 'show'])).out);
+  const alone = { env: { IMAGO_HOME: `${imago.folder}/elsewhere` } };
+  const verify = (path: string, ...more: string[]) =>
+    imago.run(['channel', 'verify', path, '--key', key, ...more], alone);
+  const good = await verify(file, '--channel', 'node:production');
+  expect(good).toMatchObject({ code: 0, err: '' });
+  expect(good.out).toContain('✓ tested');
+  expect(good.out).toContain('tested together as');
+  const forged = JSON.parse(out) as { payload: string };
+  const text = Buffer.from(forged.payload, 'base64').toString().replaceAll('"weekly"', '"monthly"');
+  forged.payload = Buffer.from(text).toString('base64');
+  const bad = await verify(await imago.writeFile('forged.json', JSON.stringify(forged)));
+  expect(bad).toMatchObject({ code: 4, out: '' });
+  expect(bad.err).toContain('no signature of the key');
+  expect((await verify(file, '--channel', 'node:staging')).code).toBe(4);
+  expect((await verify(file, '--digest', `sha256:${'0'.repeat(64)}`)).code).toBe(4);
+  expect((await verify('imago.yaml')).code).toBe(4);
+  expect((await imago.run(['channel', 'verify', file], alone)).code).toBe(2);
+  expect(existsSync(`${imago.folder}/elsewhere`)).toBe(false);
+});
+
+test('a move from before there was a key is signed later, once', async () => {
+  const before = await imago.run(['channel', 'attestation', 'other:staging']);
+  expect(before.code).toBe(3);
+  expect(before.err).toContain('imago channel sign other:staging');
+  const plan = await imago.run(['channel', 'sign', 'other:staging', '--dry-run']);
+  expect(plan.out).toContain('Sign move');
+  const signed = await imago.json<{ envelope: string }>(['channel', 'sign', 'other:staging']);
+  expect(await imago.json(['channel', 'sign', 'other:staging'])).toEqual(signed);
+  const file = await imago.writeFile('later.json', signed.envelope);
+  const words = ['channel', 'verify', file, '--key', `${imago.folder}/imago.pub`];
+  const { items } = await imago.json<{ items: object[] }>(words);
+  expect(items).toMatchObject([{ image: 'other', channel: 'staging', why: 'unsigned' }]);
+  expect(await imago.run(['channel', 'sign', 'other:staging', '--move', '999'])).toMatchObject({ code: 3 });
+});
+
+test('lineage begins at the commit of the recipe, and says when it was built with changes', async () => {
+  const git = (...words: string[]) =>
+    execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@example.com', ...words], {
+      cwd: imago.folder,
+      encoding: 'utf8',
+    }).trim();
+  git('init', '--quiet');
+  await imago.writeFile('lined.yaml', recipe.replace('name: node', 'name: lined'));
+  git('add', 'lined.yaml');
+  git('commit', '--quiet', '--message', 'recipe');
+  const commit = git('rev-parse', 'HEAD');
+  await imago.json(['build', 'lined.yaml']);
+  expect((await imago.run(['image', 'show', 'lined'])).out).toMatch(new RegExp(`recipe +at ${commit}\\n`));
+  await imago.writeFile('lined.yaml', recipe.replace('name: node', 'name: lined').replace('1.34.2', '1.34.3'));
+  await imago.json(['build', 'lined.yaml']);
+  const shown = await imago.json<{ origin: object }>(['image', 'show', 'lined']);
+  expect(shown.origin).toMatchObject({ source: { commit, dirty: true } });
+  expect((await imago.run(['image', 'ancestors', 'lined'])).out).toContain(
+    `recipe lined at ${commit} with changes`,
+  );
 });
 
 test('bad input is refused with a hint, and changes nothing', async () => {

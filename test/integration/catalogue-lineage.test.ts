@@ -58,6 +58,25 @@ describe('the graph', () => {
     ]);
   });
 
+  test('begins at the commit of the recipe, also when the journal has forgotten the build', async () => {
+    const store = await bench.freshStore();
+    const { pool } = await seed(store);
+    const image = { name: 'node', os: 'linux', architecture: 'x64', numbering: 'semver' } as const;
+    await store.catalogue.ensureImage(image);
+    const digest = `sha256:${'c'.repeat(64)}`;
+    const source = { commit: 'a'.repeat(40), dirty: true };
+    await store.catalogue.addVersion({
+      ...{ image: 'node', version: '1.0.0', digest, diskDigest: digest, sizeBytes: 1, operation: 'forgotten' },
+      origin: { kind: 'built', lockDigest: 'lock-1', source },
+    });
+    await pool('web', 'node:1.0.0', 1);
+    const found = await store.lifecycle.lineage.ancestry({ image: 'node', version: '1.0.0' });
+    const [first, second] = lineageTree(found?.graph ?? { nodes: [], edges: [] });
+    expect(first).toBe(`recipe node at ${source.commit} with changes`);
+    expect(second).toBe('  locked as lock lock-1');
+    expect(await store.lifecycle.lineage.which('web-0')).toMatchObject({ source });
+  });
+
   test('tells two facts of a parent apart: what its channel says now, and whether it is the newest', async () => {
     const store = await bench.freshStore();
     const { version, move } = await seed(store);

@@ -150,6 +150,7 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
     }),
     images: images.imageStore,
     keys: images.keys,
+    attestor: images.attestor,
     sim: sim.control,
     async status() {
       return {

@@ -71,6 +71,17 @@ export const promotionContract = {
     status: 200,
     response: moveAttestation,
   }),
+  signMove: endpoint({
+    tag: 'Channels',
+    summary: 'Sign a move that was made when there was no key',
+    description:
+      'What is signed is what was recorded at the time of the move. A move that is signed stays as it is.',
+    role: 'publisher',
+    effect: 'write',
+    path: movePath,
+    status: 200,
+    response: moveAttestation,
+  }),
   showPolicy: endpoint({
     tag: 'Channels',
     summary: 'The policy in force',

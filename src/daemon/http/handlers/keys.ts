@@ -44,7 +44,7 @@ export const keyWrites = {
   },
 } satisfies Partial<WriteHandlers>;
 
-function requireKeys({ keys }: DaemonContext): SigningKeys {
+export function requireKeys({ keys }: DaemonContext): SigningKeys {
   if (keys !== undefined) return keys;
   throw new ImagoError('daemon-standby', 'This daemon stands by: another one has the keys.', {
     httpStatus: 503,

@@ -3,9 +3,10 @@ import { ImagoError } from '../../../domain/errors.ts';
 import type { Json } from '../../../domain/json.ts';
 import { parseReference } from '../../../domain/reference.ts';
 import { localOwner } from '../../../domain/roles.ts';
+import { attestMove } from '../../../operations/attest-move.ts';
 import { decide } from '../../../operations/gate-facts.ts';
 import { gatesTopic } from '../../../operations/release.ts';
-import type { Catalogue, VersionRecord } from '../../../ports/catalogue.ts';
+import type { Catalogue, ChannelMove, VersionRecord } from '../../../ports/catalogue.ts';
 import type { PolicyRecord } from '../../../ports/promotion.ts';
 import type { Schedule } from '../../../ports/schedules.ts';
 import type { DaemonContext } from '../../context.ts';
@@ -14,6 +15,7 @@ import { pageQuery } from '../page-query.ts';
 import { readPolicy } from '../read-policy.ts';
 import { startOperation } from '../start-operation.ts';
 import { channelTrail, requireChannel, requireImage, requireVersion } from './catalogue.ts';
+import { requireKeys } from './keys.ts';
 
 export const promotionReads = {
   async showGates({ context, query, caller }) {
@@ -30,12 +32,10 @@ export const promotionReads = {
   async showMoveAttestation({ context, path }) {
     const found = await context.promotion.getAttestation(path.move);
     if (found !== undefined) return found;
-    const move = await context.catalogue.getMove(path.move);
-    throw new ImagoError(
-      'attestation-missing',
-      move === undefined ? `There is no move ${path.move}.` : `Move ${path.move} was not signed.`,
-      { hint: move === undefined ? 'See `imago channel history`.' : 'Make a key with `imago keys create`.' },
-    );
+    const { image, channel } = await requireMove(context.catalogue, path.move);
+    throw new ImagoError('attestation-missing', `Move ${path.move} was not signed.`, {
+      hint: `With a key of \`imago keys create\`: \`imago channel sign ${image}:${channel} --move ${path.move}\`.`,
+    });
   },
   async showPolicy({ context }) {
     const policy = await context.promotion.getPolicy();
@@ -83,6 +83,31 @@ export const promotionWrites = {
         return channel;
       },
       record: () => null,
+    };
+  },
+  async signMove({ context, path }) {
+    requireKeys(context);
+    const move = await requireMove(context.catalogue, path.move);
+    const { image, channel, to } = move;
+    if (to === undefined) {
+      throw new ImagoError('attestation-refused', `Move ${path.move} left ${image}:${channel} empty.`);
+    }
+    const before = await context.promotion.getAttestation(path.move);
+    return {
+      subject: `image/${image}`,
+      plan: async () => [
+        before === undefined
+          ? `Sign move ${path.move}: ${image}:${channel} to ${to}, at ${move.at}.`
+          : `Move ${path.move} is signed already.`,
+      ],
+      async run() {
+        await attestMove(context, path.move);
+        const signed = await context.promotion.getAttestation(path.move);
+        if (signed !== undefined) return signed;
+        throw new ImagoError('key-not-found', 'No key signs now.', {
+          hint: 'Make one with `imago keys create`.',
+        });
+      },
     };
   },
   async overridePromote(call) {
@@ -185,6 +210,14 @@ export const promotionWrites = {
     };
   },
 } satisfies Partial<WriteHandlers>;
+
+async function requireMove(catalogue: Catalogue, id: number): Promise<ChannelMove> {
+  const move = await catalogue.getMove(id);
+  if (move !== undefined) return move;
+  throw new ImagoError('attestation-missing', `There is no move ${id}.`, {
+    hint: 'See `imago channel history`.',
+  });
+}
 
 /** The release that was asked for, as an operation. Throws everything that is wrong with its recipe. */
 async function releaseOf({
