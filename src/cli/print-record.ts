@@ -1,4 +1,4 @@
-// A record of a version, as it was made: to standard output, or to a file.
+// A record of a version: to standard output, where JSON is made readable, or byte for byte to a file.
 import { buffer } from 'node:stream/consumers';
 import type { InputOf } from '../api/types.ts';
 import { argument, type FlagSpec, type Invocation, text } from './command.ts';
@@ -8,7 +8,11 @@ import { writeBeside } from './write-beside.ts';
 export type RecordKind = InputOf<'readRecord'>['path']['record'];
 
 export const fileFlag = {
-  file: { what: 'write it to a file', value: 'FILE', completes: 'file' },
+  file: {
+    what: 'write it to a file instead, byte for byte as it is attached',
+    value: 'FILE',
+    completes: 'file',
+  },
 } as const satisfies Record<string, FlagSpec>;
 
 export async function printRecord(invocation: Invocation, record: RecordKind): Promise<void> {
@@ -22,5 +26,6 @@ export async function printRecord(invocation: Invocation, record: RecordKind): P
     return;
   }
   const whole = (await buffer(content)).toString('utf8');
-  process.stdout.write(whole.endsWith('\n') ? whole : `${whole}\n`);
+  const readable = record === 'notes-markdown' ? whole : JSON.stringify(JSON.parse(whole), null, 2);
+  process.stdout.write(readable.endsWith('\n') ? readable : `${readable}\n`);
 }

@@ -63,7 +63,7 @@ const referencesAndVersions = {
   },
   'reference-inexact': {
     kind: 'input',
-    when: 'A bare image name was given where nodes are started or moved.',
+    when: 'A bare image name was given where nodes are started or moved, or versions copied to others.',
     hint: 'Name a version or a channel: NAME:VERSION or NAME:CHANNEL.',
   },
   'name-malformed': {
@@ -349,16 +349,25 @@ const storeAndRegistries = {
     when: 'A disk was written to while it was being stored.',
     hint: 'Stop whatever writes to the disk and store it again.',
   },
-  'registry-failed': { kind: 'provider', when: 'A registry answered with an error, or not at all.' },
+  'registry-failed': {
+    kind: 'provider',
+    when: 'A registry answered with an error, or not at all.',
+    hint: 'Try again later; what was sent or received already is not sent again.',
+  },
   'registry-denied': {
     kind: 'refused',
     when: 'A registry does not let this user do that.',
-    hint: 'Check the user name, the password or the token for this registry.',
+    hint: 'Sign in with `docker login`, `podman login` or `skopeo login` as the user that the daemon runs as.',
   },
-  'registry-not-found': { kind: 'not-found', when: 'A registry does not hold what was named.' },
+  'registry-not-found': {
+    kind: 'not-found',
+    when: 'A registry does not hold what was named.',
+    hint: 'Check the repository and the tag, and that it was pushed.',
+  },
   'registry-corrupt': {
     kind: 'provider',
     when: 'A registry sent bytes that do not match their digest.',
+    hint: 'Try again; if it stays so, push the version there once more from where it is whole.',
   },
   'key-invalid': {
     kind: 'input',

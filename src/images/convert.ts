@@ -3,7 +3,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type ByteSource, openFileSource, writeFully } from './byte-source.ts';
-import { type DiskFormat, detectDiskFormat, requirePlainQcow2 } from './disk-format.ts';
+import { type DiskFormat, detectDiskFormat } from './disk-format.ts';
 import type { Extent } from './extent.ts';
 import { dataExtents } from './raw-extents.ts';
 import { runTool, throwIfAborted } from './run-tool.ts';
@@ -44,7 +44,7 @@ export async function convertDisk(input: ConvertInput): Promise<void> {
     const file = await openFileSource(input.from);
     try {
       const format = await detectDiskFormat(file);
-      if (format === 'qcow2') await fromQcow2(file, folder, result, input);
+      if (format === 'qcow2') await fromQcow2(folder, result, input);
       else await fromFile(file, format, folder, result, input);
     } finally {
       await file.close();
@@ -54,13 +54,7 @@ export async function convertDisk(input: ConvertInput): Promise<void> {
   });
 }
 
-async function fromQcow2(
-  file: ByteSource,
-  folder: string,
-  result: string,
-  input: ConvertInput,
-): Promise<void> {
-  await requirePlainQcow2(file);
+async function fromQcow2(folder: string, result: string, input: ConvertInput): Promise<void> {
   if (input.format === 'qcow2') return qemuConvert('qcow2', input.from, 'qcow2', result, input);
   const raw = join(folder, 'raw');
   await qemuConvert('qcow2', input.from, 'raw', raw, input);

@@ -1,10 +1,18 @@
 // A disk that others made becomes a version.
 import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { InputOf } from '../../api/types.ts';
 import { formatBytes } from '../../domain/bytes.ts';
+import {
+  type DiskFormat,
+  diskFileFormat,
+  diskSector,
+  requirePartitionTable,
+} from '../../domain/disk-file.ts';
 import { ImagoError } from '../../domain/errors.ts';
+import { checkName } from '../../domain/name.ts';
+import { parseNumber } from '../../domain/version-number.ts';
 import { argument, type CommandSpec, type Invocation, isSet, requiredText, text } from '../command.ts';
 import { createProgress } from '../progress.ts';
 import { operationFlags, runOperation } from '../run-operation.ts';
@@ -38,23 +46,22 @@ export const command: CommandSpec = {
   examples: [['imago image import marketplace.vhd --name base', 'take a disk of another pipeline in']],
   async run(invocation) {
     const file = argument(invocation, 'FILE');
-    const found = await stat(file).catch((cause: unknown) => {
-      throw new ImagoError('file-missing', `There is no file ${file}.`, { cause });
-    });
-    if (!found.isFile()) throw new ImagoError('file-missing', `${file} is not a file.`);
-    const name = requiredText(invocation, 'name');
+    const name = checkName('image', requiredText(invocation, 'name'));
+    const number = text(invocation, 'version');
+    if (number !== undefined) parseNumber(number);
+    const { size, format } = await lookAt(file);
     if (isSet(invocation, 'dry-run')) {
       const plan = [
-        `Send ${formatBytes(found.size)} of ${file} to the daemon.`,
+        `Send ${formatBytes(size)} of ${file}, a ${format} disk, to the daemon.`,
         `Add it as a candidate of ${name}.`,
       ];
       invocation.out.thing({ dryRun: true, plan }, name, () => [
         'Would do, and nothing was written:',
-        ...plan,
+        ...plan.map((line) => `  ${line}`),
       ]);
       return;
     }
-    const upload = await send(invocation, file, found.size);
+    const upload = await send(invocation, file, size);
     const body = { upload, image: name, file: basename(file), ...chosen(invocation) } as Body;
     await runOperation(invocation, {
       endpoint: 'importImage',
@@ -68,6 +75,34 @@ export const command: CommandSpec = {
     });
   },
 };
+
+/** What is no disk is refused before a byte of it is sent. */
+async function lookAt(file: string): Promise<{ readonly size: number; readonly format: DiskFormat }> {
+  const handle = await open(file).catch((cause: unknown) => {
+    throw cannotOpen(file, cause);
+  });
+  try {
+    const found = await handle.stat();
+    if (!found.isFile()) throw new ImagoError('file-missing', `${file} is not a file.`);
+    const { size } = found;
+    const length = Math.min(diskSector, size);
+    const [start, end] = [Buffer.alloc(length), Buffer.alloc(length)];
+    await handle.read(start, 0, length, 0);
+    await handle.read(end, 0, length, size - length);
+    const format = diskFileFormat({ size, start, end });
+    if (format === 'raw' || format === 'vhd-fixed') requirePartitionTable(start);
+    return { size, format };
+  } finally {
+    await handle.close();
+  }
+}
+
+function cannotOpen(file: string, cause: unknown): ImagoError {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  if (code === 'ENOENT') return new ImagoError('file-missing', `There is no file ${file}.`, { cause });
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new ImagoError('file-missing', `${file} cannot be read: ${why}`, { cause });
+}
 
 function chosen(invocation: Invocation): Partial<Record<string, string>> {
   const names = ['version', 'os', 'architecture', 'numbering', 'kubernetes'];

@@ -3,11 +3,12 @@ import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { diskSector, requirePartitionTable } from '../../domain/disk-file.ts';
 import { ImagoError } from '../../domain/errors.ts';
 import type { DiskFiles, ExportedDisk, ImageFormat, Upload } from '../../ports/image-store.ts';
 import { openFileSource, readBytes, writeFully } from '../byte-source.ts';
 import { convertDisk } from '../convert.ts';
-import { type DiskFormat, detectDiskFormat, requirePlainQcow2 } from '../disk-format.ts';
+import { type DiskFormat, detectDiskFormat } from '../disk-format.ts';
 import type { Extent } from '../extent.ts';
 import { nameFileError } from '../file-errors.ts';
 import { throwIfAborted } from '../run-tool.ts';
@@ -42,7 +43,6 @@ export function diskFiles(context: Pick<VersionsContext, 'store' | 'workFolder' 
     if (source === undefined) return undefined;
     try {
       const format = await detectDiskFormat(source);
-      if (format === 'qcow2') await requirePlainQcow2(source);
       return { id, sizeBytes: source.size, format };
     } finally {
       await source.close();
@@ -111,22 +111,13 @@ async function put(
   return { digest, diskDigest: sha256, sizeBytes: stored.size, storedBytes };
 }
 
-/** Every disk that a machine can start from has a partition table, and its first sector ends with this mark. */
 async function requireDisk(path: string): Promise<void> {
   const source = await openFileSource(path);
   try {
-    const start = source.size < vhdSector ? Buffer.alloc(vhdSector) : await readBytes(source, 0, vhdSector);
-    if (start.readUInt16LE(510) === 0xaa55) return;
+    requirePartitionTable(await readBytes(source, 0, Math.min(diskSector, source.size)));
   } finally {
     await source.close();
   }
-  throw new ImagoError(
-    'input-invalid',
-    'The file is no disk that a machine can start from: it has no partition table.',
-    {
-      hint: 'Give a whole disk, as raw file, VHD or qcow2; not a partition or an archive.',
-    },
-  );
 }
 
 async function exportPlain(

@@ -2,7 +2,6 @@
 import { ImagoError } from '../../../domain/errors.ts';
 import { checkName } from '../../../domain/name.ts';
 import { parseReference } from '../../../domain/reference.ts';
-import { requireExact } from '../../../domain/resolve.ts';
 import type { VersionRecord } from '../../../ports/catalogue.ts';
 import type { ImageStore } from '../../../ports/image-store.ts';
 import type { DaemonContext } from '../../context.ts';
@@ -82,8 +81,7 @@ export const imageWrites = {
     return startOperation(call, { kind: 'image-verify', subject: `image/${image}`, input: { ...call.body } });
   },
   async publishImage(call) {
-    requireExact(call.body.reference);
-    const { image } = parseReference(call.body.reference);
+    const image = await requireNamed(call.context, call.body.reference);
     return startOperation(call, {
       kind: 'image-publish',
       subject: `image/${image}`,
@@ -91,8 +89,7 @@ export const imageWrites = {
     });
   },
   async pushImage(call) {
-    requireExact(call.body.reference);
-    const { image } = parseReference(call.body.reference);
+    const image = await requireNamed(call.context, call.body.reference);
     return startOperation(call, { kind: 'image-push', subject: `image/${image}`, input: { ...call.body } });
   },
   pullImage: async (call) =>
@@ -102,6 +99,18 @@ export const imageWrites = {
       input: { ...call.body },
     }),
 } satisfies Partial<WriteHandlers>;
+
+/** What others are given is named exactly: the newest may be another one by the time that they look. */
+async function requireNamed({ catalogue }: DaemonContext, text: string): Promise<string> {
+  const { kind, image } = parseReference(text);
+  if (kind !== 'image') return image;
+  const { version } = await catalogue.resolve(text);
+  throw new ImagoError(
+    'reference-inexact',
+    `\`${image}\` names no version and no channel, and only what is named exactly is copied to others.`,
+    { hint: `The newest is \`${image}:${version}\`; see \`imago image list ${image}\` for the rest.` },
+  );
+}
 
 async function sign({ clock }: DaemonContext, images: ImageStore, version: VersionRecord) {
   const { image, version: number, digest, origin, operation, createdAt } = version;

@@ -132,7 +132,47 @@ export async function discard(response: HttpResponse): Promise<void> {
   await readBody(response, 64 * 1024).catch(() => response.body.destroy());
 }
 
+interface Remedy {
+  readonly hint: string;
+  /** Nothing comes of trying again. */
+  readonly isLasting?: true;
+}
+
 function lostConnection(url: URL, cause: unknown): ImagoError {
-  const why = cause instanceof Error ? cause.message : String(cause);
-  return new ImagoError('registry-failed', `${url.host} did not answer: ${why}`, { cause });
+  const { hint, isLasting } = remedyOf(url, cause);
+  const why = cause instanceof Error ? cause.message || codeOf(cause) : String(cause);
+  return new ImagoError('registry-failed', `${url.host} did not answer: ${why}`, {
+    ...{ cause, hint },
+    ...(isLasting && { retryable: false }),
+  });
+}
+
+function remedyOf({ host, hostname, protocol }: URL, cause: unknown): Remedy {
+  const code = codeOf(cause);
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
+    return {
+      hint: `No address is known for ${hostname}: check how it is spelled, and this machine's name servers.`,
+    };
+  }
+  if (code === 'ECONNREFUSED') {
+    return { hint: `Nothing listens at ${host}: check the host and the port, and that the registry runs.` };
+  }
+  if (/^(?:CERT_|ERR_TLS_CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code)) {
+    return {
+      hint: 'Its certificate is not trusted here. Name that of its authority in NODE_EXTRA_CA_CERTS, and start the daemon with it.',
+      isLasting: true,
+    };
+  }
+  if (protocol === 'https:' && (code === 'EPROTO' || code.startsWith('ERR_SSL'))) {
+    return {
+      hint: `${host} does not speak TLS. Imago goes without it on this machine alone (localhost, 127.0.0.1).`,
+      isLasting: true,
+    };
+  }
+  return { hint: 'Check the network, and that the registry runs. What was sent already is not sent again.' };
+}
+
+/** Node gives one error for all addresses of a host, which has a code and no message. */
+function codeOf(cause: unknown): string {
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : '';
 }
