@@ -71,6 +71,8 @@ export const endpoints = {
   listKeys: { method: 'GET', path: '/v1/keys' },
   createKey: { method: 'POST', path: '/v1/keys' },
   revokeKey: { method: 'POST', path: '/v1/keys/{key}/revoke' },
+  trustKey: { method: 'POST', path: '/v1/keys/trust' },
+  forgetKey: { method: 'DELETE', path: '/v1/keys/{key}' },
 
   createBuild: { method: 'POST', path: '/v1/builds' },
   createHotfix: { method: 'POST', path: '/v1/hotfixes' },

@@ -331,7 +331,7 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
     },
     { name: 'delete', summary: 'End a schedule', load: () => import('./commands/schedule-delete.ts') },
   ]),
-  group('keys', 'What versions are signed with', [
+  group('keys', 'What versions are signed with, and whose signatures count', [
     {
       name: 'create',
       summary: 'Make a key, or the next one',
@@ -340,6 +340,16 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
     { name: 'list', summary: 'All keys', load: () => import('./commands/keys-list.ts') },
     { name: 'show', summary: 'The public part of a key', load: () => import('./commands/keys-show.ts') },
     { name: 'revoke', summary: 'End a key that leaked', load: () => import('./commands/keys-revoke.ts') },
+    {
+      name: 'trust',
+      summary: "Let another installation's signatures count",
+      load: () => import('./commands/keys-trust.ts'),
+    },
+    {
+      name: 'forget',
+      summary: "Let another installation's signatures count no more",
+      load: () => import('./commands/keys-forget.ts'),
+    },
   ]),
   group('token', 'Access over the network', [
     { name: 'create', summary: 'Make a token', load: () => import('./commands/token-create.ts') },

@@ -372,9 +372,28 @@ const storeAndRegistries = {
   'key-invalid': {
     kind: 'input',
     when: 'A signing key or keyring cannot be read, or the passphrase is wrong.',
+    hint: 'Keys are ECDSA on P-256, in PEM. The passphrase is IMAGO_KEY_PASSPHRASE of the daemon.',
   },
-  'key-not-found': { kind: 'not-found', when: 'There is no signing key that may be used now.' },
-  'signature-missing': { kind: 'refused', when: 'Nothing that a trusted key signed is attached.' },
+  'key-not-found': {
+    kind: 'not-found',
+    when: 'There is no signing key that may be used now.',
+    hint: 'See `imago keys list`; make one with `imago keys create`.',
+  },
+  'key-revoked': {
+    kind: 'refused',
+    when: 'A key that was revoked here was about to be trusted again.',
+    hint: 'Ask whoever signs with it for their new key.',
+  },
+  'key-own': {
+    kind: 'refused',
+    when: "A key of this installation was treated as somebody else's.",
+    hint: 'End one of your own with `imago keys create` (the next one) or `imago keys revoke`.',
+  },
+  'signature-missing': {
+    kind: 'refused',
+    when: 'Nothing that a trusted key signed is attached.',
+    hint: "Trust the signer's public key with `imago keys trust`, or sign it with `imago image sign`.",
+  },
   'signature-invalid': { kind: 'refused', when: 'A signature does not fit its key or what it stands for.' },
 } as const satisfies Entries;
 

@@ -15,6 +15,7 @@ import {
   sealedResult,
   takeNumber,
 } from './image-candidate.ts';
+import { requireCounting } from './image-verify.ts';
 import { parseInput } from './parse-input.ts';
 import { requireResult } from './step-result.ts';
 
@@ -72,12 +73,10 @@ function pullStep(deps: OperationDeps): WorkStep<ImagePullInput> {
       checkName('image', image);
       const stored = await images.find(got.digest);
       if (stored === undefined) throw new ImagoError('store-not-found', `${got.digest} is not in the store.`);
-      const signedBy = (await images.signatures.list(got.digest)).map(({ key }) => key);
-      if (signedBy.length === 0) {
-        context.log('No signature of a key that is trusted here.');
-        if (input.requireSignature)
-          throw new ImagoError('signature-missing', `${input.from} bears no signature of a trusted key.`);
-      }
+      const signatures = await images.signatures.list(got.digest);
+      const signedBy = signatures.flatMap(({ key, counts }) => (counts && key !== undefined ? [key] : []));
+      if (signedBy.length === 0) context.log('No signature of a key that is trusted here.');
+      if (input.requireSignature) requireCounting(input.from, signatures);
       const { digest, diskDigest, sizeBytes } = stored;
       const version = input.version ?? got.version;
       return {

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { ImagoError } from '../domain/errors.ts';
 import type { VersionRecord } from '../ports/catalogue.ts';
+import type { ImageSignature } from '../ports/image-store.ts';
 import type { OperationKind, WorkStep } from '../ports/operation.ts';
 import type { OperationDeps } from './deps.ts';
 import { requireStored } from './image-push.ts';
@@ -57,19 +58,32 @@ function verifyStep(deps: OperationDeps): WorkStep<ImageVerifyInput> {
           details: { found, healed, left },
         });
       }
-      const signatures = (await images.signatures.list(digest)).map((signature) => ({ ...signature }));
-      if (requireSignature && signatures.length === 0) {
-        throw new ImagoError(
-          'signature-missing',
-          `${image}:${version} bears no signature of a trusted key.`,
-          {
-            hint: `Sign it with \`imago image sign ${image}:${version}\`.`,
-          },
-        );
-      }
-      return { image, version, digest, bytesRead, found: [...found], healed: [...healed], signatures };
+      const all = (await images.signatures.list(digest)).map((signature) => ({ ...signature }));
+      if (requireSignature) requireCounting(`${image}:${version}`, all);
+      const signatures = all.filter(({ counts }) => counts);
+      const ignored = all.filter(({ counts }) => !counts);
+      return {
+        image,
+        version,
+        digest,
+        bytesRead,
+        found: [...found],
+        healed: [...healed],
+        signatures,
+        ignored,
+      };
     },
   };
+}
+
+/** Throws `signature-missing`, with what speaks against each signature that there is. */
+export function requireCounting(what: string, signatures: readonly ImageSignature[]): void {
+  if (signatures.some(({ counts }) => counts)) return;
+  const reasons = signatures.map(
+    ({ key, problem }) => `${key === undefined ? 'an unknown key' : `key ${key}`}: ${problem}`,
+  );
+  const why = reasons.length === 0 ? '' : ` (${reasons.join('; ')})`;
+  throw new ImagoError('signature-missing', `${what} bears no signature of a trusted key${why}.`);
 }
 
 /** Where a version that was pulled came from. */

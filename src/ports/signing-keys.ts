@@ -1,9 +1,12 @@
-// Keys that versions are signed with. Private parts never leave the daemon's machine.
+// Keys that versions are signed with, and those of other installations that are trusted. Private parts never leave
+// the daemon's machine.
 
 export interface SigningKeyRecord {
   readonly id: string;
   /** PEM, for `cosign verify --key`. */
   readonly publicKey: string;
+  /** Whose it is, if not this installation's: it signs nothing here. */
+  readonly owner?: string | undefined;
   readonly validFrom: string;
   /** Signs nothing new since then. */
   readonly validUntil?: string | undefined;
@@ -13,6 +16,23 @@ export interface SigningKeyRecord {
   readonly signs: boolean;
 }
 
+/** A key of another installation, with what is known of its time. */
+export interface ForeignKey {
+  /** PEM. */
+  readonly publicKey: string;
+  readonly owner: string;
+  /** When it began and ceased to sign, where that is known; else all that it ever signed counts. */
+  readonly validFrom?: string | undefined;
+  readonly validUntil?: string | undefined;
+  /** Why its owner says that nothing it signed counts any more. */
+  readonly revoked?: string | undefined;
+}
+
+export interface TrustOptions {
+  /** Looks and refuses as ever, and writes nothing. */
+  readonly dryRun?: boolean;
+}
+
 export interface SigningKeys {
   /** Oldest first. */
   list(): Promise<readonly SigningKeyRecord[]>;
@@ -20,4 +40,14 @@ export interface SigningKeys {
   create(): Promise<SigningKeyRecord>;
   /** Nothing that the key signed counts any more. `key-not-found` for an unknown one; again changes nothing. */
   revoke(id: string, reason: string): Promise<SigningKeyRecord>;
+  /**
+   * What this key of another installation signed counts here too. The same again takes over what is newly told of it.
+   * `key-invalid` for what is no public key, `key-own` for one's own, `key-revoked` for one that was revoked here.
+   */
+  trust(key: ForeignKey, options?: TrustOptions): Promise<SigningKeyRecord>;
+  /**
+   * Nothing that this key of another installation signed counts any more; it can be trusted again. Answers with what
+   * was known of it. `key-not-found`, `key-own`, or `key-revoked`: a revoked one stays known.
+   */
+  forget(id: string, options?: TrustOptions): Promise<SigningKeyRecord>;
 }

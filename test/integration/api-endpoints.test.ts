@@ -6,6 +6,7 @@ import { endpointNames } from '../../src/api/endpoints.ts';
 import type { AnswerOf } from '../../src/api/types.ts';
 import { type ApiBench, openApi } from '../support/api-bench.ts';
 import { fakeAccess } from '../support/fake-access.ts';
+import { newPublicKey } from '../support/public-key.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
 import { inPieces, tinyDisk } from '../support/tiny-disk.ts';
 
@@ -406,7 +407,9 @@ describe('the life of an image', () => {
     await expect(compared).rejects.toMatchObject({ code: 'gpt-invalid' });
     const key = await client.call('createKey');
     expect(await client.call('signVersion', { path })).toMatchObject({ key: key.id });
-    expect((await client.call('listSignatures', { path })).items).toMatchObject([{ key: key.id }]);
+    expect((await client.call('listSignatures', { path })).items).toMatchObject([
+      { key: key.id, counts: true },
+    ]);
     const verified = await finish(
       await client.call('verifyImage', { body: { reference: 'disk', requireSignature: true } }),
     );
@@ -415,7 +418,13 @@ describe('the life of an image', () => {
       await client.call('revokeKey', { path: { key: key.id }, body: { reason: 'it leaked' } }),
     ).toMatchObject({ id: key.id, revoked: 'it leaked', signs: false });
     expect((await client.call('listKeys')).items.map(({ id: one }) => one)).toEqual([key.id]);
-    expect((await client.call('listSignatures', { path })).items).toEqual([]);
+    expect((await client.call('listSignatures', { path })).items).toMatchObject([
+      { key: key.id, counts: false, problem: 'its key was revoked: it leaked' },
+    ]);
+    const theirs = await client.call('trustKey', { body: { owner: 'farm', publicKey: newPublicKey() } });
+    expect(theirs).toMatchObject({ owner: 'farm', signs: false });
+    expect(await client.call('forgetKey', { path: { key: theirs.id } })).toEqual(theirs);
+    expect((await client.call('listKeys')).items.map(({ id: one }) => one)).toEqual([key.id]);
     called.add('uploadDisk').add('exportVersion').add('readRecord');
   });
 
@@ -468,6 +477,7 @@ describe('the life of an image', () => {
     await expect(client.call('showMoveAttestation', { path: { move: String(move) } })).rejects.toMatchObject({
       code: 'attestation-missing',
     });
+    expect(await client.call('signMove', { path: { move: String(move) } })).toMatchObject({ move });
     const gone = { path: { image: 'node', channel: 'canary' }, query: { why: 'unused' } };
     await client.call('deleteChannel', gone);
     const history = await client.call('listMoves', { path, query: { channel: 'canary' } });
@@ -477,7 +487,6 @@ describe('the life of an image', () => {
         body: { recipe: recipe.replace('name: node', 'name: other'), why: 'x' },
       }),
     );
-    expect(await client.call('signMove', { path: { move: String(move) } })).toMatchObject({ move });
     expect(released.result).toMatchObject({ image: 'other', channels: ['staging', 'production'] });
     const weekly = { recipe, why: 'weekly', name: 'weekly', cron: '0 3 * * 1', timeZone: 'Europe/Paris' };
     expect(await client.call('scheduleRelease', { body: weekly })).toMatchObject({ kind: 'release' });

@@ -5,6 +5,7 @@ import { contractOf, isWrite } from '../../src/api/contract.ts';
 import { type EndpointName, endpointNames, endpoints } from '../../src/api/endpoints.ts';
 import { type ApiBench, finish, makeVersions, openApi } from '../support/api-bench.ts';
 import { databaseText } from '../support/database-text.ts';
+import { newPublicKey } from '../support/public-key.ts';
 import { administer, type StoreBench, seedImage, startStoreBench } from '../support/store.ts';
 import { inPieces, tinyDisk } from '../support/tiny-disk.ts';
 
@@ -46,6 +47,9 @@ describe('a dry run', () => {
     await finish(api, await client.call('importImage', { body: disk }));
     bodies.importImage = { ...disk, upload: await send() };
     key = (await client.call('createKey')).id;
+    bodies.trustKey = { owner: 'farm', publicKey: newPublicKey() };
+    const foreign = { owner: 'farm', publicKey: newPublicKey() };
+    paths.forgetKey = { key: (await client.call('trustKey', { body: foreign })).id };
     const path = { image: 'disk', version: '1.0.0' };
     const planned = { path, body: { reason: 'planned', at: '2099-01-01' } };
     await finish(api, await client.call('withdrawVersion', planned));
@@ -105,6 +109,7 @@ describe('a dry run', () => {
     addFault: { kind: 'fails', call: '*' },
     setSimTime: { scale: 7 },
   };
+  const paths: Partial<Record<EndpointName, Readonly<Record<string, string>>>> = {};
   const ended = new Set<EndpointName>(['cancelOperation', 'sendToOperation']);
   /** These need bytes, a registry or a person with a token; they are shown with one in other tests. */
   const elsewhere = new Set<EndpointName>([

@@ -56,7 +56,7 @@ export const imagesContract = {
   }),
   listSignatures: endpoint({
     tag: 'Images',
-    summary: 'The signatures of a version that count',
+    summary: 'The signatures that a version bears, and whether they count',
     role: 'viewer',
     effect: 'read',
     path: versionPath,

@@ -1,7 +1,7 @@
 // Keys that versions are signed with.
 import * as z from 'zod';
 import { name, pageOf } from '../schemas/common.ts';
-import { key, revokeKeyRequest } from '../schemas/images.ts';
+import { key, revokeKeyRequest, trustKeyRequest } from '../schemas/images.ts';
 import { endpoint } from './endpoint.ts';
 
 export const keysContract = {
@@ -28,6 +28,25 @@ export const keysContract = {
     effect: 'write',
     path: z.strictObject({ key: name }),
     body: revokeKeyRequest,
+    status: 200,
+    response: key,
+  }),
+  trustKey: endpoint({
+    tag: 'Keys',
+    summary: 'What a key of another installation signed counts here too',
+    description: 'The same key again takes over what is newly told of it, such as its end or its revocation.',
+    role: 'admin',
+    effect: 'write',
+    body: trustKeyRequest,
+    status: 200,
+    response: key,
+  }),
+  forgetKey: endpoint({
+    tag: 'Keys',
+    summary: 'Nothing that a key of another installation signed counts here any more',
+    role: 'admin',
+    effect: 'write',
+    path: z.strictObject({ key: name }),
     status: 200,
     response: key,
   }),

@@ -28,9 +28,21 @@ export const exportQuery = z.strictObject({
     .describe('`vhd` is a fixed VHD, as Azure wants it.'),
 });
 
+const signatureFields = {
+  identity: z.string().describe('The name that it was signed under.'),
+  signedAt: timestamp.optional(),
+  owner: z.string().optional().describe("Whose key it is, if not this installation's."),
+  counts: z.boolean().describe('Made by a trusted key, in its time.'),
+  problem: z.string().optional().describe('Why it does not count.'),
+};
+
 export const signature = z
-  .object({ key: z.string(), identity: z.string(), signedAt: timestamp.optional() })
+  .object({ key: z.string(), ...signatureFields })
   .meta({ id: 'Signature', description: 'A signature by a key that is trusted.' });
+
+export const foundSignature = z
+  .object({ key: z.string().optional().describe('Absent when it is not known here.'), ...signatureFields })
+  .meta({ id: 'FoundSignature', description: 'A signature that a version bears, whether it counts or not.' });
 
 export const verifyRequest = z
   .strictObject({
@@ -98,6 +110,7 @@ export const key = z
   .object({
     id: z.string(),
     publicKey: z.string().describe('PEM, for `cosign verify --key`.'),
+    owner: z.string().optional().describe("Whose it is, if not this installation's: it signs nothing here."),
     validFrom: timestamp,
     validUntil: timestamp.optional().describe('Signs nothing new since then.'),
     revoked: z.string().optional().describe('Why nothing that it signed counts any more.'),
@@ -107,4 +120,14 @@ export const key = z
 
 export const revokeKeyRequest = z.strictObject({ reason: sentence }).meta({ id: 'RevokeKeyRequest' });
 
-export const signatures = z.object({ items: listOf(signature) });
+export const trustKeyRequest = z
+  .strictObject({
+    owner: name.describe('Whose key it is.'),
+    publicKey: z.string().min(1).max(10_000).describe('PEM; ECDSA on P-256.'),
+    validFrom: timestamp.optional().describe('What it signed before does not count.'),
+    validUntil: timestamp.optional().describe('What it signed since then does not count.'),
+    revoked: sentence.optional().describe('Why nothing that it signed counts any more.'),
+  })
+  .meta({ id: 'TrustKeyRequest', description: 'A key of another installation.' });
+
+export const signatures = z.object({ items: listOf(foundSignature) });

@@ -40,7 +40,7 @@ export const command: CommandSpec = {
         `${result.image}:${result.version} ${result.reused ? 'exists already' : 'is a candidate'}`,
         `digest ${result.digest}, ${formatBytes(Number(result.bytes))} received`,
         (result.signedBy as readonly string[]).length === 0
-          ? 'No key that is trusted here signed it.'
+          ? 'No key that is trusted here signed it: see `imago keys trust`.'
           : `Signed by key ${(result.signedBy as readonly string[]).join(', ')}.`,
       ],
     });

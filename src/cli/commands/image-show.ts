@@ -1,12 +1,14 @@
-// One version with its evidence.
+// One version with its signatures and evidence.
 import type { AnswerOf } from '../../api/types.ts';
 import { formatBytes } from '../../domain/bytes.ts';
 import { describeCommit } from '../../domain/recipe-commit.ts';
 import { argument, type CommandSpec } from '../command.ts';
+import { describeSignatures } from '../signatures.ts';
 import { facts } from '../table.ts';
 
 export const command: CommandSpec = {
-  summary: 'Show one version with its evidence',
+  summary: 'Show one version with its signatures and evidence',
+  details: 'A signature counts when a key that is trusted here made it in its time: see `imago keys list`.',
   args: [
     { name: 'IMAGE', what: 'NAME, NAME:VERSION, NAME:CHANNEL or NAME@sha256:DIGEST', completes: 'image' },
   ],
@@ -15,14 +17,15 @@ export const command: CommandSpec = {
     const client = await invocation.client();
     const found = await client.call('resolve', { query: { reference: argument(invocation, 'IMAGE') } });
     const path = { image: found.image, version: found.version };
-    const [version, evidence, composed] = await Promise.all([
+    const [version, evidence, composed, signatures] = await Promise.all([
       client.call('showVersion', { path }),
       client.call('listEvidence', { path }),
       client.call('listComposed', { path }),
+      client.call('listSignatures', { path }),
     ]);
     const [unit] = composed.items;
     invocation.out.thing(
-      { ...version, evidence: evidence.items, composed: composed.items },
+      { ...version, evidence: evidence.items, composed: composed.items, signatures: signatures.items },
       `${version.image}:${version.version}`,
       () => [
         ...facts({
@@ -35,11 +38,12 @@ export const command: CommandSpec = {
           size: formatBytes(version.sizeBytes),
           kubernetes: version.kubernetes,
           origin: version.origin.kind,
+          recipe: recipeOf(version.origin),
           operation: version.operation,
           created: version.createdAt,
           unit: unit && describeUnit(unit),
-          recipe: recipeOf(version.origin),
         }),
+        ...describeSignatures(signatures.items),
         ...evidence.items.map(
           (item) => `${item.passed ? '✓' : '✗'} ${item.kind}: ${item.summary} (${item.by}, ${item.at})`,
         ),
@@ -48,15 +52,15 @@ export const command: CommandSpec = {
   },
 };
 
-/** What it was tested together with. */
-function describeUnit({
-  imago,
-  agent,
 function recipeOf(origin: AnswerOf<'showVersion'>['origin']): string | undefined {
   if (origin.kind !== 'built' || origin.source === undefined) return undefined;
   return `at ${describeCommit(origin.source)}`;
 }
 
+/** What it was tested together with. */
+function describeUnit({
+  imago,
+  agent,
   nodeConfig,
   kubernetes,
 }: AnswerOf<'listComposed'>['items'][number]): string {

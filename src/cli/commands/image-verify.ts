@@ -3,11 +3,7 @@ import { formatBytes } from '../../domain/bytes.ts';
 import { argument, type CommandSpec, isSet, text } from '../command.ts';
 import { imageArgument } from '../find-version.ts';
 import { operationFlags, runOperation } from '../run-operation.ts';
-
-interface Signature {
-  readonly key: string;
-  readonly signedAt?: string;
-}
+import { describeSignatures, type Signature } from '../signatures.ts';
 
 export const command: CommandSpec = {
   summary: 'Read every byte of a version again, and mend what is damaged',
@@ -37,9 +33,10 @@ export const command: CommandSpec = {
       lines: (result) => [
         ...(result.healed as readonly string[]).map((line) => `mended ${line}`),
         `${result.image}:${result.version} is whole: ${formatBytes(Number(result.bytesRead))} read`,
-        ...(result.signatures as readonly Signature[]).map(
-          ({ key, signedAt }) => `signed by key ${key}${signedAt === undefined ? '' : ` at ${signedAt}`}`,
-        ),
+        ...describeSignatures([
+          ...(result.signatures as readonly Signature[]),
+          ...(result.ignored as readonly Signature[]),
+        ]),
       ],
     });
   },

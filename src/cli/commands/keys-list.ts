@@ -1,17 +1,16 @@
-// All signing keys.
+// All keys.
 import type { CommandSpec } from '../command.ts';
+import { keyColumns } from '../key-columns.ts';
 
 export const command: CommandSpec = {
-  summary: 'List signing keys, oldest first',
-  examples: [['imago keys list', 'which one signs, and which ever did']],
+  summary: 'List signing keys, and those of others that are trusted, oldest first',
+  details: 'With --json, what another installation takes with `imago keys trust`.',
+  examples: [
+    ['imago keys list', 'which one signs, which ever did, and whom this installation trusts'],
+    ['imago keys list --json > keys.json', 'for `imago keys trust keys.json` elsewhere'],
+  ],
   async run(invocation) {
     const client = await invocation.client();
-    invocation.out.list(await client.call('listKeys'), (key) => key.id, {
-      id: (key) => key.id,
-      state: (key) => (key.revoked !== undefined ? 'revoked' : key.signs ? 'signs' : 'ended'),
-      from: (key) => key.validFrom,
-      until: (key) => key.validUntil,
-      reason: (key) => key.revoked,
-    });
+    invocation.out.list(await client.call('listKeys'), (key) => key.id, keyColumns);
   },
 };

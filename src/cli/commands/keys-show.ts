@@ -5,7 +5,7 @@ import type { CommandSpec } from '../command.ts';
 
 export const command: CommandSpec = {
   summary: 'Print the public part of a signing key',
-  details: 'PEM, for `cosign verify --key`.',
+  details: 'PEM, for `cosign verify --key` and for `imago keys trust` of another installation.',
   args: [{ name: 'KEY', what: 'its id (default: the one that signs now)', optional: true }],
   examples: [['imago keys show > imago.pub', 'then: cosign verify --key imago.pub HOST/REPOSITORY:TAG']],
   async run(invocation) {

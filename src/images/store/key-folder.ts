@@ -10,16 +10,21 @@ import {
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ImagoError } from '../../domain/errors.ts';
+import type { ForeignKey } from '../../ports/signing-keys.ts';
 import { withFileLock } from './file-lock.ts';
 import { renameDurably, systemCode, writeFileDurably } from './files.ts';
 import {
   addKey,
+  forgetKey,
   type Keyring,
   keyId,
   parseKeyring,
+  parsePublicKey,
+  requireKey,
   revokeKey,
   signingKey,
   type TrustedKey,
+  trustKey,
 } from './keyring.ts';
 
 export interface SigningKey {
@@ -40,6 +45,10 @@ export interface KeyFolder {
   load(at: string, passphrase?: string): Promise<SigningKey>;
   /** Nothing that this key signed counts any more; its private key is deleted. */
   revoke(id: string, reason: string): Promise<void>;
+  /** What this key of another installation signed counts here too. The same again changes nothing. */
+  trust(key: ForeignKey): Promise<TrustedKey>;
+  /** Nothing that this key of another installation signed counts any more, unless it is trusted again. */
+  forget(id: string): Promise<void>;
 }
 
 export function keyFolder(folder: string): KeyFolder {
@@ -79,9 +88,7 @@ export function keyFolder(folder: string): KeyFolder {
           throw error;
         }
         const added = addKey(ring, publicPem, at);
-        const made = added.keys.find((key) => key.id === id);
-        if (made === undefined) throw new ImagoError('internal', 'a new key is not in its keyring');
-        return { ring: added, result: made };
+        return { ring: added, result: requireKey(added, id) };
       }),
     async load(at, passphrase) {
       const trusted = signingKey(await read(), at);
@@ -101,6 +108,13 @@ export function keyFolder(folder: string): KeyFolder {
         await rm(privateFile(id), { force: true });
         return { ring: revoked, result: undefined };
       }),
+    trust: (key) =>
+      change(async (ring) => {
+        const id = keyId(parsePublicKey(key.publicKey));
+        const changed = trustKey(ring, key);
+        return { ring: changed, result: requireKey(changed, id) };
+      }),
+    forget: (id) => change(async (ring) => ({ ring: forgetKey(ring, id), result: undefined })),
   };
 }
 

@@ -62,6 +62,57 @@ describe('signing keys', () => {
     expect((await keyFolder(folder).keyring()).keys.length).toBe(2);
   });
 
+  test("keys of other installations count and never sign; making a key of one's own does not end them", async () => {
+    const theirs = await keyFolder(join(folder, 'theirs')).create(january);
+    const keys = keyFolder(join(folder, 'ours'));
+    await keys.trust({ publicKey: theirs.publicKey, owner: 'farm' });
+    expect(signingKey(await keys.keyring(), june)).toBeUndefined();
+    await expect(keys.load(june)).rejects.toMatchObject({ code: 'key-not-found' });
+    const own = await keys.create(march);
+    const ring = await keys.keyring();
+    expect(signingKey(ring, june)?.id).toBe(own.id);
+    const foreign = ring.keys.find(({ id }) => id === theirs.id);
+    if (foreign === undefined) throw new Error('a key was trusted');
+    expect(foreign).toMatchObject({ owner: 'farm', publicKey: theirs.publicKey });
+    for (const time of ['2020-01-01T00:00:00Z', june]) expect(isTrustedAt(foreign, time)).toBe(true);
+  });
+
+  test('a newer list of another installation ends and revokes its keys, and gives no revoked one back', async () => {
+    const there = keyFolder(join(folder, 'theirs'));
+    const [old, leaked] = [await there.create(january), await there.create(march)];
+    const keys = keyFolder(join(folder, 'ours'));
+    const given = { publicKey: old.publicKey, owner: 'farm', validFrom: january };
+    await keys.trust(given);
+    const ended = await keys.trust({ ...given, validUntil: march });
+    expect([january, june].map((time) => isTrustedAt(ended, time))).toEqual([true, false]);
+    expect(await keys.trust({ publicKey: old.publicKey, owner: 'farm' })).toEqual(ended);
+    const gone = { publicKey: leaked.publicKey, owner: 'farm', revoked: 'it leaked' };
+    for (let times = 0; times < 2; times += 1) expect(isTrustedAt(await keys.trust(gone), june)).toBe(false);
+    await expect(keys.trust({ publicKey: leaked.publicKey, owner: 'farm' })).rejects.toMatchObject({
+      code: 'key-revoked',
+    });
+    await expect(keys.forget(leaked.id)).rejects.toMatchObject({ code: 'key-revoked' });
+    await keys.forget(old.id);
+    await expect(keys.forget(old.id)).rejects.toMatchObject({ code: 'key-not-found' });
+    expect((await keys.keyring()).keys.map(({ id }) => id)).toEqual([leaked.id]);
+  });
+
+  test("one's own key is neither trusted as another's nor forgotten", async () => {
+    const keys = keyFolder(folder);
+    const { id, publicKey } = await keys.create(january);
+    for (const refused of [keys.trust({ publicKey, owner: 'me' }), keys.forget(id)])
+      await expect(refused).rejects.toMatchObject({ code: 'key-own' });
+    expect(signingKey(await keys.keyring(), june)?.id).toBe(id);
+  });
+
+  test('a private key is not taken for a public one, though a public one could be made from it', async () => {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+    const publicKey = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+    const keys = keyFolder(folder);
+    await expect(keys.trust({ publicKey, owner: 'farm' })).rejects.toMatchObject({ code: 'key-invalid' });
+    expect((await keys.keyring()).keys).toEqual([]);
+  });
+
   test('keys of other kinds are refused', () => {
     const { privateKey } = generateKeyPairSync('ed25519');
     const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();

@@ -3,12 +3,15 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { ImagoError } from '../../domain/errors.ts';
+import type { ForeignKey } from '../../ports/signing-keys.ts';
 
 export interface TrustedKey {
   /** The start of the sha256 of the public key. */
   readonly id: string;
   /** PEM. */
   readonly publicKey: string;
+  /** Whose it is, if not this installation's: it signs nothing here. */
+  readonly owner?: string | undefined;
   /** ISO time. */
   readonly validFrom: string;
   /** ISO time after which it signs nothing new. */
@@ -27,6 +30,7 @@ const schema = z.strictObject({
     z.strictObject({
       id: z.string().regex(/^[0-9a-f]{16}$/),
       publicKey: z.string(),
+      owner: z.string().optional(),
       validFrom: z.iso.datetime(),
       validUntil: z.iso.datetime().optional(),
       revoked: z.string().optional(),
@@ -53,7 +57,10 @@ export function parseKeyring(text: string): Keyring {
   return { keys: parsed.data.keys.toSorted(byStart) };
 }
 
+/** Throws `key-invalid`, also for a private key: none belongs where public ones are read. */
 export function parsePublicKey(pem: string): KeyObject {
+  if (pem.includes('PRIVATE KEY'))
+    throw new ImagoError('key-invalid', 'a private key was given where a public one belongs');
   let key: KeyObject;
   try {
     key = createPublicKey(pem);
@@ -71,12 +78,14 @@ export function keyId(key: KeyObject): string {
     .slice(0, 16);
 }
 
-/** Adds a key; those before it sign nothing new from then on. A key that is there already is left as it is. */
+/** Adds a key of one's own; those before it sign nothing new from then on. One that is there already stays as it is. */
 export function addKey(ring: Keyring, publicKey: string, validFrom: string): Keyring {
   const id = keyId(parsePublicKey(publicKey));
   if (ring.keys.some((key) => key.id === id)) return ring;
   const ended = ring.keys.map((key) =>
-    key.validUntil === undefined && Date.parse(key.validFrom) <= Date.parse(validFrom)
+    key.owner === undefined &&
+    key.validUntil === undefined &&
+    Date.parse(key.validFrom) <= Date.parse(validFrom)
       ? { ...key, validUntil: validFrom }
       : key,
   );
@@ -84,16 +93,68 @@ export function addKey(ring: Keyring, publicKey: string, validFrom: string): Key
   return { keys: keys.toSorted(byStart) };
 }
 
+/** Since when a key counts whose beginning nobody told. */
+export const always = '1970-01-01T00:00:00.000Z';
+
+/**
+ * Trusts a key of another installation. The same again takes over what is newly told of it. Throws `key-own` for a
+ * key of one's own, and `key-revoked` when it was revoked and is given as good.
+ */
+export function trustKey(ring: Keyring, given: ForeignKey): Keyring {
+  const publicKey = parsePublicKey(given.publicKey);
+  const id = keyId(publicKey);
+  const known = ring.keys.find((key) => key.id === id);
+  if (known !== undefined && known.owner === undefined)
+    throw new ImagoError('key-own', `Key ${id} is one of this installation's own.`);
+  if (known?.revoked !== undefined && given.revoked === undefined)
+    throw new ImagoError('key-revoked', `Key ${id} was revoked: ${known.revoked}`);
+  const validUntil = given.validUntil ?? known?.validUntil;
+  const revoked = known?.revoked ?? given.revoked;
+  const trusted: TrustedKey = {
+    ...{ id, owner: given.owner, validFrom: given.validFrom ?? known?.validFrom ?? always },
+    publicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+    ...(validUntil !== undefined && { validUntil }),
+    ...(revoked !== undefined && { revoked }),
+  };
+  return { keys: [...ring.keys.filter((key) => key.id !== id), trusted].toSorted(byStart) };
+}
+
+/**
+ * Takes a key of another installation out. Throws `key-not-found`, `key-own` for a key of one's own, and
+ * `key-revoked` for one that was revoked: it must stay known, so that it is not trusted again.
+ */
+export function forgetKey(ring: Keyring, id: string): Keyring {
+  const known = requireKey(ring, id);
+  if (known.owner === undefined)
+    throw new ImagoError('key-own', `Key ${id} is one of this installation's own, and is never forgotten.`);
+  if (known.revoked !== undefined) {
+    throw new ImagoError(
+      'key-revoked',
+      `Key ${id} was revoked, and stays known so that nobody trusts it again.`,
+      {
+        hint: 'Nothing that it signed counts: there is nothing more to do.',
+      },
+    );
+  }
+  return { keys: ring.keys.filter((key) => key !== known) };
+}
+
+/** Throws `key-not-found`. */
+export function requireKey(ring: Keyring, id: string): TrustedKey {
+  const known = ring.keys.find((key) => key.id === id);
+  if (known !== undefined) return known;
+  throw new ImagoError('key-not-found', `There is no key ${id}.`, { hint: 'See `imago keys list`.' });
+}
+
 /** Throws `key-not-found` when the ring has no such key. Revoking again keeps the first reason. */
 export function revokeKey(ring: Keyring, id: string, reason: string): Keyring {
-  if (!ring.keys.some((key) => key.id === id))
-    throw new ImagoError('key-not-found', `the keyring has no key ${id}`);
+  requireKey(ring, id);
   return { keys: ring.keys.map((key) => (key.id === id ? { ...key, revoked: key.revoked ?? reason } : key)) };
 }
 
-/** The key to sign with at a time; `undefined` when none may. */
+/** The key to sign with at a time; `undefined` when none may. Never one of another installation. */
 export function signingKey(ring: Keyring, at: string): TrustedKey | undefined {
-  return ring.keys.findLast((key) => isTrustedAt(key, at));
+  return ring.keys.findLast((key) => key.owner === undefined && isTrustedAt(key, at));
 }
 
 /**

@@ -29,6 +29,16 @@ export interface VerifiedSignature {
   readonly identity: string;
 }
 
+/** `other-version`: it is for another digest; `out-of-time`: made before its key began, or after it ceased, to sign. */
+export type SignatureProblem = 'malformed' | 'other-version' | 'unknown-key' | 'revoked' | 'out-of-time';
+
+export interface FoundSignature extends Omit<VerifiedSignature, 'key'> {
+  /** The key of the ring that made it; `undefined` when none did. */
+  readonly key: TrustedKey | undefined;
+  /** Why it does not count; absent when it does. */
+  readonly problem?: SignatureProblem;
+}
+
 export interface VerifiedStatement {
   readonly key: TrustedKey;
   readonly statement: Statement;
@@ -96,17 +106,41 @@ export async function verifySignatures(
   digest: Digest,
   ring: Keyring,
 ): Promise<VerifiedSignature[]> {
-  const found: VerifiedSignature[] = [];
-  for (const part of await partsUnder(store, digest, '.sig')) {
-    const signed = readPayload(part);
-    if (signed === undefined || signed.digest !== digest) continue;
-    for (const key of ring.keys) {
-      if (!isTrustedAt(key, signed.signedAt) || !isSignedBy(part, parsePublicKey(key.publicKey))) continue;
-      found.push({ key, signedAt: signed.signedAt, identity: signed.identity });
-    }
-  }
+  const found = (await readSignatures(store, digest, ring)).flatMap(({ key, problem, ...signed }) =>
+    key === undefined || problem !== undefined ? [] : [{ ...signed, key }],
+  );
   if (found.length > 0) return found;
   throw new ImagoError('signature-missing', `${digest} bears no signature of a key that is trusted`);
+}
+
+/** Every signature on a version, with what speaks against it, if anything does. */
+export async function readSignatures(
+  store: DiskStore,
+  digest: Digest,
+  ring: Keyring,
+): Promise<FoundSignature[]> {
+  const keys = ring.keys.map((key) => ({ key, publicKey: parsePublicKey(key.publicKey) }));
+  return (await partsUnder(store, digest, '.sig')).map((part) => {
+    const key = keys.find(({ publicKey }) => isSignedBy(part, publicKey))?.key;
+    const payload = readPayload(part);
+    const problem = signatureProblem(digest, key, payload);
+    return {
+      ...{ key, identity: payload?.identity ?? '', signedAt: payload?.signedAt },
+      ...(problem !== undefined && { problem }),
+    };
+  });
+}
+
+function signatureProblem(
+  digest: Digest,
+  key: TrustedKey | undefined,
+  payload: SignedPayload | undefined,
+): SignatureProblem | undefined {
+  if (payload === undefined) return 'malformed';
+  if (payload.digest !== digest) return 'other-version';
+  if (key === undefined) return 'unknown-key';
+  if (key.revoked !== undefined) return 'revoked';
+  return isTrustedAt(key, payload.signedAt) ? undefined : 'out-of-time';
 }
 
 /** Attaches a signed in-toto statement about a version: provenance, test evidence. The same again adds nothing. */

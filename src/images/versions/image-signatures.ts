@@ -1,5 +1,4 @@
 // Signing versions with the key of now, and telling which signatures count.
-import { ImagoError } from '../../domain/errors.ts';
 import { type Lock, packagesIn } from '../../domain/lock.ts';
 import type { ImageSignature, ImageSignatures, SignRequest } from '../../ports/image-store.ts';
 import type { SigningKeyRecord, SigningKeys } from '../../ports/signing-keys.ts';
@@ -7,8 +6,17 @@ import { attestProvenance } from '../inventory/provenance.ts';
 import { hexOf, parseDigest } from '../store/digest.ts';
 import type { DiskStore } from '../store/disk-store.ts';
 import type { SigningKey } from '../store/key-folder.ts';
-import { type Keyring, signingKey } from '../store/keyring.ts';
-import { signVersion, verifySignatures } from '../store/sign.ts';
+import {
+  forgetKey,
+  type Keyring,
+  keyId,
+  parsePublicKey,
+  requireKey,
+  signingKey,
+  type TrustedKey,
+  trustKey,
+} from '../store/keyring.ts';
+import { type FoundSignature, readSignatures, type SignatureProblem, signVersion } from '../store/sign.ts';
 import type { VersionsContext } from './versions-context.ts';
 
 type SignContext = Pick<VersionsContext, 'store' | 'keys' | 'passphrase' | 'tool'>;
@@ -22,22 +30,37 @@ export function imageSignatures(context: SignContext): ImageSignatures {
       const digest = parseDigest(request.digest);
       await attest(context, store, key, request);
       await signVersion(store, digest, key, { identity: request.image, at: request.at });
-      return { key: key.id, identity: request.image, signedAt: request.at };
+      return { key: key.id, identity: request.image, signedAt: request.at, counts: true };
     },
     async list(digest) {
-      const found = await verifySignatures(
+      const found = await readSignatures(
         await context.store(),
         parseDigest(digest),
         await context.keys.keyring(),
-      ).catch(noneThatCounts);
-      return found.map(({ key, identity, signedAt }) => ({
-        key: key.id,
-        identity,
-        ...(signedAt !== undefined && { signedAt }),
-      })) satisfies readonly ImageSignature[];
+      );
+      return found.map(describe);
     },
   };
 }
+
+function describe({ key, identity, signedAt, problem }: FoundSignature): ImageSignature {
+  return {
+    ...(key !== undefined && { key: key.id }),
+    ...(key?.owner !== undefined && { owner: key.owner }),
+    identity,
+    ...(signedAt !== undefined && { signedAt }),
+    counts: problem === undefined,
+    ...(problem !== undefined && { problem: sentences[problem](key) }),
+  };
+}
+
+const sentences: Readonly<Record<SignatureProblem, (key: TrustedKey | undefined) => string>> = {
+  malformed: () => 'it cannot be read',
+  'other-version': () => 'it is for another version',
+  'unknown-key': () => 'no key that is trusted here made it',
+  revoked: (key) => `its key was revoked: ${key?.revoked}`,
+  'out-of-time': () => 'it was made before its key began to sign, or after it ceased to',
+};
 
 async function attest(
   context: SignContext,
@@ -59,11 +82,6 @@ async function attest(
   });
 }
 
-function noneThatCounts(error: unknown): [] {
-  if (error instanceof ImagoError && error.code === 'signature-missing') return [];
-  throw error;
-}
-
 export function signingKeys({
   keys,
   passphrase,
@@ -71,27 +89,35 @@ export function signingKeys({
 }: Pick<VersionsContext, 'keys' | 'passphrase' | 'now'>): SigningKeys {
   const time = () => new Date(now()).toISOString();
 
-  function records(ring: Keyring): readonly SigningKeyRecord[] {
-    const current = signingKey(ring, time());
-    return ring.keys.map((key) => ({ ...key, signs: key.id === current?.id }));
+  function toRecord(ring: Keyring, key: TrustedKey): SigningKeyRecord {
+    return { ...key, signs: key.id === signingKey(ring, time())?.id };
   }
 
-  async function requireKey(id: string): Promise<SigningKeyRecord> {
-    const found = records(await keys.keyring()).find((key) => key.id === id);
-    if (found !== undefined) return found;
-    throw new ImagoError('key-not-found', `There is no key ${id}.`, { hint: 'See `imago keys list`.' });
+  async function recordOf(id: string): Promise<SigningKeyRecord> {
+    const ring = await keys.keyring();
+    return toRecord(ring, requireKey(ring, id));
   }
 
   return {
-    list: async () => records(await keys.keyring()),
-    async create() {
-      const { id } = await keys.create(time(), passphrase);
-      return requireKey(id);
+    async list() {
+      const ring = await keys.keyring();
+      return ring.keys.map((key) => toRecord(ring, key));
     },
+    create: async () => recordOf((await keys.create(time(), passphrase)).id),
     async revoke(id, reason) {
-      await requireKey(id);
       await keys.revoke(id, reason);
-      return requireKey(id);
+      return recordOf(id);
+    },
+    async trust(given, { dryRun = false } = {}) {
+      if (!dryRun) return recordOf((await keys.trust(given)).id);
+      const ring = trustKey(await keys.keyring(), given);
+      return toRecord(ring, requireKey(ring, keyId(parsePublicKey(given.publicKey))));
+    },
+    async forget(id, { dryRun = false } = {}) {
+      const ring = await keys.keyring();
+      forgetKey(ring, id);
+      if (!dryRun) await keys.forget(id);
+      return toRecord(ring, requireKey(ring, id));
     },
   };
 }

@@ -1,4 +1,4 @@
-// Keys that versions are signed with.
+// Keys that versions are signed with, and those of others that are trusted.
 import { ImagoError } from '../../../domain/errors.ts';
 import type { SigningKeys } from '../../../ports/signing-keys.ts';
 import type { DaemonContext } from '../../context.ts';
@@ -37,9 +37,37 @@ export const keyWrites = {
       subject: `key/${before.id}`,
       before: { ...before },
       plan: async () => [
-        `Nothing that key ${before.id} ever signed counts any more, and its private part is deleted.`,
+        before.owner === undefined
+          ? `Nothing that key ${before.id} ever signed counts any more, and its private part is deleted.`
+          : `Nothing that key ${before.id} of ${before.owner} ever signed counts here any more, for good.`,
       ],
       run: () => keys.revoke(before.id, body.reason),
+    };
+  },
+  async trustKey({ context, body }) {
+    const keys = requireKeys(context);
+    const { id } = await keys.trust(body, { dryRun: true });
+    const before = (await keys.list()).find((key) => key.id === id);
+    return {
+      subject: `key/${id}`,
+      ...(before === undefined ? {} : { before: { ...before } }),
+      plan: async () => [
+        body.revoked === undefined
+          ? `What key ${id} of ${body.owner} signs counts here too.`
+          : `Nothing that key ${id} of ${body.owner} ever signed counts here: ${body.revoked}`,
+      ],
+      run: () => keys.trust(body),
+    };
+  },
+  async forgetKey({ context, path }) {
+    const keys = requireKeys(context);
+    const before = await keys.forget(path.key, { dryRun: true });
+    return {
+      subject: `key/${before.id}`,
+      before: { ...before },
+      plan: async () => [`Nothing that key ${before.id} of ${before.owner} signed counts here any more.`],
+      run: () => keys.forget(before.id),
+      record: () => null,
     };
   },
 } satisfies Partial<WriteHandlers>;
