@@ -193,11 +193,12 @@ describe('two machines of a pool', () => {
   });
 
   it('end by the power button or by themselves, and leave nothing when removed', async () => {
-    expect(await host.call('stop', 'one', { deadlineMs: 240_000 })).toEqual({ forced: false });
-    expect(await host.call('status', 'one')).toMatchObject({ state: 'stopped', end: { kind: 'stopped' } });
+    const stopping = host.call('stop', 'one', { deadlineMs: 240_000 });
     await host
       .call('runCommand', 'two', 'systemctl --no-block poweroff', { timeoutMs: 60_000 })
       .catch(() => undefined);
+    expect(await stopping).toEqual({ forced: false });
+    expect(await host.call('status', 'one')).toMatchObject({ state: 'stopped', end: { kind: 'stopped' } });
     const deadline = Date.now() + 240_000;
     while ((await host.call('status', 'two')).state === 'running' && Date.now() < deadline)
       await new Promise((resolve) => setTimeout(resolve, 250));

@@ -98,7 +98,7 @@ function extraFiles(): TarItem[] {
       `${units}/serial-getty@hvc0.service`,
       unit(
         '/bin/bash --norc -i',
-        "ExecStopPost=-/usr/bin/printf '\\\\033]imago;exit\\\\007'\nRestart=always\nStandardInput=tty-force\nStandardOutput=tty\nStandardError=tty\nTTYPath=/dev/hvc0\n",
+        "ExecStopPost=-/usr/bin/printf '\\\\033]imago;exit\\\\007'\nRestart=always\nStandardInput=tty-force\nStandardOutput=tty\nStandardError=tty\nTTYPath=/dev/hvc0\nSendSIGHUP=yes\n",
       ),
     ),
     ...masked.map((name) => ({
