@@ -165,11 +165,19 @@ describe('checks of two machines, and of one that was started again', () => {
     ['restart-new-boot', 'a', 'b', 'a'],
     ['restart-machine-id', 'a', 'a', 'b'],
     ['restart-host-keys', 'a', 'a', 'b'],
-    ['restart-failed-units', '0', '0', '2'],
+    ['restart-failed-units', '', '', 'foo.service loaded failed failed Foo'],
   ])('%s', (id, before, right, wrong) => {
     const check = restartChecks.find((one) => one.id === id);
     expect(check?.judge(said(before), said(right))).toMatchObject({ passed: true });
     expect(check?.judge(said(before), said(wrong))).toMatchObject({ passed: false });
+    expect(check?.judge(said(before), said(right, 1))).toMatchObject({ passed: false });
+  });
+
+  test('what both of them lack is nothing that they share', () => {
+    for (const check of [...pairChecks, ...restartChecks]) {
+      const script = check.script(facts) ?? '';
+      expect(script, `${check.id}: a pipe ends with the code of its last command`).not.toMatch(/\| *\w+$/);
+    }
   });
 });
 
