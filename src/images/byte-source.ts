@@ -10,6 +10,11 @@ export interface ByteSource {
    * throws; a source that ends sooner than its size said throws too. Safe to call concurrently.
    */
   read(position: number, target: Buffer): Promise<Buffer>;
+  /**
+   * A name for bytes, told without reading them: two places of one length, in whatever sources, that have the same
+   * name hold the same bytes. The same bytes may have several names. Absent where a source knows of none.
+   */
+  identify?(position: number, length: number): Buffer;
 }
 
 export interface OpenByteSource extends ByteSource {
@@ -98,5 +103,11 @@ export function partOf(source: ByteSource, offset: number, size: number): ByteSo
       checkRange(size, position, target.length);
       return source.read(offset + position, target);
     },
+    ...(source.identify !== undefined && {
+      identify(position: number, length: number) {
+        checkRange(size, position, length);
+        return source.identify?.(offset + position, length) ?? Buffer.alloc(0);
+      },
+    }),
   };
 }

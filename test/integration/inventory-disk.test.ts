@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bufferSource, openFileSource } from '../../src/images/byte-source.ts';
 import { fetchTools } from '../../src/images/fetch-tools.ts';
 import { encodeGpt } from '../../src/images/gpt.ts';
+import type { FileHashes } from '../../src/images/inventory/hash-files.ts';
 import type { Inventory } from '../../src/images/inventory/inventory.ts';
 import { readInventory } from '../../src/images/inventory/read-inventory.ts';
 import { openDiskStore } from '../../src/images/store/disk-store.ts';
@@ -117,6 +118,28 @@ describe('the inventory of a sealed disk', () => {
       const disk = await store.open(stored.digest);
       expect(await readInventory(disk)).toEqual(inventory);
       await disk.close();
+    } finally {
+      await store.close();
+    }
+  });
+
+  it('hashes nothing again that the version before had, and says the same', async () => {
+    const store = await openDiskStore(join(folder, 'store'));
+    try {
+      const { digest } = await store.put(path);
+      const named = new Map<string, FileHashes>();
+      const first = await store.open(digest);
+      expect(await readInventory(first, { named })).toEqual(inventory);
+      await first.close();
+      const marked = new Map(
+        [...named].map(([name, hashes]) => [name, { ...hashes, sha1: 'remembered' }] as const),
+      );
+      const again = await store.open(digest);
+      const { files } = await readInventory(again, { known: marked });
+      await again.close();
+      const filled = files.filter(({ type, size }) => type === 'file' && size > 0);
+      expect(filled.length).toBeGreaterThan(10);
+      expect(filled.filter(({ sha1 }) => sha1 !== 'remembered')).toEqual([]);
     } finally {
       await store.close();
     }

@@ -9,7 +9,7 @@ import { type Attributes, readAttributes } from './attributes.ts';
 import { type Name, parseBlock, parseInline } from './directory.ts';
 import { ext4Invalid } from './ext4-invalid.ts';
 import { readRuns } from './extent-tree.ts';
-import { contentExtents, readContent, readInline } from './file-content.ts';
+import { contentExtents, contentName, readContent, readInline } from './file-content.ts';
 import { readInodeTables } from './groups.ts';
 import { type Ext4Type, type Inode, openInodeTable, rootInode } from './inode.ts';
 import { readSuperblock, type Superblock, type SuperblockOptions } from './superblock.ts';
@@ -51,6 +51,11 @@ export interface Ext4Reader {
   read(entry: Pick<Ext4Entry, 'inode'>, maxBytes: number): Promise<Buffer>;
   /** Where a file's content lies, from the start of the file system, in the order of the file. */
   extents(entry: Pick<Ext4Entry, 'inode'>): AsyncGenerator<Extent>;
+  /**
+   * A name for a file's content, 64 hex digits, told without reading it: files of one name have the same bytes, on
+   * whatever disks. `undefined` where the source names no bytes, and for what is inside of the inode.
+   */
+  identify(entry: Pick<Ext4Entry, 'inode'>): Promise<string | undefined>;
 }
 
 const defaultMaxEntries = 5_000_000;
@@ -149,6 +154,9 @@ export async function openExt4(source: ByteSource, options: SuperblockOptions = 
     },
     async *extents({ inode }) {
       yield* contentExtents(source, shape, await file(inode));
+    },
+    async identify({ inode }) {
+      return contentName(source, shape, await file(inode));
     },
   };
 }

@@ -1,4 +1,5 @@
 // The bytes of a file: its runs of blocks, zeros for its holes, or what is kept inside of the inode.
+import { hash } from 'node:crypto';
 import type { ByteSource } from '../byte-source.ts';
 import type { Extent } from '../extent.ts';
 import { readAttributes } from './attributes.ts';
@@ -44,6 +45,30 @@ export async function* contentExtents(
       yield { offset: run.physical * shape.blockSize, length: run.blocks * shape.blockSize };
     }
   }
+}
+
+/** See `Ext4Reader.identify`: the size, and for each run of blocks where it stands in the file and the name of its bytes. */
+export async function contentName(
+  source: ByteSource,
+  shape: Superblock,
+  inode: Inode,
+): Promise<string | undefined> {
+  if (source.identify === undefined || inode.isInline) return undefined;
+  const parts: Buffer[] = [numbers(inode.size)];
+  for await (const run of readRuns(source, shape, inode)) {
+    const start = run.logical * shape.blockSize;
+    const length = Math.min(run.blocks * shape.blockSize, inode.size - start);
+    if (run.isUnwritten || length <= 0) continue;
+    const name = source.identify(run.physical * shape.blockSize, length);
+    parts.push(numbers(start, length, name.length), name);
+  }
+  return hash('sha256', Buffer.concat(parts));
+}
+
+function numbers(...values: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(values.length * 8);
+  for (const [index, value] of values.entries()) bytes.writeDoubleLE(value, index * 8);
+  return bytes;
 }
 
 /** What is inside of the inode; at most `inode.size` bytes, and exactly as many for a file. */

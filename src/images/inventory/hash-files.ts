@@ -1,5 +1,6 @@
 // Hashes every file of a disk once, in the order in which they lie on it: a stored disk is then unpacked in one
-// pass. Small files are hashed at once, middling ones on other threads, and large ones piece by piece.
+// pass. Small files are hashed at once, middling ones on other threads, and large ones piece by piece. Files whose
+// bytes have a name that was hashed before are not read.
 import { createHash, hash, webcrypto } from 'node:crypto';
 import { ext4Invalid } from '../ext4/ext4-invalid.ts';
 import type { Ext4Entry, Ext4Reader } from '../ext4/ext4-reader.ts';
@@ -8,6 +9,20 @@ import { throwIfAborted } from '../run-tool.ts';
 export interface FileHashes {
   readonly sha256: string;
   readonly sha1: string;
+}
+
+export interface HashFilesOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Hashes by the names of the bytes, from other disks; see `Ext4Reader.identify`. */
+  readonly known?: ReadonlyMap<string, FileHashes> | undefined;
+  /** Gets those of this disk, where its source names bytes. */
+  readonly named?: Map<string, FileHashes> | undefined;
+}
+
+interface PlacedFile {
+  readonly entry: Ext4Entry;
+  readonly offset: number;
+  readonly name: string | undefined;
 }
 
 const inline = 32 * 1024;
@@ -23,7 +38,7 @@ const maxOverlap = 4;
 export async function hashFiles(
   reader: Ext4Reader,
   entries: readonly Ext4Entry[],
-  signal?: AbortSignal,
+  { signal, known, named }: HashFilesOptions = {},
 ): Promise<Map<number, FileHashes>> {
   const { blocks, blockSize } = reader.shape;
   const files = new Map<number, Ext4Entry>();
@@ -33,14 +48,23 @@ export async function hashFiles(
   const total = [...files.values()].reduce((sum, { size }) => sum + size, 0);
   if (total > maxOverlap * blocks * blockSize)
     throw ext4Invalid('its files have more bytes than it can hold');
-  const queue = await inDiskOrder(reader, [...files.values()]);
   const hashes = new Map<number, FileHashes>();
+  const note = ({ entry, name }: PlacedFile, found: FileHashes) => {
+    hashes.set(entry.inode, found);
+    if (name !== undefined) named?.set(name, found);
+  };
+  const queue: PlacedFile[] = [];
+  for (const file of await inDiskOrder(reader, [...files.values()])) {
+    const found = file.name === undefined ? undefined : known?.get(file.name);
+    if (found === undefined) queue.push(file);
+    else note(file, found);
+  }
   let next = 0;
   async function work(): Promise<void> {
     try {
-      for (let entry = queue[next++]; entry !== undefined; entry = queue[next++]) {
+      for (let file = queue[next++]; file !== undefined; file = queue[next++]) {
         throwIfAborted(signal);
-        hashes.set(entry.inode, await hashFile(reader, entry));
+        note(file, await hashFile(reader, file.entry));
       }
     } finally {
       // One that fails leaves nothing for the others to begin.
@@ -51,8 +75,8 @@ export async function hashFiles(
   return hashes;
 }
 
-async function inDiskOrder(reader: Ext4Reader, entries: readonly Ext4Entry[]): Promise<Ext4Entry[]> {
-  const placed: { entry: Ext4Entry; offset: number }[] = [];
+async function inDiskOrder(reader: Ext4Reader, entries: readonly Ext4Entry[]): Promise<PlacedFile[]> {
+  const placed: PlacedFile[] = [];
   for (const entry of entries) {
     let offset = 0;
     if (entry.size > 0) {
@@ -61,9 +85,9 @@ async function inDiskOrder(reader: Ext4Reader, entries: readonly Ext4Entry[]): P
         break;
       }
     }
-    placed.push({ entry, offset });
+    placed.push({ entry, offset, name: entry.size > 0 ? await reader.identify(entry) : undefined });
   }
-  return placed.sort((a, b) => a.offset - b.offset).map(({ entry }) => entry);
+  return placed.sort((a, b) => a.offset - b.offset);
 }
 
 async function hashFile(reader: Ext4Reader, entry: Ext4Entry): Promise<FileHashes> {

@@ -10,7 +10,7 @@ import { readGpt } from '../gpt-reader.ts';
 import { containerdRoot, readContainerImages } from './container-images.ts';
 import { readOwners, readPackages } from './debian-packages.ts';
 import { type DiskTree, nameOf, readTree } from './disk-tree.ts';
-import { type FileHashes, hashFiles } from './hash-files.ts';
+import { type FileHashes, type HashFilesOptions, hashFiles } from './hash-files.ts';
 import type { Inventory, InventoryFile, InventoryKernel } from './inventory.ts';
 import { parseAssignments, readSettings } from './system-settings.ts';
 import { readUnits } from './systemd-units.ts';
@@ -19,6 +19,9 @@ export interface ReadInventoryOptions {
   readonly signal?: AbortSignal;
   /** See `openExt4`: for disks of machines that were not stopped cleanly. */
   readonly allowUnclean?: boolean;
+  /** See `HashFilesOptions`. */
+  readonly known?: ReadonlyMap<string, FileHashes>;
+  readonly named?: Map<string, FileHashes>;
 }
 
 /**
@@ -67,8 +70,7 @@ export async function openRoot(disk: ByteSource, options: ReadInventoryOptions =
   throw refusal ?? new ImagoError('inventory-invalid', 'the disk has no root file system that can be read');
 }
 
-export interface RootFacts {
-  readonly signal?: AbortSignal;
+export interface RootFacts extends HashFilesOptions {
   readonly diskBytes: number;
   /** What starts the system, where that is known. */
   readonly boot?: BootParts | undefined;
@@ -77,7 +79,7 @@ export interface RootFacts {
 /** As `readInventory`, for a root file system whose disk and boot program are known already. */
 export async function readRootInventory(reader: Ext4Reader, facts: RootFacts): Promise<Inventory> {
   const tree = await readTree(reader, { signal: facts.signal });
-  const hashes = await hashFiles(reader, tree.entries, facts.signal);
+  const hashes = await hashFiles(reader, tree.entries, facts);
   const owners = await readOwners(tree);
   const osRelease = parseAssignments((await tree.readText('/etc/os-release')) ?? '');
   const { blocks, freeBlocks, blockSize } = reader.shape;

@@ -2,7 +2,6 @@
 // and where on the disk each run of chunks begins.
 import { ImagoError } from '../../domain/errors.ts';
 import { type Extent, joinExtents } from '../extent.ts';
-import { frameLength } from './chunk-jobs.ts';
 import type { Digest } from './digest.ts';
 import type { DiskIndex, IndexPack } from './disk-index.ts';
 import type { Manifest } from './oci.ts';
@@ -16,6 +15,8 @@ export interface MappedPack extends IndexPack {
   readonly frameStarts: Float64Array;
   /** The first chunk of each frame; one more than there are frames. */
   readonly frameChunks: Uint32Array;
+  /** Bytes of disk in all chunks before each one; one more than there are chunks. */
+  readonly chunkStarts: Float64Array;
 }
 
 export interface MappedRun {
@@ -51,7 +52,16 @@ export function mapPack(pack: IndexPack, chunkTable: PackTable): MappedPack {
     frameStarts[frame + 1] = (frameStarts[frame] ?? 0) + chunkTable.storedLength(frame);
     frameChunks[frame + 1] = (frameChunks[frame] ?? 0) + chunkTable.chunksOf(frame);
   }
-  return { ...pack, chunkTable, frameStarts, frameChunks };
+  const chunkStarts = new Float64Array(chunkTable.count + 1);
+  for (let chunk = 0; chunk < chunkTable.count; chunk += 1) {
+    chunkStarts[chunk + 1] = (chunkStarts[chunk] ?? 0) + chunkTable.length(chunk);
+  }
+  return { ...pack, chunkTable, frameStarts, frameChunks, chunkStarts };
+}
+
+/** Bytes of disk in the chunks `from` up to, not including, `to`. */
+function bytesBetween({ chunkStarts }: MappedPack, from: number, to: number): number {
+  return (chunkStarts[to] ?? 0) - (chunkStarts[from] ?? 0);
 }
 
 /** Bytes of disk in the chunks of a frame, all of them or those before `chunk`. */
@@ -60,15 +70,15 @@ export function bytesOfFrame(
   frame: number,
   chunk = pack.frameChunks[frame + 1] ?? 0,
 ): number {
-  return frameLength(pack.chunkTable, pack.frameChunks[frame] ?? 0, chunk);
+  return bytesBetween(pack, pack.frameChunks[frame] ?? 0, chunk);
 }
 
 function mapRuns(index: DiskIndex, packs: readonly MappedPack[]): MappedRun[] {
   let offset = 0;
   return index.runs.map(({ hole, pack, first, count }) => {
     offset += hole;
-    const table = packs[pack]?.chunkTable;
-    const length = table === undefined ? 0 : frameLength(table, first, first + count);
+    const mapped = packs[pack];
+    const length = mapped === undefined ? 0 : bytesBetween(mapped, first, first + count);
     const run = { pack, first, count, offset, length };
     offset += length;
     if (offset > index.size) throw new ImagoError('store-corrupt', 'a disk index has more than its disk');
@@ -102,7 +112,7 @@ export function* framePlaces(map: DiskMap): Generator<FramePlaces> {
     for (let chunk = run.first; chunk < run.first + run.count; ) {
       const frame = pack.chunkTable.frameOf(chunk);
       const end = Math.min(run.first + run.count, pack.frameChunks[frame + 1] ?? 0);
-      const length = frameLength(pack.chunkTable, chunk, end);
+      const length = bytesBetween(pack, chunk, end);
       if (open?.pack !== run.pack || open.frame !== frame) {
         if (open !== undefined) yield open;
         open = { pack: run.pack, frame, places: [] };
@@ -113,6 +123,61 @@ export function* framePlaces(map: DiskMap): Generator<FramePlaces> {
     }
   }
   if (open !== undefined) yield open;
+}
+
+/** Bytes of one frame as they lie on the disk. */
+export interface FramePiece {
+  readonly pack: number;
+  readonly frame: number;
+  /** From where in the frame, how many bytes, and where on the disk they begin. */
+  readonly from: number;
+  readonly length: number;
+  readonly offset: number;
+}
+
+/** What of the disk between two places holds data, in order. Everything else there is zero. */
+export function* piecesBetween(map: DiskMap, start: number, end: number): Generator<FramePiece> {
+  for (let number = firstRunAt(map.runs, start); number < map.runs.length; number += 1) {
+    const run = map.runs[number];
+    if (run === undefined || run.offset >= end) return;
+    const pack = map.packs[run.pack];
+    if (pack === undefined) throw new ImagoError('internal', `the disk has no pack ${run.pack}`);
+    const last = Math.min(end, run.offset + run.length);
+    for (let offset = Math.max(start, run.offset); offset < last; ) {
+      const inPack = (pack.chunkStarts[run.first] ?? 0) + offset - run.offset;
+      const frame = pack.chunkTable.frameOf(lastAtOrBefore(pack.chunkStarts, inPack, run.first));
+      const frameStart = pack.chunkStarts[pack.frameChunks[frame] ?? 0] ?? 0;
+      const frameEnd = pack.chunkStarts[pack.frameChunks[frame + 1] ?? 0] ?? 0;
+      const length = Math.min(last - offset, frameEnd - inPack);
+      if (length <= 0) throw new ImagoError('store-corrupt', `the table of pack ${pack.digest} is damaged`);
+      yield { pack: run.pack, frame, from: inPack - frameStart, length, offset };
+      offset += length;
+    }
+  }
+}
+
+function firstRunAt(runs: readonly MappedRun[], position: number): number {
+  let low = 0;
+  let high = runs.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const run = runs[middle];
+    if (run !== undefined && run.offset + run.length <= position) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The last of the ascending numbers, from `first` on, that is not above `value`. */
+function lastAtOrBefore(numbers: Float64Array, value: number, first: number): number {
+  let low = first;
+  let high = numbers.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >>> 1;
+    if ((numbers[middle] ?? 0) <= value) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }
 
 export function damagedFrame(pack: MappedPack, frame: number): ImagoError {

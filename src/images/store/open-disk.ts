@@ -4,14 +4,14 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { ImagoError } from '../../domain/errors.ts';
 import { type OpenByteSource, readFully } from '../byte-source.ts';
 import type { Extent } from '../extent.ts';
-import { decompressFrame, frameLength } from './chunk-jobs.ts';
+import { decompressFrame } from './chunk-jobs.ts';
 import type { Digest } from './digest.ts';
 import {
   bytesOfFrame,
   type DiskMap,
   damagedFrame,
   dataExtents,
-  type MappedRun,
+  piecesBetween,
   readDiskMap,
 } from './disk-map.ts';
 import { systemCode } from './files.ts';
@@ -21,9 +21,12 @@ export interface StoredDiskReader extends OpenByteSource {
   readonly digest: Digest;
   /** The parts that hold data, in order; everything else reads as zero. */
   readonly extents: readonly Extent[];
+  identify(position: number, length: number): Buffer;
 }
 
 const cachedFrames = 12;
+/** A frame's hash and three numbers. */
+const pieceNameSize = 56;
 
 /** Opens a version for reading. Garbage collection does not take what is open. */
 export async function openDisk(store: StoreContext, digest: Digest): Promise<StoredDiskReader> {
@@ -64,13 +67,29 @@ class DiskReader implements StoredDiskReader {
     if (position < 0 || end > this.size) {
       throw new ImagoError('internal', `read of ${target.length} bytes at ${position} is off the disk`);
     }
-    target.fill(0);
-    for (let number = this.#firstRunAt(position); number < this.#map.runs.length; number += 1) {
-      const run = this.#map.runs[number];
-      if (run === undefined || run.offset >= end) break;
-      await this.#readRun(run, position, target);
+    let filled = position;
+    for (const piece of piecesBetween(this.#map, position, end)) {
+      target.fill(0, filled - position, piece.offset - position);
+      const bytes = await this.#frame(piece.pack, piece.frame);
+      bytes.copy(target, piece.offset - position, piece.from, piece.from + piece.length);
+      filled = piece.offset + piece.length;
     }
+    target.fill(0, filled - position);
     return target;
+  }
+
+  /** By the hashes of the stored frames, which every read is checked against. */
+  identify(position: number, length: number): Buffer {
+    const pieces = [...piecesBetween(this.#map, position, position + length)];
+    const name = Buffer.alloc(pieces.length * pieceNameSize);
+    for (const [number, { pack, frame, from, length: bytes, offset }] of pieces.entries()) {
+      const at = number * pieceNameSize;
+      this.#map.packs[pack]?.chunkTable.storedHash(frame).copy(name, at);
+      name.writeDoubleLE(offset - position, at + 32);
+      name.writeDoubleLE(from, at + 40);
+      name.writeDoubleLE(bytes, at + 48);
+    }
+    return name;
   }
 
   async close(): Promise<void> {
@@ -82,27 +101,6 @@ class DiskReader implements StoredDiskReader {
       await handle?.close();
     }
     this.#onClose();
-  }
-
-  async #readRun(run: MappedRun, position: number, target: Buffer): Promise<void> {
-    const pack = this.#map.packs[run.pack];
-    if (pack === undefined) throw new ImagoError('internal', `the disk has no pack ${run.pack}`);
-    const end = position + target.length;
-    let offset = run.offset;
-    for (let chunk = run.first; chunk < run.first + run.count && offset < end; ) {
-      const frame = pack.chunkTable.frameOf(chunk);
-      const next = Math.min(run.first + run.count, pack.frameChunks[frame + 1] ?? 0);
-      const length = frameLength(pack.chunkTable, chunk, next);
-      const from = Math.max(position, offset);
-      const to = Math.min(end, offset + length);
-      if (from < to) {
-        const bytes = await this.#frame(run.pack, frame);
-        const start = bytesOfFrame(pack, frame, chunk) - offset;
-        bytes.copy(target, from - position, start + from, start + to);
-      }
-      offset += length;
-      chunk = next;
-    }
   }
 
   async #frame(pack: number, frame: number): Promise<Buffer> {
@@ -141,17 +139,5 @@ class DiskReader implements StoredDiskReader {
         details: { blob: digest },
       });
     }
-  }
-
-  #firstRunAt(position: number): number {
-    let low = 0;
-    let high = this.#map.runs.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const run = this.#map.runs[middle];
-      if (run !== undefined && run.offset + run.length <= position) low = middle + 1;
-      else high = middle;
-    }
-    return low;
   }
 }

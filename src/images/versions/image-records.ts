@@ -1,4 +1,5 @@
 // What is made from a sealed disk and attached to its version: inventory, SBOMs, notes; and what they answer.
+import { join } from 'node:path';
 import { ImagoError } from '../../domain/errors.ts';
 import type { Json } from '../../domain/json.ts';
 import type { Lock } from '../../domain/lock.ts';
@@ -13,6 +14,8 @@ import type {
 import { attachRecords, readRecord, type recordTypes } from '../inventory/attach-records.ts';
 import { diffInventories, type InventoryDiff, isSame } from '../inventory/diff-inventory.ts';
 import { formatDiff } from '../inventory/format-diff.ts';
+import type { FileHashes } from '../inventory/hash-files.ts';
+import { hashMemory } from '../inventory/hash-memory.ts';
 import { unintendedChanges } from '../inventory/hotfix-proof.ts';
 import { loadInventory } from '../inventory/load-inventory.ts';
 import { provenanceType } from '../inventory/provenance.ts';
@@ -25,9 +28,11 @@ import { verifyStatements } from '../store/sign.ts';
 import type { VersionsContext } from './versions-context.ts';
 
 export function imageRecords(
-  context: Pick<VersionsContext, 'store' | 'keys' | 'tool'>,
+  context: Pick<VersionsContext, 'store' | 'keys' | 'tool' | 'workFolder' | 'now'>,
   locks: Pick<KeptLocks, 'read'>,
 ): ImageRecords {
+  const memory = hashMemory(join(context.workFolder, 'file-hashes'), context.now);
+
   async function described(digest: string, version?: string): Promise<Described | undefined> {
     const text = await readRecord(await context.store(), parseDigest(digest), 'notes');
     if (text === undefined) return undefined;
@@ -70,7 +75,10 @@ export function imageRecords(
       progress(0, 3, 'reading what is on the disk');
       const { sha256 } = await store.inspect(digest);
       const disk = await store.open(digest);
-      const inventory = await readInventory(disk, { signal }).finally(() => disk.close());
+      const named = new Map<string, FileHashes>();
+      const known = await memory.recall(image);
+      const inventory = await readInventory(disk, { signal, known, named }).finally(() => disk.close());
+      await memory.remember(image, named);
       progress(1, 3, 'comparing with the version before');
       const previous = await previousOf(store, request, signal);
       progress(2, 3, 'writing notes and SBOMs');
