@@ -9,6 +9,7 @@ import { fleetContract } from './contract/fleet.ts';
 import { imagesContract } from './contract/images.ts';
 import { keysContract } from './contract/keys.ts';
 import { lifecycleContract } from './contract/lifecycle.ts';
+import { machinesContract } from './contract/machines.ts';
 import { nodeAccessContract } from './contract/node-access.ts';
 import { operationsContract } from './contract/operations.ts';
 import { promotionContract } from './contract/promotion.ts';
@@ -28,6 +29,7 @@ export const contract = {
   ...reachContract,
   ...keysContract,
   ...fleetContract,
+  ...machinesContract,
   ...nodeAccessContract,
   ...operationsContract,
   ...schedulesContract,

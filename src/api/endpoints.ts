@@ -108,7 +108,13 @@ export const endpoints = {
   followConsole: { method: 'GET', path: '/v1/nodes/{node}/console/follow' },
   showTimeline: { method: 'GET', path: '/v1/nodes/{node}/timeline' },
   openShell: { method: 'POST', path: '/v1/nodes/{node}/shell' },
+  showNodeConfig: { method: 'GET', path: '/v1/nodes/{node}/config' },
   setNodeConfig: { method: 'POST', path: '/v1/nodes/{node}/config' },
+  allowNodeConfig: { method: 'POST', path: '/v1/nodes/{node}/config/allow' },
+
+  listMachines: { method: 'GET', path: '/v1/machines' },
+  showMachine: { method: 'GET', path: '/v1/machines/{machine}' },
+  deleteMachine: { method: 'DELETE', path: '/v1/machines/{machine}' },
 
   listOperations: { method: 'GET', path: '/v1/operations' },
   showOperation: { method: 'GET', path: '/v1/operations/{operation}' },

@@ -253,6 +253,16 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
         load: () => import('./commands/node-config-set.ts'),
       },
       {
+        name: 'show',
+        summary: 'The config that a node has, and what it waits with',
+        load: () => import('./commands/node-config-show.ts'),
+      },
+      {
+        name: 'allow',
+        summary: 'Let a node apply the config that it waits with',
+        load: () => import('./commands/node-config-allow.ts'),
+      },
+      {
         name: 'hotfix',
         summary: 'Put a component on nodes before an image has it',
         load: () => import('./commands/node-config-hotfix.ts'),
@@ -269,6 +279,15 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
       load: () => import('./commands/node-timeline.ts'),
     },
     { name: 'shell', summary: 'A root shell on a node', load: () => import('./commands/node-shell.ts') },
+  ]),
+  group('machine', 'Machines of no pool, as tests use them', [
+    { name: 'list', summary: 'All of them', load: () => import('./commands/machine-list.ts') },
+    { name: 'show', summary: 'One machine', load: () => import('./commands/machine-show.ts') },
+    {
+      name: 'delete',
+      summary: 'Take a machine and its disk away',
+      load: () => import('./commands/machine-delete.ts'),
+    },
   ]),
   {
     name: 'prune',

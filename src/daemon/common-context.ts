@@ -35,6 +35,7 @@ export function commonContext(options: WireOptions, store: Store, parts: CommonP
     galleryBook: store.galleryBook,
     webhooks: store.webhooks,
     providers: parts.providers,
+    ...(parts.epoch === undefined ? {} : { epoch: parts.epoch }),
     status: () => tellStatus(options, store, parts),
     doctor: () => runDoctor(usualChecks(surroundings)),
     stop: (asked) => lifecycle.stop(asked),

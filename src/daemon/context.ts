@@ -42,6 +42,8 @@ export interface DaemonContext {
   readonly idempotency: IdempotencyKeys;
   readonly events: Events;
   readonly providers: ReadonlyMap<ProviderName, Provider>;
+  /** Of the lease under which this daemon acts on providers; absent while it stands by. */
+  readonly epoch?: number;
   readonly schedules: Schedules;
   readonly archive: Archive;
   /** The local store of disks; absent while this daemon stands by. */

@@ -453,6 +453,11 @@ const poolsAndNodes = {
     when: 'A node refused a config, or could not apply it and went back to its last good one.',
     hint: 'Everything is as it was before. Correct the config and send it again.',
   },
+  'node-config-needs-disk': {
+    kind: 'refused',
+    when: 'The config that a node waits with can only come into force on a new disk.',
+    hint: 'Replace the node, or send it a config without those changes.',
+  },
   'node-config-version': {
     kind: 'refused',
     when: 'A version of the node config is unknown, or cannot say what a document says.',

@@ -207,6 +207,19 @@ describe('the life of an image', () => {
     expect((await client.call('showPool', { path })).nodeConfig).toContain('Europe/Berlin');
     const node = { node: first?.name ?? '' };
     await finish(await client.call('setNodeConfig', { path: node, body: { document } }));
+    const draining = { schemaVersion: 1, time: { zone: 'Europe/Berlin' }, components: { kubelet: '9.9.9' } };
+    const body = { document: JSON.stringify(draining) };
+    await finish(await client.call('setNodeConfig', { path: node, body }));
+    expect(await client.call('showNodeConfig', { path: node })).toMatchObject({
+      ...{ node: first?.name, pool: 'web', phase: 'ready', waiting: 'drain' },
+      config: { document: { time: { zone: 'Europe/Berlin' } } },
+      wanted: { document: { components: { kubelet: '9.9.9' } } },
+      pending: [{ field: 'components.kubelet', cost: 'drain' }],
+    });
+    await client.call('allowNodeConfig', { path: node });
+    await expect
+      .poll(async () => (await client.call('showNodeConfig', { path: node })).config?.document)
+      .toMatchObject({ components: { kubelet: '9.9.9' } });
     const newest = (await client.call('resolve', { query: { reference: 'node' } })).version;
     await finish(
       await client.call('setPoolImage', { path, body: { reference: `node:${newest}`, pin: true } }),
@@ -217,6 +230,29 @@ describe('the life of an image', () => {
     expect((await client.call('listNodes')).items).toEqual([]);
     const gone = await client.call('showNode', { path: { node: first?.name ?? '' } });
     expect(gone).toMatchObject({ power: 'stopped', state: 'gone' });
+  });
+
+  test('a machine of no pool is listed, shown, and taken away', async () => {
+    const { client } = api;
+    expect(await client.call('listMachines')).toEqual({ items: [] });
+    const { version, digest } = await client.call('resolve', { query: { reference: 'node' } });
+    await api.sim.machines.createMachine(
+      {
+        ...{ name: 'kept', image: 'node', version, digest, size: 'small' },
+        ...{ firmware: 'uefi', userData: '', tags: {} },
+      },
+      { signal: AbortSignal.timeout(60_000), epoch: 0 },
+    );
+    expect((await client.call('listMachines')).items).toMatchObject([{ name: 'kept', provider: 'sim' }]);
+    const path = { machine: 'kept' };
+    expect(await client.call('showMachine', { path })).toMatchObject({
+      name: 'kept',
+      version,
+      firmware: 'uefi',
+    });
+    await client.call('deleteMachine', { path });
+    await expect.poll(async () => (await client.call('listMachines')).items).toEqual([]);
+    await expect(client.call('deleteMachine', { path })).rejects.toMatchObject({ code: 'machine-not-found' });
   });
 
   test('operations are listed by what they are about, with their logs and children', async () => {

@@ -57,6 +57,14 @@ describe('a dry run', () => {
     await client.call('setSupport', { body: { product: 'image', line: 'disk', endsOn: '2099-01-01' } });
     await client.call('addGallery', { body: gallery });
     await client.call('createWebhook', { body: webhook });
+    const { version, digest } = await client.call('resolve', { query: { reference: 'node:production' } });
+    await api.sim.machines.createMachine(
+      {
+        ...{ name: 'kept', image: 'node', version, digest, size: 'small' },
+        ...{ firmware: 'uefi', userData: '', tags: {} },
+      },
+      { signal: AbortSignal.timeout(60_000), epoch: 0 },
+    );
   });
   afterAll(() => api.close());
 
@@ -127,7 +135,7 @@ describe('a dry run', () => {
     const values: Record<string, string> = {
       ...{ pool: 'web', node: 'web-000000', operation, token, schedule: 'nightly', fault: '1' },
       ...{ image: 'disk', version: '1.0.0', channel: 'staging', key, product: 'image', line: 'disk' },
-      ...{ gallery: 'public', webhook: 'ci', move: '1' },
+      ...{ gallery: 'public', webhook: 'ci', move: '1', machine: 'kept' },
       ...paths[name],
     };
     const filled = path.replace(/\{(\w+)\}/g, (_, key: string) => values[key] ?? key);

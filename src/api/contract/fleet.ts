@@ -12,6 +12,7 @@ import {
   setPoolImageRequest,
   whichQuery,
 } from '../schemas/fleet.ts';
+import { nodeConfigView } from '../schemas/node-config.ts';
 import { operation } from '../schemas/operation.ts';
 import { endpoint } from './endpoint.ts';
 
@@ -97,6 +98,26 @@ export const fleetContract = {
     body: setConfigRequest,
     status: 202,
     response: operation,
+  }),
+  showNodeConfig: endpoint({
+    tag: 'Nodes',
+    summary: 'The config of one node: in force, wanted, and what stands between',
+    role: 'viewer',
+    effect: 'read',
+    path: nodePath,
+    status: 200,
+    response: nodeConfigView,
+  }),
+  allowNodeConfig: endpoint({
+    tag: 'Nodes',
+    summary: 'Let a node go on with the config that it waits with',
+    description:
+      'For whoever has drained the node, or says that its services may restart. A node that waits for nothing is left as it is.',
+    role: 'operator',
+    effect: 'write',
+    path: nodePath,
+    status: 200,
+    response: nodeConfigView,
   }),
   listNodes: endpoint({
     tag: 'Nodes',

@@ -8,7 +8,9 @@ import { eventsStream } from './events.ts';
 import { imageReads, imageStreams, imageWrites } from './images.ts';
 import { keyReads, keyWrites } from './keys.ts';
 import { lifecycleReads, lifecycleWrites } from './lifecycle.ts';
+import { machineReads, machineWrites } from './machines.ts';
 import { nodeAccessReads, nodeAccessStreams } from './node-access.ts';
+import { nodeConfigReads, nodeConfigWrites } from './node-config.ts';
 import { nodeReads, nodeWrites } from './nodes.ts';
 import { operationReads, operationWrites } from './operations.ts';
 import { poolReads, poolWrites } from './pools.ts';
@@ -29,6 +31,8 @@ const reads: ReadHandlers = {
   ...keyReads,
   ...poolReads,
   ...nodeReads,
+  ...nodeConfigReads,
+  ...machineReads,
   ...nodeAccessReads,
   ...operationReads,
   ...scheduleReads,
@@ -47,6 +51,8 @@ const writes: WriteHandlers = {
   ...keyWrites,
   ...poolWrites,
   ...nodeWrites,
+  ...nodeConfigWrites,
+  ...machineWrites,
   ...operationWrites,
   ...scheduleWrites,
   ...accessWrites,

@@ -37,12 +37,7 @@ export const nodeReads = {
 
 export const nodeWrites = {
   async setNodeConfig(call) {
-    const { name, pool, goneAt } = await requireNode(call.context.fleet, call.path.node);
-    if (goneAt !== undefined) {
-      throw new ImagoError('node-not-found', `Node ${name} is gone since ${goneAt}.`, {
-        hint: 'See `imago node list`.',
-      });
-    }
+    const { name, pool } = await requireLiveNode(call.context.fleet, call.path.node);
     return startOperation(call, {
       kind: 'node-config-set',
       subject: `pool/${pool}`,
@@ -50,6 +45,14 @@ export const nodeWrites = {
     });
   },
 } satisfies Partial<WriteHandlers>;
+
+export async function requireLiveNode(fleet: Fleet, name: string): Promise<NodeRecord> {
+  const node = await requireNode(fleet, name);
+  if (node.goneAt === undefined) return node;
+  throw new ImagoError('node-not-found', `Node ${name} is gone since ${node.goneAt}.`, {
+    hint: 'See `imago node list`.',
+  });
+}
 
 export async function requireNode(fleet: Fleet, name: string): Promise<NodeRecord> {
   const node = await fleet.getNode(name);

@@ -1,0 +1,117 @@
+// The config of one node, as its provider and its agent tell it.
+import { createHash } from 'node:crypto';
+import type { AnswerOf } from '../../../api/types.ts';
+import { ImagoError } from '../../../domain/errors.ts';
+import { hideSecrets } from '../../../domain/node-config/map-secrets.ts';
+import { nodeRules, readNodeConfig } from '../../../domain/node-config/read-node-config.ts';
+import type { NodeConfigRef, NodeReport } from '../../../domain/node-report.ts';
+import type { NodeRecord } from '../../../ports/fleet.ts';
+import type { CallOptions } from '../../../ports/provider.ts';
+import type { NodeConfigs } from '../../../ports/provider-node-configs.ts';
+import type { Call, ReadHandlers, WriteHandlers } from '../call.ts';
+import { requireLiveNode } from './nodes.ts';
+import { requirePool } from './pools.ts';
+
+type View = AnswerOf<'showNodeConfig'>;
+type NodeCall = Pick<Call<'showNodeConfig' | 'allowNodeConfig'>, 'context' | 'path' | 'limits' | 'signal'>;
+
+export const nodeConfigReads = {
+  async showNodeConfig(call) {
+    return lookAtConfig(await nodeConfigsOf(call), await reportOf(call));
+  },
+} satisfies Partial<ReadHandlers>;
+
+export const nodeConfigWrites = {
+  async allowNodeConfig(call) {
+    const place = await nodeConfigsOf(call);
+    const waiting = (await reportOf(call))?.waiting;
+    const { name, pool } = place.record;
+    if (waiting?.for === 'reimage') {
+      throw new ImagoError('node-config-needs-disk', `The config that ${name} waits with needs a new disk.`);
+    }
+    return {
+      subject: `node/${name}`,
+      plan: async () => [
+        waiting === undefined
+          ? `Node ${name} waits for nothing.`
+          : `Let node ${name} apply the config ${waiting.digest.slice(0, 12)}, which costs a ${waiting.for}.`,
+      ],
+      async run() {
+        if (waiting !== undefined) {
+          const change = { cost: waiting.for as 'restart' | 'drain', digest: waiting.digest };
+          await place.configs.allowChange(pool, name, change, {
+            ...place.options,
+            epoch: call.context.epoch ?? 0,
+          });
+        }
+        return lookAtConfig(place, await reportOf(call));
+      },
+    };
+  },
+} satisfies Partial<WriteHandlers>;
+
+interface Place {
+  readonly record: NodeRecord;
+  readonly configs: NodeConfigs;
+  readonly options: CallOptions;
+  /** Texts that the node may have been told. */
+  texts(): Promise<readonly string[]>;
+}
+
+async function nodeConfigsOf({ context, path, limits, signal }: NodeCall): Promise<Place> {
+  const record = await requireLiveNode(context.fleet, path.node);
+  const { provider: name } = await requirePool(context.fleet, record.pool);
+  const provider = context.providers.get(name);
+  const configs = provider?.nodeConfigs;
+  if (configs === undefined) {
+    throw new ImagoError('provider-lacks', `Provider ${name} does not tell the configs of its nodes.`);
+  }
+  const options = { signal: AbortSignal.any([signal, AbortSignal.timeout(limits.providerMs)]), epoch: 0 };
+  return {
+    record,
+    configs,
+    options,
+    async texts() {
+      const told = await configs.getUserData(record.pool, record.name, options);
+      const model = (await provider?.pools?.getPool(record.pool, options))?.model.nodeConfig;
+      return model === undefined ? [told] : [told, model];
+    },
+  };
+}
+
+async function reportOf(call: NodeCall): Promise<NodeReport | undefined> {
+  const { configs, record, options } = await nodeConfigsOf(call);
+  return configs.getReport(record.pool, record.name, options);
+}
+
+async function lookAtConfig(place: Place, report: NodeReport | undefined): Promise<View> {
+  const { name: node, pool } = place.record;
+  if (report === undefined) return { node, pool, pending: [] };
+  const texts = await place.texts();
+  const { phase, at, config, wanted, pending, waiting, error } = report;
+  return {
+    ...{ node, pool, phase, reportedAt: at },
+    ...(config === undefined ? {} : { config: withDocument(config, texts) }),
+    ...(wanted === undefined ? {} : { wanted: withDocument(wanted, texts) }),
+    pending: [...pending],
+    ...(waiting === undefined ? {} : { waiting: waiting.for }),
+    ...(error === undefined ? {} : { error }),
+  };
+}
+
+function withDocument(ref: NodeConfigRef, texts: readonly string[]): NonNullable<View['config']> {
+  const text = texts.find((one) => createHash('sha256').update(one).digest('hex') === ref.digest);
+  const document = text === undefined ? undefined : shownDocument(text);
+  return { ...ref, ...(document === undefined ? {} : { document }) };
+}
+
+/** What cannot be read may hold a secret anywhere, and is not shown. */
+function shownDocument(text: string): NonNullable<View['config']>['document'] {
+  try {
+    const { config } = readNodeConfig(text, nodeRules);
+    return JSON.parse(JSON.stringify(hideSecrets(config, new Map())));
+  } catch (thrown) {
+    if (thrown instanceof ImagoError) return undefined;
+    throw thrown;
+  }
+}
