@@ -13,13 +13,20 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Runs it with stand-ins for everything that would touch the machine; `curl` gives the text. */
-function run(script: string, download: string): { readonly status: number | null; readonly calls: string } {
+interface Run {
+  readonly status: number | null;
+  readonly calls: string;
+  readonly errors: string;
+}
+
+/** Runs it with stand-ins for everything that would touch the machine; `curl` gives the text, once another first. */
+function run(script: string, download: string, first = download): Run {
   const log = path.join(folder, 'calls');
   const bin = path.join(folder, 'bin');
   mkdirSync(bin, { recursive: true });
   const tools = {
-    curl: `while [ $# -gt 0 ]; do [ "$1" = --output ] && printf %s '${download}' >"$2"; shift; done`,
+    curl: `text='${download}'; [ -e ${folder}/asked ] || text='${first}'; : >${folder}/asked
+while [ $# -gt 0 ]; do [ "$1" = --output ] && printf %s "$text" >"$2"; shift; done`,
     ...{
       qjs: ':',
       tar: `mkdir -p '${folder}/imago'`,
@@ -27,6 +34,7 @@ function run(script: string, download: string): { readonly status: number | null
       systemctl: ':',
       udevadm: ':',
       sync: ':',
+      sleep: ':',
     },
   };
   for (const [name, text] of Object.entries(tools)) {
@@ -34,10 +42,11 @@ function run(script: string, download: string): { readonly status: number | null
     chmodSync(path.join(bin, name), 0o755);
   }
   writeFileSync(log, '');
-  const { status } = spawnSync('sh', ['-c', script.replaceAll('/usr/lib/imago', `${folder}/imago`)], {
+  const { status, stderr } = spawnSync('sh', ['-c', script.replaceAll('/usr/lib/imago', `${folder}/imago`)], {
+    encoding: 'utf8',
     env: { PATH: `${bin}:${process.env.PATH}`, TMPDIR: folder },
   });
-  return { status, calls: readFileSync(log, 'utf8') };
+  return { status, calls: readFileSync(log, 'utf8'), errors: stderr };
 }
 
 function digestOf(text: string): string {
@@ -65,12 +74,24 @@ describe('the script for plain images', () => {
   });
 
   it('starts nothing when the bytes are not those that were named', () => {
-    const { status, calls } = run(
+    const { status, calls, errors } = run(
       agentInstallScript({ ...source, sha256: digestOf('the agent') }),
       'another one',
     );
     expect(status).not.toBe(0);
     expect(calls).not.toMatch(/^(?:tar|systemctl)/m);
+    expect(calls.match(/^curl/gm)).toHaveLength(10);
+    expect(errors.match(/^imago: .*try \d+ of 10$/gm)).toHaveLength(10);
+  });
+
+  it('tries again when the source gives other bytes for a while', () => {
+    const { status, calls } = run(
+      agentInstallScript({ ...source, sha256: digestOf('the agent') }),
+      'the agent',
+      'a page that asks for a password',
+    );
+    expect(status).toBe(0);
+    expect(calls.match(/^(?:curl|sleep|tar)/gm)).toEqual(['curl', 'sleep', 'curl', 'tar']);
   });
 
   it.each([

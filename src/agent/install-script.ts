@@ -25,21 +25,28 @@ set -eu
 url='${url}'
 sha256='${sha256}'
 mark=/usr/lib/imago/agent.sha256
+archive=$(mktemp)
+trap 'rm -f "$archive"' EXIT
+get() {
+  if ! command -v qjs >/dev/null || ! command -v curl >/dev/null; then
+    apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends quickjs curl || return
+  fi
+  curl -fsSL --connect-timeout 15 --output "$archive" "$url" || return
+  echo "$sha256  $archive" | sha256sum --check --quiet
+}
 if [ "$(cat "$mark" 2>/dev/null)" != "$sha256" ]; then
   for try in 1 2 3 4 5 6 7 8 9 10; do
-    if command -v qjs >/dev/null && command -v curl >/dev/null; then break; fi
-    apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends quickjs curl || sleep "$try"
+    if get; then break; fi
+    echo "imago: the agent with sha256 $sha256 could not be had from $url, try $try of 10" >&2
+    if [ "$try" = 10 ]; then exit 1; fi
+    sleep "$try"
   done
-  archive=$(mktemp)
-  trap 'rm -f "$archive"' EXIT
-  curl -fsSL --retry 10 --retry-all-errors --output "$archive" "$url"
-  echo "$sha256  $archive" | sha256sum --check --quiet
   tar --extract --gzip --file "$archive" --directory / --no-same-owner --no-overwrite-dir
   sync
   echo "$sha256" >"$mark"
 fi
-systemctl daemon-reload
-udevadm control --reload
+systemctl daemon-reload && systemctl try-restart serial-getty@hvc0.service
+udevadm control --reload && udevadm trigger --subsystem-match=virtio-ports --subsystem-match=tty
 systemctl enable --now imago-agent.service
 `;
 }
