@@ -27,7 +27,7 @@ export interface GalleryRecord {
   readonly channels: readonly string[];
   /** Where versions are kept unless a publication asks for more. */
   readonly regions: readonly GalleryRegion[];
-  /** Others see it: restricted versions never go there, and the exported catalogue shows it. */
+  /** Others see it, be it shared with some or open to all: restricted versions never go there, and the exported catalogue shows it. */
   readonly public: boolean;
   readonly azure?: AzureCoordinates;
   readonly by: string;

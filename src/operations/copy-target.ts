@@ -53,14 +53,36 @@ export function recordTarget(
   return { name: record.name, provider, gallery, record, regions };
 }
 
-/** A version with private inputs stays away from what others see. */
-export function checkMayGo({ record }: CopyTarget, { image, version, restricted }: VersionRecord): void {
-  if (record?.public !== true || restricted !== true) return;
+type Place = Pick<CopyTarget, 'provider'> & { readonly record?: Pick<GalleryRecord, 'place'> | undefined };
+
+/**
+ * A version with private inputs stays away from what others see, under whatever name it is known here. Throws
+ * `channel-restricted`.
+ */
+export async function checkMayGo(
+  { galleryBook }: Pick<OperationDeps, 'galleryBook'>,
+  target: Place,
+  { image, version, restricted }: Pick<VersionRecord, 'image' | 'version' | 'restricted'>,
+): Promise<void> {
+  if (restricted !== true) return;
+  const seen = (await galleryBook.list()).find(
+    (known) =>
+      known.public && known.provider === target.provider.name && isSamePlace(target, known, target.record),
+  );
+  if (seen === undefined) return;
   throw new ImagoError(
     'channel-restricted',
-    `${image}:${version} has private inputs, and gallery ${record.name} is public.`,
+    `${image}:${version} has private inputs, and gallery ${seen.name} is public.`,
     { hint: 'Copy it to a gallery that is not public. Nobody can override this.' },
   );
+}
+
+function isSamePlace(
+  { provider: { galleries } }: Place,
+  a: Pick<GalleryRecord, 'place'>,
+  b: Pick<GalleryRecord, 'place'> | undefined,
+): boolean {
+  return (a.place ?? galleries?.own) === (b?.place ?? galleries?.own);
 }
 
 /** Makes the gallery at the provider when it is not there yet. */

@@ -29,7 +29,7 @@ export async function beginCopy(
   watch: Watch,
 ): Promise<void> {
   const options = callOptions(deps, watch.signal);
-  checkMayGo(target, version);
+  await checkMayGo(deps, target, version);
   await ensureGallery(target, options);
   const { gallery } = target;
   const { image, version: number } = version;

@@ -29,7 +29,7 @@ export function imagePublishOperation(deps: OperationDeps): OperationKind<ImageP
       const { image, version } = await resolveUsable(deps, input.reference);
       const target = await copyTarget(deps, input);
       const record = await requireVersion(deps, image, version);
-      checkMayGo(target, record);
+      await checkMayGo(deps, target, record);
       await requireRoomIn(deps, target, record);
       return [
         `Copy ${image}:${version} (${record.digest}) to the gallery ${target.name}.`,

@@ -19,7 +19,7 @@ export function imagePushOperation(deps: OperationDeps): OperationKind<ImagePush
     async plan({ reference, to }) {
       const version = await resolveUsable(deps, reference);
       const images = await requireStored(deps, version);
-      await refuseRestricted(images, version);
+      await refuseRestricted(deps, version);
       const target = withTag(to, version);
       const signal = AbortSignal.timeout(60_000);
       const { bytes, bytesTotal } = await images.copies.planPush(version.digest, target, signal);
@@ -39,7 +39,7 @@ function pushStep(deps: OperationDeps): WorkStep<ImagePushInput> {
     async do(context) {
       const version = resolved(context);
       const images = await requireStored(deps, version);
-      await refuseRestricted(images, version);
+      await refuseRestricted(deps, version);
       const to = target(context);
       const { bytes } = await images.copies.push(version.digest, to, context);
       return { ...pushed(version, to), bytes };
@@ -65,8 +65,10 @@ function withTag(to: string, { version }: Resolution): string {
 }
 
 /** Rule of D16: a version with private inputs never leaves for a place that others share. */
-async function refuseRestricted(images: ImageStore, { image, version, digest }: Resolution): Promise<void> {
-  if ((await images.records.described(digest))?.restricted !== true) return;
+async function refuseRestricted(deps: OperationDeps, { image, version, digest }: Resolution): Promise<void> {
+  const record = await deps.catalogue.getVersion(image, version);
+  const described = await requireImages(deps).records.described(digest);
+  if (record?.restricted !== true && described?.restricted !== true) return;
   throw new ImagoError('version-restricted', `${image}:${version} holds private inputs.`);
 }
 

@@ -23,12 +23,15 @@ export async function planCopies(
   channel: string,
   version: VersionRecord,
 ): Promise<readonly string[]> {
-  return (await galleriesOf(deps, channel)).map((gallery) => {
+  const planned: string[] = [];
+  for (const gallery of await galleriesOf(deps, channel)) {
     const target = recordTarget(deps, gallery);
-    checkMayGo(target, version);
+    await checkMayGo(deps, target, version);
     const regions = target.regions.map(({ region, replicas }) => `${replicas} in ${region}`);
-    return `Copy it to gallery ${gallery.name} first${regions.length === 0 ? '' : ` (${regions.join(', ')})`}.`;
-  });
+    const where = regions.length === 0 ? '' : ` (${regions.join(', ')})`;
+    planned.push(`Copy it to gallery ${gallery.name} first${where}.`);
+  }
+  return planned;
 }
 
 export function copiesStep<Input extends ChannelInput>(

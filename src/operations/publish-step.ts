@@ -3,8 +3,10 @@ import { ImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 import type { Resolution } from '../ports/catalogue.ts';
 import type { StepContext, WorkStep } from '../ports/operation.ts';
+import type { Provider } from '../ports/provider.ts';
 import type { Gallery, GalleryVersion } from '../ports/provider-gallery.ts';
-import { callOptions, type OperationDeps } from './deps.ts';
+import { checkMayGo } from './copy-target.ts';
+import { callOptions, type OperationDeps, requireRole } from './deps.ts';
 import { requireRoom } from './limits.ts';
 import { resolved } from './resolve-step.ts';
 import { settle } from './settle.ts';
@@ -28,7 +30,7 @@ export function publishStep<Input extends { readonly provider?: string | undefin
       const { provider, gallery: target, options } = await gallery(context);
       if (target === undefined) return { gallery: 'none' };
       const version = resolved(context);
-      await startCopy(deps, target, version, provider.abilities.regions, context.operation.id, options);
+      await startCopy(deps, provider, version, context.operation.id, options);
       const ready = await settle(async () => whole(await readVersion(context, target, version, options)), {
         clock: provider.clock,
         signal: context.signal,
@@ -68,9 +70,8 @@ export function publishStep<Input extends { readonly provider?: string | undefin
 
 async function startCopy(
   deps: OperationDeps,
-  target: Gallery,
+  provider: Provider,
   version: Resolution,
-  regions: readonly string[],
   operation: string,
   options: ReturnType<typeof callOptions>,
 ): Promise<void> {
@@ -81,12 +82,14 @@ async function startCopy(
   if (image === undefined || record === undefined) {
     throw new ImagoError('version-not-found', `${version.image}:${version.version} is not in the catalogue.`);
   }
+  const target = requireRole(provider, 'gallery');
+  await checkMayGo(deps, { provider }, record);
   await requireRoom(target, version, options);
   await target.createImage(
     { name: image.name, os: image.os, architecture: image.architecture, generation: 2 },
     options,
   );
-  const home = regions[0];
+  const [home] = provider.abilities.regions;
   await target.createVersion(
     {
       image: version.image,

@@ -142,6 +142,8 @@ export interface GallerySpec {
 }
 
 export interface Galleries {
+  /** The name of the one that the provider's role `gallery` is for. */
+  readonly own: string;
   /** Makes an empty gallery, or adopts one that is the same. */
   createGallery(spec: GallerySpec, options: CallOptions): Promise<void>;
   getGallery(name: string, options: CallOptions): Promise<GallerySpec | undefined>;

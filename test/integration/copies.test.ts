@@ -208,6 +208,7 @@ test('a version with private inputs never goes to a public gallery, by no way', 
   const { product, first } = await world(
     { name: 'public', place: 'public', channels: ['production'], public: true },
     { name: 'inside', place: 'inside' },
+    { name: 'alias', place: 'public' },
   );
   const { catalogue } = product.store;
   const known = await catalogue.getVersion('node', first);
@@ -215,11 +216,18 @@ test('a version with private inputs never goes to a public gallery, by no way', 
   const restricted = { ...known, restricted: true as const };
   const deps = { ...product.deps.catalogue, getVersion: async () => restricted };
   Object.assign(product.deps.catalogue, { getVersion: deps.getVersion });
-  expect(await publish(product, first, { gallery: 'public' })).toMatchObject({
-    ...{ state: 'failed', error: { code: 'channel-restricted' } },
-  });
+  const refused = { state: 'failed', error: { code: 'channel-restricted' } };
+  expect(await publish(product, first, { gallery: 'public' })).toMatchObject(refused);
+  expect(await publish(product, first, { gallery: 'alias' })).toMatchObject(refused);
   expect(await product.sim.galleries?.getGallery('public', options)).toBeUndefined();
   expect(await publish(product, first, { gallery: 'inside' })).toMatchObject({ state: 'succeeded' });
+  for (const place of [undefined, product.sim.galleries?.own]) {
+    const entry = { name: 'own', provider: 'sim', channels: [], regions: [], by: 'test' };
+    await product.store.galleryBook.set({ ...entry, public: true, ...(place && { place }) });
+    expect(await publish(product, first, {})).toMatchObject(refused);
+    await product.store.galleryBook.remove('own');
+  }
+  expect(await publish(product, first, {})).toMatchObject({ state: 'succeeded' });
   await product.close();
 });
 

@@ -23,7 +23,9 @@ export const command: CommandSpec = {
       value: 'CHANNEL',
       repeated: true,
     },
-    public: { what: 'others see it: restricted versions never go there, and the catalogue shows it' },
+    public: {
+      what: 'others see it, shared or open to all: restricted versions never go there, and the catalogue shows it',
+    },
     subscription: { what: "in Azure: the subscription's id", value: 'ID' },
     'resource-group': { what: 'in Azure: its resource group', value: 'NAME' },
     'azure-gallery': { what: "in Azure: the gallery's name (default: the place)", value: 'NAME' },

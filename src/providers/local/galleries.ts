@@ -12,6 +12,7 @@ const namePattern = /^[A-Za-z0-9](?:[A-Za-z0-9._]{0,30}[A-Za-z0-9])?$/;
 export function localGalleries(context: LocalContext): Galleries {
   const { world } = context;
   return {
+    own: context.defaultGallery,
     createGallery: (spec, options) =>
       change(context, `gallery ${spec.name}`, options, () => createGallery(context, spec)),
     getGallery: (name, options) =>

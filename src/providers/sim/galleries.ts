@@ -14,6 +14,7 @@ export function simGalleries(context: SimContext): Galleries {
   const { call, world, abilities } = context;
   const showRegion = abilities.regions.length > 0;
   return {
+    own: context.defaultGallery,
     createGallery: (spec, options) =>
       call(writes('galleries.createGallery', spec.name), options, () => createGallery(context, spec)),
     getGallery: (name, options) =>
