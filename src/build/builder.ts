@@ -10,11 +10,13 @@ import type { Builder, BuilderTools, BuildProgress, SealedDisk } from '../ports/
 import type { BuildContext } from './build-context.ts';
 import { type BuildImageOptions, buildImage } from './build-image.ts';
 import { type BuilderOptions, buildContext, lockContext } from './builder-context.ts';
+import { forecastHotfix, forecastRecipe } from './forecast.ts';
 import { checkLock } from './lock/check-lock.ts';
 import { hotfixLock, parseHotfixSet } from './lock/hotfix.ts';
 import { lockDigest, writeLockFile } from './lock/lock-file.ts';
 import { lockRecipe } from './lock/lock-recipe.ts';
 import { findOutdated, type OutdatedReport } from './lock/outdated.ts';
+import { privateWords } from './private-words.ts';
 import { defaultCacheLimits, type PruneReport, pruneCache } from './prune-cache.ts';
 import { type KnownLock, type RememberedLocks, rememberedLocks } from './remembered-locks.ts';
 import { findSealed, sealDisk } from './seal-disk.ts';
@@ -63,21 +65,33 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
     { signal }: CallOptions,
   ): Promise<Lock> {
     await mkdir(context.cacheFolder, { recursive: true });
-    const lock = await lockRecipe(recipe, lockContext(context, recipe, progress, signal), previous?.lock);
+    const words = privateWords({ recipe, inputs: [] });
+    const told = lockContext(context, recipe, words.progress(progress), signal);
+    const lock = await lockRecipe(recipe, told, previous?.lock).catch((error: unknown) => {
+      throw words.hideError(error);
+    });
     await locks.remember(lock, previous?.at ?? context.now());
     return lock;
   }
 
+  async function previousOf(recipe: Recipe, given: Json | undefined): Promise<KnownLock | undefined> {
+    return given === undefined ? locks.previous(recipe) : { lock: asLock(given), at: 0 };
+  }
+
   const builder: ImageBuilder = {
+    methods: ['assemble'],
     async lock(given, progress, call) {
       const recipe = given as unknown as Recipe;
-      const beside = call.previous as unknown as Lock | undefined;
-      const previous = beside === undefined ? await locks.previous(recipe) : { lock: beside, at: 0 };
-      return (await resolve(recipe, previous, progress, call)) as unknown as Json;
+      return asJson(await resolve(recipe, await previousOf(recipe, call.previous), progress, call));
     },
     relock: (recipe, progress, call) => resolve(recipe, undefined, progress, call),
-    hotfix: (lock, sets, progress, { signal }) =>
-      hotfixLock(lock, sets.map(parseHotfixSet), lockContext(context, lock.recipe, progress, signal)),
+    async hotfix(lock, sets, progress, { signal }) {
+      const words = privateWords(lock);
+      const told = lockContext(context, lock.recipe, words.progress(progress), signal);
+      return hotfixLock(lock, sets.map(parseHotfixSet), told).catch((error: unknown) => {
+        throw words.hideError(error);
+      });
+    },
     outdated: (lock, { signal }) => findOutdated(lock, lockContext(context, lock.recipe, silent, signal)),
     async whyRebuild(lock) {
       return whyRebuild(lock, await locks.lastBuilt(lock.recipe), context.layers);
@@ -99,6 +113,8 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
         return await buildImage(context, { lock, lockDigest: digest, signal, report }, ({ path }) =>
           use(path),
         );
+      } catch (error) {
+        throw privateWords(lock).hideError(error);
       } finally {
         await report.close();
       }
@@ -112,6 +128,16 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
         asJson(await builder.hotfix(asLock(lock), sets, progress, call)),
       outdated: (lock, call) => builder.outdated(asLock(lock), call),
       whyRebuild: (lock) => builder.whyRebuild(asLock(lock)),
+      async forecast(given, { previous, signal }) {
+        const recipe = given as unknown as Recipe;
+        return forecastRecipe(context, recipe, (await previousOf(recipe, previous))?.lock, signal);
+      },
+      forecastHotfix: (lock, sets) =>
+        forecastHotfix(
+          context,
+          asLock(lock),
+          sets.map((set) => parseHotfixSet(set).name),
+        ),
     },
   };
   return builder;
@@ -142,6 +168,8 @@ async function buildAndSeal(
     );
     await locks.rememberBuilt(lock);
     return sealed;
+  } catch (error) {
+    throw privateWords(lock).hideError(error);
   } finally {
     await report.close();
   }
@@ -152,5 +180,6 @@ function requireAssembly({ recipe }: Lock): void {
   throw new ImagoError(
     'provider-lacks',
     `${recipe.name} is built on a machine, and this provider only assembles disks.`,
+    { hint: 'It can be checked, shown and locked, and built by a provider that has machines for it.' },
   );
 }

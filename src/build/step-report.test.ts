@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -31,6 +31,28 @@ test('timings have the steps that were made, in their order, and neither reused 
   expect(timings.every(({ ms }) => Number.isInteger(ms) && ms >= 0)).toBe(true);
   const history: unknown = JSON.parse(await readFile(join(folder, 'history.json'), 'utf8'));
   expect(Object.keys(history as object)).toEqual(['component hush', 'inputs']);
+});
+
+test('what is told and logged names a private input by its alias alone', async () => {
+  const layers = { find: async () => undefined };
+  const context = { cacheFolder: folder, layers } as unknown as BuildContext;
+  const told: string[] = [];
+  const progress = {
+    progress: (_: number, __: number, sentence: string) => void told.push(sentence),
+    log: (line: string) => void told.push(line),
+  };
+  const report = await stepReport(context, lock, 'sha256:0', progress);
+  report.begin('component hush');
+  report.log('component hush', 'placing hush at /opt/x');
+  report.end('component hush');
+  await report.close();
+  const logs = join(folder, 'logs', 'sha256-0');
+  const [file = '', ...others] = await readdir(logs);
+  expect(others).toEqual([]);
+  told.push(file, await readFile(join(logs, file), 'utf8'));
+  expect(told).toContainEqual(expect.stringMatching(/^component private-1: done in /));
+  expect(told).toContain('placing private-1 at private-1\n');
+  expect(told.filter((text) => /hush|opt/.test(text))).toEqual([]);
 });
 
 test('a step is named after private inputs only by their alias', () => {

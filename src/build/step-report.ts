@@ -1,7 +1,7 @@
 // Progress of a build as one bar: every step is as long as it took the last time, so that what is left is known.
-// What the steps print is kept in one file each.
+// What the steps print is kept in one file each. Private inputs go by their alias in all of it.
 import { createWriteStream, type WriteStream } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { formatBytes } from '../domain/bytes.ts';
 import { formatDuration } from '../domain/duration.ts';
@@ -11,48 +11,32 @@ import type { BuildProgress } from '../ports/provider-builder.ts';
 import type { BuildContext } from './build-context.ts';
 import type { BuildReport } from './build-report.ts';
 import { planLayers } from './layers/layer-plan.ts';
+import { privateWords } from './private-words.ts';
+import { expectSteps, readHistory, writeHistory } from './step-times.ts';
 
 export interface StepReport extends BuildReport {
-  /** Of the steps that were made, in the order in which they ended. Private inputs go by their alias. */
+  /** Of the steps that were made, in the order in which they ended. */
   timings(): readonly { readonly step: string; readonly ms: number }[];
   /** Ends the logs and remembers how long things took. */
   close(): Promise<void>;
 }
 
-/** Milliseconds on a small machine, for a first build. */
-const firstGuess: Readonly<Record<string, number>> = {
-  inputs: 10_000,
-  base: 25_000,
-  packages: 10_000,
-  component: 1500,
-  images: 3000,
-  configuration: 1000,
-  disk: 6000,
-  seal: 5000,
-};
-const reusedMs = 500;
 const keptLogs = 50;
-
-type History = Readonly<Record<string, number>>;
 
 export async function stepReport(
   context: BuildContext,
   lock: Lock,
   lockDigest: string,
-  progress: BuildProgress,
+  open: BuildProgress,
 ): Promise<StepReport> {
+  const words = privateWords(lock);
+  const progress = words.progress(open);
   const history = await readHistory(context);
   const logFolder = join(context.cacheFolder, 'logs', lockDigest.replace(':', '-'));
   await mkdir(logFolder, { recursive: true });
   await dropOldLogs(join(context.cacheFolder, 'logs'));
-  const steps = ['inputs'];
-  const expected = new Map<string, number>([['inputs', history.inputs ?? firstGuess.inputs ?? 0]]);
-  for (const { name, kind, key } of planLayers(lock)) {
-    const cached = (await context.layers.find(key)) !== undefined;
-    steps.push(name);
-    expected.set(name, cached ? reusedMs : (history[name] ?? firstGuess[kind] ?? 1000));
-  }
-  for (const name of ['disk', 'seal']) expected.set(name, history[name] ?? firstGuess[name] ?? 1000);
+  const steps = await expectSteps(context, planLayers(lock), history);
+  const expected = new Map([...steps].map(([name, { ms }]) => [name, ms]));
   const total = [...expected.values()].reduce((sum, ms) => sum + ms, 0);
   const begun = new Map<string, number>();
   const took = new Map<string, number>();
@@ -101,9 +85,10 @@ export async function stepReport(
     },
     log(step, line) {
       const file =
-        logs.get(step) ?? createWriteStream(join(logFolder, `${step.replace(/[^a-z0-9.-]/gi, '_')}.log`));
+        logs.get(step) ??
+        createWriteStream(join(logFolder, `${words.hide(step).replace(/[^a-z0-9.-]/gi, '_')}.log`));
       logs.set(step, file);
-      file.write(`${line}\n`);
+      file.write(`${words.hide(line)}\n`);
       progress.log(`${step}: ${line}`);
     },
     timings() {
@@ -113,7 +98,7 @@ export async function stepReport(
     async close() {
       clearInterval(timer);
       await Promise.all([...logs.values()].map((file) => new Promise((done) => file.end(done))));
-      await writeHistory(context, history, took);
+      await writeHistory(context, history, Object.fromEntries(madeSteps(took)));
     },
   };
 }
@@ -146,30 +131,6 @@ function sentenceOfAll(steps: readonly string[], sizes: ReadonlyMap<string, stri
     return size === undefined ? sentenceOf(step) : `${sentenceOf(step)}: ${size}`;
   });
   return told.join(', ').replaceAll(', building ', ', ');
-}
-
-function historyPath({ cacheFolder }: BuildContext): string {
-  return join(cacheFolder, 'history.json');
-}
-
-async function readHistory(context: BuildContext): Promise<History> {
-  try {
-    return JSON.parse(await readFile(historyPath(context), 'utf8')) as History;
-  } catch {
-    return {};
-  }
-}
-
-async function writeHistory(
-  context: BuildContext,
-  before: History,
-  took: ReadonlyMap<string, number>,
-): Promise<void> {
-  const fresh = madeSteps(took);
-  if (fresh.length === 0) return;
-  const path = historyPath(context);
-  await writeFile(`${path}.${process.pid}`, JSON.stringify({ ...before, ...Object.fromEntries(fresh) }));
-  await rename(`${path}.${process.pid}`, path);
 }
 
 async function dropOldLogs(folder: string): Promise<void> {

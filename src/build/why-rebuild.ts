@@ -4,6 +4,7 @@ import type { Lock } from '../domain/lock.ts';
 import { valueChanges } from '../domain/lock-changes.ts';
 import type { LayerCache } from './layers/layer-cache.ts';
 import { type PlannedLayer, planLayers } from './layers/layer-plan.ts';
+import { privateWords } from './private-words.ts';
 
 export interface LayerVerdict {
   readonly name: string;
@@ -20,7 +21,10 @@ export interface LayerChange {
   readonly after: string;
 }
 
-/** `previous` is what was built last; without it a miss has no explanation but that it is new. */
+/**
+ * `previous` is what was built last; without it a miss has no explanation but that it is new. Private inputs go by
+ * their alias, and what changed about one is not told.
+ */
 export async function whyRebuild(
   lock: Lock,
   previous: Lock | undefined,
@@ -29,13 +33,23 @@ export async function whyRebuild(
   const before = new Map(
     (previous === undefined ? [] : planLayers(previous)).map((layer) => [layer.name, layer]),
   );
+  const words = [lock, ...(previous === undefined ? [] : [previous])].map(privateWords);
+  const hide = (text: string) => words.reduce((told, { hide: one }) => one(told), text);
   const verdicts: LayerVerdict[] = [];
   for (const layer of planLayers(lock)) {
     const found = await layers.find(layer.key);
-    const changes = explain(layer, before.get(layer.name));
-    verdicts.push({ name: layer.name, state: found === undefined ? 'miss' : 'hit', changes });
+    const explained = explain(layer, before.get(layer.name));
+    const secret = layer.component?.private === true && explained.length > 0;
+    const changes = secret ? [untold] : explained.map((change) => hideChange(change, hide));
+    verdicts.push({ name: hide(layer.name), state: found === undefined ? 'miss' : 'hit', changes });
   }
   return verdicts;
+}
+
+const untold: LayerChange = { input: 'private input', before: '(private)', after: '(private)' };
+
+function hideChange({ input, before, after }: LayerChange, hide: (text: string) => string): LayerChange {
+  return { input: hide(input), before: hide(before), after: hide(after) };
 }
 
 function explain(layer: PlannedLayer, before: PlannedLayer | undefined): readonly LayerChange[] {

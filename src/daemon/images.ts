@@ -52,16 +52,17 @@ export function openImages({ home, env, uid, version, now }: ImagesOptions): Ima
     const { openDiskStore } = await import('../images/store/disk-store.ts');
     return openDiskStore(join(home, 'store'));
   });
-  const imageBuilder = once(async () => {
+  async function makeBuilder(sealed: DiskStore | undefined): Promise<ImageBuilder> {
     const { createBuilder } = await import('../build/builder.ts');
     return createBuilder({
       cacheFolder: join(cacheFolders(env, uid)[0] ?? join(home, 'cache'), 'build'),
-      store: await store.get(),
+      store: sealed,
       agent: await agentBundle(env),
       findCredentials: (registry) => findCredentials(registry, env),
       now,
     });
-  });
+  }
+  const imageBuilder = once(async () => makeBuilder(await store.get()));
   const context = {
     store: store.get,
     workFolder: join(home, 'work'),
@@ -83,7 +84,7 @@ export function openImages({ home, env, uid, version, now }: ImagesOptions): Ima
   return {
     store: store.get,
     imageBuilder: imageBuilder.get,
-    builder: lazyBuilder(imageBuilder.get),
+    builder: lazyBuilder(imageBuilder.get, () => makeBuilder(undefined)),
     imageStore,
     keys: signingKeys(context),
     attestor: createAttestor({

@@ -3,6 +3,8 @@ import * as z from 'zod';
 import type { Json } from '../domain/json.ts';
 import type { ChildStep, OperationKind } from '../ports/operation.ts';
 import { buildOperation } from './build.ts';
+import { type BuildInput, buildInput } from './build-input.ts';
+import { foreseeBuild, planBuild } from './build-plan.ts';
 import type { OperationDeps } from './deps.ts';
 import type { Sealed } from './image-candidate.ts';
 import { parseInput } from './parse-input.ts';
@@ -21,20 +23,26 @@ export function buildMatrixOperation(deps: OperationDeps): OperationKind<BuildMa
       for (const one of parsed.builds) build.parse(one as unknown as Json);
       return parsed;
     },
-    async plan({ builds }, by) {
-      const plans: string[] = [];
-      for (const one of builds) {
-        const lines = await build.plan(build.parse(one as unknown as Json), by);
-        plans.push(...lines.map((line) => `Kubernetes ${one.recipe.kubernetes}: ${line}`));
-      }
-      return plans;
-    },
+    plan: ({ builds }) => eachOf(builds, async (one) => planBuild(deps, one)),
+    foresee: ({ builds }) => eachOf(builds, (one) => foreseeBuild(deps, one)),
     steps: ({ image, builds }) => builds.map((one) => variantStep(image, one)),
     result: (context) => ({
       image: context.input.image,
       versions: context.input.builds.map((one) => ({ ...requireResult<Sealed>(context, stepName(one)) })),
     }),
   };
+}
+
+async function eachOf(
+  builds: BuildMatrixInput['builds'],
+  linesOf: (build: BuildInput) => Promise<readonly string[]>,
+): Promise<readonly string[]> {
+  const plans: string[] = [];
+  for (const one of builds) {
+    const lines = await linesOf(parseInput(buildInput, one as unknown as Json));
+    plans.push(...lines.map((line) => `Kubernetes ${one.recipe.kubernetes}: ${line}`));
+  }
+  return plans;
 }
 
 function stepName({ recipe }: z.infer<typeof variant>): string {

@@ -5,7 +5,7 @@ import { canonicalJson } from '../domain/canonical-json.ts';
 import type { Json } from '../domain/json.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import type { Builder, LayerForecast, Outdated } from '../ports/provider-builder.ts';
-import { requireTools } from './build.ts';
+import { requireTools } from './build-plan.ts';
 import { callOptions, type OperationDeps, requireRole } from './deps.ts';
 import { parseInput } from './parse-input.ts';
 
@@ -33,7 +33,8 @@ interface Asked {
 type Answer = (asked: Asked, context: StepContext<QuestionInput>) => Promise<Json>;
 
 export function recipeLockOperation(deps: OperationDeps): OperationKind<QuestionInput> {
-  return question(deps, 'recipe-lock', 'Resolve every input to an exact version.', async (asked, context) => {
+  const words = { kind: 'recipe-lock', step: 'resolve', plan: 'Resolve every input to an exact version.' };
+  return question(deps, words, async (asked, context) => {
     const { input } = context;
     const locks: Json[] = [];
     for (const variant of input.variants) locks.push(await asked.lock(variant));
@@ -50,26 +51,23 @@ export function recipeLockOperation(deps: OperationDeps): OperationKind<Question
 }
 
 export function recipeOutdatedOperation(deps: OperationDeps): OperationKind<QuestionInput> {
-  return question(
-    deps,
-    'recipe-outdated',
-    'Look for newer versions of every input.',
-    async (asked, context) => {
-      const reports: Outdated[] = [];
-      for (const variant of context.input.variants) {
-        const lock = await asked.lock(variant);
-        reports.push(await asked.tools.outdated(lock, callOptions(deps, context.signal)));
-      }
-      return {
-        behind: unique(reports.flatMap(({ behind }) => behind)) as unknown as Json,
-        unknown: unique(reports.flatMap(({ unknown }) => unknown)) as unknown as Json,
-      };
-    },
-  );
+  const plan = 'Look for newer versions of every input.';
+  return question(deps, { kind: 'recipe-outdated', step: 'find-newer', plan }, async (asked, context) => {
+    const reports: Outdated[] = [];
+    for (const variant of context.input.variants) {
+      const lock = await asked.lock(variant);
+      reports.push(await asked.tools.outdated(lock, callOptions(deps, context.signal)));
+    }
+    return {
+      behind: unique(reports.flatMap(({ behind }) => behind)) as unknown as Json,
+      unknown: unique(reports.flatMap(({ unknown }) => unknown)) as unknown as Json,
+    };
+  });
 }
 
 export function recipeWhyOperation(deps: OperationDeps): OperationKind<QuestionInput> {
-  return question(deps, 'recipe-why', 'Compare with the last build of the image.', async (asked, context) => {
+  const plan = 'Compare with the last build of the image.';
+  return question(deps, { kind: 'recipe-why', step: 'compare-layers', plan }, async (asked, context) => {
     const versions: { readonly kubernetes: string | undefined; readonly layers: readonly LayerForecast[] }[] =
       [];
     for (const variant of context.input.variants) {
@@ -80,19 +78,21 @@ export function recipeWhyOperation(deps: OperationDeps): OperationKind<QuestionI
   });
 }
 
-function question(
-  deps: OperationDeps,
-  kind: string,
-  sentence: string,
-  answer: Answer,
-): OperationKind<QuestionInput> {
+interface QuestionWords {
+  readonly kind: string;
+  /** The name of its one step. */
+  readonly step: string;
+  readonly plan: string;
+}
+
+function question(deps: OperationDeps, words: QuestionWords, answer: Answer): OperationKind<QuestionInput> {
   function toolsOf({ provider }: QuestionInput) {
     const found = deps.provider(provider);
     const builder = requireRole(found, 'builder');
     return { builder, tools: requireTools(builder, found.name) };
   }
   const step: WorkStep<QuestionInput> = {
-    name: 'look',
+    name: words.step,
     do(context) {
       const { builder, tools } = toolsOf(context.input);
       const options = callOptions(deps, context.signal);
@@ -105,13 +105,14 @@ function question(
     },
   };
   return {
-    kind,
+    kind: words.kind,
     parse: (input) => parseInput(questionInput, input),
     async plan(input) {
       toolsOf(input);
-      return [`${sentence} Nothing is built.`];
+      return [`${words.plan} Nothing is built.`];
     },
     steps: () => [step],
+    renamed: { look: words.step },
   };
 }
 

@@ -1,15 +1,14 @@
 // Build: lock the recipe, build the disk, make what comes with it, and seal it as a candidate with a number of its
 // own. The same lock gives the same version back: nothing is numbered twice (rules 5 and 11).
-import * as z from 'zod';
 import { canonicalJson } from '../domain/canonical-json.ts';
-import { ImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 import type { Lock } from '../domain/lock.ts';
 import { whyVersion } from '../domain/lock-reason.ts';
 import { isRestricted } from '../domain/recipe.ts';
-import { commitPattern } from '../domain/recipe-commit.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import type { Builder, SealedDisk } from '../ports/provider-builder.ts';
+import { type BuildInput, buildInput, recipeFields } from './build-input.ts';
+import { foreseeBuild, notKept, planBuild, requireTools } from './build-plan.ts';
 import { type FixedSubject, type Proof, proofStep } from './build-proof.ts';
 import { callOptions, type OperationDeps, requireImages, requireRole } from './deps.ts';
 import {
@@ -25,44 +24,7 @@ import { type DescribedResult, recordsStep, type Subject, signStep } from './ima
 import { parseInput } from './parse-input.ts';
 import { requireResult } from './step-result.ts';
 
-const recipeFields = z.looseObject({
-  name: z.string(),
-  numbering: z.enum(['semver', 'date', 'calendar', 'kubernetes', 'kubernetes-build']).default('semver'),
-  os: z.enum(['linux', 'windows']).default('linux'),
-  architecture: z.enum(['x64', 'arm64']).default('x64'),
-  kubernetes: z.string().optional(),
-});
-
-const hotfix = z.object({
-  /** The version whose lock is changed, as it was asked for. */
-  from: z.string(),
-  lockDigest: z.string(),
-  set: z.array(z.string()).min(1),
-  /** Where relative paths of its recipe begin. */
-  folder: z.string().optional(),
-});
-
-export const recipeCommit = z.object({ commit: z.string().regex(commitPattern), dirty: z.boolean() });
-
-const buildInput = z
-  .object({
-    recipe: recipeFields.optional(),
-    hotfix: hotfix.optional(),
-    /** The lock that is committed beside the recipe. */
-    lock: z.unknown().optional(),
-    /** The newest of every input, whatever was locked before. */
-    newest: z.boolean().optional(),
-    keepFailed: z.boolean().optional(),
-    provider: z.string().optional(),
-    bump: z.enum(['patch', 'minor', 'major']).optional(),
-    /** Where the recipe was taken from. */
-    source: recipeCommit.optional(),
-  })
-  .refine(
-    ({ recipe, hotfix: fix }) => (recipe === undefined) !== (fix === undefined),
-    'give a recipe, or a version to change',
-  );
-export type BuildInput = z.infer<typeof buildInput>;
+export { recipeCommit } from './build-input.ts';
 
 interface Locked {
   readonly lock: Json;
@@ -88,18 +50,8 @@ export function buildOperation(deps: OperationDeps): OperationKind<BuildInput> {
   return {
     kind: 'build',
     parse: (input) => parseInput(buildInput, input),
-    async plan({ recipe, hotfix: fix, provider }) {
-      const builder = requireRole(deps.provider(provider), 'builder');
-      if (fix !== undefined) requireTools(builder, deps.provider(provider).name);
-      return [
-        fix === undefined
-          ? `Lock recipe ${recipe?.name}.`
-          : `Take the lock of ${fix.from} and set ${fix.set.join(', ')}; everything else stays.`,
-        'Build the disk, layer by layer.',
-        ...(builder.tools === undefined ? [] : ['Write notes and SBOMs from the sealed disk, and sign it.']),
-        `Seal it as a candidate of ${recipe?.name ?? fix?.from.replace(/[:@].*$/, '')}.`,
-      ];
-    },
+    plan: async (input) => planBuild(deps, input),
+    foresee: (input) => foreseeBuild(deps, input),
     steps: ({ hotfix: fix }) => [
       lockStep(deps),
       buildStep(deps),
@@ -134,13 +86,6 @@ function builderOf(deps: OperationDeps, { input }: StepContext<BuildInput>): Bui
   return requireRole(deps.provider(input.provider), 'builder');
 }
 
-export function requireTools(builder: Builder, provider: string): NonNullable<Builder['tools']> {
-  if (builder.tools !== undefined) return builder.tools;
-  throw new ImagoError('provider-lacks', `Provider ${provider} only makes locks up.`, {
-    hint: 'Name one that builds real disks: --provider local.',
-  });
-}
-
 function lockStep(deps: OperationDeps): WorkStep<BuildInput> {
   return {
     name: 'lock',
@@ -167,11 +112,11 @@ function lockStep(deps: OperationDeps): WorkStep<BuildInput> {
 async function fixLock(
   deps: OperationDeps,
   builder: Builder,
-  { from, lockDigest, set, folder }: z.infer<typeof hotfix>,
+  { from, lockDigest, set, folder }: NonNullable<BuildInput['hotfix']>,
   context: StepContext<BuildInput>,
 ): Promise<Json> {
   const lock = (await requireImages(deps).locks.read(lockDigest)) as unknown as Lock | undefined;
-  if (lock === undefined) throw new ImagoError('lock-not-kept', `The lock of ${from} is not in the store.`);
+  if (lock === undefined) throw notKept(from);
   const placed = { ...lock, recipe: { ...lock.recipe, ...(folder !== undefined && { folder }) } };
   const tools = requireTools(builder, 'here');
   return tools.hotfix(placed as unknown as Json, set, context, callOptions(deps, context.signal));

@@ -139,6 +139,13 @@ export function createOperations(options: OperationsOptions): Operations {
     }
   }
 
+  async function plan(request: OperationRequest): Promise<readonly string[]> {
+    const kind = requireKind(kinds, request.kind);
+    const input = kind.parse(request.input);
+    if (request.whenBusy === 'refuse') await refuseBusy(request.key ?? request.subject);
+    return kind.plan(input, request.by);
+  }
+
   return {
     async start() {
       await engine.start(interpreter);
@@ -149,11 +156,11 @@ export function createOperations(options: OperationsOptions): Operations {
       stopping.abort();
       await engine.stop();
     },
-    async plan(request) {
+    plan,
+    async foresee(request) {
+      const lines = await plan(request);
       const kind = requireKind(kinds, request.kind);
-      const input = kind.parse(request.input);
-      if (request.whenBusy === 'refuse') await refuseBusy(request.key ?? request.subject);
-      return kind.plan(input, request.by);
+      return (await kind.foresee?.(kind.parse(request.input), request.by)) ?? lines;
     },
     submit,
     cancel,

@@ -171,6 +171,11 @@ export interface OperationKind<Input = Json> {
    * refused with.
    */
   plan(input: Input, by: string): Promise<readonly string[]>;
+  /**
+   * What a dry run tells instead, where that takes a longer look than there is time for before each start. Reads
+   * only, and is called after `plan` let it pass.
+   */
+  foresee?(input: Input, by: string): Promise<readonly string[]>;
   /** The steps for this input, in order. Recorded by name when the operation starts. */
   steps(input: Input): readonly Step<Input>[];
   /** Old step name to new one, for operations that an earlier version of Imago began. */
@@ -251,6 +256,8 @@ export interface OperationLists {
 export interface OperationDesk {
   /** What `submit` would do, or the error it would be refused with. Writes nothing. */
   plan(request: OperationRequest): Promise<readonly string[]>;
+  /** The same for people, who can wait: with all that a longer look tells. */
+  foresee(request: OperationRequest): Promise<readonly string[]>;
   /** Checks the input, records the operation and enqueues it. Same id again: the same operation. */
   submit(request: OperationRequest): Promise<OperationRecord>;
   /** Asks a live operation to undo and stop. `operation-ended` when it has ended. */

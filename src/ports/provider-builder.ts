@@ -1,5 +1,6 @@
 // Makes a sealed disk from a locked recipe.
 import type { Json } from '../domain/json.ts';
+import type { BuildMethod } from '../domain/recipe.ts';
 import type { CallOptions } from './provider.ts';
 
 export interface BuildRequest {
@@ -37,6 +38,8 @@ export interface BuildOptions extends CallOptions {
 }
 
 export interface Builder {
+  /** How it can build; recipes that want another way are refused before anything starts. */
+  readonly methods: readonly BuildMethod[];
   /**
    * Resolves every input of the recipe to an exact version, sha256 and size. Reads from outside, writes
    * nothing but caches. The same recipe may give another lock tomorrow; a lock never changes.
@@ -65,6 +68,30 @@ export interface BuilderTools {
   outdated(lock: Json, options: CallOptions): Promise<Outdated>;
   /** Which layers a build of the lock would make anew, and what changed since the image's last build. */
   whyRebuild(lock: Json): Promise<readonly LayerForecast[]>;
+  /**
+   * What a build of the recipe would find here and have to do, from reading alone: nothing is written, nobody is
+   * asked. What only others know is assumed to have changed, and named in `unresolved`.
+   */
+  forecast(recipe: Json, options: LockOptions): Promise<BuildForecast>;
+  /** The same for a lock in which these inputs change. */
+  forecastHotfix(lock: Json, sets: readonly string[]): Promise<BuildForecast>;
+}
+
+export interface BuildForecast {
+  /** Of the lock that would be built, when all of it is known. */
+  readonly lockDigest?: string;
+  /** What must be asked for first: `packages`, names of components; private ones only as such. */
+  readonly unresolved: readonly string[];
+  /** Why something cannot be resolved as things are: a file that is not there. */
+  readonly problems: readonly string[];
+  readonly layers: readonly Pick<LayerForecast, 'name' | 'state'>[];
+  /** Of what is resolved and not in the cache. */
+  readonly downloads: { readonly count: number; readonly bytes: number };
+  readonly estimate: {
+    readonly ms: number;
+    /** Whether each step that takes time was made here before; else part of it is guessed. */
+    readonly fromHistory: boolean;
+  };
 }
 
 export interface Outdated {

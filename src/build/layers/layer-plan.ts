@@ -15,7 +15,7 @@ import {
 import { type Recipe, type RecipeComponent, sourceOf } from '../../domain/recipe.ts';
 import { expandOne } from '../../domain/recipe-variables.ts';
 import { buildRules, defaultSuite, excludedPaths, includedPaths } from '../build-rules.ts';
-import { agentName } from '../lock/lock-recipe.ts';
+import { agentName } from '../lock/lock-parts.ts';
 import { wantedPackages } from '../lock/resolve-packages.ts';
 
 export type LayerKind = 'base' | 'packages' | 'trust' | 'component' | 'images' | 'configuration';

@@ -10,7 +10,7 @@ import { applySettings } from '../../install/apply-settings.ts';
 import { installComponent } from '../../install/install-component.ts';
 import { containerdStore, type StoredImageInput } from '../containers/containerd-store.ts';
 import { storedImage } from '../containers/fetch-image.ts';
-import { agentName } from '../lock/lock-recipe.ts';
+import { agentName } from '../lock/lock-parts.ts';
 import { placeAgent } from './agent-layer.ts';
 import { installableComponent } from './bake-component.ts';
 import type { OpenLayer } from './layer-cache.ts';

@@ -2,7 +2,7 @@
 // they are unpacked already. What a finished layer was made of need not exist any more.
 import { componentInputs, inputsOf, type Lock, type LockedInput, packagesIn } from '../../domain/lock.ts';
 import type { BuildContext } from '../build-context.ts';
-import { agentName } from '../lock/lock-recipe.ts';
+import { agentName } from '../lock/lock-parts.ts';
 import type { PlannedLayer } from './layer-plan.ts';
 import { hasTools } from './locked-tools.ts';
 

@@ -1,4 +1,5 @@
 // Check a recipe.
+import { ensureImagoError } from '../../domain/errors.ts';
 import { argumentOr, type CommandSpec } from '../command.ts';
 import { gatherRecipe, recipeFlags } from '../read-recipe.ts';
 
@@ -11,9 +12,20 @@ export const command: CommandSpec = {
     const file = argumentOr(invocation, 'FILE', 'imago.yaml');
     const client = await invocation.client();
     const { sent, shown } = await gatherRecipe(invocation, client, file);
-    const plan = await client.plan('createBuild', { body: sent });
-    invocation.out.thing({ file, ok: true, versions: shown.versions, plan: plan.plan }, file, () => [
+    const { plan, unbuildable } = await client
+      .plan('createBuild', { body: sent })
+      .then((answer) => ({ plan: answer.plan, unbuildable: undefined }), unbuildableHere);
+    const answer = { file, ok: true, versions: shown.versions, plan, ...(unbuildable && { unbuildable }) };
+    invocation.out.thing(answer, file, () => [
       `${file} is a good recipe`,
+      ...(unbuildable === undefined ? [] : [unbuildable]),
     ]);
   },
 };
+
+/** That nobody here can build it is no mistake of the recipe. */
+function unbuildableHere(thrown: unknown) {
+  const error = ensureImagoError(thrown);
+  if (error.code !== 'provider-lacks') throw thrown;
+  return { plan: [], unbuildable: [error.message, error.hint ?? ''].join(' ').trimEnd() };
+}

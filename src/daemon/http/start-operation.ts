@@ -20,7 +20,7 @@ export function startOperation<N extends EndpointName>(
   return {
     subject: asked.subject,
     ...(before === undefined ? {} : { before }),
-    plan: () => operations.plan(request),
+    plan: () => operations.foresee(request),
     async run() {
       // A daemon died between starting it and answering: the repeated request gets what the first one began.
       const begun = call.operationId === undefined ? undefined : await journal.get(call.operationId);

@@ -2,6 +2,7 @@
 // layers are kept in the world, so a build that was cut off goes on where it stopped.
 import { ImagoError } from '../../domain/errors.ts';
 import type { Json } from '../../domain/json.ts';
+import { buildMethods } from '../../domain/recipe.ts';
 import type { Builder, BuildProgress, BuildRequest, SealedDisk } from '../../ports/provider-builder.ts';
 import { diskBytesOf, type Layer, layersOf, lockOf } from './build-plan.ts';
 import { createSharedWork } from './shared-work.ts';
@@ -23,6 +24,7 @@ export function simBuilder(context: SimContext): Builder {
   const { call, clock, world } = context;
   const builds = createSharedWork<(progress: BuildProgress) => void, SealedDisk>();
   return {
+    methods: buildMethods,
     lock: (recipe, progress, options) =>
       call.long(
         reads('builder.lock', recipeName(recipe), () => lockOf(recipe)),

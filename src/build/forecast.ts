@@ -1,0 +1,111 @@
+// What a build would find here and have to do, from reading alone: for dry runs. What only others know (a newer
+// package, a file at an address) is assumed to have changed, and named.
+import { ensureImagoError } from '../domain/errors.ts';
+import { type Lock, type LockedInput, makeLock } from '../domain/lock.ts';
+import type { Recipe } from '../domain/recipe.ts';
+import { checkRecipe } from '../domain/recipe-problems.ts';
+import { expandOne } from '../domain/recipe-variables.ts';
+import type { BuildForecast, BuildProgress } from '../ports/provider-builder.ts';
+import type { BuildContext } from './build-context.ts';
+import { buildEpoch, buildRules } from './build-rules.ts';
+import { lockContext } from './builder-context.ts';
+import { measuringStore } from './inputs/measuring-store.ts';
+import { planLayers } from './layers/layer-plan.ts';
+import { neededInputs } from './layers/needed-inputs.ts';
+import { lockDigest } from './lock/lock-file.ts';
+import { assumedSource, type LockPart, lockParts } from './lock/lock-parts.ts';
+import { privateWords } from './private-words.ts';
+import { expectSteps, readHistory } from './step-times.ts';
+
+const silent: BuildProgress = { progress() {}, log() {} };
+
+/** Writes nothing and asks nobody. Throws `recipe-invalid` as locking would. */
+export async function forecastRecipe(
+  context: BuildContext,
+  recipe: Recipe,
+  previous: Lock | undefined,
+  signal?: AbortSignal,
+): Promise<BuildForecast> {
+  const whole = expandOne(recipe);
+  checkRecipe(whole);
+  const looking = { ...context, inputs: measuringStore(context.inputs) };
+  const found: LockedInput[] = [];
+  const unresolved: string[] = [];
+  const problems: string[] = [];
+  for (const part of lockParts(whole, lockContext(looking, recipe, silent, signal), previous)) {
+    signal?.throwIfAborted();
+    const known = part.kept ?? (part.local ? await resolveHere(part, problems) : undefined);
+    if (known === undefined) unresolved.push(part.what.replace(/^resolving /, ''));
+    found.push(...(known ?? part.assume()));
+  }
+  const lock = makeLock(recipe, found, { rules: buildRules, epoch: buildEpoch });
+  const { hide } = privateWords({ recipe, inputs: [] });
+  return {
+    ...(unresolved.length === 0 && { lockDigest: lockDigest(lock) }),
+    ...{ unresolved, problems: problems.map(hide) },
+    ...(await foresee(looking, lock)),
+  };
+}
+
+/** What is missing beside the recipe would fail the build, not its forecast. */
+async function resolveHere(part: LockPart, problems: string[]): Promise<readonly LockedInput[] | undefined> {
+  try {
+    return await part.resolve();
+  } catch (thrown) {
+    const error = ensureImagoError(thrown);
+    if (error.kind === 'bug' || error.kind === 'cancelled') throw thrown;
+    problems.push(error.message);
+    return undefined;
+  }
+}
+
+/** The lock of a shipped version with other content in place of what is set. */
+export async function forecastHotfix(
+  context: BuildContext,
+  lock: Lock,
+  names: readonly string[],
+): Promise<BuildForecast> {
+  const packages = expandOne(lock.recipe).components.flatMap(({ name, from }) =>
+    names.includes(name) && from !== undefined && 'package' in from ? [from.package] : [],
+  );
+  const set = new Set([...names, ...packages]);
+  const inputs = lock.inputs.map((input) =>
+    set.has(input.name) ? { ...input, sha256: '0'.repeat(64), source: assumedSource } : input,
+  );
+  const looking = { ...context, inputs: measuringStore(context.inputs) };
+  return { unresolved: [...names], problems: [], ...(await foresee(looking, { ...lock, inputs })) };
+}
+
+async function foresee(
+  context: BuildContext,
+  lock: Lock,
+): Promise<Pick<BuildForecast, 'layers' | 'downloads' | 'estimate'>> {
+  const plan = planLayers(lock);
+  const steps = await expectSteps(context, plan, await readHistory(context));
+  const { hide } = privateWords(lock);
+  const downloads: LockedInput[] = [];
+  for (const input of await neededInputs(context, lock, plan)) {
+    if (isElsewhere(input) && (await context.inputs.find(input.sha256)) === undefined) downloads.push(input);
+  }
+  const assumes = lock.inputs.some(({ source }) => source === assumedSource);
+  const fetches = downloads.length > 0 || assumes;
+  const counted = [...steps].filter(([name]) => fetches || name !== 'inputs').map(([, step]) => step);
+  return {
+    layers: plan.map(({ name }) => ({
+      name: hide(name),
+      state: steps.get(name)?.by === 'cache' ? ('hit' as const) : ('miss' as const),
+    })),
+    downloads: {
+      count: downloads.length,
+      bytes: downloads.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+    },
+    estimate: {
+      ms: counted.reduce((sum, { ms }) => sum + ms, 0),
+      fromHistory: counted.every(({ by }) => by !== 'guess'),
+    },
+  };
+}
+
+function isElsewhere({ source }: LockedInput): boolean {
+  return /^(?:https?|debian|debian-security|oci):|^archive:https?:/.test(source);
+}

@@ -1,0 +1,129 @@
+// What is said about a build before it begins: who cannot do it, what is at hand, what must be fetched and made, and
+// about how long that takes.
+import { formatBytes } from '../domain/bytes.ts';
+import { formatDuration } from '../domain/duration.ts';
+import { ImagoError } from '../domain/errors.ts';
+import type { Json } from '../domain/json.ts';
+import type { BuildMethod } from '../domain/recipe.ts';
+import type { Provider } from '../ports/provider.ts';
+import type { Builder, BuildForecast } from '../ports/provider-builder.ts';
+import type { BuildInput } from './build-input.ts';
+import { callOptions, type OperationDeps, requireImages, requireRole } from './deps.ts';
+
+/** Cheap, because it is asked before each start. */
+export function planBuild(deps: OperationDeps, input: BuildInput): readonly string[] {
+  const { recipe, hotfix, provider } = input;
+  const found = deps.provider(provider);
+  const builder = requireRole(found, 'builder');
+  if (recipe !== undefined) requireMethod(deps, found, builder, recipe);
+  if (hotfix !== undefined) requireTools(builder, found.name);
+  return [...firstLines(input), 'Build the disk, layer by layer.', ...lastLines(input, builder)];
+}
+
+/** With a look at the caches. */
+export async function foreseeBuild(deps: OperationDeps, input: BuildInput): Promise<readonly string[]> {
+  const builder = requireRole(deps.provider(input.provider), 'builder');
+  const forecast = await forecastOf(deps, builder, input);
+  if (forecast === undefined) return planBuild(deps, input);
+  const image = imageOf(input);
+  const { lockDigest } = forecast;
+  const known =
+    lockDigest === undefined ? undefined : await deps.catalogue.findVersionByLock(image, lockDigest);
+  if (known !== undefined)
+    return [...firstLines(input), `Nothing more: ${image}:${known.version} is of this lock already.`];
+  return [...firstLines(input), ...forecastLines(forecast), ...lastLines(input, builder)];
+}
+
+/** Throws `provider-lacks` when the provider does not build so; the hint names one at hand that does. */
+function requireMethod(
+  deps: OperationDeps,
+  provider: Provider,
+  builder: Builder,
+  recipe: { readonly name: string; readonly method?: BuildMethod | undefined },
+): void {
+  const { name, method = 'assemble' } = recipe;
+  if (builder.methods.includes(method)) return;
+  const able = deps
+    .providers()
+    .find((other) => other.builder?.tools !== undefined && other.builder.methods.includes(method));
+  throw new ImagoError(
+    'provider-lacks',
+    method === 'machine'
+      ? `${name} is built on a machine, and provider ${provider.name} only assembles disks.`
+      : `${name} is assembled, and provider ${provider.name} only builds on machines.`,
+    {
+      hint:
+        able === undefined
+          ? 'No provider at hand builds it. The recipe can be checked, shown and locked.'
+          : `Name one that does: --provider ${able.name}.`,
+    },
+  );
+}
+
+/** For people, one line each. */
+function forecastLines(forecast: BuildForecast): readonly string[] {
+  const { unresolved, problems, layers, downloads, estimate } = forecast;
+  const { count, bytes } = downloads;
+  const fetched =
+    count === 0 ? 'nothing' : `${count} ${count === 1 ? 'input' : 'inputs'}, ${formatBytes(bytes)}`;
+  const open = unresolved.length === 0 ? '' : ', and what is resolved anew';
+  const basis = estimate.fromHistory ? 'as long as such steps took here before' : 'in part a guess';
+  return [
+    unresolved.length === 0
+      ? 'Every input is locked already.'
+      : `Resolve ${unresolved.join(', ')}; what follows takes it that they changed.`,
+    ...problems.map((problem) => `This would fail: ${problem}`),
+    `Download ${fetched}${open}.`,
+    ...layers.map(({ name, state }) => `Layer ${name}: ${state}.`),
+    `Build the disk, in about ${formatDuration(estimate.ms)} (${basis}).`,
+  ];
+}
+
+export function requireTools(builder: Builder, provider: string): NonNullable<Builder['tools']> {
+  if (builder.tools !== undefined) return builder.tools;
+  throw new ImagoError('provider-lacks', `Provider ${provider} only makes locks up.`, {
+    hint: 'Name one that builds real disks: --provider local.',
+  });
+}
+
+function imageOf({ recipe, hotfix }: BuildInput): string {
+  return recipe?.name ?? hotfix?.from.replace(/[:@].*$/, '') ?? '';
+}
+
+function firstLines({ recipe, hotfix }: BuildInput): readonly string[] {
+  if (hotfix === undefined) return [`Lock recipe ${recipe?.name}.`];
+  return [`Take the lock of ${hotfix.from} and set ${hotfix.set.join(', ')}; everything else stays.`];
+}
+
+function lastLines(input: BuildInput, builder: Builder): readonly string[] {
+  const isReal = builder.tools !== undefined;
+  return [
+    ...(isReal ? ['Write notes and SBOMs from the sealed disk, and sign it.'] : []),
+    ...(isReal && input.hotfix !== undefined ? ['Prove that nothing else moved, or fail.'] : []),
+    `Seal it as a candidate of ${imageOf(input)}.`,
+  ];
+}
+
+/** `undefined` where locks are only made up. */
+async function forecastOf(
+  deps: OperationDeps,
+  { tools }: Builder,
+  input: BuildInput,
+): Promise<BuildForecast | undefined> {
+  const { recipe, hotfix, lock, newest } = input;
+  if (tools === undefined) return undefined;
+  if (hotfix !== undefined) {
+    const shipped = await requireImages(deps).locks.read(hotfix.lockDigest);
+    if (shipped === undefined) throw notKept(hotfix.from);
+    return tools.forecastHotfix(shipped, hotfix.set);
+  }
+  const options = callOptions(deps, new AbortController().signal);
+  const found = await tools.forecast(recipe as Json, { ...options, previous: lock as Json | undefined });
+  if (newest !== true) return found;
+  const { lockDigest: _, ...rest } = found;
+  return { ...rest, unresolved: ['the newest of every input'] };
+}
+
+export function notKept(from: string): ImagoError {
+  return new ImagoError('lock-not-kept', `The lock of ${from} is not in the store.`);
+}
