@@ -35,15 +35,23 @@ export function applyMove(channel: ChannelRecord, move: ChannelMove): ChannelRec
  * a return: what came after it is forgotten, so that going back twice does not lead forward again.
  */
 export function earlierVersions(moves: readonly ChannelMove[]): readonly string[] {
-  const trail: string[] = [];
-  for (const { to } of [...moves].sort((a, b) => a.id - b.id)) {
-    if (to === undefined) continue;
-    const known = trail.indexOf(to);
-    if (known >= 0) trail.length = known;
-    trail.push(to);
-  }
+  const inOrder = [...moves].sort((a, b) => a.id - b.id);
+  const trail = trailOf(inOrder.flatMap(({ to }) => (to === undefined ? [] : [to])));
   const current = stateFromMoves(moves)?.version;
   return trail.filter((version) => version !== current).reverse();
+}
+
+/** The way that is left of a channel which was moved to these versions one after the other: where it stands is last. */
+export function trailOf(targets: readonly string[]): readonly string[] {
+  const trail: string[] = [];
+  const places = new Map<string, number>();
+  for (const target of targets) {
+    const known = places.get(target);
+    if (known !== undefined) for (const forgotten of trail.splice(known)) places.delete(forgotten);
+    places.set(target, trail.length);
+    trail.push(target);
+  }
+  return trail;
 }
 
 function later(found: ChannelMove | undefined, move: ChannelMove): ChannelMove {

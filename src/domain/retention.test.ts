@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { describeKeeper, planRetention, type RetainedVersion, retentionTotals } from './retention.ts';
+import {
+  describeKeeper,
+  planRetention,
+  type RetainedVersion,
+  type RetentionEntry,
+  RetentionTally,
+} from './retention.ts';
 import type { VersionState } from './version-state.ts';
 
 function version(n: number, more: Partial<RetainedVersion> = {}): RetainedVersion {
@@ -33,7 +39,7 @@ test('rule 7: whatever is used, current or the way back of a channel is never am
                 ...(current === undefined ? {} : { version: `1.0.${current}` }),
               },
             ],
-            moves: steps.map((n, id) => ({ id, image: 'node', channel: 'production', to: `1.0.${n}` })),
+            moves: [{ image: 'node', channel: 'production', targets: steps.map((n) => `1.0.${n}`) }],
             uses: used.map((n) => ({ image: 'node', version: `1.0.${n}`, kind: 'node', name: 'web-1' })),
           },
           {},
@@ -54,14 +60,19 @@ test('rule 7: whatever is used, current or the way back of a channel is never am
 });
 
 test('a disk that two versions share is freed once, and only when both go', () => {
-  const entry = (n: number, disk: string, kept: boolean) => ({
+  const totalsOf = (...entries: readonly RetentionEntry[]) => {
+    const tally = new RetentionTally();
+    for (const one of entries) tally.add(one);
+    return tally.totals();
+  };
+  const entry = (n: number, disk: string, kept: boolean): RetentionEntry => ({
     ...version(n, { diskDigest: disk }),
     keepers: kept ? [{ kind: 'hold', name: 'x' } as const] : [],
   });
-  expect(retentionTotals([entry(0, 'a', false), entry(1, 'a', false), entry(2, 'b', false)])).toEqual({
+  expect(totalsOf(entry(0, 'a', false), entry(1, 'a', false), entry(2, 'b', false))).toEqual({
     ...{ kept: 0, going: 3, freedBytes: 20 },
   });
-  expect(retentionTotals([entry(0, 'a', false), entry(1, 'a', true)])).toEqual({
+  expect(totalsOf(entry(0, 'a', false), entry(1, 'a', true))).toEqual({
     ...{ kept: 1, going: 1, freedBytes: 0 },
   });
 });

@@ -1,7 +1,7 @@
 // What may go and what keeps the rest (rule 7). A version stays while anything needs it; by default that also
 // counts what each channel and each pool had before, so that going back is always possible.
-import { type ChannelMove, type ChannelRecord, channelTakes } from './channel.ts';
-import { earlierVersions } from './channel-log.ts';
+import { type ChannelRecord, channelTakes } from './channel.ts';
+import { trailOf } from './channel-log.ts';
 import { compareAge, type VersionRecord } from './version.ts';
 
 export const keeperKinds = [
@@ -46,12 +46,19 @@ export interface VersionUse extends Keeper {
   readonly version: string;
 }
 
+/** Every version that a channel was ever moved to, in the order of the moves. */
+export interface ChannelTargets {
+  readonly image: string;
+  readonly channel: string;
+  readonly targets: readonly string[];
+}
+
 export interface RetentionFacts {
   /** All that are not deleted, of the images in question. */
   readonly versions: readonly RetainedVersion[];
   readonly channels: readonly ChannelRecord[];
-  /** All moves of these channels. */
-  readonly moves: readonly Pick<ChannelMove, 'id' | 'image' | 'channel' | 'to'>[];
+  /** Of these channels; one without moves may be left out. */
+  readonly moves: readonly ChannelTargets[];
   readonly uses: readonly VersionUse[];
 }
 
@@ -79,17 +86,23 @@ export function planRetention(
   for (const { image, version, kind, name, count } of facts.uses) {
     keep(image, version, { kind, name, ...(count === undefined || count === 1 ? {} : { count }) });
   }
-  keepByAge(facts.versions, policy, now, keep);
-  return facts.versions
-    .map((version) => ({ ...version, keepers: keepers.get(`${version.image}:${version.version}`) ?? [] }))
-    .toSorted((a, b) => (a.image === b.image ? compareAge(a, b) : a.image < b.image ? -1 : 1));
+  const byImage = Map.groupBy(facts.versions, ({ image }) => image);
+  const entries: RetentionEntry[] = [];
+  for (const [image, versions] of [...byImage].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const oldestFirst = versions.toSorted(compareAge);
+    keepByAge(image, oldestFirst, policy, now, keep);
+    for (const version of oldestFirst) {
+      entries.push({ ...version, keepers: keepers.get(`${image}:${version.version}`) ?? [] });
+    }
+  }
+  return entries;
 }
 
 type Keep = (image: string, version: string, keeper: Keeper) => void;
 
 function keepChannels({ versions, channels, moves }: RetentionFacts, keep: Keep): void {
   const states = new Map(versions.map(({ image, version, state }) => [`${image}:${version}`, state]));
-  const byChannel = Map.groupBy(moves, ({ image, channel }) => `${image}:${channel}`);
+  const targetsOf = new Map(moves.map(({ image, channel, targets }) => [`${image}:${channel}`, targets]));
   for (const channel of channels) {
     const { image, name } = channel;
     if (channel.version !== undefined) keep(image, channel.version, { kind: 'channel', name });
@@ -98,9 +111,11 @@ function keepChannels({ versions, channels, moves }: RetentionFacts, keep: Keep)
       const state = states.get(`${image}:${version}`);
       return version !== channel.version && state !== undefined && channelTakes(channel, state);
     };
-    const log = byChannel.get(`${image}:${name}`) ?? [];
-    const back = earlierVersions(rollbackMoves(log)).find(isGood);
-    const before = lastOther(log, channel.version);
+    const targets = targetsOf.get(`${image}:${name}`) ?? [];
+    const current = targets.at(-1);
+    const back = trailOf(targets).findLast((version) => version !== current && isGood(version));
+    // Where the channel was before, also when it was taken back from there.
+    const before = targets.findLast((version) => version !== channel.version);
     if (back !== undefined) keep(image, back, { kind: 'channel-rollback', name });
     if (before !== undefined && before !== back && isGood(before)) {
       keep(image, before, { kind: 'channel-rollback', name });
@@ -108,37 +123,23 @@ function keepChannels({ versions, channels, moves }: RetentionFacts, keep: Keep)
   }
 }
 
-/** Where the channel was before, also when it was taken back from there. */
-function lastOther(moves: RetentionFacts['moves'], current: string | undefined): string | undefined {
-  const others = moves.filter(({ to }) => to !== undefined && to !== current);
-  return others.reduce<RetentionFacts['moves'][number] | undefined>(
-    (last, move) => (last === undefined || move.id > last.id ? move : last),
-    undefined,
-  )?.to;
-}
-
-/** What `earlierVersions` looks at; the other fields of a move play no part. */
-function rollbackMoves(moves: RetentionFacts['moves']): readonly ChannelMove[] {
-  return moves.map((move) => ({ ...move, toDigest: '', by: '', why: '', at: '' }));
-}
-
 function keepByAge(
-  versions: readonly RetainedVersion[],
+  image: string,
+  oldestFirst: readonly RetainedVersion[],
   { keepCount = 0, keepDays = 0 }: RetentionPolicy,
   now: Date,
   keep: Keep,
 ): void {
   const youngSince = now.getTime() - keepDays * dayMs;
-  for (const [image, all] of Map.groupBy(versions, (version) => version.image)) {
-    const usable = all.filter(({ state }) => state !== 'withdrawn').toSorted((a, b) => compareAge(b, a));
-    for (const [index, { version }] of usable.entries()) {
-      if (index === 0) keep(image, version, { kind: 'newest', name: image });
-      else if (index < keepCount) keep(image, version, { kind: 'count', name: `newest ${keepCount}` });
-    }
-    for (const { version, createdAt } of all) {
-      if (keepDays > 0 && Date.parse(createdAt) > youngSince) {
-        keep(image, version, { kind: 'age', name: `younger than ${keepDays} days` });
-      }
+  const usable = oldestFirst.filter(({ state }) => state !== 'withdrawn').reverse();
+  for (const [index, { version }] of usable.slice(0, Math.max(1, keepCount)).entries()) {
+    if (index === 0) keep(image, version, { kind: 'newest', name: image });
+    else keep(image, version, { kind: 'count', name: `newest ${keepCount}` });
+  }
+  if (keepDays === 0) return;
+  for (const { version, createdAt } of oldestFirst) {
+    if (Date.parse(createdAt) > youngSince) {
+      keep(image, version, { kind: 'age', name: `younger than ${keepDays} days` });
     }
   }
 }
@@ -150,15 +151,28 @@ export interface RetentionTotals {
   readonly freedBytes: number;
 }
 
-export function retentionTotals(entries: readonly RetentionEntry[]): RetentionTotals {
-  const stays = new Set(
-    entries.filter(({ keepers }) => keepers.length > 0).map(({ diskDigest }) => diskDigest),
-  );
-  const goes = entries.filter(({ keepers }) => keepers.length === 0);
-  const freed = new Map(goes.map(({ diskDigest, sizeBytes }) => [diskDigest, sizeBytes]));
-  let freedBytes = 0;
-  for (const [digest, bytes] of freed) if (!stays.has(digest)) freedBytes += bytes;
-  return { kept: entries.length - goes.length, going: goes.length, freedBytes };
+/** Adds up plans that come in parts. */
+export class RetentionTally {
+  readonly #stays = new Set<string>();
+  readonly #goes = new Map<string, number>();
+  #kept = 0;
+  #going = 0;
+
+  add({ keepers, diskDigest, sizeBytes }: RetentionEntry): void {
+    if (keepers.length === 0) {
+      this.#going += 1;
+      this.#goes.set(diskDigest, sizeBytes);
+    } else {
+      this.#kept += 1;
+      this.#stays.add(diskDigest);
+    }
+  }
+
+  totals(): RetentionTotals {
+    let freedBytes = 0;
+    for (const [digest, bytes] of this.#goes) if (!this.#stays.has(digest)) freedBytes += bytes;
+    return { kept: this.#kept, going: this.#going, freedBytes };
+  }
 }
 
 /** `channel production`, `212 nodes (web-00000a, …)`. */

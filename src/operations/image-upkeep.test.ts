@@ -25,14 +25,11 @@ function world(
     drop: async (digest) => void kept.delete(digest),
     list: async () => [...kept],
   };
-  const records = versions.map((one) => ({
-    ...one,
-    image: 'node',
-    origin: { kind: 'built', lockDigest: lockOf(one.version) },
-  })) as unknown as VersionRecord[];
   const catalogue = {
-    listImages: async () => ({ items: [{ name: 'node' }] as never[] }),
-    listVersions: async () => ({ items: records }),
+    listByLocks: async (asked: readonly string[]) =>
+      versions
+        .map((one) => ({ ...one, image: 'node', lockDigest: lockOf(one.version) }))
+        .filter(({ state, lockDigest }) => state !== 'deleted' && asked.includes(lockDigest)),
   };
   return {
     upkeep: imageUpkeep({ catalogue, locks, now: () => now }),

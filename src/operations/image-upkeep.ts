@@ -1,17 +1,18 @@
 // Keeps the inputs of versions that left `candidate`, for as long as the version: mirrors forget old packages. It is
 // put right from time to time, whoever moved the state, so that no crash in between can lose them.
-import type { Catalogue, VersionRecord } from '../ports/catalogue.ts';
+import type { Catalogue, LockedVersion } from '../ports/catalogue.ts';
 import type { KeptLocks } from '../ports/image-store.ts';
-import { allPages } from './all-pages.ts';
 
 export interface UpkeepDeps {
-  readonly catalogue: Pick<Catalogue, 'listImages' | 'listVersions'>;
+  readonly catalogue: Pick<Catalogue, 'listByLocks'>;
   readonly locks: KeptLocks;
   readonly now: () => number;
 }
 
 /** A build keeps its lock some time before its version is in the catalogue. */
 const orphanMs = 24 * 3_600_000;
+/** So many locks are asked about at a time. */
+const locksAtOnce = 500;
 
 export interface Upkeep {
   /** One round. Says what could not be kept, once for each lock. */
@@ -24,8 +25,7 @@ export function imageUpkeep({ catalogue, locks, now }: UpkeepDeps): Upkeep {
   const orphans = new Map<string, number>();
 
   async function keep(
-    version: VersionRecord,
-    lockDigest: string,
+    { image, version, lockDigest }: LockedVersion,
     signal: AbortSignal,
   ): Promise<readonly string[]> {
     const { missing } = await locks.keepInputs(lockDigest, signal);
@@ -33,9 +33,7 @@ export function imageUpkeep({ catalogue, locks, now }: UpkeepDeps): Upkeep {
     if (missing.length === 0 || told.has(lockDigest)) return [];
     told.add(lockDigest);
     const more = missing.length === 1 ? '' : ` and ${missing.length - 1} more`;
-    return [
-      `${version.image}:${version.version} cannot keep all its inputs: ${missing[0]}${more} is not in the cache.`,
-    ];
+    return [`${image}:${version} cannot keep all its inputs: ${missing[0]}${more} is not in the cache.`];
   }
 
   /** What was kept for a version that never came about goes after a day. */
@@ -53,17 +51,14 @@ export function imageUpkeep({ catalogue, locks, now }: UpkeepDeps): Upkeep {
   return {
     async round(signal) {
       const kept = await locks.list();
-      const here = new Set(kept);
       const needed = new Set<string>();
       const troubles: string[] = [];
-      for await (const image of allPages((query) => catalogue.listImages(query))) {
-        for await (const version of allPages((query) => catalogue.listVersions(image.name, query))) {
+      for (let start = 0; start < kept.length; start += locksAtOnce) {
+        for (const version of await catalogue.listByLocks(kept.slice(start, start + locksAtOnce))) {
           signal.throwIfAborted();
-          const { origin, state } = version;
-          if (origin.kind !== 'built' || state === 'deleted' || !here.has(origin.lockDigest)) continue;
-          needed.add(origin.lockDigest);
-          if (state === 'candidate' || whole.has(origin.lockDigest)) continue;
-          troubles.push(...(await keep(version, origin.lockDigest, signal)));
+          needed.add(version.lockDigest);
+          if (version.state === 'candidate' || whole.has(version.lockDigest)) continue;
+          troubles.push(...(await keep(version, signal)));
         }
       }
       await dropOrphans(kept, needed);

@@ -8,8 +8,8 @@ import {
   describeKeeper,
   type RetentionEntry,
   type RetentionPolicy,
+  RetentionTally,
   type RetentionTotals,
-  retentionTotals,
 } from '../domain/retention.ts';
 import type { VersionName } from '../ports/lineage.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
@@ -44,11 +44,11 @@ export function pruneOperation(deps: OperationDeps): OperationKind<PruneInput> {
     kind: 'prune',
     parse: (input) => parseInput(pruneInput, input),
     async plan(input) {
-      const { entries, totals } = await planPrune(deps, input);
-      const going = entries.filter(({ keepers }) => keepers.length === 0);
+      const { going, totals } = await readPlan(deps, input);
+      const all = totals.kept + totals.going;
       return [
-        `Delete ${going.length} of ${entries.length} versions and free ${formatBytes(totals.freedBytes)}.`,
-        ...going.map(({ image, version }) => `Delete ${image}:${version}.`),
+        `Delete ${totals.going} of ${all} versions and free ${formatBytes(totals.freedBytes)}.`,
+        ...going.map((name) => `Delete ${name}.`),
       ];
     },
     steps: () => [planStep(deps), deleteStep(deps), reclaimStep(deps)],
@@ -67,44 +67,65 @@ export function policyOf({ keepCount, keepDays }: Omit<PruneInput, 'image'>): Re
   };
 }
 
-/** The plan with the bytes that it would free: exact where the local store holds the disks. */
-export async function planPrune(
-  deps: Pick<OperationDeps, 'lifecycle' | 'space' | 'catalogue'>,
+type PlanDeps = Pick<OperationDeps, 'lifecycle' | 'space' | 'catalogue'>;
+
+/**
+ * The plan in parts, oldest first within each image, and at its end what it comes to: the bytes that it would free
+ * are exact where the local store holds the disks. Throws `image-not-found` before the first part.
+ */
+export async function* planPrune(
+  deps: PlanDeps,
   input: PruneInput,
-): Promise<PrunePlan> {
+): AsyncGenerator<readonly RetentionEntry[], RetentionTotals> {
   if (input.image !== undefined && (await deps.catalogue.getImage(input.image)) === undefined) {
     await deps.catalogue.resolve(input.image);
   }
-  const entries = await deps.lifecycle.retention.plan(input.image, policyOf(input));
-  const totals = retentionTotals(entries);
-  if (deps.space === undefined) return { entries, totals };
-  const local = await deps.space.digests();
-  if (local.size === 0) return { entries, totals };
-  const going = entries.filter(({ keepers }) => keepers.length === 0);
-  const elsewhere = retentionTotals(entries.filter(({ digest }) => !local.has(digest)));
-  const all = input.image === undefined ? entries : await deps.lifecycle.retention.plan(undefined, {});
-  const keep = digestsWithout(all, new Set(going.map(nameOf)));
-  const gone = new Set(going.map(({ digest }) => digest).filter((digest) => !keep.has(digest)));
+  const local: ReadonlySet<string> = (await deps.space?.digests()) ?? new Set();
+  const [all, elsewhere] = [new RetentionTally(), new RetentionTally()];
+  const keep = new Set<string>();
+  const going = new Set<string>();
+  for await (const entries of deps.lifecycle.retention.plan(input.image, policyOf(input))) {
+    for (const entry of entries) {
+      all.add(entry);
+      if (local.size === 0) continue;
+      (entry.keepers.length === 0 ? going : keep).add(entry.digest);
+      if (!local.has(entry.digest)) elsewhere.add(entry);
+    }
+    yield entries;
+  }
+  if (deps.space === undefined || local.size === 0) return all.totals();
+  if (input.image !== undefined) {
+    for (const digest of await deps.lifecycle.retention.digests(input.image)) keep.add(digest);
+  }
+  const gone = new Set([...going].filter((digest) => !keep.has(digest)));
   const here = await deps.space.reclaimable(keep, gone);
-  return { entries, totals: { ...totals, freedBytes: here + elsewhere.freedBytes } };
+  return { ...all.totals(), freedBytes: here + elsewhere.totals().freedBytes };
 }
 
-export interface PrunePlan {
-  readonly entries: readonly RetentionEntry[];
+interface GoingPlan {
+  /** NAME:VERSION, oldest first. */
+  readonly going: readonly string[];
   readonly totals: RetentionTotals;
 }
 
-function nameOf({ image, version }: VersionName): string {
-  return `${image}:${version}`;
+async function readPlan(deps: PlanDeps, input: PruneInput): Promise<GoingPlan> {
+  const going: string[] = [];
+  const parts = planPrune(deps, input);
+  for (;;) {
+    const part = await parts.next();
+    if (part.done === true) return { going, totals: part.value };
+    for (const { image, version, keepers } of part.value) {
+      if (keepers.length === 0) going.push(`${image}:${version}`);
+    }
+  }
 }
 
 function planStep(deps: OperationDeps): WorkStep<PruneInput> {
   return {
     name: 'plan',
     async do({ input }) {
-      const { entries } = await planPrune(deps, input);
-      const going = entries.filter(({ keepers }) => keepers.length === 0);
-      return { versions: going.map(({ image, version }) => `${image}:${version}`) } satisfies Json;
+      const { going } = await readPlan(deps, input);
+      return { versions: going } satisfies Json;
     },
   };
 }
@@ -184,33 +205,24 @@ function reclaimStep(deps: OperationDeps): WorkStep<PruneInput> {
     name: 'reclaim',
     async do(context) {
       const { deleted } = requireResult<Deleted>(context, 'delete');
-      const local = (await deps.space?.digests()) ?? new Set();
-      const left = await deps.lifecycle.retention.plan(undefined, {});
-      const elsewhere = await freedOf(deps, deleted, local, left);
-      const here = (await deps.space?.reclaim(digestsWithout(left, new Set()))) ?? 0;
+      const { retention } = deps.lifecycle;
+      const elsewhere = await freedElsewhere(deps, deleted);
+      const here = (await deps.space?.reclaim(await retention.digests())) ?? 0;
       return { freedBytes: here + elsewhere };
     },
   };
 }
 
-function digestsWithout(entries: readonly RetentionEntry[], going: ReadonlySet<string>): ReadonlySet<string> {
-  return new Set(entries.filter((entry) => !going.has(nameOf(entry))).map(({ digest }) => digest));
-}
-
 /** Of the disks that only deleted versions had, and that are not in the local store. */
-async function freedOf(
-  deps: OperationDeps,
-  deleted: readonly string[],
-  local: ReadonlySet<string>,
-  left: readonly RetentionEntry[],
-): Promise<number> {
-  const kept = new Set(left.map(({ diskDigest }) => diskDigest));
+async function freedElsewhere(deps: OperationDeps, deleted: readonly string[]): Promise<number> {
+  const local: ReadonlySet<string> = (await deps.space?.digests()) ?? new Set();
   const freed = new Map<string, number>();
   for (const text of deleted) {
     const [image = '', version = ''] = text.split(':');
     const record = await deps.catalogue.getVersion(image, version);
-    if (record === undefined || local.has(record.digest) || kept.has(record.diskDigest)) continue;
+    if (record === undefined || local.has(record.digest)) continue;
     freed.set(record.diskDigest, record.sizeBytes);
   }
+  for (const disk of await deps.lifecycle.retention.disksInUse([...freed.keys()])) freed.delete(disk);
   return [...freed.values()].reduce((sum, bytes) => sum + bytes, 0);
 }

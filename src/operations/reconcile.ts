@@ -39,11 +39,19 @@ export async function reconcile(deps: ReconcileDeps, signal: AbortSignal): Promi
       troubles.push(`${what}: ${ensureImagoError(thrown).message}`);
     }
   }
-  for await (const pool of allPages((query) => deps.fleet.listPools(query))) {
+  for await (const pool of allPages((query) => deps.fleet.listBehind(query))) {
     await guard(`Pool ${pool.name} could not follow its channel`, async () => {
       const operation = await followChannel(deps, pool);
       if (operation !== undefined) followed.push(operation);
     });
+  }
+  const here = new Set(deps.providers().map(({ name }): string => name));
+  const elsewhere = new Map<string, number>();
+  for await (const pool of allPages((query) => deps.fleet.listPools(query))) {
+    if (!here.has(pool.provider)) {
+      elsewhere.set(pool.provider, (elsewhere.get(pool.provider) ?? 0) + 1);
+      continue;
+    }
     await guard(`The nodes of pool ${pool.name} could not be recorded`, async () => {
       const { strangers } = await recordPoolNodes(deps, poolAccess(deps, pool.provider, signal), pool);
       for (const name of strangers) {
@@ -52,6 +60,11 @@ export async function reconcile(deps: ReconcileDeps, signal: AbortSignal): Promi
         );
       }
     });
+  }
+  for (const [provider, pools] of elsewhere) {
+    troubles.push(
+      `There is no provider ${provider} here: the nodes of ${pools} of its pools are not looked at.`,
+    );
   }
   for (const provider of deps.providers()) {
     await guard(`Machines of provider ${provider.name} could not be looked at`, async () => {

@@ -3,7 +3,7 @@
 // calendar's day was made knowingly: it is only told.
 import { dueWarning, mergeDates, type SupportDate, supportOf, warnDaysAhead } from '../domain/support.ts';
 import { kubernetesCalendar } from '../domain/support-calendar.ts';
-import type { CountedDate, DatedVersion } from '../ports/lifecycle.ts';
+import type { CountedDate, DatedVersion, Notice } from '../ports/lifecycle.ts';
 import type { OperationDeps } from './deps.ts';
 
 const by = 'imago';
@@ -37,19 +37,25 @@ export async function supportRound(deps: OperationDeps): Promise<readonly string
 async function tell(deps: OperationDeps, dates: readonly SupportDate[], now: Date): Promise<void> {
   const horizon = now.getTime() + Math.max(...warnDaysAhead) * 86_400_000;
   const near = dates.filter(({ endsOn }) => Date.parse(endsOn) <= horizon);
-  for (const version of await deps.lifecycle.support.used(near)) {
+  const { support } = deps.lifecycle;
+  const due = (await support.used(near)).flatMap((version): DueNotice[] => {
     const end = supportOf(version, near, now);
-    if (end === undefined || end.phase === 'supported') continue;
+    if (end === undefined || end.phase === 'supported') return [];
     const mark = end.phase === 'ended' ? 'ended' : dueWarning(end.daysLeft);
-    await deps.lifecycle.support.tellOnce(
+    return [
       {
         kind: end.phase === 'ended' ? 'support.ended' : 'support.ending',
         subject: `image/${version.image}`,
         mark: `${version.version} ${end.endsOn} ${mark}`,
+        data: { version: version.version, endsOn: end.endsOn, daysLeft: end.daysLeft, by: end.by },
       },
-      { version: version.version, endsOn: end.endsOn, daysLeft: end.daysLeft, by: end.by },
-    );
-  }
+    ];
+  });
+  for (const { data, ...notice } of await support.untold(due)) await support.tellOnce(notice, data);
+}
+
+interface DueNotice extends Notice {
+  readonly data: Readonly<Record<string, string | number>>;
 }
 
 async function retire(

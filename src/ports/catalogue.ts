@@ -40,6 +40,10 @@ export interface NewChannel {
   readonly after?: string;
 }
 
+export interface LockedVersion extends Pick<VersionRecord, 'image' | 'version' | 'state'> {
+  readonly lockDigest: string;
+}
+
 export interface Catalogue {
   /** Makes the image with its usual channels (`staging`, `production`, managed `latest`), or returns the one there is. */
   ensureImage(image: Omit<ImageRecord, 'createdAt'>): Promise<ImageRecord>;
@@ -65,6 +69,8 @@ export interface Catalogue {
   findVersionByDigest(image: string, digest: string): Promise<VersionRecord | undefined>;
   /** The newest version built from this lock that was not deleted. */
   findVersionByLock(image: string, lockDigest: string): Promise<VersionRecord | undefined>;
+  /** All versions of all images that were built from these locks and not deleted. */
+  listByLocks(lockDigests: readonly string[]): Promise<readonly LockedVersion[]>;
   /** Those with this Kubernetes version, or with any patch of it when it has two parts. Newest first, in any state. */
   listForKubernetes(image: string, kubernetes: string): Promise<readonly VersionRecord[]>;
   /** Newest number first. */

@@ -12,6 +12,8 @@ export interface Fleet {
   addPool(pool: Omit<PoolRecord, 'createdAt'>): Promise<PoolRecord>;
   getPool(name: string): Promise<PoolRecord | undefined>;
   listPools(query: PageQuery): Promise<Page<PoolRecord>>;
+  /** Pools whose channel has moved since their model was made, by name. */
+  listBehind(query: PageQuery): Promise<Page<PoolRecord>>;
   /** Pools that follow this channel for new nodes. */
   listFollowers(image: string, channel: string): Promise<readonly PoolRecord[]>;
   setPoolModel(

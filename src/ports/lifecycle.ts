@@ -80,8 +80,15 @@ export interface Hold extends VersionName {
 }
 
 export interface Retention {
-  /** Every version with what keeps it, of one image or of all. Writes nothing. */
-  plan(image: string | undefined, policy: RetentionPolicy): Promise<readonly RetentionEntry[]>;
+  /**
+   * Every version with what keeps it, of one image or of all, by image and age, oldest first. They come in parts, as
+   * they are read, so that a large catalogue never stands in memory as a whole. Writes nothing.
+   */
+  plan(image: string | undefined, policy: RetentionPolicy): AsyncGenerator<readonly RetentionEntry[], void>;
+  /** The digests of all versions that are not deleted, save for those of an image. */
+  digests(exceptImage?: string): Promise<ReadonlySet<string>>;
+  /** Those of these disks that a version which is not deleted has. */
+  disksInUse(disks: readonly string[]): Promise<ReadonlySet<string>>;
   /**
    * Takes a version that nothing keeps out of use, so that nothing begins to use it while its bytes are deleted.
    * Looks again first: what keeps it by now is the answer, and then nothing was changed.
@@ -136,10 +143,16 @@ export interface SupportDates {
   /** At most `limit` that these dates, all past, make deprecated (available ones) or withdrawn (unused deprecated ones). */
   ended(dates: readonly CountedDate[], limit: number): Promise<readonly DatedVersion[]>;
   /** Adds the event unless the same was told before. `true` when it was told now. */
-  tellOnce(
-    notice: { readonly kind: string; readonly subject: string; readonly mark: string },
-    data: Readonly<Record<string, string | number>>,
-  ): Promise<boolean>;
+  tellOnce(notice: Notice, data: Readonly<Record<string, string | number>>): Promise<boolean>;
+  /** Those that were not told before. */
+  untold<T extends Notice>(notices: readonly T[]): Promise<readonly T[]>;
+}
+
+/** What is told once. */
+export interface Notice {
+  readonly kind: string;
+  readonly subject: string;
+  readonly mark: string;
 }
 
 export interface LimitSamples {

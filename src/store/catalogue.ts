@@ -1,8 +1,9 @@
 // The catalogue on PostgreSQL. Every write first locks its image, so that what it decides on cannot change
 // before it is written; the rules themselves are the domain's.
+import { sql } from 'kysely';
 import { usualChannels } from '../domain/channel.ts';
 import { stampAfter, toIso } from '../domain/time.ts';
-import type { Catalogue } from '../ports/catalogue.ts';
+import type { Catalogue, LockedVersion } from '../ports/catalogue.ts';
 import { createChannel, deleteChannel } from './catalogue-channel-set.ts';
 import { getChannel, getMove, listChannels, listMoves, moveChannel } from './catalogue-channels.ts';
 import type { CatalogueContext } from './catalogue-context.ts';
@@ -120,6 +121,14 @@ export function createCatalogue(database: Database, { now = Date.now }: Catalogu
       );
       return row === undefined ? undefined : toVersion(row);
     },
+
+    listByLocks: (lockDigests) =>
+      database.read(async (tables) => {
+        const found = await sql<LockedVersion>`
+          select image, version, state, lock_digest as "lockDigest" from imago.versions
+          where lock_digest = any(${lockDigests}::text[]) and state <> 'deleted'`.execute(tables);
+        return found.rows;
+      }),
 
     async listVersions(image, query) {
       const before = readCursor<[number, number, number]>('versions', query, ['number', 'number', 'number']);

@@ -24,3 +24,14 @@ test('a URL without a host, and a password with strange characters, stay whole',
   expect(connectionString.startsWith('postgresql://ann:p%40ss%3Fw@/imago?host=%2Frun%2Fa%20b&')).toBe(true);
   expect(connectionString).not.toContain('+');
 });
+
+test('times are told in one form, whatever their fraction and wherever the server stands', () => {
+  const { types } = clientConfig('postgresql://db/imago');
+  const timeOf = (text: string) => types?.getTypeParser(1184, 'text')(text);
+  expect(timeOf('2026-03-01 07:08:09+00')).toBe('2026-03-01T07:08:09.000Z');
+  expect(timeOf('2026-03-01 07:08:09.5+00')).toBe('2026-03-01T07:08:09.500Z');
+  expect(timeOf('2026-03-01 07:08:09.123+00')).toBe('2026-03-01T07:08:09.123Z');
+  expect(timeOf('2026-03-01 07:08:09.123456+00')).toBe('2026-03-01T07:08:09.123Z');
+  expect(timeOf('2026-03-01 01:08:09.5-05:30')).toBe('2026-03-01T06:38:09.500Z');
+  expect(timeOf('10001-01-01 00:00:00+00')).toBe('+010001-01-01T00:00:00.000Z');
+});

@@ -68,9 +68,16 @@ function splitOnce(text: string, at: string): readonly string[] {
 
 const parseTime: (text: string) => Date = types.getTypeParser(types.builtins.TIMESTAMPTZ, 'text');
 
+/** Sessions are in UTC, so that a usual time needs no calendar, which is slow by the ten thousand. */
+function isoTime(text: string): string {
+  const isUsual = text[10] === ' ' && text.length <= 26 && text.endsWith('+00');
+  if (!isUsual) return parseTime(text).toISOString();
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, -3).padEnd(3, '0')}Z`;
+}
+
 const parsers = new Map<number, (text: string) => unknown>([
   [types.builtins.INT8, Number],
-  [types.builtins.TIMESTAMPTZ, (text: string) => parseTime(text).toISOString()],
+  [types.builtins.TIMESTAMPTZ, isoTime],
   // As text: the caller must be able to tell a JSON `null` from no value.
   [types.builtins.JSON, (text: string) => text],
 ]);

@@ -60,6 +60,25 @@ export function createFleet(database: Database, { now = Date.now }: FleetOptions
       return toPage('pools', query, rows, ({ name }) => [name], toPool);
     },
 
+    async listBehind(query) {
+      const after = readCursor<[string]>('pools', query, ['string']);
+      const rows = await database.read((tables) =>
+        tables
+          .selectFrom('pools')
+          .innerJoin('channels', (join) =>
+            join.onRef('channels.image', '=', 'pools.image').onRef('channels.name', '=', 'pools.follows'),
+          )
+          .selectAll('pools')
+          .where('channels.move', 'is not', null)
+          .whereRef('channels.move', 'is distinct from', 'pools.move')
+          .where('pools.name', '>', after?.[0] ?? '')
+          .orderBy('pools.name')
+          .limit(rowsToRead(query))
+          .execute(),
+      );
+      return toPage('pools', query, rows, ({ name }) => [name], toPool);
+    },
+
     async listFollowers(image, channel) {
       const rows = await database.read((tables) =>
         tables

@@ -3,7 +3,7 @@
 import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
 import { parentOf } from '../domain/lineage.ts';
 import type { VersionRecord } from '../domain/version.ts';
-import type { VersionName } from '../ports/lineage.ts';
+import type { Descendant, VersionName } from '../ports/lineage.ts';
 import { toVersion } from './catalogue-rows.ts';
 import type { Tables, VersionsTable } from './tables.ts';
 
@@ -27,6 +27,17 @@ export function lineOf({ image, version }: VersionName): RawBuilder<unknown> {
   );
 }
 
+/**
+ * The whole rows `v` of `line`, looked up one by one: nothing tells the planner that a line is short, and left to
+ * itself it reads all versions for it.
+ */
+const rowsOfLine = sql`line cross join lateral (
+  select * from imago.versions where image = line.image and version = line.version offset 0) v`;
+
+function inOrder({ image, version }: VersionName): RawBuilder<unknown> {
+  return sql`(v.image = ${image} and v.version = ${version}) desc, v.created_at, v.image, v.version`;
+}
+
 /** The version itself first, then its descendants in the order of their making. Empty when it does not exist. */
 export async function readLine(
   tables: Kysely<Tables>,
@@ -34,10 +45,24 @@ export async function readLine(
 ): Promise<Selectable<VersionsTable>[]> {
   const found = await sql<Selectable<VersionsTable>>`
     with recursive ${lineOf(name)}
-    select v.* from line join imago.versions v using (image, version)
-    order by (v.image = ${name.image} and v.version = ${name.version}) desc, v.created_at, v.image, v.version
-  `.execute(tables);
+    select v.* from ${rowsOfLine} order by ${inOrder(name)}`.execute(tables);
   return found.rows;
+}
+
+/** As `readLine`, with how many live nodes run each and which pools make new ones from it. */
+export async function readUsedLine(
+  tables: Kysely<Tables>,
+  name: VersionName,
+): Promise<readonly Descendant[]> {
+  const found = await sql<Selectable<VersionsTable> & { nodes: number; pools: string[] | null }>`
+    with recursive ${lineOf(name)}
+    select v.*,
+      (select count(*) from imago.nodes n
+        where n.image = line.image and n.version = line.version and n.ended_at is null) as nodes,
+      (select array_agg(p.name::text order by p.name) from imago.pools p
+        where p.image = line.image and p.version = line.version) as pools
+    from ${rowsOfLine} order by ${inOrder(name)}`.execute(tables);
+  return found.rows.map(({ nodes, pools, ...row }) => ({ ...toVersion(row), nodes, pools: pools ?? [] }));
 }
 
 /** The version first, then its parent, and so on; stops where a parent is not known. */

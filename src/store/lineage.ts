@@ -4,12 +4,11 @@ import { type Behind, daysBetween, type ParentStatus } from '../domain/lineage.t
 import type { RecipeCommit } from '../domain/recipe-commit.ts';
 import type { VersionRecord } from '../domain/version.ts';
 import type { Ancestor, Lineage, PoolUse, VersionName, WhichAnswer } from '../ports/lineage.ts';
-import { toVersion } from './catalogue-rows.ts';
 import type { Database } from './database.ts';
 import { toNode } from './fleet-rows.ts';
 import { optional, optionalJson } from './json.ts';
 import { readGraph } from './lineage-graph.ts';
-import { lineOf, nameLists, readAncestors, readLine } from './lineage-rows.ts';
+import { lineOf, nameLists, readAncestors, readUsedLine } from './lineage-rows.ts';
 import { readCursor, rowsToRead, toPage } from './page.ts';
 import type { NodesTable, Tables, VersionsTable } from './tables.ts';
 
@@ -30,16 +29,9 @@ export function createLineage(database: Database): Lineage {
 
     descent: (name, graph) =>
       database.read(async (tables) => {
-        const rows = await readLine(tables, name);
-        if (rows.length === 0) return undefined;
-        const versions = rows.map(toVersion);
-        const [counts, pools] = [await countNodes(tables, name), await readModels(tables, name)];
-        const items = versions.map((version) => ({
-          ...version,
-          nodes: counts.get(keyOf(version)) ?? 0,
-          pools: pools.get(keyOf(version)) ?? [],
-        }));
-        return { items, ...(graph ? { graph: await readGraph(tables, versions) } : {}) };
+        const items = await readUsedLine(tables, name);
+        if (items.length === 0) return undefined;
+        return { items, ...(graph ? { graph: await readGraph(tables, items) } : {}) };
       }),
 
     async nodes(name, descendants, query) {
@@ -108,25 +100,6 @@ async function donorChannel(
     .limit(1)
     .executeTakeFirst();
   return donor?.channel ?? undefined;
-}
-
-async function countNodes(tables: Kysely<Tables>, name: VersionName): Promise<ReadonlyMap<string, number>> {
-  const found = await sql<VersionName & { count: number }>`
-    with recursive ${lineOf(name)}
-    select image, version, count(*) from line join imago.nodes n using (image, version)
-    where n.ended_at is null group by image, version`.execute(tables);
-  return new Map(found.rows.map((row) => [keyOf(row), row.count]));
-}
-
-async function readModels(
-  tables: Kysely<Tables>,
-  name: VersionName,
-): Promise<ReadonlyMap<string, readonly string[]>> {
-  const found = await sql<VersionName & { pools: string[] }>`
-    with recursive ${lineOf(name)}
-    select image, version, array_agg(p.name::text order by p.name) as pools
-    from line join imago.pools p using (image, version) group by image, version`.execute(tables);
-  return new Map(found.rows.map((row) => [keyOf(row), row.pools]));
 }
 
 async function readPoolUses(
@@ -203,8 +176,4 @@ async function readWhich(
     ...optionalJson<'source', RecipeCommit>('source', row.source),
     ...(moved === undefined ? {} : { moved }),
   };
-}
-
-function keyOf({ image, version }: VersionName): string {
-  return `${image}:${version}`;
 }

@@ -1,93 +1,116 @@
-// Reads what the rules of retention look at, of some images, with one query for each kind of use.
+// Reads what the rules of retention look at, with one query for each kind of fact. Uses are few however large the
+// catalogue is, so they are read at once; versions and moves are many, and are read for some images at a time.
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { RetainedVersion, RetentionFacts, VersionUse } from '../domain/retention.ts';
-import { isUsable } from '../domain/version-state.ts';
+import type { ChannelTargets, RetainedVersion, RetentionFacts, VersionUse } from '../domain/retention.ts';
+import type { VersionName } from '../ports/lineage.ts';
 import { toChannel } from './catalogue-rows.ts';
 import type { Tables } from './tables.ts';
+
+/** What uses are read of: all versions, those of an image, or one. */
+export type UseScope = Partial<VersionName>;
 
 export async function readRetentionFacts(
   tables: Kysely<Tables>,
   images: readonly string[],
+  uses: readonly VersionUse[],
 ): Promise<RetentionFacts> {
   const versions = await sql<RetainedVersion>`
     select image, version, state, digest, disk_digest as "diskDigest", size_bytes as "sizeBytes",
       created_at as "createdAt"
-    from imago.versions where state <> 'deleted' and ${of('image', images)}`.execute(tables);
+    from imago.versions where state <> 'deleted' and image = any(${images}::text[])
+    order by image, created_at`.execute(tables);
   const channels = await tables
     .selectFrom('channels')
     .selectAll()
-    .where(sql<boolean>`${of('image', images)}`)
+    .where('image', '=', sql<string>`any(${images}::text[])`)
     .execute();
-  const moves = await sql<RetentionFacts['moves'][number]>`
-    select id, image, channel, to_version as "to" from imago.channel_moves
-    where to_version is not null and ${of('image', images)}`.execute(tables);
   return {
     versions: versions.rows,
     channels: channels.map(toChannel),
-    moves: moves.rows,
-    uses: await readUses(tables, images),
+    moves: await readTargets(tables, images),
+    uses,
   };
 }
 
-function of(column: string, images: readonly string[]): RawBuilder<unknown> {
-  return sql`${sql.ref(column)} = any(${images}::text[])`;
+/** As one text a channel: numbers of versions hold no blanks, and a row for each of many moves costs more than the move. */
+async function readTargets(
+  tables: Kysely<Tables>,
+  images: readonly string[],
+): Promise<readonly ChannelTargets[]> {
+  const found = await sql<{ image: string; channel: string; targets: string }>`
+    select image, channel, string_agg(to_version, ' ' order by id) as targets from imago.channel_moves
+    where to_version is not null and image = any(${images}::text[]) group by image, channel`.execute(tables);
+  return found.rows.map(({ targets, ...channel }) => ({ ...channel, targets: targets.split(' ') }));
 }
 
-async function readUses(tables: Kysely<Tables>, images: readonly string[]): Promise<readonly VersionUse[]> {
+export async function readUses(tables: Kysely<Tables>, scope: UseScope): Promise<readonly VersionUse[]> {
   const found = await sql<VersionUse>`
     select image, version, 'pool' as kind, min(name) as name, count(*) as count
-      from imago.pools where ${of('image', images)} group by image, version
+      from imago.pools where ${within(scope)} group by image, version
     union all
     select image, version, 'node', min(name), count(*)
-      from imago.nodes where ended_at is null and ${of('image', images)} group by image, version
+      from imago.nodes where ended_at is null and ${within(scope)} group by image, version
     union all
-    select image, version, 'hold', reason, 1 from imago.holds where ${of('image', images)}
+    select image, version, 'hold', reason, 1 from imago.holds where ${within(scope)}
     union all
-    select parent.image, parent.version, 'descendant', min(child.image || ':' || child.version), count(*)
-      from imago.versions child join imago.versions parent
-        on child.origin ->> 'parent' in
-          (parent.digest, parent.image || ':' || parent.version, parent.image || '@' || parent.digest)
-      where child.origin ->> 'parent' is not null and child.state <> 'deleted' and ${of('parent.image', images)}
-        and (child.image, child.version) <> (parent.image, parent.version)
-      group by parent.image, parent.version
+    select image, version, 'descendant', min(child), count(*)
+      from (${scope.version === undefined ? allChildren(scope) : childrenOf(scope)}) as made
+      group by image, version
     union all
-    select s.image, s.version, 'operation', min(s.id), 1 from (
+    select image, version, 'operation', min(id), 1 from (
         select o.id, st.result ->> 'image' as image, st.result ->> 'version' as version
         from imago.operations o join imago.steps st on st.operation = o.id
         where o.state not in ('succeeded', 'failed', 'cancelled') and o.kind <> 'prune'
           and json_typeof(st.result) = 'object'
       ) s
-      where s.image is not null and s.version is not null and ${of('s.image', images)}
-      group by s.image, s.version`.execute(tables);
-  return [...found.rows, ...(await readPoolRollbacks(tables, images))];
+      where image is not null and version is not null and ${within(scope)}
+      group by image, version
+    union all
+    select image, version, 'pool-rollback', pool, 1
+      from (${formerModels(scope)}) as former where ${within(scope)}`.execute(tables);
+  return found.rows;
 }
 
-interface FormerModel {
-  readonly pool: string;
-  readonly image: string;
-  readonly version: string;
-  readonly state: RetainedVersion['state'];
+function within({ image, version }: UseScope, table?: string): RawBuilder<unknown> {
+  const column = (name: string) => sql.ref(table === undefined ? name : `${table}.${name}`);
+  if (image === undefined) return sql`true`;
+  if (version === undefined) return sql`${column('image')} = ${image}`;
+  return sql`(${column('image')} = ${image} and ${column('version')} = ${version})`;
+}
+
+/** Read from the names that children give, so that there are as many lookups as children, and not three a version. */
+function allChildren(scope: UseScope): RawBuilder<unknown> {
+  return sql`
+    with named as (
+      select image || ':' || version as child, origin ->> 'parent' as parent from imago.versions
+      where origin ->> 'parent' is not null and state <> 'deleted')
+    select v.image, v.version, child from named join imago.versions v
+      on v.image = split_part(parent, ':', 1) and v.version = split_part(parent, ':', 2)
+      where parent = v.image || ':' || v.version and parent <> child and ${within(scope, 'v')}
+    union all
+    select v.image, v.version, child from named join imago.versions v
+      on v.digest = case when parent like '%@%' then split_part(parent, '@', 2) else parent end
+      where (parent like 'sha256:%' or parent = v.image || '@' || v.digest)
+        and child <> v.image || ':' || v.version and ${within(scope, 'v')}`;
+}
+
+/** The same of one version, by the three names that it can be given. */
+function childrenOf(scope: UseScope): RawBuilder<unknown> {
+  return sql`
+    select v.image, v.version, c.image || ':' || c.version as child
+    from imago.versions v join imago.versions c
+      on c.origin ->> 'parent' in (v.digest, v.image || ':' || v.version, v.image || '@' || v.digest)
+    where c.origin ->> 'parent' is not null and c.state <> 'deleted' and ${within(scope, 'v')}
+      and (c.image, c.version) <> (v.image, v.version)`;
 }
 
 /** What each pool had before what it has now: the newest that could still be used. */
-async function readPoolRollbacks(
-  tables: Kysely<Tables>,
-  images: readonly string[],
-): Promise<readonly VersionUse[]> {
-  const found = await sql<FormerModel>`
-    select m.pool, m.image, m.version, v.state
+function formerModels(scope: UseScope): RawBuilder<unknown> {
+  return sql`
+    select distinct on (m.pool) m.pool, m.image, m.version
     from imago.pools p join imago.pool_models m on m.pool = p.name and m.pool_created_at = p.created_at
     join imago.versions v on v.image = m.image and v.version = m.version
-    where (m.image, m.version) <> (p.image, p.version) and ${of('m.image', images)}
-    order by m.pool, m.id desc`.execute(tables);
-  const targets = new Map<string, FormerModel>();
-  for (const model of found.rows) {
-    if (!targets.has(model.pool) && isUsable(model.state)) targets.set(model.pool, model);
-  }
-  return [...targets.values()].map(({ pool, image, version }) => ({
-    image,
-    version,
-    kind: 'pool-rollback',
-    name: pool,
-  }));
+    where (m.image, m.version) <> (p.image, p.version) and v.state not in ('withdrawn', 'deleted')
+      and m.pool in (select pool from imago.pool_models where ${within(scope)})
+    order by m.pool, m.id desc`;
 }

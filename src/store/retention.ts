@@ -1,51 +1,73 @@
 // Retention on PostgreSQL: the plan, and the deletion of one version in steps of which each looks again.
-import type { Kysely, Selectable } from 'kysely';
+import { type Kysely, type Selectable, sql } from 'kysely';
 import { ImagoError } from '../domain/errors.ts';
-import {
-  describeKeeper,
-  type Keeper,
-  planRetention,
-  type RetentionEntry,
-  type RetentionPolicy,
-} from '../domain/retention.ts';
+import { describeKeeper, type Keeper, planRetention, type RetentionPolicy } from '../domain/retention.ts';
 import { checkReason } from '../domain/withdrawal.ts';
 import type { Hold, Retention } from '../ports/lifecycle.ts';
 import type { VersionName } from '../ports/lineage.ts';
 import type { CatalogueContext } from './catalogue-context.ts';
 import { imageNames, lockImage, requireVersion } from './catalogue-lookup.ts';
-import { readRetentionFacts } from './retention-facts.ts';
+import { readRetentionFacts, readUses } from './retention-facts.ts';
 import type { HoldsTable, Tables } from './tables.ts';
 import { applyWithdrawal } from './withdrawal-apply.ts';
 import { restoreVersion } from './withdrawal-restore.ts';
 import { findAsked } from './withdrawal-rows.ts';
 
 /** The facts of so many images are held in memory at a time. */
-const imagesAtOnce = 10;
+const imagesAtOnce = 8;
 
 export function createRetention(context: CatalogueContext, now: () => number): Retention {
   const { database } = context;
 
   async function keepersOf(
     tables: Kysely<Tables>,
-    { image, version }: VersionName,
+    name: VersionName,
     policy: RetentionPolicy,
   ): Promise<readonly Keeper[]> {
-    const facts = await readRetentionFacts(tables, [image]);
-    const entry = planRetention(facts, policy, new Date(now())).find((known) => known.version === version);
+    const facts = await readRetentionFacts(tables, [name.image], await readUses(tables, name));
+    const entries = planRetention(facts, policy, new Date(now()));
+    const entry = entries.find(({ version }) => version === name.version);
     return entry?.keepers ?? [];
   }
 
   return {
-    plan: (image, policy) =>
-      database.read(async (tables) => {
-        const names = image === undefined ? [...(await imageNames(tables))].sort() : [image];
-        const entries: RetentionEntry[] = [];
-        for (let start = 0; start < names.length; start += imagesAtOnce) {
-          const facts = await readRetentionFacts(tables, names.slice(start, start + imagesAtOnce));
-          entries.push(...planRetention(facts, policy, new Date(now())));
-        }
-        return entries;
-      }),
+    async *plan(image, policy) {
+      const names = image === undefined ? [...(await database.read(imageNames))].sort() : [image];
+      const scope = image === undefined ? {} : { image };
+      const uses = Map.groupBy(await database.read((tables) => readUses(tables, scope)), (use) => use.image);
+      for (let start = 0; start < names.length; start += imagesAtOnce) {
+        const some = names.slice(start, start + imagesAtOnce);
+        const used = some.flatMap((name) => uses.get(name) ?? []);
+        const facts = await database.read((tables) => readRetentionFacts(tables, some, used));
+        yield planRetention(facts, policy, new Date(now()));
+      }
+    },
+
+    async digests(exceptImage) {
+      const found = await database.read((tables) =>
+        tables
+          .selectFrom('versions')
+          .select('digest')
+          .distinct()
+          .where('state', '!=', 'deleted')
+          .$if(exceptImage !== undefined, (rows) => rows.where('image', '!=', exceptImage ?? ''))
+          .execute(),
+      );
+      return new Set(found.map(({ digest }) => digest));
+    },
+
+    async disksInUse(disks) {
+      const found = await database.read((tables) =>
+        tables
+          .selectFrom('versions')
+          .select('disk_digest')
+          .distinct()
+          .where('state', '!=', 'deleted')
+          .where('disk_digest', '=', sql<string>`any(${disks}::text[])`)
+          .execute(),
+      );
+      return new Set(found.map((row) => row.disk_digest));
+    },
 
     condemn: (name, policy, { by, operation }) =>
       database.write(async (change) => {

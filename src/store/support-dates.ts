@@ -78,6 +78,20 @@ export function createSupportDates(database: Database, now: () => number): Suppo
       return found.rows.map(({ used, ...row }): DatedVersion => ({ ...toVersion(row), used }));
     },
 
+    async untold(notices) {
+      const told = await database.read((tables) =>
+        sql<{ index: number }>`
+          select given.index::integer as index
+          from unnest(
+            ${notices.map(({ kind }) => kind)}::text[], ${notices.map(({ subject }) => subject)}::text[],
+            ${notices.map(({ mark }) => mark)}::text[]
+          ) with ordinality as given (kind, subject, mark, index)
+          join imago.notices using (kind, subject, mark)`.execute(tables),
+      );
+      const known = new Set(told.rows.map(({ index }) => index - 1));
+      return notices.filter((_, index) => !known.has(index));
+    },
+
     async tellOnce({ kind, subject, mark }, data) {
       // Most were told before: looking costs less than trying to write.
       const known = await database.read((tables) =>

@@ -1,6 +1,6 @@
 // Retention: what keeps a version, what may go, and what a prune does when something became used meanwhile.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RetentionPolicy } from '../../src/domain/retention.ts';
+import type { RetentionEntry, RetentionPolicy } from '../../src/domain/retention.ts';
 import type { Store } from '../../src/store/store.ts';
 import { databaseText } from '../support/database-text.ts';
 import { type Seeded, seed } from '../support/lineage-seed.ts';
@@ -28,7 +28,7 @@ async function world(now?: () => number): Promise<World> {
     ...(await seed(store)),
     store,
     async kept(policy = {}) {
-      const plan = await store.lifecycle.retention.plan('node', policy);
+      const plan = await readPlan(store, 'node', policy);
       return Object.fromEntries(
         plan.map(({ version, keepers }) => [
           version,
@@ -37,6 +37,16 @@ async function world(now?: () => number): Promise<World> {
       );
     },
   };
+}
+
+async function readPlan(
+  { lifecycle }: Store,
+  image?: string,
+  policy: RetentionPolicy = {},
+): Promise<readonly RetentionEntry[]> {
+  const entries: RetentionEntry[] = [];
+  for await (const part of lifecycle.retention.plan(image, policy)) entries.push(...part);
+  return entries;
 }
 
 describe('rule 7: nothing that is needed goes', () => {
@@ -98,6 +108,46 @@ describe('rule 7: nothing that is needed goes', () => {
     expect(await kept()).toMatchObject({ '1.0.2': [], '1.0.3': [] });
   });
 
+  test('a descendant keeps its parent by whatever name it gives it, in every plan and at the deletion', async () => {
+    const { version, store } = await world();
+    const parents = [];
+    for (const number of ['1.0.0', '1.0.1', '1.0.2', '1.0.3']) parents.push(await version(number));
+    const [byName, byDigest, byBoth] = parents;
+    await version('2.0.0', { image: 'gpu', parent: 'node:1.0.0' });
+    await version('2.0.1', { image: 'gpu', parent: byDigest?.digest ?? '' });
+    await version('2.0.2', { image: 'gpu', parent: `node@${byBoth?.digest}` });
+    await version('2.0.3', { image: 'gpu', parent: `other@${byName?.digest}` });
+    await version('2.0.4', { image: 'gpu', parent: 'node:1.0.1:2' });
+    await version('2.0.5', { image: 'gpu', parent: 'gpu:2.0.5' });
+    const expected = [1, 2, 3].map((_, index) => [{ kind: 'descendant', name: `gpu:2.0.${index}` }]);
+    const first = (entries: readonly RetentionEntry[]) =>
+      entries.filter(({ image }) => image === 'node').slice(0, 3);
+    expect(first(await readPlan(store)).map(({ keepers }) => keepers)).toEqual(expected);
+    expect(first(await readPlan(store, 'node')).map(({ keepers }) => keepers)).toEqual(expected);
+    const author = { by: 'ann', operation: 'prune-1' };
+    for (const [index, keepers] of expected.entries()) {
+      const name = { image: 'node', version: `1.0.${index}` };
+      expect(await store.lifecycle.retention.condemn(name, {}, author)).toEqual(keepers);
+    }
+    const own = (await readPlan(store, 'gpu')).find(({ version: number }) => number === '2.0.4');
+    expect(own?.keepers).toEqual([]);
+  });
+
+  test('a pool that went to another image keeps the one it came from, and no other of it', async () => {
+    const { version, pool, store } = await world();
+    for (const number of ['1.0.0', '1.0.1', '1.0.2']) await version(number);
+    for (const number of ['2.0.0', '2.0.1']) await version(number, { image: 'gpu' });
+    await pool('web', 'node:1.0.0', 0);
+    for (const reference of ['node:1.0.1', 'gpu:2.0.0']) {
+      await store.fleet.setPoolModel('web', { ...(await store.catalogue.resolve(reference)), reference });
+    }
+    const expected = [[], [{ kind: 'pool-rollback', name: 'web' }]];
+    const keepers = (entries: readonly RetentionEntry[]) => entries.map((entry) => entry.keepers).slice(0, 2);
+    expect(keepers(await readPlan(store, 'node'))).toEqual(expected);
+    const all = (await readPlan(store)).filter(({ image }) => image === 'node');
+    expect(keepers(all)).toEqual(expected);
+  });
+
   test('keep by count and by age', async () => {
     let now = Date.parse('2026-01-01T00:00:00Z');
     const { version, kept } = await world(() => now);
@@ -129,7 +179,7 @@ describe('deletion of one version', () => {
     const { version, pool, store } = await world();
     for (const number of ['1.0.0', '1.0.1']) await version(number);
     const { retention } = store.lifecycle;
-    expect((await retention.plan('node', {}))[0]?.keepers).toEqual([]);
+    expect((await readPlan(store, 'node'))[0]?.keepers).toEqual([]);
     await pool('web', 'node:1.0.0', 3);
     const name = { image: 'node', version: '1.0.0' };
     expect(await retention.condemn(name, {}, author)).toMatchObject([
@@ -269,7 +319,7 @@ describe('the prune operation', () => {
     const { version, store } = await world();
     for (const number of ['1.0.0', '1.0.1']) await version(number);
     const before = await databaseText(store.database.url);
-    const [first] = await store.lifecycle.retention.plan(undefined, {});
+    const [first] = await readPlan(store);
     expect(first?.keepers).toEqual([]);
     expect(await databaseText(store.database.url)).toBe(before);
   });

@@ -5,6 +5,7 @@ import type { Json } from '../../domain/json.ts';
 import type { DaemonContext } from '../context.ts';
 import type { Caller } from './caller.ts';
 import type { Limits } from './limits.ts';
+import type { LongAnswerOf } from './long-answer.ts';
 import type { StreamSlots } from './streams.ts';
 
 export interface Call<N extends EndpointName> {
@@ -29,7 +30,9 @@ export interface Call<N extends EndpointName> {
   readonly signal: AbortSignal;
 }
 
-export type ReadHandler<N extends EndpointName> = (call: Call<N>) => Promise<AnswerOf<N>>;
+export type ReadHandler<N extends EndpointName> = (
+  call: Call<N>,
+) => Promise<AnswerOf<N> | LongAnswerOf<AnswerOf<N>>>;
 
 /** A write that was looked at and not refused; nothing is done yet. */
 export interface PreparedWrite<Answer> {

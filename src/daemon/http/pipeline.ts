@@ -12,6 +12,7 @@ import { generalHandler } from './handlers/handlers.ts';
 import { operationIdOf, readKey } from './idempotency.ts';
 import { jsonResponse } from './json-response.ts';
 import type { Limits } from './limits.ts';
+import { LongAnswer, longResponse } from './long-answer.ts';
 import { problemResponse, tellable } from './problem.ts';
 import { type ReadParts, readParts } from './read-call.ts';
 import type { StreamSlots } from './streams.ts';
@@ -58,8 +59,12 @@ async function answer(options: PipelineOptions, visit: Visit, caller: Caller): P
     case 'stream':
       if (endpoint.audited) await auditDone(options.context.audit, visit, caller, endpoint.status);
       return handler.handle(call);
-    case 'read':
-      return jsonResponse(endpoint.status, await handler.handle(call));
+    case 'read': {
+      const read = await handler.handle(call);
+      return read instanceof LongAnswer
+        ? longResponse(endpoint.status, read)
+        : jsonResponse(endpoint.status, read);
+    }
     case 'write':
       return performWrite({
         visit,

@@ -4,11 +4,12 @@ import { checkSupportDate, mergeDates, type SupportDate } from '../../../domain/
 import { kubernetesCalendar } from '../../../domain/support-calendar.ts';
 import { checkReason } from '../../../domain/withdrawal.ts';
 import { readLimits } from '../../../operations/limits.ts';
-import { planPrune } from '../../../operations/prune.ts';
+import { type PruneInput, planPrune } from '../../../operations/prune.ts';
 import type { SetSupportDate } from '../../../ports/lifecycle.ts';
 import type { VersionName } from '../../../ports/lineage.ts';
 import type { DaemonContext } from '../../context.ts';
 import type { ReadHandlers, WriteHandlers } from '../call.ts';
+import { LongAnswer } from '../long-answer.ts';
 import { pageQuery } from '../page-query.ts';
 import { startOperation } from '../start-operation.ts';
 import { requireVersion } from './catalogue.ts';
@@ -27,13 +28,7 @@ export const lifecycleReads = {
     return context.lifecycle.lineage.nodes(path, query.descendants === 'true', pageQuery(query));
   },
   listWithdrawals: ({ context, query }) => context.lifecycle.withdrawals.list(query.image, pageQuery(query)),
-  async planPrune({ context, query }) {
-    const { entries, totals } = await planPrune(context, query);
-    const items = entries.map(({ image, version, state, sizeBytes, createdAt, keepers }) => ({
-      ...{ image, version, state, sizeBytes, createdAt, keepers },
-    }));
-    return { items, ...totals };
-  },
+  planPrune: async ({ context, query, signal }) => new LongAnswer(pruneParts(context, query, signal)),
   async showLimits({ context, limits, signal }) {
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(limits.providerMs)]);
     const providers = () => [...context.providers.values()];
@@ -134,6 +129,22 @@ export const lifecycleWrites = {
     };
   },
 } satisfies Partial<WriteHandlers>;
+
+async function* pruneParts(context: DaemonContext, asked: PruneInput, signal: AbortSignal) {
+  const parts = planPrune(context, asked);
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const part = await parts.next();
+      if (part.done === true) return part.value;
+      yield part.value.map(({ image, version, state, sizeBytes, createdAt, keepers }) => ({
+        ...{ image, version, state, sizeBytes, createdAt, keepers: [...keepers] },
+      }));
+    }
+  } finally {
+    await parts.return({ kept: 0, going: 0, freedBytes: 0 });
+  }
+}
 
 function dateView({ product, line, endsOn }: SupportDate, set: readonly SetSupportDate[]) {
   const known = set.find((date) => date.product === product && date.line === line);
