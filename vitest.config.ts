@@ -1,5 +1,6 @@
 // Suites by what they need: unit tests boot nothing; the others use real servers or machines.
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './scripts/longest-first.ts';
 import { skipReporter } from './scripts/skip-reporter.ts';
 
 const skipped = process.env.IMAGO_SKIPPED;
@@ -20,6 +21,7 @@ function project(name: string, include: string[], timeout: number) {
 export default defineConfig({
   test: {
     passWithNoTests: false,
+    sequence: { sequencer: LongestFirst },
     reporters: ['default', ...(skipped === undefined ? [] : [skipReporter(skipped)])],
     projects: [
       project('unit', ['src/**/*.test.ts', 'scripts/**/*.test.ts'], 20_000),
