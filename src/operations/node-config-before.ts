@@ -27,6 +27,14 @@ export interface ConfigBefore {
   readonly model: string;
   /** Those that run come first. */
   readonly nodes: readonly NodeBefore[];
+  /** What the nodes run, and what the pool's next ones will. */
+  readonly versions: readonly ImageVersion[];
+}
+
+interface ImageVersion {
+  readonly image: string;
+  readonly version: string;
+  readonly digest: string;
 }
 
 export async function readBefore(
@@ -61,7 +69,17 @@ export async function readBefore(
     pool: pool.nodeConfig,
     model: model ?? storedText(known),
     nodes: ordered.map(({ name, told, latest }) => ({ name, told, latest })),
+    versions: versionsOf(only === undefined ? [...live, seen.model] : live),
   };
+}
+
+function versionsOf(runs: readonly Partial<ImageVersion>[]): readonly ImageVersion[] {
+  const found = new Map<string, ImageVersion>();
+  for (const { image, version, digest } of runs) {
+    if (image === undefined || version === undefined || digest === undefined) continue;
+    found.set(digest, { image, version, digest });
+  }
+  return [...found.values()];
 }
 
 async function toldBy(

@@ -7,6 +7,7 @@ import { highestCost, planChanges } from '../domain/node-config/plan-changes.ts'
 import type { HotfixConfig, NodeConfig } from '../domain/node-config/schema.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import { type OperationDeps, requireRole } from './deps.ts';
+import { requireImageAbilities } from './image-abilities.ts';
 import { inBatches } from './in-batches.ts';
 import {
   bringToModel,
@@ -56,6 +57,7 @@ export function nodeConfigSetOperation(deps: OperationDeps): OperationKind<NodeC
       const before = await look(deps, input, AbortSignal.timeout(60_000));
       const now = configBefore(before, input.node);
       const wanted = wantedConfig(input, now);
+      await requireOfImages(deps, before, wanted);
       await renderText(deps, wanted, factsOf(input));
       return planSentences(input, now, wanted, before.nodes.length);
     },
@@ -133,10 +135,16 @@ function rememberStep(deps: OperationDeps): WorkStep<NodeConfigSetInput> {
     name: 'remember',
     async do({ input, signal }) {
       const before = await look(deps, input, signal);
-      const wanted = storedText(wantedConfig(input, configBefore(before, input.node)));
-      return { before: { ...before }, wanted } as unknown as Json;
+      const wanted = wantedConfig(input, configBefore(before, input.node));
+      await requireOfImages(deps, before, wanted);
+      return { before: { ...before }, wanted: storedText(wanted) } as unknown as Json;
     },
   };
+}
+
+/** Nodes of one pool may be of several versions, and so may the next. */
+async function requireOfImages(deps: OperationDeps, before: ConfigBefore, wanted: NodeConfig): Promise<void> {
+  for (const version of before.versions) await requireImageAbilities(deps, version, wanted);
 }
 
 function remembered(context: Context): Remembered {

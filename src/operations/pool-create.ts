@@ -6,6 +6,7 @@ import type { Resolution } from '../ports/catalogue.ts';
 import type { OperationKind, WorkStep } from '../ports/operation.ts';
 import type { PoolModel, PoolSpec } from '../ports/provider-pools.ts';
 import type { OperationDeps } from './deps.ts';
+import { requireImageAbilities } from './image-abilities.ts';
 import { emptyConfig, readStoredConfig, renderText, storedText } from './node-config-text.ts';
 import { parseInput } from './parse-input.ts';
 import { poolAccess, readyPool, recordPoolNodes, waitForPool, waitForPoolGone } from './pool-nodes.ts';
@@ -34,7 +35,9 @@ export function poolCreateOperation(deps: OperationDeps): OperationKind<PoolCrea
     },
     async plan(input) {
       const version = await resolveUsable(deps, input.reference);
-      await renderText(deps, readStoredConfig(input.nodeConfig), { pool: input.name });
+      const config = readStoredConfig(input.nodeConfig);
+      await requireImageAbilities(deps, version, config);
+      await renderText(deps, config, { pool: input.name });
       await requireFreeName(deps, input, version, AbortSignal.timeout(60_000));
       const { follows } = poolImage(version, input);
       return [
@@ -59,7 +62,9 @@ function nameStep(deps: OperationDeps): WorkStep<PoolCreateInput> {
   return {
     name: 'name',
     async do(context) {
-      await requireFreeName(deps, context.input, resolved(context), context.signal);
+      const { input, signal } = context;
+      await requireImageAbilities(deps, resolved(context), readStoredConfig(input.nodeConfig));
+      await requireFreeName(deps, input, resolved(context), signal);
       return undefined;
     },
   };

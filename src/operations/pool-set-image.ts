@@ -5,6 +5,8 @@ import { poolImage } from '../domain/pool.ts';
 import type { PoolRecord } from '../ports/fleet.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import type { OperationDeps } from './deps.ts';
+import { requireImageAbilities } from './image-abilities.ts';
+import { readStoredConfig } from './node-config-text.ts';
 import { parseInput } from './parse-input.ts';
 import { poolModel } from './pool-create.ts';
 import { poolAccess, recordPoolNodes, requirePool } from './pool-nodes.ts';
@@ -26,6 +28,7 @@ export function poolSetImageOperation(deps: OperationDeps): OperationKind<PoolSe
     async plan({ name, reference }) {
       const pool = await requirePool(deps, name);
       const version = await resolveUsable(deps, reference);
+      await requireImageAbilities(deps, version, readStoredConfig(pool.nodeConfig));
       return [
         `New nodes of pool ${name} come from ${version.image}:${version.version} instead of ${pool.image}:${pool.version}; existing nodes stay.`,
       ];
@@ -46,8 +49,10 @@ export function poolSetImageOperation(deps: OperationDeps): OperationKind<PoolSe
 function rememberStep(deps: OperationDeps): WorkStep<PoolSetImageInput> {
   return {
     name: 'remember',
-    async do({ input, signal }) {
+    async do(context) {
+      const { input, signal } = context;
       const pool = await requirePool(deps, input.name);
+      await requireImageAbilities(deps, resolved(context), readStoredConfig(pool.nodeConfig));
       await recordPoolNodes(deps, poolAccess(deps, pool.provider, signal), pool);
       return { ...pool } satisfies Json;
     },

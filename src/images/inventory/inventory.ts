@@ -19,6 +19,8 @@ export interface Inventory {
   readonly units: readonly InventoryUnit[];
   readonly settings: InventorySettings;
   readonly containerImages: readonly InventoryContainerImage[];
+  /** Absent for a disk without an agent, and in inventories of an earlier Imago. */
+  readonly agent?: InventoryAgent;
   /** Only for `os: windows`; told by the lock, for no disk of Windows can be read here. */
   readonly windows?: InventoryWindows;
 }
@@ -125,6 +127,15 @@ export interface InventoryContainerImage {
   readonly platform: string;
   /** Never collected by the kubelet. */
   readonly isPinned: boolean;
+}
+
+export interface InventoryAgent {
+  /** What it can do with a node config. */
+  readonly abilities: readonly string[];
+  /** Versions by the name of the component. */
+  readonly components: Readonly<Record<string, readonly string[]>>;
+  /** There are others, which are private. */
+  readonly hidesComponents?: true;
 }
 
 export interface InventoryWindows {

@@ -7,6 +7,7 @@ import { type ByteSource, partOf } from '../byte-source.ts';
 import { type Ext4Entry, type Ext4Reader, openExt4 } from '../ext4/ext4-reader.ts';
 import { type GptPartition, partitionTypes, sectorSize } from '../gpt.ts';
 import { readGpt } from '../gpt-reader.ts';
+import { readAgentFacts } from './agent-facts.ts';
 import { containerdRoot, readContainerImages } from './container-images.ts';
 import { readOwners, readPackages } from './debian-packages.ts';
 import { type DiskTree, nameOf, readTree } from './disk-tree.ts';
@@ -83,6 +84,7 @@ export async function readRootInventory(reader: Ext4Reader, facts: RootFacts): P
   const owners = await readOwners(tree);
   const osRelease = parseAssignments((await tree.readText('/etc/os-release')) ?? '');
   const { blocks, freeBlocks, blockSize } = reader.shape;
+  const agent = await readAgentFacts(tree);
   const inodes = new Map(tree.entries.map(({ inode, size }) => [inode, size]));
   return {
     format: 1,
@@ -102,6 +104,7 @@ export async function readRootInventory(reader: Ext4Reader, facts: RootFacts): P
     units: await readUnits(tree),
     settings: await readSettings(tree, facts.boot?.cmdline ?? ''),
     containerImages: await readContainerImages(tree, await containerdRoot(tree)),
+    ...(agent === undefined ? {} : { agent }),
   };
 }
 

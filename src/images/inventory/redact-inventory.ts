@@ -3,7 +3,8 @@
 import { describeInput, type Lock, type LockedInput } from '../../domain/lock.ts';
 import { type RecipeComponent, sourceOf } from '../../domain/recipe.ts';
 import { expandOne } from '../../domain/recipe-variables.ts';
-import type { Inventory, InventoryFile } from './inventory.ts';
+import { receiptFolder } from '../../install/receipt.ts';
+import type { Inventory, InventoryAgent, InventoryFile } from './inventory.ts';
 
 export interface PrivateInput {
   /** What stands in place of its name: `private-1`. */
@@ -77,7 +78,7 @@ export function redactInventory(inventory: Inventory, secrets: readonly PrivateI
     const alias = aliasOf(item.name);
     return alias === undefined ? item : { ...item, name: alias };
   };
-  const { windows } = inventory;
+  const { windows, agent } = inventory;
   return {
     ...inventory,
     packages: inventory.packages.map((item) => {
@@ -91,6 +92,7 @@ export function redactInventory(inventory: Inventory, secrets: readonly PrivateI
       return alias === undefined ? unit : { ...unit, name: alias, path: `/${alias}`, dropIns: [] };
     }),
     containerImages: inventory.containerImages.map(rename),
+    ...(agent !== undefined && { agent: redactAgent(agent, (name) => aliasOf(name) !== undefined) }),
     ...(windows !== undefined && {
       windows: {
         ...windows,
@@ -152,8 +154,16 @@ function foldersOf(path: string): string[] {
   return parts.map((_, index) => `/${parts.slice(0, index + 1).join('/')}`);
 }
 
-/** dpkg names its records of a package after it. */
+/** dpkg names its records of a package after it, and so does Imago those of a component. */
 function isRecordOf(path: string, name: string): boolean {
   const prefix = `/var/lib/dpkg/info/${name}`;
-  return path.startsWith(`${prefix}.`) || path.startsWith(`${prefix}:`);
+  return (
+    path.startsWith(`${prefix}.`) || path.startsWith(`${prefix}:`) || path === `${receiptFolder}/${name}.json`
+  );
+}
+
+function redactAgent(agent: InventoryAgent, isSecret: (name: string) => boolean): InventoryAgent {
+  const shown = Object.entries(agent.components).filter(([name]) => !isSecret(name));
+  if (shown.length === Object.keys(agent.components).length) return agent;
+  return { ...agent, components: Object.fromEntries(shown), hidesComponents: true };
 }

@@ -135,6 +135,7 @@ describe('private inputs', () => {
       sampleFile('/usr/share/hushpack', { type: 'directory' }),
       sampleFile('/usr/share/hushpack/data', { package: 'hushpack' }),
       sampleFile('/var/lib/dpkg/info/hushpack.list'),
+      sampleFile('/usr/lib/imago/components/hushtool.json'),
       sampleFile('/etc/systemd/system/hushtool.service'),
       sampleFile('/etc/systemd/system/multi-user.target.wants/hushtool.service', {
         type: 'symlink',
@@ -150,6 +151,7 @@ describe('private inputs', () => {
         dropIns: [],
       },
     ],
+    agent: { abilities: ['files'], components: { hushtool: ['7.7.7'] } },
     containerImages: [
       ...plain.containerImages,
       {
@@ -172,6 +174,8 @@ describe('private inputs', () => {
     });
     const secrets = privateInputs(lock);
     const hidden = redactInventory(inventory, secrets);
+    expect(JSON.stringify(hidden)).not.toMatch(/hush|vault|7\.7\.7/);
+    expect(hidden.agent).toEqual({ abilities: ['files'], components: {}, hidesComponents: true });
     const components = sbomComponents(lock, hidden, secrets);
     const provenance = makeProvenance({
       image: 'node',
@@ -244,7 +248,7 @@ describe('Windows', () => {
       },
       [sampleInput('patch', 'KB1'), sampleInput('binary', 'kubelet.exe')],
     );
-    const inventory = windowsInventory(lock, { system: 'Windows Server 2022', diskBytes: 10, usedBytes: 5 });
+    const inventory = windowsInventory(lock, { size: 10, extents: [{ offset: 0, length: 5 }] });
     const text = renderReleaseNotes(makeReleaseNotes({ ...input, lock, inventory }));
     expect(text.indexOf('| KB1 |')).toBeLessThan(text.indexOf('| KB2 |'));
     for (const part of ['- Containers', '| sshd | automatic |', '| kubelet.exe |', '| X | a, b |'])
