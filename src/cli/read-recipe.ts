@@ -5,7 +5,7 @@ import { dirname, resolve } from 'node:path';
 import type { Client } from '../api/client.ts';
 import type { AnswerOf, InputOf } from '../api/types.ts';
 import { ensureImagoError, ImagoError } from '../domain/errors.ts';
-import { type FlagSpec, type Invocation, texts } from './command.ts';
+import { type FlagSpec, type Invocation, text, texts } from './command.ts';
 import { readRecipeCommit } from './recipe-commit.ts';
 
 export type SentRecipe = InputOf<'showRecipe'>['body'];
@@ -17,10 +17,13 @@ export const recipeFlags = {
     repeated: true,
     completes: 'file',
   },
+  kubernetes: { what: 'the Kubernetes version, in place of the one in the recipe', value: 'VERSION' },
   provider: { what: 'who builds', value: 'NAME' },
 } as const satisfies Record<string, FlagSpec>;
 
 const mostFiles = 100;
+/** What errors call it. */
+const kubernetesOverlay = '--kubernetes';
 
 /** The recipe with all files that it needs, and what the daemon makes of it. */
 export async function gatherRecipe(
@@ -28,12 +31,17 @@ export async function gatherRecipe(
   client: Client,
   file: string,
 ): Promise<{ readonly sent: SentRecipe; readonly shown: AnswerOf<'showRecipe'> }> {
-  const overlays = texts(invocation, 'overlay');
+  const kubernetes = text(invocation, 'kubernetes');
+  const overlays = [
+    ...texts(invocation, 'overlay'),
+    ...(kubernetes === undefined ? [] : [kubernetesOverlay]),
+  ];
   const lockFile = lockFileOf(file);
   const provider = invocation.flags.provider;
   const lock = await readIfThere(lockFile);
   const files: Record<string, string | null> = {};
-  for (const overlay of overlays) files[overlay] = await readRecipeFile(overlay);
+  for (const overlay of texts(invocation, 'overlay')) files[overlay] = await readRecipeFile(overlay);
+  if (kubernetes !== undefined) files[kubernetesOverlay] = `kubernetes: ${JSON.stringify(kubernetes)}\n`;
   let sent: SentRecipe = {
     recipe: await readRecipeFile(file),
     fileName: file,
@@ -47,8 +55,9 @@ export async function gatherRecipe(
     try {
       const shown = await client.call('showRecipe', { body: sent });
       const read = [file, ...filesRead(sent), ...(lock === undefined ? [] : [lockFile])];
-      const commit = await readRecipeCommit(file, read);
-      return { sent: { ...sent, ...(commit && { source: commit }) }, shown };
+      const source = await readRecipeCommit(file, read);
+      const dirty = source?.dirty || kubernetes !== undefined;
+      return { sent: { ...sent, ...(source && { source: { ...source, dirty } }) }, shown };
     } catch (thrown) {
       const wanted = wantedFiles(thrown);
       if (wanted.length === 0 || Object.keys(sent.files ?? {}).length > mostFiles) throw thrown;

@@ -1,5 +1,6 @@
 // The policy: which gates stand before which channel. One document for all images, with exceptions by image;
 // the gates that no policy can take away (tested on this digest, restricted never public) are not in it.
+import { channelLine } from './channel-line.ts';
 import type { FindingLevel } from './gate-finding.ts';
 import type { FreezeWindow } from './gate-freeze.ts';
 import type { Role } from './roles.ts';
@@ -73,10 +74,22 @@ export interface PolicyRecord {
   readonly at: string;
 }
 
-/** What the policy asks for before this channel of this image; no gates when it says nothing. */
+/**
+ * What the policy asks for before this channel of this image; no gates when it says nothing. A channel of one
+ * Kubernetes version has the gates of the one whose place it takes, unless it has its own.
+ */
 export function policyFor(policy: Policy | undefined, image: string, channel: string): ChannelPolicy {
-  const own = ownEntry(ownEntry(policy?.images, image)?.channels, channel);
-  return own ?? ownEntry(policy?.channels, channel) ?? {};
+  const own = named(policy, image, channel);
+  const place = channelLine(channel);
+  if (own !== undefined || place === undefined) return own ?? {};
+  const base = named(policy, image, place.base) ?? {};
+  const earlier = base.age?.in;
+  if (base.age === undefined || earlier === undefined) return base;
+  return { ...base, age: { ...base.age, in: `${earlier}-${place.line}` } };
+}
+
+function named(policy: Policy | undefined, image: string, channel: string): ChannelPolicy | undefined {
+  return ownEntry(ownEntry(policy?.images, image)?.channels, channel) ?? ownEntry(policy?.channels, channel);
 }
 
 function ownEntry<T>(entries: Readonly<Record<string, T>> | undefined, name: string): T | undefined {

@@ -1,5 +1,6 @@
 // Gathers what the gates before a channel are decided on, and decides. Reads only; the move itself checks that
 // nothing of it has changed since.
+import { channelLine } from '../domain/channel-line.ts';
 import { staysOf } from '../domain/channel-log.ts';
 import { newestTest } from '../domain/evidence.ts';
 import {
@@ -93,12 +94,15 @@ async function earlierFacts(
   return { earlier: { name, stays: staysOf(moves, version) } };
 }
 
-/** The one before it in the order of promotion; managed channels are in no order. */
+/** The one before it in the order of promotion, of the same line; managed channels are in no order. */
 export function channelBefore(
   channels: readonly ChannelRecord[],
-  { position }: Pick<ChannelRecord, 'position'>,
+  { name, position }: Pick<ChannelRecord, 'name' | 'position'>,
 ): ChannelRecord | undefined {
-  return channels.filter((other) => !other.managed && other.position < position).at(-1);
+  const line = channelLine(name)?.line;
+  return channels
+    .filter((other) => !other.managed && other.position < position)
+    .findLast((other) => channelLine(other.name)?.line === line);
 }
 
 async function beforeFacts(

@@ -17,6 +17,8 @@ import { poolSetImageOperation } from './pool-set-image.ts';
 import { overridePromoteOperation, promoteOperation } from './promote.ts';
 import { pruneOperation } from './prune.ts';
 import { releaseOperation } from './release.ts';
+import { releaseMatrixOperation } from './release-matrix.ts';
+import { releaseNewerOperation } from './release-newer.ts';
 import { replaceNodesOperation } from './replace-nodes.ts';
 import { restoreVersionOperation } from './restore-version.ts';
 import { rollbackChannelOperation } from './rollback-channel.ts';
@@ -40,6 +42,8 @@ export function operationKinds(deps: OperationDeps): ReadonlyMap<string, Operati
     overridePromoteOperation(deps),
     rollbackChannelOperation(deps),
     releaseOperation(deps),
+    releaseMatrixOperation(deps),
+    releaseNewerOperation(deps),
     poolCreateOperation(deps),
     poolScaleOperation(deps),
     poolSetImageOperation(deps),

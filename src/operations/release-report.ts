@@ -1,45 +1,60 @@
 // The last step of a release: how long each step took, from lock to the last channel, read from the journal.
 import type { Json } from '../domain/json.ts';
-import type { StepRecord, WorkStep } from '../ports/operation.ts';
+import type { StepContext, StepRecord, WorkStep } from '../ports/operation.ts';
 import { childId } from './child-step.ts';
 import type { OperationDeps } from './deps.ts';
 import type { ReleaseInput } from './release.ts';
+import { movedChannels } from './release-channels.ts';
 import { resolved } from './resolve-step.ts';
 import { requireResult } from './step-result.ts';
 
-interface Timed {
+export type Timed = {
   readonly step: string;
   readonly state: StepRecord['state'];
   readonly ms: number | null;
-}
+};
+
+export const reportName = 'report';
 
 export function reportStep(deps: OperationDeps): WorkStep<ReleaseInput> {
   return {
-    name: 'report',
+    name: reportName,
     async do(context) {
       const { image, version, digest } = resolved(context);
       const { reused } = requireResult<{ readonly reused: boolean }>(context, 'build');
-      const own = await deps.journal.get(context.operation.id);
-      const steps: Timed[] = [];
-      for (const step of own?.steps ?? []) {
-        if (step.name === 'report') continue;
-        const child = await deps.journal.get(childId(context.operation.id, step.name));
-        if (child === undefined) steps.push(timed(step.name, step));
-        else for (const inner of child.steps) steps.push(timed(`${step.name}/${inner.name}`, inner));
-      }
-      const moved = context.input.channels.filter(
-        (channel) => requireResult<{ readonly moves: boolean }>(context, `gates-${channel}`).moves,
-      );
-      const since = own?.startedAt ?? own?.createdAt;
+      const moved = movedChannels(context, context.input.channels);
       return {
         ...{ image, version, digest },
         changed: !reused || moved.length > 0,
         channels: moved,
-        totalMs: since === undefined ? null : Math.max(0, context.clock.now() - Date.parse(since)),
-        times: steps.map((step) => ({ ...step })),
+        ...(await readTimes(deps, context)),
       } satisfies Json;
     },
   };
+}
+
+/** Of every step of the operation and of those inside it, but for the one that asks. */
+export async function readTimes(
+  deps: OperationDeps,
+  { operation, clock }: StepContext<unknown>,
+): Promise<{ readonly totalMs: number | null; readonly times: readonly Timed[] }> {
+  const own = await deps.journal.get(operation.id);
+  const since = own?.startedAt ?? own?.createdAt;
+  return {
+    totalMs: since === undefined ? null : Math.max(0, clock.now() - Date.parse(since)),
+    times: await timesOf(deps, operation.id, ''),
+  };
+}
+
+async function timesOf(deps: OperationDeps, id: string, prefix: string): Promise<readonly Timed[]> {
+  const record = await deps.journal.get(id);
+  const times: Timed[] = [];
+  for (const step of record?.steps ?? []) {
+    if (step.name === reportName) continue;
+    const inner = await timesOf(deps, childId(id, step.name), `${prefix}${step.name}/`);
+    times.push(...(inner.length > 0 ? inner : [timed(`${prefix}${step.name}`, step)]));
+  }
+  return times;
 }
 
 function timed(step: string, { state, startedAt, endedAt }: StepRecord): Timed {

@@ -1,5 +1,6 @@
 // The exact version behind a reference, narrowed by Kubernetes version, region and time. What is missing is said
 // here, with what is near, before any machine is asked for.
+import { lineChannel } from '../domain/channel-line.ts';
 import { ImagoError } from '../domain/errors.ts';
 import { parseReference } from '../domain/reference.ts';
 import {
@@ -51,17 +52,41 @@ export async function resolveImage(deps: ResolveDeps, question: ResolveQuestion)
     return bestOf(deps, reference, kubernetes, region);
   }
   const { catalogue } = deps;
-  const found =
-    at === undefined
-      ? await catalogue.resolve(reference)
-      : await catalogue.resolveAt(reference, parseTime(at));
-  const record = await catalogue.getVersion(found.image, found.version);
+  const read = async (name: string) => {
+    const found = await (at === undefined
+      ? catalogue.resolve(name)
+      : catalogue.resolveAt(name, parseTime(at)));
+    return { found, record: await catalogue.getVersion(found.image, found.version) };
+  };
+  let { found, record } = await read(reference);
   if (kubernetes !== undefined && !fitsKubernetes(record?.kubernetes, kubernetes)) {
-    throw await otherKubernetes(catalogue, found, record, kubernetes);
+    const inLine = await readLine(reference, kubernetes, read);
+    if (!fitsKubernetes(inLine?.record?.kubernetes, kubernetes) || inLine === undefined) {
+      throw await otherKubernetes(catalogue, found, record, kubernetes);
+    }
+    ({ found, record } = inLine);
   }
   if (region !== undefined) await requireRegion(deps, found, region);
   return answer(found, record, region);
 }
+
+/** The channel of that Kubernetes minor version, in place of the plain one; `undefined` when it points nowhere. */
+async function readLine<T>(
+  reference: string,
+  kubernetes: string,
+  read: (name: string) => Promise<T>,
+): Promise<T | undefined> {
+  const parsed = parseReference(reference);
+  if (parsed.kind !== 'channel') return undefined;
+  try {
+    return await read(`${parsed.image}:${lineChannel(parsed.channel, kubernetes)}`);
+  } catch (thrown) {
+    if (thrown instanceof ImagoError && nowhere.has(thrown.code)) return undefined;
+    throw thrown;
+  }
+}
+
+const nowhere: ReadonlySet<string> = new Set(['channel-not-found', 'channel-empty']);
 
 function answer(
   found: Resolution,

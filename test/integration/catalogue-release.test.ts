@@ -2,6 +2,7 @@
 // waiting for people, overtaken, killed at every step.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { ChannelPolicy, Policy } from '../../src/domain/policy.ts';
+import { resolveImage } from '../../src/operations/resolve-image.ts';
 import type { OperationRecord } from '../../src/ports/operation.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
@@ -38,8 +39,8 @@ async function channels(): Promise<Record<string, string | undefined>> {
   return Object.fromEntries(all.map(({ name, version }) => [name, version]));
 }
 
-async function approve(by: string): Promise<void> {
-  const version = await product.store.catalogue.getVersion('node', '1.0.0');
+async function approve(by: string, number = '1.0.0'): Promise<void> {
+  const version = await product.store.catalogue.getVersion('node', number);
   await product.store.catalogue.addEvidence({
     ...{ digest: version?.digest ?? '', kind: 'approval', passed: true, by, summary: 'approved' },
     details: { channel: 'production', role: 'publisher' },
@@ -147,6 +148,111 @@ describe('gates', () => {
     await product.wake('gates');
     expect(await running).toMatchObject({ state: 'failed', error: { code: 'release-superseded' } });
     expect((await channels()).production).toBeUndefined();
+  });
+});
+
+describe('a matrix', () => {
+  const variant = (kubernetes: string) => ({ recipe: recipe('1.1.14', { kubernetes }) });
+  const matrix = (...kubernetes: string[]) =>
+    product.run({
+      ...{ kind: 'release-matrix', subject: 'release/node' },
+      input: { image: 'node', variants: kubernetes.map(variant), why: 'weekly', waitMs: 60_000 },
+    });
+
+  test('is one release: every minor version has its channels, and the highest the plain ones', async () => {
+    const operation = await matrix('1.34.2', '1.33.5', '1.34.3');
+    expect(operation).toMatchObject({
+      state: 'succeeded',
+      result: { versions: [{ version: '1.0.0' }, { version: '1.0.1' }, { version: '1.0.2' }], changed: true },
+    });
+    expect(await channels()).toEqual({
+      ...{ staging: '1.0.2', production: '1.0.2', latest: '1.0.2' },
+      ...{ 'staging-1-33': '1.0.1', 'production-1-33': '1.0.1' },
+      ...{ 'staging-1-34': '1.0.2', 'production-1-34': '1.0.2' },
+    });
+    const deps = {
+      catalogue: product.store.catalogue,
+      providers: [product.sim],
+      options: { signal: AbortSignal.timeout(60_000), epoch: 0 },
+    };
+    const ask = (kubernetes: string) => resolveImage(deps, { reference: 'node:production', kubernetes });
+    expect(await ask('1.33')).toMatchObject({ version: '1.0.1', channel: 'production-1-33' });
+    expect(await ask('1.34.3')).toMatchObject({ version: '1.0.2', channel: 'production' });
+    await expect(ask('1.34.2')).rejects.toMatchObject({ code: 'kubernetes-not-found' });
+    await expect(ask('1.32')).rejects.toMatchObject({ code: 'kubernetes-not-found' });
+    const { times } = operation.result as unknown as { times: readonly { step: string }[] };
+    expect(times.map(({ step }) => step)).toEqual(
+      expect.arrayContaining(['release-1.33.5/build/lock', 'promote-production-1-33/move']),
+    );
+    const again = await matrix('1.34.2', '1.33.5', '1.34.3');
+    expect(again).toMatchObject({ state: 'succeeded', result: { changed: false, channels: [] } });
+  });
+
+  test('goes through the gates of the plain channel, in its own line', async () => {
+    await setPolicy({ age: { in: 'staging', atLeastMs: 500 }, size: { atMostBytes: 1 } });
+    const refused = await matrix('1.33.5', '1.34.3');
+    expect(refused).toMatchObject({ state: 'failed', error: { code: 'gate-closed' } });
+    expect(await channels()).toMatchObject({ 'staging-1-33': '1.0.0', 'production-1-33': undefined });
+    await setPolicy({ age: { in: 'staging', atLeastMs: 500 } });
+    expect(await matrix('1.33.5', '1.34.3')).toMatchObject({ state: 'succeeded' });
+    expect(await channels()).toMatchObject({ 'production-1-33': '1.0.0', production: '1.0.1' });
+  });
+
+  test('of which one version fails its tests moves no channel', async () => {
+    const broken = recipe('1.1.14', { kubernetes: '1.34.3', settings: { sim: { breaks: 'agent' } } });
+    const operation = await product.run({
+      ...{ kind: 'release-matrix', subject: 'release/node' },
+      input: { image: 'node', variants: [variant('1.33.5'), { recipe: broken }], why: 'weekly' },
+    });
+    expect(operation).toMatchObject({ state: 'failed', error: { code: 'test-failed' } });
+    expect(await channels()).toMatchObject({ staging: undefined, production: undefined });
+  });
+});
+
+describe('only when something is newer', () => {
+  const look = (runc: string, more: object = {}) =>
+    product.run({
+      ...{ kind: 'release-newer', subject: 'release-newer/node' },
+      input: {
+        ...{ kind: 'release', subject: 'release/node' },
+        input: { recipe: recipe(runc), why: 'newer', waitMs: 60_000, ...more },
+      },
+    });
+  const ended = async (operation: OperationRecord) => {
+    const { release: id } = operation.result as unknown as { release: string };
+    return product.deps.desk().ended(id, AbortSignal.timeout(60_000));
+  };
+
+  test('it begins a release once, and nothing when the same is found again', async () => {
+    const first = await look('1.1.14');
+    expect(first).toMatchObject({ state: 'succeeded', result: { newer: true } });
+    expect(await ended(first)).toMatchObject({ state: 'succeeded', result: { version: '1.0.0' } });
+    expect(await look('1.1.14')).toMatchObject({
+      state: 'succeeded',
+      result: { newer: false, release: null },
+    });
+    expect((await product.store.catalogue.listMoves('node', 'staging', { limit: 9 })).items).toHaveLength(1);
+  });
+
+  test('what is newer overtakes a release that waits for people, across deaths', async () => {
+    await setPolicy({ approvals: { count: 1, role: 'publisher' } });
+    const waiting = await look('1.1.14');
+    await until(async () => (await channels()).staging === '1.0.0');
+    const deaths = new Set(['before-body', 'after-body', 'after-record']);
+    product.atPoint = ({ name, moment }) =>
+      name === 'step do:start' && deaths.delete(moment) ? 'die' : undefined;
+    const newer = await look('1.1.15');
+    expect(newer).toMatchObject({ result: { newer: true } });
+    await until(async () => (await channels()).staging === '1.0.1');
+    await product.wake('gates');
+    expect(await ended(waiting)).toMatchObject({ state: 'failed', error: { code: 'release-superseded' } });
+    await approve('ann', '1.0.1');
+    await product.wake('gates');
+    expect(await ended(newer)).toMatchObject({
+      state: 'succeeded',
+      result: { channels: ['staging', 'production'] },
+    });
+    expect((await channels()).production).toBe('1.0.1');
   });
 });
 

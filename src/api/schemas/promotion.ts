@@ -82,6 +82,10 @@ export const releaseRequest = z
     ...recipeSource,
     bump,
     newest: z.boolean().optional().describe('Take the newest of every input, whatever was locked before.'),
+    whenNewer: z
+      .boolean()
+      .optional()
+      .describe('Only when an input has a newer version than anything that was built.'),
     channels: z
       .array(name)
       .min(1)

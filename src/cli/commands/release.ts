@@ -17,7 +17,9 @@ import { runWrite } from '../run-write.ts';
 
 interface Released {
   readonly image: string;
-  readonly version: string;
+  readonly version?: string;
+  /** Of a matrix. */
+  readonly versions?: readonly { readonly version: string; readonly kubernetes: string }[];
   readonly changed: boolean;
   readonly channels: readonly string[];
   readonly totalMs: number | null;
@@ -28,7 +30,9 @@ export const command: CommandSpec = {
   summary: 'Lock, build, test, publish and promote a recipe, in one operation',
   details:
     'Passes over what is so already: a recipe that has not changed ends at once. Before gates that time or people can ' +
-    'open it waits, however often the daemon is restarted; it tells the time that each step took.',
+    'open it waits, however often the daemon is restarted; it tells the time that each step took. A recipe with a matrix ' +
+    'is released as one: the highest patch of each minor version goes to channels of its own, like production-1-34, and ' +
+    'the highest of all to the plain ones.',
   args: [{ name: 'FILE', what: 'the recipe (default: imago.yaml)', optional: true, completes: 'file' }],
   flags: {
     ...recipeFlags,
@@ -39,6 +43,7 @@ export const command: CommandSpec = {
       repeated: true,
     },
     newest: { what: 'take the newest of every input, whatever was locked before' },
+    'when-newer': { what: 'only begin when an input has a newer version than anything built before' },
     wait: { what: 'how long to wait before closed gates (default: 3d)', value: 'TIME' },
     bump: {
       what: 'which part of the number grows, under semver',
@@ -53,7 +58,8 @@ export const command: CommandSpec = {
   examples: [
     ['imago release --why "weekly"', 'imago.yaml, to production'],
     [`imago release --every '0 3 * * 1' --time-zone Europe/Paris --why weekly`, 'every Monday'],
-    [`imago release --every '0 * * * *' --newest --why "newer input"`, 'within an hour of a newer input'],
+    [`imago release --every '0 * * * *' --when-newer --why "newer input"`, 'within an hour of a newer input'],
+    ['imago release --kubernetes 1.34.3 --why "new patch"', 'when a new Kubernetes version is out'],
     ['imago release --newest --to staging --why "newer inputs"', 'only as far as staging'],
   ],
   async run(invocation) {
@@ -67,6 +73,7 @@ export const command: CommandSpec = {
       why: requiredText(invocation, 'why'),
       ...(bump && { bump }),
       ...(isSet(invocation, 'newest') && { newest: true }),
+      ...(isSet(invocation, 'when-newer') && { whenNewer: true }),
       ...(channels.length > 0 && { channels: [...channels] }),
       ...(wait !== undefined && { waitSeconds: Math.ceil(parseDuration(wait) / 1000) }),
     };
@@ -75,8 +82,8 @@ export const command: CommandSpec = {
     await runOperation(invocation, {
       endpoint: 'createRelease',
       input: { body },
-      name: (result) => `${result.image}:${result.version}`,
-      lines: (result) => lines(result as unknown as Released),
+      name: (result) => names(result),
+      lines: (result) => lines(result),
     });
   },
 };
@@ -99,15 +106,42 @@ async function schedule(
     },
     name: (made) => made.name,
     lines: (made) => [
-      `${made.name} releases ${made.subject.replace('release/', '')} next at ${made.nextAt ?? 'no time'}`,
+      `${made.name} releases ${made.subject.replace(/^[^/]*\//, '')} next at ${made.nextAt ?? 'no time'}`,
     ],
   });
 }
 
-function lines({ image, version, changed, channels, totalMs, times }: Released): readonly string[] {
-  if (!changed) return [`${image}:${version} is where it should be: nothing changed`];
+/** What `--when-newer` answers: whether it began a release, and which. */
+function begun(result: Record<string, unknown>): string | undefined {
+  if (result.newer === undefined) return undefined;
+  return typeof result.release === 'string' ? result.release : '';
+}
+
+function versionsOf({ version, versions }: Released): readonly string[] {
+  return versions?.map((one) => one.version) ?? (version === undefined ? [] : [version]);
+}
+
+function names(result: Record<string, unknown>): string {
+  const released = result as unknown as Released;
+  return (
+    begun(result) ??
+    versionsOf(released)
+      .map((version) => `${released.image}:${version}`)
+      .join('\n')
+  );
+}
+
+function lines(result: Record<string, unknown>): readonly string[] {
+  const release = begun(result);
+  if (release === '') return ['Nothing is newer than what was built before'];
+  if (release !== undefined)
+    return [`There are newer inputs: follow the release with \`imago op watch ${release}\``];
+  const released = result as unknown as Released;
+  const { image, changed, channels, totalMs, times } = released;
+  const versions = versionsOf(released).join(', ');
+  if (!changed) return [`${image}:${versions} is where it should be: nothing changed`];
   return [
-    `${image}:${version} is in ${channels.join(', ') || 'no new channel'}`,
+    `${image}:${versions} is in ${channels.join(', ') || 'no new channel'}`,
     ...times
       .filter(({ ms }) => ms !== null)
       .map(({ step, ms }) => `  ${step.padEnd(28)} ${formatDuration(ms ?? 0)}`),

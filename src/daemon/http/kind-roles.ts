@@ -19,6 +19,8 @@ const rolesByKind: Readonly<Record<string, Role>> = {
   'promote-override': contract.overridePromote.role,
   'rollback-channel': contract.rollbackChannel.role,
   release: contract.createRelease.role,
+  'release-matrix': contract.createRelease.role,
+  'release-newer': contract.createRelease.role,
   withdraw: contract.withdrawVersion.role,
   'restore-version': contract.restoreVersion.role,
   prune: contract.prune.role,

@@ -1,11 +1,12 @@
 // Channels, gates and their policy, approvals, scan reports, signed statements, releases.
+import { channelLine } from '../../../domain/channel-line.ts';
 import { ImagoError } from '../../../domain/errors.ts';
 import type { Json } from '../../../domain/json.ts';
 import { parseReference } from '../../../domain/reference.ts';
 import { localOwner } from '../../../domain/roles.ts';
 import { attestMove } from '../../../operations/attest-move.ts';
 import { decide } from '../../../operations/gate-facts.ts';
-import { gatesTopic } from '../../../operations/release.ts';
+import { gatesTopic } from '../../../operations/release-channels.ts';
 import type { Catalogue, ChannelMove, VersionRecord } from '../../../ports/catalogue.ts';
 import type { PolicyRecord } from '../../../ports/promotion.ts';
 import type { Schedule } from '../../../ports/schedules.ts';
@@ -227,43 +228,40 @@ async function releaseOf({
 }: Pick<Call<'createRelease'>, 'body' | 'caller' | 'context'>): Promise<
   Pick<Schedule, 'kind' | 'subject' | 'input'>
 > {
-  const { provider, bump, newest, channels, waitSeconds, why, source } = body;
+  const { provider, bump, newest, channels, waitSeconds, why, source, whenNewer } = body;
   const { receiveRecipe } = await import('../read-recipe.ts');
   const { recipe, variants } = await receiveRecipe(body, caller);
-  const [variant] = variants;
-  if (variant === undefined || variants.length > 1) throw manyVersions(recipe.name, variants.length);
   requireReason(why);
   const order = channels ?? (await channelOrder(context.catalogue, recipe.name));
-  return {
-    kind: 'release',
-    subject: `release/${recipe.name}`,
-    input: {
-      ...(variant as unknown as { readonly recipe: Json; readonly lock?: Json }),
-      ...{ provider, bump, newest, why, source },
-      channels: order,
-      waitMs: waitSeconds * 1000,
-    },
-  };
+  const way = { provider, bump, newest, why, source, channels: order, waitMs: waitSeconds * 1000 };
+  const subject = `release/${recipe.name}`;
+  const release =
+    recipe.matrix === undefined
+      ? { kind: 'release', subject, input: { ...(variants[0] as unknown as Sent), ...way } }
+      : {
+          kind: 'release-matrix',
+          subject,
+          input: { image: recipe.name, variants: variants as unknown as readonly Json[], ...way },
+        };
+  if (whenNewer !== true) return release;
+  return { kind: 'release-newer', subject: `release-newer/${recipe.name}`, input: release };
 }
+
+type Sent = Readonly<Record<string, Json | undefined>>;
 
 /** Those that wait look at their gates now and then; this only makes them quick. */
 async function wakeReleases({ operationLists, operations }: DaemonContext, image: string): Promise<void> {
-  const filter = { kind: 'release', subject: `release/${image}`, state: 'waiting' } as const;
-  for (const { id } of (await operationLists.list(filter, { limit: 10 })).items) {
-    await operations.send(id, gatesTopic, null);
+  const filter = { subject: `release/${image}`, state: 'waiting' } as const;
+  for (const { id, kind } of (await operationLists.list(filter, { limit: 10 })).items) {
+    if (kind === 'release' || kind === 'release-matrix') await operations.send(id, gatesTopic, null);
   }
 }
 
-function manyVersions(name: string, count: number): ImagoError {
-  return new ImagoError('recipe-invalid', `The matrix of ${name} stands for ${count} versions.`, {
-    hint: 'Release them one by one: write `kubernetes: VERSION` in place of the matrix.',
-  });
-}
-
-/** The order of the image; that of new images when there is none yet. */
+/** The order of the image's plain channels; that of new images when there is none yet. */
 async function channelOrder(catalogue: Catalogue, image: string): Promise<string[]> {
   const known = await catalogue.listChannels(image);
-  const names = known.filter(({ managed }) => !managed).map(({ name }) => name);
+  const plain = known.filter(({ name, managed }) => !managed && channelLine(name) === undefined);
+  const names = plain.map(({ name }) => name);
   return names.length === 0 ? ['staging', 'production'] : names;
 }
 

@@ -1,0 +1,164 @@
+// The release of a recipe that stands for several versions: all are locked, built, tested and published before any
+// channel moves. Each Kubernetes minor version has channels of its own (`production-1-34`), which take its highest
+// patch; the plain channels take the highest of all. Lower patches are found by `imago resolve --kubernetes`.
+import * as z from 'zod';
+import { lineChannel, lineOfKubernetes } from '../domain/channel-line.ts';
+import type { Json } from '../domain/json.ts';
+import { compareLoosely } from '../domain/loose-version.ts';
+import type { ChildStep, OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
+import type { OperationDeps } from './deps.ts';
+import { parseInput } from './parse-input.ts';
+import { refuseTwice, releaseOperation, requireMovable, wayInput } from './release.ts';
+import { type ChannelWay, channelSteps, movedChannels } from './release-channels.ts';
+import { readTimes, reportName } from './release-report.ts';
+import { requireResult } from './step-result.ts';
+
+const variant = z.looseObject({
+  recipe: z.looseObject({ name: z.string(), kubernetes: z.string() }),
+  lock: z.unknown().optional(),
+});
+
+const matrixInput = z.object({ image: z.string(), variants: z.array(variant).min(1), ...wayInput });
+export type ReleaseMatrixInput = z.infer<typeof matrixInput>;
+type Variant = ReleaseMatrixInput['variants'][number];
+
+interface Released {
+  readonly image: string;
+  readonly version: string;
+  readonly digest: string;
+  readonly changed: boolean;
+}
+
+export function releaseMatrixOperation(deps: OperationDeps): OperationKind<ReleaseMatrixInput> {
+  const release = releaseOperation(deps);
+  return {
+    kind: 'release-matrix',
+    parse(input) {
+      const parsed = parseInput(matrixInput, input);
+      refuseTwice(parsed.channels);
+      return parsed;
+    },
+    async plan(input, by) {
+      const { image, variants, channels } = input;
+      const known = await deps.catalogue.listChannels(image);
+      for (const name of known.length === 0 ? [] : channels) requireMovable(image, name, known);
+      const lines: string[] = [];
+      for (const one of variants) {
+        const parts = await release.plan(release.parse(partOf(input, one) as unknown as Json), by);
+        lines.push(...parts.slice(0, -1).map((line) => `Kubernetes ${one.recipe.kubernetes}: ${line}`));
+      }
+      return [
+        ...lines,
+        ...waysOf(input).map(
+          ({ channel, of }) =>
+            `Wait for the gates of ${channel}, and move it to the version of Kubernetes ${of}.`,
+        ),
+        'What is so already is passed over.',
+      ];
+    },
+    steps: (input) => [
+      ...input.variants.map((one) => partStep(input.image, one)),
+      channelsStep(deps),
+      ...waysOf(input).flatMap((way) => channelSteps<ReleaseMatrixInput>(deps, way)),
+      reportStep(deps),
+    ],
+    result: (context) => requireResult<Json & object>(context, reportName),
+  };
+}
+
+function partName({ recipe }: Variant): string {
+  return `release-${recipe.kubernetes}`;
+}
+
+/** A release of one version that moves no channel. */
+function partOf({ variants: _all, image: _image, ...way }: ReleaseMatrixInput, { recipe, lock }: Variant) {
+  return { ...way, recipe, lock, channels: [] };
+}
+
+function partStep(image: string, one: Variant): ChildStep<ReleaseMatrixInput> {
+  return {
+    name: partName(one),
+    child: ({ input }) => ({
+      kind: 'release',
+      subject: `release/${image}`,
+      input: partOf(input, one) as unknown as Json,
+    }),
+  };
+}
+
+/** The highest patch of each minor version, lowest minor version first. */
+function leaders(variants: readonly Variant[]): readonly Variant[] {
+  const ordered = variants.toSorted((a, b) => compareLoosely(a.recipe.kubernetes, b.recipe.kubernetes));
+  return [...new Map(ordered.map((one) => [lineOfKubernetes(one.recipe.kubernetes), one])).values()];
+}
+
+interface Way extends ChannelWay<ReleaseMatrixInput> {
+  /** The Kubernetes version that goes there. */
+  readonly of: string;
+}
+
+/** Channel by channel, so that nothing is in production before all of the release is in staging. */
+function waysOf({ channels, variants }: ReleaseMatrixInput): readonly Way[] {
+  const all = leaders(variants);
+  const highest = all.at(-1);
+  const way = (one: Variant, name: (base: string) => string) => (base: string, index: number) => {
+    const earlier = channels[index - 1];
+    return {
+      channel: name(base),
+      before: earlier === undefined ? undefined : name(earlier),
+      of: one.recipe.kubernetes,
+      target: (context: StepContext<ReleaseMatrixInput>) => requireResult<Released>(context, partName(one)),
+    };
+  };
+  return channels.flatMap((base, index) => [
+    ...all.map((one) => way(one, (name) => lineChannel(name, one.recipe.kubernetes))(base, index)),
+    ...(highest === undefined ? [] : [way(highest, (name) => name)(base, index)]),
+  ]);
+}
+
+/** Makes the channels of the minor versions that are not there yet, as the plain ones are. */
+function channelsStep(deps: OperationDeps): WorkStep<ReleaseMatrixInput> {
+  return {
+    name: 'channels',
+    async do({ input: { image, channels, variants } }) {
+      const known = await deps.catalogue.listChannels(image);
+      const added: string[] = [];
+      for (const base of channels) {
+        requireMovable(image, base, known);
+        const plain = known.find(({ name }) => name === base);
+        for (const { recipe } of leaders(variants)) {
+          const name = lineChannel(base, recipe.kubernetes);
+          if (plain === undefined || known.some((channel) => channel.name === name)) continue;
+          const { forTesting, public: isPublic } = plain;
+          await deps.catalogue.createChannel({ image, name, forTesting, public: isPublic });
+          added.push(name);
+        }
+      }
+      return { added };
+    },
+  };
+}
+
+function reportStep(deps: OperationDeps): WorkStep<ReleaseMatrixInput> {
+  return {
+    name: reportName,
+    async do(context) {
+      const { input } = context;
+      const channels = movedChannels(
+        context,
+        waysOf(input).map(({ channel }) => channel),
+      );
+      const versions = input.variants.map((one) => {
+        const { version, digest, changed } = requireResult<Released>(context, partName(one));
+        return { version, digest, changed, kubernetes: one.recipe.kubernetes };
+      });
+      return {
+        image: input.image,
+        versions,
+        changed: channels.length > 0 || versions.some(({ changed }) => changed),
+        channels,
+        ...(await readTimes(deps, context)),
+      } satisfies Json;
+    },
+  };
+}
