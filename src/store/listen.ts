@@ -1,5 +1,7 @@
 // Hears that events were added, by any process, over a connection of its own. A notice can be lost with its
-// connection: after each new one, and now and then, listeners are called anyway.
+// connection: after each new one listeners are called anyway, and now and then it is asked whether there are events
+// that nobody told of.
+import type { Client } from 'pg';
 import { connectClient } from './connection.ts';
 import { cutAfter } from './deadline.ts';
 
@@ -11,12 +13,12 @@ export interface Listening {
 
 const firstPauseMs = 100;
 const longestPauseMs = 5_000;
-/** How often a quiet connection is asked whether it lives. */
-const checkMs = 10_000;
+/** How often a quiet connection is asked whether it lives, and for the last event. */
+const usualCheckMs = 10_000;
 const checkDeadlineMs = 5_000;
 
 /** Connects when the first listener comes and lets go when the last one leaves. */
-export function listenForEvents(url: string): Listening {
+export function listenForEvents(url: string, { checkMs = usualCheckMs } = {}): Listening {
   const listeners = new Set<() => void>();
   let running: { readonly stop: () => Promise<void> } | undefined;
 
@@ -28,7 +30,7 @@ export function listenForEvents(url: string): Listening {
     onAdded(listener) {
       const own = () => listener();
       listeners.add(own);
-      running ??= keepListening(url, tellAll);
+      running ??= keepListening(url, checkMs, tellAll);
       return () => {
         listeners.delete(own);
         if (listeners.size > 0) return;
@@ -45,7 +47,17 @@ export function listenForEvents(url: string): Listening {
   };
 }
 
-function keepListening(url: string, tellAll: () => void): { readonly stop: () => Promise<void> } {
+/** The id as the database writes it; null while there is none. */
+async function lastEvent(client: Client): Promise<string | null> {
+  const { rows } = await client.query<{ id: string | null }>('select max(id)::text as id from imago.events');
+  return rows[0]?.id ?? null;
+}
+
+function keepListening(
+  url: string,
+  checkMs: number,
+  tellAll: () => void,
+): { readonly stop: () => Promise<void> } {
   let stopped = false;
   let wake = () => {};
 
@@ -71,11 +83,15 @@ function keepListening(url: string, tellAll: () => void): { readonly stop: () =>
     client.on('end', onBroken);
     client.on('notification', tellAll);
     try {
+      let last = await cutAfter(client, checkDeadlineMs, () => lastEvent(client));
       if (!stopped) await client.query('listen imago_events');
+      tellAll();
       while (!stopped && !broken) {
-        tellAll();
         await pause(checkMs);
-        if (!stopped && !broken) await cutAfter(client, checkDeadlineMs, () => client.query('select 1'));
+        if (stopped || broken) return;
+        const found = await cutAfter(client, checkDeadlineMs, () => lastEvent(client));
+        if (found !== last) tellAll();
+        last = found;
       }
     } finally {
       await client.end().catch(() => undefined);

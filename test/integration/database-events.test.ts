@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectClient } from '../../src/store/connection.ts';
+import { listenForEvents } from '../../src/store/listen.ts';
 import type { Store } from '../../src/store/store.ts';
 import { administer, cutConnections, type StoreBench, startStoreBench } from '../support/store.ts';
 
@@ -13,7 +14,7 @@ beforeAll(async () => {
 
 afterAll(() => bench.stop());
 
-const listener = "query = 'listen imago_events' or query = 'select 1'";
+const listener = "query = 'listen imago_events' or query like 'select max(id)::text%'";
 
 async function isListening(url: string): Promise<boolean> {
   const found = await administer(
@@ -133,6 +134,25 @@ describe('listeners', () => {
     await store.events.add({ type: 'after', subject: 's', data: null });
     while (lastSeen === 0) await sleep(5);
     stop();
+  });
+
+  test('are told of an event whose notice was lost, and not while there is nothing new', async () => {
+    const store = await bench.freshStore();
+    const { url } = store.database;
+    const listening = listenForEvents(url, { checkMs: 20 });
+    let calls = 0;
+    listening.onAdded(() => {
+      calls += 1;
+    });
+    while (calls === 0) await sleep(5);
+    const checks = "select from pg_stat_activity where query like 'select max(id)::text%'";
+    while ((await administer(url, checks)).length === 0) await sleep(5);
+    expect(calls).toBe(1);
+    const silent = await connectClient(url, { 'imago.epoch': '0' });
+    await silent.query("insert into imago.events (type, subject, data) values ('x', 's', 'null')");
+    await silent.end();
+    while (calls === 1) await sleep(5);
+    await listening.close();
   });
 
   test('that left are not told any more, and hold no connection', async () => {

@@ -15,6 +15,7 @@ import { createDbosSchedules } from './dbos-schedules.ts';
 import { createEnginePool } from './engine-pool.ts';
 import { engineUrl } from './engine-url.ts';
 import { forgetEndedRuns } from './forget-ended-runs.ts';
+import { endTelemetry, forgoSchedules } from './quiet-dbos.ts';
 import { restQueues } from './rest-queues.ts';
 import { unfinishedRuns } from './unfinished-runs.ts';
 import { loadWorkflows, takeHost, type Workflows } from './workflows.ts';
@@ -44,9 +45,8 @@ const settings = {
   // One version for ever: steps are found by name, so new code finishes what old code began.
   applicationVersion: '1',
   enableOTLP: false,
-  // What is sent this way (streams, events, its own schedules) is not used.
+  // What is sent this way (streams, events) is not used.
   notificationCoalesceMs: 3_600_000,
-  schedulerPollingIntervalMs: 3_600_000,
 } as const;
 
 const poolSize = 8;
@@ -128,7 +128,9 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
       systemDatabasePool: pool,
       logger: dbosLogger(log),
     });
+    await forgoSchedules();
     await DBOS.launch();
+    await endTelemetry();
     const unfinished = await unfinishedRuns(workflows.dbos);
     for (const { id, key, place } of unfinished) {
       gate.reserve(key, id);
