@@ -130,7 +130,10 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
       whyRebuild: (lock) => builder.whyRebuild(asLock(lock)),
       async forecast(given, { previous, signal }) {
         const recipe = given as unknown as Recipe;
-        return forecastRecipe(context, recipe, (await previousOf(recipe, previous))?.lock, signal);
+        const before = (await previousOf(recipe, previous))?.lock;
+        return forecastRecipe(context, recipe, before, signal).catch((error: unknown) => {
+          throw privateWords({ recipe, inputs: [] }).hideError(error);
+        });
       },
       forecastHotfix: (lock, sets) =>
         forecastHotfix(

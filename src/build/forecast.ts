@@ -12,6 +12,7 @@ import { lockContext } from './builder-context.ts';
 import { measuringStore } from './inputs/measuring-store.ts';
 import { planLayers } from './layers/layer-plan.ts';
 import { neededInputs } from './layers/needed-inputs.ts';
+import { refuseCoveredFiles } from './lock/covered-files.ts';
 import { lockDigest } from './lock/lock-file.ts';
 import { assumedSource, type LockPart, lockParts } from './lock/lock-parts.ts';
 import { privateWords } from './private-words.ts';
@@ -32,12 +33,14 @@ export async function forecastRecipe(
   const found: LockedInput[] = [];
   const unresolved: string[] = [];
   const problems: string[] = [];
-  for (const part of lockParts(whole, lockContext(looking, recipe, silent, signal), previous)) {
+  const locking = lockContext(looking, recipe, silent, signal);
+  for (const part of lockParts(whole, locking, previous)) {
     signal?.throwIfAborted();
     const known = part.kept ?? (part.local ? await resolveHere(part, problems) : undefined);
     if (known === undefined) unresolved.push(part.what.replace(/^resolving /, ''));
     found.push(...(known ?? part.assume()));
   }
+  if (problems.length === 0) await refuseCoveredFiles(whole, found, locking);
   const lock = makeLock(recipe, found, { rules: buildRules, epoch: buildEpoch });
   const { hide } = privateWords({ recipe, inputs: [] });
   return {

@@ -8,16 +8,19 @@ import type { UnitSetting } from './recipe-settings.ts';
 import { substitute } from './recipe-variables.ts';
 import type { OperatingSystem } from './version.ts';
 
-interface Place {
+/** Something of a recipe that stands on a path of the node. */
+export interface RecipePlace {
+  /** For sentences. */
   readonly who: string;
   readonly path: string;
   readonly kind: 'file' | 'tree';
+  /** Where the recipe says so. */
   readonly at: RecipeProblem['path'];
 }
 
 export function placeProblems(recipe: Recipe): readonly RecipeProblem[] {
   const { os } = recipe;
-  const places = allPlaces(recipe).filter(({ path }) => destinationProblem(os, path) === undefined);
+  const places = recipePlaces(recipe).filter(({ path }) => destinationProblem(os, path) === undefined);
   const taken = os === 'linux' ? ownPaths.map(ownPlace) : [];
   return places.flatMap((place, index) => {
     const other = [...taken, ...places.slice(0, index)].find((earlier) => overlap(os, earlier, place));
@@ -32,7 +35,7 @@ export function placeProblems(recipe: Recipe): readonly RecipeProblem[] {
 }
 
 /** As a file: nothing goes below it either. */
-function ownPlace({ path, owner }: (typeof ownPaths)[number]): Place {
+function ownPlace({ path, owner }: (typeof ownPaths)[number]): RecipePlace {
   return { who: owner, path, kind: 'file', at: [] };
 }
 
@@ -43,7 +46,8 @@ export function componentPlaces(component: RecipeComponent): readonly { version:
   return versionsOf(component).map((version) => ({ version, path: substitute(to, { version }).text }));
 }
 
-function allPlaces(recipe: Recipe): readonly Place[] {
+/** Everything that the recipe, which must be expanded, puts on a path. */
+export function recipePlaces(recipe: Recipe): readonly RecipePlace[] {
   const components = recipe.components.flatMap((component, index) => componentParts(component, index));
   const files = (recipe.settings.files ?? []).map(({ path }, index) => ({
     who: `the file ${path}`,
@@ -57,7 +61,7 @@ function allPlaces(recipe: Recipe): readonly Place[] {
 const unitFolder = '/etc/systemd/system';
 
 /** Masking and enabling is said about a unit of somebody else, and puts no second one there. */
-function unitParts(unit: UnitSetting, index: number): readonly Place[] {
+function unitParts(unit: UnitSetting, index: number): readonly RecipePlace[] {
   const at = ['settings', 'units', index];
   const path = `${unitFolder}/${unit.name}`;
   const who = `the unit ${unit.name} of the settings`;
@@ -75,10 +79,10 @@ function unitName({ name, unit }: RecipeComponent): string {
   return unit?.name ?? `${name}.service`;
 }
 
-function componentParts(component: RecipeComponent, index: number): readonly Place[] {
+function componentParts(component: RecipeComponent, index: number): readonly RecipePlace[] {
   const { name, pick, unit, config = [] } = component;
   const source = sourceKind(sourceOf(component));
-  const kind: Place['kind'] = source === 'url' || source === 'file' ? 'file' : 'tree';
+  const kind: RecipePlace['kind'] = source === 'url' || source === 'file' ? 'file' : 'tree';
   const several = component.versions !== undefined;
   return [
     ...componentPlaces(component).map(({ version, path }) => ({
@@ -117,7 +121,7 @@ function componentParts(component: RecipeComponent, index: number): readonly Pla
 }
 
 /** The same path, or one below a file, which is no folder. */
-function overlap(os: OperatingSystem, a: Place, b: Place): boolean {
+function overlap(os: OperatingSystem, a: RecipePlace, b: RecipePlace): boolean {
   const first = namesOf(os, a.path);
   const second = namesOf(os, b.path);
   const shared = Math.min(first.length, second.length);

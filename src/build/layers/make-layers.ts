@@ -84,6 +84,7 @@ export async function makeLayers(context: LayerContext): Promise<readonly OpenLa
         const component = components[index];
         return component === undefined ? [] : [{ component, path }];
       }),
+      (recipe.settings.files ?? []).map(({ path }) => path),
       context.signal,
     );
     return layers;

@@ -56,6 +56,16 @@ describe('two components', () => {
   });
 });
 
+test("a file of the settings is not a component's to bring, though its folder is", async () => {
+  const path = join(folder, 'covered.tar');
+  await writeItems([directory, file], path);
+  const layers = [{ component: { name: 'tree', version: '1' }, path }];
+  await refuseSharedPaths(layers, ['/opt/x', '/opt/x/other']);
+  await expect(refuseSharedPaths(layers, ['/opt/x/tool'])).rejects.toMatchObject(
+    refused('settings.files: the file /opt/x/tool would stand on a file of tree.'),
+  );
+});
+
 test("what Imago writes is not a component's to bring, but for its own receipt", async () => {
   const release = tarFile('etc/imago-release', '');
   await expect(check([release])).rejects.toMatchObject(

@@ -22,13 +22,15 @@ interface Brought {
 }
 
 /**
- * Throws `recipe-invalid` with both names when two components bring one file, or one of them what Imago writes.
- * Folders may be brought by many, and so may links that lead to the same place.
+ * Throws `recipe-invalid` with both names when two components bring one file, or one of them what Imago writes or
+ * one of the `files` of the settings. Folders may be brought by many, and so may links that lead to the same place.
  */
 export async function refuseSharedPaths(
   layers: readonly ComponentLayer[],
+  files: readonly string[] = [],
   signal?: AbortSignal,
 ): Promise<void> {
+  const written = new Set(files.map((path) => placeOf(path.replace(/^\/+/, ''))));
   const brought = new Map<string, Brought>();
   for (const { component, path } of layers) {
     const source = await openFileSource(path);
@@ -37,6 +39,7 @@ export async function refuseSharedPaths(
         signal?.throwIfAborted();
         const place = placeOf(entry.path);
         refuseOwn(component, entry, place);
+        if (entry.type !== 'directory' && written.has(place)) throw overwritten(component, place);
         const other = brought.get(place);
         if (other === undefined) brought.set(place, { component, entry });
         else if (other.component !== component && !agree(other.entry, entry))
@@ -63,6 +66,14 @@ function shared(first: RecipeComponent, second: RecipeComponent, place: string):
   return new ImagoError('recipe-invalid', `${nameOf(first)} and ${nameOf(second)} both bring ${place}.`, {
     hint,
   });
+}
+
+function overwritten(component: RecipeComponent, place: string): ImagoError {
+  return new ImagoError(
+    'recipe-invalid',
+    `settings.files: the file ${place} would stand on a file of ${nameOf(component)}.`,
+    { hint },
+  );
 }
 
 function nameOf({ name, private: hidden }: RecipeComponent): string {

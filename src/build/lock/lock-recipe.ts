@@ -8,6 +8,7 @@ import { checkRecipe } from '../../domain/recipe-problems.ts';
 import { expandOne } from '../../domain/recipe-variables.ts';
 import { mapLimit } from '../../images/store/registry/map-limit.ts';
 import { buildEpoch, buildRules } from '../build-rules.ts';
+import { refuseCoveredFiles } from './covered-files.ts';
 import type { LockContext } from './lock-context.ts';
 import { lockParts } from './lock-parts.ts';
 
@@ -24,5 +25,6 @@ export async function lockRecipe(recipe: Recipe, context: LockContext, previous?
     context.progress(done, parts.length, what);
     return inputs;
   });
+  await refuseCoveredFiles(whole, found.flat(), context);
   return makeLock(recipe, found.flat(), { rules: buildRules, epoch: buildEpoch });
 }
