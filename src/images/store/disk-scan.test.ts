@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Extent } from '../extent.ts';
 import { blockSize } from './chunker.ts';
+import { hashDisk } from './disk-hash.ts';
 import { DiskScan } from './disk-scan.ts';
 import { diskOf } from './testing.ts';
 
@@ -27,7 +28,9 @@ function scanAll(path: string, size: number, extents: readonly Extent[] | undefi
         const hash = Buffer.from(batch.hashes.subarray(number * 32, number * 32 + 32)).toString('hex');
         chunks.push(`${offset} ${batch.lengths[number]} ${hash}`);
       }
-      if (batch.sha256 !== undefined) return { chunks, sha256: batch.sha256, position: batch.position };
+      if (!batch.isLast) continue;
+      const sha256 = hashDisk({ fd, size, extents });
+      return { chunks, sha256, position: batch.position };
     }
   } finally {
     closeSync(fd);
@@ -114,8 +117,10 @@ describe('scanning a disk', () => {
     const path = join(folder, 'shrinks');
     await writeFile(path, diskOf([{ kind: 'noise', seed: 1, blocks: 10 }]));
     await truncate(path, 5000);
-    expect(() => scanAll(path, 10 * blockSize, undefined)).toThrow(
-      expect.objectContaining({ code: 'disk-changed' }),
-    );
+    const changed = expect.objectContaining({ code: 'disk-changed' });
+    expect(() => scanAll(path, 10 * blockSize, undefined)).toThrow(changed);
+    const fd = openSync(path, 'r');
+    expect(() => hashDisk({ fd, size: 10 * blockSize, extents: undefined })).toThrow(changed);
+    closeSync(fd);
   });
 });

@@ -1,6 +1,5 @@
-// Reads a disk once from front to back: hashes the whole of it, and finds its chunks and their hashes.
+// Reads a disk once from front to back, and finds its chunks and their hashes.
 // Synchronous, because it lives in a thread of its own; the caller asks for one batch after the other.
-import { createHash } from 'node:crypto';
 import { readSync } from 'node:fs';
 import { ImagoError } from '../../domain/errors.ts';
 import type { Extent } from '../extent.ts';
@@ -20,18 +19,16 @@ export interface ScanBatch {
   readonly hashes: Uint8Array;
   /** How far the disk has been read. */
   readonly position: number;
-  /** Of the whole disk: only in the last batch. */
-  readonly sha256: string | undefined;
+  /** Whether the end of the disk was reached. */
+  readonly isLast: boolean;
 }
 
 const windowSize = 2 * 1024 * 1024;
-const zeros = Buffer.alloc(1024 * 1024);
 
 export class DiskScan {
   readonly #fd: number;
   readonly #size: number;
   readonly #extents: readonly Extent[];
-  readonly #hash = createHash('sha256');
   readonly #window = Buffer.alloc(windowSize);
   #extent = 0;
   #start = 0;
@@ -58,7 +55,7 @@ export class DiskScan {
       lengths: Uint32Array.from(lengths),
       hashes: new Uint8Array(Buffer.concat(hashes)),
       position: this.#start + this.#filled,
-      sha256: ended ? this.#hash.digest('hex') : undefined,
+      isLast: ended,
     };
   }
 
@@ -68,9 +65,7 @@ export class DiskScan {
       const position = this.#start + this.#filled;
       if (position >= this.#extentEnd()) this.#extent += 1;
       const next = this.#extents[this.#extent];
-      const to = Math.max(position, next?.offset ?? this.#size);
-      this.#hashZeros(to - position);
-      this.#start = to;
+      this.#start = Math.max(position, next?.offset ?? this.#size);
       this.#cursor = 0;
       this.#filled = 0;
       if (next === undefined) return false;
@@ -89,7 +84,6 @@ export class DiskScan {
         this.#start + this.#filled,
       );
       if (read === 0) throw new ImagoError('disk-changed', 'the disk became shorter while it was read');
-      this.#hash.update(this.#window.subarray(this.#filled, this.#filled + read));
       this.#filled += read;
     }
     return true;
@@ -112,11 +106,5 @@ export class DiskScan {
   #extentEnd(): number {
     const extent = this.#extents[this.#extent];
     return extent === undefined ? this.#size : extent.offset + extent.length;
-  }
-
-  #hashZeros(length: number): void {
-    for (let left = length; left > 0; left -= zeros.length) {
-      this.#hash.update(left >= zeros.length ? zeros : zeros.subarray(0, left));
-    }
   }
 }

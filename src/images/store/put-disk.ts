@@ -1,4 +1,4 @@
-// Stores a raw disk as a version: reads it once, keeps what the store has, compresses and packs what is new,
+// Stores a raw disk as a version: reads it, keeps what the store has, compresses and packs what is new,
 // and only when everything is flushed lists the manifest. A put that dies leaves finished packs, which the
 // next one takes up, and temporary files, which are swept.
 import type { BigIntStats } from 'node:fs';
@@ -23,7 +23,7 @@ import { rewritePacks } from './rewrite-packs.ts';
 import type { StoreHold } from './session.ts';
 import { type StoreContext, worthThreads } from './store-context.ts';
 import { objectLockPath } from './store-paths.ts';
-import { type ChunkPool, openChunkPool, openScan } from './worker-pool.ts';
+import { type ChunkPool, openChunkPool, openHash, openScan } from './worker-pool.ts';
 
 export interface PutOptions {
   /** The parts of the file that may hold data, if the caller knows; the rest is taken as zero, unread. */
@@ -167,13 +167,14 @@ class PutRun {
 
   async #scan(): Promise<{ sha256: string; runs: RunCollector }> {
     const input = { fd: this.#fd, size: this.#size, extents: this.#options.extents };
+    const hash = openHash(input, this.#threads > 0);
     const scan = openScan(input, this.#threads > 0);
     const runs = new RunCollector();
     try {
       let ahead = scan.next();
       for (;;) {
         const batch = await ahead;
-        if (batch.sha256 === undefined) {
+        if (!batch.isLast) {
           ahead = scan.next();
           ahead.catch(() => undefined);
         }
@@ -181,10 +182,10 @@ class PutRun {
         await this.#queue.add(this.#place(batch, runs));
         const storedBytes = this.#sink.storedBytes;
         this.#options.onProgress?.({ position: batch.position, size: this.#size, storedBytes });
-        if (batch.sha256 !== undefined) return { sha256: batch.sha256, runs };
+        if (batch.isLast) return { sha256: await hash.sha256, runs };
       }
     } finally {
-      await scan.close();
+      await Promise.all([scan.close(), hash.close()]);
     }
   }
 

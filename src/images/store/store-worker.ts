@@ -1,7 +1,8 @@
-// The worker thread of the store: does jobs on chunks, or scans one disk batch by batch.
+// The worker thread of the store: does jobs on chunks, scans one disk batch by batch, or hashes one.
 import { parentPort } from 'node:worker_threads';
 import { ensureImagoError } from '../../domain/errors.ts';
 import { chunkJobs } from './chunk-jobs.ts';
+import { hashDisk } from './disk-hash.ts';
 import { DiskScan, type ScanBatch, type ScanInput } from './disk-scan.ts';
 import type { WorkerReply, WorkerRequest } from './worker-pool.ts';
 
@@ -19,6 +20,8 @@ function work(request: WorkerRequest): unknown {
       return chunkJobs.check(request.input);
     case 'scan':
       return nextBatch(request.input);
+    case 'hash':
+      return hashDisk(request.input);
   }
 }
 
@@ -26,7 +29,7 @@ function nextBatch(input: ScanInput | undefined): ScanBatch {
   if (input !== undefined) scan = new DiskScan(input);
   if (scan === undefined) throw new Error('no scan was begun');
   const batch = scan.next();
-  if (batch.sha256 !== undefined) scan = undefined;
+  if (batch.isLast) scan = undefined;
   return batch;
 }
 

@@ -3,12 +3,14 @@
 import { Worker } from 'node:worker_threads';
 import { type ErrorRecord, errorFromRecord, ImagoError } from '../../domain/errors.ts';
 import { chunkJobs, type JobInput, type JobKind, type JobResult } from './chunk-jobs.ts';
+import { hashDisk } from './disk-hash.ts';
 import { DiskScan, type ScanBatch, type ScanInput } from './disk-scan.ts';
 
 export type WorkerRequest = { readonly id: number } & (
   | { [K in JobKind]: { readonly kind: K; readonly input: JobInput<K> } }[JobKind]
   /** An input begins a scan; without one, the scan that was begun goes on. */
   | { readonly kind: 'scan'; readonly input: ScanInput | undefined }
+  | { readonly kind: 'hash'; readonly input: ScanInput }
 );
 
 export type WorkerReply =
@@ -27,8 +29,15 @@ export interface ChunkPool {
 }
 
 export interface RunningScan {
-  /** The next batch; after the one that has `sha256` there is none. One call at a time. */
+  /** The next batch; after the last there is none. One call at a time. */
   next(): Promise<ScanBatch>;
+  close(): Promise<void>;
+}
+
+export interface RunningHash {
+  /** The sha256 of the whole disk, in hex. */
+  readonly sha256: Promise<string>;
+  /** Gives it up if it is still under way: nothing touches the caller's file afterwards. */
   close(): Promise<void>;
 }
 
@@ -65,6 +74,25 @@ export function openScan(input: ScanInput, inThread: boolean): RunningScan {
       first = false;
       return (await worker.call(request)) as ScanBatch;
     },
+    async close() {
+      if (open) await giveBack(worker);
+      open = false;
+    },
+  };
+}
+
+export function openHash(input: ScanInput, inThread: boolean): RunningHash {
+  if (!inThread) {
+    const sha256 = (async () => hashDisk(input))();
+    sha256.catch(() => undefined);
+    return { sha256, close: async () => undefined };
+  }
+  const worker = takeThread();
+  const sha256 = worker.call({ kind: 'hash', input }) as Promise<string>;
+  sha256.catch(() => undefined);
+  let open = true;
+  return {
+    sha256,
     async close() {
       if (open) await giveBack(worker);
       open = false;
