@@ -1,6 +1,10 @@
 // Import: a disk that others made becomes a candidate, with notes and SBOM where its system can be read.
 import * as z from 'zod';
 import { ImagoError } from '../domain/errors.ts';
+import type { Json } from '../domain/json.ts';
+import type { Lock } from '../domain/lock.ts';
+import { isRestricted } from '../domain/recipe.ts';
+import type { VersionRecord } from '../ports/catalogue.ts';
 import type { StoredImage } from '../ports/image-store.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import { type OperationDeps, requireImages } from './deps.ts';
@@ -26,6 +30,8 @@ const importInput = z.object({
   architecture: z.enum(['x64', 'arm64']).default('x64'),
   numbering: z.enum(['semver', 'date', 'calendar', 'kubernetes', 'kubernetes-build']).default('semver'),
   kubernetes: z.string().optional(),
+  /** What a disk of Windows was built from. */
+  lock: z.unknown().optional(),
 });
 export type ImageImportInput = z.infer<typeof importInput>;
 
@@ -48,7 +54,7 @@ export function imageImportOperation(deps: OperationDeps): OperationKind<ImageIm
       storeStep(deps),
       numberStep(deps),
       recordsStep(deps, subject, { lenient: true }),
-      signStep(deps, subject),
+      signStep(deps, madeElsewhere),
       sealStep(deps),
       cleanStep(deps),
     ],
@@ -82,7 +88,10 @@ function numberStep(deps: OperationDeps): WorkStep<ImageImportInput> {
     async do(context) {
       const { digest } = requireResult<StoredImage>(context, 'store');
       const known = await deps.catalogue.findVersionByDigest(context.input.image, digest);
-      if (known !== undefined) return { version: known.version, at: known.createdAt, reused: true };
+      if (known !== undefined) {
+        refuseLateSecrets(context, known);
+        return { version: known.version, at: known.createdAt, reused: true };
+      }
       const version = await takeNumber(deps, context, factsOf(context));
       return { version, at: new Date(context.clock.now()).toISOString(), reused: false };
     },
@@ -103,7 +112,7 @@ function sealStep(deps: OperationDeps): WorkStep<ImageImportInput> {
         version: requireResult<Numbered>(context, 'number').version,
         disk: requireResult<StoredImage>(context, 'store'),
         origin: { kind: 'imported', from: context.input.file },
-        restricted: false,
+        restricted: hasSecrets(context),
       });
       return sealedResult(added, context.operation.id);
     },
@@ -133,9 +142,34 @@ function factsOf({ input }: StepContext<ImageImportInput>): CandidateFacts {
   return { name, os, architecture, numbering, kubernetes, version };
 }
 
+/** A disk that was known without its lock gets its notes by it. */
 function subject(context: StepContext<ImageImportInput>): Subject {
   const { image, kubernetes } = context.input;
   const { version, at: createdAt, reused } = requireResult<Numbered>(context, 'number');
   const { digest } = requireResult<StoredImage>(context, 'store');
-  return { image, version, digest, kubernetes, createdAt, reused };
+  const lock = context.input.lock as Json | undefined;
+  return { image, version, digest, kubernetes, createdAt, lock, reused: reused && lock === undefined };
+}
+
+/** Nobody here saw it being made: the lock is no ground for a statement of how that went. */
+function madeElsewhere(context: StepContext<ImageImportInput>): Subject {
+  return { ...subject(context), lock: undefined };
+}
+
+function hasSecrets({ input }: StepContext<ImageImportInput>): boolean {
+  const lock = input.lock as unknown as Lock | undefined;
+  return lock !== undefined && isRestricted(lock.recipe);
+}
+
+/** What a version may be used for is fixed with it: it cannot turn out to be restricted afterwards. */
+function refuseLateSecrets(
+  context: StepContext<ImageImportInput>,
+  { image, version, restricted }: VersionRecord,
+): void {
+  if (restricted === true || !hasSecrets(context)) return;
+  throw new ImagoError(
+    'version-restricted',
+    `${image}:${version} is this disk, taken in before without its lock, which has private inputs.`,
+    { hint: 'Withdraw that one, and import the disk under another name.' },
+  );
 }

@@ -71,6 +71,11 @@ export const importRequest = z
     architecture,
     numbering,
     kubernetes: name.optional(),
+    lock: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('The text of the lock that a disk of Windows was built from: its notes are made from it.'),
   })
   .meta({ id: 'ImportRequest' });
 

@@ -15,6 +15,7 @@ import { checkName } from '../../domain/name.ts';
 import { parseNumber } from '../../domain/version-number.ts';
 import { argument, type CommandSpec, type Invocation, isSet, requiredText, text } from '../command.ts';
 import { createProgress } from '../progress.ts';
+import { readText } from '../read-text.ts';
 import { operationFlags, runOperation } from '../run-operation.ts';
 
 type Body = InputOf<'importImage'>['body'];
@@ -22,7 +23,8 @@ type Body = InputOf<'importImage'>['body'];
 export const command: CommandSpec = {
   summary: 'Make a candidate from a disk that others made',
   details:
-    'Raw, VHD (fixed or dynamic) or qcow2: the format is found out. Notes and SBOM are read from the disk.',
+    'Raw, VHD (fixed or dynamic) or qcow2: the format is found out. Notes and SBOM are read from a disk of Linux; ' +
+    'one of Windows is not read, and is described by the lock that it was built from.',
   args: [{ name: 'FILE', what: 'the disk', completes: 'file' }],
   flags: {
     name: {
@@ -40,16 +42,29 @@ export const command: CommandSpec = {
       choices: ['semver', 'date', 'calendar', 'kubernetes', 'kubernetes-build'],
     },
     kubernetes: { what: 'the Kubernetes version on it', value: 'VERSION' },
+    lock: {
+      what: 'for a disk of Windows: the lock that it was built from, which its notes are made from',
+      value: 'FILE',
+      completes: 'file',
+    },
     'dry-run': { what: 'look at the file, and do nothing' },
     'no-wait': operationFlags['no-wait'],
   },
-  examples: [['imago image import marketplace.vhd --name base', 'take a disk of another pipeline in']],
+  examples: [
+    ['imago image import marketplace.vhd --name base', 'take a disk of another pipeline in'],
+    [
+      'imago image import windows.vhd --name windows-node --lock windows.lock',
+      'with notes, SBOM and differences',
+    ],
+  ],
   async run(invocation) {
     const file = argument(invocation, 'FILE');
     const name = checkName('image', requiredText(invocation, 'name'));
     const number = text(invocation, 'version');
     if (number !== undefined) parseNumber(number);
     const { size, format } = await lookAt(file);
+    const lockFile = text(invocation, 'lock');
+    const lock = lockFile === undefined ? undefined : await readText(lockFile);
     if (isSet(invocation, 'dry-run')) {
       const plan = [
         `Send ${formatBytes(size)} of ${file}, a ${format} disk, to the daemon.`,
@@ -62,7 +77,11 @@ export const command: CommandSpec = {
       return;
     }
     const upload = await send(invocation, file, size);
-    const body = { upload, image: name, file: basename(file), ...chosen(invocation) } as Body;
+    const body = {
+      ...{ upload, image: name, file: basename(file) },
+      ...chosen(invocation),
+      ...(lock === undefined ? {} : { lock }),
+    } as Body;
     await runOperation(invocation, {
       endpoint: 'importImage',
       input: { body },

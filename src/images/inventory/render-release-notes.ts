@@ -52,6 +52,7 @@ function facts(notes: ReleaseNotes): string {
     ['Disk sha256', code(notes.diskSha256)],
     ['Created', notes.createdAt],
     ['System', notes.system],
+    ['Content', notes.os === 'windows' ? 'as its lock says; a disk of Windows is not read' : ''],
     ['Base', notes.base ?? ''],
     ['Kernel', notes.kernel],
     ['Kernel arguments', notes.kernelArguments.length === 0 ? '' : code(notes.kernelArguments.join(' '))],

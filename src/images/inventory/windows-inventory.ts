@@ -1,30 +1,32 @@
-// The inventory of a Windows image. No disk of Windows can be read here: the lock says what went onto it, and
-// the machine that built it checked that it did.
+// The inventory of a Windows image. No disk of Windows is read here: what is told is what the lock says that went onto
+// it, and how much of the disk holds data.
 import type { Lock } from '../../domain/lock.ts';
+import { expandOne } from '../../domain/recipe-variables.ts';
 import { orderPatches } from '../../domain/recipe-windows.ts';
+import type { Extent } from '../extent.ts';
 import type { Inventory, InventoryWindows } from './inventory.ts';
 
-export interface WindowsFacts {
-  /** As the machine said: `Windows Server 2022 Datacenter, 20348.5499`. */
-  readonly system: string;
-  readonly diskBytes: number;
-  readonly usedBytes: number;
+export interface WindowsDisk {
+  readonly size: number;
+  /** Where it holds data. */
+  readonly extents: readonly Extent[];
 }
 
-export function windowsInventory(lock: Lock, facts: WindowsFacts): Inventory {
+export function windowsInventory(lock: Lock, { size, extents }: WindowsDisk): Inventory {
+  const usedBytes = extents.reduce((sum, { length }) => sum + length, 0);
   const images = lock.inputs.filter(({ kind }) => kind === 'container-image');
   return {
     format: 1,
     os: 'windows',
-    system: facts.system,
+    system: ['Windows', lock.recipe.base?.image].filter((part) => part !== undefined).join(', from '),
     distribution: 'windows',
     release: {},
     kernel: { version: '', installed: [], sha256: '', initrdSha256: '' },
     sizes: {
-      diskBytes: facts.diskBytes,
-      rootBytes: facts.diskBytes,
-      usedBytes: facts.usedBytes,
-      fileBytes: facts.usedBytes,
+      diskBytes: size,
+      rootBytes: size,
+      usedBytes,
+      fileBytes: usedBytes,
     },
     packages: [],
     files: [],
@@ -42,7 +44,7 @@ export function windowsInventory(lock: Lock, facts: WindowsFacts): Inventory {
 }
 
 function windowsParts({ recipe, inputs }: Lock): InventoryWindows {
-  const { features = [], patches = [], services = [], registry = [] } = recipe.windows ?? {};
+  const { features = [], patches = [], services = [], registry = [] } = expandOne(recipe).windows ?? {};
   const sha256Of = (kb: string) =>
     inputs.find(({ kind, name }) => kind === 'patch' && name === kb)?.sha256 ?? '';
   return {

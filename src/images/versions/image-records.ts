@@ -17,12 +17,14 @@ import { formatDiff } from '../inventory/format-diff.ts';
 import type { FileHashes } from '../inventory/hash-files.ts';
 import { hashMemory } from '../inventory/hash-memory.ts';
 import { unintendedChanges } from '../inventory/hotfix-proof.ts';
+import type { Inventory } from '../inventory/inventory.ts';
 import { loadInventory } from '../inventory/load-inventory.ts';
 import { provenanceType } from '../inventory/provenance.ts';
 import { readInventory } from '../inventory/read-inventory.ts';
 import { type PrivateInput, privateInputs, redactInventory } from '../inventory/redact-inventory.ts';
 import type { ReleaseNotesInput } from '../inventory/release-notes.ts';
-import { hexOf, parseDigest } from '../store/digest.ts';
+import { windowsInventory } from '../inventory/windows-inventory.ts';
+import { type Digest, hexOf, parseDigest } from '../store/digest.ts';
 import type { DiskStore } from '../store/disk-store.ts';
 import { verifyStatements } from '../store/sign.ts';
 import type { VersionsContext } from './versions-context.ts';
@@ -66,6 +68,26 @@ export function imageRecords(
     return diffInventories(await load(before), await load(after));
   }
 
+  async function inventoryOf(
+    store: DiskStore,
+    digest: Digest,
+    { image, lock: given }: DescribeRequest,
+    signal: AbortSignal,
+  ): Promise<Inventory> {
+    const lock = given as unknown as Lock | undefined;
+    const disk = await store.open(digest);
+    try {
+      if (lock?.recipe.os === 'windows') return windowsInventory(lock, disk);
+      const named = new Map<string, FileHashes>();
+      const known = await memory.recall(image);
+      const inventory = await readInventory(disk, { signal, known, named });
+      await memory.remember(image, named);
+      return inventory;
+    } finally {
+      await disk.close();
+    }
+  }
+
   return {
     described,
     async describe(request, { signal, progress }) {
@@ -74,11 +96,7 @@ export function imageRecords(
       const { image, version, createdAt, timings, hotfixes } = request;
       progress(0, 3, 'reading what is on the disk');
       const { sha256 } = await store.inspect(digest);
-      const disk = await store.open(digest);
-      const named = new Map<string, FileHashes>();
-      const known = await memory.recall(image);
-      const inventory = await readInventory(disk, { signal, known, named }).finally(() => disk.close());
-      await memory.remember(image, named);
+      const inventory = await inventoryOf(store, digest, request, signal);
       progress(1, 3, 'comparing with the version before');
       const previous = await previousOf(store, request, signal);
       progress(2, 3, 'writing notes and SBOMs');

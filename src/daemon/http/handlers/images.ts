@@ -1,5 +1,7 @@
 // What comes with versions, and their copies.
+import type { BodyOf } from '../../../api/types.ts';
 import { ImagoError } from '../../../domain/errors.ts';
+import type { Json } from '../../../domain/json.ts';
 import { checkName } from '../../../domain/name.ts';
 import { parseReference } from '../../../domain/reference.ts';
 import type { VersionRecord } from '../../../ports/catalogue.ts';
@@ -72,9 +74,10 @@ export const imageWrites = {
     };
   },
   async importImage(call) {
-    const { body } = call;
+    const { lock, ...body } = call.body;
     checkName('image', body.image);
-    return startOperation(call, { kind: 'image-import', subject: `image/${body.image}`, input: { ...body } });
+    const input = lock === undefined ? body : { ...body, ...(await lockedFacts(lock, body)) };
+    return startOperation(call, { kind: 'image-import', subject: `image/${body.image}`, input });
   },
   async verifyImage(call) {
     const { image } = parseReference(call.body.reference);
@@ -99,6 +102,32 @@ export const imageWrites = {
       input: { ...call.body },
     }),
 } satisfies Partial<WriteHandlers>;
+
+type ImportBody = BodyOf<'importImage'>;
+
+/** What the lock says of the disk, where the request does not. Throws `lock-invalid` and `input-invalid`. */
+async function lockedFacts(text: string, { os, kubernetes }: Omit<ImportBody, 'lock'>) {
+  const { readLockFile } = await import('../../../build/lock/lock-file.ts');
+  const { locks } = readLockFile(text, 'The lock');
+  const lock = locks.find(({ recipe }) => kubernetes === undefined || recipe.kubernetes === kubernetes);
+  if (lock === undefined || (kubernetes === undefined && locks.length > 1)) {
+    const known = locks.map(({ recipe }) => recipe.kubernetes).join(', ');
+    throw new ImagoError('input-invalid', `The lock is for several versions of Kubernetes: ${known}.`, {
+      hint: 'Say which one the disk is of: --kubernetes VERSION.',
+    });
+  }
+  const { recipe } = lock;
+  if (recipe.os !== 'windows' || os === 'linux') {
+    throw new ImagoError('input-invalid', 'A lock is taken only with a disk of Windows.', {
+      hint: 'What is on a disk of Linux is read from the disk itself: leave the lock out.',
+    });
+  }
+  return {
+    ...{ os: recipe.os, architecture: recipe.architecture, numbering: recipe.numbering },
+    ...(recipe.kubernetes !== undefined && { kubernetes: recipe.kubernetes }),
+    lock: lock as unknown as Json,
+  };
+}
 
 /** What others are given is named exactly: the newest may be another one by the time that they look. */
 async function requireNamed({ catalogue }: DaemonContext, text: string): Promise<string> {
