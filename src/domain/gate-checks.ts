@@ -2,9 +2,10 @@
 import { formatBytes } from './bytes.ts';
 import { formatDuration } from './duration.ts';
 import { type Evidence, newestTest } from './evidence.ts';
-import type { GateFacts, GateName, GateResult, Stay } from './gate.ts';
+import type { AgentOffers, Follower, GateFacts, GateName, GateResult, Stay } from './gate.ts';
 import { type FreezeWindow, frozenBy, opensAt } from './gate-freeze.ts';
 import { readMeasures } from './gate-measures.ts';
+import { missingAbilities } from './node-config/abilities.ts';
 import type { AgeGate, ApprovalsGate, BudgetsGate, SizeGate } from './policy.ts';
 import { isRole, mayApprove, roleIncludes } from './roles.ts';
 import { toIso } from './time.ts';
@@ -175,8 +176,11 @@ export function freezeGate(windows: readonly FreezeWindow[], { now }: GateFacts)
   };
 }
 
-/** An agent reads the schema version that it was tested with and those before, and refuses later ones. */
-export function nodeConfigGate({ composed, followers }: GateFacts): GateResult {
+/**
+ * An agent reads the schema version that it was tested with and those before, and refuses later ones; and it refuses a
+ * config that requires what the image does not have.
+ */
+export function nodeConfigGate({ composed, offers, followers }: GateFacts): GateResult {
   const asked = gate('node-config', 'an agent that accepts the node configs of pools that follow');
   const written = followers.filter(({ schemaVersion }) => schemaVersion !== undefined);
   if (written.length === 0) {
@@ -186,15 +190,27 @@ export function nodeConfigGate({ composed, followers }: GateFacts): GateResult {
   if (known === undefined) {
     return { ...asked, passed: false, value: 'it was not tested with a node config' };
   }
-  const refused = written.filter(({ schemaVersion = 0 }) => schemaVersion > known);
+  const refused = written.flatMap((pool) => refusal(pool, known, offers) ?? []);
   return {
     ...asked,
     passed: refused.length === 0,
     value:
-      refused.length === 0
-        ? `schema version ${known} serves ${written.length} pools`
-        : `schema version ${known} is too old for ${refused.map(({ name }) => name).join(', ')}`,
+      refused.length === 0 ? `schema version ${known} serves ${written.length} pools` : refused.join('; '),
   };
+}
+
+function refusal(
+  { name, schemaVersion = 0, requires }: Follower,
+  known: number,
+  offers: AgentOffers | undefined,
+): string | undefined {
+  if (schemaVersion > known) return `schema version ${known} is too old for ${name}`;
+  if (requires.length === 0) return undefined;
+  if (offers === undefined) return `${name} requires ${requires.join(', ')}, and nobody saw what it can do`;
+  const { components, hidesComponents } = offers;
+  const missing = missingAbilities(requires, offers, (component) => components[component] ?? []);
+  const told = missing.filter((one) => !(hidesComponents && one.startsWith('component:')));
+  return told.length === 0 ? undefined : `it lacks ${told.join(', ')} for ${name}`;
 }
 
 function gate(name: GateName, needs: string): Pick<GateResult, 'gate' | 'needs'> {

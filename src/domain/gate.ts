@@ -93,12 +93,30 @@ export interface GateFacts {
   readonly before?: { readonly version: GatedVersion; readonly evidence: readonly Evidence[] };
   /** The newest composed version of the digest that passed. */
   readonly composed?: ComposedVersion & { readonly id: string };
-  /** Pools that follow the channel, with the schema version that their node config is written in, if any. */
-  readonly followers: readonly { readonly name: string; readonly schemaVersion?: number }[];
+  /** What the agent on the disk can do, as the newest test found it; absent when nobody could look. */
+  readonly offers?: AgentOffers;
+  readonly followers: readonly Follower[];
   /** Who asks for the promotion. */
   readonly requester: string;
   /** Milliseconds since 1970. */
   readonly now: number;
+}
+
+/** What the agent of an image can do with a node config, and the versions of components that it can choose from. */
+export interface AgentOffers {
+  readonly abilities: readonly string[];
+  readonly components: Readonly<Record<string, readonly string[]>>;
+  /** There are others, which are private. */
+  readonly hidesComponents?: true;
+}
+
+/** A pool that follows the channel, by its node config. */
+export interface Follower {
+  readonly name: string;
+  /** That it is written in; absent when there is no config. */
+  readonly schemaVersion?: number;
+  /** What the config asks of the agent, said or by its fields. */
+  readonly requires: readonly string[];
 }
 
 /** Each gate that stands before the channel, in the order of `gateNames`. */

@@ -2,14 +2,18 @@
 // nothing of it has changed since.
 import { channelLine } from '../domain/channel-line.ts';
 import { staysOf } from '../domain/channel-log.ts';
-import { newestTest } from '../domain/evidence.ts';
+import { type Evidence, newestTest } from '../domain/evidence.ts';
 import {
+  type AgentOffers,
   evaluateGates,
+  type Follower,
   type GateFacts,
   type Override,
   type PolicyResult,
   withOverride,
 } from '../domain/gate.ts';
+import { neededAbilities } from '../domain/node-config/abilities.ts';
+import type { NodeConfig } from '../domain/node-config/schema.ts';
 import { type ChannelPolicy, policyFor } from '../domain/policy.ts';
 import { channelNotFound } from '../domain/resolve.ts';
 import { toIso } from '../domain/time.ts';
@@ -50,7 +54,8 @@ export async function decide(deps: GateDeps, question: GateQuestion): Promise<De
   const policy = await deps.promotion.getPolicy();
   const asked = policyFor(policy?.policy, version.image, channel.name);
   const evidence = await deps.catalogue.listEvidence(version.digest);
-  const composed = newestTest(version.digest, evidence)?.composed;
+  const test = newestTest(version.digest, evidence);
+  const composed = test?.composed;
   const facts: GateFacts = {
     version,
     channel,
@@ -58,6 +63,7 @@ export async function decide(deps: GateDeps, question: GateQuestion): Promise<De
     ...(await earlierFacts(deps, asked, channels, channel, version)),
     ...(await beforeFacts(deps, channel, version)),
     ...(composed === undefined ? {} : await composedFacts(deps, composed)),
+    ...offersOf(test),
     followers: asked.nodeConfig ? await followerFacts(deps, channel) : [],
     requester,
     now,
@@ -126,14 +132,36 @@ async function followerFacts(
   { image, name }: ChannelRecord,
 ): Promise<GateFacts['followers']> {
   const pools = await deps.fleet.listFollowers(image, name);
-  return pools.map((pool) => ({ name: pool.name, ...schemaVersionOf(pool) }));
+  return pools.map(followerOf);
 }
 
-function schemaVersionOf({ nodeConfig }: PoolRecord): { readonly schemaVersion?: number } {
+/** What a config that cannot be read asks for is not known; the pool's own operations refuse it. */
+function followerOf({ name, nodeConfig }: PoolRecord): Follower {
+  const config = parseObject(nodeConfig);
+  const { schemaVersion, requires } = config;
+  const said = Array.isArray(requires) ? requires.filter((one) => typeof one === 'string') : [];
+  const needed = neededAbilities(config as unknown as NodeConfig);
+  return {
+    name,
+    ...(typeof schemaVersion === 'number' ? { schemaVersion } : {}),
+    requires: [...new Set([...said, ...needed])].toSorted(),
+  };
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> {
   try {
-    const { schemaVersion } = Object(JSON.parse(nodeConfig)) as { readonly schemaVersion?: unknown };
-    return typeof schemaVersion === 'number' ? { schemaVersion } : {};
+    return Object(JSON.parse(text)) as Readonly<Record<string, unknown>>;
   } catch {
     return {};
   }
+}
+
+/** As the test stored it. */
+function offersOf(test: Evidence | undefined): Pick<GateFacts, 'offers'> {
+  const details = Object(test?.details) as { readonly offers?: Partial<AgentOffers> };
+  const { abilities, components, hidesComponents } = details.offers ?? {};
+  if (!Array.isArray(abilities)) return {};
+  return {
+    offers: { abilities, components: components ?? {}, ...(hidesComponents ? { hidesComponents } : {}) },
+  };
 }

@@ -5,6 +5,7 @@ import * as z from 'zod';
 import { ImagoError } from '../domain/errors.ts';
 import type { CheckResult, MachineFacts } from '../domain/image-checks/image-check.ts';
 import type { Json } from '../domain/json.ts';
+import { agentAbilities } from '../domain/node-config/abilities.ts';
 import { currentSchemaVersion } from '../domain/node-config/schema.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import { type OperationDeps, requireRole } from './deps.ts';
@@ -290,6 +291,17 @@ function cleanStep(deps: OperationDeps): WorkStep<TestImageInput> {
   };
 }
 
+/** What the agent on the disk says that it can do. A simulated one is this Imago's own. */
+async function offersOf(
+  deps: OperationDeps,
+  context: StepContext<TestImageInput>,
+): Promise<Json | undefined> {
+  const { disk } = await testSubject(deps, resolved(context));
+  if (disk?.agent !== undefined) return disk.agent as unknown as Json;
+  if (!testBench(deps, context).provider.abilities.simulated) return undefined;
+  return { abilities: agentAbilities().abilities, components: {} };
+}
+
 function evidenceStep(deps: OperationDeps): WorkStep<TestImageInput> {
   return {
     name: 'evidence',
@@ -309,6 +321,7 @@ function evidenceStep(deps: OperationDeps): WorkStep<TestImageInput> {
         details: {
           checks: toJson(checks),
           measures: bootToReadyMs === undefined ? {} : { bootToReadyMs },
+          offers: await offersOf(deps, context),
         },
         composed,
         by: context.operation.by,

@@ -315,6 +315,35 @@ describe('channels', () => {
   });
 });
 
+test('a node config that requires what the image was not seen to have closes the gate', async () => {
+  await setPolicy({ nodeConfig: true });
+  const config = { schemaVersion: 1, requires: ['component:runc=1.1.14'] };
+  await product.store.fleet.addPool({
+    ...{ name: 'web', provider: 'sim', orchestration: 'uniform', size: 's' },
+    nodeConfig: JSON.stringify(config),
+    ...{ reference: 'node:production', follows: 'production', image: 'node', version: '1.0.0' },
+    digest: digests[0] ?? '',
+  });
+  const digest = digests[1] ?? '';
+  await product.store.promotion.addComposed('c', {
+    ...{ imago: '1', image: 'node', version: '1.0.1', digest, nodeConfig: { schemaVersion: 1, digest: 'x' } },
+  });
+  const tested = (offers?: object) =>
+    catalogue().addEvidence({
+      ...{ digest, kind: 'test', passed: true, by: 'ci', composed: 'c', summary: 'booted' },
+      details: offers === undefined ? {} : { offers: { ...offers } },
+    });
+  await tested();
+  expect(gate(await promote('1.0.1', 'production'), 'node-config')?.value).toContain('nobody saw');
+  await tested({ abilities: [], components: { runc: ['1.1.12'] } });
+  expect(gate(await promote('1.0.1', 'production'), 'node-config')).toMatchObject({
+    passed: false,
+    value: 'it lacks component:runc=1.1.14 for web',
+  });
+  await tested({ abilities: [], components: { runc: ['1.1.12', '1.1.14'] } });
+  expect(await promote('1.0.1', 'production')).toMatchObject({ state: 'succeeded' });
+});
+
 test('a node config that the agent cannot read closes the gate', async () => {
   await setPolicy({ nodeConfig: true });
   await product.store.fleet.addPool({

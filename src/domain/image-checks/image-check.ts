@@ -50,6 +50,12 @@ export interface DiskFacts {
     readonly users: readonly { readonly name: string; readonly uid: number; readonly hasPassword: boolean }[];
   };
   readonly containerImages: readonly { readonly name: string; readonly digest: string }[];
+  /** Absent for a disk without an agent, and in inventories of an earlier Imago. */
+  readonly agent?: {
+    readonly abilities: readonly string[];
+    readonly components: Readonly<Record<string, readonly string[]>>;
+    readonly hidesComponents?: true;
+  };
 }
 
 export interface DiskFile {
