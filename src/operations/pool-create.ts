@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { ImagoError } from '../domain/errors.ts';
 import { checkPoolName, poolImage } from '../domain/pool.ts';
+import { formatPortForward, parsePortForward } from '../domain/port-forward.ts';
 import type { Resolution } from '../ports/catalogue.ts';
 import type { OperationKind, WorkStep } from '../ports/operation.ts';
 import type { PoolModel, PoolSpec } from '../ports/provider-pools.ts';
@@ -23,6 +24,7 @@ const poolCreateInput = z.object({
   region: z.string().optional(),
   orchestration: z.enum(['uniform', 'flexible']).default('uniform'),
   nodeConfig: z.string().default(storedText(emptyConfig)),
+  forwards: z.array(z.string()).max(32).default([]),
 });
 export type PoolCreateInput = z.infer<typeof poolCreateInput>;
 
@@ -31,7 +33,8 @@ export function poolCreateOperation(deps: OperationDeps): OperationKind<PoolCrea
     kind: 'pool-create',
     parse(input) {
       const parsed = parseInput(poolCreateInput, input);
-      return { ...parsed, nodeConfig: storedText(readStoredConfig(parsed.nodeConfig)) };
+      const forwards = parsed.forwards.map((text) => formatPortForward(parsePortForward(text)));
+      return { ...parsed, forwards, nodeConfig: storedText(readStoredConfig(parsed.nodeConfig)) };
     },
     async plan(input) {
       const version = await resolveUsable(deps, input.reference);
@@ -85,6 +88,9 @@ async function requireFreeName(
     });
   }
   const { provider, pools, options } = poolAccess(deps, input.provider, signal);
+  if (input.forwards.length > 0 && provider.abilities.forwards !== true) {
+    throw new ImagoError('provider-lacks', `Provider ${provider.name} forwards no ports to its nodes.`);
+  }
   if ((await pools.getPool(name, options)) !== undefined) {
     throw new ImagoError(
       'pool-exists',
@@ -155,7 +161,10 @@ async function poolSpec(deps: OperationDeps, input: PoolCreateInput, version: Re
     ...(input.region === undefined ? {} : { region: input.region }),
     orchestration: input.orchestration,
     capacity: input.capacity,
-    model: await poolModel(deps, input, version),
+    model: {
+      ...(await poolModel(deps, input, version)),
+      ...(input.forwards.length === 0 ? {} : { forwards: input.forwards.map(parsePortForward) }),
+    },
   };
 }
 

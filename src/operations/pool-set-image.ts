@@ -86,7 +86,11 @@ async function writeModel(
   const { pools, options } = poolAccess(deps, pool.provider, context.signal);
   const now = await pools.getPool(pool.name, options);
   if (now === undefined || now.model.digest === version.digest) return;
-  const model = await poolModel(deps, pool, version);
+  const { forwards } = now.model;
+  const model = {
+    ...(await poolModel(deps, pool, version)),
+    ...(forwards === undefined ? {} : { forwards }),
+  };
   await pools.setModel(pool.name, model, { ifMatch: now.etag }, options);
 }
 

@@ -1,5 +1,6 @@
 // Pools of nodes made from one model: QEMU machines here, a scale set in Azure.
 import type { Orchestration } from '../domain/pool.ts';
+import type { OpenForward, PortForward } from '../domain/port-forward.ts';
 import type { Page, PageQuery } from './page.ts';
 import type { CallOptions, ProvisioningError, ProvisioningState } from './provider.ts';
 
@@ -17,6 +18,8 @@ export interface PoolModel {
   /** The node config document, as text; its secrets travel apart. */
   readonly nodeConfig: string;
   readonly tags: Readonly<Record<string, string>>;
+  /** Needs `abilities.forwards`. A change reaches a node when it starts next. */
+  readonly forwards?: readonly PortForward[];
 }
 
 export interface PoolSpec {
@@ -74,6 +77,10 @@ export interface ProviderNode {
   /** The disk that a snapshot is made of; absent when it cannot be captured (a disk that lives on the host). */
   readonly osDisk?: string;
   readonly zone?: string;
+  /** While it runs, where `abilities.forwards`: the ports that lead to it. */
+  readonly forwards?: readonly OpenForward[];
+  /** In the network of its pool, while it runs and where the provider tells. */
+  readonly address?: string;
   /** Absent when the provider carries no such word from the node. */
   readonly health?: NodeHealth;
   readonly error?: ProvisioningError;

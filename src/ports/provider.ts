@@ -64,6 +64,8 @@ export interface Abilities {
   /** The gallery can give back a digest of the disk that it holds. */
   readonly galleryDigest: boolean;
   readonly snapshots: boolean;
+  /** Ports of nodes can be reached from the computer that they run on; absent where they cannot. */
+  readonly forwards?: true;
   /** Scripts can be run in single machines. */
   readonly runCommand: boolean;
   /** The provider compares epochs and refuses stale writers. */

@@ -386,6 +386,26 @@ describe('a disk', () => {
 });
 
 describe('a pool', () => {
+  it('has its ports on each node, and a node whose port is taken says which, and leaves the others alone', async () => {
+    const forwards = [{ guestPort: 22 }, { guestPort: 80, hostPort: 8080 }];
+    const [one, two] = await makePool(2, { ...first, forwards });
+    expect([one?.forwards?.[1], two?.forwards?.[1]]).toEqual([
+      { guestPort: 80, hostPort: 8080 },
+      { guestPort: 80, hostPort: 8081 },
+    ]);
+    expect(one?.forwards?.[0]?.hostPort).not.toBe(two?.forwards?.[0]?.hostPort);
+    const spec = { name: 'other', orchestration: 'uniform', capacity: 1 } as const;
+    const model = { ...first, forwards: [{ guestPort: 22, hostPort: 8081 }] };
+    await provider.pools.createPool({ ...spec, model }, options);
+    const [refused] = await settled('other');
+    expect(refused).toMatchObject({ state: 'failed', error: { code: 'machine-port-taken' } });
+    expect(refused?.error?.message).toContain('8081');
+    expect((await nodes()).map(({ state }) => state)).toEqual(['ready', 'ready']);
+    await provider.pools.stopNode('web', two?.name ?? '', options);
+    const stopped = await until(nodes, (all) => all[1]?.power === 'stopped');
+    expect(stopped[1]?.forwards).toBeUndefined();
+  });
+
   it('of another size restarts the node that is brought to it, with its disk', async () => {
     const [node] = await makePool(1);
     await provider.pools.setModel('web', { ...first, size: 'small' }, {}, options);

@@ -127,6 +127,21 @@ export function createFakeMachineHost(): FakeMachineHost {
     throw new ImagoError('machine-not-running', `Machine ${id} does not run.`);
   }
 
+  /** Free ports are those from 40000 on. */
+  function openForwards({ network }: HostMachine): HostMachineStatus['forwards'] {
+    const taken = new Set(
+      [...machines.values()].flatMap(({ status }) =>
+        status.state === 'running' ? status.forwards.map(({ hostPort }) => hostPort) : [],
+      ),
+    );
+    return network.forwards.map(({ guestPort, hostPort }) => {
+      if (hostPort !== undefined && taken.has(hostPort)) {
+        throw new ImagoError('machine-port-taken', `port ${hostPort} of this computer is in use`);
+      }
+      return { guestPort, hostPort: hostPort ?? 40_000 + starts.length };
+    });
+  }
+
   async function kill(id: string): Promise<void> {
     const found = machines.get(id);
     if (found?.status.state === 'running') end(found, 'stopped');
@@ -146,11 +161,12 @@ export function createFakeMachineHost(): FakeMachineHost {
       if (behaviour.startError !== undefined) throw behaviour.startError;
       if (!existsSync(spec.disk))
         throw new ImagoError('machine-start-failed', `There is no disk ${spec.disk}.`);
+      const forwards = openForwards(spec);
       starts.push(spec);
       const run = `${new Date().toISOString()} ${starts.length}`;
       const machine: FakeMachine = {
         spec,
-        status: { id: spec.id, state: 'starting', startedAt: run, forwards: [] },
+        status: { id: spec.id, state: 'starting', startedAt: run, forwards },
         report: undefined,
         console: ['Booting the system from disk'],
         inForce: '{}',

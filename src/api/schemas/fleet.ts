@@ -33,6 +33,12 @@ export const pool = z
       .describe('How many nodes are wanted; absent when the provider did not answer.'),
     state: provisioningState,
     behind: behind.optional(),
+    forwards: z
+      .array(z.string())
+      .optional()
+      .describe(
+        'Ports of its nodes that the computer of the nodes forwards: PORT, or HOST:PORT for its first node.',
+      ),
   })
   .meta({ id: 'Pool', description: 'Nodes made from one model.' });
 
@@ -53,6 +59,11 @@ export const node = z
     move: z.int().optional(),
     at: timestamp.describe('When its disk was made from the image.'),
     machineId: z.string(),
+    address: z.string().optional().describe('In the network of its pool, while it runs.'),
+    forwards: z
+      .array(z.object({ guestPort: z.int(), hostPort: z.int().describe('On 127.0.0.1.') }))
+      .optional()
+      .describe('Ports of the computer that it runs on which lead to it.'),
     goneAt: timestamp.optional(),
   })
   .meta({ id: 'Node', description: 'One machine of a pool, with the record of what it was made from.' });
@@ -99,6 +110,13 @@ export const createPoolRequest = z
       .max(512 * 1024)
       .optional()
       .describe('The node config document, as JSON. Secrets stand in it by their names, as `secret:NAME`.'),
+    forwards: z
+      .array(z.string().max(11))
+      .max(32)
+      .optional()
+      .describe(
+        'Ports of the nodes that are reached through the computer that they run on: PORT or HOST:PORT.',
+      ),
   })
   .meta({ id: 'CreatePoolRequest' });
 

@@ -9,7 +9,10 @@ export const command: CommandSpec = {
   async run(invocation) {
     const client = await invocation.client();
     const node = await client.call('showNode', { path: { node: argument(invocation, 'NODE') } });
-    const { schedulable, ...rest } = node;
-    invocation.out.thing(node, node.name, () => facts({ ...rest, schedulable: schedulable ? 'yes' : 'no' }));
+    const { schedulable, forwards, ...rest } = node;
+    const ports = forwards?.map(({ guestPort, hostPort }) => `127.0.0.1:${hostPort} to ${guestPort}`);
+    invocation.out.thing(node, node.name, () =>
+      facts({ ...rest, ports: ports?.join(', '), schedulable: schedulable ? 'yes' : 'no' }),
+    );
   },
 };

@@ -1,5 +1,5 @@
 // Make a pool.
-import { argument, type CommandSpec, isSet, readCount, requiredText, text } from '../command.ts';
+import { argument, type CommandSpec, isSet, readCount, requiredText, text, texts } from '../command.ts';
 import { readNodeConfigFile } from '../read-node-config-file.ts';
 import { operationFlags, runOperation } from '../run-operation.ts';
 
@@ -25,18 +25,28 @@ export const command: CommandSpec = {
       value: 'FILE',
       completes: 'file',
     },
+    forward: {
+      what: 'a port of the nodes to reach from this computer, or HOST:PORT to choose where; again for more',
+      value: 'PORT',
+      repeated: true,
+    },
     pin: { what: 'do not follow the channel' },
     ...operationFlags,
   },
   examples: [
     ['imago pool create web --image node:production --nodes 3', 'three nodes that follow production'],
     ['imago pool create web --image node:production --nodes 3 --dry-run', 'what would be done'],
+    [
+      'imago pool create web --image node:production --nodes 2 --forward 22 --forward 8080:80',
+      'port 80 of the first node is port 8080 here, that of the second 8081; `imago node show` tells the one for ssh',
+    ],
   ],
   async run(invocation) {
     const optional = (flag: string) => {
       const value = text(invocation, flag);
       return value === undefined ? {} : { [flag]: value };
     };
+    const forwards = texts(invocation, 'forward');
     const configFile = text(invocation, 'node-config');
     const stored = { unknown: 'refuse', secrets: 'named' } as const;
     const config = configFile === undefined ? undefined : await readNodeConfigFile(configFile, stored);
@@ -53,6 +63,7 @@ export const command: CommandSpec = {
           ...optional('region'),
           ...optional('orchestration'),
           ...(config === undefined ? {} : { nodeConfig: config.document }),
+          ...(forwards.length === 0 ? {} : { forwards: [...forwards] }),
         },
       },
       name: (result) => String(result.name),

@@ -23,6 +23,7 @@ export const command: CommandSpec = {
         image: `${pool.image}:${pool.version}`,
         digest: pool.digest,
         move: pool.move,
+        forwards: pool.forwards?.join(', '),
         behind: behindText(pool.behind),
         created: pool.createdAt,
       }),

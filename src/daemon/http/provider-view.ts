@@ -2,6 +2,7 @@
 // hide the records: what only it can tell is then `unknown`.
 import type { EndpointName } from '../../api/endpoints.ts';
 import type { AnswerOf } from '../../api/types.ts';
+import { formatPortForward } from '../../domain/port-forward.ts';
 import type { NodeRecord, PoolRecord } from '../../ports/fleet.ts';
 import type { CallOptions } from '../../ports/provider.ts';
 import type { Pools, ProviderNode } from '../../ports/provider-pools.ts';
@@ -15,7 +16,11 @@ export async function lookAtPool(call: Looking, pool: PoolRecord): Promise<PoolV
   const seen = await askProvider(call, pool, (pools, options) => pools.getPool(pool.name, options));
   if (seen === 'unknown') return { ...pool, state: 'unknown' };
   if (seen === undefined) return { ...pool, state: 'missing' };
-  return { ...pool, capacity: seen.capacity, state: seen.state };
+  const forwards = seen.model.forwards?.map(formatPortForward);
+  return {
+    ...{ ...pool, capacity: seen.capacity, state: seen.state },
+    ...(forwards === undefined ? {} : { forwards }),
+  };
 }
 
 /** What `ask` gives, or `unknown` when the provider is not loaded, fails, or takes too long. */
@@ -42,5 +47,10 @@ export function nodeView(record: NodeRecord, seen: ProviderNode | undefined | 'u
   if (seen === undefined) return { ...record, power: 'stopped', state: 'missing' };
   // Starting is not running yet, and stopping is running still.
   const running = seen.power === 'running' || seen.power === 'stopping';
-  return { ...record, power: running ? 'running' : 'stopped', state: seen.state };
+  const { forwards, address, state } = seen;
+  return {
+    ...{ ...record, power: running ? 'running' : 'stopped', state },
+    ...(address === undefined ? {} : { address }),
+    ...(forwards === undefined ? {} : { forwards: forwards.map((one) => ({ ...one })) }),
+  };
 }

@@ -1,5 +1,6 @@
 // A stored machine as the host is to run it.
 import { ImagoError } from '../../domain/errors.ts';
+import { forwardOfNode, type PortForward } from '../../domain/port-forward.ts';
 import type { MachineSpec } from '../../ports/provider-machines.ts';
 import { findImage } from '../common/gallery-rows.ts';
 import { readModel } from '../common/models.ts';
@@ -22,9 +23,15 @@ export function hostMachine(context: LocalContext, row: MachineRow, image: Cache
     disk: diskPath(folder, row.disk),
     boot: bootOf(context, row, image),
     ...readSize(sizeOf(context.world, row)),
-    network: { ...(row.pool === null ? {} : { pool: row.pool }), forwards: [] },
+    network: { ...(row.pool === null ? {} : { pool: row.pool }), forwards: forwardsOf(context.world, row) },
     metadata: metadataOf(context, row),
   };
+}
+
+function forwardsOf(world: World, row: MachineRow): readonly PortForward[] {
+  if (row.appliedModel === null) return [];
+  const { forwards = [] } = readModel(world, row.appliedModel);
+  return forwards.map((forward) => forwardOfNode(forward, row.ordinal));
 }
 
 /** What the machine may know about itself now. */

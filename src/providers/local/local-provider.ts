@@ -76,6 +76,7 @@ export const localAbilities: Abilities = {
   deletionGuard: true,
   galleryDigest: true,
   snapshots: true,
+  forwards: true,
   runCommand: true,
   fencing: true,
   simulated: false,

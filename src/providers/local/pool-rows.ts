@@ -94,11 +94,13 @@ export function nodeReader(context: LocalContext, pool: PoolRow): (row: MachineR
   return (row) => {
     const { image, version, digest } = modelOf(row.diskModel ?? '');
     const error = machineError(row);
+    const { forwards = [], address } = context.board.status(row.machineId) ?? {};
+    const power = machinePower(context, row);
     return {
       name: row.name,
       pool: pool.name,
       machineId: row.machineId,
-      power: machinePower(context, row),
+      power,
       state: machineState(row),
       image,
       version,
@@ -109,6 +111,8 @@ export function nodeReader(context: LocalContext, pool: PoolRow): (row: MachineR
       imagedAt: isoTime(row.imagedAt),
       ...(row.disk > 0 ? { osDisk: diskName(row) } : {}),
       health: machineHealth(context, row),
+      ...(power === 'running' && forwards.length > 0 ? { forwards } : {}),
+      ...(power === 'running' && address !== undefined ? { address } : {}),
       ...(error === undefined ? {} : { error }),
     };
   };

@@ -2,6 +2,7 @@
 // is its process; the host's records only help to find it again after the daemon ended.
 import type { Duplex } from 'node:stream';
 import type { NodeReport } from '../../../domain/node-report.ts';
+import type { OpenForward, PortForward } from '../../../domain/port-forward.ts';
 import type { MachineMetadata, PlatformHealth } from '../imds/machine-metadata.ts';
 
 /** `direct` starts fastest; `uefi` and `bios` prove that the disk starts by itself. */
@@ -10,15 +11,10 @@ export type MachineBoot =
   | { readonly kind: 'uefi' }
   | { readonly kind: 'bios' };
 
-export interface PortForward {
-  readonly guestPort: number;
-  /** On 127.0.0.1. Absent: a free one is chosen, and kept for as long as the machine runs. */
-  readonly hostPort?: number;
-}
-
 export interface HostNetwork {
   /** Machines of one pool share a network of their own; absent: the machine reaches only the outside. */
   readonly pool?: string;
+  /** A port that is chosen is kept for as long as the machine runs. */
   readonly forwards: readonly PortForward[];
 }
 
@@ -70,7 +66,7 @@ export interface HostMachineStatus {
   readonly startedAt?: string;
   /** How the last run ended; absent while it runs. */
   readonly end?: MachineEnd;
-  readonly forwards: readonly Required<PortForward>[];
+  readonly forwards: readonly OpenForward[];
   /** In the network of its pool. */
   readonly address?: string;
   /** What the machine told the platform through the wire server since its last start. */

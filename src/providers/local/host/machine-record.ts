@@ -1,8 +1,9 @@
 // What the host must remember of a machine to find it again after the daemon was killed: one file a machine.
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { OpenForward } from '../../../domain/port-forward.ts';
 import type { PlatformHealth } from '../imds/machine-metadata.ts';
-import type { HostMachine, MachineEnd, PortForward } from './machine-host.ts';
+import type { HostMachine, MachineEnd } from './machine-host.ts';
 import { machineKey } from './machine-paths.ts';
 import type { PoolPlace } from './network-plan.ts';
 import { writeFileSafely } from './safe-file.ts';
@@ -14,7 +15,7 @@ export interface MachineRecord {
   /** Tells whether the computer was started anew since. */
   readonly computerBoot: string;
   readonly place?: PoolPlace;
-  readonly forwards: readonly Required<PortForward>[];
+  readonly forwards: readonly OpenForward[];
   /** How the last run ended; absent as long as it is not known to have ended. */
   readonly end?: MachineEnd;
   readonly health?: PlatformHealth;

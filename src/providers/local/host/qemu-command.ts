@@ -4,8 +4,9 @@
 // that 168.63.129.16 is a neighbour there, answered by a command of this machine alone. `metadata` leads to
 // 169.254.169.254 and nowhere else. `pool`, for machines of a pool, is a network among them: a multicast group
 // on the loopback device, which needs neither a daemon nor a right, and is not the group of any other pool.
+import type { OpenForward } from '../../../domain/port-forward.ts';
 import type { AcceleratorName } from './accelerator.ts';
-import type { HostMachine, PortForward } from './machine-host.ts';
+import type { HostMachine } from './machine-host.ts';
 import type { MachineFiles, MachineSockets } from './machine-paths.ts';
 import { type MachineCards, mainNetwork } from './network-plan.ts';
 import type { Firmware } from './qemu-program.ts';
@@ -17,7 +18,7 @@ export interface QemuPlan {
   readonly files: MachineFiles;
   readonly accelerator: AcceleratorName;
   readonly cards: MachineCards;
-  readonly forwards: readonly Required<PortForward>[];
+  readonly forwards: readonly OpenForward[];
   /** For a machine that starts by UEFI. */
   readonly firmware?: Firmware;
 }

@@ -2,9 +2,10 @@
 import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { ImagoError } from '../../../domain/errors.ts';
+import type { OpenForward, PortForward } from '../../../domain/port-forward.ts';
 import type { AcceleratorName } from './accelerator.ts';
 import { makeAgentPort } from './agent-port.ts';
-import type { HostMachine, PortForward } from './machine-host.ts';
+import type { HostMachine } from './machine-host.ts';
 import type { MachineFiles, MachineSockets } from './machine-paths.ts';
 import type { MachineCards } from './network-plan.ts';
 import { qemuArguments } from './qemu-command.ts';
@@ -22,7 +23,7 @@ export interface StartOptions {
 }
 
 export interface StartedMachine {
-  readonly forwards: readonly Required<PortForward>[];
+  readonly forwards: readonly OpenForward[];
 }
 
 const START_MS = 60_000;
@@ -88,8 +89,8 @@ function startFailure(words: string | undefined, code: number | undefined): Imag
   return new ImagoError('machine-start-failed', `QEMU could not start the machine: ${said}`);
 }
 
-async function choosePorts(forwards: readonly PortForward[]): Promise<Required<PortForward>[]> {
-  const chosen: Required<PortForward>[] = [];
+async function choosePorts(forwards: readonly PortForward[]): Promise<OpenForward[]> {
+  const chosen: OpenForward[] = [];
   for (const { guestPort, hostPort } of forwards)
     chosen.push({ guestPort, hostPort: hostPort ?? (await freePort()) });
   return chosen;
