@@ -30,6 +30,10 @@ interface Platform {
   machineId: string;
   /** Units that do not come up. */
   broken: Set<string>;
+  /** Units for which `systemctl start` does not end. */
+  hanging: Set<string>;
+  /** Units that are always about to run. */
+  activating: Set<string>;
   health: string[];
   /** Statuses that the metadata service answers with before it answers well. */
   trouble: string[];
@@ -71,13 +75,15 @@ function connect(system: MemorySystem, platform: Platform): void {
     if (name === 'bash') return { exitCode: 1 };
     if (name === 'curl') return curl(system, platform, words, input);
     if (name === 'systemctl' && (words[0] === 'start' || words[0] === 'try-restart')) {
+      if (words.some((unit) => platform.hanging.has(unit))) return { exitCode: 137, timedOut: true };
       const bad = words.find((unit) => platform.broken.has(unit));
       return bad === undefined ? {} : { exitCode: 1, stderr: `Job for ${bad} failed.` };
     }
     if (name === 'systemctl' && words[0] === 'show') {
       const states = words
         .slice(2)
-        .map((unit) => `Id=${unit}\nActiveState=active\nResult=success\nLoadState=loaded`);
+        .map((unit) => [unit, platform.activating.has(unit) ? 'activating' : 'active'])
+        .map(([unit, state]) => `Id=${unit}\nActiveState=${state}\nResult=success\nLoadState=loaded`);
       return { stdout: `${states.join('\n\n')}\n` };
     }
     return {};
@@ -133,6 +139,8 @@ function platformWith(document: unknown): Platform {
     userData: encode(document),
     machineId: 'machine-1',
     broken: new Set(),
+    hanging: new Set(),
+    activating: new Set(),
     health: [],
     trouble: [],
     downloads: new Map(),
@@ -248,6 +256,31 @@ describe('a first boot', () => {
     expect(system.commands.at(-1)).not.toContain('systemctl start');
     expect(system.readText('/run/imago/configured')).toBeUndefined();
     expect(platform.health[0]).toContain('kubelet.service');
+  });
+});
+
+describe('a unit that never starts', () => {
+  const unit = { name: 'slow.service', state: 'enabled', content: '[Service]\nExecStart=/bin/sleep 9\n' };
+
+  it('that systemd gives no word of is told after its time, with everything as it was', async () => {
+    const platform = platformWith({ ...config, units: [unit] });
+    const system = machine(platform);
+    const before = nodeFiles(system);
+    platform.hanging.add('slow.service');
+    const { report } = await start(system);
+    expect(report()).toMatchObject({ phase: 'failed', error: { class: 'node-service-failed' } });
+    expect(report().error?.message).toContain('nothing for 180 s');
+    expect(nodeFiles(system)).toEqual(before);
+  });
+
+  it('but says that it will is waited for, and not for ever', async () => {
+    const platform = platformWith({ ...config, units: [unit] });
+    const system = machine(platform);
+    platform.activating.add('slow.service');
+    const { report } = await start(system);
+    expect(report()).toMatchObject({ phase: 'failed', error: { class: 'node-service-failed' } });
+    expect(report().error?.message).toContain('slow.service is activating');
+    expect(system.readText('/run/imago/configured')).toBeUndefined();
   });
 });
 
@@ -395,13 +428,6 @@ describe('a new config on a running node', () => {
     expect(node.report()).toMatchObject({ phase: 'ready', config: good, error: { class: 'node-disk-full' } });
     expect(system.facts('/var/lib/imago/swap')?.size).toBe(1_048_576);
     expect(system.facts('/var/lib/imago/swap.new')).toBeUndefined();
-  });
-
-  it('refuses arguments of the kernel, which the image has sealed, with that very word', async () => {
-    const platform = platformWith({ ...config, system: { kernelArguments: ['quiet'] } });
-    const node = await start(machine(platform));
-    expect(node.report()).toMatchObject({ phase: 'failed', error: { class: 'node-config-requires' } });
-    expect(node.report().error?.message).toContain('kernel-arguments');
   });
 
   it('is reported and never done when it needs a new disk', async () => {
@@ -661,6 +687,11 @@ describe('a hotfix', () => {
     await node.look();
     expect(node.report()).toMatchObject({ phase: 'ready', error: { class: code, retry } });
     expect(nodeFiles(system)).toEqual(before);
+
+    const fresh = machine({ ...platform, health: [] });
+    const untouched = nodeFiles(fresh);
+    expect((await start(fresh)).report()).toMatchObject({ phase: 'failed', error: { class: code } });
+    expect(nodeFiles(fresh)).toEqual(untouched);
   });
 });
 
