@@ -93,8 +93,11 @@ ConditionPathExists=/run/imago/configured
 EnvironmentFile=-/etc/imago/proxy.env
 `;
 
+/** It talks to systemd and resolves names from its start on, which may be before the rest of the system runs. */
 const kubeletDropIn = `[Unit]
 ConditionPathExists=/run/imago/configured
+Wants=dbus.socket systemd-resolved.service
+After=dbus.socket systemd-resolved.service
 
 [Service]
 EnvironmentFile=-/etc/imago/proxy.env

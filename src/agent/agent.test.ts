@@ -269,7 +269,7 @@ describe('a unit that never starts', () => {
     platform.hanging.add('slow.service');
     const { report } = await start(system);
     expect(report()).toMatchObject({ phase: 'failed', error: { class: 'node-service-failed' } });
-    expect(report().error?.message).toContain('nothing for 180 s');
+    expect(report().error?.message).toContain('nothing for 300 s');
     expect(nodeFiles(system)).toEqual(before);
   });
 
@@ -692,6 +692,48 @@ describe('a hotfix', () => {
     const untouched = nodeFiles(fresh);
     expect((await start(fresh)).report()).toMatchObject({ phase: 'failed', error: { class: code } });
     expect(nodeFiles(fresh)).toEqual(untouched);
+  });
+});
+
+describe('the rest of the system, on an image that puts it off', () => {
+  const rest = 'systemctl start --no-block imago-late.target';
+  const late = { '/usr/lib/systemd/system/imago-late.target': '[Unit]\n' };
+
+  function lateMachine(platform: Platform): MemorySystem {
+    const system = memorySystem({ ...base, ...late });
+    connect(system, platform);
+    return system;
+  }
+
+  it('starts once, after the node is ready and the platform knows', async () => {
+    const system = lateMachine(platformWith(config));
+    const node = await start(system);
+    expect(node.report().phase).toBe('ready');
+    expect(system.commands.at(-1)).toBe(rest);
+    await node.look();
+    expect(system.commands.filter((line) => line === rest)).toHaveLength(1);
+  });
+
+  it('starts as well when the node has failed: somebody will want to look at it', async () => {
+    const system = lateMachine({ ...platformWith(config), userData: '' });
+    expect((await start(system)).report().phase).toBe('failed');
+    expect(system.commands).toContain(rest);
+  });
+
+  it('has names and the whole disk before anything is fetched', async () => {
+    const [source, program] = ['https://files.example.com/tool', 'bytes of the tool'];
+    const sha256 = createHash('sha256').update(program).digest('hex');
+    const hotfix = { component: 'tool', version: '1.1', source, sha256, to: '/usr/bin/tool' };
+    const platform = platformWith({ ...config, hotfixes: [hotfix] });
+    platform.downloads.set(source, program);
+    const system = lateMachine(platform);
+    expect((await start(system)).report().phase).toBe('ready');
+    const needed = system.commands.indexOf(
+      'systemctl start systemd-resolved.service imago-grow-root.service',
+    );
+    const fetched = system.commands.findIndex((line) => line.startsWith('curl') && line.endsWith(source));
+    expect(needed).toBeGreaterThanOrEqual(0);
+    expect(fetched).toBeGreaterThan(needed);
   });
 });
 

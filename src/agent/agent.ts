@@ -8,6 +8,7 @@ import { offeredAbilities } from './abilities.ts';
 import { applyConfig, bringUp, gate, isBooting, recover, type WantedConfig } from './apply.ts';
 import { createFetcher, createOutside } from './fetch.ts';
 import { settleIdentity } from './identity.ts';
+import { startRest } from './late-units.ts';
 import { createMetadataService, decodeUserData, type Instance } from './metadata.ts';
 import { waitForRoute } from './network.ts';
 import { bootIdPath, lockPath, quickPath, runFolder } from './paths.ts';
@@ -46,6 +47,7 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
   let lastSeen: string | undefined;
   let allowed: { readonly digest: string; readonly cost: 'restart' | 'drain' } | undefined;
   let lookAnew = false;
+  let restStarted = false;
 
   async function start(): Promise<void> {
     system.makeFolder(runFolder);
@@ -230,6 +232,9 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
     } catch (thrown) {
       system.log(`the platform's answer could not be noted: ${nodeError(thrown).message}`);
     }
+    if (restStarted) return;
+    restStarted = true;
+    await startRest(system);
   }
 }
 

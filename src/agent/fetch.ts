@@ -4,6 +4,7 @@ import type { NodeConfig } from '../domain/node-config/schema.ts';
 import type { HostInput, UnpackOptions } from '../install/host.ts';
 import type { Fetcher, UnpackedTree } from './desired.ts';
 import { request } from './http.ts';
+import { startForFetch } from './late-units.ts';
 import type { MetadataService } from './metadata.ts';
 import { downloadsFolder, fetchTrustPath } from './paths.ts';
 import { proxyVariables } from './steps/network-step.ts';
@@ -30,6 +31,7 @@ export function createFetcher(system: System, config: NodeConfig): Fetcher {
     const path = `${downloadsFolder}/${sha256}`;
     if (system.facts(path) !== undefined && (await digestOf(system, path)) === sha256) return path;
     system.makeFolder(downloadsFolder, { mode: 0o700 });
+    await startForFetch(system);
     for (let attempt = 1; ; attempt += 1) {
       system.remove(path);
       const problem = await download(system, source, path, outsideVariables(system, config));
@@ -80,6 +82,7 @@ export function createOutside(
   return {
     async bootstrapKubeconfig({ url, resource, clientId }) {
       const token = await metadata.token(resource, clientId, 60_000);
+      await startForFetch(system);
       const answer = await request(system, {
         url,
         headers: { Authorization: `Bearer ${token}` },
@@ -94,6 +97,7 @@ export function createOutside(
       );
     },
     async installPackage({ component, version, source, sha256 }) {
+      if (await isInstalled(system, component, version)) return;
       const path = await fetcher.file({ name: component, version, source, sha256, sizeBytes: 0 });
       // A run that was cut off left packages half way.
       await system.run(['dpkg', '--configure', '-a'], { timeoutMs: downloadDeadlineMs });
@@ -120,6 +124,13 @@ function outsideVariables(system: System, config: NodeConfig): Readonly<Record<s
   const texts = [system.readText(systemTrustPath) ?? '', ...trust.map(({ certificate }) => certificate)];
   replaceRunFile(system, fetchTrustPath, `${texts.map((text) => text.trim()).join('\n')}\n`, 0o600);
   return { ...proxyVariables(config), CURL_CA_BUNDLE: fetchTrustPath };
+}
+
+/** An image has packages that no receipt tells about. */
+async function isInstalled(system: System, name: string, version: string): Promise<boolean> {
+  const { stdout } = await system.run(['dpkg-query', '--status', name]);
+  const lines = stdout.split('\n');
+  return lines.includes('Status: install ok installed') && lines.includes(`Version: ${version}`);
 }
 
 /** Undefined when the file is there. */

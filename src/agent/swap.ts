@@ -1,5 +1,6 @@
 // The swap file of a node. systemd switches it on and off by its unit; here it is made, and taken away.
 import { ImagoError } from '../domain/errors.ts';
+import { startForFetch } from './late-units.ts';
 import { stateFolder } from './paths.ts';
 import type { System } from './system.ts';
 
@@ -25,6 +26,7 @@ export async function prepareSwap(system: System, mebibytes: number): Promise<vo
   system.remove(swapPath);
   if (mebibytes === 0) return;
   system.makeFolder(stateFolder, { mode: 0o700 });
+  await startForFetch(system);
   try {
     system.writeFile(beside, '', { mode: 0o600 });
     await need(system, ['fallocate', '--length', `${mebibytes}MiB`, beside]);

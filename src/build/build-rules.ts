@@ -4,7 +4,7 @@ import type { Architecture } from '../domain/version.ts';
 import { rootFilePackages } from '../images/root-files.ts';
 import { toolGroups } from '../images/tool-packages.ts';
 
-export const buildRules = 3;
+export const buildRules = 4;
 
 /**
  * No file on a disk is younger than this (2026-01-01). One time for all versions: another one would change the

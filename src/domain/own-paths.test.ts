@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { agentFiles } from '../agent/agent-files.ts';
+import { deferUnits } from '../build/layers/late-units.ts';
 import { rootFiles } from '../images/root-files.ts';
 import { applySettings } from '../install/apply-settings.ts';
 import type { Host } from '../install/host.ts';
@@ -24,7 +25,24 @@ async function settingsFiles(): Promise<readonly string[]> {
   return written;
 }
 
+/** The units that the image build adds. */
+async function lateFiles(): Promise<readonly string[]> {
+  const written: string[] = [];
+  const host: Pick<Host, 'readText' | 'readLink' | 'list' | 'writeText' | 'link'> = {
+    readText: async () => undefined,
+    readLink: async () => undefined,
+    list: async () => [],
+    async writeText(path) {
+      written.push(path);
+    },
+    link: async () => undefined,
+  };
+  await deferUnits(host as Host);
+  return written;
+}
+
 const written = [
+  ...(await lateFiles()),
   ...(await settingsFiles()),
   ...agentFiles().map(({ path }) => path),
   ...rootFiles(0).flatMap(({ entry }) => (entry.type === 'directory' ? [] : [`/${entry.path}`])),

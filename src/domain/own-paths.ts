@@ -9,6 +9,7 @@ export interface OwnPath {
 const agent = "Imago's agent";
 const record = "Imago's record of the image";
 const growth = 'the unit by which Imago grows the root';
+const late = 'what Imago starts once a node is ready';
 const start = "Imago's marks for the first start";
 
 const units = '/usr/lib/systemd/system';
@@ -26,6 +27,13 @@ export const ownPaths: readonly OwnPath[] = [
   ...['kubelet', 'containerd', 'ssh', 'serial-getty@hvc0'].map((name) => ({
     path: `${units}/${name}.service.d/10-imago.conf`,
     owner: agent,
+  })),
+  ...['imago-late.target', 'imago-late.timer', 'imago-devices.service'].flatMap((name) =>
+    placesOf(name, late),
+  ),
+  ...['systemd-udev-trigger', 'systemd-remount-fs'].map((name) => ({
+    path: `${units}/${name}.service.d/10-imago.conf`,
+    owner: late,
   })),
   ...unitPlaces('imago-grow-root', growth),
   { path: `${units}/local-fs.target.wants/imago-grow-root.service`, owner: growth },
@@ -45,7 +53,11 @@ export const ownPaths: readonly OwnPath[] = [
 
 /** A unit in /etc would hide that of the same name. */
 function unitPlaces(name: string, owner: string): readonly OwnPath[] {
-  return [units, '/etc/systemd/system'].map((folder) => ({ path: `${folder}/${name}.service`, owner }));
+  return placesOf(`${name}.service`, owner);
+}
+
+function placesOf(name: string, owner: string): readonly OwnPath[] {
+  return [units, '/etc/systemd/system'].map((folder) => ({ path: `${folder}/${name}`, owner }));
 }
 
 /** The one name of a path on a system whose /bin, /sbin and /lib are links into /usr. */

@@ -24,7 +24,9 @@ export async function disableUnit(host: Host, name: string): Promise<void> {
   for (const folder of await host.list(unitFolder)) {
     const path = `${unitFolder}/${folder}`;
     if (/\.(?:wants|requires)$/.test(folder)) {
-      if ((await host.list(path)).includes(name)) await host.remove(`${path}/${name}`);
+      if (!(await host.list(path)).includes(name)) continue;
+      // A link to nothing takes the unit away from a target as well.
+      if ((await host.readLink(`${path}/${name}`)) !== '/dev/null') await host.remove(`${path}/${name}`);
     } else if ((await host.readLink(path))?.endsWith(`/${name}`) === true) await host.remove(path);
   }
 }

@@ -12,6 +12,7 @@ import { archiveRules } from '../inputs/archive-rules.ts';
 import { folderArchive } from '../inputs/folder-archive.ts';
 import type { InputStore } from '../inputs/input-store.ts';
 import type { AgentBundle } from '../lock/lock-context.ts';
+import { deferUnits } from './late-units.ts';
 
 /**
  * The folder that the agent's build leaves, as it goes on images: `usr/lib/imago/agent.js`, `usr/bin/imago-agent`,
@@ -24,7 +25,7 @@ export async function readAgentBundle(folder: string, version: string): Promise<
   return { version, archive: await buffer(folderArchive(folder, buildEpoch)) };
 }
 
-/** Unpacks the agent and enables those of its units that say where they belong. */
+/** Unpacks the agent, enables those of its units that say where they belong, and puts off what can wait for it. */
 export async function placeAgent(host: Host, agent: LockedInput, inputs: InputStore): Promise<void> {
   await host.unpackArchive(agent, '/', {});
   const stored = await inputs.find(agent.sha256);
@@ -33,6 +34,7 @@ export async function placeAgent(host: Host, agent: LockedInput, inputs: InputSt
     await host.writeText(`${packageUnits}/${name}`, text);
     await enableUnit(host, name, text, packageUnits);
   }
+  await deferUnits(host);
 }
 
 const unitPath = new RegExp(`^${packageUnits.slice(1)}/([^/]+)$`);
