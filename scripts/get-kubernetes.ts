@@ -159,17 +159,18 @@ async function buildAll(
   const { version, log } = options;
   const own = options.work === undefined ? await mkdtemp(join(cache, 'go-')) : options.work;
   const source = await mkdtemp(join(cache, 'source-'));
-  const env = {
-    ...(await goSettings()),
-    GOMODCACHE: join(own, 'mod'),
-    GOCACHE: join(own, 'cache'),
-    GOTOOLCHAIN: 'local',
-    GOFLAGS: '-mod=mod -buildvcs=false',
-    CGO_ENABLED: '0',
-    HOME: own,
-  };
+  let env: Readonly<Record<string, string>> = {};
   const go = (args: readonly string[]) => runTool('go', args, { folder: source, env });
   try {
+    env = {
+      ...(await goSettings()),
+      GOMODCACHE: join(own, 'mod'),
+      GOCACHE: join(own, 'cache'),
+      GOTOOLCHAIN: 'local',
+      GOFLAGS: '-mod=mod -buildvcs=false',
+      CGO_ENABLED: '0',
+      HOME: own,
+    };
     await go(['mod', 'init', 'kubernetes-programs']);
     const { stdout } = await go(['mod', 'download', '-json', `k8s.io/kubernetes@v${version}`]);
     const { GoMod } = JSON.parse(stdout.toString('utf8')) as { GoMod: string };
