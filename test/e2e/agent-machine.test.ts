@@ -1,6 +1,8 @@
 // The agent on a real machine, from an image as the product builds it: from power-on to ready, a config that changes
 // while it runs, applies with nothing to do, a kill; and the same disk in another machine.
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -70,6 +72,8 @@ describe('a machine with the agent', () => {
         'cat /etc/hostname /proc/sys/kernel/hostname /proc/sys/vm/max_map_count /etc/motd; id -u ann',
       ),
     ).toEqual(['one', 'one', '262144', 'hello', '2000']);
+    // The second part of the system starts once the node is ready.
+    await machine.run('systemctl start imago-late.target');
     expect(await lines('systemctl is-active containerd ssh imago-agent imago-commands imago-shell')).toEqual(
       Array(5).fill('active'),
     );
@@ -93,7 +97,9 @@ describe('a machine with the agent', () => {
     expect(await lines('imago-agent verify')).toEqual(['verified']);
   });
 
-  it('takes a config that changes while it runs, and restarts nothing for it', async () => {
+  it('takes a config that changes while it runs when it is told to look, and restarts nothing for it', async () => {
+    await machine.run(`echo '{"pollMs": 3600000}' >/etc/imago/agent.json; systemctl restart imago-agent`);
+    await machine.reported(({ phase, at }) => phase === 'ready' && at > first.at);
     const state = 'systemctl show --property=MainPID containerd ssh';
     const before = await lines(state);
     await machine.setConfig({ ...document, system: { sysctl: { 'vm.max_map_count': 300_000 } } });
@@ -111,6 +117,55 @@ describe('a machine with the agent', () => {
     await machine.reported(
       ({ error, config }) => error === undefined && config?.digest === first.config?.digest,
     );
+  });
+
+  it('has a change that needs a drain wait, and does it when there is room', async () => {
+    const wanted = { ...document, system: { ...document.system, swapMiB: 32 } };
+    await machine.setConfig(wanted);
+    const { waiting } = await machine.reported((report) => report.waiting !== undefined);
+    expect(waiting?.for).toBe('drain');
+    expect(await lines('tail -n +2 /proc/swaps')).toEqual(['']);
+    await host.tellAgent('one', { kind: 'allow', cost: 'drain', digest: waiting?.digest ?? '' });
+    const report = await machine.reported(({ config }) => config?.digest === waiting?.digest);
+    expect(report).toMatchObject({ phase: 'ready', pending: [] });
+    expect(await lines('tail -n +2 /proc/swaps | cut -d" " -f1; imago-agent verify')).toEqual([
+      '/var/lib/imago/swap',
+      'verified',
+    ]);
+    await machine.setConfig(document);
+    const { waiting: back } = await machine.reported(
+      (one) => one.waiting !== undefined && one.waiting.digest !== waiting?.digest,
+    );
+    await host.tellAgent('one', { kind: 'allow', cost: 'drain', digest: back?.digest ?? '' });
+    await machine.reported(({ config }) => config?.digest === back?.digest);
+    expect(await lines('tail -n +2 /proc/swaps; ls /var/lib/imago')).not.toContain('swap');
+  });
+
+  it('goes on as it was when a fetch, a unit or the disk fails it, and says which', async () => {
+    const server = createServer((_, response) => response.end('something else'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const hotfix = { component: 'tool', version: '1', sha256: 'a'.repeat(64), to: '/usr/local/bin/tool' };
+    const hang = '[Service]\nType=notify\nExecStart=/bin/sleep 999\nTimeoutStartSec=3\n';
+    const faults = [
+      ['input-mismatch', { hotfixes: [{ ...hotfix, source: `http://168.63.129.1:${port}/tool` }] }],
+      ['download-failed', { hotfixes: [{ ...hotfix, source: 'http://168.63.129.1:1/tool' }] }],
+      ['node-service-failed', { units: [{ name: 'hang.service', state: 'enabled', content: hang }] }],
+      ['node-disk-full', { files: [{ path: '/etc/big', content: 'x'.repeat(30_000) }] }],
+    ] as const;
+    const seen = 'cat /etc/motd; ls /usr/local/bin /etc/systemd/system/hang.service /etc/big 2>/dev/null';
+    const before = await lines(seen);
+    for (const [code, change] of faults) {
+      if (code === 'node-disk-full') await machine.run('dd if=/dev/zero of=/var/fill bs=1M; sync');
+      await machine.setConfig({ ...document, ...change });
+      const report = await machine.reported(({ error }) => error?.class === code);
+      expect(report).toMatchObject({ phase: 'ready', config: first.config });
+      expect(await lines(seen), code).toEqual(before);
+    }
+    server.close();
+    await machine.run('rm /var/fill');
+    await machine.setConfig(document);
+    await machine.reported(({ error }) => error === undefined);
   });
 
   it('comes back when it is killed, in little memory', async () => {
