@@ -13,13 +13,19 @@ export interface Activation {
   readonly running: RunningState;
   /** The first activation of this boot: nothing that depends on the config runs yet. */
   readonly boot: boolean;
+  /** How long units may take to start. */
+  readonly deadlineMs?: number;
 }
 
 const hostnamePath = '/proc/sys/kernel/hostname';
-const startDeadlineMs = 180_000;
+const stopDeadlineMs = 180_000;
+const usualDeadlineMs = 300_000;
 
 /** Throws `node-apply-failed` or `node-service-failed`. A second call changes nothing that the first one did. */
-export async function activate(system: System, { effects, running, boot }: Activation): Promise<void> {
+export async function activate(
+  system: System,
+  { effects, running, boot, deadlineMs = usualDeadlineMs }: Activation,
+): Promise<void> {
   await followFiles(system, effects, running);
   const open = await guardMetadata(system, running.metadataClosed);
   if (open !== undefined) {
@@ -27,13 +33,13 @@ export async function activate(system: System, { effects, running, boot }: Activ
   }
   replaceRunFile(system, configuredPath, '', 0o644);
   const stopped = [...new Set([...running.stop, ...named(effects, 'stop:')])];
-  if (stopped.length > 0) await system.run(['systemctl', 'stop', ...stopped], { timeoutMs: startDeadlineMs });
+  if (stopped.length > 0) await system.run(['systemctl', 'stop', ...stopped], { timeoutMs: stopDeadlineMs });
   await prepareSwap(system, running.swapMiB ?? 0);
   const restarts = named(effects, 'restart:').filter((unit) => !stopped.includes(unit));
   // What the config starts is not running yet at a boot, and so is started with what it should read.
   const again = boot ? restarts.filter((unit) => !running.start.includes(unit)) : restarts;
-  await operate(system, 'try-restart', again);
-  await operate(system, 'start', running.start);
+  await operate(system, 'try-restart', again, deadlineMs);
+  await operate(system, 'start', running.start, deadlineMs);
 }
 
 /** The part that concerns the kernel and systemd, and no service. */
@@ -80,13 +86,12 @@ async function operate(
   system: System,
   verb: 'start' | 'try-restart',
   units: readonly string[],
+  deadlineMs: number,
 ): Promise<void> {
   if (units.length === 0) return;
-  const result = await system.run(['systemctl', verb, ...units], { timeoutMs: startDeadlineMs });
+  const result = await system.run(['systemctl', verb, ...units], { timeoutMs: deadlineMs });
   if (result.exitCode === 0) return;
-  const said = result.timedOut
-    ? `nothing for ${startDeadlineMs / 1000} s`
-    : result.stderr.trim().split('\n')[0];
+  const said = result.timedOut ? `nothing for ${deadlineMs / 1000} s` : result.stderr.trim().split('\n')[0];
   throw new ImagoError(
     'node-service-failed',
     `Not all of ${units.join(', ')} started. systemctl says: ${said}`,

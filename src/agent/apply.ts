@@ -109,7 +109,9 @@ export async function applyConfig(system: System, options: ApplyOptions): Promis
       );
     }
     const due = new Set<Effect>([...effects, ...(journal?.effects ?? [])]);
-    await reporter.step('start', () => activate(system, { effects: due, running, boot }));
+    await reporter.step('start', () =>
+      activate(system, { effects: due, running, boot, deadlineMs: options.readyDeadlineMs }),
+    );
     await reporter.step('verify', () =>
       verifyRunning(system, running, options.readyDeadlineMs, (name) => reporter.mark(name)),
     );
@@ -129,7 +131,7 @@ export async function applyConfig(system: System, options: ApplyOptions): Promis
 export async function bringUp(system: System, good: GoodConfig, deadlineMs: number): Promise<void> {
   const open = readJournal(system);
   if (open !== undefined) await goBack(system, open, good, nothing);
-  await activate(system, { effects: new Set(), running: good.running, boot: true });
+  await activate(system, { effects: new Set(), running: good.running, boot: true, deadlineMs });
   await verifyRunning(system, good.running, deadlineMs, () => undefined);
 }
 
