@@ -5,13 +5,14 @@ import type { DaemonContext } from '../../context.ts';
 import type { Call, ReadHandlers, WriteHandlers } from '../call.ts';
 import { requireRole } from '../caller.ts';
 import { roleOfKind } from '../kind-roles.ts';
+import { operationFor } from '../operation-for.ts';
 import { pageQuery } from '../page-query.ts';
 import { operationTrail } from '../start-operation.ts';
 
 const endedStates: ReadonlySet<string> = new Set(['succeeded', 'failed', 'cancelled']);
 
 export const operationReads = {
-  listOperations({ context, query }) {
+  async listOperations({ context, caller, query }) {
     const { state, kind, subject, parent } = query;
     const filter = {
       ...(state === undefined ? {} : { state }),
@@ -19,24 +20,27 @@ export const operationReads = {
       ...(subject === undefined ? {} : { subject }),
       ...(parent === undefined ? {} : { parent }),
     };
-    return context.operationLists.list(filter, pageQuery(query));
+    const { items, ...page } = await context.operationLists.list(filter, pageQuery(query));
+    return { ...page, items: items.map((one) => operationFor(caller, one)) };
   },
-  showOperation: ({ context, path }) => requireOperation(context, path.operation),
-  async waitOperation({ context, path, query, signal }) {
+  showOperation: async ({ context, caller, path }) =>
+    operationFor(caller, await requireOperation(context, path.operation)),
+  async waitOperation({ context, caller, path, query, signal }) {
     const operation = await requireOperation(context, path.operation);
-    if (endedStates.has(operation.state) || query.seconds === 0) return operation;
+    if (endedStates.has(operation.state) || query.seconds === 0) return operationFor(caller, operation);
     const timeout = AbortSignal.timeout(query.seconds * 1000);
     const until = AbortSignal.any([timeout, signal, context.stopping]);
     try {
-      return await context.operations.ended(path.operation, until);
+      return operationFor(caller, await context.operations.ended(path.operation, until));
     } catch (error) {
       if (!until.aborted) throw error;
-      return requireOperation(context, path.operation);
+      return operationFor(caller, await requireOperation(context, path.operation));
     }
   },
-  async listOperationChildren({ context, path }) {
+  async listOperationChildren({ context, caller, path }) {
     await requireOperation(context, path.operation);
-    return { items: await context.operationLists.children(path.operation) };
+    const children = await context.operationLists.children(path.operation);
+    return { items: children.map((one) => operationFor(caller, one)) };
   },
   async listOperationLogs({ context, path, query }) {
     await requireOperation(context, path.operation);
