@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type DocumentSigner, openDocumentSigner } from '../imds/document-signer.ts';
 import { openTokenIssuer, type TokenIssuer } from '../imds/local-token.ts';
 import { type Accelerator, probeAccelerator } from './accelerator.ts';
 import { machineKey } from './machine-paths.ts';
@@ -29,6 +30,7 @@ export interface HostGround {
   /** The program that carries connections of machines. */
   readonly relay: string;
   readonly tokens: TokenIssuer;
+  readonly documents: DocumentSigner;
   /** Tells the networks of this host's pools from those of others. */
   readonly hostKey: string;
   /** `tool-missing` when there is no QEMU. */
@@ -48,6 +50,7 @@ export async function openGround(options: MachineHostOptions): Promise<HostGroun
     records: machineRecords(recordFolder),
     relay,
     tokens: await openTokenIssuer(join(folder, 'identity-key.pem')),
+    documents: await openDocumentSigner(join(folder, 'attestation.pem')),
     hostKey: await openHostKey(join(folder, 'host-key')),
     async hypervisor() {
       const qemu = options.qemu ?? (await requireQemu());

@@ -4,6 +4,7 @@ import { type FSWatcher, watch } from 'node:fs';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ImagoError } from '../../../domain/errors.ts';
+import type { DocumentSigner } from '../imds/document-signer.ts';
 import type { InterfaceFacts } from '../imds/instance-document.ts';
 import type { TokenIssuer } from '../imds/local-token.ts';
 import type { MachineMetadata, PlatformHealth } from '../imds/machine-metadata.ts';
@@ -23,6 +24,7 @@ export interface MachineServices {
   readonly files: MachineFiles;
   readonly interfaces: readonly InterfaceFacts[];
   readonly tokens: TokenIssuer;
+  readonly documents: DocumentSigner;
   metadata(): MachineMetadata;
   onReport(report: MachineReportLine): void;
   onHealth(health: PlatformHealth): void;
@@ -54,6 +56,7 @@ export async function holdMachine(services: MachineServices): Promise<RunningMac
     wireSocket: sockets.wire,
     interfaces: services.interfaces,
     tokens: services.tokens,
+    documents: services.documents,
     metadata: services.metadata,
     onHealth: services.onHealth,
   });
