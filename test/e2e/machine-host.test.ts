@@ -1,6 +1,6 @@
 // Two real machines of a pool, of an ordinary user: their networks, what they are told about themselves, and what
 // becomes of them when the daemon is killed. One start of each serves all that follows, in this order.
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -103,6 +103,8 @@ describe('two machines of a pool', () => {
   it('start, and report', async () => {
     await firstReport('one');
     await firstReport('two');
+    const status = await readFile(`/proc/${(await host.call('status', 'one')).pid}/status`, 'utf8');
+    expect(Number(/^Uid:\t(\d+)/m.exec(status)?.[1])).toBe(who.user?.uid ?? process.getuid?.());
   });
 
   it('reach each other, and are reached by the ports that lead to them', async () => {
