@@ -101,6 +101,10 @@ describe('on nodes that run', () => {
       applied: 0,
       waitingNodes: [{ node: 'web-000001', for: 'drain' }],
     });
+    const waits = await imago.run(['node', 'config', 'show', 'web-000001']);
+    expect(waits.out).toMatch(/^waiting +until it is drained/m);
+    expect(waits.out).toMatch(/^pending: .* \(drain\)$/m);
+    expect(waits.out).not.toContain(token);
     const future = await imago.writeFile('future.yaml', 'schemaVersion: 1\nrequires: [time-travel]\n');
     const refused = await imago.run(['node', 'config', 'set', 'web', future]);
     expect(refused.code).toBe(1);
@@ -128,6 +132,23 @@ describe('on nodes that run', () => {
       time: { zone: 'Europe/Berlin' },
       hotfixes: [{ component: 'crictl', version: '1.34.0' }],
     });
+
+    await imago.json(['node', 'config', 'set', 'web-000001', example('cluster')]);
+    const allow = ['node', 'config', 'allow', 'web-000001'];
+    expect((await imago.run([...allow, '--dry-run'])).out).toContain('which costs a drain');
+    await imago.json(allow);
+    await expect
+      .poll(() => imago.json(['node', 'config', 'show', 'web-000001']), { timeout: 30_000 })
+      .toMatchObject({ config: { document: { kubelet: expect.anything() } }, pending: [] });
+  });
+
+  test('ports are forwarded where there are machines, and machines of no pool are told apart from nodes', async () => {
+    const create = ['pool', 'create', 'other', '--image', 'node:1.34.2', '--nodes', '1'];
+    expect((await imago.run([...create, '--forward', 'ssh'])).err).toContain('is no port to forward');
+    expect(await imago.json(['machine', 'list'])).toMatchObject({ items: [] });
+    const missing = await imago.run(['machine', 'delete', 'web-000001', '--yes']);
+    expect(missing).toMatchObject({ code: 3 });
+    expect(missing.err).toContain('machines of pools are nodes');
   });
 
   test('a name that is neither pool nor node is not found', async () => {
