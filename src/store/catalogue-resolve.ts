@@ -1,6 +1,6 @@
 // From a reference to one exact version, with as few rows as the reference needs. Only when nothing answers are
 // all the image's names read, for the hint.
-import type { Kysely } from 'kysely';
+import { type Kysely, type Selectable, sql } from 'kysely';
 import { ImagoError } from '../domain/errors.ts';
 import { parseReference, type Reference } from '../domain/reference.ts';
 import {
@@ -15,7 +15,8 @@ import {
 import { findVersion, imageNames } from './catalogue-lookup.ts';
 import { toChannel } from './catalogue-rows.ts';
 import type { Database } from './database.ts';
-import type { Tables } from './tables.ts';
+import { planOnce } from './pool.ts';
+import type { ChannelsTable, Tables, VersionsTable } from './tables.ts';
 
 export async function resolve(database: Database, text: string): Promise<Resolution> {
   const reference = parseReference(text);
@@ -102,22 +103,23 @@ async function narrowContents(tables: Kysely<Tables>, reference: Reference): Pro
   }
 }
 
+type ChannelRow = Selectable<ChannelsTable> & {
+  readonly versionDigest: string | null;
+  readonly state: VersionsTable['state'] | null;
+  readonly createdAt: string | null;
+};
+
 /** In one read, so that the channel and its version are of one moment. */
 async function channelContents(
   tables: Kysely<Tables>,
   image: string,
   channel: string,
 ): Promise<ImageContents> {
-  const row = await tables
-    .selectFrom('channels')
-    .leftJoin('versions', (join) =>
-      join.onRef('versions.image', '=', 'channels.image').onRef('versions.version', '=', 'channels.version'),
-    )
-    .selectAll('channels')
-    .select(['versions.digest as versionDigest', 'versions.state', 'versions.created_at as createdAt'])
-    .where('channels.image', '=', image)
-    .where('channels.name', '=', channel)
-    .executeTakeFirst();
+  const found = await sql<ChannelRow>`${planOnce}
+    select c.*, v.digest as "versionDigest", v.state, v.created_at as "createdAt"
+    from imago.channels c left join imago.versions v on v.image = c.image and v.version = c.version
+    where c.image = ${image} and c.name = ${channel}`.execute(tables);
+  const row = found.rows[0];
   if (row === undefined) return { versions: [], channels: [] };
   const { version, versionDigest: digest, state, createdAt } = row;
   const nowhere = version === null || digest === null || state === null || createdAt === null;

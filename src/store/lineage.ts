@@ -10,6 +10,7 @@ import { optional, optionalJson } from './json.ts';
 import { readGraph } from './lineage-graph.ts';
 import { lineOf, nameLists, readAncestors, readUsedLine } from './lineage-rows.ts';
 import { readCursor, rowsToRead, toPage } from './page.ts';
+import { planOnce } from './pool.ts';
 import type { NodesTable, Tables, VersionsTable } from './tables.ts';
 
 export function createLineage(database: Database): Lineage {
@@ -154,7 +155,7 @@ async function readWhich(
   node: string,
   at: string | undefined,
 ): Promise<WhichAnswer | undefined> {
-  const found = await sql<WhichRow>`
+  const found = await sql<WhichRow>`${planOnce}
     select n.*, v.state as version_state, v.origin -> 'source' as source, m.moved_by, m.why as move_why, m.at as moved_at
     from imago.nodes n
     left join imago.versions v on v.image = n.image and v.version = n.version

@@ -1,6 +1,7 @@
 // The driver's pool as Kysely sees it: errors are in Imago's words, and a connection on which something went
 // wrong below SQL is thrown away instead of being used again.
-import type { PostgresPool, PostgresPoolClient } from 'kysely';
+import { createHash } from 'node:crypto';
+import { type PostgresPool, type PostgresPoolClient, sql } from 'kysely';
 import { Pool, type PoolClient } from 'pg';
 import { clientConfig, type SessionSettings } from './connection.ts';
 import { asStoreError, isConnectionLoss } from './errors.ts';
@@ -15,6 +16,23 @@ export interface PoolOptions {
 const statementDeadlineMs = 60_000;
 const silenceDeadlineMs = statementDeadlineMs + 15_000;
 const idleMs = 30_000;
+
+/**
+ * Begins statements that are asked again and again: PostgreSQL reads and plans them once for each connection, which
+ * takes longer than they do. Only for texts that never change, and whose plan does not depend on what they ask for.
+ */
+export const planOnce = sql`/* plan once */`;
+const planOnceText = '/* plan once */';
+const statementNames = new Map<string, string>();
+
+function statementName(text: string): string | undefined {
+  if (!text.startsWith(planOnceText)) return undefined;
+  const known = statementNames.get(text);
+  if (known !== undefined) return known;
+  const name = createHash('sha256').update(text).digest('hex').slice(0, 32);
+  statementNames.set(text, name);
+  return name;
+}
 
 export function openPool({ url, settings, size }: PoolOptions): PostgresPool {
   const pool = new Pool({
@@ -59,7 +77,9 @@ function wrapClient(client: PoolClient): PostgresPoolClient {
   });
   async function query(text: string, parameters: readonly unknown[]): Promise<unknown> {
     try {
-      return await client.query(text, [...parameters]);
+      const name = statementName(text);
+      const values = [...parameters];
+      return await client.query({ text, values, ...(name === undefined ? {} : { name }) });
     } catch (error) {
       const said = asStoreError(error);
       broken ||= isConnectionLoss(said);

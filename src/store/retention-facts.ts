@@ -1,18 +1,25 @@
-// Reads what the rules of retention look at, with one query for each kind of fact. Uses are few however large the
-// catalogue is, so they are read at once; versions and moves are many, and are read for some images at a time.
+// Reads what the rules of retention look at, with one query for each kind of fact. Uses are few and moves are short,
+// however large the catalogue is, so they are read at once; versions are read for some images at a time.
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { ChannelTargets, RetainedVersion, RetentionFacts, VersionUse } from '../domain/retention.ts';
 import type { VersionName } from '../ports/lineage.ts';
 import { toChannel } from './catalogue-rows.ts';
 import type { Tables } from './tables.ts';
 
-/** What uses are read of: all versions, those of an image, or one. */
-export type UseScope = Partial<VersionName>;
+/** What is looked at: all versions, those of an image, or one. */
+export type RetentionScope = Partial<VersionName>;
+
+export type NeedFacts = Pick<RetentionFacts, 'uses' | 'moves'>;
+
+/** What may need versions. Moves are those of the whole image. */
+export async function readNeeds(tables: Kysely<Tables>, scope: RetentionScope): Promise<NeedFacts> {
+  return { uses: await readUses(tables, scope), moves: await readTargets(tables, scope.image) };
+}
 
 export async function readRetentionFacts(
   tables: Kysely<Tables>,
   images: readonly string[],
-  uses: readonly VersionUse[],
+  needs: NeedFacts,
 ): Promise<RetentionFacts> {
   const versions = await sql<RetainedVersion>`
     select image, version, state, digest, disk_digest as "diskDigest", size_bytes as "sizeBytes",
@@ -24,26 +31,22 @@ export async function readRetentionFacts(
     .selectAll()
     .where('image', '=', sql<string>`any(${images}::text[])`)
     .execute();
-  return {
-    versions: versions.rows,
-    channels: channels.map(toChannel),
-    moves: await readTargets(tables, images),
-    uses,
-  };
+  return { versions: versions.rows, channels: channels.map(toChannel), ...needs };
 }
 
 /** As one text a channel: numbers of versions hold no blanks, and a row for each of many moves costs more than the move. */
 async function readTargets(
   tables: Kysely<Tables>,
-  images: readonly string[],
+  image: string | undefined,
 ): Promise<readonly ChannelTargets[]> {
   const found = await sql<{ image: string; channel: string; targets: string }>`
     select image, channel, string_agg(to_version, ' ' order by id) as targets from imago.channel_moves
-    where to_version is not null and image = any(${images}::text[]) group by image, channel`.execute(tables);
+    where to_version is not null and ${image === undefined ? sql`true` : sql`image = ${image}`}
+    group by image, channel`.execute(tables);
   return found.rows.map(({ targets, ...channel }) => ({ ...channel, targets: targets.split(' ') }));
 }
 
-export async function readUses(tables: Kysely<Tables>, scope: UseScope): Promise<readonly VersionUse[]> {
+async function readUses(tables: Kysely<Tables>, scope: RetentionScope): Promise<readonly VersionUse[]> {
   const found = await sql<VersionUse>`
     select image, version, 'pool' as kind, min(name) as name, count(*) as count
       from imago.pools where ${within(scope)} group by image, version
@@ -71,7 +74,7 @@ export async function readUses(tables: Kysely<Tables>, scope: UseScope): Promise
   return found.rows;
 }
 
-function within({ image, version }: UseScope, table?: string): RawBuilder<unknown> {
+function within({ image, version }: RetentionScope, table?: string): RawBuilder<unknown> {
   const column = (name: string) => sql.ref(table === undefined ? name : `${table}.${name}`);
   if (image === undefined) return sql`true`;
   if (version === undefined) return sql`${column('image')} = ${image}`;
@@ -79,7 +82,7 @@ function within({ image, version }: UseScope, table?: string): RawBuilder<unknow
 }
 
 /** Read from the names that children give, so that there are as many lookups as children, and not three a version. */
-function allChildren(scope: UseScope): RawBuilder<unknown> {
+function allChildren(scope: RetentionScope): RawBuilder<unknown> {
   return sql`
     with named as (
       select image || ':' || version as child, origin ->> 'parent' as parent from imago.versions
@@ -90,12 +93,13 @@ function allChildren(scope: UseScope): RawBuilder<unknown> {
     union all
     select v.image, v.version, child from named join imago.versions v
       on v.digest = case when parent like '%@%' then split_part(parent, '@', 2) else parent end
-      where (parent like 'sha256:%' or parent = v.image || '@' || v.digest)
+      where (parent like 'sha256:%' or parent like '%@%')
+        and (parent = v.digest or parent = v.image || '@' || v.digest)
         and child <> v.image || ':' || v.version and ${within(scope, 'v')}`;
 }
 
 /** The same of one version, by the three names that it can be given. */
-function childrenOf(scope: UseScope): RawBuilder<unknown> {
+function childrenOf(scope: RetentionScope): RawBuilder<unknown> {
   return sql`
     select v.image, v.version, c.image || ':' || c.version as child
     from imago.versions v join imago.versions c
@@ -105,7 +109,7 @@ function childrenOf(scope: UseScope): RawBuilder<unknown> {
 }
 
 /** What each pool had before what it has now: the newest that could still be used. */
-function formerModels(scope: UseScope): RawBuilder<unknown> {
+function formerModels(scope: RetentionScope): RawBuilder<unknown> {
   return sql`
     select distinct on (m.pool) m.pool, m.image, m.version
     from imago.pools p join imago.pool_models m on m.pool = p.name and m.pool_created_at = p.created_at

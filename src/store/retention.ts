@@ -7,7 +7,7 @@ import type { Hold, Retention } from '../ports/lifecycle.ts';
 import type { VersionName } from '../ports/lineage.ts';
 import type { CatalogueContext } from './catalogue-context.ts';
 import { imageNames, lockImage, requireVersion } from './catalogue-lookup.ts';
-import { readRetentionFacts, readUses } from './retention-facts.ts';
+import { readNeeds, readRetentionFacts } from './retention-facts.ts';
 import type { HoldsTable, Tables } from './tables.ts';
 import { applyWithdrawal } from './withdrawal-apply.ts';
 import { restoreVersion } from './withdrawal-restore.ts';
@@ -24,7 +24,7 @@ export function createRetention(context: CatalogueContext, now: () => number): R
     name: VersionName,
     policy: RetentionPolicy,
   ): Promise<readonly Keeper[]> {
-    const facts = await readRetentionFacts(tables, [name.image], await readUses(tables, name));
+    const facts = await readRetentionFacts(tables, [name.image], await readNeeds(tables, name));
     const entries = planRetention(facts, policy, new Date(now()));
     const entry = entries.find(({ version }) => version === name.version);
     return entry?.keepers ?? [];
@@ -34,11 +34,16 @@ export function createRetention(context: CatalogueContext, now: () => number): R
     async *plan(image, policy) {
       const names = image === undefined ? [...(await database.read(imageNames))].sort() : [image];
       const scope = image === undefined ? {} : { image };
-      const uses = Map.groupBy(await database.read((tables) => readUses(tables, scope)), (use) => use.image);
+      const needs = await database.read((tables) => readNeeds(tables, scope));
+      const uses = Map.groupBy(needs.uses, (use) => use.image);
+      const moves = Map.groupBy(needs.moves, (move) => move.image);
       for (let start = 0; start < names.length; start += imagesAtOnce) {
         const some = names.slice(start, start + imagesAtOnce);
-        const used = some.flatMap((name) => uses.get(name) ?? []);
-        const facts = await database.read((tables) => readRetentionFacts(tables, some, used));
+        const theirs = {
+          uses: some.flatMap((name) => uses.get(name) ?? []),
+          moves: some.flatMap((name) => moves.get(name) ?? []),
+        };
+        const facts = await database.read((tables) => readRetentionFacts(tables, some, theirs));
         yield planRetention(facts, policy, new Date(now()));
       }
     },
