@@ -37,14 +37,14 @@ export async function forecastRecipe(
   for (const part of lockParts(whole, locking, previous)) {
     signal?.throwIfAborted();
     const known = part.kept ?? (part.local ? await resolveHere(part, problems) : undefined);
-    if (known === undefined) unresolved.push(part.what.replace(/^resolving /, ''));
+    if (known === undefined && !part.local) unresolved.push(part.what.replace(/^resolving /, ''));
     found.push(...(known ?? part.assume()));
   }
   if (problems.length === 0) await refuseCoveredFiles(whole, found, locking);
   const lock = makeLock(recipe, found, { rules: buildRules, epoch: buildEpoch });
   const { hide } = privateWords({ recipe, inputs: [] });
   return {
-    ...(unresolved.length === 0 && { lockDigest: lockDigest(lock) }),
+    ...(unresolved.length + problems.length === 0 && { lockDigest: lockDigest(lock) }),
     ...{ unresolved, problems: problems.map(hide) },
     ...(await foresee(looking, lock)),
   };

@@ -45,7 +45,7 @@ const onMachine = input({ method: 'machine', os: 'windows' });
 test('a dry run tells layers, downloads and time', async () => {
   expect(await foreseeBuild(world(), input())).toEqual([
     'Lock recipe node.',
-    'Every input is locked already.',
+    'Nobody has to be asked for an input.',
     'Download 2 inputs, 3 MiB.',
     'Layer base: hit.',
     'Layer component kubelet: miss.',

@@ -70,7 +70,7 @@ function forecastLines(forecast: BuildForecast): readonly string[] {
   const basis = estimate.fromHistory ? 'as long as such steps took here before' : 'in part a guess';
   return [
     unresolved.length === 0
-      ? 'Every input is locked already.'
+      ? 'Nobody has to be asked for an input.'
       : `Resolve ${unresolved.join(', ')}; what follows takes it that they changed.`,
     ...problems.map((problem) => `This would fail: ${problem}`),
     `Download ${fetched}${open}.`,
