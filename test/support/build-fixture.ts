@@ -1,6 +1,7 @@
 // What tests of builds begin with: a folder with the test recipe, a cache that has the layers of packages already
 // (linked from the one that all tests share, which the first test on a machine fills), and an empty store.
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type BuilderOptions, createBuilder, type ImageBuilder } from '../../src/build/builder.ts';
 import { lockDigest } from '../../src/build/lock/lock-file.ts';
@@ -13,6 +14,7 @@ import { readInventory } from '../../src/images/inventory/read-inventory.ts';
 import { runTool } from '../../src/images/run-tool.ts';
 import { parseDigest } from '../../src/images/store/digest.ts';
 import { type DiskStore, openDiskStore } from '../../src/images/store/disk-store.ts';
+import { cacheFolders } from '../../src/images/tools.ts';
 import type { SealedDisk } from '../../src/ports/provider-builder.ts';
 import { loadVariant } from './build-child.ts';
 import { sharedBuildCache, writeTestRecipe } from './test-recipe.ts';
@@ -48,9 +50,7 @@ const limits = { maxBytes: 4 * 1024 ** 3, partialAgeMs: 24 * 3600_000, inUseMs: 
 /** A second call gives another one. */
 export async function buildFixture(): Promise<BuildFixture> {
   await fetchTools({ group: 'disk' });
-  await mkdir(sharedBuildCache(), { recursive: true });
-  await sweepOld();
-  const folder = await mkdtemp(`${sharedBuildCache()}-work-`);
+  const folder = await workFolder();
   const recipe = await writeTestRecipe(folder);
   const store = await openDiskStore(join(folder, 'store'));
   const warm = createBuilder({ cacheFolder: sharedBuildCache(), store, limits });
@@ -58,8 +58,7 @@ export async function buildFixture(): Promise<BuildFixture> {
   await warm.rebuild(lock, quiet, call, async () => undefined);
   await warm.prune();
   const cache = join(folder, 'cache');
-  await mkdir(cache);
-  await runTool('cp', ['-al', ...shared.map((name) => join(sharedBuildCache(), name)), cache]);
+  await linkSharedCache(cache);
   const builder = (options: Partial<BuilderOptions> = {}) =>
     createBuilder({ cacheFolder: cache, store, ...options });
   return {
@@ -92,6 +91,33 @@ export async function buildFixture(): Promise<BuildFixture> {
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** A cache with all that the shared one has, to which what is made goes alone. */
+async function linkSharedCache(cache: string): Promise<void> {
+  await mkdir(cache);
+  const there = shared.map((name) => join(sharedBuildCache(), name)).filter(existsSync);
+  if (there.length > 0) await runTool('cp', ['-al', ...there, cache]);
+}
+
+/**
+ * The same as the cache folder of a daemon, for `IMAGO_CACHE`: with the machine's tools, and nothing that only a
+ * daemon's builds left. `cache` is what its builder uses; `folder` must be on the file system of the shared one.
+ */
+export async function daemonCache(folder: string, cache = join(folder, 'linked')): Promise<string> {
+  if (!existsSync(cache)) await linkSharedCache(cache);
+  const whole = join(folder, 'imago');
+  await mkdir(whole);
+  await symlink(cache, join(whole, 'build'));
+  await symlink(join(cacheFolders()[0] ?? '', 'tools'), join(whole, 'tools'));
+  return whole;
+}
+
+/** A folder beside the shared cache, which later tests sweep away should this one be killed. */
+export async function workFolder(): Promise<string> {
+  await mkdir(sharedBuildCache(), { recursive: true });
+  await sweepOld();
+  return mkdtemp(`${sharedBuildCache()}-work-`);
 }
 
 /** What tests left that were killed a day ago or earlier. */
