@@ -61,6 +61,7 @@ export const endpoints = {
   listWebhooks: { method: 'GET', path: '/v1/webhooks' },
   createWebhook: { method: 'POST', path: '/v1/webhooks' },
   deleteWebhook: { method: 'DELETE', path: '/v1/webhooks/{webhook}' },
+  resendDeliveries: { method: 'POST', path: '/v1/webhooks/{webhook}/deliveries' },
   listDeliveries: { method: 'GET', path: '/v1/webhooks/{webhook}/deliveries' },
 
   showRecipe: { method: 'POST', path: '/v1/recipes/show' },

@@ -324,6 +324,11 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
       summary: 'What became of the deliveries of one',
       load: () => import('./commands/webhook-log.ts'),
     },
+    {
+      name: 'resend',
+      summary: 'Send again what did not arrive',
+      load: () => import('./commands/webhook-resend.ts'),
+    },
     { name: 'delete', summary: 'End a webhook', load: () => import('./commands/webhook-delete.ts') },
   ]),
   group('op', 'Operations', [

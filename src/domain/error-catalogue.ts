@@ -803,6 +803,11 @@ const galleriesAndWebhooks = {
     hint: 'Nothing was moved to it. Find out who made that copy, delete it there, and publish again.',
   },
   'webhook-not-found': { kind: 'not-found', when: 'There is no webhook of that name.' },
+  'webhook-gone': {
+    kind: 'refused',
+    when: 'The other side of a webhook answered that it wants no more.',
+    hint: 'Delete the webhook, and create it again when the other side takes it.',
+  },
   'webhook-exists': { kind: 'conflict', when: 'There is a webhook of that name with other content.' },
   'webhook-address': {
     kind: 'input',

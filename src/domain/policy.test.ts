@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { channelLine, lineChannel } from './channel-line.ts';
-import { type Policy, policyFor } from './policy.ts';
+import { type Policy, policyFor, retentionDiffers, retentionFor } from './policy.ts';
 
 test('a channel of one Kubernetes version is read from its name, and a plain one is none', () => {
   expect(lineChannel('production', '1.34.2')).toBe('production-1-34');
@@ -30,4 +30,18 @@ test('no channel of a Kubernetes version is without the gates of the one whose p
   expect(policyFor(policy, 'node', 'production-1-33')).toEqual({ size: { atMostBytes: 1 } });
   expect(policyFor(policy, 'node', 'staging-1-34')).toEqual({});
   expect(policyFor(undefined, 'node', 'production-1-34')).toEqual({});
+});
+
+test('the retention of an image stands in place of that of all, whole', () => {
+  const kept: Policy = {
+    version: 1,
+    channels: {},
+    retention: { keepCount: 5, keepDays: 90 },
+    images: { gpu: { channels: {}, retention: { keepCount: 2 } }, web: { channels: {} } },
+  };
+  expect(retentionFor(kept, 'node')).toEqual({ keepCount: 5, keepDays: 90 });
+  expect(retentionFor(kept, 'web')).toEqual({ keepCount: 5, keepDays: 90 });
+  expect(retentionFor(kept, 'gpu')).toEqual({ keepCount: 2 });
+  expect(retentionFor(policy, 'gpu')).toEqual({});
+  expect([retentionDiffers(kept), retentionDiffers(policy)]).toEqual([true, false]);
 });

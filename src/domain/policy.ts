@@ -1,16 +1,24 @@
-// The policy: which gates stand before which channel. One document for all images, with exceptions by image;
+// The policy: which gates stand before which channel, and what a prune keeps. One document for all images, with exceptions by image;
 // the gates that no policy can take away (tested on this digest, restricted never public) are not in it.
 import { channelLine } from './channel-line.ts';
 import type { FindingLevel } from './gate-finding.ts';
 import type { FreezeWindow } from './gate-freeze.ts';
+import type { RetentionPolicy } from './retention.ts';
 import type { Role } from './roles.ts';
 
 export interface Policy {
   readonly version: 1;
   /** By channel, for every image. */
   readonly channels: Readonly<Record<string, ChannelPolicy>>;
-  /** By image: a channel that stands here too is taken from here, whole. */
-  readonly images?: Readonly<Record<string, { readonly channels: Readonly<Record<string, ChannelPolicy>> }>>;
+  /** What a prune keeps that nobody asks otherwise of, beyond what is needed anyway. */
+  readonly retention?: RetentionPolicy;
+  /** By image: a channel, or the retention, that stands here too is taken from here, whole. */
+  readonly images?: Readonly<Record<string, ImagePolicy>>;
+}
+
+export interface ImagePolicy {
+  readonly channels: Readonly<Record<string, ChannelPolicy>>;
+  readonly retention?: RetentionPolicy;
 }
 
 /** The gates before one channel. What is left out is not asked for. */
@@ -86,6 +94,17 @@ export function policyFor(policy: Policy | undefined, image: string, channel: st
   const earlier = base.age?.in;
   if (base.age === undefined || earlier === undefined) return base;
   return { ...base, age: { ...base.age, in: `${earlier}-${place.line}` } };
+}
+
+/** What a prune of this image keeps beyond what is needed; of all images alike when none is named. */
+export function retentionFor(policy: Policy | undefined, image: string | undefined): RetentionPolicy {
+  const own = image === undefined ? undefined : ownEntry(policy?.images, image)?.retention;
+  return own ?? policy?.retention ?? {};
+}
+
+/** Whether images differ in what is kept of them. */
+export function retentionDiffers(policy: Policy | undefined): boolean {
+  return Object.values(policy?.images ?? {}).some(({ retention }) => retention !== undefined);
 }
 
 function named(policy: Policy | undefined, image: string, channel: string): ChannelPolicy | undefined {

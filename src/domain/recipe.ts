@@ -32,6 +32,8 @@ export interface Recipe {
   readonly steps?: readonly RecipeStep[];
   readonly tests?: readonly RecipeTest[];
   readonly budgets?: RecipeBudgets;
+  /** Until when its versions are supported: a day, YYYY-MM-DD. */
+  readonly support?: { readonly until: string };
   readonly notes?: string;
   /** Where relative paths begin, on the machine that read the recipe. No part of a lock. */
   readonly folder?: string;

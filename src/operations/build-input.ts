@@ -10,6 +10,7 @@ export const recipeFields = z.looseObject({
   architecture: z.enum(['x64', 'arm64']).default('x64'),
   method: z.enum(buildMethods).optional(),
   kubernetes: z.string().optional(),
+  support: z.object({ until: z.string() }).optional(),
 });
 
 export const hotfixFields = z.object({

@@ -10,6 +10,7 @@ import type { Builder, SealedDisk } from '../ports/provider-builder.ts';
 import { type BuildInput, buildInput, recipeFields } from './build-input.ts';
 import { foreseeBuild, notKept, planBuild, requireTools } from './build-plan.ts';
 import { type FixedSubject, type Proof, proofStep } from './build-proof.ts';
+import { supportStep } from './build-support.ts';
 import { callOptions, type OperationDeps, requireImages, requireRole } from './deps.ts';
 import {
   addCandidate,
@@ -52,7 +53,7 @@ export function buildOperation(deps: OperationDeps): OperationKind<BuildInput> {
     parse: (input) => parseInput(buildInput, input),
     plan: async (input) => planBuild(deps, input),
     foresee: (input) => foreseeBuild(deps, input),
-    steps: ({ hotfix: fix }) => [
+    steps: ({ hotfix: fix, recipe }) => [
       lockStep(deps),
       buildStep(deps),
       numberStep(deps),
@@ -60,6 +61,7 @@ export function buildOperation(deps: OperationDeps): OperationKind<BuildInput> {
       ...(fix === undefined ? [] : [proofStep<BuildInput>(deps, (context) => fixedSubject(deps, context))]),
       signStep(deps, (context) => subject(deps, context)),
       sealStep(deps),
+      ...(fix === undefined && recipe?.support === undefined ? [] : [supportStep(deps)]),
     ],
     result(context) {
       const { reason, why, changes } = context.result<Json & Numbered>('number') ?? ({} as Numbered);

@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { formatBytes } from '../domain/bytes.ts';
 import { ensureImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
+import { retentionDiffers, retentionFor } from '../domain/policy.ts';
 import {
   describeKeeper,
   type RetentionEntry,
@@ -13,6 +14,7 @@ import {
 } from '../domain/retention.ts';
 import type { VersionName } from '../ports/lineage.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
+import { allPages } from './all-pages.ts';
 import { deleteCopies } from './delete-copies.ts';
 import type { OperationDeps } from './deps.ts';
 import { parseInput } from './parse-input.ts';
@@ -60,14 +62,41 @@ export function pruneOperation(deps: OperationDeps): OperationKind<PruneInput> {
   };
 }
 
-export function policyOf({ keepCount, keepDays }: Omit<PruneInput, 'image'>): RetentionPolicy {
+type PlanDeps = Pick<OperationDeps, 'lifecycle' | 'space' | 'catalogue' | 'promotion'>;
+
+/** What was asked for; when nothing was, what the policy in force says of the image. */
+async function retentionOf(
+  { promotion }: PlanDeps,
+  { keepCount, keepDays }: PruneInput,
+  image: string | undefined,
+): Promise<RetentionPolicy> {
+  if (keepCount === undefined && keepDays === undefined) {
+    return retentionFor((await promotion.getPolicy())?.policy, image);
+  }
   return {
     ...(keepCount === undefined ? {} : { keepCount }),
     ...(keepDays === undefined ? {} : { keepDays }),
   };
 }
 
-type PlanDeps = Pick<OperationDeps, 'lifecycle' | 'space' | 'catalogue'>;
+/** Which images are looked at in one go: all, unless the policy keeps more of some. */
+async function scopesOf(deps: PlanDeps, input: PruneInput): Promise<readonly (string | undefined)[]> {
+  const isAsked = input.keepCount !== undefined || input.keepDays !== undefined;
+  if (input.image !== undefined || isAsked) return [input.image];
+  if (!retentionDiffers((await deps.promotion.getPolicy())?.policy)) return [undefined];
+  const names: string[] = [];
+  for await (const { name } of allPages((query) => deps.catalogue.listImages(query))) names.push(name);
+  return names;
+}
+
+async function* readEntries(
+  deps: PlanDeps,
+  input: PruneInput,
+): AsyncGenerator<readonly RetentionEntry[], void> {
+  for (const image of await scopesOf(deps, input)) {
+    yield* deps.lifecycle.retention.plan(image, await retentionOf(deps, input, image));
+  }
+}
 
 /**
  * The plan in parts, oldest first within each image, and at its end what it comes to: the bytes that it would free
@@ -84,7 +113,7 @@ export async function* planPrune(
   const [all, elsewhere] = [new RetentionTally(), new RetentionTally()];
   const keep = new Set<string>();
   const going = new Set<string>();
-  for await (const entries of deps.lifecycle.retention.plan(input.image, policyOf(input))) {
+  for await (const entries of readEntries(deps, input)) {
     for (const entry of entries) {
       all.add(entry);
       if (local.size === 0) continue;
@@ -170,7 +199,8 @@ async function deleteOne(
   const { retention } = deps.lifecycle;
   const { id: operation, by } = context.operation;
   const text = `${name.image}:${name.version}`;
-  const keepers = await retention.condemn(name, policyOf(context.input), { by, operation });
+  const policy = await retentionOf(deps, context.input, name.image);
+  const keepers = await retention.condemn(name, policy, { by, operation });
   const used = keepers.length > 0 ? keepers : await retention.usedBy(name);
   if (used.length > 0) {
     const why = used.map(describeKeeper).join(', ');

@@ -50,6 +50,11 @@ export interface Webhooks {
   create(webhook: NewWebhook): Promise<Webhook>;
   /** With its log. `false` when there is none of that name. */
   delete(name: string): Promise<boolean>;
+  /**
+   * Sends again what failed, or one delivery that ended, with the id that it had before; answers how many. What waits is
+   * left as it is. `webhook-gone` when the other side wants no more.
+   */
+  resend(name: string, event: number | undefined, by: string): Promise<number>;
   /** Newest first. */
   log(name: string, query: PageQuery): Promise<Page<Delivery>>;
 }

@@ -69,6 +69,33 @@ export function createWebhookStore(database: Database, { now }: { readonly now: 
         return true;
       }),
 
+    resend: (name, event, by) =>
+      database.write(async ({ tables, emit }) => {
+        const webhook = await tables
+          .selectFrom('webhooks')
+          .select('state')
+          .where('name', '=', name)
+          .forUpdate()
+          .executeTakeFirst();
+        if (webhook?.state === 'gone') {
+          throw new ImagoError('webhook-gone', `Webhook ${name} ended: the other side wants no more.`);
+        }
+        const ended = tables
+          .updateTable('webhook_deliveries')
+          .set({
+            ...{ state: 'waiting', attempts: 0, next_at: toIso(new Date(now())) },
+            ...{ status: null, error: null, ended_at: null },
+          })
+          .where('webhook', '=', name);
+        const again = await (event === undefined
+          ? ended.where('state', '=', 'failed')
+          : ended.where('event', '=', event).where('state', '!=', 'waiting')
+        ).executeTakeFirst();
+        const count = Number(again.numUpdatedRows);
+        if (count > 0) emit({ type: 'webhook.resent', subject: `webhook/${name}`, data: { by, count } });
+        return count;
+      }),
+
     async log(name, query) {
       const before = readCursor<[number]>('deliveries', query, ['number']);
       const rows = await database.read((tables) => {

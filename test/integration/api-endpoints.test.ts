@@ -573,6 +573,9 @@ describe('the life of an image', () => {
     expect((await client.call('createWebhook', { body: hook })).secret).toMatch(/^whsec_/);
     expect((await client.call('listWebhooks')).items).toMatchObject([{ name: 'ci', state: 'active' }]);
     expect((await client.call('listDeliveries', { path: { webhook: 'ci' } })).items).toEqual([]);
+    expect(await client.call('resendDeliveries', { path: { webhook: 'ci' }, body: {} })).toEqual({
+      ...{ webhook: 'ci', deliveries: 0 },
+    });
     await client.call('deleteWebhook', { path: { webhook: 'ci' } });
   });
 

@@ -103,6 +103,7 @@ describe('a dry run', () => {
     setSupport: { product: 'kubernetes', line: '1.99', endsOn: '2099-01-01' },
     addGallery: { ...gallery, public: true },
     createWebhook: { ...webhook, name: 'other' },
+    resendDeliveries: {},
     setPoolConfig: { document: '{"schemaVersion":1}' },
     setNodeConfig: { document: '{"schemaVersion":1}' },
     sendToOperation: { topic: 'approval', message: true },

@@ -144,6 +144,35 @@ describe('story 5: a version goes out of support', () => {
   });
 });
 
+test('the day that the recipe promises is the version’s, until someone sets another; a cancelled build leaves none', async () => {
+  const store = await bench.freshStore();
+  const product = await createProduct(store);
+  const recipe = { name: 'node', numbering: 'semver', components: [], support: { until: '2027-02-28' } };
+  const build = () => product.run({ kind: 'build', subject: 'image/node', input: { recipe } });
+  const deaths = new Set(['before-body', 'after-body']);
+  product.atPoint = ({ name, moment }) =>
+    name === 'step do:support' && deaths.delete(moment) ? 'die' : undefined;
+  expect(await build()).toMatchObject({ state: 'succeeded', result: { version: '1.0.0' } });
+  expect(deaths.size).toBe(0);
+  const dates = async () =>
+    (await store.lifecycle.support.list()).map(({ line, endsOn, note }) => [line, endsOn, note]);
+  expect(await dates()).toEqual([['node:1.0.0', '2027-02-28', 'from the recipe']]);
+  const other = { product: 'image', line: 'node:1.0.0', endsOn: '2027-06-30', note: 'longer', by: 'ann' };
+  await store.lifecycle.support.set(other);
+  expect(await build()).toMatchObject({ state: 'succeeded', result: { reused: true } });
+  expect(await dates()).toEqual([['node:1.0.0', '2027-06-30', 'longer']]);
+  Object.assign(recipe, { support: { until: '2028-01-31' } });
+  product.atPoint = ({ name, moment }) =>
+    name === 'step do:support' && moment === 'after-body' ? 'die' : undefined;
+  product.atDeath = async () => {
+    product.atPoint = () => undefined;
+  };
+  product.cancelAtDeath = true;
+  expect(await build()).toMatchObject({ state: 'cancelled', exceptions: [] });
+  expect(await dates()).toEqual([['node:1.0.0', '2027-06-30', 'longer']]);
+  await product.close();
+});
+
 test('a provider whose gallery does not answer is named by the round, and the rest is done', async () => {
   const product = await createProduct(await bench.freshStore());
   await simulateVersions(product, 1);

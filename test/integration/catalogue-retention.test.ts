@@ -1,5 +1,6 @@
 // Retention: what keeps a version, what may go, and what a prune does when something became used meanwhile.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Policy } from '../../src/domain/policy.ts';
 import type { RetentionEntry, RetentionPolicy } from '../../src/domain/retention.ts';
 import type { Store } from '../../src/store/store.ts';
 import { databaseText } from '../support/database-text.ts';
@@ -289,6 +290,26 @@ describe('the prune operation', () => {
     expect(pruned).toMatchObject({ state: 'succeeded', result: { failed: [], kept: [] } });
     expect(died.size).toBeGreaterThan(4);
     expect(await store.catalogue.getVersion('node', old)).toMatchObject({ state: 'deleted' });
+    await product.close();
+  });
+
+  test('keeps what the policy in force says, of each image as it says, unless it is asked otherwise', async () => {
+    const { product, store, old } = await simulated();
+    const setPolicy = (retention: RetentionPolicy, own?: RetentionPolicy) => {
+      const images = own === undefined ? {} : { images: { node: { channels: {}, retention: own } } };
+      const policy: Policy = { version: 1, channels: {}, retention, ...images };
+      const text = JSON.stringify(policy);
+      return store.promotion.setPolicy({ policy, text, digest: text, by: 'root', why: 'test' });
+    };
+    const prune = async (input: object = {}) =>
+      (await product.run({ kind: 'prune', subject: 'catalogue', input: { ...input } })).result;
+    await setPolicy({ keepCount: 10 });
+    expect(await prune()).toMatchObject({ deleted: [], kept: [] });
+    await setPolicy({ keepCount: 0 }, { keepCount: 10 });
+    expect(await prune()).toMatchObject({ deleted: [], kept: [] });
+    expect(await prune({ image: 'node' })).toMatchObject({ deleted: [] });
+    await setPolicy({ keepCount: 10 }, { keepDays: 0 });
+    expect(await prune()).toMatchObject({ deleted: [`node:${old}`] });
     await product.close();
   });
 

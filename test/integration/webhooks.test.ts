@@ -77,6 +77,43 @@ async function untilLog(store: Store, name: string, state: string, count = 1) {
   }
 }
 
+describe('sending again', () => {
+  test('what was given up arrives with its old id when it is asked for, once', async () => {
+    const store = await freshStore();
+    await store.webhooks.create(hook());
+    await move(store, '1.0.1');
+    await store.outbox.collect((event) => JSON.stringify({ id: event.id }));
+    const [due] = await store.outbox.due(10);
+    await store.outbox.record(due?.id ?? 0, { kind: 'failed', error: 'It answered 500.' });
+    const sender = startSender(store);
+    expect(await store.webhooks.resend('ci', undefined, 'ann')).toBe(1);
+    await receiver.until(1);
+    const [sent] = await untilLog(store, 'ci', 'delivered');
+    expect(sent).toMatchObject({ attempts: 1, event: due?.event, status: 204 });
+    expect(sent).not.toHaveProperty('error');
+    expect(receiver.received[0]?.headers['webhook-id']).toBe(`${key.id}_ci_${due?.event}`);
+    expect(await store.webhooks.resend('ci', undefined, 'ann')).toBe(0);
+    expect(await store.webhooks.resend('ci', due?.event, 'ann')).toBe(1);
+    await receiver.until(2);
+    expect(receiver.received[1]?.headers['webhook-id']).toBe(receiver.received[0]?.headers['webhook-id']);
+    await sender.end();
+  });
+
+  test('what waits is left alone, and a webhook that is gone is refused', async () => {
+    const store = await freshStore();
+    await store.webhooks.create(hook());
+    await move(store, '1.0.1');
+    await store.outbox.collect(() => '{}');
+    expect(await store.webhooks.resend('ci', undefined, 'ann')).toBe(0);
+    const [due] = await store.outbox.due(10);
+    await store.outbox.record(due?.id ?? 0, { kind: 'gone', status: 410 });
+    await expect(store.webhooks.resend('ci', due?.event, 'ann')).rejects.toMatchObject({
+      code: 'webhook-gone',
+    });
+    expect(await store.webhooks.resend('unknown', undefined, 'ann')).toBe(0);
+  });
+});
+
 describe('what arrives', () => {
   test('a move is told as a CloudEvent whose signature fits the secret; other events and images are not', async () => {
     const store = await freshStore();

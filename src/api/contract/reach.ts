@@ -8,6 +8,8 @@ import {
   delivery,
   gallery,
   newWebhook,
+  resendRequest,
+  resent,
   webhook,
 } from '../schemas/reach.ts';
 import { endpoint } from './endpoint.ts';
@@ -79,6 +81,16 @@ export const reachContract = {
     path: webhookPath,
     status: 200,
     response: webhook,
+  }),
+  resendDeliveries: endpoint({
+    tag: 'Webhooks',
+    summary: 'Send again what failed, or one delivery, with the id that it had',
+    role: 'admin',
+    effect: 'write',
+    path: webhookPath,
+    body: resendRequest,
+    status: 200,
+    response: resent,
   }),
   listDeliveries: endpoint({
     tag: 'Webhooks',

@@ -126,16 +126,27 @@ const channelPolicy = z
 
 const channelPolicies = z.record(z.string(), channelPolicy);
 
+const retention = z
+  .strictObject({
+    keepCount: z.int().min(0).max(100_000).optional().describe('The newest so many of each image stay.'),
+    keepDays: z.int().min(0).max(36_500).optional().describe('What is younger than so many days stays.'),
+  })
+  .describe('What a prune keeps beyond what is needed anyway, unless it is asked otherwise.');
+
 export const policyFile = z
   .strictObject({
     version: z.literal(1),
     channels: channelPolicies.default({}).describe('By channel, for every image.'),
+    retention: retention.optional(),
     images: z
-      .record(z.string(), z.strictObject({ channels: channelPolicies }))
+      .record(
+        z.string(),
+        z.strictObject({ channels: channelPolicies.default({}), retention: retention.optional() }),
+      )
       .optional()
-      .describe('By image: a channel that stands here too is taken from here, whole.'),
+      .describe('By image: a channel, or the retention, that stands here too is taken from here, whole.'),
   })
-  .describe('Which gates stand before which channel.');
+  .describe('Which gates stand before which channel, and what is kept of old versions.');
 
 /** As the domain has it: what was left out is absent, not undefined. */
 export function toPolicy(file: z.output<typeof policyFile>): Policy {

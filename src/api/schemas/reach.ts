@@ -134,3 +134,13 @@ export const delivery = z
     endedAt: timestamp.optional(),
   })
   .meta({ id: 'Delivery', description: 'One event on its way to a webhook.' });
+
+export const resendRequest = z
+  .strictObject({
+    event: z.int().min(1).optional().describe('Of one delivery; all that failed when left out.'),
+  })
+  .meta({ id: 'ResendRequest' });
+
+export const resent = z
+  .object({ webhook: z.string(), deliveries: z.int().describe('How many are on their way again.') })
+  .meta({ id: 'Resent' });

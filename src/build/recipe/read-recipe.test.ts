@@ -28,6 +28,7 @@ test('a good recipe is read; what was left out is not filled in', async () => {
       'packages: [jq, {name: runc, version: 1.1.15}]',
       'tests: [{name: up, run: "true", timeout: 90s}]',
       'budgets: {size: 1GiB, bootToReady: 1m}',
+      'support: {until: 2027-02-28}',
     ].join('\n'),
   });
   expect(recipe).toEqual({
@@ -42,6 +43,7 @@ test('a good recipe is read; what was left out is not filled in', async () => {
     settings: {},
     tests: [{ name: 'up', run: 'true', timeoutMs: 90_000 }],
     budgets: { sizeBytes: 2 ** 30, bootToReadyMs: 60_000 },
+    support: { until: '2027-02-28' },
   });
   expect(variants).toEqual([recipe]);
 });

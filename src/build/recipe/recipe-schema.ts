@@ -94,6 +94,11 @@ const test = z
   })
   .describe('A check on a fresh machine that booted the sealed version.');
 
+function isDay(text: string): boolean {
+  const time = new Date(`${text}T00:00:00Z`);
+  return /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(text) && time.toJSON()?.startsWith(text) === true;
+}
+
 export const recipeSchema = z
   .strictObject({
     $schema: z.string().optional().describe('For editors; ignored.'),
@@ -141,6 +146,12 @@ export const recipeSchema = z
       })
       .optional()
       .describe('What a version may cost; one that costs more fails.'),
+    support: z
+      .strictObject({ until: z.string().refine(isDay, 'is not a day like 2027-02-28') })
+      .optional()
+      .describe(
+        'Until when its versions are supported; the earlier of this and the Kubernetes calendar counts.',
+      ),
     notes: z.string().optional().describe('Goes into the release notes as it is.'),
   })
   .describe('What is on a node: the single source of truth.');

@@ -1,24 +1,31 @@
 // Delete what nothing needs.
+import type { InputOf } from '../../api/types.ts';
 import { formatBytes } from '../../domain/bytes.ts';
 import { describeKeeper } from '../../domain/retention.ts';
-import { type CommandSpec, isSet, readCount, text, yesFlag } from '../command.ts';
+import { type CommandSpec, type Invocation, isSet, readCount, text, yesFlag } from '../command.ts';
+import { confirm } from '../confirm.ts';
 import { operationFlags, runOperation } from '../run-operation.ts';
+import { runWrite } from '../run-write.ts';
 import { table } from '../table.ts';
 
 export const command: CommandSpec = {
   summary: 'Delete versions that nothing needs',
   details:
-    'What a node, pool, channel, rollback target, hold, operation or descendant needs stays, and so does the newest of each image. Each version is looked at again before it goes.',
+    'What a node, pool, channel, rollback target, hold, operation or descendant needs stays, and so does the newest of each image. Each version is looked at again before it goes. Without --keep-count and --keep-days, what `retention` in the policy says is kept too.',
   args: [{ name: 'NAME', what: 'an image (default: all)', optional: true, completes: 'image' }],
   flags: {
     'keep-count': { what: 'keep the newest N of each image too', value: 'N' },
     'keep-days': { what: 'keep what is younger than N days too', value: 'N' },
+    every: { what: 'do it by the clock instead of now: five or six fields of cron', value: 'CRON' },
+    'time-zone': { what: 'with --every: an IANA time zone (default: UTC)', value: 'ZONE' },
+    name: { what: 'with --every: the name of the schedule (default: prune or prune-NAME)', value: 'NAME' },
     ...yesFlag,
     ...operationFlags,
   },
   examples: [
     ['imago prune --dry-run', 'what keeps each version, and which can go'],
     ['imago prune node --keep-count 10 --yes', 'all but the ten newest of one image, and what is needed'],
+    ["imago prune --every '0 4 * * 0' --yes", 'every Sunday, by the retention of the policy then in force'],
   ],
   async run(invocation) {
     const image = invocation.args.NAME;
@@ -31,6 +38,8 @@ export const command: CommandSpec = {
         ? {}
         : { keepDays: readCount(invocation, 'keep-days') }),
     };
+    const cron = text(invocation, 'every');
+    if (cron !== undefined) return schedule(invocation, cron, asked);
     if (isSet(invocation, 'dry-run')) {
       const client = await invocation.client();
       const plan = await client.call('planPrune', { query: asked });
@@ -66,3 +75,29 @@ export const command: CommandSpec = {
     });
   },
 };
+
+/** Asked for once: what it deletes then is decided then. */
+async function schedule(
+  invocation: Invocation,
+  cron: string,
+  asked: NonNullable<InputOf<'prune'>['body']>,
+): Promise<void> {
+  const { image } = asked;
+  const timeZone = text(invocation, 'time-zone');
+  const name = text(invocation, 'name') ?? (image === undefined ? 'prune' : `prune-${image}`);
+  if (!isSet(invocation, 'yes') && !isSet(invocation, 'dry-run')) {
+    await confirm(invocation, [`Delete what nothing needs at ${cron}, each time without asking.`]);
+  }
+  await runWrite(invocation, {
+    endpoint: 'createSchedule',
+    input: {
+      body: {
+        ...{ name, cron, kind: 'prune', input: { ...asked } },
+        subject: image === undefined ? 'catalogue' : `image/${image}`,
+        ...(timeZone === undefined ? {} : { timeZone }),
+      },
+    },
+    name: (made) => made.name,
+    lines: (made) => [`${made.name} prunes next at ${made.nextAt ?? 'no time'}`],
+  });
+}

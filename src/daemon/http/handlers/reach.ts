@@ -109,6 +109,20 @@ export const reachWrites = {
       record: ({ url: target, events: asked }) => ({ url: target, events: asked, allowPrivate }),
     };
   },
+  async resendDeliveries({ context, path, body, caller }) {
+    const { name, url, state } = await requireWebhook(context, path.webhook);
+    if (state === 'gone') throw new ImagoError('webhook-gone', `Webhook ${name} ended.`);
+    const { event } = body ?? {};
+    const what = event === undefined ? 'what failed' : `event ${event}`;
+    return {
+      subject: `webhook/${name}`,
+      plan: async () => [`Send ${what} to ${url} again.`],
+      run: async () => ({
+        webhook: name,
+        deliveries: await context.webhooks.resend(name, event, caller.who),
+      }),
+    };
+  },
   async deleteWebhook({ context, path }) {
     const webhook = await requireWebhook(context, path.webhook);
     return {
