@@ -9,6 +9,7 @@ import { assembleSample } from '../support/assemble-disk.ts';
 import { judge, startRegistry, type TestRegistry } from '../support/docker-registry.ts';
 import { createImago, type Imago } from '../support/imago.ts';
 import { sbomJudge } from '../support/sbom-judge.ts';
+import { tinyDisk } from '../support/tiny-disk.ts';
 
 interface Made {
   readonly image: string;
@@ -56,7 +57,9 @@ describe('a disk that others made', () => {
     expect(shown).toMatchObject({ state: 'candidate', origin: { kind: 'imported', from: 'disk.raw' } });
     const notes = await imago.run(['image', 'notes', 'sample']);
     expect(notes.out).toMatch(/^# sample 1\.0\.0/);
-    expect(await imago.json(['image', 'notes', 'sample'])).toMatchObject({ digest: made.digest });
+    const { out } = await imago.run(['image', 'notes', 'sample', '--json']);
+    expect(out).toMatch(/^\{\n {2}"format": 1,\n/);
+    expect(JSON.parse(out)).toMatchObject({ digest: made.digest });
     expect(await readdir(join(imago.home, 'work', 'uploads'))).toEqual([]);
   });
 
@@ -144,6 +147,14 @@ describe('keys', () => {
     await imago.json(['image', 'sign', 'sample']);
     const signed = await imago.json<{ signatures: { key: string }[] }>(['image', 'verify', 'sample']);
     expect(signed.signatures.map(({ key }) => key)).toEqual([second.id]);
+    const shown = await imago.json<{ signatures: object[] }>(['image', 'show', 'sample']);
+    expect(shown.signatures).toMatchObject([
+      { key: first.id, counts: false, problem: 'its key was revoked: it leaked' },
+      { key: second.id, counts: true },
+    ]);
+    const { out } = await imago.run(['image', 'show', 'sample']);
+    expect(out).toMatch(new RegExp(`^✗ signed by key ${first.id}.*: does not count, .*it leaked$`, 'm'));
+    expect(out).toMatch(new RegExp(`^✓ signed by key ${second.id}`, 'm'));
     const { items } = await imago.json<{ items: Key[] }>(['keys', 'list']);
     expect(items.map(({ id, signs }) => [id, signs])).toEqual([
       [first.id, false],
@@ -185,6 +196,26 @@ describe('copies in a registry', () => {
     await runTool(cosign, [...words, pushed.to], { env: { HOME: imago.folder } });
   });
 
+  test('oras finds and pulls the notes and SBOMs that were pushed along', async () => {
+    const oras = await requireTool('oras');
+    const listed = await runTool(oras, ['discover', '--plain-http', '--format', 'json', `${place()}:1.0.0`]);
+    const { manifests } = JSON.parse(listed.stdout.toString()) as {
+      manifests: readonly { digest: string; artifactType: string }[];
+    };
+    const pulled = at('pulled');
+    for (const type of ['vnd.imago.release-notes.v1', 'vnd.cyclonedx', 'spdx']) {
+      const found = manifests.find(({ artifactType }) => artifactType.includes(type));
+      expect(found, type).toBeDefined();
+      await runTool(oras, ['pull', '--plain-http', '-o', pulled, `${place()}@${found?.digest}`]);
+    }
+    const { out } = await imago.run(['image', 'notes', 'sample']);
+    expect(await readFile(join(pulled, 'sample-1.0.0.notes.md'), 'utf8')).toBe(out);
+    await imago.json(['image', 'sbom', 'sample', '--file', at('attached.json')]);
+    expect(await readFile(join(pulled, 'sample-1.0.0.cdx.json'))).toEqual(
+      await readFile(at('attached.json')),
+    );
+  });
+
   test('another place pulls it under its own number, and pulling again receives next to nothing', async () => {
     const from = `${place()}:1.0.0`;
     const refused = await other.run(['image', 'pull', from, '--require-signature']);
@@ -202,6 +233,29 @@ describe('copies in a registry', () => {
     await other.json(['image', 'export', 'sample', file, '--format', 'raw']);
     await same('raw', file);
     expect((await other.run(['image', 'notes', 'sample'])).out).toMatch(/^# sample 1\.0\.0/);
+  });
+
+  test('its signature counts where its key is trusted, and no longer where it is forgotten', async () => {
+    const { id } = await imago.json<Key>(['keys', 'show']);
+    const list = at('keys.json');
+    await writeFile(list, (await imago.run(['keys', 'list', '--json'])).out);
+    await other.json(['keys', 'trust', list, '--owner', 'farm', '--dry-run']);
+    expect((await other.json<{ items: [] }>(['keys', 'list'])).items).toEqual([]);
+    const trusted = await other.json<{ items: Key[] }>(['keys', 'trust', list, '--owner', 'farm']);
+    expect(trusted.items).toMatchObject([
+      { owner: 'farm', signs: false, revoked: 'it leaked' },
+      { id, owner: 'farm', signs: false },
+    ]);
+    const pull = ['image', 'pull', `${place()}:1.0.0`, '--require-signature'];
+    expect(await other.json(pull)).toMatchObject({ reused: true, signedBy: [id] });
+    const verify = ['image', 'verify', 'sample', '--require-signature'];
+    expect(await other.json(verify)).toMatchObject({ signatures: [{ key: id, owner: 'farm' }] });
+    expect((await other.run(['image', 'sign', 'sample'])).code).toBe(3);
+    await other.json(['keys', 'forget', id]);
+    expect(await other.run(verify)).toMatchObject({
+      code: 4,
+      err: expect.stringMatching(/no key that is trusted here made it.*imago keys trust/s),
+    });
   });
 
   test('a flipped bit is named, and mended from the registry', async () => {
@@ -239,6 +293,88 @@ async function flipBit(path: string, position: number): Promise<void> {
   await file.close();
 }
 
+describe('a disk of Windows', () => {
+  const text = (start: string, more = '') => `name: windows
+numbering: semver
+os: windows
+method: machine
+base: {image: windows-server-2022-core}
+kubernetes: 1.34.2
+components:
+  - {name: kubelet, version: "\${kubernetes}", from: {file: kubelet.exe}, to: 'C:\\k\\kubelet.exe'}
+windows:
+  features: [Containers]
+  patches:
+    - {kb: KB5000002, class: B, file: kubelet.exe, prerequisites: [KB5000001]}
+    - {kb: KB5000001, class: out-of-band, file: kubelet.exe}
+${more}  services: [{name: wuauserv, start: ${start}}]
+  registry: [{path: 'HKLM\\SYSTEM\\X', name: Y, type: dword, value: 1}]
+`;
+  async function take(name: string, recipe: string, seed: number): Promise<Made> {
+    await imago.writeFile('kubelet.exe', 'kubelet');
+    await imago.writeFile('windows.yaml', recipe);
+    await imago.json(['recipe', 'lock', 'windows.yaml', '--provider', 'local']);
+    await writeFile(at('windows.raw'), tinyDisk(seed));
+    return imago.json<Made>(['image', 'import', at('windows.raw'), '--name', name, '--lock', 'windows.lock']);
+  }
+
+  test('has notes, SBOMs and differences by the lock that it was built from', async () => {
+    const before = await take('windows', text('disabled'), 1);
+    const after = await take('windows', text('manual'), 2);
+    const { cycloneDx, spdx } = await sbomJudge();
+    expect(cycloneDx(await imago.json(['image', 'sbom', 'windows']))).toEqual([]);
+    expect(spdx(await imago.json(['image', 'sbom', 'windows', '--format', 'spdx']))).toEqual([]);
+    const { out } = await imago.run(['image', 'notes', 'windows']);
+    expect(out).toMatch(/as its lock says; a disk of Windows is not read/);
+    expect(out).toMatch(/\| KB5000001 \| out-of-band \|.*\| KB5000002 \| B \|/s);
+    expect(out).toMatch(new RegExp(`## Changes since ${before.version}`));
+    const diff = await imago.run(['image', 'diff', `windows:${before.version}`, `windows:${after.version}`]);
+    expect(diff.out).toMatch(/~ service wuauserv disabled → manual/);
+    const provenance = await imago.run(['image', 'provenance', 'windows']);
+    expect(provenance).toMatchObject({ code: 3, err: expect.stringMatching(/no provenance/) });
+  });
+
+  test('with a private patch is restricted, does not name it, and goes to no registry', async () => {
+    const secret = '    - {kb: KB5000077, class: C, file: kubelet.exe, private: true}\n';
+    const { version } = await take('windows-private', text('disabled', secret), 3);
+    expect(await imago.json(['image', 'show', 'windows-private'])).toMatchObject({ restricted: true });
+    for (const record of [['notes'], ['sbom'], ['sbom', '--format', 'spdx']]) {
+      const { out } = await imago.run([
+        'image',
+        ...record.slice(0, 1),
+        'windows-private',
+        ...record.slice(1),
+      ]);
+      expect(out).toContain('private-1');
+      expect(out).not.toContain('KB5000077');
+    }
+    const words = ['image', 'push', `windows-private:${version}`, `${registry.host}/images/secret`];
+    expect(await imago.run(words)).toMatchObject({ code: 4, err: expect.stringMatching(/private inputs/) });
+  });
+
+  test('taken in before without its lock gets its notes by it; a lock of Linux is refused', async () => {
+    await writeFile(at('bare.raw'), tinyDisk(4));
+    const words = ['image', 'import', at('bare.raw'), '--name', 'bare', '--os', 'windows'];
+    expect(await imago.json(words)).toMatchObject({ unread: expect.any(String) });
+    expect((await imago.run(['image', 'notes', 'bare'])).code).toBe(3);
+    await take('other', text('disabled'), 5);
+    expect(await imago.json([...words, '--lock', 'windows.lock'])).toMatchObject({ reused: true });
+    expect((await imago.run(['image', 'notes', 'bare'])).out).toMatch(/^# bare 1\.0\.0/);
+    const linux = [
+      'image',
+      'import',
+      at('bare.raw'),
+      '--name',
+      'y',
+      '--os',
+      'linux',
+      '--lock',
+      'windows.lock',
+    ];
+    expect(await imago.run(linux)).toMatchObject({ code: 2, err: expect.stringMatching(/disk of Windows/) });
+  });
+});
+
 describe('an interrupted command', () => {
   test('leaves a whole file or none, and nothing beside it', async () => {
     const { child, finished } = imago.start(['image', 'export', 'sample', at('cut.raw'), '--format', 'raw']);
@@ -257,6 +393,12 @@ describe('bad input', () => {
     [['image', 'import', '.', '--name', 'x'], 2, /not a file/],
     [['image', 'import', 'note.txt', '--name', 'x'], 2, /too short|partition table/],
     [['image', 'import', 'zeros.raw', '--name', 'x'], 2, /partition table/],
+    [['image', 'import', 'zeros.raw', '--name', 'x', '--dry-run'], 2, /partition table/],
+    [
+      ['image', 'import', 'small.raw', '--name', 'x', '--version', '1', '--dry-run'],
+      2,
+      /not a version number/,
+    ],
     [['image', 'import', 'small.raw', '--name', 'No Good'], 2, /name/i],
     [['image', 'import', 'small.raw'], 2, /--name/],
     [['image', 'export', 'sample', 'note.txt'], 4, /exists already/],
@@ -264,14 +406,18 @@ describe('bad input', () => {
     [['image', 'export', 'sample', 'disk.vmdk'], 2, /does not say which format/],
     [['image', 'export', 'sample', 'x.img', '--format', 'vmdk'], 2, /one of vhd/],
     [['image', 'export', 'nothing', 'x.vhd'], 3, /nothing/],
-    [['image', 'push', 'sample', '127.0.0.1:1/x'], 2, /exact|version/i],
+    [['image', 'push', 'sample', '127.0.0.1:1/x'], 2, /The newest is `sample:1\.0\.0`/],
+    [['image', 'publish', 'nothing'], 3, /no image nothing/],
     [['image', 'push', 'sample:1.0.0', 'no-host'], 2, /does not name a repository/],
-    [['image', 'push', 'sample:1.0.0', '127.0.0.1:1/x'], 5, /127\.0\.0\.1:1/],
+    [['image', 'push', 'sample:1.0.0', '127.0.0.1:1/x'], 5, /Nothing listens at 127\.0\.0\.1:1/],
     [['image', 'pull', '127.0.0.1:1/x'], 2, /neither tag nor digest/],
     [['image', 'publish', 'sample:1.0.0', '--region', 'a b'], 2, /--region/],
     [['image', 'provenance', 'sample'], 3, /no provenance/],
     [['image', 'diff', 'sample', 'sample:9.9.9'], 3, /9\.9\.9/],
     [['keys', 'revoke', 'x'], 2, /--reason/],
+    [['keys', 'trust', 'note.txt', '--owner', 'x'], 2, /no public key/],
+    [['keys', 'trust', 'note.txt'], 2, /--owner/],
+    [['keys', 'forget', 'ffffffffffffffff'], 3, /no key ffff/],
   ])('%j is refused with a reason', { timeout: 60_000 }, async (words, code, says) => {
     await writeFile(at('note.txt'), 'not a disk');
     await writeFile(at('zeros.raw'), Buffer.alloc(4096));
