@@ -162,7 +162,6 @@ describe('a recipe that is built', () => {
     expect(healed).toEqual([expect.stringContaining('(mended from a new build)')]);
     expect(await json(['image', 'verify', 'tested:1.0.0', '--no-heal'])).toMatchObject({ found: [] });
   });
-  });
 });
 
 test('a layer that failed can be looked at, and is gone when its shell ends', async () => {
