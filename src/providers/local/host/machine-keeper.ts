@@ -175,6 +175,15 @@ export function createMachineKeeper(ground: HostGround, tell: (event: HostEvent)
     throw new ImagoError('machine-not-answering', `the process of ${id} does not end`);
   }
 
+  /** What hears the button is among the last that a node starts; its command port is among the first. */
+  async function askToPowerOff({ machine }: Entry, timeoutMs: number): Promise<void> {
+    try {
+      await machine?.commands.run('systemctl --no-block poweroff', { timeoutMs: Math.max(timeoutMs, 1) });
+    } catch {
+      return;
+    }
+  }
+
   async function stop(id: string, deadlineMs: number): Promise<{ readonly forced: boolean }> {
     const entry = entries.get(id);
     if (entry?.machine === undefined) return { forced: false };
@@ -182,9 +191,10 @@ export function createMachineKeeper(ground: HostGround, tell: (event: HostEvent)
     entry.state = 'stopping';
     tellState(entry);
     const deadline = performance.now() + deadlineMs;
-    // A machine that is still starting does not hear the button, so it is pressed again.
-    while (performance.now() < deadline) {
+    // A machine that is still starting does not hear the button, so it is pressed again, and asked in words.
+    for (let press = 0; performance.now() < deadline; press += 1) {
       await entry.machine?.pressPower().catch(() => undefined);
+      if (press === 1) void askToPowerOff(entry, deadline - performance.now());
       const pause = Math.min(PRESS_EVERY_MS, deadline - performance.now());
       if (await waitUntilGone(entry, pause)) return { forced: false };
     }
