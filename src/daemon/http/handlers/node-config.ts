@@ -17,34 +17,29 @@ type NodeCall = Pick<Call<'showNodeConfig' | 'allowNodeConfig'>, 'context' | 'pa
 
 export const nodeConfigReads = {
   async showNodeConfig(call) {
-    return lookAtConfig(await nodeConfigsOf(call), await reportOf(call));
+    return lookAtConfig(await nodeConfigsOf(call));
   },
 } satisfies Partial<ReadHandlers>;
 
 export const nodeConfigWrites = {
   async allowNodeConfig(call) {
     const place = await nodeConfigsOf(call);
-    const waiting = (await reportOf(call))?.waiting;
     const { name, pool } = place.record;
-    if (waiting?.for === 'reimage') {
+    const { for: cost, digest = '' } = (await place.report())?.waiting ?? {};
+    if (cost === 'reimage') {
       throw new ImagoError('node-config-needs-disk', `The config that ${name} waits with needs a new disk.`);
     }
     return {
       subject: `node/${name}`,
       plan: async () => [
-        waiting === undefined
+        cost === undefined
           ? `Node ${name} waits for nothing.`
-          : `Let node ${name} apply the config ${waiting.digest.slice(0, 12)}, which costs a ${waiting.for}.`,
+          : `Let node ${name} apply the config ${digest.slice(0, 12)}, which costs a ${cost}.`,
       ],
       async run() {
-        if (waiting !== undefined) {
-          const change = { cost: waiting.for as 'restart' | 'drain', digest: waiting.digest };
-          await place.configs.allowChange(pool, name, change, {
-            ...place.options,
-            epoch: call.context.epoch ?? 0,
-          });
-        }
-        return lookAtConfig(place, await reportOf(call));
+        const options = { ...place.options, epoch: call.context.epoch ?? 0 };
+        if (cost !== undefined) await place.configs.allowChange(pool, name, { cost, digest }, options);
+        return lookAtConfig(place);
       },
     };
   },
@@ -54,6 +49,7 @@ interface Place {
   readonly record: NodeRecord;
   readonly configs: NodeConfigs;
   readonly options: CallOptions;
+  report(): Promise<NodeReport | undefined>;
   /** Texts that the node may have been told. */
   texts(): Promise<readonly string[]>;
 }
@@ -71,6 +67,7 @@ async function nodeConfigsOf({ context, path, limits, signal }: NodeCall): Promi
     record,
     configs,
     options,
+    report: () => configs.getReport(record.pool, record.name, options),
     async texts() {
       const told = await configs.getUserData(record.pool, record.name, options);
       const model = (await provider?.pools?.getPool(record.pool, options))?.model.nodeConfig;
@@ -79,13 +76,9 @@ async function nodeConfigsOf({ context, path, limits, signal }: NodeCall): Promi
   };
 }
 
-async function reportOf(call: NodeCall): Promise<NodeReport | undefined> {
-  const { configs, record, options } = await nodeConfigsOf(call);
-  return configs.getReport(record.pool, record.name, options);
-}
-
-async function lookAtConfig(place: Place, report: NodeReport | undefined): Promise<View> {
+async function lookAtConfig(place: Place): Promise<View> {
   const { name: node, pool } = place.record;
+  const report = await place.report();
   if (report === undefined) return { node, pool, pending: [] };
   const texts = await place.texts();
   const { phase, at, config, wanted, pending, waiting, error } = report;
