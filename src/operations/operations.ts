@@ -164,13 +164,14 @@ export function createOperations(options: OperationsOptions): Operations {
     },
     submit,
     cancel,
-    async retry(id, by) {
+    async retry(id, by, newId) {
       const record = await recordOf(id);
       if (!hasEnded(record)) {
         throw new ImagoError('operation-busy', `Operation ${id} has not ended yet: ${record.state}.`);
       }
       const { kind, subject, input } = record;
-      return submit({ kind, subject, input, key: askedKey(record), by, retryOf: id });
+      const request = { kind, subject, input, key: askedKey(record), by, retryOf: id };
+      return submit({ ...request, ...(newId === undefined ? {} : { id: newId }) });
     },
     async send(id, topic, message) {
       const record = await requireLive(id);

@@ -262,8 +262,11 @@ export interface OperationDesk {
   submit(request: OperationRequest): Promise<OperationRecord>;
   /** Asks a live operation to undo and stop. `operation-ended` when it has ended. */
   cancel(id: string, by: string): Promise<OperationRecord>;
-  /** A new operation of the same request; steps whose check already holds are skipped. */
-  retry(id: string, by: string): Promise<OperationRecord>;
+  /**
+   * A new operation of the same request; steps whose check already holds are skipped. With a name for the new one
+   * a second call gives the one that the first call began.
+   */
+  retry(id: string, by: string, newId?: string): Promise<OperationRecord>;
   /** Answers a step that waits on `topic`. */
   send(id: string, topic: string, message: Json): Promise<void>;
   /** Resolves when the operation has ended. */

@@ -79,13 +79,12 @@ async function answer(options: PipelineOptions, visit: Visit, caller: Caller): P
 
 function makeCall(
   { context, limits, slots }: PipelineOptions,
-  { door, endpoint, request, requestId }: Visit,
+  { door, request, requestId }: Visit,
   caller: Caller,
   { path, query, body, upload }: ReadParts,
   key: string | undefined,
 ): Call<EndpointName> {
   const authorization = request.headers.get('authorization') ?? undefined;
-  const startsOperation = key !== undefined && endpoint.effect === 'operation';
   return {
     context,
     limits,
@@ -97,7 +96,7 @@ function makeCall(
     stillAllowed: async () => (await identifyCaller(door, authorization, context.tokens)) !== undefined,
     upload,
     whenBusy: query.whenBusy === 'refuse' ? 'refuse' : 'wait',
-    ...(startsOperation ? { operationId: operationIdOf(caller.who, key) } : {}),
+    ...(key === undefined ? {} : { operationId: operationIdOf(caller.who, key) }),
     // The contract's schemas made them; only the types of the single endpoints are lost here.
     ...({ path, query, body } as Pick<Call<EndpointName>, 'path' | 'query' | 'body'>),
   };

@@ -233,6 +233,21 @@ describe('an operation', () => {
     expect(world.calls.filter((call) => call === 'do a')).toHaveLength(1);
   });
 
+  it('retried twice under one name, is one new run, also when the first has ended by then', async () => {
+    const world = createFaultyWorld();
+    order(world, 'do c', 'fails for good');
+    const lab = labOf(world);
+    await lab.submit({ id: 'one', input: names });
+    await lab.ended('one');
+    const { retry } = lab.operations();
+    expect(await retry('one', 'eve', 'two')).toMatchObject({ id: 'two', retryOf: 'one' });
+    expect(await retry('one', 'eve', 'two')).toMatchObject({ id: 'two', by: 'eve' });
+    expect((await lab.ended('two')).state).toBe('succeeded');
+    expect(await retry('one', 'eve', 'two')).toMatchObject({ id: 'two', state: 'succeeded' });
+    expect([...lab.journalState.records.keys()]).toEqual(['one', 'two']);
+    expect(world.calls.filter((call) => call === 'do d')).toHaveLength(1);
+  });
+
   it('fails once when an answer or an error cannot be recorded, instead of asking for ever', async () => {
     const circle: Record<string, unknown> = {};
     circle.self = circle;

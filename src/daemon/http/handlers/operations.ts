@@ -79,7 +79,7 @@ export const operationWrites = {
           retryOf: operation.id,
         });
       },
-      run: () => call.context.operations.retry(operation.id, call.caller.who),
+      run: () => call.context.operations.retry(operation.id, call.caller.who, call.operationId),
       record: operationTrail,
     };
   },
