@@ -3,6 +3,7 @@
 import type { Json } from './json.ts';
 import type { Lock, LockedInput } from './lock.ts';
 import { type InputChange, inputChanges, type ValueChange, valueChanges } from './lock-changes.ts';
+import { sourceOf } from './recipe.ts';
 
 export const versionReasons = ['artifact', 'configuration', 'delivery', 'description'] as const;
 /** `description` is what never reaches the disk: tests, budgets, notes, where updates are looked for. */
@@ -37,7 +38,7 @@ export function whyVersion(before: Lock, after: Lock): WhyVersion {
   const secret = new Set([before, after].flatMap(privateNames));
   const values = valueChanges(before.recipe as unknown as Json, after.recipe as unknown as Json);
   const changes = [
-    ...inputs.map(reasonInput),
+    ...inputs.map((input) => reasonInput(input, secret)),
     ...values.filter(({ path }) => !isVersionOf(known, path)).map((value) => reasonValue(value, secret)),
     ...(['rules', 'epoch'] as const).flatMap((key) =>
       before[key] === after[key]
@@ -50,8 +51,8 @@ export function whyVersion(before: Lock, after: Lock): WhyVersion {
   return { reason, changes, sentence: sentences[reason] };
 }
 
-function reasonInput(change: InputChange): ReasonedChange {
-  return { reason: inputReason(change), sentence: inputSentence(change) };
+function reasonInput(change: InputChange, secret: ReadonlySet<string>): ReasonedChange {
+  return { reason: inputReason(change), sentence: inputSentence(change, secret.has(change.name)) };
 }
 
 function inputReason({ kind, before = [], after = [] }: InputChange): VersionReason {
@@ -66,8 +67,8 @@ function inputReason({ kind, before = [], after = [] }: InputChange): VersionRea
   return kind === 'config' ? 'configuration' : 'artifact';
 }
 
-function inputSentence({ name, before, after }: InputChange): string {
-  const secret = [...(before ?? []), ...(after ?? [])].some((input) => input.private === true);
+function inputSentence({ name, before, after }: InputChange, isNamed: boolean): string {
+  const secret = isNamed || [...(before ?? []), ...(after ?? [])].some((input) => input.private === true);
   const versions = (inputs: readonly LockedInput[]) => inputs.map(({ version }) => version).join(', ');
   const who = secret ? 'a private input' : name;
   if (before === undefined) return secret ? `${who} is new` : `${who} ${versions(after ?? [])} is new`;
@@ -88,10 +89,16 @@ function isVersionOf(known: ReadonlySet<string>, [first, name = '', field]: read
   return first === 'components' && known.has(name) && (field === 'version' || field === 'versions');
 }
 
+/** With those of the packages that private components are: a package that is locked does not say for whom. */
 function privateNames({ recipe }: Lock): readonly string[] {
   const named = [...recipe.components, ...(recipe.images ?? [])];
   const patches = recipe.windows?.patches ?? [];
+  const packages = recipe.components.flatMap((component) => {
+    const source = sourceOf(component);
+    return component.private === true && 'package' in source ? [source.package] : [];
+  });
   return [
+    ...packages,
     ...named.filter((item) => item.private === true).map(({ name }) => name),
     ...patches.filter((patch) => patch.private === true).map(({ kb }) => kb),
   ];

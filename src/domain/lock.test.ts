@@ -200,6 +200,13 @@ describe('why a version is made', () => {
     });
   });
 
+  test('the package that a private component is is not named', () => {
+    const component = { name: 'secret', from: { package: 'hushpack' }, private: true as const };
+    const of = (version: string) => lock({ components: [component] }, [input('hushpack', version)]);
+    const { changes } = whyVersion(of('1'), of('2'));
+    expect(changes.map(({ sentence }) => sentence)).toEqual(['a private input changed']);
+  });
+
   test('private inputs are not named', () => {
     const component = {
       name: 'secret',
