@@ -13,5 +13,6 @@ export const benches: readonly Bench[] = [
   { name: 'sim-pool', what: 'ten thousand simulated nodes', file: 'sim-pool.ts' },
   { name: 'image-build', what: 'building images', file: 'image-build.ts' },
   { name: 'store-disk', what: 'the store of disks', file: 'store-disk.ts' },
+  { name: 'boot', what: 'boots of real machines', file: 'boot.ts' },
   { name: 'catalogue-scale', what: 'a catalogue of 50,000 versions', file: 'catalogue-scale.ts' },
 ];

@@ -1,0 +1,65 @@
+// An image as the product builds it from a recipe, ready for machines: its layers of packages come from the cache that
+// all tests of builds share.
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { buildAgent } from '../../scripts/build-agent.ts';
+import { createBuilder } from '../../src/build/builder.ts';
+import { readAgentBundle } from '../../src/build/layers/agent-layer.ts';
+import type { AgentBundle } from '../../src/build/lock/lock-context.ts';
+import { lockDigest } from '../../src/build/lock/lock-file.ts';
+import type { Json } from '../../src/domain/json.ts';
+import type { Lock } from '../../src/domain/lock.ts';
+import { readBootParts } from '../../src/images/boot-parts.ts';
+import { openFileSource } from '../../src/images/byte-source.ts';
+import { fetchTools } from '../../src/images/fetch-tools.ts';
+import { parseDigest } from '../../src/images/store/digest.ts';
+import { openDiskStore } from '../../src/images/store/disk-store.ts';
+import { loadVariant } from './build-child.ts';
+import type { MachineImage } from './cloud-init-machine.ts';
+import { sharedBuildCache } from './test-recipe.ts';
+
+export interface BuiltImage extends MachineImage {
+  readonly lock: Lock;
+}
+
+/** The agent as it goes on images. */
+export async function agentBundle(folder: string): Promise<AgentBundle> {
+  await buildAgent(join(folder, 'agent'));
+  const agent = await readAgentBundle(join(folder, 'agent'), '0.0.0');
+  if (agent === undefined) throw new Error('the agent was not built');
+  return agent;
+}
+
+/** Builds the recipe in the folder; without a bundle the image has no agent. */
+export async function buildImage(
+  folder: string,
+  recipe: string,
+  agent: AgentBundle | undefined,
+): Promise<BuiltImage> {
+  await fetchTools({ group: 'disk' });
+  await mkdir(folder, { recursive: true });
+  const file = join(folder, 'imago.yaml');
+  await writeFile(file, recipe);
+  const store = await openDiskStore(join(folder, 'store'));
+  const disk = join(folder, 'disk.raw');
+  let lock: Lock;
+  try {
+    const builder = createBuilder({ cacheFolder: sharedBuildCache(), store, agent });
+    const progress = { progress: () => undefined, log: () => undefined };
+    const options = { signal: new AbortController().signal, epoch: 0 };
+    const variant = await loadVariant({ recipe: file });
+    lock = (await builder.lock(variant as unknown as Json, progress, options)) as unknown as Lock;
+    const request = { lock: lock as unknown as Json, lockDigest: lockDigest(lock) };
+    const { digest } = await builder.build(request, progress, options);
+    await store.extract(parseDigest(digest), disk, { flush: false });
+  } finally {
+    await store.close();
+  }
+  const source = await openFileSource(disk);
+  const parts = await readBootParts(source).finally(() => source.close());
+  if (parts === undefined) throw new Error('the disk has no parts to start from');
+  const [kernel, initrd] = [join(folder, 'vmlinuz'), join(folder, 'initrd')];
+  await writeFile(kernel, parts.kernel);
+  await writeFile(initrd, parts.initrd);
+  return { disk, boot: { kind: 'direct', kernel, initrd, cmdline: parts.cmdline }, lock };
+}
