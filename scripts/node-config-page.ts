@@ -32,6 +32,8 @@ This page and [node-config.schema.json](node-config.schema.json) are generated f
 | \`drain\` | the node waits, with the config that it has, until it is cordoned and drained |
 | \`reimage\` | the node keeps the config that it has until it gets a new disk |
 
+A node is told when its document changes, and looks at once. \`imago node config show NODE\` tells what is in force by its digest, what waits, and for what; \`imago node config allow NODE\` lets a node go on that you have drained, or whose services may restart.
+
 A document is applied as a whole or not at all: it costs what its dearest change costs. On a node that has no config yet nothing has a cost. Entries of \`files\`, \`units\` and \`hotfixes\` say their own cost. A field that is absent is its default, so writing a default down changes nothing.
 
 ## What holds between versions
@@ -58,7 +60,7 @@ Instance metadata holds ${maxUserDataBytes} bytes of base64, which is ${maxConfi
 
 An image says what it can do in \`/usr/lib/imago/abilities.json\`. The agent of this release can do: ${agentAbilities()
   .abilities.map((name) => `\`${name}\``)
-  .join(', ')}. \`requires\` may also name \`component:NAME\` or \`component:NAME=VERSION\`.
+  .join(', ')}. \`requires\` may also name \`component:NAME\` or \`component:NAME=VERSION\`. Where Imago has looked into the disk of a version, a config that needs more than it has is refused before it is sent.
 
 ## Fields
 
