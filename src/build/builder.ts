@@ -135,12 +135,13 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
           throw privateWords({ recipe, inputs: [] }).hideError(error);
         });
       },
-      forecastHotfix: (lock, sets) =>
-        forecastHotfix(
-          context,
-          asLock(lock),
-          sets.map((set) => parseHotfixSet(set).name),
-        ),
+      async forecastHotfix(given, sets) {
+        const lock = asLock(given);
+        const names = sets.map((set) => parseHotfixSet(set).name);
+        return forecastHotfix(context, lock, names).catch((error: unknown) => {
+          throw privateWords(lock).hideError(error);
+        });
+      },
     },
   };
   return builder;

@@ -1,9 +1,10 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Json } from '../domain/json.ts';
 import type { Recipe } from '../domain/recipe.ts';
+import { sampleInput, sampleLock } from '../images/inventory/testing.ts';
 import { createBuilder } from './builder.ts';
 
 let folder: string;
@@ -59,6 +60,37 @@ test('a file that is not there is told, and is no reason to tell nothing else', 
     expect.stringMatching(/missing/),
   ]);
   expect(told.layers.map(({ name }) => name)).toContain('component tool');
+});
+
+describe('a hotfix', () => {
+  const engine = { ...tool, name: 'engine', versions: ['1', '2'], version: undefined };
+  const lock = sampleLock(
+    { components: [tool, { name: 'box', from: { package: 'busybox' } }, engine as never] },
+    [
+      sampleInput('binary', 'tool', { version: '1' }),
+      sampleInput('package', 'busybox', { sets: ['packages'] }),
+      sampleInput('package', 'libc6', { sets: ['base'] }),
+    ],
+  );
+  const builder = () => createBuilder({ cacheFolder: join(folder, 'cache') });
+  const told = (...sets: readonly string[]) => builder().tools.forecastHotfix(lock as unknown as Json, sets);
+
+  test('takes the set inputs for changed, by the component or by its package', async () => {
+    expect(await told('box=2')).toMatchObject({ unresolved: ['box'], problems: [] });
+    expect(await told('libc6=2', 'tool=2')).toMatchObject({ unresolved: ['libc6', 'tool'] });
+    expect(await told('tool=2')).not.toHaveProperty('lockDigest');
+  });
+
+  test.each([
+    ['tol=2', /no component or package tol/],
+    ['engine=3', /several versions side by side/],
+    ['tool', /does not say what to set/],
+  ])('that cannot be done is refused: %s', async (set, message) => {
+    await expect(told(set)).rejects.toMatchObject({
+      code: 'input-invalid',
+      message: expect.stringMatching(message),
+    });
+  });
 });
 
 test('a file of the settings on one of a tree is refused here as by locking', async () => {

@@ -13,6 +13,7 @@ import { measuringStore } from './inputs/measuring-store.ts';
 import { planLayers } from './layers/layer-plan.ts';
 import { neededInputs } from './layers/needed-inputs.ts';
 import { refuseCoveredFiles } from './lock/covered-files.ts';
+import { requireFixable } from './lock/hotfix.ts';
 import { lockDigest } from './lock/lock-file.ts';
 import { assumedSource, type LockPart, lockParts } from './lock/lock-parts.ts';
 import { privateWords } from './private-words.ts';
@@ -62,12 +63,13 @@ async function resolveHere(part: LockPart, problems: string[]): Promise<readonly
   }
 }
 
-/** The lock of a shipped version with other content in place of what is set. */
+/** The lock of a shipped version with other content in place of what is set. Throws what the hotfix itself would. */
 export async function forecastHotfix(
   context: BuildContext,
   lock: Lock,
   names: readonly string[],
 ): Promise<BuildForecast> {
+  for (const name of names) requireFixable(lock, name);
   const packages = expandOne(lock.recipe).components.flatMap(({ name, from }) =>
     names.includes(name) && from !== undefined && 'package' in from ? [from.package] : [],
   );

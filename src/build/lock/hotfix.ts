@@ -44,6 +44,7 @@ export async function hotfixLock(
 ): Promise<Lock> {
   let fixed = lock;
   for (const set of sets) {
+    requireFixable(lock, set.name);
     const component = lock.recipe.components.find(({ name }) => name === set.name);
     if (component !== undefined && !('package' in sourceOf(component))) {
       fixed = await fixComponent(fixed, component, set, context);
@@ -63,6 +64,15 @@ export async function hotfixLock(
   return fixed;
 }
 
+/** Throws `input-invalid` for a name that the lock does not have, or has in several versions side by side. */
+export function requireFixable(lock: Lock, name: string): void {
+  const component = lock.recipe.components.find((one) => one.name === name);
+  if (component?.versions !== undefined)
+    throw new ImagoError('input-invalid', `${name} has several versions side by side: change the recipe.`);
+  const isThere = lock.inputs.some((input) => input.kind === 'package' && input.name === name);
+  if (component === undefined && !isThere) throw unknown(lock, name);
+}
+
 function packageOf(component: RecipeComponent): string {
   const source = sourceOf(component);
   return 'package' in source ? source.package : component.name;
@@ -74,12 +84,6 @@ async function fixComponent(
   { version, sha256 }: HotfixSet,
   context: LockContext,
 ): Promise<Lock> {
-  if (component.versions !== undefined) {
-    throw new ImagoError(
-      'input-invalid',
-      `${component.name} has several versions side by side: change the recipe.`,
-    );
-  }
   const changed = {
     ...component,
     version,
