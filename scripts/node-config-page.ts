@@ -60,7 +60,9 @@ Instance metadata holds ${maxUserDataBytes} bytes of base64, which is ${maxConfi
 
 An image says what it can do in \`/usr/lib/imago/abilities.json\`. The agent of this release can do: ${agentAbilities()
   .abilities.map((name) => `\`${name}\``)
-  .join(', ')}. \`requires\` may also name \`component:NAME\` or \`component:NAME=VERSION\`. Where Imago has looked into the disk of a version, a config that needs more than it has is refused before it is sent.
+  .join(', ')}. \`requires\` may also name \`component:NAME\` or \`component:NAME=VERSION\`.
+
+Where Imago has looked into the disk of a version, a config that needs more than it has is refused before it is sent.
 
 ## Fields
 
