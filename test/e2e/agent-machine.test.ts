@@ -49,6 +49,10 @@ async function lines(script: string): Promise<readonly string[]> {
   return stdout.trim().split('\n');
 }
 
+/** All but the last bytes are taken without being written. */
+const fillDisk =
+  "fallocate -l $(( $(stat -f -c '%f * %S' /) - 4194304 )) /var/fill; dd if=/dev/zero of=/var/rest bs=64k; sync";
+
 /** What makes a machine itself. */
 const identity = 'cat /etc/machine-id /etc/ssh/ssh_host_ed25519_key.pub /var/lib/imago/identity.json';
 
@@ -156,14 +160,14 @@ describe('a machine with the agent', () => {
     const seen = 'cat /etc/motd; ls /usr/local/bin /etc/systemd/system/hang.service /etc/big 2>/dev/null';
     const before = await lines(seen);
     for (const [code, change] of faults) {
-      if (code === 'node-disk-full') await machine.run('dd if=/dev/zero of=/var/fill bs=1M; sync');
+      if (code === 'node-disk-full') await machine.run(fillDisk);
       await machine.setConfig({ ...document, ...change });
       const report = await machine.reported(({ error }) => error?.class === code);
       expect(report).toMatchObject({ phase: 'ready', config: first.config });
       expect(await lines(seen), code).toEqual(before);
     }
     server.close();
-    await machine.run('rm /var/fill');
+    await machine.run('rm /var/fill /var/rest');
     await machine.setConfig(document);
     await machine.reported(({ error }) => error === undefined);
   });

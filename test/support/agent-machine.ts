@@ -39,11 +39,12 @@ settings:
     net.ipv4.ip_forward: 1
 `;
 
-export async function buildAgentImage(folder: string): Promise<AgentImage> {
+/** Of the first version of the given recipe's file, or of a small one with a container runtime. */
+export async function buildAgentImage(folder: string, given?: string): Promise<AgentImage> {
   await fetchTools({ group: 'disk' });
   await buildAgent(join(folder, 'agent'));
-  const file = join(folder, 'imago.yaml');
-  await writeFile(file, recipe);
+  const file = given ?? join(folder, 'imago.yaml');
+  if (given === undefined) await writeFile(file, recipe);
   const agent = await readAgentBundle(join(folder, 'agent'), '0.0.0');
   const store = await openDiskStore(join(folder, 'store'));
   const disk = join(folder, 'disk.raw');
@@ -87,6 +88,8 @@ export async function startAgentMachine(
     readonly name: string;
     readonly document: unknown;
     readonly disk?: string;
+    readonly memoryMb?: number;
+    readonly cpus?: number;
   },
 ): Promise<AgentMachine> {
   const folder = join(options.folder, options.name);
@@ -105,7 +108,7 @@ export async function startAgentMachine(
     tags: {},
   };
   const network = { forwards: [] };
-  const size = { cpus: 1, memoryMb: 768 };
+  const size = { cpus: options.cpus ?? 1, memoryMb: options.memoryMb ?? 768 };
   await host.start({ id: options.name, folder, disk, boot: image.boot, ...size, network, metadata });
   return {
     id: options.name,

@@ -13,11 +13,13 @@ export interface ContainerImageOptions {
   readonly tag: string;
   /** What its program prints. */
   readonly greeting: string;
+  /** What it does instead of that. */
+  readonly command?: readonly string[];
 }
 
 export async function writeContainerImage(
   folder: string,
-  { tag, greeting }: ContainerImageOptions,
+  { tag, greeting, command }: ContainerImageOptions,
 ): Promise<void> {
   const below: TarItem[] = [
     { entry: tarEntry('bin', { type: 'directory' }) },
@@ -34,7 +36,10 @@ export async function writeContainerImage(
   const config = {
     architecture: 'amd64',
     os: 'linux',
-    config: { Cmd: ['/bin/sh', '-c', '/bin/busybox cat /etc/greeting'], Env: ['PATH=/bin'] },
+    config: {
+      Cmd: command ?? ['/bin/sh', '-c', '/bin/busybox cat /etc/greeting'],
+      Env: ['PATH=/bin'],
+    },
     rootfs: { type: 'layers', diff_ids: layers.map((layer) => `sha256:${sha256(layer)}`) },
     history: [],
   };
