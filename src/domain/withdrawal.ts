@@ -85,7 +85,7 @@ export function channelFallback(
 
 /**
  * The withdrawals that a restore of the version lifts: those that were asked for it. Throws `version-state` when
- * it is not withdrawn, and `withdrawal-inherited` when only an ancestor can be restored.
+ * it is not withdrawn or its disk is gone, and `withdrawal-inherited` when only an ancestor can be restored.
  */
 export function liftable(
   subject: string,
@@ -93,6 +93,11 @@ export function liftable(
   withdrawals: readonly Withdrawal[],
   ancestorOf: (cause: number) => string,
 ): readonly Withdrawal[] {
+  if (state === 'deleted') {
+    throw new ImagoError('version-state', `${subject} is deleted: its disk is gone.`, {
+      hint: 'Build it again: it gets a new number.',
+    });
+  }
   const live = withdrawals.filter(({ liftedAt }) => liftedAt === undefined);
   const asked = live.filter(({ cause }) => cause === undefined);
   if (asked.length > 0) return asked;

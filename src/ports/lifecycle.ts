@@ -98,7 +98,7 @@ export interface Retention {
     policy: RetentionPolicy,
     change: { readonly by: string; readonly operation: string },
   ): Promise<readonly Keeper[]>;
-  /** Takes `condemn` of this operation back. A second call changes nothing. */
+  /** Takes `condemn` of this operation back. A second call changes nothing, and what was deleted stays deleted. */
   reprieve(
     version: VersionName,
     change: { readonly by: string; readonly why: string; readonly operation: string },

@@ -98,9 +98,11 @@ export function createRetention(context: CatalogueContext, now: () => number): R
       }),
 
     async reprieve(name, change) {
-      const asked = await database.read((tables) =>
-        findAsked(tables, { ...name, operation: change.operation }),
-      );
+      const asked = await database.read(async (tables) => {
+        const { state } = await requireVersion(tables, name.image, name.version);
+        if (state === 'deleted') return undefined;
+        return findAsked(tables, { ...name, operation: change.operation });
+      });
       if (asked === undefined || asked.lifted_at !== null) return;
       await restoreVersion(context, name, { ...change, operation: `${change.operation} reprieve` });
     },

@@ -323,6 +323,25 @@ describe('restore', () => {
     expect([await state('1.0.0'), await state('1.0.1')]).toEqual(['candidate', 'candidate']);
   });
 
+  test('of what is deleted is refused, and its withdrawal stands', async () => {
+    const { store, version } = await world();
+    for (const number of ['1.0.0', '1.0.1']) await version(number);
+    const name = { image: 'node', version: '1.0.0' };
+    const { withdrawals, retention } = store.lifecycle;
+    await withdrawals.withdraw({
+      ...name,
+      reason: 'broken',
+      withDescendants: false,
+      by: 'ann',
+      operation: 'w',
+    });
+    expect(await retention.condemn(name, {}, { by: 'ann', operation: 'p' })).toEqual([]);
+    await retention.finish(name, 'ann');
+    const restoring = withdrawals.restore(name, { by: 'ann', why: 'fine', operation: 'r' });
+    await expect(restoring).rejects.toMatchObject({ code: 'version-state' });
+    expect((await withdrawals.of(name)).filter(({ liftedAt }) => liftedAt !== undefined)).toEqual([]);
+  });
+
   test('of what is not withdrawn is refused; a lost reply is answered again', async () => {
     const { version, withdraw, restore } = await world();
     await version('1.0.0');
