@@ -11,6 +11,8 @@ export interface Mkosi {
   build(): Promise<number>;
   /** A file that goes on the image as it is. */
   writeExtra(path: string, content: Buffer): Promise<void>;
+  /** One more package on the image. */
+  addPackage(name: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -44,19 +46,14 @@ cd /w
 exec mkosi --force build
 `;
 
-/** Undefined, with the reason on standard error, where it cannot be had. */
-export async function openMkosi(work: string, packages: readonly string[]): Promise<Mkosi | undefined> {
-  if (process.getuid?.() !== 0) return undefined;
+/** Throws, with the reason, where it cannot be had. */
+export async function openMkosi(work: string, packages: readonly string[]): Promise<Mkosi> {
+  if (process.getuid?.() !== 0) throw new Error('mkosi is run as root here, and this is another user');
   const root = join(work, 'mkosi');
-  try {
-    const archive = await toolsArchive(work);
-    await mkdir(root);
-    await runTool('tar', ['--extract', '--file', archive, '--directory', root, '--numeric-owner']);
-    await writeConfig(join(root, 'w'), packages);
-  } catch (error) {
-    console.error(`mkosi is left out: ${error instanceof Error ? error.message : error}`);
-    return undefined;
-  }
+  const archive = await toolsArchive(work);
+  await mkdir(root);
+  await runTool('tar', ['--extract', '--file', archive, '--directory', root, '--numeric-owner']);
+  await writeConfig(join(root, 'w'), packages);
   return {
     async build() {
       const start = performance.now();
@@ -79,6 +76,7 @@ export async function openMkosi(work: string, packages: readonly string[]): Prom
       await mkdir(dirname(file), { recursive: true });
       await writeFile(file, content, { mode: 0o755 });
     },
+    addPackage: (name) => writeConfig(join(root, 'w'), [...packages, name]),
     close: () => rm(root, { recursive: true, force: true }),
   };
 }

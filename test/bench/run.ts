@@ -1,34 +1,50 @@
 // Runs the benches one after the other and writes docs/performance.md, with commit, load and the bars that are
-// missed. `node test/bench/run.ts [NAME…]` runs some of them and leaves the page as it is.
+// missed or were not measured. `node test/bench/run.ts [--large] [NAME…]` runs some of them and leaves the page as it
+// is; what takes long (`--large`) is always part of the page.
 import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { benches } from './benches.ts';
-import type { BenchRow } from './row.ts';
+import { type BenchRow, reasonOf } from './row.ts';
 
 const root = join(import.meta.dirname, '../..');
-const wanted = process.argv.slice(2);
+const options = process.argv.slice(2);
+const wanted = options.filter((option) => !option.startsWith('--'));
 const chosen = benches.filter((bench) => wanted.length === 0 || wanted.includes(bench.name));
 const parts: string[] = [];
+const isPage = wanted.length === 0;
+const passedOn = isPage || options.includes('--large') ? ['--large'] : [];
 let missed = 0;
+let unmeasured = 0;
 
 for (const bench of chosen) {
   const load = loadavg()[0] ?? 0;
   console.log(`── ${bench.name}: ${bench.what}`);
-  const rows = await run(bench.file);
-  missed += rows.filter((row) => !row.met).length;
+  const rows = await run(bench.file).catch((error: unknown) => [failed(bench.what, error)]);
+  unmeasured += rows.filter((row) => row.skipped !== undefined).length;
+  missed += rows.filter((row) => !row.met && row.skipped === undefined).length;
   parts.push(section(bench.what, load, rows));
 }
 
-if (wanted.length === 0) {
+if (isPage) {
   writeFileSync(join(root, 'docs/performance.md'), page(parts));
   console.log('docs/performance.md: written');
 }
-console.log(missed === 0 ? 'Every bar is met.' : `${missed} bars are missed.`);
+console.log(verdict());
+if (missed + unmeasured > 0) process.exitCode = 1;
+
+function verdict(): string {
+  if (missed + unmeasured === 0) return 'Every bar is met.';
+  return `Bars that are missed: ${missed}. Bars that were not measured: ${unmeasured}.`;
+}
+
+function failed(what: string, error: unknown): BenchRow {
+  return { what, value: reasonOf(error), bar: 'a result', met: false };
+}
 
 function run(file: string): Promise<readonly BenchRow[]> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, file)], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, file), ...passedOn], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let text = '';
@@ -57,7 +73,8 @@ function section(what: string, load: number, rows: readonly BenchRow[]): string 
     '|---|---|---|---|---|---|',
     ...rows.map((row) => {
       const ratio = row.ratio === undefined ? '' : row.ratio.toFixed(2);
-      return `| ${row.what} | ${row.value} | ${row.against ?? ''} | ${ratio} | ${row.bar} | ${row.met ? 'yes' : '**no**'} |`;
+      const value = row.skipped === undefined ? row.value : `not measured: ${row.skipped}`;
+      return `| ${row.what} | ${value} | ${row.against ?? ''} | ${ratio} | ${row.bar} | ${row.met ? 'yes' : '**no**'} |`;
     }),
     '',
   ].join('\n');

@@ -8,6 +8,7 @@ import { inputsMount } from '../../src/build/layers/install-packages.ts';
 import { lockDigest } from '../../src/build/lock/lock-file.ts';
 import { readRecipe } from '../../src/build/recipe/read-recipe.ts';
 import { createSandbox, type Sandbox, type SandboxRun } from '../../src/build/sandbox/sandbox.ts';
+import { agentBundle } from '../../src/daemon/agent-bundle.ts';
 import { ensureImagoError } from '../../src/domain/errors.ts';
 import type { Json } from '../../src/domain/json.ts';
 import type { Lock } from '../../src/domain/lock.ts';
@@ -26,6 +27,8 @@ export interface BuildJob {
   /** libfaketime: the clock of all that runs in the new root is a day ahead too. */
   readonly clockLibrary?: string;
   readonly options?: Pick<BuilderOptions, 'mirror' | 'securityMirror'>;
+  /** With this tree's agent on the disk, as the product builds. */
+  readonly withAgent?: boolean;
 }
 
 export interface BuildOutcome {
@@ -68,8 +71,9 @@ export async function runBuild(job: BuildJob, tell: (line: string) => void): Pro
   const store = await openDiskStore(job.store);
   try {
     const sandbox = job.clockLibrary && (await aheadSandbox(job.cache, job.clockLibrary));
+    const agent = job.withAgent === true ? await agentBundle(process.env) : undefined;
     const builder = createBuilder({
-      ...{ cacheFolder: job.cache, store, ...job.options, ...(sandbox && { sandbox }) },
+      ...{ cacheFolder: job.cache, store, agent, ...job.options, ...(sandbox && { sandbox }) },
       now: () => Date.now() + (job.aheadMs ?? 0),
     });
     const recipe = await loadVariant(job);
