@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Provider } from '../ports/provider.ts';
-import type { Builder, BuildForecast } from '../ports/provider-builder.ts';
+import type { Builder, BuilderTools, BuildForecast } from '../ports/provider-builder.ts';
 import { buildInput } from './build-input.ts';
 import { foreseeBuild, planBuild } from './build-plan.ts';
 import type { OperationDeps } from './deps.ts';
@@ -29,7 +29,7 @@ function provider(name: string, builder: Partial<Builder>): Provider {
 
 function world({ told = {}, others = [], known }: World = {}): OperationDeps {
   const tools = { forecast: async () => ({ ...forecast, ...told }), forecastHotfix: async () => forecast };
-  const local = provider('local', { methods: ['assemble'], tools: tools as unknown as Builder['tools'] });
+  const local = provider('local', { methods: ['assemble'], tools: tools as unknown as BuilderTools });
   return {
     provider: () => local,
     providers: () => [local, ...others],
@@ -100,7 +100,7 @@ test('what is built on a machine is refused before it starts, without a word abo
 
 test('a provider at hand that builds so is named; one that only makes disks up is not', () => {
   const sim = provider('sim', { methods: ['assemble', 'machine'] });
-  const able = provider('azure', { methods: ['machine'], tools: {} as unknown as Builder['tools'] });
+  const able = provider('azure', { methods: ['machine'], tools: {} as unknown as BuilderTools });
   expect(() => planBuild(world({ others: [sim] }), onMachine)).toThrow(
     expect.objectContaining({ hint: expect.stringContaining('No provider at hand') }),
   );
