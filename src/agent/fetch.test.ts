@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { NodeConfig } from '../domain/node-config/schema.ts';
-import { createOutside } from './fetch.ts';
+import { createFetcher, createOutside } from './fetch.ts';
 import { memorySystem } from './memory-system.ts';
 import type { MetadataService } from './metadata.ts';
 
@@ -48,4 +48,28 @@ describe('a hotfix that is a package', () => {
       installs: ['dpkg --install /downloaded'],
     });
   });
+});
+
+const bootstrap = { url: 'https://private.example.com/bootstrap', resource: 'api://cluster' };
+const service = { token: async () => 'the-token' } as unknown as MetadataService;
+
+it('a fetch trusts the authorities of the config before the system has taken them in', async () => {
+  const system = memorySystem({ '/etc/ssl/certs/ca-certificates.crt': 'SYSTEM\n' });
+  const seen: { environment?: Readonly<Record<string, string>>; input: string; trust: string | undefined }[] =
+    [];
+  system.program((_, { environment, input = '' }) => {
+    const trust = system.readText(environment?.CURL_CA_BUNDLE ?? '/none');
+    seen.push({ ...(environment && { environment }), input, trust });
+    return { stdout: 'HTTP/1.1 200 OK\r\nA: b\r\n\r\nkubeconfig' };
+  });
+  const config = { schemaVersion: 1, trust: [{ name: 'own', certificate: 'OWN\n' }] } as const;
+  const outside = createOutside(system, config, service, createFetcher(system, config));
+  expect(await outside.bootstrapKubeconfig(bootstrap)).toBe('kubeconfig');
+  expect(seen.at(-1)).toMatchObject({ trust: 'SYSTEM\nOWN\n' });
+  expect(seen.at(-1)?.input).toContain('Authorization: Bearer the-token');
+  expect(system.commands.join()).not.toContain('the-token');
+
+  const plain = { schemaVersion: 1 } as const;
+  await createOutside(system, plain, service, createFetcher(system, plain)).bootstrapKubeconfig(bootstrap);
+  expect(seen.at(-1)?.trust).toBeUndefined();
 });

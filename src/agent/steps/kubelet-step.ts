@@ -20,6 +20,9 @@ export const bootstrapPath = `${folder}/bootstrap-kubeconfig`;
 const caPath = `${folder}/ca.crt`;
 /** Read by the kubelet's unit, through a drop-in that the agent brings: no unit changes on the node. */
 const flagsPath = '/etc/imago/kubelet.env';
+/** The name servers themselves: in the system's own file stands the address of a cache that pods do not reach. */
+const resolvedNames = '/run/systemd/resolve/resolv.conf';
+const systemNames = '/etc/resolv.conf';
 const providerConfigPath = `${folder}/credential-provider.json`;
 
 export const kubeletStep: Step = {
@@ -34,7 +37,8 @@ export const kubeletStep: Step = {
       });
     }
     const { kubernetes, kubelet } = config;
-    const file = `${JSON.stringify(kubeletDocument(config), null, 2)}\n`;
+    const names = hasUnit(context.system, 'systemd-resolved.service') ? resolvedNames : systemNames;
+    const file = `${JSON.stringify(kubeletDocument(config, names), null, 2)}\n`;
     await host.writeText(`${folder}/config.yaml`, file, { mode: 0o600 });
     if (kubernetes !== undefined) await host.writeText(caPath, withNewline(kubernetes.ca));
     if (kubelet?.credentialProvider !== undefined) {
@@ -82,7 +86,10 @@ function kubeletFlags({ config, name }: StepContext): readonly string[] {
 }
 
 /** KubeletConfiguration. Without a cluster nobody can be asked who may do what, so its server stays closed. */
-export function kubeletDocument(config: NodeConfig): Readonly<Record<string, unknown>> {
+export function kubeletDocument(
+  config: NodeConfig,
+  resolvConf: string = resolvedNames,
+): Readonly<Record<string, unknown>> {
   const { kubernetes, node, runtime } = config;
   const { more, memorySwap, logVerbosity, credentialProvider, ...plain }: KubeletConfig =
     config.kubelet ?? {};
@@ -102,7 +109,7 @@ export function kubeletDocument(config: NodeConfig): Readonly<Record<string, unk
     staticPodPath: '/etc/kubernetes/manifests',
     rotateCertificates: joined,
     readOnlyPort: 0,
-    resolvConf: '/run/systemd/resolve/resolv.conf',
+    resolvConf,
     ...(joined && {
       clusterDNS: kubernetes.clusterDns ?? [],
       clusterDomain: kubernetes.clusterDomain ?? 'cluster.local',

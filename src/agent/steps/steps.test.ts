@@ -129,6 +129,21 @@ describe('the kubelet step', () => {
     });
     expect(joined).not.toHaveProperty('enableServer');
   });
+
+  it('tells pods the name servers themselves where the image has a cache for names, else those of the system', async () => {
+    const { texts } = await rendered({ kubelet: {} });
+    expect(texts.get('/var/lib/kubelet/config.yaml')).toContain('"resolvConf": "/etc/resolv.conf"');
+    expect(kubeletDocument({ schemaVersion: 1, kubelet: {} })).toMatchObject({
+      resolvConf: '/run/systemd/resolve/resolv.conf',
+    });
+  });
+
+  it('runs beside swap when the config wants both', () => {
+    const config = { schemaVersion: 1, kubelet: {}, system: { swapMiB: 64 } } as const;
+    expect(kubeletDocument(config)).toMatchObject({ failSwapOn: false });
+    expect(kubeletDocument({ ...config, kubelet: { failSwapOn: true } })).toMatchObject({ failSwapOn: true });
+    expect(kubeletDocument({ schemaVersion: 1, kubelet: {} })).not.toHaveProperty('failSwapOn');
+  });
 });
 
 describe('the units step', () => {
