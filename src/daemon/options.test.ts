@@ -17,6 +17,17 @@ describe("the daemon's options", () => {
     expect(() => readOptions({}, { IMAGO_PROVIDER: 'moon' })).toThrow(ImagoError);
   });
 
+  it('keep operations and logs for as many days as the environment says', () => {
+    const days = { IMAGO_KEEP_OPERATIONS: '90', IMAGO_KEEP_LOGS: '' };
+    expect(readOptions({}, { ...sim, ...days }).keep).toEqual({ recordDays: 90 });
+    expect(readOptions({}, { ...sim, IMAGO_KEEP_LOGS: '7' }).keep).toEqual({ logDays: 7 });
+    for (const wrong of ['6', '1.5', 'ever', '-1', '40000']) {
+      expect(() => readOptions({}, { ...sim, IMAGO_KEEP_LOGS: wrong })).toThrow(
+        'IMAGO_KEEP_LOGS is a number',
+      );
+    }
+  });
+
   it('mean the local provider only where machines can be started', () => {
     expect(defaultProvider((program) => `/usr/bin/${program}`)).toBe('local');
     expect(defaultProvider((program) => (program === 'qemu-img' ? undefined : program))).toBe('sim');

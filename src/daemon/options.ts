@@ -11,6 +11,8 @@ export interface DaemonOptions {
   readonly timeScale?: number;
   /** Which provider answers when a request names none. */
   readonly provider: ProviderName;
+  /** How many days ended operations and their logs are kept, where it was said. */
+  readonly keep?: { readonly recordDays?: number; readonly logDays?: number };
 }
 
 /** As clients know them. */
@@ -31,16 +33,26 @@ export interface OptionWords {
   readonly provider?: string | undefined;
 }
 
-/** IMAGO_PROVIDER says what is meant where no flag does. */
+/**
+ * IMAGO_PROVIDER says what is meant where no flag does. IMAGO_KEEP_OPERATIONS and IMAGO_KEEP_LOGS are days: how long
+ * ended operations and their logs stay.
+ */
 export function readOptions(
   words: OptionWords,
   env: Readonly<Record<string, string | undefined>>,
 ): DaemonOptions {
   const tcp = readTcp(words);
   const timeScale = readTimeScale(words['time-scale']);
+  const recordDays = readDays(env, 'IMAGO_KEEP_OPERATIONS');
+  const logDays = readDays(env, 'IMAGO_KEEP_LOGS');
+  const keep = {
+    ...(recordDays === undefined ? {} : { recordDays }),
+    ...(logDays === undefined ? {} : { logDays }),
+  };
   return {
     ...(tcp === undefined ? {} : { tcp }),
     ...(timeScale === undefined ? {} : { timeScale }),
+    ...(Object.keys(keep).length === 0 ? {} : { keep }),
     provider: readProvider(words.provider ?? (env.IMAGO_PROVIDER || undefined)),
   };
 }
@@ -67,4 +79,13 @@ function readTimeScale(text: string | undefined): number | undefined {
 
 function readProvider(name: string | undefined): ProviderName {
   return name === undefined ? defaultProvider() : readProviderName(name);
+}
+
+/** At least a week: what was begun is looked at again for some days. */
+function readDays(env: Readonly<Record<string, string | undefined>>, name: string): number | undefined {
+  const text = env[name];
+  if (text === undefined || text === '') return undefined;
+  const days = Number(text);
+  if (Number.isSafeInteger(days) && days >= 7 && days <= 36_500) return days;
+  throw new ImagoError('usage-invalid', `${name} is a number of days from 7 to 36500, not "${text}".`);
 }

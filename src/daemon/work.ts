@@ -46,7 +46,8 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
   const { ground, url } = options;
   const { lifecycle, log } = ground;
   const acting = AbortSignal.any([lease.signal, lifecycle.ending]);
-  const store = openStore({ url, epoch: lease.epoch, signal: lease.signal });
+  const { keep = {} } = ground.options;
+  const store = openStore({ url, epoch: lease.epoch, signal: lease.signal, keep });
   lifecycle.onStop({ name: 'the store', deadlineMs: 5000, run: () => store.close() });
 
   const sim = openSim(ground);

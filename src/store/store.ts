@@ -18,6 +18,7 @@ import { createIdempotencyKeys, type IdempotencyStore } from './idempotency.ts';
 import { createJournal } from './journal.ts';
 import { createLifecycle } from './lifecycle.ts';
 import { createOperationLists } from './operation-lists.ts';
+import { type OperationRetention, tidyOperations, usualOperationRetention } from './operation-tidy.ts';
 import { createPromotion } from './promotion.ts';
 import { createScheduleStore, type ScheduleStore } from './schedules.ts';
 import { createTokens } from './tokens.ts';
@@ -40,7 +41,7 @@ export interface Store {
   readonly galleryBook: GalleryBook;
   readonly webhooks: Webhooks;
   readonly outbox: WebhookOutbox;
-  /** Deletes what has outlived its use: old events, idempotency keys and deliveries. Call it now and then. */
+  /** Deletes what has outlived its use: old events, idempotency keys, deliveries and operations. Call it now and then. */
   tidy(): Promise<void>;
   /** Lets go of all connections. A second call does nothing. */
   close(): Promise<void>;
@@ -49,12 +50,13 @@ export interface Store {
 export interface StoreOptions extends DatabaseOptions {
   /** The time that records are stamped with, in milliseconds since 1970. */
   readonly now?: () => number;
+  readonly keep?: Partial<OperationRetention>;
 }
 
 const deliveriesKeptMs = 30 * 24 * 3_600_000;
 
 /** Connects when it is first used. */
-export function openStore({ now = Date.now, ...options }: StoreOptions): Store {
+export function openStore({ now = Date.now, keep = {}, ...options }: StoreOptions): Store {
   const database = openDatabase(options);
   const events = createEvents(database);
   const idempotency = createIdempotencyKeys(database);
@@ -79,6 +81,7 @@ export function openStore({ now = Date.now, ...options }: StoreOptions): Store {
       await events.trim();
       await idempotency.expire();
       await outbox.trim(new Date(now() - deliveriesKeptMs).toISOString());
+      await tidyOperations(database, { ...usualOperationRetention, ...keep });
     },
     async close() {
       await events.close();

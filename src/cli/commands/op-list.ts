@@ -6,6 +6,8 @@ const states = ['queued', 'running', 'waiting', 'undoing', 'succeeded', 'failed'
 
 export const command: CommandSpec = {
   summary: 'List operations, newest first',
+  details:
+    'Ended operations are kept for a year and their logs for 30 days; IMAGO_KEEP_OPERATIONS and IMAGO_KEEP_LOGS in the environment of the daemon set other numbers of days. Versions, moves, nodes and the audit are kept for ever.',
   flags: {
     state: { what: 'only in this state', value: 'STATE', choices: states },
     kind: { what: 'only of this kind', value: 'KIND' },
