@@ -80,7 +80,7 @@ async function prove(
   } catch (thrown) {
     const error = ensureImagoError(thrown);
     if (!unknowable.has(error.code)) throw thrown;
-    return `what was on ${image}:${previous} cannot be read: ${error.message}`;
+    return `it cannot be compared with ${image}:${previous}: ${error.message}`;
   }
   if (moved.length > 0) throw movedMore(`${image}:${previous}`, moved);
   return undefined;

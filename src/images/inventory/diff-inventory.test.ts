@@ -102,6 +102,18 @@ describe('a hotfix', () => {
     ]);
   });
 
+  it('of a kernel may change the boot files that are made from it, and that of another package may not', () => {
+    const kernel = { ...before.kernel, sha256: '5'.repeat(64), initrdSha256: '6'.repeat(64) };
+    const files = [...before.files, sampleFile('/usr/lib/modules/6.12.0/modules.dep')];
+    const diff = diffInventories(before, sampleInventory({ ...before, kernel, files }));
+    expect(unintendedChanges(diff, { packages: ['linux-image-6.12.0-amd64'] })).toEqual([]);
+    expect(unintendedChanges(diff, { packages: ['runc'] })).toEqual([
+      'file /usr/lib/modules/6.12.0/modules.dep is new',
+      'setting initrd sha256 changed (value)',
+      'setting kernel sha256 changed (value)',
+    ]);
+  });
+
   it('of a tree may not change what something else has below it', () => {
     const after = sampleInventory({
       files: [...before.files, sampleFile('/opt/tree/a'), sampleFile('/opt/tree/inner/b')],

@@ -15,15 +15,36 @@ export interface IntendedChange {
 /** What every build writes anew: what the disk says about itself, and dpkg's and containerd's own records. */
 const records = {
   always: ['/etc/imago-release'],
-  packages: ['/var/lib/dpkg', '/var/lib/systemd/deb-systemd-helper-enabled', '/etc/ld.so.cache', '/var/log'],
+  packages: [
+    '/var/lib/dpkg',
+    '/var/lib/systemd/deb-systemd-helper-enabled',
+    '/etc/alternatives',
+    '/etc/ld.so.cache',
+    '/var/log',
+  ],
   containerImages: ['/var/lib/containerd'],
 } as const;
+
+interface MadeFrom {
+  readonly places: readonly string[];
+  readonly settings: readonly string[];
+}
+
+/** What is made from the content of a package, and is owned by none. */
+const madeFrom: readonly (readonly [name: RegExp, made: MadeFrom])[] = [
+  [/^ca-certificates$/, { places: ['/etc/ssl/certs', '/etc/ca-certificates.conf'], settings: [] }],
+  [/^base-files$/, { places: [], settings: ['system'] }],
+  [/^linux-image-/, { places: ['/usr/lib/modules'], settings: ['kernel', 'kernel sha256', 'initrd sha256'] }],
+];
 
 /** One sentence for each difference that was not intended; the empty list is the proof. */
 export function unintendedChanges(diff: InventoryDiff, intended: IntendedChange): string[] {
   const { packages = [], places = [], others = [], containerImages = [] } = intended;
+  const made = madeFrom.filter(([name]) => packages.some((one) => name.test(one))).map(([, one]) => one);
+  const derived = new Set(made.flatMap(({ settings }) => settings));
   const allowed = [
     ...places,
+    ...made.flatMap((one) => one.places),
     ...records.always,
     ...(packages.length > 0 ? records.packages : []),
     ...(containerImages.length > 0 ? records.containerImages : []),
@@ -40,7 +61,7 @@ export function unintendedChanges(diff: InventoryDiff, intended: IntendedChange)
     ...sentences('package', diff.packages, ({ name }) => packages.includes(name.replace(/:[^:]*$/, ''))),
     ...sentences('file', diff.files, isIntended),
     ...sentences('unit', diff.units, ({ before, after }) => unitPaths.has((after ?? before)?.path ?? '')),
-    ...sentences('setting', diff.settings, ({ name }) => name.startsWith('release ')),
+    ...sentences('setting', diff.settings, ({ name }) => name.startsWith('release ') || derived.has(name)),
     ...sentences('container image', diff.containerImages, ({ name }) => containerImages.includes(name)),
     ...sentences('Windows', diff.windows, () => false),
   ];
