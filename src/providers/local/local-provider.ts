@@ -87,7 +87,7 @@ const defaultGallery = 'imago';
 
 const defaultLimits: LocalLimits = {
   bootMs: 10 * 60_000,
-  stopMs: 60_000,
+  stopMs: 120_000,
   bootsAtOnce: availableParallelism(),
   diskBytes: 8 * 1024 ** 3,
 };
