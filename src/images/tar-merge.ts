@@ -16,7 +16,12 @@ export interface Layer {
   readonly name: string;
   /** An uncompressed tar archive. Must stay open as long as the merged tree is used. */
   readonly source: ByteSource;
+  /** What `indexLayer` found in it before, with the same options: its headers are then not read again. */
+  readonly index?: readonly IndexedFile[] | undefined;
 }
+
+/** An entry of an archive, and where its content begins. */
+export type IndexedFile = Omit<LayerFile, 'layer'>;
 
 export interface MergeOptions extends TarReadOptions {
   /** Times after this one are set back to it; folders that no layer has get it. */
@@ -44,7 +49,8 @@ export async function mergeLayers(layers: readonly Layer[], options: MergeOption
   let maxEntries = options.maxEntries;
   let maxBytes = options.maxBytes;
   for (const [rank, layer] of layers.entries()) {
-    const files = await indexLayer(rank, layer, { ...options, maxEntries, maxBytes });
+    const index = layer.index ?? (await indexLayer(layer, { ...options, maxEntries, maxBytes }));
+    const files = index.map((file): LayerFile => ({ ...file, layer: rank }));
     maxEntries -= files.length;
     maxBytes -= files.reduce((sum, { entry }) => sum + entry.size, 0);
     try {
@@ -68,13 +74,17 @@ function inLayer(layer: Layer, error: unknown): unknown {
   });
 }
 
-async function indexLayer(rank: number, layer: Layer, options: MergeOptions): Promise<LayerFile[]> {
-  const files: LayerFile[] = [];
+/** Reads the headers of one layer. */
+export async function indexLayer(
+  layer: Omit<Layer, 'index'>,
+  options: MergeOptions,
+): Promise<readonly IndexedFile[]> {
+  const files: IndexedFile[] = [];
   try {
     for await (const { entry, offset } of readTar(sourceInput(layer.source), options)) {
       throwIfAborted(options.signal);
       const mtime = Math.min(entry.mtime, options.epoch);
-      files.push({ entry: { ...entry, mtime }, layer: rank, offset });
+      files.push({ entry: { ...entry, mtime }, offset });
     }
   } catch (error) {
     throw inLayer(layer, error);

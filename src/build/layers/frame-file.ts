@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib';
 import { readFully, writeFully } from '../../images/byte-source.ts';
 import { throwIfAborted } from '../../images/run-tool.ts';
+import { free } from '../../images/store/chunk-jobs.ts';
 
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
@@ -49,11 +50,17 @@ async function packFrames(input: FileHandle, output: FileHandle): Promise<FrameL
     await writeFully(output, stored, frame);
     frames.push(frame.length);
     stored += frame.length;
+    free(frame);
+  };
+  const pack = async (part: Buffer) => {
+    const frame = await compress(part, { params, chunkSize: part.length });
+    free(part);
+    return frame;
   };
   for (let at = 0; at < size; at += frameBytes) {
     const part = await readFully(input, at, Buffer.allocUnsafe(Math.min(frameBytes, size - at)));
     hash.update(part);
-    waiting.push(compress(part, { params, chunkSize: part.length }));
+    waiting.push(pack(part));
     if (waiting.length >= atOnce) await writeOldest();
   }
   while (waiting.length > 0) await writeOldest();
@@ -105,8 +112,10 @@ async function unpackFrames(
       const part = await decompress(stored, { chunkSize: length + 1, maxOutputLength: length }).catch(
         () => undefined,
       );
+      free(stored);
       if (part?.length !== length) good = false;
       else await writeFully(output, number * frameBytes, part);
+      if (part !== undefined) free(part);
     }
   };
   await Promise.all(Array.from({ length: atOnce }, worker));

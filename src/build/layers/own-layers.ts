@@ -5,7 +5,7 @@ import type { Lock } from '../../domain/lock.ts';
 import { type OpenByteSource, openFileSource } from '../../images/byte-source.ts';
 import { nameFileError } from '../../images/file-errors.ts';
 import type { MergedTree } from '../../images/merged-tree.ts';
-import { mergeLayers } from '../../images/tar-merge.ts';
+import { type IndexedFile, indexLayer, mergeLayers } from '../../images/tar-merge.ts';
 import type { TarReadOptions } from '../../images/tar-reader.ts';
 import { type TarItem, writeTar } from '../../images/tar-writer.ts';
 
@@ -15,18 +15,39 @@ export const ownLayerRules = {
   devices: 'allow',
 } as const satisfies TarReadOptions;
 
+interface FinishedLayer {
+  readonly name: string;
+  readonly path: string;
+}
+
+/** A build looks into the same layers twice, for the configuration and for the disk: their headers are read once. */
+const indexes = new WeakMap<
+  FinishedLayer,
+  { readonly epoch: number; readonly files: readonly IndexedFile[] }
+>();
+
 /** Looks into finished layers, from the bottom up. */
 export async function withTree<T>(
-  layers: readonly { readonly name: string; readonly path: string }[],
+  layers: readonly FinishedLayer[],
   { lock, signal }: { readonly lock: Lock; readonly signal?: AbortSignal | undefined },
   work: (tree: MergedTree) => Promise<T>,
 ): Promise<T> {
-  const sources: { name: string; source: OpenByteSource }[] = [];
+  const options = { ...ownLayerRules, epoch: lock.epoch, signal };
+  const sources: { name: string; source: OpenByteSource; index: readonly IndexedFile[] }[] = [];
+  const opened: OpenByteSource[] = [];
   try {
-    for (const { name, path } of layers) sources.push({ name, source: await openFileSource(path) });
-    return await work(await mergeLayers(sources, { ...ownLayerRules, epoch: lock.epoch, signal }));
+    for (const layer of layers) {
+      const source = await openFileSource(layer.path);
+      opened.push(source);
+      const known = indexes.get(layer);
+      const index =
+        known?.epoch === lock.epoch ? known.files : await indexLayer({ name: layer.name, source }, options);
+      indexes.set(layer, { epoch: lock.epoch, files: index });
+      sources.push({ name: layer.name, source, index });
+    }
+    return await work(await mergeLayers(sources, options));
   } finally {
-    for (const { source } of sources) await source.close();
+    for (const source of opened) await source.close();
   }
 }
 

@@ -93,14 +93,25 @@ async function writeDisk(
   const jobs: Promise<void>[] = [];
   let written = 0;
   let flushed = 0;
-  let flushing: Promise<void> = Promise.resolve();
+  let flushing: Promise<void> | undefined;
+  /** Told once by the system: a later flush of the same file may succeed without what is lost. */
+  let unflushed: unknown;
 
-  /** Flushed along the way, the end does not have to wait for all of it. */
+  /**
+   * Flushed along the way, the end does not have to wait for all of it. One at a time: each waits for the journal of
+   * the file system, which on a busy disk takes longer than the writing.
+   */
   function flushSome(): void {
-    if (options.flush === false || written - flushed < flushBytes) return;
+    if (options.flush === false || flushing !== undefined || written - flushed < flushBytes) return;
     flushed = written;
-    flushing = flushing.then(() => out.datasync());
-    flushing.catch(() => undefined);
+    flushing = out
+      .datasync()
+      .catch((error: unknown) => {
+        unflushed ??= error;
+      })
+      .finally(() => {
+        flushing = undefined;
+      });
   }
 
   async function write(batch: readonly FramePlaces[], pack: MappedPack, packFd: number): Promise<void> {
@@ -136,9 +147,10 @@ async function writeDisk(
     }
     await Promise.all(jobs);
     await flushing;
+    if (unflushed !== undefined) throw unflushed;
   } finally {
     await pool.close();
-    await flushing.catch(() => undefined);
+    await flushing;
     for (const handle of packs.values()) await handle.close();
     await out.close();
   }
