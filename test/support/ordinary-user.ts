@@ -3,6 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
+import { systemPath } from '../../src/images/run-tool.ts';
 
 export interface OrdinaryUser {
   readonly uid: number;
@@ -10,6 +11,10 @@ export interface OrdinaryUser {
   readonly home: string;
   /** The words that run a program of the tree as him: a script of Node by its path in the tree. */
   node(script: string, ...args: readonly string[]): readonly [string, ...string[]];
+  /** The words that run any program as him; the tree's programs come first on his path. */
+  run(program: string, ...args: readonly string[]): readonly [string, ...string[]];
+  /** Where he sees what has this path in the tree. */
+  inTree(path: string): string;
 }
 
 const tree = resolve(import.meta.dirname, '../..');
@@ -39,12 +44,16 @@ export function ordinaryUser(folder: string, name = 'ordinary', uid = 47_101): O
   for (const file of ['subuid', 'subgid']) writeFileSync(join(etc, file), `${name}:2000000:65536\n`);
   const inTree = (path: string) => join(seenAt, relative(tree, path));
   const program = process.execPath.startsWith(`${tree}/`) ? inTree(process.execPath) : process.execPath;
+  const words = (...rest: readonly string[]) =>
+    [
+      ...(['unshare', '--mount', '--propagation', 'private', 'sh', '-euc', enter, 'sh'] as const),
+      ...[etc, tree, String(uid), 'env', `HOME=${home}`, ...rest],
+    ] as const;
   return {
     uid,
     home,
-    node: (script, ...args) => [
-      ...(['unshare', '--mount', '--propagation', 'private', 'sh', '-euc', enter, 'sh'] as const),
-      ...[etc, tree, String(uid), 'env', `HOME=${home}`, program, inTree(resolve(tree, script)), ...args],
-    ],
+    inTree: (path) => inTree(resolve(tree, path)),
+    node: (script, ...args) => words(program, inTree(resolve(tree, script)), ...args),
+    run: (path, ...args) => words(`PATH=${join(seenAt, 'node_modules/.bin')}:${systemPath}`, path, ...args),
   };
 }
