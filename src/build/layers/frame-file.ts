@@ -24,6 +24,11 @@ export interface FrameList {
   readonly frames: readonly number[];
 }
 
+/** So much that one round is enough; zlib takes no less than 64. */
+function outputRoom(length: number): number {
+  return Math.max(64, length);
+}
+
 /** Packs `source` into `target`, which is flushed to disk. */
 export async function packFile(source: string, target: string): Promise<FrameList> {
   const input = await open(source, 'r');
@@ -53,7 +58,7 @@ async function packFrames(input: FileHandle, output: FileHandle): Promise<FrameL
     free(frame);
   };
   const pack = async (part: Buffer) => {
-    const frame = await compress(part, { params, chunkSize: part.length });
+    const frame = await compress(part, { params, chunkSize: outputRoom(part.length) });
     free(part);
     return frame;
   };
@@ -109,9 +114,10 @@ async function unpackFrames(
       const number = next++;
       const stored = await readFully(input, starts[number] ?? 0, Buffer.allocUnsafe(frames[number] ?? 0));
       const length = Math.min(frameBytes, sizeBytes - number * frameBytes);
-      const part = await decompress(stored, { chunkSize: length + 1, maxOutputLength: length }).catch(
-        () => undefined,
-      );
+      const part = await decompress(stored, {
+        chunkSize: outputRoom(length + 1),
+        maxOutputLength: length,
+      }).catch(() => undefined);
       free(stored);
       if (part?.length !== length) good = false;
       else await writeFully(output, number * frameBytes, part);
