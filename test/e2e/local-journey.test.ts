@@ -1,117 +1,211 @@
-// Real machines as a user has them: an ordinary user where the test may make one. A pool from an imported disk lives
-// through the death of the daemon and through `down --leave-machines`; `down` ends it, and `up` brings it back.
-import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+// An ordinary user's way with real machines, from ./quickstart in a tree of his own to the last command: what lives
+// through the death of the daemon, and the stories of the catalogue that need real machines. One after the other,
+// for each stands on what the one before has left, and a machine takes its time to start.
+
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { identifyProcess, signalProcess, waitForExit } from '../../src/api/process-identity.ts';
+import {
+  identifyProcess,
+  type ProcessIdentity,
+  signalProcess,
+  waitForExit,
+} from '../../src/api/process-identity.ts';
 import { until } from '../support/daemon.ts';
-import { collect, type Finished } from '../support/imago.ts';
-import { makeMachineDisk } from '../support/machine-disk.ts';
-import { canBeOrdinary, ordinaryUser } from '../support/ordinary-user.ts';
-
-const main = resolve(import.meta.dirname, '../../src/cli/main.ts');
-let folder: string;
-let home: string;
-let disk: string;
-let command: readonly [string, ...string[]];
-
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'imago-journey-'));
-  chmodSync(folder, 0o755);
-  const user = canBeOrdinary ? ordinaryUser(folder) : undefined;
-  home = join(user?.home ?? folder, 'state');
-  command = user?.node(main) ?? [process.execPath, main];
-  disk = (await makeMachineDisk(folder)).path;
-  chmodSync(disk, 0o644);
-});
-
-afterAll(async () => {
-  await imago('pool', 'delete', 'web', '--yes');
-  await imago('down');
-  rmSync(folder, { recursive: true, force: true });
-});
-
-function imago(...words: readonly string[]): Promise<Finished> {
-  const [program, ...args] = command;
-  const env = { ...process.env, IMAGO_HOME: home, IMAGO_PROVIDER: 'local', NO_COLOR: '1' };
-  return collect(spawn(program, [...args, ...words], { cwd: '/', env, stdio: ['ignore', 'pipe', 'pipe'] }));
-}
-
-async function json<T>(...words: readonly string[]): Promise<T> {
-  const { code, out, err } = await imago(...words, '--json');
-  if (code !== 0) throw new Error(`imago ${words.join(' ')} ended with ${code}: ${out}${err}`);
-  return JSON.parse(out) as T;
-}
+import { type FileServer, startFileServer } from '../support/file-server.ts';
+import { createOrdinaryImago, type OrdinaryImago } from '../support/ordinary-imago.ts';
 
 interface NodeView {
   readonly name: string;
   readonly power: string;
   readonly state: string;
   readonly machineId: string;
+  readonly version: string;
 }
 
-async function theNode(): Promise<NodeView> {
-  const { items } = await json<{ items: readonly NodeView[] }>('node', 'list', '--pool', 'web');
-  expect(items).toHaveLength(1);
-  return items[0] as NodeView;
+const fixed = '#!/bin/sh\necho "hotfix 1.0.2"\n';
+const shown = { first: '', second: '' };
+let imago: OrdinaryImago;
+let server: FileServer;
+let recipes: string;
+
+beforeAll(async () => {
+  imago = createOrdinaryImago({ ownTree: true });
+  server = await startFileServer();
+  server.files.set('/hello', fixed);
+  recipes = join(imago.userHome, 'recipes');
+  await imago.program('mkdir', recipes);
+});
+
+afterAll(async () => {
+  await imago.run('pool', 'delete', 'web', '--yes');
+  await imago.end();
+  await server.close();
+});
+
+async function nodes(): Promise<readonly NodeView[]> {
+  return (await imago.json<{ items: readonly NodeView[] }>('node', 'list', '--pool', 'web')).items;
 }
 
-/** The machine's process; `undefined` when there is none that lives. */
-function machine() {
-  const machines = join(home, 'local', 'machines');
-  const [id = ''] = existsSync(machines) ? readdirSync(machines) : [];
-  const file = join(machines, id, 'qemu.pid');
-  return existsSync(file) ? identifyProcess(Number.parseInt(readFileSync(file, 'utf8'), 10)) : undefined;
+async function model(): Promise<string> {
+  return (await imago.json<{ version: string }>('pool', 'show', 'web')).version;
+}
+
+async function production(): Promise<string> {
+  return (await imago.json<{ version: string }>('resolve', 'first-node:production')).version;
+}
+
+/** The machines' processes that live. */
+function machines(): readonly ProcessIdentity[] {
+  const folder = join(imago.home, 'local', 'machines');
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder).flatMap((id) => {
+    const file = join(folder, id, 'qemu.pid');
+    if (!existsSync(file)) return [];
+    return identifyProcess(Number.parseInt(readFileSync(file, 'utf8'), 10)) ?? [];
+  });
 }
 
 async function killDaemon(): Promise<void> {
-  const { daemon } = await json<{ daemon: { pid: number } }>('status');
+  const { daemon } = await imago.json<{ daemon: { pid: number } }>('status');
   const found = identifyProcess(daemon.pid);
   if (found === undefined) throw new Error('There is no daemon.');
   signalProcess(found, 'SIGKILL');
   await waitForExit(found, 10_000);
 }
 
-it('a disk becomes a pool of one node, which is ready when its agent says so', async () => {
-  await json('image', 'import', disk, '--name', 'node', '--version', '1.0.0', '--numbering', 'semver');
-  await json('pool', 'create', 'web', '--image', 'node:1.0.0', '--nodes', '1', '--size', 'tiny');
-  expect(await theNode()).toMatchObject({ power: 'running', state: 'ready' });
-  expect(machine()).toBeDefined();
-});
+/** Runs to success, and gives what it printed. */
+async function succeed(...words: readonly string[]): Promise<string> {
+  const { code, out, err } = await imago.run(...words);
+  expect(code, `imago ${words.join(' ')}: ${out}${err}`).toBe(0);
+  return out;
+}
 
-it('a killed daemon leaves the machine, and the next one has it', async () => {
-  const before = machine();
-  const node = await theNode();
+it('./quickstart builds, tests and promotes an image, starts three machines, and changes one as it runs', async () => {
+  const { code, out, err } = await imago.program(join(imago.tree, 'quickstart'), '--keep');
+  expect(code, `${out.slice(-3000)}${err.slice(-3000)}`).toBe(0);
+  expect(out).toMatch(/first-node:production points at/);
+  expect(out).toMatch(/Pool web has 3 nodes/);
+  expect(out.match(/^reference +first-node:production$/gm)?.length).toBeGreaterThanOrEqual(3);
+  expect(out).toMatch(/was ready after/);
+  expect(out.match(/1 of 1 nodes have the config/g)).toHaveLength(2);
+  expect(out).toMatch(/What to try next|what to try next/);
+  const all = await nodes();
+  shown.first = await production();
+  expect(all.map(({ power, state, version }) => ({ power, state, version }))).toEqual(
+    Array(3).fill({ power: 'running', state: 'ready', version: shown.first }),
+  );
+  expect(machines()).toHaveLength(3);
+  const [process] = machines();
+  const status = readFileSync(`/proc/${process?.pid}/status`, 'utf8');
+  const uid = Number(/^Uid:\t(\d+)/m.exec(status)?.[1]);
+  expect(uid, 'machines are an ordinary user’s').not.toBe(0);
+}, 1_800_000);
+
+it('a killed daemon leaves the machines, and the next one has them', async () => {
+  const [before, all] = [machines(), await nodes()];
   await killDaemon();
-  expect(machine()).toEqual(before);
-  expect(await theNode()).toEqual(node);
-  expect(machine()).toEqual(before);
+  expect(machines()).toEqual(before);
+  await succeed('up', '--listen', '127.0.0.1:0');
+  expect(await nodes()).toEqual(all);
+  expect(machines()).toEqual(before);
 });
 
-it('down leaves machines when it is told to', async () => {
-  const before = machine();
-  expect(await imago('down', '--leave-machines')).toMatchObject({ code: 0 });
-  expect(machine()).toEqual(before);
-  expect(await theNode()).toMatchObject({ power: 'running' });
+it('a hotfix reaches the nodes through their config, and the next version has absorbed it', async () => {
+  await succeed('pool', 'scale', 'web', '--nodes', '1');
+  const { port } = new URL(server.address);
+  await succeed(
+    ...['node', 'config', 'hotfix', 'web', '--component', 'hello', '--version', '1.0.2', '--cost', 'live'],
+    ...['--to', '/usr/local/bin/hello', '--source', `http://168.63.129.1:${port}/hello`],
+    ...['--sha256', createHash('sha256').update(fixed).digest('hex')],
+  );
+  expect(server.asked).toContain('/hello');
+  const text = readFileSync(join(imago.tree, 'examples/quickstart/imago.yaml'), 'utf8');
+  const component = [
+    'components:',
+    '  - name: hello',
+    '    version: 1.0.2',
+    '    from:',
+    '      file: hello',
+    '    to: /usr/local/bin/hello',
+  ];
+  writeFileSync(join(recipes, 'imago.yaml'), `${text}${component.join('\n')}\n`);
+  writeFileSync(join(recipes, 'hello'), fixed, { mode: 0o755 });
+  const built = await imago.json<{ version: string }>('build', join(recipes, 'imago.yaml'));
+  shown.second = built.version;
+  const notes = await imago.json<{ hotfixes: unknown }>('image', 'notes', `first-node:${shown.second}`);
+  expect(notes.hotfixes).toEqual([{ name: 'hello', version: '1.0.2' }]);
+});
+
+it('a new one is staged, tested and approved by another, and only then promoted; new nodes are made from it', async () => {
+  const version = `first-node:${shown.second}`;
+  const policy = join(imago.folder, 'policy.yaml');
+  writeFileSync(policy, 'version: 1\nchannels:\n  production:\n    approvals: {count: 1, role: publisher}\n');
+  await succeed('policy', 'set', policy, '--why', 'another one looks at what goes to production');
+  await succeed('channel', 'promote', version, '--to', 'staging', '--why', 'next');
+  const promote = ['channel', 'promote', version, '--to', 'production', '--why', 'next'];
+  expect((await imago.run(...promote)).code, 'neither tested nor approved').toBe(4);
+  await succeed('test', version, '--firmware', 'direct');
+  expect((await imago.run(...promote)).code, 'not approved').toBe(4);
+  const { listen } = await imago.json<{ listen: string }>('status');
+  const token = await succeed('token', 'create', '--owner', 'bob', '--role', 'publisher', '-o', 'name');
+  const asBob = [`IMAGO_URL=http://${listen}`, `IMAGO_TOKEN=${token.trim()}`];
+  const approve = ['image', 'approve', version, '--to', 'production'];
+  const approved = await imago.program('env', ...asBob, join(imago.tree, 'bin/imago'), ...approve);
+  expect(approved.code, approved.err).toBe(0);
+  await succeed(...promote);
+  await until('the pool follows', async () => (await model()) === shown.second);
+  expect((await nodes()).map((node) => node.version)).toEqual([shown.first]);
+  await succeed('pool', 'scale', 'web', '--nodes', '2');
+  expect((await nodes()).map((node) => node.version).sort()).toEqual([shown.first, shown.second].sort());
+}, 1_800_000);
+
+it('a broken one is out in one command: no new node is made from it, and those that run it are replaced', async () => {
+  const version = `first-node:${shown.second}`;
+  await succeed('image', 'withdraw', version, '--reason', 'nodes lose their network', '--replace', '--yes');
+  expect(await production()).toBe(shown.first);
+  expect(await model()).toBe(shown.first);
+  const all = await nodes();
+  expect(all.map((node) => [node.version, node.state])).toEqual([
+    [shown.first, 'ready'],
+    [shown.first, 'ready'],
+  ]);
+  const refused = await imago.run('pool', 'create', 'new', '--image', version, '--nodes', '1');
+  expect(refused.code).toBe(4);
+  expect(machines()).toHaveLength(2);
+});
+
+it('one that goes out of support is deprecated; down leaves machines when it is told to, and nothing ends them', async () => {
+  const version = `first-node:${shown.first}`;
+  const before = machines();
+  await succeed('support', 'set', 'image', version, '--ends', '2026-01-31', '--note', 'our own promise');
+  await succeed('down', '--leave-machines');
+  expect(machines()).toEqual(before);
+  await succeed('up');
+  const state = () => imago.json<{ state: string; reason?: string }>('image', 'show', version);
+  await until('it is deprecated', async () => (await state()).state === 'deprecated', 120);
+  expect(await state()).toMatchObject({ reason: expect.stringContaining('2026-01-31') });
+  expect(await production()).toBe(shown.first);
+  expect(machines()).toEqual(before);
+  expect((await nodes()).every(({ power }) => power === 'running')).toBe(true);
 });
 
 it('down ends the machines of a daemon that was killed, and up brings them back', async () => {
-  const node = await theNode();
+  const names = (await nodes()).map(({ name, machineId }) => ({ name, machineId }));
   await killDaemon();
-  expect(await json('down')).toMatchObject({ machines: 1 });
-  expect(machine()).toBeUndefined();
-  expect(await json('down')).toEqual({ forced: false });
-  expect((await imago('up')).code).toBe(0);
-  await until('the machine runs again', machine);
-  expect(await theNode()).toMatchObject({ name: node.name, machineId: node.machineId });
+  expect(await imago.json('down')).toMatchObject({ machines: 2 });
+  expect(machines()).toEqual([]);
+  expect(await imago.json('down')).toEqual({ forced: false });
+  await succeed('up');
+  await until('the machines run again', () => machines().length === 2);
+  expect(await nodes()).toMatchObject(names);
 });
 
 it('a deleted pool leaves no process and no file', async () => {
-  const before = machine();
-  await json('pool', 'delete', 'web', '--yes');
-  expect(machine()).toBeUndefined();
-  expect(readdirSync(join(home, 'local', 'machines'))).toEqual([]);
-  expect(existsSync(`/proc/${before?.pid}`)).toBe(false);
+  const before = machines();
+  await succeed('pool', 'delete', 'web', '--yes');
+  expect(machines()).toEqual([]);
+  expect(readdirSync(join(imago.home, 'local', 'machines'))).toEqual([]);
+  for (const { pid } of before) expect(existsSync(`/proc/${pid}`)).toBe(false);
 });
