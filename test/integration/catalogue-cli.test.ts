@@ -148,7 +148,10 @@ test('lineage begins at the commit of the recipe, and says when it was built wit
   const commit = git('rev-parse', 'HEAD');
   await imago.json(['build', 'lined.yaml']);
   expect((await imago.run(['image', 'show', 'lined'])).out).toMatch(new RegExp(`recipe +at ${commit}\\n`));
-  await imago.writeFile('lined.yaml', recipe.replace('name: node', 'name: lined').replace('1.34.2', '1.34.3'));
+  await imago.writeFile(
+    'lined.yaml',
+    recipe.replace('name: node', 'name: lined').replace('1.34.2', '1.34.3'),
+  );
   await imago.json(['build', 'lined.yaml']);
   const shown = await imago.json<{ origin: object }>(['image', 'show', 'lined']);
   expect(shown.origin).toMatchObject({ source: { commit, dirty: true } });
@@ -161,6 +164,11 @@ test('bad input is refused with a hint, and changes nothing', async () => {
   const cases: readonly [readonly string[], number, string][] = [
     [['channel', 'promote', 'node:staging', '--to', 'prodction', '--why', 'x'], 3, 'production'],
     [['channel', 'promote', 'node:staging', '--to', 'latest', '--why', 'x'], 4, 'cannot be set'],
+    [
+      ['channel', 'promote', 'other:staging', '--to', 'node:production', '--why', 'x'],
+      2,
+      'is no version of node',
+    ],
     [['channel', 'promote', 'node:staging', '--to', 'production', '--why', ''], 2, ''],
     [
       ['channel', 'promote', 'node:staging', '--to', 'production', '--why', 'x', '--override', 'scan'],

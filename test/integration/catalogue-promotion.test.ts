@@ -240,6 +240,35 @@ describe('a process that dies', () => {
     },
   );
 
+  test('around every step of a rollback goes back once, and of a restore gives back once', async () => {
+    await promote('1.0.0', 'production');
+    await promote('1.0.1', 'production');
+    const deaths = new Set<string>();
+    product.atPoint = ({ name, moment }) => {
+      const point = `${name} ${moment}`;
+      if (!name.startsWith('step do:') || deaths.has(point)) return undefined;
+      deaths.add(point);
+      return 'die';
+    };
+    const back = { image: 'node', channel: 'production', why: 'broken' };
+    expect(await product.run({ kind: 'rollback-channel', subject: 'image/node', input: back })).toMatchObject(
+      { state: 'succeeded', exceptions: [] },
+    );
+    expect(await production()).toBe('1.0.0');
+    expect((await catalogue().listMoves('node', 'production', { limit: 9 })).items).toHaveLength(3);
+    const rolled = deaths.size;
+    expect(rolled).toBeGreaterThan(5);
+    const { withdrawals } = product.store.lifecycle;
+    const name = { image: 'node', version: '1.0.1' };
+    await withdrawals.withdraw({ ...name, reason: 'x', withDescendants: false, by: 'ann', operation: 'w' });
+    expect(
+      await product.run({ kind: 'restore-version', subject: 'image/node', input: { ...name, why: 'fine' } }),
+    ).toMatchObject({ state: 'succeeded', result: { state: 'available' } });
+    expect(deaths.size).toBeGreaterThan(rolled);
+    expect((await withdrawals.of(name)).map(({ liftedWhy }) => liftedWhy)).toEqual(['fine']);
+    expect(await production()).toBe('1.0.0');
+  });
+
   test('after the move, with another move since, does not move the channel back', async () => {
     let died = false;
     product.atPoint = ({ name, moment }) => {

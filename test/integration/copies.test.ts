@@ -134,6 +134,30 @@ test('a death at every point, lost replies and a gallery that lies: one copy, wh
   await product.close();
 });
 
+test('a gallery that answers late: the channel waits until it has the version', async () => {
+  const { product, first } = await world({ regions, channels: ['production'] });
+  const slow = { kind: 'slow', call: 'gallery.createVersion', ms: 0, factor: 30 } as const;
+  await product.sim.control.addFault(slow);
+  const input = { reference: `node:${first}`, channel: 'production', why: 'good' };
+  let waited = 0;
+  const running = product.run({ kind: 'promote', subject: 'image/node', input });
+  for (let ended = false; !ended; ) {
+    const moved = (await product.store.catalogue.getChannel('node', 'production'))?.version === first;
+    const copy = await copyOf(product, 'public', first);
+    const ready = copy?.regions.every(({ state }) => state === 'ready') === true;
+    expect(moved && !ready).toBe(false);
+    if (!ready) waited += 1;
+    ended = await Promise.race([
+      running.then(() => true),
+      new Promise<false>((look) => setTimeout(look, 20, false)),
+    ]);
+  }
+  expect(await running).toMatchObject({ state: 'succeeded' });
+  expect(waited).toBeGreaterThan(0);
+  expect((await product.store.catalogue.getChannel('node', 'production'))?.version).toBe(first);
+  await product.close();
+});
+
 test('cancelled while it copies, nothing half-made stays and the channel has not moved', async () => {
   const { product, first } = await world({ regions, channels: ['production'] });
   await product.sim.control.addFault({

@@ -11,11 +11,14 @@ export const modelImage = 'node';
 
 export type CatalogueAction =
   | { readonly do: 'publish'; readonly restricted: boolean }
+  | { readonly do: 'capture'; readonly version: number }
   /** `version` and `channel` pick one of those that there are. */
   | { readonly do: 'test'; readonly version: number; readonly passed: boolean }
   | { readonly do: 'move'; readonly version: number; readonly channel: number; readonly stale: boolean }
   | { readonly do: 'withdraw'; readonly version: number }
   | { readonly do: 'restore'; readonly version: number }
+  | { readonly do: 'prune'; readonly version: number }
+  | { readonly do: 'drop'; readonly version: number }
   | { readonly do: 'add-channel'; readonly forTesting: boolean; readonly public: boolean }
   | { readonly do: 'delete-channel'; readonly channel: number };
 
@@ -36,6 +39,9 @@ export const catalogueAction: fc.Arbitrary<CatalogueAction> = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('withdraw' as const), version: pick }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('restore' as const), version: pick }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('capture' as const), version: pick }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('prune' as const), version: pick }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('drop' as const), version: pick }) },
   {
     weight: 1,
     arbitrary: fc.record({
@@ -50,10 +56,14 @@ interface ModelVersion {
   readonly number: string;
   readonly digest: string;
   readonly restricted: boolean;
-  state: 'candidate' | 'available' | 'withdrawn';
+  /** The version whose node was captured. */
+  readonly parent?: string;
+  state: 'candidate' | 'available' | 'withdrawn' | 'deleted';
   before: 'candidate' | 'available';
   /** Whether its newest test passed. */
   good: boolean;
+  /** Whether a channel ever pointed at it. */
+  named: boolean;
 }
 
 interface ModelChannel {
@@ -138,11 +148,15 @@ function onVersion(
   if (action.do === 'test') return judge(version, action.passed);
   if (action.do === 'withdraw') return withdraw(model, version);
   if (action.do === 'restore') return restore(version);
+  if (action.do === 'prune') return prune(model, version);
+  if (action.do === 'drop') return drop(model, version);
+  if (action.do === 'capture')
+    return version.state === 'deleted' ? undefined : publish(model, false, version);
   const channel = pickFrom(model.channels, action.channel);
   return channel && move(version, channel, action.stale);
 }
 
-function publish(model: CatalogueModel, restricted: boolean): PlayedStep {
+function publish(model: CatalogueModel, restricted: boolean, parent?: ModelVersion): PlayedStep {
   const number = `1.0.${model.made}`;
   const digest = digestOf(`7${model.made}`);
   return {
@@ -150,18 +164,19 @@ function publish(model: CatalogueModel, restricted: boolean): PlayedStep {
     run: ({ catalogue }) =>
       catalogue.addVersion({
         ...{ image: modelImage, version: number, digest, diskDigest: digest, sizeBytes: 1 },
-        ...{ origin: { kind: 'imported', from: 'model' }, operation: `publish-${number}` },
+        origin:
+          parent === undefined
+            ? { kind: 'imported', from: 'model' }
+            : { kind: 'captured', node: 'donor', parent: `${modelImage}:${parent.number}` },
+        operation: `publish-${number}`,
         ...(restricted ? { restricted: true as const } : {}),
       }),
     apply() {
       model.made += 1;
       model.versions.push({
-        number,
-        digest,
-        restricted,
-        state: 'candidate',
-        before: 'candidate',
-        good: false,
+        ...{ number, digest, restricted, state: 'candidate', before: 'candidate' },
+        ...{ good: false, named: false },
+        ...(parent === undefined ? {} : { parent: parent.number }),
       });
     },
   };
@@ -203,6 +218,7 @@ function move(version: ModelVersion, channel: ModelChannel, stale: boolean): Pla
         expect: stale ? '9.9.9' : (now ?? null),
       }),
     apply() {
+      version.named = true;
       if (!there) channel.trail = [...channel.trail.filter((one) => one !== version.number), version.number];
     },
   };
@@ -221,7 +237,7 @@ function withdraw(model: CatalogueModel, version: ModelVersion): PlayedStep {
       return number !== version.number && target !== undefined && takes(channel, target);
     });
   return {
-    allowed: left.every((channel) => fallback(channel) !== undefined),
+    allowed: version.state !== 'deleted' && left.every((channel) => fallback(channel) !== undefined),
     run: ({ lifecycle }) =>
       lifecycle.withdrawals.withdraw({
         ...{ image: modelImage, version: version.number, reason: 'model', withDescendants: false },
@@ -251,6 +267,56 @@ function restore(version: ModelVersion): PlayedStep {
       ),
     apply() {
       version.state = version.good ? version.before : 'candidate';
+    },
+  };
+}
+
+/** Why rule 7 keeps it; what a channel could go back to is kept by the store by a longer memory than the model's. */
+function neededBy(model: CatalogueModel, version: ModelVersion): string | undefined {
+  const { number } = version;
+  if (model.channels.some(({ trail }) => trail.at(-1) === number)) return 'a channel';
+  const usable = model.versions.filter(({ state }) => state === 'candidate' || state === 'available');
+  if (usable.at(-1) === version) return 'being the newest';
+  if (usable.findLast(({ state }) => state === 'available') === version) return 'latest';
+  if (model.versions.some(({ parent, state }) => parent === number && state !== 'deleted')) {
+    return 'a descendant';
+  }
+  return undefined;
+}
+
+/** Taken out of use, looked at again, deleted: as the operation does it. What is kept stays as it was. */
+function prune(model: CatalogueModel, version: ModelVersion): PlayedStep {
+  asked += 1;
+  const by = { by: 'model', operation: `prune-${asked}` };
+  const name = { image: modelImage, version: version.number };
+  let isGone = false;
+  return {
+    allowed: true,
+    async run({ lifecycle: { retention } }) {
+      const keepers = await retention.condemn(name, {}, by);
+      const needed = neededBy(model, version);
+      if (keepers.length === 0) {
+        if (needed !== undefined) throw new Error(`${version.number} was to go in spite of ${needed}`);
+        await retention.finish(name, 'model');
+        isGone = true;
+      } else if (needed === undefined && keepers.some(({ kind }) => kind !== 'channel-rollback')) {
+        throw new Error(`${version.number} is kept for ${JSON.stringify(keepers)}`);
+      }
+    },
+    apply() {
+      if (isGone) version.state = 'deleted';
+    },
+  };
+}
+
+/** Undoing a build: only of a candidate that nobody ever named. */
+function drop(model: CatalogueModel, version: ModelVersion): PlayedStep | undefined {
+  if (model.versions.some(({ parent }) => parent === version.number)) return undefined;
+  return {
+    allowed: version.state === 'candidate' && !version.named,
+    run: ({ catalogue }) => catalogue.dropVersion(modelImage, version.number),
+    apply() {
+      model.versions.splice(model.versions.indexOf(version), 1);
     },
   };
 }
@@ -286,8 +352,38 @@ function pickFrom<T>(items: readonly T[], index: number): T | undefined {
   return items.length === 0 ? undefined : items[index % items.length];
 }
 
+interface LoggedState {
+  readonly versions: Readonly<Record<string, string>>;
+  readonly channels: Readonly<Record<string, string>>;
+}
+
+/** The catalogue of an image as its log of events alone tells it. */
+async function stateFromEvents({ events }: Store, image: string): Promise<LoggedState> {
+  const versions = new Map<string, string>();
+  const channels = new Map<string, string>();
+  for (let after = 0; ; ) {
+    const page = await events.list({ subject: `image/${image}`, after, limit: 500 });
+    for (const { type, data } of page) {
+      const { version = '', state = '', channel = '', to } = data as Readonly<Record<string, string>>;
+      if (type === 'version.added') versions.set(version, 'candidate');
+      if (type === 'version.state') versions.set(version, state);
+      if (type === 'version.dropped') versions.delete(version);
+      if (type === 'channel.moved' && typeof to === 'string') channels.set(channel, to);
+      else if (type === 'channel.moved' || type === 'channel.deleted') channels.delete(channel);
+    }
+    const last = page.at(-1);
+    if (last === undefined) return { versions: sortedObject(versions), channels: sortedObject(channels) };
+    after = last.id;
+  }
+}
+
+function sortedObject(entries: Iterable<readonly [string, string]>): Readonly<Record<string, string>> {
+  return Object.fromEntries([...entries].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
 /** Every broken rule in a sentence; none when all hold. */
-export async function brokenRules({ catalogue }: Store, image = modelImage): Promise<readonly string[]> {
+export async function brokenRules(store: Store, image = modelImage): Promise<readonly string[]> {
+  const { catalogue } = store;
   const broken: string[] = [];
   const { items: versions } = await catalogue.listVersions(image, { limit: 1000 });
   const { items: moves } = await catalogue.listMoves(image, undefined, { limit: 1000 });
@@ -322,6 +418,22 @@ export async function brokenRules({ catalogue }: Store, image = modelImage): Pro
     if (version !== undefined && version.digest !== channel.digest) {
       broken.push(`rule 5: ${channel.name} has another digest than ${channel.version}`);
     }
+  }
+  for (const { version, state, origin } of versions) {
+    if (state === 'deleted' || !('parent' in origin)) continue;
+    const parent = byNumber.get(origin.parent.replace(/^.*:/, ''));
+    if (parent === undefined || parent.state === 'deleted') {
+      broken.push(`rule 7: the parent of ${version} is ${parent?.state ?? 'missing'}`);
+    }
+  }
+  const channels = await catalogue.listChannels(image);
+  const state: LoggedState = {
+    versions: sortedObject(versions.map((one) => [one.version, one.state])),
+    channels: sortedObject(channels.flatMap(({ name, version }) => (version ? [[name, version]] : []))),
+  };
+  const logged = JSON.stringify(await stateFromEvents(store, image));
+  if (logged !== JSON.stringify(state)) {
+    broken.push(`rule 8: the state is ${JSON.stringify(state)}, and the log tells ${logged}`);
   }
   return broken;
 }

@@ -1,4 +1,5 @@
 // Move a channel to a version.
+import { ImagoError } from '../../domain/errors.ts';
 import type { GateName } from '../../domain/gate.ts';
 import { argument, type CommandSpec, isSet, requiredText, text, texts } from '../command.ts';
 import { usage } from '../parse.ts';
@@ -43,7 +44,7 @@ export const command: CommandSpec = {
     }
     const body = {
       reference: argument(invocation, 'IMAGE'),
-      channel: requiredText(invocation, 'to'),
+      channel: channelOf(argument(invocation, 'IMAGE'), requiredText(invocation, 'to')),
       why: requiredText(invocation, 'why'),
       ...(expect === undefined ? {} : { expect }),
       ...(isSet(invocation, 'back') ? { back: true } : {}),
@@ -60,6 +61,15 @@ export const command: CommandSpec = {
     });
   },
 };
+
+/** `NAME:CHANNEL` is the same as `CHANNEL`, of the image that the version is of. */
+function channelOf(reference: string, to: string): string {
+  const [image, channel] = to.split(':', 2);
+  if (channel === undefined || reference.split(/[:@]/, 1)[0] === image) return channel ?? to;
+  throw new ImagoError('input-invalid', `${reference} is no version of ${image}.`, {
+    hint: 'A channel moves among the versions of its own image: write --to CHANNEL.',
+  });
+}
 
 const shown: Pick<OperationCall<'promote'>, 'name' | 'lines'> = {
   name: (result) => `${result.image}:${result.channel}`,
