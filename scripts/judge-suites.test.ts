@@ -21,12 +21,9 @@ describe('a suite', () => {
 
   it('that left out a test passes on a person’s machine, which is told of it, and fails in CI', () => {
     const one = left('a > b', 'no newuidmap here');
-    const told = 'skipped test/a.test.ts > a > b: no newuidmap here';
-    expect(judgeSuite(one, false)).toMatchObject({ state: 'passed', why: told });
-    expect(judgeSuite(one, true)).toMatchObject({
-      state: 'failed',
-      why: `1 of its tests was left out; ${told}`,
-    });
+    const why = '1 of its tests was left out; skipped test/a.test.ts > a > b: no newuidmap here';
+    expect(judgeSuite(one, false)).toMatchObject({ state: 'passed', why });
+    expect(judgeSuite(one, true)).toMatchObject({ state: 'failed', why });
     expect(judgeSuite(left('a'), true).why).toContain('by a condition of its own');
   });
 
@@ -105,5 +102,5 @@ describe('a run of Vitest', () => {
       ],
     });
     expect(judgeSuite({ ...ran, tests: report }, true)).toMatchObject({ state: 'failed' });
-  });
+  }, 60_000);
 });
