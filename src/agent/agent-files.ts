@@ -85,11 +85,12 @@ const gettyDropIn = `[Unit]
 ConditionPathExists=!${units}/imago-shell.service
 `;
 
-/** The agent starts the unit when the node is configured. */
+/** The agent starts the unit when the node is configured, and waits for it as long as it waits for its answer. */
 const runtimeDropIn = `[Unit]
 ConditionPathExists=/run/imago/configured
 
 [Service]
+TimeoutStartSec=300
 EnvironmentFile=-/etc/imago/proxy.env
 `;
 
