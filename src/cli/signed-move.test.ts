@@ -72,9 +72,10 @@ describe('a statement in a file', () => {
   );
 });
 
-test('a key file that holds no public key is refused, also a private one', () => {
+test('a key file that holds no public key is refused, also a private one and one of another kind', () => {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
-  for (const text of ['', 'hello', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()]) {
+  const other = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString();
+  for (const text of ['', 'hello', other, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()]) {
     expect(() => readPublicKey(text, 'k')).toThrow(expect.objectContaining({ code: 'key-invalid' }));
   }
 });

@@ -53,11 +53,13 @@ export type SignedMove = z.infer<typeof move>;
 
 const payloadType = 'application/vnd.in-toto+json';
 
-/** Throws `key-invalid` for what is not a public key in PEM. */
+/** Throws `key-invalid` for what is not a public key, in PEM and of the kind that Imago signs with. */
 export function readPublicKey(pem: string, file: string): KeyObject {
   try {
     if (pem.includes('PRIVATE KEY')) throw new Error('it is a private key');
-    return createPublicKey(pem);
+    const key = createPublicKey(pem);
+    if (key.asymmetricKeyDetails?.namedCurve === 'prime256v1') return key;
+    throw new Error('it is not ECDSA on the curve P-256');
   } catch (cause) {
     throw new ImagoError('key-invalid', `${file} is not a public key: ${(cause as Error).message}.`, {
       hint: 'Write it with `imago keys show > imago.pub`.',
