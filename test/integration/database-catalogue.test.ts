@@ -181,6 +181,11 @@ describe('versions', () => {
     await catalogue.setVersionState('node', '1.0.1', 'withdrawn', { by: 'ann', reason: 'broken' });
     expect(await catalogue.findVersionByDigest('node', digestOf(7))).toMatchObject({ version: '1.0.2' });
     expect(await catalogue.findVersionByLock('node', 'other')).toBeUndefined();
+    expect((await catalogue.listByLocks(['lock', 'other'])).toSorted(byVersion)).toEqual([
+      { image: 'node', version: '1.0.1', state: 'withdrawn', lockDigest: 'lock' },
+      { image: 'node', version: '1.0.2', state: 'candidate', lockDigest: 'lock' },
+    ]);
+    expect(await catalogue.listByLocks([])).toEqual([]);
     expect(await catalogue.findVersionByDigest('node', digestOf(8))).toBeUndefined();
   });
 
@@ -449,3 +454,7 @@ describe('resolve', () => {
     });
   });
 });
+
+function byVersion(a: { readonly version: string }, b: { readonly version: string }): number {
+  return a.version < b.version ? -1 : 1;
+}

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { NodeRecord } from '../../src/domain/node.ts';
 import type { Store } from '../../src/store/store.ts';
-import { administer, digestOf, type StoreBench, startStoreBench } from '../support/store.ts';
+import { administer, digestOf, type StoreBench, seedImage, startStoreBench } from '../support/store.ts';
 
 let bench: StoreBench;
 let store: Store;
@@ -94,6 +94,29 @@ describe('pools', () => {
       code: 'pool-not-found',
       hint: expect.stringContaining(name),
     });
+  });
+
+  test('whose channel has moved since their model was made are found, in pages', async () => {
+    const other = await bench.freshStore();
+    await seedImage(other, 'node', 2);
+    const move = async (to: string) => {
+      const asked = { image: 'node', channel: 'production', to, by: 'ann', why: 'test' };
+      return (await other.catalogue.moveChannel(asked)).id;
+    };
+    const first = await move('1.0.0');
+    await other.fleet.addPool({ ...pool('a'), follows: 'production', move: first });
+    await other.fleet.addPool({ ...pool('b'), follows: 'staging', move: first });
+    expect(await other.fleet.listBehind({ limit: 5 })).toEqual({ items: [] });
+    const second = await move('1.0.1');
+    await other.fleet.addPool({ ...pool('c'), follows: 'production', move: second });
+    const { move: _move, ...never } = { ...pool('d'), move: first };
+    await other.fleet.addPool(never);
+    const { follows: _follows, ...pinned } = { ...pool('e'), move: first };
+    await other.fleet.addPool(pinned);
+    const page = await other.fleet.listBehind({ limit: 1 });
+    expect(page.items.map(({ name }) => name)).toEqual(['a']);
+    const rest = await other.fleet.listBehind({ limit: 5, cursor: page.next ?? '' });
+    expect(rest.items.map(({ name }) => name)).toEqual(['d']);
   });
 
   test('that follow a channel are found', async () => {

@@ -40,6 +40,25 @@ function machines(): number {
   return product.sim.world.view().machines.length;
 }
 
+test('pools of a provider that is not here are told in one sentence, and keep none of the others waiting', async () => {
+  const recipe = { name: 'node', numbering: 'semver', components: [], settings: {} };
+  await product.run({ kind: 'build', subject: 'image/node', input: { recipe } });
+  await product.run({ kind: 'test', subject: 'image/node:1.0.0', input: { reference: 'node:1.0.0' } });
+  const input = { name: 'web', reference: 'node:1.0.0', capacity: 1 };
+  await product.run({ kind: 'pool-create', subject: 'pool/web', input });
+  const { fleet } = product.store;
+  const here = await fleet.getPool('web');
+  if (here === undefined) throw new Error('The pool was not made.');
+  const { createdAt: _, ...web } = here;
+  for (const name of ['a', 'b']) await fleet.addPool({ ...web, name, provider: 'azure' });
+  await fleet.markGone('web', new Set(), new Date().toISOString());
+  const { troubles } = await reconcile({ ...product.deps, now: Date.now }, AbortSignal.timeout(20_000));
+  expect(troubles).toEqual([
+    'There is no provider azure here: the nodes of 2 of its pools are not looked at.',
+  ]);
+  expect((await fleet.listNodes('web', { limit: 5 })).items).toHaveLength(1);
+});
+
 test('a test that failed leaves no machine', async () => {
   await failTest(false);
   expect(machines()).toBe(0);
