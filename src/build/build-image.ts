@@ -134,13 +134,21 @@ async function assemble(
       requireBudget(lock, root.usage);
       const size = recipe.disk?.sizeBytes ?? fittingSize(root.usage);
       const busybox = await readToolFile('busybox', tools);
-      const boot = await readBootFiles(tree, { epoch, busybox, tools, ...(signal && { signal }) });
+      const boot = readBootFiles(tree, { epoch, busybox, tools, ...(signal && { signal }) });
+      boot.catch(() => undefined);
       const cmdline = [...kernelArguments, ...(recipe.settings.kernelArguments ?? [])].join(' ');
-      return assembleDisk({
-        ...{ root, boot, cmdline, epoch, seed: recipe.name, size, tools, signal, durable: false },
-        ...{ path: join(folder, 'disk.raw'), workFolder: join(folder, 'assembly') },
-        onProgress: ({ bytes, total }) => report.bytes('disk', bytes, total),
-      });
+      try {
+        return await assembleDisk({
+          ...{ root, boot, cmdline, epoch, seed: recipe.name, size, tools, signal, durable: false },
+          ...{ path: join(folder, 'disk.raw'), workFolder: join(folder, 'assembly') },
+          onProgress({ step, bytes, total }) {
+            if (step === 'root') report.bytes('disk', bytes, total);
+          },
+        });
+      } finally {
+        // It reads from the tree, which is closed next.
+        await boot.catch(() => undefined);
+      }
     },
   );
   report.end('disk');

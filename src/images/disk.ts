@@ -40,7 +40,8 @@ export interface DiskProgress {
 
 export interface DiskInput {
   readonly root: RootContent;
-  readonly boot: BootFiles;
+  /** May still be under way: the root is made meanwhile. */
+  readonly boot: BootFiles | Promise<BootFiles>;
   /** Kernel arguments, without `root=`: that is added. */
   readonly cmdline: string;
   readonly epoch: number;
@@ -84,19 +85,13 @@ export async function assembleDisk(input: DiskInput): Promise<AssembledDisk> {
     const file = await open(disk, 'wx+');
     try {
       await file.truncate(input.size);
-      await writeBootPart(file, input, layout, cmdline);
     } finally {
       await file.close();
     }
-    await installSyslinux({
-      disk,
-      offset: layout.esp.offset,
-      epoch: input.epoch,
-      folder,
-      tools: input.tools,
-      signal: input.signal,
-    });
-    await writeRoot(disk, folder, input, layout);
+    await sideBySide(input.signal, [
+      (signal) => makeBootPart(disk, folder, { ...input, signal }, layout, cmdline),
+      (signal) => writeRoot(disk, folder, { ...input, signal }, layout),
+    ]);
     await checkTable(disk);
     throwIfAborted(input.signal);
     input.onProgress?.({ step: 'write', bytes: 0, total: input.size });
@@ -105,6 +100,25 @@ export async function assembleDisk(input: DiskInput): Promise<AssembledDisk> {
     input.onProgress?.({ step: 'write', bytes: input.size, total: input.size });
   });
   return { path: input.path, size: input.size, cmdline, layout };
+}
+
+/** Works on parts that have nothing to do with each other. When one fails the rest is told to stop, and waited for. */
+async function sideBySide(
+  outer: AbortSignal | undefined,
+  works: readonly ((signal: AbortSignal) => Promise<void>)[],
+): Promise<void> {
+  const failed = new AbortController();
+  const signal = outer === undefined ? failed.signal : AbortSignal.any([outer, failed.signal]);
+  const faults: unknown[] = [];
+  await Promise.all(
+    works.map((work) =>
+      work(signal).catch((error: unknown) => {
+        faults.push(error);
+        failed.abort();
+      }),
+    ),
+  );
+  if (faults.length > 0) throw faults[0];
 }
 
 function fullCmdline(given: string, layout: DiskLayout): string {
@@ -125,13 +139,33 @@ function fullCmdline(given: string, layout: DiskLayout): string {
   return cmdline;
 }
 
-async function writeBootPart(
-  file: FileHandle,
+/** Partition table, and the partition that the system starts from. */
+async function makeBootPart(
+  disk: string,
+  folder: string,
   input: DiskInput,
   layout: DiskLayout,
   cmdline: string,
 ): Promise<void> {
-  const { kernel, initrd, osRelease, kernelVersion } = input.boot;
+  const boot = await input.boot;
+  const file = await open(disk, 'r+');
+  try {
+    await writeBootPart(file, input, boot, layout, cmdline);
+  } finally {
+    await file.close();
+  }
+  const { epoch, tools, signal } = input;
+  await installSyslinux({ disk, offset: layout.esp.offset, epoch, folder, tools, signal });
+}
+
+async function writeBootPart(
+  file: FileHandle,
+  input: DiskInput,
+  boot: BootFiles,
+  layout: DiskLayout,
+  cmdline: string,
+): Promise<void> {
+  const { kernel, initrd, osRelease, kernelVersion } = boot;
   const stub = await readToolFile('linuxx64.efi.stub', input.tools);
   const bootCode = (await readToolFile('gptmbr.bin', input.tools)).subarray(0, 440);
   const uki = makeUki({ stub, kernel, initrd, cmdline, osRelease, kernelVersion });
