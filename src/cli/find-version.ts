@@ -11,6 +11,13 @@ export async function findVersion(client: Client, reference: string): Promise<Ve
   return { image, version };
 }
 
+/** For what is copied to others: a bare name is refused. */
+export const exactArgument = {
+  name: 'IMAGE',
+  what: 'NAME:VERSION, NAME:CHANNEL or NAME@sha256:DIGEST',
+  completes: 'image',
+} as const;
+
 export const imageArgument = {
   name: 'IMAGE',
   what: 'NAME, NAME:VERSION, NAME:CHANNEL or NAME@sha256:DIGEST',

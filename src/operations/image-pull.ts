@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { formatBytes } from '../domain/bytes.ts';
 import { ImagoError } from '../domain/errors.ts';
 import { checkName } from '../domain/name.ts';
+import type { PulledFacts } from '../ports/image-store.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import type { SealedDisk } from '../ports/provider-builder.ts';
 import { type OperationDeps, requireImages } from './deps.ts';
@@ -29,9 +30,8 @@ const pullInput = z.object({
 });
 export type ImagePullInput = z.infer<typeof pullInput>;
 
-interface Pulled extends SealedDisk {
+interface Pulled extends SealedDisk, Omit<PulledFacts, 'image'> {
   readonly image: string;
-  readonly version?: string;
   readonly bytes: number;
   /** Of the keys that are trusted here. */
   readonly signedBy: readonly string[];
@@ -82,6 +82,8 @@ function pullStep(deps: OperationDeps): WorkStep<ImagePullInput> {
       return {
         ...{ image, digest, diskDigest, sizeBytes, bytes: got.bytes, signedBy },
         ...(version === undefined ? {} : { version }),
+        ...(got.os === undefined ? {} : { os: got.os }),
+        ...(got.kubernetes === undefined ? {} : { kubernetes: got.kubernetes }),
       };
     },
   };
@@ -89,8 +91,8 @@ function pullStep(deps: OperationDeps): WorkStep<ImagePullInput> {
 
 function factsOf(context: StepContext<ImagePullInput>): CandidateFacts {
   const { architecture, numbering } = context.input;
-  const { image: name, version } = requireResult<Pulled>(context, 'pull');
-  return { name, os: 'linux', architecture, numbering, version };
+  const { image: name, version, os = 'linux', kubernetes } = requireResult<Pulled>(context, 'pull');
+  return { name, os, architecture, numbering, kubernetes, version };
 }
 
 function numberStep(deps: OperationDeps): WorkStep<ImagePullInput> {

@@ -2,6 +2,7 @@
 // (notes, SBOM, signatures, locks), and their copies in files and registries. Versions of providers that keep
 // their disks elsewhere are not in it: then `find` answers `undefined`.
 import type { Json } from '../domain/json.ts';
+import type { RecipeCommit } from '../domain/recipe-commit.ts';
 
 export interface StoredImage {
   readonly digest: string;
@@ -118,6 +119,8 @@ export interface SignRequest {
     readonly operation: string;
     readonly startedAt: string;
     readonly finishedAt: string;
+    /** The commit that the recipe was at, if it is known. */
+    readonly source?: RecipeCommit | undefined;
   };
 }
 
@@ -211,6 +214,14 @@ export interface Transferred {
   readonly bytes: number;
 }
 
+/** What a version says of itself. */
+export interface PulledFacts {
+  readonly image?: string;
+  readonly version?: string;
+  readonly os?: 'linux' | 'windows';
+  readonly kubernetes?: string;
+}
+
 /** Copies in OCI registries: `HOST/REPOSITORY[:TAG]`. Signing in is by the machine's own files for that. */
 export interface ImageCopies {
   /** What a push would send. Sends nothing. */
@@ -221,10 +232,7 @@ export interface ImageCopies {
   isPushed(digest: string, to: string, signal: AbortSignal): Promise<boolean>;
   planPull(from: string, signal: AbortSignal): Promise<TransferPlan>;
   /** Fetches what is missing here. A second call goes on where the first stopped. */
-  pull(
-    from: string,
-    watch: Watch,
-  ): Promise<Transferred & { readonly image?: string; readonly version?: string }>;
+  pull(from: string, watch: Watch): Promise<Transferred & PulledFacts>;
 }
 
 export interface ImageCheck {

@@ -348,6 +348,10 @@ ${more}  services: [{name: wuauserv, start: ${start}}]
       expect(out).toContain('private-1');
       expect(out).not.toContain('KB5000077');
     }
+    const published = at('dry.vhd');
+    const dry = await imago.json<{ plan: string[] }>(['image', 'export', 'windows', published, '--dry-run']);
+    expect(dry.plan[0]).toMatch(/dry\.vhd as vhd: the disk of windows:[\d.]+, 1 MiB/);
+    expect(existsSync(published)).toBe(false);
     const words = ['image', 'push', `windows-private:${version}`, `${registry.host}/images/secret`];
     expect(await imago.run(words)).toMatchObject({ code: 4, err: expect.stringMatching(/private inputs/) });
   });

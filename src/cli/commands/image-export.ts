@@ -22,6 +22,7 @@ export const command: CommandSpec = {
       choices: ['vhd', 'vhd-dynamic', 'raw', 'qcow2'],
     },
     force: { what: 'replace a file that is there' },
+    'dry-run': { what: 'say what would be done, and do nothing' },
   },
   examples: [
     ['imago image export node:production node.vhd', 'for an upload to Azure'],
@@ -38,6 +39,16 @@ export const command: CommandSpec = {
     const format = (text(invocation, 'format') ?? formatOf(file)) as NonNullable<Format>;
     const client = await invocation.client();
     const path = await findVersion(client, argument(invocation, 'IMAGE'));
+    if (isSet(invocation, 'dry-run')) {
+      const { sizeBytes } = await client.call('showVersion', { path });
+      const what = `the disk of ${path.image}:${path.version}, ${formatBytes(sizeBytes)}`;
+      const plan = [`${there === undefined ? 'Write' : 'Replace'} ${file} as ${format}: ${what}.`];
+      invocation.out.thing({ dryRun: true, plan }, file, () => [
+        'Would do, and nothing was written:',
+        ...plan.map((line) => `  ${line}`),
+      ]);
+      return;
+    }
     const { signal } = invocation;
     const view = createProgress(invocation.out, process.stderr, () => performance.now());
     try {

@@ -34,10 +34,18 @@ export const command: CommandSpec = {
       completes: 'image',
     },
     version: { what: 'its number (default: the next one by the policy)', value: 'N.N.N' },
-    os: { what: 'the system on it', value: 'OS', choices: ['linux', 'windows'] },
-    architecture: { what: 'the processor it is for', value: 'ARCH', choices: ['x64', 'arm64'] },
+    os: {
+      what: 'the system on it (default: linux, or as the lock says)',
+      value: 'OS',
+      choices: ['linux', 'windows'],
+    },
+    architecture: {
+      what: 'the processor it is for (default: x64, or as the lock says)',
+      value: 'ARCH',
+      choices: ['x64', 'arm64'],
+    },
     numbering: {
-      what: 'how a new image is numbered',
+      what: 'how a new image is numbered (default: semver, or as the lock says)',
       value: 'POLICY',
       choices: ['semver', 'date', 'calendar', 'kubernetes', 'kubernetes-build'],
     },

@@ -1,16 +1,18 @@
 // Copy a version to a gallery.
 import { argument, type CommandSpec, isSet, text, texts } from '../command.ts';
-import { imageArgument } from '../find-version.ts';
+import { exactArgument } from '../find-version.ts';
 import { readRegion } from '../read-region.ts';
 import { operationFlags, runOperation } from '../run-operation.ts';
 
 export const command: CommandSpec = {
   summary: 'Copy a version to a gallery and its regions',
   details:
-    'Machines and pools are made from the gallery. A copy that is there is adopted when it is the version that was tested, and none is taken away. A region that fails is tried again alone.',
-  args: [imageArgument],
+    'Machines and pools are made from the gallery. A copy that is there is adopted when it is the version that was ' +
+    'tested, and none is taken away. A region that fails is tried again alone. A version with private inputs goes to ' +
+    'no gallery that others see.',
+  args: [exactArgument],
   flags: {
-    provider: { what: 'whose gallery', value: 'NAME' },
+    provider: { what: "whose gallery (default: that of the daemon's own provider)", value: 'NAME' },
     gallery: { what: 'a gallery that Imago was told of (`imago gallery list`)', value: 'NAME' },
     region: {
       what: 'a region to have copies in, and how many (default: 1); again for more',

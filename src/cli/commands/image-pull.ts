@@ -8,7 +8,9 @@ type Body = InputOf<'pullImage'>['body'];
 
 export const command: CommandSpec = {
   summary: 'Make a candidate from a version in an OCI registry',
-  details: 'Only what is missing here is received, and everything is checked against its digest.',
+  details:
+    'Only what is missing here is received, and everything is checked against its digest. What was tested elsewhere is ' +
+    'tested here again before a channel that is not for testing takes it.',
   args: [{ name: 'FROM', what: 'HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:DIGEST' }],
   flags: {
     name: {
@@ -17,20 +19,38 @@ export const command: CommandSpec = {
       completes: 'image',
     },
     version: { what: 'its number (default: its own)', value: 'N.N.N' },
-    'require-signature': { what: 'refuse it when no trusted key signed it' },
+    architecture: {
+      what: 'the processor that a new image is for (default: x64)',
+      value: 'ARCH',
+      choices: ['x64', 'arm64'],
+    },
+    numbering: {
+      what: 'how a new image is numbered (default: semver)',
+      value: 'POLICY',
+      choices: ['semver', 'date', 'calendar', 'kubernetes', 'kubernetes-build'],
+    },
+    'require-signature': { what: 'refuse it when no trusted key signed it (`imago keys list`)' },
     ...operationFlags,
   },
   examples: [
     ['imago image pull registry.example.com/images/node:1.34.2', 'take over what another place built'],
+    [
+      'imago image pull registry.example.com/images/node:1.34.2 --require-signature',
+      'only if a key signed it that `imago keys trust` was told of',
+    ],
   ],
   async run(invocation) {
     const image = text(invocation, 'name');
     const version = text(invocation, 'version');
+    const architecture = text(invocation, 'architecture') as Body['architecture'];
+    const numbering = text(invocation, 'numbering') as Body['numbering'];
     const body: Body = {
       from: argument(invocation, 'FROM'),
       requireSignature: isSet(invocation, 'require-signature'),
       ...(image && { image }),
       ...(version && { version }),
+      ...(architecture && { architecture }),
+      ...(numbering && { numbering }),
     };
     await runOperation(invocation, {
       endpoint: 'pullImage',

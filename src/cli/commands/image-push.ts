@@ -1,15 +1,16 @@
 // Copy a version to a registry.
 import { formatBytes } from '../../domain/bytes.ts';
 import { argument, type CommandSpec } from '../command.ts';
-import { imageArgument } from '../find-version.ts';
+import { exactArgument } from '../find-version.ts';
 import { operationFlags, runOperation } from '../run-operation.ts';
 
 export const command: CommandSpec = {
   summary: 'Copy a version, with all that is attached, to an OCI registry',
   details:
     'Only what is missing there is sent. Signing in is by what `docker login`, `podman login` or `skopeo login` ' +
-    "left for the user that the daemon runs as. The tag is the version's number unless one is given.",
-  args: [imageArgument, { name: 'TO', what: 'HOST/REPOSITORY[:TAG]' }],
+    "left for the user that the daemon runs as. The tag is the version's number unless one is given. " +
+    'A version with private inputs is refused.',
+  args: [exactArgument, { name: 'TO', what: 'HOST/REPOSITORY[:TAG]' }],
   flags: operationFlags,
   examples: [
     ['imago image push node:staging registry.example.com/images/node --dry-run', 'how much would be sent?'],

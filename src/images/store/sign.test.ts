@@ -4,7 +4,8 @@ import type { Digest } from './digest.ts';
 import { openEnvelope, signStatement, statementOf } from './dsse.ts';
 import { openPrivateKey, type SigningKey } from './key-folder.ts';
 import { addKey, type Keyring, revokeKey } from './keyring.ts';
-import { attestVersion, signVersion, verifySignatures, verifyStatements } from './sign.ts';
+import { parseManifest } from './oci.ts';
+import { attestVersion, readSignatures, signVersion, verifySignatures, verifyStatements } from './sign.ts';
 import { diskOf, type TestStore, testStore } from './testing.ts';
 
 const january = '2026-01-01T00:00:00Z';
@@ -73,6 +74,39 @@ describe('signing a version', () => {
     await expect(verifySignatures(made.store, early, revoked)).rejects.toMatchObject({
       code: 'signature-missing',
     });
+  });
+
+  test('what a copy without tags brings is found as a referrer, once, and signing anew keeps it', async () => {
+    await using made = await testStore();
+    await using copy = await testStore();
+    const [digest, same] = [await putDisk(made, 1), await putDisk(copy, 1)];
+    expect(same).toBe(digest);
+    const [key, mine] = [newKey(), newKey()];
+    await signVersion(made.store, digest, key, { identity: 'node', at: february });
+    await attestVersion(made.store, digest, key, { name: 'node', predicateType: provenance, predicate: {} });
+    for (const { digest: attached } of await made.store.referrers(digest)) {
+      const manifest = parseManifest(await made.store.readBlob(attached), attached);
+      const parts = await Promise.all(
+        manifest.layers.map(async ({ mediaType, annotations, digest: layer }) => ({
+          ...{ mediaType, annotations: annotations ?? {} },
+          bytes: await made.store.readBlob(layer),
+        })),
+      );
+      await copy.store.attach(digest, { artifactType: manifest.artifactType ?? '', parts });
+    }
+    await copy.store.attach(digest, {
+      artifactType: 'application/vnd.in-toto+json',
+      parts: [{ mediaType: 'text/plain', bytes: Buffer.from('of somebody else') }],
+    });
+    const ring = ringOf(key, january);
+    expect(await verifySignatures(copy.store, digest, ring)).toHaveLength(1);
+    expect(await verifyStatements(copy.store, digest, ring, provenance)).toHaveLength(1);
+    await signVersion(copy.store, digest, mine, { identity: 'node', at: march });
+    expect(await verifySignatures(copy.store, digest, ring)).toHaveLength(1);
+    expect(await readSignatures(copy.store, digest, ring)).toMatchObject([
+      { key: { id: key.id } },
+      { key: undefined, problem: 'unknown-key' },
+    ]);
   });
 
   test('a signature moved to another version does not count', async () => {

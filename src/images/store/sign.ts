@@ -44,8 +44,11 @@ export interface VerifiedStatement {
   readonly statement: Statement;
 }
 
-const signatureType = 'application/vnd.dev.cosign.artifact.sig.v1+json';
-const attestationType = mediaTypes.inToto;
+const artifactTypes = {
+  '.sig': 'application/vnd.dev.cosign.artifact.sig.v1+json',
+  '.att': mediaTypes.inToto,
+} as const;
+const partTypes = { '.sig': mediaTypes.simpleSigning, '.att': mediaTypes.dsse } as const;
 const payloadKind = 'cosign container image signature';
 const maxPayload = 64 * 1024 * 1024;
 
@@ -94,7 +97,7 @@ async function addSignature(
     bytes: payload,
     annotations: { [annotationKeys.signature]: signature },
   });
-  await attachUnder(store, digest, '.sig', signatureType, parts);
+  await attachUnder(store, digest, '.sig', parts);
 }
 
 /**
@@ -170,7 +173,7 @@ async function addStatement(
     bytes: signStatement(statement, key),
     annotations: { [annotationKeys.signature]: '', [annotationKeys.predicateType]: statement.predicateType },
   });
-  await attachUnder(store, digest, '.att', attestationType, parts);
+  await attachUnder(store, digest, '.att', parts);
 }
 
 /** The statements about a version that trusted keys signed, of one kind if it is given. None is the empty list. */
@@ -227,18 +230,27 @@ function isSignedBy(part: AttachedPart, publicKey: SigningKey['publicKey']): boo
   return signature !== undefined && verify('sha256', part.bytes, publicKey, Buffer.from(signature, 'base64'));
 }
 
-/** The layers of the manifest under one of cosign's tags, with their content; none when there is no such tag. */
+/**
+ * The parts of every manifest that is attached as a signature or statement: under cosign's tag, and as a referrer, for
+ * copies that others made with what refers to a version and without its tags. Each part once.
+ */
 async function partsUnder(
   store: DiskStore,
   digest: Digest,
   suffix: '.sig' | '.att',
 ): Promise<AttachedPart[]> {
   const tagged = await store.resolve(fallbackTag(digest, suffix));
-  if (tagged === undefined) return [];
-  const manifest = parseManifest(await store.readBlob(tagged, maxManifestSize), `manifest ${tagged}`);
-  const parts: AttachedPart[] = [];
-  for (const layer of manifest.layers) parts.push(await readPart(store, layer));
-  return parts;
+  const attached = (await store.referrers(digest, artifactTypes[suffix])).map((referrer) => referrer.digest);
+  const parts = new Map<string, AttachedPart>();
+  for (const found of new Set([...attached, ...(tagged === undefined ? [] : [tagged])])) {
+    const { layers } = parseManifest(await store.readBlob(found, maxManifestSize), `manifest ${found}`);
+    for (const layer of layers) {
+      if (found !== tagged && layer.mediaType !== partTypes[suffix]) continue;
+      const key = `${layer.digest} ${layer.annotations?.[annotationKeys.signature] ?? ''}`;
+      if (!parts.has(key)) parts.set(key, await readPart(store, layer));
+    }
+  }
+  return [...parts.values()];
 }
 
 async function readPart(store: DiskStore, layer: Descriptor): Promise<AttachedPart> {
@@ -251,7 +263,6 @@ async function attachUnder(
   store: DiskStore,
   digest: Digest,
   suffix: '.sig' | '.att',
-  artifactType: string,
   parts: readonly AttachedPart[],
 ): Promise<void> {
   const config = encodeJson({
@@ -261,7 +272,7 @@ async function attachUnder(
     rootfs: { type: 'layers', diff_ids: parts.map((part) => digestOf(part.bytes)) },
   });
   await store.attach(digest, {
-    artifactType,
+    artifactType: artifactTypes[suffix],
     parts,
     config: { mediaType: mediaTypes.imageConfig, bytes: config },
     tag: fallbackTag(digest, suffix),

@@ -1,7 +1,8 @@
 // Copies of versions in OCI registries.
-
+import { z } from 'zod';
 import { ImagoError } from '../../domain/errors.ts';
-import type { ImageCopies } from '../../ports/image-store.ts';
+import { operatingSystems } from '../../domain/version.ts';
+import type { ImageCopies, PulledFacts } from '../../ports/image-store.ts';
 import { readRecord } from '../inventory/attach-records.ts';
 import { type Digest, parseDigest } from '../store/digest.ts';
 import type { DiskStore } from '../store/disk-store.ts';
@@ -59,7 +60,7 @@ export function imageCopies(context: CopyContext): ImageCopies {
         const onProgress = (at: { readonly done: number; readonly total: number }) =>
           progress(at.done, at.total, `receiving from ${from}`);
         const got = await pull(store, source, { signal, onProgress });
-        return { digest: got.digest, bytes: got.bytesReceived, ...(await namesOf(store, got.digest)) };
+        return { digest: got.digest, bytes: got.bytesReceived, ...(await factsOf(store, got.digest)) };
       }),
   };
 }
@@ -100,15 +101,29 @@ function wanted({ tag, digest }: RegistryReference, text: string): string {
   });
 }
 
-/** What a pulled version calls itself: in its notes, else in its manifest. */
-async function namesOf(
-  store: DiskStore,
-  digest: Digest,
-): Promise<{ readonly image?: string; readonly version?: string }> {
+const notesSchema = z.object({
+  image: z.string(),
+  version: z.string(),
+  os: z.enum(operatingSystems),
+  kubernetes: z.string().max(50).optional(),
+});
+
+/** Whoever pushed it wrote them: what cannot be read is as good as absent. */
+function readNotes(text: string): z.infer<typeof notesSchema> | undefined {
+  try {
+    return notesSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a pulled version says of itself: in its notes, else in its manifest. */
+async function factsOf(store: DiskStore, digest: Digest): Promise<PulledFacts> {
   const text = await readRecord(store, digest, 'notes');
-  if (text !== undefined) {
-    const { image, version } = JSON.parse(text) as { readonly image: string; readonly version: string };
-    return { image, version };
+  const notes = text === undefined ? undefined : readNotes(text);
+  if (notes !== undefined) {
+    const { kubernetes, ...facts } = notes;
+    return { ...facts, ...(kubernetes !== undefined && { kubernetes }) };
   }
   const { annotations } = await store.inspect(digest);
   const image = annotations['vnd.imago.image'];
