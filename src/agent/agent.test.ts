@@ -469,6 +469,26 @@ describe('a new config on a running node', () => {
     expect(again.report()).toMatchObject({ phase: 'ready', config: good, error: { retry: false } });
   });
 
+  it('is not ready while what it goes back to does not come up again, and is when it does', async () => {
+    const platform = platformWith(config);
+    const system = machine(platform);
+    const node = await start(system);
+    const good = node.report().config;
+    platform.broken.add('containerd.service');
+    platform.userData = encode({ ...config, runtime: { ...config.runtime, maxLogLineBytes: 2048 } });
+    await node.look();
+    expect(node.report()).toMatchObject({
+      phase: 'failed',
+      config: good,
+      error: { class: 'node-service-failed', retry: true },
+    });
+    platform.broken.clear();
+    platform.userData = encode(config);
+    await node.look(true);
+    expect(node.report()).toMatchObject({ phase: 'ready', config: good });
+    expect(node.report().error).toBeUndefined();
+  });
+
   it('that cannot be read leaves the node as it is, also across a boot', async () => {
     const platform = platformWith(config);
     const system = machine(platform);

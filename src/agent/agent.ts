@@ -133,6 +133,10 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
       replaceRunFile(system, quickPath, JSON.stringify(quick), 0o600);
     } catch (thrown) {
       const error = nodeError(thrown);
+      // Nothing is known to run then: the config that was is brought up anew before the node is ready again.
+      if (thrown instanceof ImagoError && thrown.details?.wentBack === false) {
+        reporter.update({ phase: 'applying' });
+      }
       await noteFailure(ref.digest, error);
       return refuse(error, wanted);
     }

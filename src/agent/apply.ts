@@ -43,6 +43,8 @@ export interface ApplyOptions {
 export type ApplyResult = { readonly changed: boolean; readonly rendered: Rendered };
 
 const mostAttempts = 3;
+/** How long services of the last good config may take until they answer again. */
+const goBackDeadlineMs = 300_000;
 const nothing: RunningState = { start: [], stop: [], modules: [], kernelValues: [], metadataClosed: true };
 
 /** Nothing that depends on the config has been started in this boot. */
@@ -168,6 +170,7 @@ async function goBack(
   const surplus = started.start.filter((unit) => !good.running.start.includes(unit));
   const effects = new Set<Effect>([...journal.effects, ...surplus.map((unit): Effect => `stop:${unit}`)]);
   await activate(system, { effects, running: good.running, boot: false });
+  await verifyRunning(system, good.running, goBackDeadlineMs, () => undefined);
 }
 
 /** The cause stays known when the way back is blocked as well; the next start goes on with it. */
@@ -182,6 +185,7 @@ async function goBackAfter(cause: unknown, work: () => Promise<void>): Promise<v
       {
         cause,
         retryable: true,
+        details: { wentBack: false },
       },
     );
   }
