@@ -233,7 +233,7 @@ function subject(deps: OperationDeps, context: StepContext<BuildInput>): Subject
   const previous = madeFrom(context);
   return {
     ...{ image, version, digest, kubernetes, createdAt, startedAt, timings },
-    ...{ previous, lock, lockDigest, reused },
+    ...{ previous, lock, lockDigest, reused, source: context.input.source },
   };
 }
 

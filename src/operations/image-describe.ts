@@ -3,6 +3,7 @@
 import { ensureImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 import type { Lock } from '../domain/lock.ts';
+import type { RecipeCommit } from '../domain/recipe-commit.ts';
 import type { DescribeRequest } from '../ports/image-store.ts';
 import type { StepContext, WorkStep } from '../ports/operation.ts';
 import type { SealedDisk } from '../ports/provider-builder.ts';
@@ -25,6 +26,8 @@ export interface Subject {
   readonly previous?: string | undefined;
   readonly lock?: Json | undefined;
   readonly lockDigest?: string | undefined;
+  /** The commit that its recipe was at, if it is known. */
+  readonly source?: RecipeCommit | undefined;
   /** Was there before this operation: nothing is made for it. */
   readonly reused: boolean;
 }
@@ -122,7 +125,7 @@ export function signStep<Input>(deps: OperationDeps, subjectOf: SubjectOf<Input>
     async do(context) {
       const subject = subjectOf(context);
       if (subject === undefined || subject.reused) return { key: null };
-      const { image, version, digest, lock, startedAt, createdAt } = subject;
+      const { image, version, digest, lock, startedAt, createdAt, source } = subject;
       const signed = await requireImages(deps).signatures.sign({
         ...{ image, version, digest },
         at: new Date(context.clock.now()).toISOString(),
@@ -134,6 +137,7 @@ export function signStep<Input>(deps: OperationDeps, subjectOf: SubjectOf<Input>
                 operation: context.operation.id,
                 startedAt: startedAt ?? createdAt,
                 finishedAt: createdAt,
+                source,
               },
             }),
       });

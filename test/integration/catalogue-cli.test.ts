@@ -135,6 +135,23 @@ test('a move from before there was a key is signed later, once', async () => {
   expect(await imago.run(['channel', 'sign', 'other:staging', '--move', '999'])).toMatchObject({ code: 3 });
 });
 
+test('a matrix is released as one, and by the clock only when something is newer', async () => {
+  const matrix = recipe
+    .replace('name: node', 'name: lines')
+    .replace('kubernetes: 1.34.2', 'matrix: {kubernetes: [1.34.2, 1.33.5]}');
+  await imago.writeFile('matrix.yaml', matrix);
+  const words = ['release', 'matrix.yaml', '--why', 'weekly', '--to', 'staging'];
+  const released = await imago.json<{ versions: { version: string }[]; channels: string[] }>(words);
+  expect(released.channels).toEqual(['staging-1-33', 'staging-1-34', 'staging']);
+  expect(released.versions).toHaveLength(2);
+  const asked = ['resolve', 'lines:staging', '--kubernetes', '1.33'];
+  expect(await imago.json(asked)).toMatchObject({ channel: 'staging-1-33', kubernetes: '1.33.5' });
+  expect(await imago.json([...words, '--when-newer'])).toMatchObject({ newer: false, release: null });
+  const clock = ['--when-newer', '--every', '0 * * * *', '--name', 'lines'];
+  expect(await imago.json([...words, ...clock])).toMatchObject({ kind: 'release-newer' });
+  expect((await imago.run([...words, '--kubernetes', '1.34.3'])).err).toContain('not both');
+});
+
 test('lineage begins at the commit of the recipe, and says when it was built with changes', async () => {
   const git = (...words: string[]) =>
     execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@example.com', ...words], {

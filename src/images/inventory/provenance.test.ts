@@ -32,6 +32,14 @@ it('names every input with its hash, the tools and the times', () => {
   });
 });
 
+it('names the commit of the recipe, and says when that is not all', () => {
+  const source = { commit: 'a'.repeat(40), dirty: true };
+  expect(makeProvenance({ ...input, source })).toMatchObject({
+    buildDefinition: { externalParameters: { recipe: { gitCommit: source.commit, dirty: true } } },
+  });
+  expect(JSON.stringify(makeProvenance(input))).not.toContain('gitCommit');
+});
+
 it('is the same for the same build, and another for another lock', () => {
   const text = (value: typeof input) => JSON.stringify(makeProvenance(value));
   expect(text(input)).toBe(text({ ...input }));

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../domain/canonical-json.ts';
 import type { Json } from '../../domain/json.ts';
 import { type Lock, type LockedInput, lockText } from '../../domain/lock.ts';
+import type { RecipeCommit } from '../../domain/recipe-commit.ts';
 import type { Digest } from '../store/digest.ts';
 import type { DiskStore } from '../store/disk-store.ts';
 import type { SigningKey } from '../store/key-folder.ts';
@@ -25,6 +26,8 @@ export interface ProvenanceInput {
   /** ISO times. */
   readonly startedAt: string;
   readonly finishedAt: string;
+  /** The commit that the recipe was at, if it is known. */
+  readonly source?: RecipeCommit | undefined;
   /** Of the raw disk, 64 hexadecimal digits. */
   readonly diskSha256: string;
 }
@@ -39,7 +42,10 @@ export function makeProvenance(input: ProvenanceInput): Json {
       externalParameters: {
         image: input.image,
         version: input.version,
-        recipe: { sha256: sha256(canonicalJson(lock.recipe as unknown as Json)) },
+        recipe: {
+          sha256: sha256(canonicalJson(lock.recipe as unknown as Json)),
+          ...(input.source && { gitCommit: input.source.commit, dirty: input.source.dirty }),
+        },
         lock: { sha256: sha256(lockText(lock)) },
       },
       internalParameters: {

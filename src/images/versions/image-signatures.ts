@@ -71,11 +71,11 @@ async function attest(
   if (provenance === undefined) return;
   const digest = parseDigest(text);
   const { sha256 } = await store.inspect(digest);
-  const { operation, startedAt, finishedAt } = provenance;
+  const { operation, startedAt, finishedAt, source } = provenance;
   const lock = provenance.lock as unknown as Lock;
   const tools = packagesIn(lock, 'tools').map(({ name, version: number }) => [name, number] as const);
   await attestProvenance(store, digest, key, {
-    ...{ image, version, lock, operation, startedAt, finishedAt },
+    ...{ image, version, lock, operation, startedAt, finishedAt, source },
     tool: context.tool,
     toolVersions: Object.fromEntries(tools),
     diskSha256: hexOf(sha256),
