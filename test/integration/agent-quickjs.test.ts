@@ -1,12 +1,15 @@
 // The agent as it is on images: its bundle in QuickJS, with real files, locks, requests and kills.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { lstatSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { memorySystem } from '../../src/agent/memory-system.ts';
 import { guardMetadata } from '../../src/agent/metadata-guard.ts';
 import type { NodeConfig } from '../../src/domain/node-config/schema.ts';
 import { type AgentSandbox, agentSandbox } from '../support/agent-sandbox.ts';
+import { testCertificate, testKey } from '../support/tls-fixture.ts';
 
 const canUnshare = spawnSync('unshare', ['--user', '--map-root-user', '--mount', 'true']).status === 0;
 
@@ -74,6 +77,35 @@ describe.runIf(canUnshare)('the agent in QuickJS', () => {
     expect((await sandbox.run('verify')).stdout).toBe('/etc/motd is not as the config says\n');
     expect((await sandbox.run('apply')).stdout).toBe('ready\n');
     expect(sandbox.read('/etc/motd')).toBe('grüße\n');
+  });
+
+  it('fetches the first credentials with the machine’s identity, from a server that only the config trusts', async () => {
+    const asked: (string | undefined)[] = [];
+    const server = createServer({ key: testKey, cert: testCertificate }, (request, response) => {
+      asked.push(request.headers.authorization);
+      response.end('kind: Config\n');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    writeFileSync(sandbox.path('/etc/systemd/system/kubelet.service'), '[Service]\nExecStart=/bin/true\n');
+    const wanted = {
+      ...config,
+      kubernetes: {
+        ...{ apiServer: address, ca: testCertificate },
+        bootstrap: { identity: { url: `${address}/bootstrap`, resource: 'api://cluster' } },
+      },
+      units: [{ name: 'kubelet.service', state: 'masked' }],
+    };
+    sandbox.platform.userData = encode(wanted);
+    expect(await sandbox.run('apply')).toMatchObject({ exitCode: 1 });
+    expect(sandbox.report()).toMatchObject({ phase: 'failed', error: { class: 'download-failed' } });
+    expect(asked).toEqual([]);
+    sandbox.platform.userData = encode({ ...wanted, trust: [{ name: 'own', certificate: testCertificate }] });
+    expect(await sandbox.run('apply')).toMatchObject({ exitCode: 0, stdout: 'ready\n' });
+    server.close();
+    expect(asked).toEqual(['Bearer token of machine-1 for api://cluster']);
+    expect(sandbox.read('/var/lib/kubelet/bootstrap-kubeconfig')).toBe('kind: Config\n');
+    expect(statSync(sandbox.path('/var/lib/kubelet/bootstrap-kubeconfig')).mode & 0o777).toBe(0o600);
   });
 
   it('goes back to the last good config when a unit does not start', async () => {

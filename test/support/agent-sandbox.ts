@@ -206,6 +206,10 @@ function metadataServer(platform: SandboxPlatform): Server {
     if (url.includes('/compute?')) {
       return answer(200, JSON.stringify({ vmId: platform.machineId, name: 'node-1' }));
     }
+    if (url.includes('/identity/oauth2/token')) {
+      const resource = new URL(url, 'http://localhost').searchParams.get('resource');
+      return answer(200, JSON.stringify({ access_token: `token of ${platform.machineId} for ${resource}` }));
+    }
     return answer(404, '');
   });
 }
