@@ -66,11 +66,11 @@ describe('the script for plain images', () => {
     const first = run(script, 'the agent');
     expect(first).toMatchObject({ status: 0 });
     expect(first.calls).toMatch(/curl .*\ntar .*\nsync/s);
-    expect(first.calls).toContain('systemctl enable --now imago-agent.service');
+    expect(first.calls).toMatch(/systemctl enable imago-agent.*systemctl start imago-agent/s);
     const second = run(script, 'the agent');
     expect(second.status).toBe(0);
     expect(second.calls).not.toMatch(/^(?:curl|tar)/m);
-    expect(second.calls).toContain('systemctl enable --now imago-agent.service');
+    expect(second.calls).toContain('systemctl start imago-agent.service');
   });
 
   it('starts nothing when the bytes are not those that were named', () => {

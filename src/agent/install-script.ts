@@ -45,8 +45,8 @@ if [ "$(cat "$mark" 2>/dev/null)" != "$sha256" ]; then
   sync
   echo "$sha256" >"$mark"
 fi
-systemctl daemon-reload && systemctl try-restart serial-getty@hvc0.service
+systemctl enable imago-agent.service && systemctl try-restart serial-getty@hvc0.service
 udevadm control --reload && udevadm trigger --subsystem-match=virtio-ports --subsystem-match=tty
-systemctl enable --now imago-agent.service
+systemctl start imago-agent.service
 `;
 }
