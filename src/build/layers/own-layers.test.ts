@@ -14,7 +14,9 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 async function archiveOf(tree: MergedTree): Promise<Buffer> {
-  return Buffer.concat(await Array.fromAsync(tree.stream()));
+  const pieces: Buffer[] = [];
+  for await (const piece of tree.stream()) pieces.push(piece);
+  return Buffer.concat(pieces);
 }
 
 async function threeLayers() {
