@@ -1,8 +1,11 @@
 // A registry that loses connections, is overloaded, or lies: transfers go on where they stopped, and nothing
 // wrong is ever taken in.
+import { once } from 'node:events';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Digest } from '../../src/images/store/digest.ts';
 import { type DiskStore, openDiskStore } from '../../src/images/store/disk-store.ts';
@@ -12,6 +15,7 @@ import { RegistryClient, type RegistryOptions } from '../../src/images/store/reg
 import { diskOf, forgeVersion, noise } from '../../src/images/store/testing.ts';
 import { startRegistry, type TestRegistry } from '../support/docker-registry.ts';
 import { type FaultyRegistry, startFaultyRegistry } from '../support/faulty-registry.ts';
+import { testCertificate, testKey } from '../support/tls-fixture.ts';
 
 const retry = { attempts: 5, firstDelayMs: 5, longestDelayMs: 50 };
 const disk = diskOf([
@@ -98,6 +102,49 @@ async function withEmptyStore<T>(name: string, work: (store: DiskStore) => Promi
     await rm(join(folder, name), { recursive: true, force: true });
   }
 }
+
+describe('a registry that cannot be talked to', () => {
+  async function refusal(server: Server): Promise<unknown> {
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    try {
+      return await clientOf({ registry: host, plainHttp: false })
+        .manifest('any', 'v1')
+        .catch((error: unknown) => error);
+    } finally {
+      server.close();
+    }
+  }
+
+  test('for its certificate is not tried again, and the remedy is named', async () => {
+    let calls = 0;
+    const server = createTlsServer({ key: testKey, cert: testCertificate });
+    server.on('connection', () => {
+      calls += 1;
+    });
+    expect(await refusal(server)).toMatchObject({
+      ...{ code: 'registry-failed', retryable: false },
+      hint: expect.stringMatching(/NODE_EXTRA_CA_CERTS/),
+    });
+    expect(calls).toBe(1);
+  });
+
+  test('without TLS is told as such', async () => {
+    const plain = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+    expect(await refusal(plain)).toMatchObject({
+      ...{ code: 'registry-failed', retryable: false },
+      hint: expect.stringMatching(/does not speak TLS/),
+    });
+  });
+
+  test('as nothing listens there is tried again, and the remedy is named', async () => {
+    const error = await clientOf({ registry: '127.0.0.1:1' })
+      .manifest('any', 'v1')
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ retryable: true, hint: expect.stringMatching(/Nothing listens at 127/) });
+  });
+});
 
 describe('a push', () => {
   test('to a registry that gives an upload up with its connection begins that blob again', async () => {
