@@ -513,6 +513,7 @@ describe('the life of an image', () => {
     await expect(client.call('showMoveAttestation', { path: { move: String(move) } })).rejects.toMatchObject({
       code: 'attestation-missing',
     });
+    await client.call('createKey');
     expect(await client.call('signMove', { path: { move: String(move) } })).toMatchObject({ move });
     const gone = { path: { image: 'node', channel: 'canary' }, query: { why: 'unused' } };
     await client.call('deleteChannel', gone);
