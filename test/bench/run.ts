@@ -5,8 +5,8 @@ import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { benches } from './benches.ts';
-import { type BenchRow, reasonOf } from './row.ts';
+import { type Bench, benches } from './benches.ts';
+import type { BenchRow } from './row.ts';
 
 const root = join(import.meta.dirname, '../..');
 const options = process.argv.slice(2);
@@ -21,7 +21,7 @@ let unmeasured = 0;
 for (const bench of chosen) {
   const load = loadavg()[0] ?? 0;
   console.log(`── ${bench.name}: ${bench.what}`);
-  const rows = await run(bench.file).catch((error: unknown) => [failed(bench.what, error)]);
+  const rows = await run(bench);
   unmeasured += rows.filter((row) => row.skipped !== undefined).length;
   missed += rows.filter((row) => !row.met && row.skipped === undefined).length;
   parts.push(section(bench.what, load, rows));
@@ -39,11 +39,8 @@ function verdict(): string {
   return `Bars that are missed: ${missed}. Bars that were not measured: ${unmeasured}.`;
 }
 
-function failed(what: string, error: unknown): BenchRow {
-  return { what, value: reasonOf(error), bar: 'a result', met: false };
-}
-
-function run(file: string): Promise<readonly BenchRow[]> {
+/** What it printed; if it did not come to its end, a row says so. */
+function run({ file, what }: Bench): Promise<readonly BenchRow[]> {
   const child = spawn(process.execPath, [join(import.meta.dirname, file), ...passedOn], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -55,10 +52,10 @@ function run(file: string): Promise<readonly BenchRow[]> {
   return new Promise((resolve, reject) => {
     child.on('error', reject);
     child.on('close', (code) => {
-      const rows = text.split('\n').filter((line) => line.startsWith('{"row":'));
-      if (code !== 0 || rows.length === 0)
-        reject(new Error(`${file} ended with ${code} and ${rows.length} rows.`));
-      else resolve(rows.map((line) => (JSON.parse(line) as { row: BenchRow }).row));
+      const lines = text.split('\n').filter((line) => line.startsWith('{"row":'));
+      const rows = lines.map((line) => (JSON.parse(line) as { row: BenchRow }).row);
+      if (code === 0 && rows.length > 0) resolve(rows);
+      else resolve([...rows, { what, value: `the bench ended with ${code}`, bar: 'a result', met: false }]);
     });
   });
 }
