@@ -39,7 +39,9 @@ export async function bootMachine(
     by === 'report'
       ? (await host.runCommand(id, stageScript, { timeoutMs: patienceMs })).stdout.split('\n')
       : await until(host, id, () => allTold(host, id));
-  return { id, disk, times: { ready, cpu, stages: stagesOf(lines, ready - readyUptime) } };
+  // The clock of a machine that gets little of a processor may run ahead.
+  const kernelAt = Math.max(0, ready - readyUptime);
+  return { id, disk, times: { ready, cpu, stages: stagesOf(lines, kernelAt) } };
 }
 
 /** The uptime at which it was ready. */
