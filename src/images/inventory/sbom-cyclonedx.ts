@@ -53,7 +53,9 @@ export function cycloneDxSbom(
         hashes: [{ alg: 'SHA-256', content: subject.diskSha256 }],
         properties: [
           { name: 'imago:manifest', value: subject.digest },
-          { name: 'imago:kernel', value: inventory.kernel.version },
+          ...(inventory.kernel.version === ''
+            ? []
+            : [{ name: 'imago:kernel', value: inventory.kernel.version }]),
         ],
       },
     },

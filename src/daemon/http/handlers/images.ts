@@ -76,7 +76,7 @@ export const imageWrites = {
   async importImage(call) {
     const { lock, ...body } = call.body;
     checkName('image', body.image);
-    const input = lock === undefined ? body : { ...body, ...(await lockedFacts(lock, body)) };
+    const input = lock === undefined ? body : { ...(await lockedFacts(lock, body)), ...body };
     return startOperation(call, { kind: 'image-import', subject: `image/${body.image}`, input });
   },
   async verifyImage(call) {
