@@ -213,7 +213,12 @@ describe('two components with one file', () => {
 
   it.each([
     ['a folder and an archive', '/usr/local/bin', 'part', 'parts and tree both bring /usr/local/bin/part.'],
-    ['a folder and a file', '/usr/local/bin', 'tool', 'tool and tree both bring /usr/local/bin/tool.'],
+    [
+      'a folder and a file',
+      '/usr/local/bin',
+      'tool',
+      /^components\.0\.to: tool would stand on a file of tree: \/usr\/local\/bin\/tool \(components\.2\.to: /,
+    ],
     ['a folder and Imago itself', '/etc', 'imago-release', /^tree brings \/etc\/imago-release, where Imago/],
   ])('%s are refused by name, and nothing stays', async (_, to, name, says) => {
     const message = typeof says === 'string' ? says : expect.stringMatching(says);
