@@ -119,7 +119,12 @@ describe('a dry run', () => {
     setSimTime: { scale: 7 },
   };
   const paths: Partial<Record<EndpointName, Readonly<Record<string, string>>>> = {};
-  const ended = new Set<EndpointName>(['cancelOperation', 'sendToOperation']);
+  /** A dry run is refused as the write would be: the operation has ended, and simulated builds keep no lock. */
+  const refused: Partial<Record<EndpointName, string>> = {
+    cancelOperation: 'operation-ended',
+    sendToOperation: 'operation-ended',
+    createHotfix: 'lock-not-kept',
+  };
   /** These need bytes, a registry or a person with a token; they are shown with one in other tests. */
   const elsewhere = new Set<EndpointName>([
     'approveVersion',
@@ -152,8 +157,8 @@ describe('a dry run', () => {
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    if (ended.has(name)) {
-      expect(JSON.parse(answer.text)).toMatchObject({ code: 'operation-ended' });
+    if (refused[name] !== undefined) {
+      expect(JSON.parse(answer.text)).toMatchObject({ code: refused[name] });
     } else {
       expect(JSON.parse(answer.text)).toMatchObject({
         dryRun: true,
