@@ -7,6 +7,7 @@ import {
   checkDisk,
   checkMachine,
   checkPair,
+  checkReady,
   checkRestart,
 } from './test-checks.ts';
 
@@ -25,6 +26,11 @@ describe('a disk that could not be read', () => {
 });
 
 describe('a machine', () => {
+  it('that did not become ready has failed, with the end of its console', () => {
+    expect(checkReady('a', true, 'ready').state).toBe('passed');
+    expect(checkReady('a', false, 'no root')).toMatchObject({ state: 'failed', detail: 'no root' });
+  });
+
   it('that answers some checks only fails the others', () => {
     const results = checkMachine(facts, answers({ 'boot-failed-units': '' }), [], false);
     expect(stateOf(results, 'boot-failed-units')).toBe('passed');
