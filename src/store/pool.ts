@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { type PostgresPool, type PostgresPoolClient, sql } from 'kysely';
 import { Pool, type PoolClient } from 'pg';
 import { clientConfig, type SessionSettings } from './connection.ts';
-import { asStoreError, isConnectionLoss } from './errors.ts';
+import { asStoreError, isConnectionLoss, sqlState } from './errors.ts';
 
 export interface PoolOptions {
   readonly url: string;
@@ -23,6 +23,7 @@ const idleMs = 30_000;
  */
 export const planOnce = sql`/* plan once */`;
 const planOnceText = '/* plan once */';
+const planOutdated = '0A000';
 const statementNames = new Map<string, string>();
 
 function statementName(text: string): string | undefined {
@@ -75,11 +76,20 @@ function wrapClient(client: PoolClient): PostgresPoolClient {
   client.on('error', () => {
     broken = true;
   });
+  async function ask(text: string, values: unknown[]): Promise<unknown> {
+    const name = statementName(text);
+    if (name === undefined) return client.query(text, values);
+    try {
+      return await client.query({ name, text, values });
+    } catch (error) {
+      // A newer daemon has added columns since: the old plan is refused, and the text is as good as ever.
+      if (sqlState(error) !== planOutdated) throw error;
+      return client.query(text, values);
+    }
+  }
   async function query(text: string, parameters: readonly unknown[]): Promise<unknown> {
     try {
-      const name = statementName(text);
-      const values = [...parameters];
-      return await client.query({ text, values, ...(name === undefined ? {} : { name }) });
+      return await ask(text, [...parameters]);
     } catch (error) {
       const said = asStoreError(error);
       broken ||= isConnectionLoss(said);

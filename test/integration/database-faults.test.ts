@@ -195,6 +195,15 @@ test('the lease is lost in the middle of a change: it is refused, and nothing of
   expect(await count(url, 'images')).toBe(0);
 });
 
+test('a newer daemon adds columns: a statement that was planned before is asked anew', async () => {
+  const store = await bench.freshStore({ poolSize: 1 });
+  await seedImage(store, 'node', 1);
+  const before = await store.catalogue.resolve('node:latest');
+  await administer(store.database.url, 'alter table imago.channels add later text');
+  expect(await store.catalogue.resolve('node:latest')).toEqual(before);
+  expect(await store.catalogue.resolve('node:latest')).toEqual(before);
+});
+
 describe('the database does not let us', () => {
   test('it is not there: said after the patience has run out', async () => {
     const nowhere = 'postgresql://imago@localhost/imago?host=%2Fnonexistent';
