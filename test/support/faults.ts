@@ -168,7 +168,7 @@ export const faults: readonly Fault[] = [
   {
     what: 'a service listens for everybody',
     checks: ['system-ports'],
-    script: `systemd-run perl -MIO::Socket::INET -e 'IO::Socket::INET->new(LocalPort => 2375, Listen => 1) or die; sleep'`,
+    script: `systemd-run perl -MIO::Socket::INET -e 'my $s = IO::Socket::INET->new(LocalPort => 2375, Listen => 1) or die; sleep'`,
   },
   {
     what: 'every machine takes the same name, which nobody can look up',

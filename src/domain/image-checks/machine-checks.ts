@@ -93,7 +93,7 @@ const agentChecks: readonly MachineCheck[] = [
       hasUnit(disk, 'imago-agent.service')
         ? [
             'mark=$(mktemp) && sleep 0.1',
-            'imago-agent apply >/dev/null || exit 1',
+            'imago-agent apply >/dev/null 2>&1 || exit 1',
             'find /etc /usr /var/lib/kubelet /var/lib/imago/components -xdev -newer "$mark" -type f 2>/dev/null | head -20',
             'rm -f "$mark"',
           ].join('; ')
