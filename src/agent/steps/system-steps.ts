@@ -6,10 +6,18 @@ import { hasUnit, made, ownHost, runtimeUnit, type Step, type StepContext, sorte
 
 const timesync = 'systemd-timesyncd.service';
 
+/** Also for a runtime that a later step installs: another run would else find something to change. */
+function runtimeRestarts({ system, config }: StepContext) {
+  const comes = (config.hotfixes ?? []).some(
+    ({ component, kind }) => kind === 'package' && `${component}.service` === runtimeUnit,
+  );
+  return comes || hasUnit(system, runtimeUnit) ? ([`restart:${runtimeUnit}`] as const) : [];
+}
+
 export const trustStep: Step = {
   name: 'trust',
   async run(context) {
-    const restarts = hasUnit(context.system, runtimeUnit) ? ([`restart:${runtimeUnit}`] as const) : [];
+    const restarts = runtimeRestarts(context);
     const host = ownHost(context, 'trust', 'trust', ...restarts);
     for (const { name, certificate } of context.config.trust ?? []) {
       const text = certificate.endsWith('\n') ? certificate : `${certificate}\n`;
@@ -111,7 +119,7 @@ async function setLimits(
     const shown = value === 'infinity' ? 'unlimited' : value;
     return [`* - ${name} ${shown}\n`, `root - ${name} ${shown}\n`];
   });
-  const restarts = hasUnit(context.system, runtimeUnit) ? ([`restart:${runtimeUnit}`] as const) : [];
+  const restarts = runtimeRestarts(context);
   const host = ownHost(context, 'kernel', 'limits', ...restarts);
   await host.writeText(
     '/etc/systemd/system.conf.d/imago-node.conf',
