@@ -248,7 +248,7 @@ function withdraw(model: CatalogueModel, version: ModelVersion): PlayedStep {
         const to = fallback(channel);
         if (to !== undefined) channel.trail = [...channel.trail.filter((number) => number !== to), to];
       }
-      if (version.state !== 'withdrawn') version.before = version.state;
+      if (version.state === 'available' || version.state === 'candidate') version.before = version.state;
       version.state = 'withdrawn';
     },
   };
