@@ -11,9 +11,10 @@ export interface AgentFile {
 const units = '/usr/lib/systemd/system';
 
 /** QuickJS takes a rejection for unhandled before an `await` could see it; the program handles all of them. */
+const run = 'qjs --std --no-unhandled-rejection -m /usr/lib/imago/agent.js';
 const program = `#!/bin/sh
 umask 022
-exec qjs --std --no-unhandled-rejection -m /usr/lib/imago/agent.js "$@"
+exec ${run} "$@"
 `;
 
 const agentUnit = `[Unit]
@@ -25,7 +26,7 @@ Before=shutdown.target
 StartLimitIntervalSec=0
 
 [Service]
-ExecStart=/usr/bin/imago-agent run
+ExecStart=${run} run
 Restart=always
 RestartSec=2
 OOMScoreAdjust=-900
@@ -46,7 +47,7 @@ Conflicts=shutdown.target
 Before=shutdown.target
 
 [Service]
-ExecStart=/usr/bin/imago-agent commands
+ExecStart=${run} commands
 Environment=HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 WorkingDirectory=/
 Restart=always

@@ -7,8 +7,8 @@ import { type ComponentReceipt, receiptPath } from '../install/receipt.ts';
 import { offeredAbilities } from './abilities.ts';
 import { applyConfig, bringUp, gate, isBooting, recover, type WantedConfig } from './apply.ts';
 import { createFetcher, createOutside } from './fetch.ts';
-import { settleIdentity } from './identity.ts';
-import { startRest } from './late-units.ts';
+import { makeHostKeys, settleIdentity } from './identity.ts';
+import { hasRest, startRest } from './late-units.ts';
 import { createMetadataService, decodeUserData, type Instance } from './metadata.ts';
 import { waitForRoute } from './network.ts';
 import { bootIdPath, lockPath, quickPath, runFolder } from './paths.ts';
@@ -44,6 +44,7 @@ const lockWaitMs = 600_000;
 export function createAgent(system: System, settings: AgentSettings, reporter: Reporter): Agent {
   const metadata = createMetadataService(system, settings.metadataUrl);
   let instance: Instance | undefined;
+  let firstUserData: string | undefined;
   let lastSeen: string | undefined;
   let allowed: { readonly digest: string; readonly cost: 'restart' | 'drain' } | undefined;
   let lookAnew = false;
@@ -56,8 +57,11 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
     reporter.mark('network');
     instance = await metadata.instance(settings.metadataDeadlineMs);
     const { machineId } = instance;
+    firstUserData = instance.userData;
     reporter.update({ machineId });
     await locked(() => reporter.step('identity', () => settleIdentity(system, machineId)));
+    if (hasRest(system)) return;
+    await makeHostKeys(system);
     await startIfEnabled(system, 'ssh.service');
   }
 
@@ -76,7 +80,9 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
     if (instance === undefined) return;
     let userData: string;
     try {
-      userData = await metadata.userData(lastSeen === undefined ? settings.metadataDeadlineMs : 20_000);
+      const deadlineMs = lastSeen === undefined ? settings.metadataDeadlineMs : 20_000;
+      userData = firstUserData ?? (await metadata.userData(deadlineMs));
+      firstUserData = undefined;
     } catch (thrown) {
       // A node that is ready stays so when the service is away for a while.
       if (lastSeen === undefined) await refuse(nodeError(thrown), undefined);
@@ -238,6 +244,11 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
     }
     if (restStarted) return;
     restStarted = true;
+    try {
+      await makeHostKeys(system);
+    } catch (thrown) {
+      system.log(nodeError(thrown).message);
+    }
     await startRest(system);
   }
 }

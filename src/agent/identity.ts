@@ -2,7 +2,7 @@
 // replaced before anything uses them.
 import { ImagoError } from '../domain/errors.ts';
 import { identifiedPath, identityPath } from './paths.ts';
-import { removeTree, replaceFile, replaceRunFile, type System } from './system.ts';
+import { removeTree, replaceFile, replaceRunFile, type System, writeFirst } from './system.ts';
 
 /** `first`: nobody's disk so far. `clone`: another machine's. */
 export type IdentityKind = 'same' | 'first' | 'clone';
@@ -35,16 +35,22 @@ const secrets = ['/var/lib/imago/platform-report.json', '/var/lib/imago/failed.j
 export async function settleIdentity(system: System, machineId: string): Promise<IdentityKind> {
   const known = recordedMachine(system);
   const kind = known === machineId ? 'same' : known === undefined ? 'first' : 'clone';
-  if (kind === 'clone') await becomeAnother(system);
-  await makeHostKeys(system);
-  if (kind !== 'same') await replaceFile(system, identityPath, `${JSON.stringify({ machineId })}\n`, 0o600);
+  const record = `${JSON.stringify({ machineId })}\n`;
+  if (kind === 'clone') {
+    await becomeAnother(system);
+    await replaceFile(system, identityPath, record, 0o600);
+  }
+  if (kind === 'first') await writeFirst(system, identityPath, record, 0o600);
   replaceRunFile(system, identifiedPath, '', 0o644);
   return kind;
 }
 
 export function recordedMachine(system: System): string | undefined {
   const text = system.readText(identityPath);
-  return text === undefined ? undefined : (JSON.parse(text) as { machineId: string }).machineId;
+  // A power cut may leave an empty file under the name.
+  return text === undefined || text === ''
+    ? undefined
+    : (JSON.parse(text) as { machineId: string }).machineId;
 }
 
 async function becomeAnother(system: System): Promise<void> {
@@ -65,8 +71,11 @@ function hostKeys(system: System): readonly string[] {
   return system.list('/etc/ssh').filter((name) => /^ssh_host_.*_key(?:\.pub)?$/.test(name));
 }
 
-/** Only the kind that every client of today knows and that takes no time to make. */
-async function makeHostKeys(system: System): Promise<void> {
+/**
+ * Before sshd starts. Only the kind that every client of today knows and that takes no time to make; a second call
+ * makes none. Throws `node-apply-failed`.
+ */
+export async function makeHostKeys(system: System): Promise<void> {
   if (system.facts('/usr/bin/ssh-keygen') === undefined || system.facts('/etc/ssh') === undefined) return;
   if (hostKeys(system).some((name) => name.endsWith('_key') && hasText(system, `/etc/ssh/${name}`))) return;
   const key = '/etc/ssh/ssh_host_ed25519_key';

@@ -12,6 +12,8 @@ export interface Instance {
   /** `vmId`: another one for each machine, also for a clone. */
   readonly machineId: string;
   readonly name: string;
+  /** As `userData` gives it, where the service tells it along with the rest. */
+  readonly userData?: string;
 }
 
 const firstPauseMs = 250;
@@ -45,14 +47,14 @@ export function createMetadataService(system: System, baseUrl: string): Metadata
   return {
     async instance(deadlineMs) {
       const text = await ask('instance/compute?api-version=2021-02-01&format=json', deadlineMs);
-      const { vmId, name } = parseObject(text);
+      const { vmId, name, userData } = parseObject(text);
       if (typeof vmId !== 'string' || vmId === '' || typeof name !== 'string') {
         throw new ImagoError(
           'node-metadata-unreachable',
           'The metadata service does not say which machine this is.',
         );
       }
-      return { machineId: vmId.toLowerCase(), name };
+      return { machineId: vmId.toLowerCase(), name, ...(typeof userData === 'string' && { userData }) };
     },
     userData: (deadlineMs) =>
       ask('instance/compute/userData?api-version=2021-01-01&format=text', deadlineMs, ''),

@@ -124,8 +124,22 @@ export async function replaceFile(system: System, path: string, text: string, mo
 
 /** Replaces a file below /run, which lives no longer than the boot. */
 export function replaceRunFile(system: System, path: string, text: string, mode: number): void {
-  const beside = `${path}.new`;
   system.makeFolder(folderOf(path), { mode: 0o755 });
+  swapIn(system, path, text, mode);
+}
+
+/**
+ * Writes a small file of the agent's own where there was none, durably once it returns. A power cut before may leave
+ * nothing or an empty file.
+ */
+export async function writeFirst(system: System, path: string, text: string, mode: number): Promise<void> {
+  system.makeFolder(folderOf(path), { mode: 0o700 });
+  swapIn(system, path, text, mode);
+  await makeDurable(system, [path, folderOf(path)]);
+}
+
+function swapIn(system: System, path: string, text: string, mode: number): void {
+  const beside = `${path}.new`;
   system.remove(beside);
   system.writeFile(beside, text, { mode });
   system.rename(beside, path);
