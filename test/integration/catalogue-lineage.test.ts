@@ -66,7 +66,14 @@ describe('the graph', () => {
     const digest = `sha256:${'c'.repeat(64)}`;
     const source = { commit: 'a'.repeat(40), dirty: true };
     await store.catalogue.addVersion({
-      ...{ image: 'node', version: '1.0.0', digest, diskDigest: digest, sizeBytes: 1, operation: 'forgotten' },
+      ...{
+        image: 'node',
+        version: '1.0.0',
+        digest,
+        diskDigest: digest,
+        sizeBytes: 1,
+        operation: 'forgotten',
+      },
       origin: { kind: 'built', lockDigest: 'lock-1', source },
     });
     await pool('web', 'node:1.0.0', 1);
