@@ -1,6 +1,6 @@
 // Runs the benches one after the other and writes docs/performance.md, with commit, load and the bars that are
-// missed or were not measured. `node test/bench/run.ts [--large] [NAME…]` runs some of them and leaves the page as it
-// is; what takes long (`--large`) is always part of the page.
+// missed or were not measured. `node test/bench/run.ts [--large] [--keep-page] [NAME…]` runs some of them and writes
+// their parts of the page anew; what takes long (`--large`) is always part of the page.
 import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
@@ -12,9 +12,10 @@ const root = join(import.meta.dirname, '../..');
 const options = process.argv.slice(2);
 const wanted = options.filter((option) => !option.startsWith('--'));
 const chosen = benches.filter((bench) => wanted.length === 0 || wanted.includes(bench.name));
-const parts: string[] = [];
-const isPage = wanted.length === 0;
+const pageFile = join(root, 'docs/performance.md');
+const isPage = !options.includes('--keep-page');
 const passedOn = isPage || options.includes('--large') ? ['--large'] : [];
+const written = new Map<string, string>();
 let missed = 0;
 let unmeasured = 0;
 
@@ -24,13 +25,10 @@ for (const bench of chosen) {
   const rows = await run(bench);
   unmeasured += rows.filter((row) => row.skipped !== undefined).length;
   missed += rows.filter((row) => !row.met && row.skipped === undefined).length;
-  parts.push(section(bench.what, load, rows));
+  written.set(bench.what, section(bench.what, load, rows));
+  if (isPage) writeFileSync(pageFile, page());
 }
-
-if (isPage) {
-  writeFileSync(join(root, 'docs/performance.md'), page(parts));
-  console.log('docs/performance.md: written');
-}
+if (isPage) console.log('docs/performance.md: written');
 console.log(verdict());
 if (missed + unmeasured > 0) process.exitCode = 1;
 
@@ -62,9 +60,9 @@ function run({ file, what }: Bench): Promise<readonly BenchRow[]> {
 
 function section(what: string, load: number, rows: readonly BenchRow[]): string {
   return [
-    `## ${what[0]?.toUpperCase()}${what.slice(1)}`,
+    heading(what),
     '',
-    `Load before: ${load.toFixed(1)}.`,
+    `Commit ${git('rev-parse', '--short', 'HEAD')}, ${new Date().toISOString().slice(0, 10)}. Load before: ${load.toFixed(1)}.`,
     '',
     '| what | measured | against | ratio | bar | met |',
     '|---|---|---|---|---|---|',
@@ -77,17 +75,27 @@ function section(what: string, load: number, rows: readonly BenchRow[]): string 
   ].join('\n');
 }
 
-function page(sections: readonly string[]): string {
-  const git = (...words: string[]) => execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim();
+function heading(what: string): string {
+  return `## ${what[0]?.toUpperCase()}${what.slice(1)}`;
+}
+
+function git(...words: string[]): string {
+  return execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim();
+}
+
+/** The parts that were measured now, and those of earlier runs. */
+function page(): string {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
   const memory = Math.round(totalmem() / 2 ** 30);
+  const earlier = readFileSync(pageFile, 'utf8').split(/^(?=## )/m);
+  const kept = (what: string) => earlier.find((part) => part.startsWith(`${heading(what)}\n`));
   return [
     '# Performance',
     '',
     'Written by `npm run bench`. The computer is shared and noisy: read the ratios, which come from one run each. Bars that are missed stay here.',
     '',
-    `Imago ${version} at commit ${git('rev-parse', '--short', 'HEAD')}, ${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}), ${memory} GiB.`,
+    `Imago ${version}, Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}), ${memory} GiB.`,
     '',
-    ...sections,
+    ...benches.flatMap(({ what }) => written.get(what) ?? kept(what)?.trimEnd().concat('\n') ?? []),
   ].join('\n');
 }
