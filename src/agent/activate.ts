@@ -17,6 +17,8 @@ export interface Activation {
   readonly deadlineMs?: number;
 }
 
+/** It looks at every authority of the system anew, with several programs for each. */
+const trustDeadlineMs = 600_000;
 const hostnamePath = '/proc/sys/kernel/hostname';
 const stopDeadlineMs = 180_000;
 const usualDeadlineMs = 300_000;
@@ -52,7 +54,12 @@ export async function followFiles(
   if (effects.has('modules')) await loadModules(system, running.modules);
   if (effects.has('sysctl')) setKernelValues(system, running.kernelValues);
   if (effects.has('trust'))
-    await need(system, ['update-ca-certificates'], 'The trust anchors could not be taken in');
+    await need(
+      system,
+      ['update-ca-certificates'],
+      'The trust anchors could not be taken in',
+      trustDeadlineMs,
+    );
   if (effects.has('limits'))
     await need(system, ['systemctl', 'daemon-reexec'], 'The limits could not be taken in');
   else if (effects.has('units'))
@@ -98,8 +105,13 @@ async function operate(
   );
 }
 
-async function need(system: System, command: readonly string[], message: string): Promise<void> {
-  const { exitCode, stderr } = await system.run(command, { timeoutMs: 120_000 });
+async function need(
+  system: System,
+  command: readonly string[],
+  message: string,
+  timeoutMs = 120_000,
+): Promise<void> {
+  const { exitCode, stderr } = await system.run(command, { timeoutMs });
   if (exitCode === 0) return;
   throw new ImagoError(
     'node-apply-failed',
