@@ -1,6 +1,5 @@
 // The example of a Kubernetes node on a real machine: ready only with a healthy kubelet, a pod that tries the instance
 // metadata, and both ways to the first credentials, asked for by the real kubelet.
-import { existsSync } from 'node:fs';
 import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer as createPlainServer, type Server as PlainServer } from 'node:http';
 import { createServer, type Server } from 'node:https';
@@ -9,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kubernetesFolder } from '../../scripts/get-kubernetes.ts';
+import { getKubernetes, kubernetesFolder } from '../../scripts/get-kubernetes.ts';
 import type { MachineHost } from '../../src/providers/local/host/machine-host.ts';
 import { openMachineHost } from '../../src/providers/local/host/open-machine-host.ts';
 import { openTokenIssuer } from '../../src/providers/local/imds/local-token.ts';
@@ -117,6 +116,8 @@ const network = {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'imago-km-'));
+  for (const version of ['1.34.2', '1.34.3'])
+    await getKubernetes({ version, programs: ['kubelet', 'kubectl'] });
   const image = await buildAgentImage(folder, await writeRecipe());
   host = await openMachineHost({
     folder: join(folder, 'host'),
@@ -214,11 +215,10 @@ function joined() {
   return { ...standalone, kubernetes: { apiServer: apiUrl, ca: hostCertificate, bootstrap: { token } } };
 }
 
-const kubelet = join(kubernetesFolder(), '1.34.2', 'amd64', 'kubelet');
-/** A kubelet on an emulated machine takes minutes of a computer of its own, so it is asked for. */
-const isAsked = process.env.IMAGO_TEST_KUBELET === '1' && existsSync(kubelet);
+/** Each change of a kubelet takes minutes of an emulated machine; that the agent asks and restores is shown by less. */
+const soak = process.env.IMAGO_SOAK === '1';
 
-describe.runIf(isAsked)('a machine of the example for Kubernetes nodes', () => {
+describe('a machine of the example for Kubernetes nodes', () => {
   it('is ready when the kubelet says that it is healthy', async () => {
     const report = await machine.reported(({ phase }) => phase === 'ready' || phase === 'failed');
     expect(report).toMatchObject({ phase: 'ready' });
@@ -245,24 +245,27 @@ describe.runIf(isAsked)('a machine of the example for Kubernetes nodes', () => {
     await podSays('metadata: wget: ');
   });
 
-  it('gets its first credentials by the identity of the machine, from a server that only its config trusts', async () => {
-    const resource = 'api://cluster';
-    const report = await settle({
-      ...standalone,
-      trust: [{ name: 'cluster', certificate: hostCertificate }],
-      kubernetes: {
-        ...{ apiServer: apiUrl, ca: hostCertificate },
-        bootstrap: { identity: { url: `${apiUrl}/bootstrap`, resource } },
-      },
-    });
-    expect(report.error).toBeUndefined();
-    const first = asked.find(({ what }) => what === 'GET /bootstrap');
-    const issuer = await openTokenIssuer(join(folder, 'host', 'identity-key.pem'));
-    expect(issuer.check(first?.bearer ?? '', resource, Date.now() / 1000)).toMatchObject({ name: 'kube' });
-    await until('the kubelet asks', () => asked.find(({ bearer }) => bearer === 'from-identity'));
-  });
+  it.runIf(soak)(
+    '(soak) gets its first credentials by the identity of the machine, from a server that only its config trusts',
+    async () => {
+      const resource = 'api://cluster';
+      const report = await settle({
+        ...standalone,
+        trust: [{ name: 'cluster', certificate: hostCertificate }],
+        kubernetes: {
+          ...{ apiServer: apiUrl, ca: hostCertificate },
+          bootstrap: { identity: { url: `${apiUrl}/bootstrap`, resource } },
+        },
+      });
+      expect(report.error).toBeUndefined();
+      const first = asked.find(({ what }) => what === 'GET /bootstrap');
+      const issuer = await openTokenIssuer(join(folder, 'host', 'identity-key.pem'));
+      expect(issuer.check(first?.bearer ?? '', resource, Date.now() / 1000)).toMatchObject({ name: 'kube' });
+      await until('the kubelet asks', () => asked.find(({ bearer }) => bearer === 'from-identity'));
+    },
+  );
 
-  it('gets them by a token in its config, which nothing tells', async () => {
+  it.runIf(soak)('(soak) gets them by a token in its config, which nothing tells', async () => {
     const report = await settle(joined());
     expect(report.error).toBeUndefined();
     await until('the kubelet asks', () =>
@@ -275,19 +278,22 @@ describe.runIf(isAsked)('a machine of the example for Kubernetes nodes', () => {
     expect(await out('stat -c %a /var/lib/kubelet/bootstrap-kubeconfig')).toBe('600');
   });
 
-  it('is never ready with a kubelet that is not healthy, and goes back to the config that was', async () => {
-    await machine.run(
-      `echo '{"readyDeadlineMs": 60000}' >/etc/imago/agent.json && systemctl restart imago-agent`,
-    );
-    const before = await machine.reported(({ phase, config }) => phase === 'ready' && config !== undefined);
-    await machine.setConfig({ ...joined(), kubelet: { ...patient, featureGates: { NoSuchGate: true } } });
-    const report = await machine.reported(({ error }) => error !== undefined);
-    expect(report).toMatchObject({
-      phase: 'ready',
-      config: before.config,
-      error: { class: 'node-service-failed' },
-    });
-    expect(await out('curl -s http://127.0.0.1:10248/healthz')).toBe('ok');
-    expect(await out('grep -c NoSuchGate /var/lib/kubelet/config.yaml')).toBe('0');
-  });
+  it.runIf(soak)(
+    '(soak) is never ready with a kubelet that is not healthy, and goes back to the config that was',
+    async () => {
+      await machine.run(
+        `echo '{"readyDeadlineMs": 60000}' >/etc/imago/agent.json && systemctl restart imago-agent`,
+      );
+      const before = await machine.reported(({ phase, config }) => phase === 'ready' && config !== undefined);
+      await machine.setConfig({ ...joined(), kubelet: { ...patient, featureGates: { NoSuchGate: true } } });
+      const report = await machine.reported(({ error }) => error !== undefined);
+      expect(report).toMatchObject({
+        phase: 'ready',
+        config: before.config,
+        error: { class: 'node-service-failed' },
+      });
+      expect(await out('curl -s http://127.0.0.1:10248/healthz')).toBe('ok');
+      expect(await out('grep -c NoSuchGate /var/lib/kubelet/config.yaml')).toBe('0');
+    },
+  );
 });
