@@ -156,7 +156,8 @@ describe('an image without the agent', () => {
 
       server.files.set('/agent.tar.gz', agentArchive);
       await ready('plain');
-      expect((await host.status('plain')).health?.state).toBe('Ready');
+      // The platform is told just after the node has said that it is ready.
+      await until('plain', 'Ready', async () => (await host.status('plain')).health?.state === 'Ready');
     },
     patienceMs,
   );
