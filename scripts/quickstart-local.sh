@@ -40,7 +40,8 @@ run node config set "$first" "$here/node-later.yaml"
 step "9. A hotfix, before any image has it: fetched by the node, checked by its sha256"
 fix=$(mktemp -d)
 printf '#!/bin/sh\necho "hotfix 1.0.1"\n' >"$fix/hello"
-coproc server { node "$root/scripts/serve-folder.ts" "$fix"; }
+# By itself, not below a shell: what is ended is the server.
+coproc server { exec node "$root/scripts/serve-folder.ts" "$fix"; }
 server_pid=$server_PID
 trap 'kill "$server_pid" 2>/dev/null; rm -rf "$fix"' EXIT
 read -r port <&"${server[0]}"

@@ -129,7 +129,10 @@ const nodeState = [
   'ip -N rule; imago-agent verify; imago-agent plan',
 ].join('; ');
 
-describe('an image without the agent', () => {
+/** Two boots and an installation by cloud-init take ten minutes of an emulated machine. */
+const soak = process.env.IMAGO_SOAK === '1';
+
+describe.runIf(soak)('(soak) an image without the agent', () => {
   it(
     'starts no agent but the one that was named, says so, and is a node once it has that one',
     async () => {
