@@ -102,12 +102,15 @@ describe('a machine with the agent', () => {
   });
 
   it('takes a config that changes while it runs when it is told to look, and restarts nothing for it', async () => {
+    const { at: last } = await machine.reported(() => true);
     await machine.run(`echo '{"pollMs": 3600000}' >/etc/imago/agent.json; systemctl restart imago-agent`);
-    await machine.reported(({ phase, at }) => phase === 'ready' && at > first.at);
+    await machine.reported(({ phase, at }) => phase === 'ready' && at > last);
     const state = 'systemctl show --property=MainPID containerd ssh';
     const before = await lines(state);
     await machine.setConfig({ ...document, system: { sysctl: { 'vm.max_map_count': 300_000 } } });
-    const report = await machine.reported(({ config }) => config?.digest !== first.config?.digest);
+    const report = await machine.reported(
+      ({ config }) => config !== undefined && config.digest !== first.config?.digest,
+    );
     expect(report).toMatchObject({ phase: 'ready', pending: [] });
     expect(await lines('cat /proc/sys/vm/max_map_count')).toEqual(['300000']);
     expect(await lines(state)).toEqual(before);
