@@ -43,7 +43,7 @@ printf '#!/bin/sh\necho "hotfix 1.0.1"\n' >"$fix/hello"
 # By itself, not below a shell: what is ended is the server.
 coproc server { exec node "$root/scripts/serve-folder.ts" "$fix"; }
 server_pid=$server_PID
-trap 'kill "$server_pid" 2>/dev/null; rm -rf "$fix"' EXIT
+trap 'kill "$server_pid" 2>/dev/null || true; rm -rf "$fix"' EXIT
 read -r port <&"${server[0]}"
 run node config hotfix "$first" --component hello --version 1.0.1 --cost live --to /usr/local/bin/hello \
   --source "http://168.63.129.1:$port/hello" --sha256 "$(sha256sum "$fix/hello" | cut -d' ' -f1)"

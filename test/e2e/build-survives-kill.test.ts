@@ -53,8 +53,7 @@ async function killAt(mark: RegExp, layers: readonly string[]): Promise<string> 
   const gone = new AbortController();
   process.once('close', () => gone.abort());
   const marked = new RegExp(mark.source, 'm');
-  while (!gone.signal.aborted && !(marked.test(told) && (await layersIn(cache)) >= layers.length))
-    await sleep(20);
+  while (!gone.signal.aborted && !(marked.test(told) && (await hasLayers(cache, layers)))) await sleep(20);
   process.kill('SIGKILL');
   await ended;
   return told;
@@ -65,9 +64,15 @@ function start() {
   return spawn(process.execPath, [child, job], { stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
-async function layersIn(place: string): Promise<number> {
-  const names = await readdir(join(place, 'layers', 'keys')).catch(() => []);
-  return names.filter((name) => name.endsWith('.json')).length;
+async function hasLayers(place: string, layers: readonly string[]): Promise<boolean> {
+  const keys = join(place, 'layers', 'keys');
+  const files = (await readdir(keys).catch(() => [])).filter((name) => name.endsWith('.json'));
+  const stored = await Promise.all(
+    files.map(
+      async (file) => (JSON.parse(await readFile(join(keys, file), 'utf8')) as { name: string }).name,
+    ),
+  );
+  return layers.every((name) => stored.includes(name));
 }
 
 /** The sandbox ends with the process that started it. */
