@@ -75,6 +75,9 @@ async function killDaemon(): Promise<void> {
   await waitForExit(found, 10_000);
 }
 
+/** Some thirteen boots take twenty minutes, emulated. */
+const soak = process.env.IMAGO_SOAK === '1';
+
 /** Runs to success, and gives what it printed. */
 async function succeed(...words: readonly string[]): Promise<string> {
   const { code, out, err } = await imago.run(...words);
@@ -82,28 +85,32 @@ async function succeed(...words: readonly string[]): Promise<string> {
   return out;
 }
 
-it('./quickstart builds, tests and promotes an image, starts three machines, and changes one as it runs', async () => {
-  const { code, out, err } = await imago.program(join(imago.tree, 'quickstart'), '--keep');
-  expect(code, `${out.slice(-3000)}${err.slice(-3000)}`).toBe(0);
-  expect(out).toMatch(/first-node:production points at/);
-  expect(out).toMatch(/Pool web has 3 nodes/);
-  expect(out.match(/^reference +first-node:production$/gm)?.length).toBeGreaterThanOrEqual(3);
-  expect(out).toMatch(/was ready after/);
-  expect(out.match(/1 of 1 nodes have the config/g)).toHaveLength(2);
-  expect(out).toMatch(/What to try next|what to try next/);
-  const all = await nodes();
-  shown.first = await production();
-  expect(all.map(({ power, state, version }) => ({ power, state, version }))).toEqual(
-    Array(3).fill({ power: 'running', state: 'ready', version: shown.first }),
-  );
-  expect(machines()).toHaveLength(3);
-  const [process] = machines();
-  const status = readFileSync(`/proc/${process?.pid}/status`, 'utf8');
-  const uid = Number(/^Uid:\t(\d+)/m.exec(status)?.[1]);
-  expect(uid, 'machines are an ordinary user’s').not.toBe(0);
-}, 1_800_000);
+it.runIf(soak)(
+  '(soak) ./quickstart builds, tests and promotes an image, starts three machines, and changes one as it runs',
+  async () => {
+    const { code, out, err } = await imago.program(join(imago.tree, 'quickstart'), '--keep');
+    expect(code, `${out.slice(-3000)}${err.slice(-3000)}`).toBe(0);
+    expect(out).toMatch(/first-node:production points at/);
+    expect(out).toMatch(/Pool web has 3 nodes/);
+    expect(out.match(/^reference +first-node:production$/gm)?.length).toBeGreaterThanOrEqual(3);
+    expect(out).toMatch(/was ready after/);
+    expect(out.match(/1 of 1 nodes have the config/g)).toHaveLength(2);
+    expect(out).toMatch(/What to try next|what to try next/);
+    const all = await nodes();
+    shown.first = await production();
+    expect(all.map(({ power, state, version }) => ({ power, state, version }))).toEqual(
+      Array(3).fill({ power: 'running', state: 'ready', version: shown.first }),
+    );
+    expect(machines()).toHaveLength(3);
+    const [process] = machines();
+    const status = readFileSync(`/proc/${process?.pid}/status`, 'utf8');
+    const uid = Number(/^Uid:\t(\d+)/m.exec(status)?.[1]);
+    expect(uid, 'machines are an ordinary user’s').not.toBe(0);
+  },
+  1_800_000,
+);
 
-it('a killed daemon leaves the machines, and the next one has them', async () => {
+it.runIf(soak)('(soak) a killed daemon leaves the machines, and the next one has them', async () => {
   const [before, all] = [machines(), await nodes()];
   await killDaemon();
   expect(machines()).toEqual(before);
@@ -112,97 +119,116 @@ it('a killed daemon leaves the machines, and the next one has them', async () =>
   expect(machines()).toEqual(before);
 });
 
-it('a hotfix reaches the nodes through their config, and the next version has absorbed it', async () => {
-  await succeed('pool', 'scale', 'web', '--nodes', '1');
-  const { port } = new URL(server.address);
-  await succeed(
-    ...['node', 'config', 'hotfix', 'web', '--component', 'hello', '--version', '1.0.2', '--cost', 'live'],
-    ...['--to', '/usr/local/bin/hello', '--source', `http://168.63.129.1:${port}/hello`],
-    ...['--sha256', createHash('sha256').update(fixed).digest('hex')],
-  );
-  expect(server.asked).toContain('/hello');
-  const text = readFileSync(join(imago.tree, 'examples/quickstart/imago.yaml'), 'utf8');
-  const component = [
-    'components:',
-    '  - name: hello',
-    '    version: 1.0.2',
-    '    from:',
-    '      file: hello',
-    '    to: /usr/local/bin/hello',
-  ];
-  writeFileSync(join(recipes, 'imago.yaml'), `${text}${component.join('\n')}\n`);
-  writeFileSync(join(recipes, 'hello'), fixed, { mode: 0o755 });
-  const built = await imago.json<{ version: string }>('build', join(recipes, 'imago.yaml'));
-  shown.second = built.version;
-  const notes = await imago.json<{ hotfixes: unknown }>('image', 'notes', `first-node:${shown.second}`);
-  expect(notes.hotfixes).toEqual([{ name: 'hello', version: '1.0.2' }]);
-});
+it.runIf(soak)(
+  '(soak) a hotfix reaches the nodes through their config, and the next version has absorbed it',
+  async () => {
+    await succeed('pool', 'scale', 'web', '--nodes', '1');
+    const { port } = new URL(server.address);
+    await succeed(
+      ...['node', 'config', 'hotfix', 'web', '--component', 'hello', '--version', '1.0.2', '--cost', 'live'],
+      ...['--to', '/usr/local/bin/hello', '--source', `http://168.63.129.1:${port}/hello`],
+      ...['--sha256', createHash('sha256').update(fixed).digest('hex')],
+    );
+    expect(server.asked).toContain('/hello');
+    const text = readFileSync(join(imago.tree, 'examples/quickstart/imago.yaml'), 'utf8');
+    const component = [
+      'components:',
+      '  - name: hello',
+      '    version: 1.0.2',
+      '    from:',
+      '      file: hello',
+      '    to: /usr/local/bin/hello',
+    ];
+    writeFileSync(join(recipes, 'imago.yaml'), `${text}${component.join('\n')}\n`);
+    writeFileSync(join(recipes, 'hello'), fixed, { mode: 0o755 });
+    const built = await imago.json<{ version: string }>('build', join(recipes, 'imago.yaml'));
+    shown.second = built.version;
+    const notes = await imago.json<{ hotfixes: unknown }>('image', 'notes', `first-node:${shown.second}`);
+    expect(notes.hotfixes).toEqual([{ name: 'hello', version: '1.0.2' }]);
+  },
+);
 
-it('a new one is staged, tested and approved by another, and only then promoted; new nodes are made from it', async () => {
-  const version = `first-node:${shown.second}`;
-  const policy = join(imago.folder, 'policy.yaml');
-  writeFileSync(policy, 'version: 1\nchannels:\n  production:\n    approvals: {count: 1, role: publisher}\n');
-  await succeed('policy', 'set', policy, '--why', 'another one looks at what goes to production');
-  await succeed('channel', 'promote', version, '--to', 'staging', '--why', 'next');
-  const promote = ['channel', 'promote', version, '--to', 'production', '--why', 'next'];
-  expect((await imago.run(...promote)).code, 'neither tested nor approved').toBe(4);
-  await succeed('test', version, '--firmware', 'direct');
-  expect((await imago.run(...promote)).code, 'not approved').toBe(4);
-  const { listen } = await imago.json<{ listen: string }>('status');
-  const token = await succeed('token', 'create', '--owner', 'bob', '--role', 'publisher', '-o', 'name');
-  const asBob = [`IMAGO_URL=http://${listen}`, `IMAGO_TOKEN=${token.trim()}`];
-  const approve = ['image', 'approve', version, '--to', 'production'];
-  const approved = await imago.program('env', ...asBob, join(imago.tree, 'bin/imago'), ...approve);
-  expect(approved.code, approved.err).toBe(0);
-  await succeed(...promote);
-  await until('the pool follows', async () => (await model()) === shown.second);
-  expect((await nodes()).map((node) => node.version)).toEqual([shown.first]);
-  await succeed('pool', 'scale', 'web', '--nodes', '2');
-  expect((await nodes()).map((node) => node.version).sort()).toEqual([shown.first, shown.second].sort());
-}, 1_800_000);
+it.runIf(soak)(
+  '(soak) a new one is staged, tested and approved by another, and only then promoted; new nodes are made from it',
+  async () => {
+    const version = `first-node:${shown.second}`;
+    const policy = join(imago.folder, 'policy.yaml');
+    writeFileSync(
+      policy,
+      'version: 1\nchannels:\n  production:\n    approvals: {count: 1, role: publisher}\n',
+    );
+    await succeed('policy', 'set', policy, '--why', 'another one looks at what goes to production');
+    await succeed('channel', 'promote', version, '--to', 'staging', '--why', 'next');
+    const promote = ['channel', 'promote', version, '--to', 'production', '--why', 'next'];
+    expect((await imago.run(...promote)).code, 'neither tested nor approved').toBe(4);
+    await succeed('test', version, '--firmware', 'direct');
+    expect((await imago.run(...promote)).code, 'not approved').toBe(4);
+    const { listen } = await imago.json<{ listen: string }>('status');
+    const token = await succeed('token', 'create', '--owner', 'bob', '--role', 'publisher', '-o', 'name');
+    const asBob = [`IMAGO_URL=http://${listen}`, `IMAGO_TOKEN=${token.trim()}`];
+    const approve = ['image', 'approve', version, '--to', 'production'];
+    const approved = await imago.program('env', ...asBob, join(imago.tree, 'bin/imago'), ...approve);
+    expect(approved.code, approved.err).toBe(0);
+    await succeed(...promote);
+    await until('the pool follows', async () => (await model()) === shown.second);
+    expect((await nodes()).map((node) => node.version)).toEqual([shown.first]);
+    await succeed('pool', 'scale', 'web', '--nodes', '2');
+    expect((await nodes()).map((node) => node.version).sort()).toEqual([shown.first, shown.second].sort());
+  },
+  1_800_000,
+);
 
-it('a broken one is out in one command: no new node is made from it, and those that run it are replaced', async () => {
-  const version = `first-node:${shown.second}`;
-  await succeed('image', 'withdraw', version, '--reason', 'nodes lose their network', '--replace', '--yes');
-  expect(await production()).toBe(shown.first);
-  expect(await model()).toBe(shown.first);
-  const all = await nodes();
-  expect(all.map((node) => [node.version, node.state])).toEqual([
-    [shown.first, 'ready'],
-    [shown.first, 'ready'],
-  ]);
-  const refused = await imago.run('pool', 'create', 'new', '--image', version, '--nodes', '1');
-  expect(refused.code).toBe(4);
-  expect(machines()).toHaveLength(2);
-});
+it.runIf(soak)(
+  '(soak) a broken one is out in one command: no new node is made from it, and those that run it are replaced',
+  async () => {
+    const version = `first-node:${shown.second}`;
+    await succeed('image', 'withdraw', version, '--reason', 'nodes lose their network', '--replace', '--yes');
+    expect(await production()).toBe(shown.first);
+    expect(await model()).toBe(shown.first);
+    const all = await nodes();
+    expect(all.map((node) => [node.version, node.state])).toEqual([
+      [shown.first, 'ready'],
+      [shown.first, 'ready'],
+    ]);
+    const refused = await imago.run('pool', 'create', 'new', '--image', version, '--nodes', '1');
+    expect(refused.code).toBe(4);
+    expect(machines()).toHaveLength(2);
+  },
+);
 
-it('one that goes out of support is deprecated; down leaves machines when it is told to, and nothing ends them', async () => {
-  const version = `first-node:${shown.first}`;
-  const before = machines();
-  await succeed('support', 'set', 'image', version, '--ends', '2026-01-31', '--note', 'our own promise');
-  await succeed('down', '--leave-machines');
-  expect(machines()).toEqual(before);
-  await succeed('up');
-  const state = () => imago.json<{ state: string; reason?: string }>('image', 'show', version);
-  await until('it is deprecated', async () => (await state()).state === 'deprecated', 120);
-  expect(await state()).toMatchObject({ reason: expect.stringContaining('2026-01-31') });
-  expect(await production()).toBe(shown.first);
-  expect(machines()).toEqual(before);
-  expect((await nodes()).every(({ power }) => power === 'running')).toBe(true);
-});
+it.runIf(soak)(
+  '(soak) one that goes out of support is deprecated; down leaves machines when it is told to, and nothing ends them',
+  async () => {
+    const version = `first-node:${shown.first}`;
+    const before = machines();
+    await succeed('support', 'set', 'image', version, '--ends', '2026-01-31', '--note', 'our own promise');
+    await succeed('down', '--leave-machines');
+    expect(machines()).toEqual(before);
+    await succeed('up');
+    const state = () => imago.json<{ state: string; reason?: string }>('image', 'show', version);
+    await until('it is deprecated', async () => (await state()).state === 'deprecated', 120);
+    expect(await state()).toMatchObject({ reason: expect.stringContaining('2026-01-31') });
+    expect(await production()).toBe(shown.first);
+    expect(machines()).toEqual(before);
+    expect((await nodes()).every(({ power }) => power === 'running')).toBe(true);
+  },
+);
 
-it('down ends the machines of a daemon that was killed, and up brings them back', async () => {
-  const names = (await nodes()).map(({ name, machineId }) => ({ name, machineId }));
-  await killDaemon();
-  expect(await imago.json('down')).toMatchObject({ machines: 2 });
-  expect(machines()).toEqual([]);
-  expect(await imago.json('down')).toEqual({ forced: false });
-  await succeed('up');
-  await until('the machines run again', () => machines().length === 2);
-  expect(await nodes()).toMatchObject(names);
-});
+it.runIf(soak)(
+  '(soak) down ends the machines of a daemon that was killed, and up brings them back',
+  async () => {
+    const names = (await nodes()).map(({ name, machineId }) => ({ name, machineId }));
+    await killDaemon();
+    expect(await imago.json('down')).toMatchObject({ machines: 2 });
+    expect(machines()).toEqual([]);
+    expect(await imago.json('down')).toEqual({ forced: false });
+    await succeed('up');
+    await until('the machines run again', () => machines().length === 2);
+    expect(await nodes()).toMatchObject(names);
+  },
+);
 
-it('a deleted pool leaves no process and no file', async () => {
+it.runIf(soak)('(soak) a deleted pool leaves no process and no file', async () => {
   const before = machines();
   await succeed('pool', 'delete', 'web', '--yes');
   expect(machines()).toEqual([]);
