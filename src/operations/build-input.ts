@@ -1,13 +1,15 @@
 // What a build is asked with: a recipe, or a version whose lock is changed.
 import * as z from 'zod';
+import { numberingPolicies } from '../domain/numbering.ts';
 import { buildMethods } from '../domain/recipe.ts';
 import { commitPattern } from '../domain/recipe-commit.ts';
+import { architectures } from '../domain/version.ts';
 
 export const recipeFields = z.looseObject({
   name: z.string(),
-  numbering: z.enum(['semver', 'date', 'calendar', 'kubernetes', 'kubernetes-build']).default('semver'),
+  numbering: z.enum(numberingPolicies).default('semver'),
   os: z.enum(['linux', 'windows']).default('linux'),
-  architecture: z.enum(['x64', 'arm64']).default('x64'),
+  architecture: z.enum(architectures).default('x64'),
   method: z.enum(buildMethods).optional(),
   kubernetes: z.string().optional(),
   support: z.object({ until: z.string() }).optional(),

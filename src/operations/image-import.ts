@@ -3,7 +3,9 @@ import * as z from 'zod';
 import { ImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 import type { Lock } from '../domain/lock.ts';
+import { numberingPolicies } from '../domain/numbering.ts';
 import { isRestricted } from '../domain/recipe.ts';
+import { architectures } from '../domain/version.ts';
 import type { VersionRecord } from '../ports/catalogue.ts';
 import type { StoredImage } from '../ports/image-store.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
@@ -27,8 +29,8 @@ const importInput = z.object({
   file: z.string(),
   version: z.string().optional(),
   os: z.enum(['linux', 'windows']).default('linux'),
-  architecture: z.enum(['x64', 'arm64']).default('x64'),
-  numbering: z.enum(['semver', 'date', 'calendar', 'kubernetes', 'kubernetes-build']).default('semver'),
+  architecture: z.enum(architectures).default('x64'),
+  numbering: z.enum(numberingPolicies).default('semver'),
   kubernetes: z.string().optional(),
   /** What a disk of Windows was built from. */
   lock: z.unknown().optional(),

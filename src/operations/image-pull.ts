@@ -4,6 +4,8 @@ import * as z from 'zod';
 import { formatBytes } from '../domain/bytes.ts';
 import { ImagoError } from '../domain/errors.ts';
 import { checkName } from '../domain/name.ts';
+import { numberingPolicies } from '../domain/numbering.ts';
+import { architectures } from '../domain/version.ts';
 import type { PulledFacts } from '../ports/image-store.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import type { SealedDisk } from '../ports/provider-builder.ts';
@@ -24,8 +26,8 @@ const pullInput = z.object({
   from: z.string(),
   image: z.string().optional(),
   version: z.string().optional(),
-  architecture: z.enum(['x64', 'arm64']).default('x64'),
-  numbering: z.enum(['semver', 'date', 'calendar', 'kubernetes', 'kubernetes-build']).default('semver'),
+  architecture: z.enum(architectures).default('x64'),
+  numbering: z.enum(numberingPolicies).default('semver'),
   requireSignature: z.boolean().default(false),
 });
 export type ImagePullInput = z.infer<typeof pullInput>;

@@ -1,5 +1,7 @@
 // Images, versions, channels and their moves, evidence.
 import * as z from 'zod';
+import { numberingPolicies } from '../../domain/numbering.ts';
+import { architectures } from '../../domain/version.ts';
 import { digest, json, name, pageQuery, sentence, timestamp } from './common.ts';
 import { policyResult } from './policy.ts';
 import { recipeCommit } from './recipes.ts';
@@ -10,8 +12,8 @@ export const image = z
   .object({
     name: z.string(),
     os: z.enum(['linux', 'windows']),
-    architecture: z.enum(['x64', 'arm64']),
-    numbering: z.enum(['semver', 'date', 'calendar', 'kubernetes', 'kubernetes-build']),
+    architecture: z.enum(architectures),
+    numbering: z.enum(numberingPolicies),
     createdAt: timestamp,
   })
   .meta({ id: 'Image', description: 'A named line of versions.' });

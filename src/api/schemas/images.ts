@@ -1,5 +1,7 @@
 // Copies, records and signatures of versions.
 import * as z from 'zod';
+import { numberingPolicies } from '../../domain/numbering.ts';
+import { architectures } from '../../domain/version.ts';
 import { json, listOf, name, sentence, timestamp } from './common.ts';
 
 export const recordKind = z.enum(['notes', 'notes-markdown', 'cyclonedx', 'spdx', 'inventory', 'provenance']);
@@ -58,8 +60,8 @@ export const upload = z
   .meta({ id: 'Upload', description: 'A disk that was taken in; kept for a day.' });
 
 const number = name.optional().describe('The number to have; the next one by the policy unless given.');
-const architecture = z.enum(['x64', 'arm64']).optional();
-const numbering = z.enum(['semver', 'date', 'calendar', 'kubernetes', 'kubernetes-build']).optional();
+const architecture = z.enum(architectures).optional();
+const numbering = z.enum(numberingPolicies).optional();
 
 export const importRequest = z
   .strictObject({

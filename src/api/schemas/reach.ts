@@ -1,5 +1,6 @@
 // Galleries, webhooks, and the catalogue for people.
 import * as z from 'zod';
+import { architectures } from '../../domain/version.ts';
 import { digest, listOf, name, sentence, timestamp } from './common.ts';
 
 const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
@@ -16,7 +17,7 @@ export const catalogImage = z
   .object({
     name: z.string(),
     os: z.enum(['linux', 'windows']),
-    architecture: z.enum(['x64', 'arm64']),
+    architecture: z.enum(architectures),
     versions: listOf(
       z.object({
         version: z.string(),

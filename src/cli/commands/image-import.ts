@@ -12,6 +12,8 @@ import {
 } from '../../domain/disk-file.ts';
 import { ImagoError } from '../../domain/errors.ts';
 import { checkName } from '../../domain/name.ts';
+import { numberingPolicies } from '../../domain/numbering.ts';
+import { architectures } from '../../domain/version.ts';
 import { parseNumber } from '../../domain/version-number.ts';
 import { argument, type CommandSpec, type Invocation, isSet, requiredText, text } from '../command.ts';
 import { createProgress } from '../progress.ts';
@@ -42,12 +44,12 @@ export const command: CommandSpec = {
     architecture: {
       what: 'the processor it is for (default: x64, or as the lock says)',
       value: 'ARCH',
-      choices: ['x64', 'arm64'],
+      choices: architectures,
     },
     numbering: {
       what: 'how a new image is numbered (default: semver, or as the lock says)',
       value: 'POLICY',
-      choices: ['semver', 'date', 'calendar', 'kubernetes', 'kubernetes-build'],
+      choices: numberingPolicies,
     },
     kubernetes: { what: 'the Kubernetes version on it', value: 'VERSION' },
     lock: {

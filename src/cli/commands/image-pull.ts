@@ -1,6 +1,8 @@
 // Make a candidate from a version in a registry.
 import type { InputOf } from '../../api/types.ts';
 import { formatBytes } from '../../domain/bytes.ts';
+import { numberingPolicies } from '../../domain/numbering.ts';
+import { architectures } from '../../domain/version.ts';
 import { argument, type CommandSpec, isSet, text } from '../command.ts';
 import { operationFlags, runOperation } from '../run-operation.ts';
 
@@ -22,12 +24,12 @@ export const command: CommandSpec = {
     architecture: {
       what: 'the processor that a new image is for (default: x64)',
       value: 'ARCH',
-      choices: ['x64', 'arm64'],
+      choices: architectures,
     },
     numbering: {
       what: 'how a new image is numbered (default: semver)',
       value: 'POLICY',
-      choices: ['semver', 'date', 'calendar', 'kubernetes', 'kubernetes-build'],
+      choices: numberingPolicies,
     },
     'require-signature': { what: 'refuse it when no trusted key signed it (`imago keys list`)' },
     ...operationFlags,
