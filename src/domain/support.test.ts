@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkSupportDate, dueWarning, mergeDates, supportOf } from './support.ts';
+import { checkSupportDate, dueWarning, mergeDates, sourcedSupport, supportOf } from './support.ts';
 import { kubernetesCalendar } from './support-calendar.ts';
 
 const version = { image: 'node', version: '1.0.0', kubernetes: '1.35.2' };
@@ -29,6 +29,24 @@ describe('support of a version', () => {
     const dates = mergeDates(kubernetesCalendar, [set]);
     expect(supportOf(version, dates, new Date('2028-01-01'))).toMatchObject({ phase: 'supported' });
     expect(dates).toHaveLength(kubernetesCalendar.length);
+  });
+
+  test('says whether the calendar or a person gave its date, who and why', () => {
+    const now = new Date('2026-11-16');
+    const sourced = (...set: Parameters<typeof sourcedSupport>[1]['set']) =>
+      sourcedSupport(version, { calendar: kubernetesCalendar, set }, now);
+    const calendar = { phase: 'supported', endsOn: '2027-02-28', daysLeft: 104, by: 'kubernetes 1.35' };
+    expect(sourced()).toEqual({ ...calendar, source: 'calendar' });
+    const image = { product: 'image', line: 'node', by: 'ann', note: '' };
+    expect(sourced({ ...image, endsOn: '2030-01-01' })).toEqual({ ...calendar, source: 'calendar' });
+    expect(sourced({ ...image, endsOn: '2026-11-01', note: 'a bad kernel' })).toEqual({
+      ...{ phase: 'ended', endsOn: '2026-11-01', daysLeft: -15, by: 'image node' },
+      ...{ source: 'set', setBy: 'ann', note: 'a bad kernel' },
+    });
+    const instead = { product: 'kubernetes', line: '1.35', endsOn: '2027-02-28', by: 'bob', note: '' };
+    expect(sourced(instead)).toEqual({ ...calendar, source: 'set', setBy: 'bob' });
+    const other = { image: 'x', version: '1.0.0' };
+    expect(sourcedSupport(other, { calendar: kubernetesCalendar, set: [] }, now)).toBeUndefined();
   });
 });
 

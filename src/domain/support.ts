@@ -28,6 +28,20 @@ export interface Support {
   readonly by: string;
 }
 
+/** A date that was set, and by whom. */
+export interface SetDate extends SupportDate {
+  readonly note: string;
+  readonly by: string;
+}
+
+/** The same with where the date comes from. */
+export interface SourcedSupport extends Support {
+  readonly source: 'calendar' | 'set';
+  readonly note?: string;
+  /** Who set it. */
+  readonly setBy?: string;
+}
+
 type Dated = Pick<VersionRecord, 'image' | 'version' | 'kubernetes'>;
 
 /** The dates that concern a version. */
@@ -40,13 +54,32 @@ export function datesOf(version: Dated, dates: readonly SupportDate[]): readonly
   });
 }
 
+function earliestOf(dates: readonly SupportDate[]): SupportDate | undefined {
+  return dates.toSorted((a, b) => a.endsOn.localeCompare(b.endsOn))[0];
+}
+
 /** The earliest date that concerns it decides; `undefined` when none does. */
 export function supportOf(version: Dated, dates: readonly SupportDate[], now: Date): Support | undefined {
-  const [first] = datesOf(version, dates).toSorted((a, b) => a.endsOn.localeCompare(b.endsOn));
+  const first = earliestOf(datesOf(version, dates));
   if (first === undefined) return undefined;
   const daysLeft = daysUntil(first.endsOn, now);
   const phase = daysLeft < 0 ? 'ended' : daysLeft <= Math.max(...warnDaysAhead) ? 'ending' : 'supported';
   return { phase, endsOn: first.endsOn, daysLeft, by: `${first.product} ${first.line}` };
+}
+
+export function sourcedSupport(
+  version: Dated,
+  { calendar, set }: { readonly calendar: readonly SupportDate[]; readonly set: readonly SetDate[] },
+  now: Date,
+): SourcedSupport | undefined {
+  const dates = mergeDates(calendar, set);
+  const support = supportOf(version, dates, now);
+  if (support === undefined) return undefined;
+  const first = earliestOf(datesOf(version, dates));
+  const chosen = set.find((date) => date === first);
+  if (chosen === undefined) return { ...support, source: 'calendar' };
+  const note = chosen.note === '' ? {} : { note: chosen.note };
+  return { ...support, source: 'set', ...note, setBy: chosen.by };
 }
 
 /** The narrowest warning that is due: 7 when 5 days are left, 90 when 60 are; `undefined` when it is too early. */

@@ -559,6 +559,14 @@ describe('the life of an image', () => {
     const body = { product: 'image', line: 'leaving', endsOn: '2099-01-01' };
     expect(await client.call('setSupport', { body })).toMatchObject({ ...body, source: 'set' });
     expect((await client.call('listSupport')).items).toContainEqual(expect.objectContaining(body));
+    const { support } = await client.call('showVersion', { path });
+    expect(support).toMatchObject({
+      phase: 'supported',
+      endsOn: '2099-01-01',
+      by: 'image leaving',
+      source: 'set',
+    });
+    expect(support?.daysLeft).toBeGreaterThan(20_000);
     await client.call('unsetSupport', { path: { product: 'image', line: 'leaving' } });
   });
 

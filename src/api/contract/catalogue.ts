@@ -10,6 +10,7 @@ import {
   resolution,
   resolveQuery,
   rollbackChannelRequest,
+  shownVersion,
   version,
 } from '../schemas/catalogue.ts';
 import { name, pageOf, pageQuery } from '../schemas/common.ts';
@@ -50,12 +51,12 @@ export const catalogueContract = {
   }),
   showVersion: endpoint({
     tag: 'Images',
-    summary: 'One version',
+    summary: 'One version, and until when it is supported',
     role: 'viewer',
     effect: 'read',
     path: versionPath,
     status: 200,
-    response: version,
+    response: shownVersion,
   }),
   listEvidence: endpoint({
     tag: 'Images',

@@ -52,6 +52,23 @@ export const version = z
   })
   .meta({ id: 'Version', description: 'One immutable, numbered build of an image.' });
 
+export const shownVersion = version
+  .extend({
+    support: z
+      .object({
+        phase: z.enum(['supported', 'ending', 'ended']),
+        endsOn: z.string().describe('The last day.'),
+        daysLeft: z.int().describe('Whole days until then; negative afterwards.'),
+        by: z.string().describe('What it is the date of: `kubernetes 1.34`, `image node`.'),
+        source: z.enum(['calendar', 'set']),
+        note: z.string().optional(),
+        setBy: z.string().optional(),
+      })
+      .optional()
+      .describe('By the earliest date that concerns it; absent when there is none.'),
+  })
+  .meta({ id: 'ShownVersion', description: 'One version, and until when it is supported.' });
+
 export const evidence = z
   .object({
     id: z.int(),

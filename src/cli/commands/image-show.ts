@@ -1,14 +1,16 @@
-// One version with its signatures and evidence.
+// One version with its support, signatures and evidence.
 import type { AnswerOf } from '../../api/types.ts';
 import { formatBytes } from '../../domain/bytes.ts';
 import { describeCommit } from '../../domain/recipe-commit.ts';
 import { argument, type CommandSpec } from '../command.ts';
+import { describeSupport } from '../describe-support.ts';
 import { describeSignatures } from '../signatures.ts';
 import { facts } from '../table.ts';
 
 export const command: CommandSpec = {
-  summary: 'Show one version with its signatures and evidence',
-  details: 'A signature counts when a key that is trusted here made it in its time: see `imago keys list`.',
+  summary: 'Show one version with its support, signatures and evidence',
+  details:
+    'A signature counts when a key that is trusted here made it in its time: see `imago keys list`. Support ends with the earliest date that concerns the version: see `imago support list`.',
   args: [
     { name: 'IMAGE', what: 'NAME, NAME:VERSION, NAME:CHANNEL or NAME@sha256:DIGEST', completes: 'image' },
   ],
@@ -37,6 +39,7 @@ export const command: CommandSpec = {
           disk: version.diskDigest,
           size: formatBytes(version.sizeBytes),
           kubernetes: version.kubernetes,
+          support: version.support && describeSupport(version.support),
           origin: version.origin.kind,
           recipe: recipeOf(version.origin),
           operation: version.operation,

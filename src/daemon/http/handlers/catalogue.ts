@@ -4,6 +4,8 @@ import type { Json } from '../../../domain/json.ts';
 import { nodeRules, readNodeConfig } from '../../../domain/node-config/read-node-config.ts';
 import { parseReference } from '../../../domain/reference.ts';
 import { channelNotFound, imageNotFound } from '../../../domain/resolve.ts';
+import { sourcedSupport } from '../../../domain/support.ts';
+import { kubernetesCalendar } from '../../../domain/support-calendar.ts';
 import { resolveImage } from '../../../operations/resolve-image.ts';
 import type { Catalogue, ChannelRecord, ImageRecord, VersionRecord } from '../../../ports/catalogue.ts';
 import type { ReadHandlers, WriteHandlers } from '../call.ts';
@@ -17,7 +19,13 @@ export const catalogueReads = {
     await requireImage(context.catalogue, path.image);
     return context.catalogue.listVersions(path.image, pageQuery(query));
   },
-  showVersion: ({ context, path }) => requireVersion(context.catalogue, path.image, path.version),
+  async showVersion({ context, path }) {
+    const version = await requireVersion(context.catalogue, path.image, path.version);
+    const set = await context.lifecycle.support.list();
+    const now = new Date(context.clock.now());
+    const support = sourcedSupport(version, { calendar: kubernetesCalendar, set }, now);
+    return { ...version, ...(support && { support }) };
+  },
   async listEvidence({ context, path }) {
     const { digest } = await requireVersion(context.catalogue, path.image, path.version);
     return { items: await context.catalogue.listEvidence(digest) };
