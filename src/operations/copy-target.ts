@@ -55,26 +55,38 @@ export function recordTarget(
 
 type Place = Pick<CopyTarget, 'provider'> & { readonly record?: Pick<GalleryRecord, 'place'> | undefined };
 
+type Subject = Pick<VersionRecord, 'image' | 'version' | 'restricted'>;
+
 /**
  * A version with private inputs stays away from what others see, under whatever name it is known here. Throws
  * `channel-restricted`.
  */
 export async function checkMayGo(
+  deps: Pick<OperationDeps, 'galleryBook'>,
+  target: Place,
+  subject: Subject,
+): Promise<void> {
+  const seen = await publicFor(deps, target, subject);
+  if (seen === undefined) return;
+  throw new ImagoError(
+    'channel-restricted',
+    `${subject.image}:${subject.version} has private inputs, and gallery ${seen} is public.`,
+    { hint: 'Copy it to a gallery that is not public. Nobody can override this.' },
+  );
+}
+
+/** The name of the gallery because of which the version must not be there; `undefined` when it may. */
+export async function publicFor(
   { galleryBook }: Pick<OperationDeps, 'galleryBook'>,
   target: Place,
-  { image, version, restricted }: Pick<VersionRecord, 'image' | 'version' | 'restricted'>,
-): Promise<void> {
-  if (restricted !== true) return;
+  { restricted }: Pick<VersionRecord, 'restricted'>,
+): Promise<string | undefined> {
+  if (restricted !== true) return undefined;
   const seen = (await galleryBook.list()).find(
     (known) =>
       known.public && known.provider === target.provider.name && isSamePlace(target, known, target.record),
   );
-  if (seen === undefined) return;
-  throw new ImagoError(
-    'channel-restricted',
-    `${image}:${version} has private inputs, and gallery ${seen.name} is public.`,
-    { hint: 'Copy it to a gallery that is not public. Nobody can override this.' },
-  );
+  return seen?.name;
 }
 
 function isSamePlace(

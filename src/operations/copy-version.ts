@@ -5,7 +5,7 @@ import type { VersionRecord } from '../ports/catalogue.ts';
 import type { StepContext } from '../ports/operation.ts';
 import type { GalleryVersion, RegionState, RegionTarget, VersionSource } from '../ports/provider-gallery.ts';
 import { type Compared, compareBytes, compareCopy, digestTag } from './copy-compare.ts';
-import { type CopyTarget, checkMayGo, ensureGallery } from './copy-target.ts';
+import { type CopyTarget, checkMayGo, ensureGallery, publicFor } from './copy-target.ts';
 import { callOptions, type OperationDeps } from './deps.ts';
 import { listGalleries } from './galleries.ts';
 import { requireRoom } from './limits.ts';
@@ -55,6 +55,8 @@ export async function beginCopy(
       },
       options,
     );
+    // It may have become public since: whoever makes it so looks for copies after the record, we at the record after the copy.
+    await checkMayGo(deps, target, version);
   } else compareCopy(target, version, found);
   await settleCopy(deps, target, version, watch, (now) => hasHome(now, target) || isIdle(now));
 }
@@ -103,18 +105,23 @@ export async function checkCopy(
   return { regions, compared: deep ? await compareBytes(target, version, options) : compared };
 }
 
-/** Takes away a copy that this operation began and that is ready nowhere. `kept` when there is nothing of that kind. */
+/**
+ * Takes away a copy that this operation began and that is ready nowhere, or where others must not see it. `kept` when
+ * there is nothing of that kind.
+ */
 export async function dropHalfCopy(
   deps: OperationDeps,
   target: CopyTarget,
-  { image, version }: Pick<VersionRecord, 'image' | 'version'>,
+  subject: Pick<VersionRecord, 'image' | 'version' | 'restricted'>,
   watch: Watch,
 ): Promise<'kept' | undefined> {
+  const { image, version } = subject;
   const options = callOptions(deps, watch.signal);
   const found = await target.gallery.getVersion(image, version, options);
   if (found === undefined) return undefined;
   const isReady = found.state === 'ready' || found.regions.some(({ state }) => state === 'ready');
-  if (isReady || found.tags[operationTag] !== watch.operation.id) return 'kept';
+  const isKept = isReady && (await publicFor(deps, target, subject)) === undefined;
+  if (isKept || found.tags[operationTag] !== watch.operation.id) return 'kept';
   await target.gallery.deleteVersion(image, version, options);
   await settle(
     async () => ((await target.gallery.getVersion(image, version, options)) === undefined ? true : undefined),

@@ -100,9 +100,11 @@ export async function comparedWith(
   image: string,
   kubernetes: string | undefined,
   from: string | undefined,
+  suits: (version: VersionRecord) => boolean = () => true,
 ): Promise<VersionRecord | undefined> {
-  if (from !== undefined) return deps.catalogue.getVersion(image, from);
-  return versionBefore(deps, image, kubernetes);
+  if (from === undefined) return versionBefore(deps, image, kubernetes, suits);
+  const found = await deps.catalogue.getVersion(image, from);
+  return found && suits(found) ? found : undefined;
 }
 
 /**
@@ -113,11 +115,12 @@ async function versionBefore(
   deps: OperationDeps,
   image: string,
   kubernetes: string | undefined,
+  suits: (version: VersionRecord) => boolean,
 ): Promise<VersionRecord | undefined> {
   if ((await deps.catalogue.getImage(image)) === undefined) return undefined;
   const there: VersionRecord[] = [];
   for await (const version of allPages((query) => deps.catalogue.listVersions(image, query)))
-    if (version.state !== 'deleted') there.push(version);
+    if (version.state !== 'deleted' && suits(version)) there.push(version);
   return newestOf(there.filter((one) => minorOf(one.kubernetes) === minorOf(kubernetes))) ?? newestOf(there);
 }
 

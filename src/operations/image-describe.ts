@@ -3,7 +3,9 @@
 import { ensureImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 import type { Lock } from '../domain/lock.ts';
+import { isRestricted } from '../domain/recipe.ts';
 import type { RecipeCommit } from '../domain/recipe-commit.ts';
+import type { VersionRecord } from '../ports/catalogue.ts';
 import type { DescribeRequest } from '../ports/image-store.ts';
 import type { StepContext, WorkStep } from '../ports/operation.ts';
 import type { SealedDisk } from '../ports/provider-builder.ts';
@@ -80,7 +82,7 @@ async function describe(deps: OperationDeps, context: StepContext<unknown>, subj
   const { image, version, digest, createdAt, lock, kubernetes } = subject;
   const known = await records.described(digest, version);
   if (known !== undefined) return known;
-  const before = await comparedWith(deps, image, kubernetes, subject.previous);
+  const before = await comparedWith(deps, image, kubernetes, subject.previous, mayBeNamed(subject));
   const lockBefore = before?.origin.kind === 'built' ? await locks.read(before.origin.lockDigest) : undefined;
   const hotfixes =
     lock === undefined
@@ -109,6 +111,12 @@ async function describe(deps: OperationDeps, context: StepContext<unknown>, subj
     },
     context,
   );
+}
+
+/** Notes that everyone may read say nothing of a version that they must not see. */
+function mayBeNamed({ lock }: Subject): (version: VersionRecord) => boolean {
+  if (lock !== undefined && isRestricted((lock as unknown as Lock).recipe)) return () => true;
+  return ({ restricted }) => restricted !== true;
 }
 
 /** The steps, and the whole last: steps run side by side, and do not add up to it. */

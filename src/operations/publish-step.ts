@@ -5,7 +5,7 @@ import type { Resolution } from '../ports/catalogue.ts';
 import type { StepContext, WorkStep } from '../ports/operation.ts';
 import type { Provider } from '../ports/provider.ts';
 import type { Gallery, GalleryVersion } from '../ports/provider-gallery.ts';
-import { checkMayGo } from './copy-target.ts';
+import { checkMayGo, publicFor } from './copy-target.ts';
 import { callOptions, type OperationDeps, requireRole } from './deps.ts';
 import { requireRoom } from './limits.ts';
 import { resolved } from './resolve-step.ts';
@@ -52,7 +52,8 @@ export function publishStep<Input extends { readonly provider?: string | undefin
       const { image, version } = resolved(context);
       const found = await target.getVersion(image, version, options);
       if (found === undefined) return undefined;
-      if (found.state === 'ready' || found.tags[operationTag] !== context.operation.id) return 'kept';
+      const isKept = found.state === 'ready' && !(await isForbidden(deps, provider, image, version));
+      if (isKept || found.tags[operationTag] !== context.operation.id) return 'kept';
       await target.deleteVersion(image, version, options);
       await settle(
         async () => ((await target.getVersion(image, version, options)) === undefined ? true : undefined),
@@ -101,6 +102,18 @@ async function startCopy(
     },
     options,
   );
+  // The gallery may have become public since.
+  await checkMayGo(deps, { provider }, record);
+}
+
+async function isForbidden(
+  deps: OperationDeps,
+  provider: Provider,
+  image: string,
+  version: string,
+): Promise<boolean> {
+  const record = await deps.catalogue.getVersion(image, version);
+  return record !== undefined && (await publicFor(deps, { provider }, record)) !== undefined;
 }
 
 async function readVersion(

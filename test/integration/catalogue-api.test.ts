@@ -170,3 +170,46 @@ test('resolve: by time, by Kubernetes version and by region, and what is near wh
     code: 'version-not-found',
   });
 });
+
+test('a gallery that holds a version with private inputs cannot become public, not even in a plan; a new public channel is empty', async () => {
+  const { client } = api;
+  const recipe = (mark: string) =>
+    `name: secretive\nnumbering: semver\ncomponents:\n  - {name: hush, version: 1.0.0${mark}}\n`;
+  const numbers: string[] = [];
+  for (const mark of [', private: true', '']) {
+    const built = await ended(await client.call('createBuild', { body: { recipe: recipe(mark) } }));
+    numbers.push((built.result as { version: string }).version);
+  }
+  const [hidden = '', open = ''] = numbers;
+  const gallery = { name: 'inside', provider: 'sim', place: 'inside' };
+  await client.call('addGallery', { body: gallery });
+  const publish = async (version: string, to: string) =>
+    ended(await client.call('publishImage', { body: { reference: `secretive:${version}`, gallery: to } }));
+  expect(await publish(open, 'inside')).toMatchObject({ state: 'succeeded' });
+  const shown = { body: { ...gallery, public: true } };
+  expect((await client.plan('addGallery', shown)).plan).toContain(
+    'Keep versions with private inputs out of it, and show it to all.',
+  );
+  expect(await publish(hidden, 'inside')).toMatchObject({ state: 'succeeded' });
+  const refused = {
+    code: 'channel-restricted',
+    message: `Gallery inside cannot be public: it holds secretive:${hidden} with private inputs.`,
+  };
+  await expect(client.plan('addGallery', shown)).rejects.toMatchObject(refused);
+  await expect(client.call('addGallery', shown)).rejects.toMatchObject(refused);
+  const alias = { body: { ...shown.body, name: 'alias' } };
+  await expect(client.call('addGallery', alias)).rejects.toMatchObject({ code: 'channel-restricted' });
+  expect((await client.call('listGalleries')).items).toMatchObject([{ name: 'inside', public: false }]);
+  const elsewhere = { body: { name: 'outside', provider: 'sim', place: 'outside', public: true } };
+  expect(await client.call('addGallery', elsewhere)).toMatchObject({ public: true });
+  expect(await publish(hidden, 'outside')).toMatchObject({ error: { code: 'channel-restricted' } });
+
+  const path = { image: 'secretive' };
+  const staged = { reference: `secretive:${hidden}`, channel: 'staging', why: 'a look' };
+  expect(await ended(await client.call('promote', { body: staged }))).toMatchObject({ state: 'succeeded' });
+  const again = { path, body: { name: 'staging', forTesting: true, public: true } };
+  await expect(client.call('createChannel', again)).rejects.toMatchObject({ code: 'channel-exists' });
+  const made = await client.call('createChannel', { path, body: { ...again.body, name: 'open' } });
+  expect(made).toMatchObject({ public: true });
+  expect(made.version).toBeUndefined();
+});

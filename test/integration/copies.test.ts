@@ -2,6 +2,7 @@
 // tried again alone.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { GalleryRecord } from '../../src/domain/gallery.ts';
+import { checkMayBePublic, makePublic } from '../../src/operations/make-public.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { simulateVersions, succeed } from '../support/simulated-versions.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
@@ -252,6 +253,89 @@ test('a version with private inputs never goes to a public gallery, by no way', 
     await product.store.galleryBook.remove('own');
   }
   expect(await publish(product, first, {})).toMatchObject({ state: 'succeeded' });
+  await product.close();
+});
+
+test.each([
+  ['a gallery of another name', { gallery: 'inside' }],
+  ["the provider's own", {}],
+])(
+  '%s that becomes public while a version with private inputs is copied to it loses the copy',
+  async (_what, more) => {
+    const { product, first } = await world({ name: 'inside', place: 'inside' });
+    const known = await product.store.catalogue.getVersion('node', first);
+    if (known === undefined) throw new Error('It was not built.');
+    const { galleryBook } = product.store;
+    Object.assign(product.deps, {
+      catalogue: { ...product.deps.catalogue, getVersion: async () => ({ ...known, restricted: true }) },
+      galleryBook: { ...galleryBook, list: listAsSeen },
+    });
+    const place = 'gallery' in more ? more.gallery : (product.sim.galleries?.own ?? '');
+    let looks = 0;
+
+    async function listAsSeen() {
+      looks += 1;
+      const copied = looks > 1 && (await copyOf(product, place, first)) !== undefined;
+      return (await galleryBook.list()).concat(
+        copied ? [{ ...entry, name: 'opened', place, public: true, at: '' }] : [],
+      );
+    }
+    expect(await publish(product, first, more)).toMatchObject({
+      ...{ state: 'failed', error: { code: 'channel-restricted' }, exceptions: [] },
+    });
+    expect(await copyOf(product, place, first)).toBeUndefined();
+    await product.close();
+  },
+);
+
+const entry = { name: 'inside', provider: 'sim', channels: [], regions: [], by: 'ann' };
+
+async function restrictedWorld() {
+  const { product, first, second } = await world({ name: 'inside', place: 'inside' });
+  const { catalogue, galleryBook } = product.store;
+  const hidden = { ...catalogue, listVersions: listHidden };
+
+  async function listHidden(...words: Parameters<typeof catalogue.listVersions>) {
+    const page = await catalogue.listVersions(...words);
+    return {
+      ...page,
+      items: page.items.map((item) =>
+        item.version === first ? { ...item, restricted: true as const } : item,
+      ),
+    };
+  }
+  await publish(product, second, { gallery: 'inside' });
+  return { product, first, deps: { catalogue: hidden, galleryBook, provider: product.sim, options } };
+}
+
+test('what is published while a gallery becomes public is found afterwards, and the gallery is as it was', async () => {
+  const { product, first, deps } = await restrictedWorld();
+  const opened = { ...entry, place: 'inside', public: true };
+  const publishing = {
+    ...deps.galleryBook,
+    async set(...words: Parameters<typeof deps.galleryBook.set>) {
+      if (words[0].public) await publish(product, first, { gallery: 'inside' });
+      return deps.galleryBook.set(...words);
+    },
+  };
+  await checkMayBePublic(deps, opened);
+  const refused = { code: 'channel-restricted', details: { versions: [`node:${first}`] } };
+  const racing = { ...deps, galleryBook: publishing };
+  await expect(makePublic(racing, opened)).rejects.toMatchObject(refused);
+  expect(await deps.galleryBook.get('inside')).toMatchObject({ public: false });
+  await expect(makePublic(racing, { ...opened, name: 'alias' })).rejects.toMatchObject(refused);
+  expect(await deps.galleryBook.get('alias')).toBeUndefined();
+  await product.close();
+});
+
+test('a gallery that does not answer is not made public', async () => {
+  const { product, deps } = await restrictedWorld();
+  const fault = { kind: 'fails', call: 'gallery.listImages', count: 'always' } as const;
+  await product.sim.control.addFault(fault);
+  await expect(makePublic(deps, { ...entry, place: 'inside', public: true })).rejects.toMatchObject({
+    kind: 'provider',
+  });
+  expect(await deps.galleryBook.get('inside')).toMatchObject({ public: false });
   await product.close();
 });
 

@@ -6,12 +6,16 @@ import { checkName } from '../../../domain/name.ts';
 import { didYouMean } from '../../../domain/suggest.ts';
 import { readWebhookEvents, readWebhookUrl } from '../../../domain/webhook.ts';
 import { readCatalogImage } from '../../../operations/catalog-image.ts';
+import { checkMayBePublic, makePublic } from '../../../operations/make-public.ts';
 import type { Provider } from '../../../ports/provider.ts';
 import type { DaemonContext } from '../../context.ts';
 import { checkWebhookAddress } from '../../webhook-post.ts';
 import type { ReadHandlers, WriteHandlers } from '../call.ts';
 import { allItems, pageQuery } from '../page-query.ts';
 import { requireImage } from './catalogue.ts';
+
+/** How long a gallery may take to tell all that it holds. */
+const galleryMs = 60_000;
 
 export const reachReads = {
   async showCatalogImage({ context, path, limits, signal }) {
@@ -48,19 +52,27 @@ export const reachWrites = {
     }
     const named = azure && coordinatesOf(azure);
     if (named !== undefined) checkCoordinates(named);
+    const gallery = {
+      ...{ name, provider: provider.name, channels, regions, public: body.public, by: caller.who },
+      ...(place === undefined ? {} : { place }),
+      ...(home === undefined ? {} : { home }),
+      ...(named === undefined ? {} : { azure: named }),
+    };
+    const { catalogue, galleryBook } = context;
+    const reading = () => ({
+      ...{ catalogue, galleryBook, provider },
+      options: { signal: AbortSignal.timeout(galleryMs), epoch: 0 },
+    });
+    const known = await galleryBook.get(name);
+    if (gallery.public && known?.public !== true) await checkMayBePublic(reading(), gallery);
     return {
       subject: `gallery/${name}`,
       plan: async () => [
         `Know ${[provider.name, place].filter((part) => part !== undefined).join('/')} as gallery ${name}.`,
         ...channels.map((channel) => `Copy versions there before ${channel} moves to them.`),
+        ...(gallery.public ? ['Keep versions with private inputs out of it, and show it to all.'] : []),
       ],
-      run: () =>
-        context.galleryBook.set({
-          ...{ name, provider: provider.name, channels, regions, public: body.public, by: caller.who },
-          ...(place === undefined ? {} : { place }),
-          ...(home === undefined ? {} : { home }),
-          ...(named === undefined ? {} : { azure: named }),
-        }),
+      run: () => (gallery.public ? makePublic(reading(), gallery) : galleryBook.set(gallery)),
     };
   },
   async removeGallery({ context, path }) {
