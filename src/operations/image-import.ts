@@ -47,10 +47,11 @@ export function imageImportOperation(deps: OperationDeps): OperationKind<ImageIm
   return {
     kind: 'image-import',
     parse: (input) => parseInput(importInput, input),
-    async plan({ upload, image, file }) {
-      const found = await requireImages(deps).files.findUpload(upload);
-      if (found === undefined) throw new ImagoError('upload-not-found', `There is no upload ${upload}.`);
-      return [`Store the ${found.format} disk of ${file} as a candidate of ${image}.`];
+    async plan(input) {
+      const found = await requireImages(deps).files.findUpload(input.upload);
+      if (found === undefined)
+        throw new ImagoError('upload-not-found', `There is no upload ${input.upload}.`);
+      return planImport(input, found.format);
     },
     steps: () => [
       storeStep(deps),
@@ -67,6 +68,24 @@ export function imageImportOperation(deps: OperationDeps): OperationKind<ImageIm
       return { ...requireResult<Sealed>(context, 'seal'), ...(unread === undefined ? {} : { unread }) };
     },
   };
+}
+
+/** What an import does, one sentence each; the format is known once the disk was uploaded. */
+export function planImport(
+  { image, file, lock: given }: Pick<ImageImportInput, 'image' | 'file' | 'lock'>,
+  format?: string,
+): readonly string[] {
+  const lock = given as Lock | undefined;
+  const disk = format === undefined ? 'disk' : `${format} disk`;
+  return [
+    `Store the ${disk} of ${file} as a candidate of ${image}.`,
+    ...(lock === undefined ? [] : [`Describe it by the lock of ${lock.recipe.name}: ${inputsText(lock)}.`]),
+  ];
+}
+
+function inputsText({ recipe, inputs }: Lock): string {
+  const count = inputs.length === 1 ? '1 input' : `${inputs.length} inputs`;
+  return isRestricted(recipe) ? `${count}, private ones among them, so that it is restricted` : count;
 }
 
 function storeStep(deps: OperationDeps): WorkStep<ImageImportInput> {

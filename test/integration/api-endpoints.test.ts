@@ -431,6 +431,13 @@ describe('the life of an image', () => {
     const { id, format } = await client.upload('uploadDisk', inPieces(disk));
     expect(format).toBe('raw');
     const body = { upload: id, image: 'disk', file: 'disk.raw' };
+    const { upload: _, ...unsent } = body;
+    const bad = { body: { ...unsent, lock: 'digest: none' } };
+    await expect(client.plan('importImage', bad)).rejects.toMatchObject({ code: 'lock-invalid' });
+    expect((await client.plan('importImage', { body: unsent })).plan).toHaveLength(1);
+    await expect(client.call('importImage', { body: unsent })).rejects.toMatchObject({
+      code: 'input-invalid',
+    });
     const imported = await finish(await client.call('importImage', { body }));
     expect(imported.result).toMatchObject({ image: 'disk', version: '1.0.0', unread: expect.any(String) });
     const path = { image: 'disk', version: '1.0.0' };

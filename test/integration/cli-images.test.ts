@@ -377,6 +377,42 @@ ${more}  services: [{name: wuauserv, start: ${start}}]
     ];
     expect(await imago.run(linux)).toMatchObject({ code: 2, err: expect.stringMatching(/disk of Windows/) });
   });
+
+  test('with a lock that cannot be used is refused before a byte of it is sent', async () => {
+    const { version } = await take('locked', text('disabled'), 6);
+    const lock = await readFile(at('windows.lock'), 'utf8');
+    await writeFile(at('edited.lock'), lock.replace('start: disabled', 'start: manual'));
+    await writeFile(at('other.lock'), 'name: not a lock\n');
+    const sent = async () => {
+      const { items } = await imago.json<{ items: { what: string }[] }>(['audit', '--limit', '500']);
+      return items.filter(({ what }) => what === 'uploadDisk').length;
+    };
+    const before = await sent();
+    expect(before).toBeGreaterThan(0);
+    const words = ['image', 'import', at('windows.raw'), '--name', 'locked'];
+    for (const [more, says] of [
+      [['--lock', 'edited.lock'], /edited by hand/],
+      [['--lock', 'edited.lock', '--dry-run'], /edited by hand/],
+      [['--lock', 'other.lock'], /no digest/],
+      [['--lock', 'none.lock'], /no file none\.lock/],
+      [['--lock', 'windows.lock', '--os', 'linux'], /disk of Windows/],
+      [['--lock', 'windows.lock', '--kubernetes', '1.33.1'], /1\.34\.2/],
+    ] as const) {
+      const refused = await imago.run([...words, ...more]);
+      expect(refused).toMatchObject({ code: 2, err: expect.stringMatching(says) });
+    }
+    const { plan } = await imago.json<{ plan: string[] }>([
+      ...[...words, '--lock', 'windows.lock', '--dry-run'],
+    ]);
+    expect(plan).toEqual([
+      expect.stringMatching(/^Send 1 MiB of .*windows\.raw, a raw disk, to the daemon\.$/),
+      'Store the disk of windows.raw as a candidate of locked.',
+      expect.stringMatching(/^Describe it by the lock of windows: \d+ inputs\.$/),
+    ]);
+    expect(await sent()).toBe(before);
+    const { items } = await imago.json<{ items: object[] }>(['image', 'list', 'locked']);
+    expect(items).toMatchObject([{ version }]);
+  });
 });
 
 describe('an interrupted command', () => {

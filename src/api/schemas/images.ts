@@ -65,7 +65,9 @@ const numbering = z.enum(numberingPolicies).optional();
 
 export const importRequest = z
   .strictObject({
-    upload: name.describe('The id of the upload.'),
+    upload: name
+      .optional()
+      .describe('The id of the upload. A dry run without it checks the rest, before a byte is sent.'),
     image: name,
     file: sentence.describe('What the file was called.'),
     version: number,

@@ -2,6 +2,7 @@
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename } from 'node:path';
+import type { Client } from '../../api/client.ts';
 import type { InputOf } from '../../api/types.ts';
 import { formatBytes } from '../../domain/bytes.ts';
 import {
@@ -26,7 +27,8 @@ export const command: CommandSpec = {
   summary: 'Make a candidate from a disk that others made',
   details:
     'Raw, VHD (fixed or dynamic) or qcow2: the format is found out. Notes and SBOM are read from a disk of Linux; ' +
-    'one of Windows is not read, and is described by the lock that it was built from.',
+    'one of Windows is not read, and is described by the lock that it was built from. What would be refused is refused ' +
+    'before a byte of the disk is sent.',
   args: [{ name: 'FILE', what: 'the disk', completes: 'file' }],
   flags: {
     name: {
@@ -74,24 +76,25 @@ export const command: CommandSpec = {
     if (number !== undefined) parseNumber(number);
     const { size, format } = await lookAt(file);
     const lockFile = text(invocation, 'lock');
-    const lock = lockFile === undefined ? undefined : await readText(lockFile);
+    const described = {
+      ...{ image: name, file: basename(file) },
+      ...chosen(invocation),
+      ...(lockFile === undefined ? {} : { lock: await readText(lockFile) }),
+    } as Body;
+    const client = await invocation.client();
+    const checked = await client.plan('importImage', { body: described });
     if (isSet(invocation, 'dry-run')) {
       const plan = [
         `Send ${formatBytes(size)} of ${file}, a ${format} disk, to the daemon.`,
-        `Add it as a candidate of ${name}.`,
+        ...checked.plan,
       ];
-      invocation.out.thing({ dryRun: true, plan }, name, () => [
+      invocation.out.thing({ ...checked, plan }, name, () => [
         'Would do, and nothing was written:',
         ...plan.map((line) => `  ${line}`),
       ]);
       return;
     }
-    const upload = await send(invocation, file, size);
-    const body = {
-      ...{ upload, image: name, file: basename(file) },
-      ...chosen(invocation),
-      ...(lock === undefined ? {} : { lock }),
-    } as Body;
+    const body = { ...described, upload: await send(invocation, client, file, size) };
     await runOperation(invocation, {
       endpoint: 'importImage',
       input: { body },
@@ -143,8 +146,7 @@ function chosen(invocation: Invocation): Partial<Record<string, string>> {
   );
 }
 
-async function send(invocation: Invocation, file: string, size: number): Promise<string> {
-  const client = await invocation.client();
+async function send(invocation: Invocation, client: Client, file: string, size: number): Promise<string> {
   const view = createProgress(invocation.out, process.stderr, () => performance.now());
   async function* content() {
     let done = 0;

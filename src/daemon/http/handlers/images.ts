@@ -4,6 +4,7 @@ import { ImagoError } from '../../../domain/errors.ts';
 import type { Json } from '../../../domain/json.ts';
 import { checkName } from '../../../domain/name.ts';
 import { parseReference } from '../../../domain/reference.ts';
+import { planImport } from '../../../operations/image-import.ts';
 import type { VersionRecord } from '../../../ports/catalogue.ts';
 import type { ImageStore } from '../../../ports/image-store.ts';
 import type { DaemonContext } from '../../context.ts';
@@ -77,7 +78,15 @@ export const imageWrites = {
     const { lock, ...body } = call.body;
     checkName('image', body.image);
     const input = lock === undefined ? body : { ...(await lockedFacts(lock, body)), ...body };
-    return startOperation(call, { kind: 'image-import', subject: `image/${body.image}`, input });
+    const subject = `image/${body.image}`;
+    if (body.upload !== undefined) return startOperation(call, { kind: 'image-import', subject, input });
+    return {
+      subject,
+      plan: async () => planImport(input),
+      async run() {
+        throw new ImagoError('input-invalid', 'The import does not say which upload it is of.');
+      },
+    };
   },
   async verifyImage(call) {
     const { image } = parseReference(call.body.reference);
@@ -109,11 +118,16 @@ type ImportBody = BodyOf<'importImage'>;
 async function lockedFacts(text: string, { os, kubernetes }: Omit<ImportBody, 'lock'>) {
   const { readLockFile } = await import('../../../build/lock/lock-file.ts');
   const { locks } = readLockFile(text, 'The lock');
-  const lock = locks.find(({ recipe }) => kubernetes === undefined || recipe.kubernetes === kubernetes);
-  if (lock === undefined || (kubernetes === undefined && locks.length > 1)) {
-    const known = locks.map(({ recipe }) => recipe.kubernetes).join(', ');
+  const known = locks.map(({ recipe }) => recipe.kubernetes ?? 'none').join(', ');
+  if (kubernetes === undefined && locks.length > 1) {
     throw new ImagoError('input-invalid', `The lock is for several versions of Kubernetes: ${known}.`, {
       hint: 'Say which one the disk is of: --kubernetes VERSION.',
+    });
+  }
+  const lock = locks.find(({ recipe }) => kubernetes === undefined || recipe.kubernetes === kubernetes);
+  if (lock === undefined) {
+    throw new ImagoError('input-invalid', `The lock is not for Kubernetes ${kubernetes}.`, {
+      hint: `It is for: ${known}.`,
     });
   }
   const { recipe } = lock;
