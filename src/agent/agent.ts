@@ -11,7 +11,7 @@ import { makeHostKeys, settleIdentity } from './identity.ts';
 import { hasRest, startRest } from './late-units.ts';
 import { createMetadataService, decodeUserData, type Instance } from './metadata.ts';
 import { waitForRoute } from './network.ts';
-import { bootIdPath, lockPath, quickPath, runFolder } from './paths.ts';
+import { bootIdPath, journalFolder, lockPath, quickPath, runFolder } from './paths.ts';
 import { quickFacts } from './quick-check.ts';
 import { nodeError, type Reporter } from './reporter.ts';
 import { secretsOf } from './secrets.ts';
@@ -52,7 +52,7 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
 
   async function start(): Promise<void> {
     system.makeFolder(runFolder);
-    await locked(() => recover(system));
+    if (system.facts(journalFolder) !== undefined) await locked(() => recover(system));
     await waitForRoute(system, settings.metadataDeadlineMs);
     reporter.mark('network');
     instance = await metadata.instance(settings.metadataDeadlineMs);

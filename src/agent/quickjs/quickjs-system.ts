@@ -174,19 +174,20 @@ function readUnsized(os: QuickJsOs, path: string): string | undefined {
 }
 
 /**
- * `flock` holds it for a `cat` that ends with our end of its pipe: when we let go, or when this process is gone in
- * whatever way.
+ * `flock` becomes a `cat` that holds it, and gives back what it is given as soon as it does. It ends with our end of
+ * its pipe: when we let go, or when this process is gone in whatever way.
  */
 async function holdLock({ os }: QuickJsModules, path: string, waitMs: number): Promise<Release | undefined> {
   const [input, output] = [openPipe(os), openPipe(os)];
   const wait = (waitMs / 1000).toFixed(1);
-  const pid = os.exec(['flock', '--wait', wait, path, 'sh', '-c', 'echo; exec cat >/dev/null'], {
+  const pid = os.exec(['flock', '--no-fork', '--wait', wait, path, 'cat'], {
     block: false,
     stdin: input.read,
     stdout: output.write,
   });
   os.close(input.read);
   os.close(output.write);
+  os.write(input.write, new ArrayBuffer(1), 0, 1);
   const said = await new Promise<number>((resolve) => {
     os.setReadHandler(output.read, () => {
       os.setReadHandler(output.read, null);
