@@ -1,6 +1,7 @@
 // What a build would find here and have to do, from reading alone: for dry runs. What only others know (a newer
 // package, a file at an address) is assumed to have changed, and named.
 import { ensureImagoError } from '../domain/errors.ts';
+import type { Json } from '../domain/json.ts';
 import { type Lock, type LockedInput, makeLock } from '../domain/lock.ts';
 import type { Recipe } from '../domain/recipe.ts';
 import { checkRecipe } from '../domain/recipe-problems.ts';
@@ -45,7 +46,10 @@ export async function forecastRecipe(
   const lock = makeLock(recipe, found, { rules: buildRules, epoch: buildEpoch });
   const { hide } = privateWords({ recipe, inputs: [] });
   return {
-    ...(unresolved.length + problems.length === 0 && { lockDigest: lockDigest(lock) }),
+    ...(unresolved.length + problems.length === 0 && {
+      lockDigest: lockDigest(lock),
+      lock: lock as unknown as Json,
+    }),
     ...{ unresolved, problems: problems.map(hide) },
     ...(await foresee(looking, lock)),
   };

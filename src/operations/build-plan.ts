@@ -1,14 +1,22 @@
 // What is said about a build before it begins: who cannot do it, what is at hand, what must be fetched and made, and
 // about how long that takes.
 import { formatBytes } from '../domain/bytes.ts';
+import { canonicalJson } from '../domain/canonical-json.ts';
 import { formatDuration } from '../domain/duration.ts';
 import { ImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
+import type { Lock } from '../domain/lock.ts';
+import { whyVersion } from '../domain/lock-reason.ts';
 import type { BuildMethod } from '../domain/recipe.ts';
+import type { VersionRecord } from '../ports/catalogue.ts';
 import type { Provider } from '../ports/provider.ts';
 import type { Builder, BuildForecast } from '../ports/provider-builder.ts';
 import type { BuildInput } from './build-input.ts';
 import { callOptions, type OperationDeps, requireImages, requireRole } from './deps.ts';
+import { comparedWith } from './image-candidate.ts';
+
+/** So many changes are told one by one. */
+const mostChanges = 20;
 
 /** Cheap, because it is asked before each start. */
 export function planBuild(deps: OperationDeps, input: BuildInput): readonly string[] {
@@ -22,16 +30,67 @@ export function planBuild(deps: OperationDeps, input: BuildInput): readonly stri
 
 /** With a look at the caches. */
 export async function foreseeBuild(deps: OperationDeps, input: BuildInput): Promise<readonly string[]> {
+  const { lock, build } = await foreseeParts(deps, input);
+  return [...lock, ...build];
+}
+
+export interface ForeseenBuild {
+  /** One sentence each. */
+  readonly lock: readonly string[];
+  readonly build: readonly string[];
+  /** The version of the same lock: it is given back, and nothing is built. */
+  readonly known?: VersionRecord;
+}
+
+/** The same, by its steps. */
+export async function foreseeParts(deps: OperationDeps, input: BuildInput): Promise<ForeseenBuild> {
   const builder = requireRole(deps.provider(input.provider), 'builder');
   const forecast = await forecastOf(deps, builder, input);
-  if (forecast === undefined) return planBuild(deps, input);
+  const first = firstLines(input);
+  const digest = forecast === undefined ? madeUpDigest(deps, builder, input) : forecast.lockDigest;
   const image = imageOf(input);
-  const { lockDigest } = forecast;
-  const known =
-    lockDigest === undefined ? undefined : await deps.catalogue.findVersionByLock(image, lockDigest);
-  if (known !== undefined)
-    return [...firstLines(input), `Nothing more: ${image}:${known.version} is of this lock already.`];
-  return [...firstLines(input), ...forecastLines(forecast), ...lastLines(input, builder)];
+  const known = digest === undefined ? undefined : await deps.catalogue.findVersionByLock(image, digest);
+  if (known !== undefined) {
+    return {
+      lock: first,
+      build: [`Nothing more: ${image}:${known.version} is of this lock already.`],
+      known,
+    };
+  }
+  const last = lastLines(input, builder);
+  if (forecast === undefined) return { lock: first, build: ['Build the disk, layer by layer.', ...last] };
+  return {
+    lock: [...first, ...inputLines(forecast), ...(await changeLines(deps, input, forecast))],
+    build: [...layerLines(forecast), ...last],
+  };
+}
+
+function madeUpDigest(
+  { sha256 }: OperationDeps,
+  { knownLock }: Builder,
+  { recipe }: BuildInput,
+): string | undefined {
+  if (recipe === undefined || knownLock === undefined) return undefined;
+  return `sha256:${sha256(canonicalJson(knownLock(recipe as Json)))}`;
+}
+
+/** What differs from the version before, where both locks are known. */
+async function changeLines(
+  deps: OperationDeps,
+  input: BuildInput,
+  { lock }: BuildForecast,
+): Promise<readonly string[]> {
+  if (lock === undefined || input.recipe === undefined) return [];
+  const before = await comparedWith(deps, imageOf(input), input.recipe.kubernetes, undefined);
+  if (before?.origin.kind !== 'built') return [];
+  const old = await deps.images?.locks.read(before.origin.lockDigest);
+  if (old === undefined) return [];
+  const { changes } = whyVersion(old as unknown as Lock, lock as unknown as Lock);
+  const sentences = changes.map(({ sentence }) => sentence);
+  const more = sentences.length - mostChanges;
+  return [
+    `Against ${before.image}:${before.version}: ${sentences.slice(0, mostChanges).join('; ')}${more > 0 ? `; and ${more} more` : ''}.`,
+  ];
 }
 
 /** Throws `provider-lacks` when the provider does not build so; the hint names one at hand that does. */
@@ -60,19 +119,22 @@ function requireMethod(
   );
 }
 
-/** For people, one line each. */
-function forecastLines(forecast: BuildForecast): readonly string[] {
-  const { unresolved, problems, layers, downloads, estimate } = forecast;
+function inputLines({ unresolved, problems }: BuildForecast): readonly string[] {
+  return [
+    unresolved.length === 0
+      ? 'Nobody has to be asked for an input.'
+      : `Resolve ${unresolved.join(', ')}; what follows takes it that they changed.`,
+    ...problems.map((problem) => `This would fail: ${problem}`),
+  ];
+}
+
+function layerLines({ unresolved, layers, downloads, estimate }: BuildForecast): readonly string[] {
   const { count, bytes } = downloads;
   const fetched =
     count === 0 ? 'nothing' : `${count} ${count === 1 ? 'input' : 'inputs'}, ${formatBytes(bytes)}`;
   const open = unresolved.length === 0 ? '' : ', and what is resolved anew';
   const basis = estimate.fromHistory ? 'as long as such steps took here before' : 'in part a guess';
   return [
-    unresolved.length === 0
-      ? 'Nobody has to be asked for an input.'
-      : `Resolve ${unresolved.join(', ')}; what follows takes it that they changed.`,
-    ...problems.map((problem) => `This would fail: ${problem}`),
     `Download ${fetched}${open}.`,
     ...layers.map(({ name, state }) => `Layer ${name}: ${state}.`),
     `Build the disk, in about ${formatDuration(estimate.ms)} (${basis}).`,
@@ -120,7 +182,7 @@ async function forecastOf(
   const options = callOptions(deps, new AbortController().signal);
   const found = await tools.forecast(recipe as Json, { ...options, previous: lock as Json | undefined });
   if (newest !== true) return found;
-  const { lockDigest: _, ...rest } = found;
+  const { lockDigest: _, lock: __, ...rest } = found;
   return { ...rest, unresolved: ['the newest of every input'] };
 }
 

@@ -41,8 +41,16 @@ export interface Decision {
 
 /** Throws `channel-not-found`. Closed gates are an answer, not an error. */
 export async function decide(deps: GateDeps, question: GateQuestion): Promise<Decision> {
+  return decideAmong(deps, question, await deps.catalogue.listChannels(question.version.image));
+}
+
+/** The same among these channels: also of such as will only be made. */
+export async function decideAmong(
+  deps: GateDeps,
+  question: GateQuestion,
+  channels: readonly ChannelRecord[],
+): Promise<Decision> {
   const { version, requester, now, override } = question;
-  const channels = await deps.catalogue.listChannels(version.image);
   const channel = channels.find(({ name }) => name === question.channel);
   if (channel === undefined) {
     throw channelNotFound(

@@ -4,7 +4,7 @@ import { channelTakes } from '../domain/channel.ts';
 import { ImagoError } from '../domain/errors.ts';
 import { describeGate, isOpen, whenOpen } from '../domain/gate.ts';
 import { compareAge } from '../domain/version.ts';
-import type { VersionRecord } from '../ports/catalogue.ts';
+import type { ChannelRecord, VersionRecord } from '../ports/catalogue.ts';
 import type { ChildStep, Step, StepContext, UntilStep } from '../ports/operation.ts';
 import type { OperationDeps } from './deps.ts';
 import { decide } from './gate-facts.ts';
@@ -87,10 +87,10 @@ function gatesStep<Input extends Patient>(
 }
 
 /** While it waited, something newer may have overtaken it, or it may have been taken out. */
-async function requireCurrent(
+export async function requireCurrent(
   deps: OperationDeps,
   version: VersionRecord,
-  target: Parameters<typeof channelTakes>[0] & { readonly name: string; readonly version?: string },
+  target: Pick<ChannelRecord, 'forTesting' | 'name' | 'version'>,
   before: string | undefined,
 ): Promise<void> {
   const { image, version: number, state } = version;

@@ -5,8 +5,11 @@ import * as z from 'zod';
 import { lineChannel, lineOfKubernetes } from '../domain/channel-line.ts';
 import type { Json } from '../domain/json.ts';
 import { compareLoosely } from '../domain/loose-version.ts';
+import type { ChannelRecord, NewChannel } from '../ports/catalogue.ts';
 import type { ChildStep, OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import type { OperationDeps } from './deps.ts';
+import type { ForeseenTarget } from './foresee-channel.ts';
+import { channelsOf, foreseeVersion, foreseeWays } from './foresee-release.ts';
 import { parseInput } from './parse-input.ts';
 import { refuseTwice, releaseOperation, requireMovable, wayInput } from './release.ts';
 import { type ChannelWay, channelSteps, movedChannels } from './release-channels.ts';
@@ -40,8 +43,8 @@ export function releaseMatrixOperation(deps: OperationDeps): OperationKind<Relea
     },
     async plan(input, by) {
       const { image, variants, channels } = input;
-      const known = await deps.catalogue.listChannels(image);
-      for (const name of known.length === 0 ? [] : channels) requireMovable(image, name, known);
+      const known = await channelsOf(deps, image);
+      for (const name of channels) requireMovable(image, name, known);
       const lines: string[] = [];
       for (const one of variants) {
         const parts = await release.plan(release.parse(partOf(input, one) as unknown as Json), by);
@@ -56,6 +59,7 @@ export function releaseMatrixOperation(deps: OperationDeps): OperationKind<Relea
         'What is so already is passed over.',
       ];
     },
+    foresee: (input, by) => foreseeMatrix(deps, input, by),
     steps: (input) => [
       ...input.variants.map((one) => partStep(input.image, one)),
       channelsStep(deps),
@@ -64,6 +68,36 @@ export function releaseMatrixOperation(deps: OperationDeps): OperationKind<Relea
     ],
     result: (context) => requireResult<Json & object>(context, reportName),
   };
+}
+
+async function foreseeMatrix(
+  deps: OperationDeps,
+  input: ReleaseMatrixInput,
+  by: string,
+): Promise<readonly string[]> {
+  const lines: string[] = [];
+  const targets = new Map<string, ForeseenTarget>();
+  for (const one of input.variants) {
+    const { kubernetes } = one.recipe;
+    const found = await foreseeVersion(deps, { ...input, ...one });
+    targets.set(kubernetes, found.target);
+    lines.push(...found.lines.map((line) => `Kubernetes ${kubernetes}: ${line}`));
+  }
+  const known = await channelsOf(deps, input.image);
+  const missing = missingChannels(input, known);
+  const channels = missing.map((channel, index) => ({
+    ...{ ...channel, managed: false, position: known.length + index + 1 },
+  }));
+  const ways = waysOf(input).flatMap(({ channel, before, of }) => {
+    const target = targets.get(of);
+    return target === undefined ? [] : [{ channel, before, target }];
+  });
+  const { waitMs } = input;
+  return [
+    ...lines,
+    ...(missing.length === 0 ? [] : [`channels: Make ${missing.map(({ name }) => name).join(', ')}.`]),
+    ...(await foreseeWays(deps, ways, { channels: [...known, ...channels], by, waitMs })),
+  ];
 }
 
 function partName({ recipe }: Variant): string {
@@ -116,25 +150,32 @@ function waysOf({ channels, variants }: ReleaseMatrixInput): readonly Way[] {
   ]);
 }
 
-/** Makes the channels of the minor versions that are not there yet, as the plain ones are. */
+/** The channels of the minor versions that are not there yet, as the plain ones are. */
+function missingChannels(
+  { image, channels, variants }: ReleaseMatrixInput,
+  known: readonly ChannelRecord[],
+): readonly NewChannel[] {
+  return channels.flatMap((base) => {
+    const plain = known.find(({ name }) => name === base);
+    if (plain === undefined) return [];
+    const { forTesting, public: isPublic } = plain;
+    return leaders(variants)
+      .map(({ recipe }) => lineChannel(base, recipe.kubernetes))
+      .filter((name) => !known.some((channel) => channel.name === name))
+      .map((name) => ({ image, name, forTesting, public: isPublic }));
+  });
+}
+
 function channelsStep(deps: OperationDeps): WorkStep<ReleaseMatrixInput> {
   return {
     name: 'channels',
-    async do({ input: { image, channels, variants } }) {
+    async do({ input }) {
+      const { image, channels } = input;
       const known = await deps.catalogue.listChannels(image);
-      const added: string[] = [];
-      for (const base of channels) {
-        requireMovable(image, base, known);
-        const plain = known.find(({ name }) => name === base);
-        for (const { recipe } of leaders(variants)) {
-          const name = lineChannel(base, recipe.kubernetes);
-          if (plain === undefined || known.some((channel) => channel.name === name)) continue;
-          const { forTesting, public: isPublic } = plain;
-          await deps.catalogue.createChannel({ image, name, forTesting, public: isPublic });
-          added.push(name);
-        }
-      }
-      return { added };
+      for (const base of channels) requireMovable(image, base, known);
+      const missing = missingChannels(input, known);
+      for (const channel of missing) await deps.catalogue.createChannel(channel);
+      return { added: missing.map(({ name }) => name) };
     },
   };
 }

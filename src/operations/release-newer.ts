@@ -23,6 +23,8 @@ const newerInput = z.object({
 });
 export type ReleaseNewerInput = z.infer<typeof newerInput>;
 
+const lookSentence = 'Look the newest of every input up, and end when there is a version of just these.';
+
 interface Looked {
   readonly newer: boolean;
   /** The newest locks, in the order of the variants; empty when nothing is newer. */
@@ -44,7 +46,12 @@ export function releaseNewerOperation(deps: OperationDeps): OperationKind<Releas
     async plan({ kind, input }, by) {
       const one = kinds[kind] as OperationKind<unknown>;
       const lines = await one.plan(one.parse(input as unknown as Json), by);
-      return ['Look the newest of every input up, and end when there is a version of just these.', ...lines];
+      return [lookSentence, ...lines];
+    },
+    async foresee({ kind, input }, by) {
+      const one = kinds[kind] as OperationKind<unknown>;
+      const newest = one.parse({ ...input, newest: true } as unknown as Json);
+      return [`look: ${lookSentence}`, ...((await one.foresee?.(newest, by)) ?? [])];
     },
     steps: () => [lookStep(deps), startStep(deps)],
     result: (context) => ({

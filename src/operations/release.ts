@@ -7,6 +7,7 @@ import type { ChildStep, OperationKind, WorkStep } from '../ports/operation.ts';
 import { buildOperation } from './build.ts';
 import { recipeCommit } from './build-input.ts';
 import type { OperationDeps } from './deps.ts';
+import { channelsOf, foreseeRelease } from './foresee-release.ts';
 import { parseInput } from './parse-input.ts';
 import { publishStep } from './publish-step.ts';
 import { channelSteps, requireVersion } from './release-channels.ts';
@@ -49,8 +50,8 @@ export function releaseOperation(deps: OperationDeps): OperationKind<ReleaseInpu
     async plan({ recipe, provider, channels, newest }, by) {
       const build = buildOperation(deps);
       const lines = await build.plan(build.parse({ recipe: recipe as Json, provider }), by);
-      const image = await deps.catalogue.listChannels(recipe.name);
-      for (const name of image.length === 0 ? [] : channels) requireMovable(recipe.name, name, image);
+      const known = await channelsOf(deps, recipe.name);
+      for (const name of channels) requireMovable(recipe.name, name, known);
       return [
         ...(newest ? ['Take the newest of every input.'] : []),
         ...lines,
@@ -60,6 +61,7 @@ export function releaseOperation(deps: OperationDeps): OperationKind<ReleaseInpu
         'What is so already is passed over.',
       ];
     },
+    foresee: (input, by) => foreseeRelease(deps, input, by),
     steps: ({ channels }) => [
       buildChild(),
       resolveStep(deps),

@@ -8,6 +8,7 @@ import type { Json } from '../domain/json.ts';
 import { agentAbilities } from '../domain/node-config/abilities.ts';
 import { currentSchemaVersion } from '../domain/node-config/schema.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
+import type { Provider } from '../ports/provider.ts';
 import { type OperationDeps, requireRole } from './deps.ts';
 import { parseInput } from './parse-input.ts';
 import { recordComposed } from './record-composed.ts';
@@ -73,11 +74,8 @@ export function testImageOperation(deps: OperationDeps): OperationKind<TestImage
       const version = await resolveUsable(deps, reference);
       const provider = deps.provider(name);
       requireRole(provider, 'machines');
-      const kinds = firmware ?? (provider.abilities.simulated ? ['direct' as const] : firmwares);
-      return [
-        `Start ${version.image}:${version.version} (${version.digest}) on fresh machines, two at once, by ${kinds.join(', ')}.`,
-        'Run its checks and store the evidence.',
-      ];
+      const what = `${version.image}:${version.version} (${version.digest})`;
+      return [testSentence(provider, what, firmware), 'Run its checks and store the evidence.'];
     },
     steps: () => [
       resolveStep<TestImageInput>(deps),
@@ -101,6 +99,16 @@ export function testImageOperation(deps: OperationDeps): OperationKind<TestImage
       };
     },
   };
+}
+
+/** What a dry run says of the machines. */
+export function testSentence(
+  { abilities }: Provider,
+  what: string,
+  firmware: TestImageInput['firmware'] = undefined,
+): string {
+  const kinds = firmware ?? (abilities.simulated ? ['direct' as const] : firmwares);
+  return `Start ${what} on fresh machines, two at once, by ${kinds.join(', ')}.`;
 }
 
 function bootStep(deps: OperationDeps): WorkStep<TestImageInput> {

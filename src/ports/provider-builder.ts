@@ -52,6 +52,8 @@ export interface Builder {
   build(request: BuildRequest, progress: BuildProgress, options: BuildOptions): Promise<SealedDisk>;
   /** The sealed disk of this lock if it was built before and is whole. */
   find(lockDigest: string, options: CallOptions): Promise<SealedDisk | undefined>;
+  /** What `lock` would answer, where it makes locks up and asks nobody: for dry runs. Makes no call, takes no time. */
+  knownLock?(recipe: Json): Json;
   /** Absent where locks are only made up. */
   readonly tools?: BuilderTools;
 }
@@ -80,6 +82,8 @@ export interface BuilderTools {
 export interface BuildForecast {
   /** Of the lock that would be built, when all of it is known. */
   readonly lockDigest?: string;
+  /** That lock itself. */
+  readonly lock?: Json;
   /** What must be asked for first: `packages`, names of components; private ones only as such. */
   readonly unresolved: readonly string[];
   /** Why something cannot be resolved as things are: a file that is not there. */

@@ -46,6 +46,21 @@ test('a release to staging, a scan, and a release on to production that waits fo
   await imago.json(['keys', 'create']);
   const staged = await imago.json<Released>(['release', '--why', 'weekly', '--to', 'staging']);
   expect(staged).toMatchObject({ changed: true, channels: ['staging'] });
+  const dry = await imago.json<{ plan: string[] }>(['release', '--why', 'weekly', '--dry-run']);
+  expect(dry.plan).toEqual([
+    'lock: Lock recipe node.',
+    `build: Nothing more: node:${staged.version} is of this lock already.`,
+    `test: Passed over: node:${staged.version} is available.`,
+    'publish: Passed over: the gallery of sim has it.',
+    'gates-staging: Passed over: node:staging points at it.',
+    expect.stringMatching(/^gates-production: ✓ tested: /),
+    expect.stringMatching(/^gates-production: [✓✗] age: needs 2 s in staging; /),
+    expect.stringMatching(/^gates-production: ✗ scan: .*no report is attached/),
+    expect.stringMatching(/^gates-production: As things are, it would fail: closed .*scan\.$/),
+    expect.stringMatching(/^promote-production: Move node:production from nothing to /),
+  ]);
+  const told = await imago.run(['release', '--why', 'weekly', '--dry-run']);
+  expect(told.out).toMatch(/^Would do, and nothing was written:\n {2}lock: Lock recipe node\.\n/);
   const closed = await imago.run(['release', '--why', 'weekly']);
   expect(closed.code).toBe(4);
   expect(closed.err).toContain('no report is attached');

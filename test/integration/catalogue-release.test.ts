@@ -1,9 +1,11 @@
 // A release from recipe to production, on a real store and the simulated cloud: passed over when nothing changed,
 // waiting for people, overtaken, killed at every step.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Json } from '../../src/domain/json.ts';
 import type { ChannelPolicy, Policy } from '../../src/domain/policy.ts';
+import { operationKinds } from '../../src/operations/kinds.ts';
 import { resolveImage } from '../../src/operations/resolve-image.ts';
-import type { OperationRecord } from '../../src/ports/operation.ts';
+import type { OperationKind, OperationRecord } from '../../src/ports/operation.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
 
@@ -270,6 +272,67 @@ test('killed around every step, it ends as if nothing had been', async () => {
   const moves = await product.store.catalogue.listMoves('node', undefined, { limit: 20 });
   expect(moves.items).toHaveLength(3);
   expect(product.sim.world.view().machines).toEqual([]);
+});
+
+describe('a dry run', () => {
+  const foresee = async (kind: 'release' | 'release-matrix' | 'release-newer', input: object) => {
+    const found = operationKinds(product.deps).get(kind) as OperationKind<unknown> | undefined;
+    return (await found?.foresee?.(found.parse(input as Json), 'ann')) ?? [];
+  };
+  const input = (runc: string) => ({ recipe: recipe(runc), why: 'weekly' });
+  const steps = (lines: readonly string[]) => [...new Set(lines.map((line) => line.replace(/: .*$/, '')))];
+
+  test('names each step that the release then has, and writes nothing', async () => {
+    await setPolicy({ approvals: { count: 0, role: 'publisher' } });
+    const lines = await foresee('release', input('1.1.14'));
+    expect(await product.store.catalogue.getImage('node')).toBeUndefined();
+    expect(product.sim.world.view().versions).toEqual([]);
+    const { result } = await release('1.1.14');
+    const { times } = result as unknown as { times: readonly { step: string }[] };
+    const then = new Set(times.map(({ step }) => step.replace(/^build\//, '').replace(/\/.*$/, '')));
+    expect(steps(lines)).toEqual([...then].filter((step) => steps(lines).includes(step)));
+    expect(steps(lines)).toEqual([
+      ...['lock', 'build', 'test', 'publish'],
+      ...['gates-staging', 'promote-staging', 'gates-production', 'promote-production'],
+    ]);
+  });
+
+  test('tells that each is passed over when the release would pass it over', async () => {
+    await release('1.1.14');
+    const lines = await foresee('release', input('1.1.14'));
+    expect(lines.slice(1)).toEqual([
+      'build: Nothing more: node:1.0.0 is of this lock already.',
+      'test: Passed over: node:1.0.0 is available.',
+      'publish: Passed over: the gallery of sim has it.',
+      'gates-staging: Passed over: node:staging points at it.',
+      'gates-production: Passed over: node:production points at it.',
+    ]);
+    expect(await release('1.1.14')).toMatchObject({ result: { changed: false } });
+  });
+
+  test('tells what a release waits for, and a matrix the channels that it makes', async () => {
+    await setPolicy({ approvals: { count: 1, role: 'publisher' }, age: { atLeastMs: 3_600_000 } });
+    await release('1.1.14', { channels: ['staging'] });
+    const lines = await foresee('release', input('1.1.14'));
+    expect(lines).toContain('gates-production: ✗ approvals: needs 1 of role publisher, not ann; 0');
+    expect(lines.find((line) => line.startsWith('gates-production: ✗ age: '))).toMatch(/; opens at /);
+    expect(lines).toContainEqual(expect.stringMatching(/^gates-production: It would wait until /));
+    const variants = ['1.33.5', '1.34.2'].map((kubernetes) => ({ recipe: recipe('1.1.14', { kubernetes }) }));
+    const asked = { image: 'node', variants, why: 'weekly' };
+    const matrix = await foresee('release-matrix', asked);
+    expect(matrix).toContain('channels: Make staging-1-33, staging-1-34, production-1-33, production-1-34.');
+    expect(matrix).toContain('Kubernetes 1.33.5: build: Seal it as a candidate of node.');
+    expect(matrix).toContain('promote-staging: Move node:staging from 1.0.0 to the new version.');
+    expect(matrix).toContain(
+      'gates-production-1-33: ? age: needs 1 h in staging-1-33; counted from its move to staging-1-33',
+    );
+    const newer = { kind: 'release-matrix', subject: 'release/node', input: asked };
+    expect(await foresee('release-newer', newer)).toEqual([
+      'look: Look the newest of every input up, and end when there is a version of just these.',
+      ...matrix,
+    ]);
+    expect((await channels())['staging-1-33']).toBeUndefined();
+  });
 });
 
 test('bad input: a channel that is named twice, an empty reason', async () => {

@@ -25,6 +25,7 @@ export function simBuilder(context: SimContext): Builder {
   const builds = createSharedWork<(progress: BuildProgress) => void, SealedDisk>();
   return {
     methods: buildMethods,
+    knownLock: lockOf,
     lock: (recipe, progress, options) =>
       call.long(
         reads('builder.lock', recipeName(recipe), () => lockOf(recipe)),
