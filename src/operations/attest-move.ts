@@ -3,6 +3,7 @@
 import { ensureImagoError } from '../domain/errors.ts';
 import { movePredicateType, moveStatement } from '../domain/gate-statement.ts';
 import type { StepContext, WorkStep } from '../ports/operation.ts';
+import type { MoveAttestation } from '../ports/promotion.ts';
 import type { OperationDeps } from './deps.ts';
 import { requireResult } from './step-result.ts';
 
@@ -26,12 +27,34 @@ export function attestMoveStep<Input>(deps: OperationDeps, after: string): WorkS
   };
 }
 
-/** `false` when there is nothing to sign with, or the move emptied the channel. Again changes nothing. */
-export async function attestMove(
-  deps: Pick<OperationDeps, 'attestor' | 'catalogue' | 'promotion'>,
+type AttestDeps = Pick<OperationDeps, 'attestor' | 'catalogue' | 'promotion'>;
+
+export interface KnownStatement {
+  readonly attestation: MoveAttestation;
+  /** Why its signature does not count any more; absent when it does. */
+  readonly problem?: string;
+  /** Those that it stands in place of, newest first. */
+  readonly earlier: readonly MoveAttestation[];
+}
+
+/** The statement of a move that is in force; `undefined` when nobody ever signed it. */
+export async function findStatement(
+  { attestor, promotion }: Pick<AttestDeps, 'attestor' | 'promotion'>,
   id: number,
-): Promise<boolean> {
-  if ((await deps.promotion.getAttestation(id)) !== undefined) return true;
+): Promise<KnownStatement | undefined> {
+  const [attestation, ...earlier] = await promotion.listAttestations(id);
+  if (attestation === undefined) return undefined;
+  const problem = await attestor?.problem(attestation.envelope);
+  return { attestation, earlier, ...(problem === undefined ? {} : { problem }) };
+}
+
+/**
+ * `false` when there is nothing to sign with, or the move emptied the channel. A statement whose signature counts stays;
+ * one whose key was revoked is kept, and another stands in its place. Again changes nothing.
+ */
+export async function attestMove(deps: AttestDeps, id: number): Promise<boolean> {
+  const known = await findStatement(deps, id);
+  if (known !== undefined && known.problem === undefined) return true;
   const move = await deps.catalogue.getMove(id);
   if (deps.attestor === undefined || move?.to === undefined || move.toDigest === undefined) return false;
   const composed =
@@ -44,11 +67,9 @@ export async function attestMove(
     predicate: moveStatement(move, evidence, composed),
   });
   if (envelope === undefined) return false;
-  await deps.promotion.addAttestation({
-    move: id,
-    digest: move.toDigest,
-    predicateType: movePredicateType,
-    envelope,
-  });
+  await deps.promotion.addAttestation(
+    { move: id, digest: move.toDigest, predicateType: movePredicateType, envelope },
+    known?.attestation.id,
+  );
   return true;
 }

@@ -17,4 +17,6 @@ export interface Attestor {
    * attaches nothing twice.
    */
   attest(request: StatementRequest): Promise<string | undefined>;
+  /** Why the signature of an envelope does not count any more; `undefined` when it does. */
+  problem(envelope: string): Promise<string | undefined>;
 }

@@ -18,6 +18,8 @@ export interface NewPolicy {
 
 /** The signed statement of one channel move: a DSSE envelope, as cosign and in-toto read it. */
 export interface MoveAttestation {
+  /** Grows with each that is kept. */
+  readonly id: number;
   readonly move: number;
   /** Of the version that the channel was moved to. */
   readonly digest: string;
@@ -40,7 +42,11 @@ export interface Promotion {
   /** All units that a digest was tested in, newest first. */
   listComposed(digest: string): Promise<readonly ComposedRecord[]>;
 
-  /** Keeps the statement of a move. A move that has one keeps it: the first is the answer. */
-  addAttestation(attestation: Omit<MoveAttestation, 'at'>): Promise<MoveAttestation>;
-  getAttestation(move: number): Promise<MoveAttestation | undefined>;
+  /**
+   * Keeps the statement of a move, after the one that `after` is the id of. A move whose newest is another one by now
+   * keeps that: of two that sign at once, the first is the answer to both.
+   */
+  addAttestation(attestation: Omit<MoveAttestation, 'id' | 'at'>, after?: number): Promise<MoveAttestation>;
+  /** All that a move ever had, newest first: the first is in force. */
+  listAttestations(move: number): Promise<readonly MoveAttestation[]>;
 }

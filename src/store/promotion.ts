@@ -105,26 +105,35 @@ export function createPromotion(database: Database, { now = Date.now }: Promotio
       return rows.map(toComposed);
     },
 
-    addAttestation: ({ move, digest, predicateType, envelope }) =>
+    addAttestation: ({ move, digest, predicateType, envelope }, after) =>
       database.write(async ({ tables }) => {
-        await tables
-          .insertInto('attestations')
-          .values({ move, digest, predicate_type: predicateType, envelope, at: toIso(new Date(now())) })
-          .onConflict((conflict) => conflict.column('move').doNothing())
-          .execute();
-        const row = await tables
+        await lockName('attestation', String(move)).execute(tables);
+        const newest = await tables
           .selectFrom('attestations')
           .selectAll()
           .where('move', '=', move)
+          .orderBy('id', 'desc')
+          .limit(1)
+          .executeTakeFirst();
+        if (newest !== undefined && newest.id !== after) return toAttestation(newest);
+        const row = await tables
+          .insertInto('attestations')
+          .values({ move, digest, predicate_type: predicateType, envelope, at: toIso(new Date(now())) })
+          .returningAll()
           .executeTakeFirstOrThrow();
         return toAttestation(row);
       }),
 
-    async getAttestation(move) {
-      const row = await database.read((tables) =>
-        tables.selectFrom('attestations').selectAll().where('move', '=', move).executeTakeFirst(),
+    async listAttestations(move) {
+      const rows = await database.read((tables) =>
+        tables
+          .selectFrom('attestations')
+          .selectAll()
+          .where('move', '=', move)
+          .orderBy('id', 'desc')
+          .execute(),
       );
-      return row && toAttestation(row);
+      return rows.map(toAttestation);
     },
   };
 }
@@ -139,6 +148,6 @@ function toComposed(row: Selectable<ComposedVersionsTable>): ComposedRecord {
 }
 
 function toAttestation(row: Selectable<AttestationsTable>): MoveAttestation {
-  const { move, digest, envelope, at } = row;
-  return { move, digest, predicateType: row.predicate_type, envelope, at };
+  const { id, move, digest, envelope, at } = row;
+  return { id, move, digest, predicateType: row.predicate_type, envelope, at };
 }

@@ -149,8 +149,9 @@ export interface PoliciesTable {
   at: string;
 }
 
-/** The signed statement of a channel's move, in its envelope. */
+/** The signed statements of a channel's move, in their envelopes; the newest is in force. */
 export interface AttestationsTable {
+  id: Given<number>;
   move: number;
   digest: string;
   predicate_type: string;

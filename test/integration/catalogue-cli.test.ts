@@ -150,6 +150,46 @@ test('a move from before there was a key is signed later, once', async () => {
   expect(await imago.run(['channel', 'sign', 'other:staging', '--move', '999'])).toMatchObject({ code: 3 });
 });
 
+test('a move whose key was revoked is signed anew; the new statement counts, and the old one is kept', async () => {
+  interface Signed {
+    readonly move: number;
+    readonly envelope: string;
+    readonly problem?: string;
+    readonly earlier: readonly { readonly envelope: string }[];
+  }
+  const attestation = () => imago.json<Signed>(['channel', 'attestation', 'node:production']);
+  const sign = (...more: string[]) => imago.run(['channel', 'sign', 'node:production', ...more]);
+  const old = await attestation();
+  expect(old).toMatchObject({ earlier: [] });
+  expect(old.problem).toBeUndefined();
+  const { items } = await imago.json<{ items: { id: string }[] }>(['keys', 'list']);
+  await imago.json(['keys', 'revoke', items[0]?.id ?? '', '--reason', 'it leaked']);
+  expect(await attestation()).toEqual({ ...old, problem: 'its key was revoked: it leaked' });
+  const printed = await imago.run(['channel', 'attestation', 'node:production']);
+  expect(printed.out).toBe(`${old.envelope}\n`);
+  expect(printed.err).toContain(`imago channel sign node:production --move ${old.move}`);
+  expect(await sign()).toMatchObject({ code: 3, err: expect.stringContaining('imago keys create') });
+
+  await imago.json(['keys', 'create']);
+  expect((await sign('--dry-run')).out).toMatch(/Sign anew move .*its key was revoked: it leaked/s);
+  expect(await attestation()).toMatchObject({ envelope: old.envelope });
+  expect((await sign()).code).toBe(0);
+  const now = await attestation();
+  expect(now.problem).toBeUndefined();
+  expect(now.earlier).toMatchObject([{ envelope: old.envelope }]);
+  const payload = ({ envelope }: Signed) => (JSON.parse(envelope) as { payload: string }).payload;
+  expect(payload(now)).toBe(payload(old));
+  expect((await sign('--dry-run')).out).toContain('It is signed already.');
+  await sign();
+  expect(await attestation()).toEqual(now);
+
+  const key = await imago.writeFile('young.pub', (await imago.run(['keys', 'show'])).out);
+  const verify = async ({ envelope }: Signed) =>
+    imago.run(['channel', 'verify', await imago.writeFile('anew.json', envelope), '--key', key]);
+  expect((await verify(now)).code).toBe(0);
+  expect((await verify(old)).code).toBe(4);
+});
+
 test('a matrix is released as one, and by the clock only when something is newer', async () => {
   const matrix = recipe
     .replace('name: node', 'name: lines')

@@ -165,6 +165,22 @@ describe('gates', () => {
   });
 });
 
+test('of two that sign a move at once the first is the answer; signed anew, every statement is kept', async () => {
+  const { promotion } = product.store;
+  const statement = (envelope: string) => ({
+    ...{ move: 1, digest: digestOf('40'), predicateType: 'urn:test', envelope },
+  });
+  expect(await promotion.listAttestations(1)).toEqual([]);
+  const [one, two] = await Promise.all(['a', 'b'].map((name) => promotion.addAttestation(statement(name))));
+  expect(one).toEqual(two);
+  expect(await promotion.addAttestation(statement('late'))).toEqual(one);
+  const anew = await Promise.all(
+    ['c', 'd'].map((name) => promotion.addAttestation(statement(name), one?.id)),
+  );
+  expect(anew[0]).toEqual(anew[1]);
+  expect(await promotion.listAttestations(1)).toEqual([anew[0], one]);
+});
+
 describe('bad input', () => {
   test.each([
     ['a channel that does not exist', () => promote('1.0.0', 'prodution'), 'channel-not-found'],

@@ -73,6 +73,7 @@ test('migrations are numbered from 1 without gaps, and released ones never chang
       "a4a8452fe14adfe3",
       "48f6e0da52b1d6d7",
       "9b331a19b6abf09f",
+      "97e1d4193788e681",
     ]
   `);
 });

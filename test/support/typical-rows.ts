@@ -58,4 +58,6 @@ export const typicalRows: Readonly<Record<number, string>> = {
         ('ci', 'https://ci.example.com/hook', '["channel.moved"]', 'node', false, 'c2FsdA==', 'k', 0, 'active', 'ann', now());
       insert into imago.webhook_deliveries (webhook, event, type, body, state, attempts, next_at, at)
         values ('ci', 1, 'channel.moved', '{}', 'waiting', 0, now(), now())`,
+  9: `insert into imago.attestations (move, digest, predicate_type, envelope, at)
+        values (1, 'sha256:1', 'https://example.com/move/v1', '{"anew":true}', now())`,
 };

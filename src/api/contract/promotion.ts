@@ -73,9 +73,9 @@ export const promotionContract = {
   }),
   signMove: endpoint({
     tag: 'Channels',
-    summary: 'Sign a move that was made when there was no key',
+    summary: 'Sign a move that was made when there was no key, or that a key signed which was revoked since',
     description:
-      'What is signed is what was recorded at the time of the move. A move that is signed stays as it is.',
+      'What is signed is what was recorded at the time of the move. A statement that counts stays as it is; one that does not is kept beside the new one.',
     role: 'publisher',
     effect: 'write',
     path: movePath,

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { gateNames } from '../../domain/gate.ts';
 import { reportFormats } from '../../domain/gate-finding.ts';
 import { promoteRequest } from './catalogue.ts';
-import { digest, name, sentence, timestamp } from './common.ts';
+import { digest, listOf, name, sentence, timestamp } from './common.ts';
 import { bump, recipeSource } from './recipes.ts';
 
 export const newChannel = z
@@ -72,6 +72,10 @@ export const moveAttestation = z
     predicateType: z.string(),
     envelope: z.string().describe('A DSSE envelope with an in-toto statement.'),
     at: timestamp,
+    problem: z.string().optional().describe('Why its signature does not count any more.'),
+    earlier: listOf(z.object({ envelope: z.string(), at: timestamp })).describe(
+      'Statements of the same move that it stands in place of, newest first.',
+    ),
   })
   .meta({ id: 'MoveAttestation', description: 'The signed statement of a channel move.' });
 

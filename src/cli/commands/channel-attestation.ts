@@ -6,7 +6,8 @@ import { splitChannel } from '../split-channel.ts';
 export const command: CommandSpec = {
   summary: 'Print the signed statement of a move: who moved what, and what every gate said',
   details:
-    'A DSSE envelope with an in-toto statement. It can be checked with no server, with the public key of `imago keys show`.',
+    'A DSSE envelope with an in-toto statement. It can be checked with no server, with the public key of `imago keys show`. ' +
+    'A move that was signed anew has one in force, which is printed; with --json the earlier ones too.',
   args: [{ name: 'CHANNEL', what: 'NAME:CHANNEL', completes: 'image' }],
   flags: { move: { what: 'the move (default: the one that set the channel)', value: 'NUMBER' } },
   examples: [['imago channel attestation node:production > move.json', 'keep it with the release']],
@@ -21,5 +22,10 @@ export const command: CommandSpec = {
     }
     const found = await client.call('showMoveAttestation', { path: { move } });
     invocation.out.thing(found, String(found.move), () => [found.envelope]);
+    if (found.problem !== undefined) {
+      invocation.out.note(
+        `Its signature does not count: ${found.problem}. Sign it anew with \`imago channel sign ${image}:${channel} --move ${move}\`.`,
+      );
+    }
   },
 };

@@ -1,4 +1,4 @@
-// Sign moves of a channel that were made when there was no key.
+// Sign moves of a channel that were made when there was no key, or that a key signed which was revoked since.
 import type { Client } from '../../api/client.ts';
 import { ImagoError } from '../../domain/errors.ts';
 import { argument, type CommandSpec, text } from '../command.ts';
@@ -6,17 +6,17 @@ import { runWrite, writeFlags } from '../run-write.ts';
 import { splitChannel } from '../split-channel.ts';
 
 export const command: CommandSpec = {
-  summary: 'Sign a move from before there was a key',
+  summary: 'Sign a move from before there was a key, or whose key was revoked',
   details:
-    'What is signed is what was recorded at the time of the move: who, why, and what every gate said. A move that is ' +
-    'signed keeps its statement.',
+    'What is signed is what was recorded at the time of the move: who, why, and what every gate said. A statement whose ' +
+    'signature counts stays as it is. One that a revoked key signed is kept, and a new one stands in its place.',
   args: [{ name: 'CHANNEL', what: 'NAME:CHANNEL', completes: 'image' }],
   flags: {
     move: { what: 'the move (default: the one that set the channel)', value: 'NUMBER' },
     ...writeFlags,
   },
   examples: [
-    ['imago channel sign node:production', 'after the first `imago keys create`'],
+    ['imago channel sign node:production', 'after `imago keys create`'],
     [
       'imago channel history node:production -o name | xargs -n1 imago channel sign node:production --move',
       'every move that it ever made',

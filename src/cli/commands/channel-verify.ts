@@ -71,10 +71,15 @@ async function signedMoves(
       others += 1;
     }
   }
-  if (found.length > 0) return found.sort((a, b) => b.move - a.move);
+  if (found.length > 0) return onlyOnce(found).sort((a, b) => b.move - a.move);
   throw others > 0
     ? new ImagoError('signature-missing', `No move in ${path} bears a signature of the key that was given.`)
     : new ImagoError('attestation-missing', `${path} holds no statement of a move.`);
+}
+
+/** A move that was signed anew is there once for each key. */
+function onlyOnce(moves: readonly SignedMove[]): SignedMove[] {
+  return [...new Map(moves.map((move) => [JSON.stringify(move), move])).values()];
 }
 
 function isAsked(invocation: Invocation, { image, channel, digest }: SignedMove): boolean {

@@ -1,9 +1,11 @@
 // Signs statements about versions with the key of now: the envelope for whoever asked, and a copy at the version
 // where the store has it, so that it goes along to registries.
+import type { KeyObject } from 'node:crypto';
+import { ImagoError } from '../../domain/errors.ts';
 import type { Attestor } from '../../ports/attestor.ts';
 import { parseDigest } from '../store/digest.ts';
-import { signStatement, statementOf } from '../store/dsse.ts';
-import { signingKey } from '../store/keyring.ts';
+import { openEnvelope, signStatement, statementOf } from '../store/dsse.ts';
+import { isTrustedAt, parsePublicKey, signingKey } from '../store/keyring.ts';
 import { attestVersion } from '../store/sign.ts';
 import type { VersionsContext } from './versions-context.ts';
 
@@ -24,5 +26,30 @@ export function createAttestor({ store, keys, passphrase, now, has }: AttestorCo
       }
       return signStatement(statementOf(digest, name, predicateType, predicate), key).toString('utf8');
     },
+    async problem(envelope) {
+      const ring = (await keys.keyring()).keys.map((known) => ({
+        ...{ known, publicKey: parsePublicKey(known.publicKey) },
+      }));
+      const signers = signersOf(envelope, ring)?.map(({ known }) => known);
+      if (signers === undefined) return 'it cannot be read';
+      if (signers.some((key) => isTrustedAt(key, undefined))) return undefined;
+      const revoked = signers.find((key) => key.revoked !== undefined);
+      return revoked === undefined
+        ? 'no key that is trusted here made it'
+        : `its key was revoked: ${revoked.revoked}`;
+    },
   };
+}
+
+/** `undefined` for what is no envelope at all. */
+function signersOf<K extends { readonly publicKey: KeyObject }>(
+  envelope: string,
+  ring: readonly K[],
+): readonly K[] | undefined {
+  try {
+    return openEnvelope(Buffer.from(envelope), ring).signedBy;
+  } catch (thrown) {
+    if (thrown instanceof ImagoError && thrown.code === 'signature-invalid') return undefined;
+    throw thrown;
+  }
 }

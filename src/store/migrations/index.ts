@@ -7,6 +7,7 @@ import { access } from './0005-access.ts';
 import { promotion } from './0006-promotion.ts';
 import { lifecycle } from './0007-lifecycle.ts';
 import { reach } from './0008-reach.ts';
+import { signedAnew } from './0009-signed-anew.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -18,4 +19,5 @@ export const migrations: readonly Migration[] = [
   promotion,
   lifecycle,
   reach,
+  signedAnew,
 ];

@@ -4,7 +4,7 @@ import { ImagoError } from '../../../domain/errors.ts';
 import type { Json } from '../../../domain/json.ts';
 import { parseReference } from '../../../domain/reference.ts';
 import { localOwner } from '../../../domain/roles.ts';
-import { attestMove } from '../../../operations/attest-move.ts';
+import { attestMove, findStatement, type KnownStatement } from '../../../operations/attest-move.ts';
 import { decide } from '../../../operations/gate-facts.ts';
 import { gatesTopic } from '../../../operations/release-channels.ts';
 import type { Catalogue, ChannelMove, VersionRecord } from '../../../ports/catalogue.ts';
@@ -31,8 +31,8 @@ export const promotionReads = {
     return result;
   },
   async showMoveAttestation({ context, path }) {
-    const found = await context.promotion.getAttestation(path.move);
-    if (found !== undefined) return found;
+    const found = await findStatement(context, path.move);
+    if (found !== undefined) return statementView(found);
     const { image, channel } = await requireMove(context.catalogue, path.move);
     throw new ImagoError('attestation-missing', `Move ${path.move} was not signed.`, {
       hint: `With a key of \`imago keys create\`: \`imago channel sign ${image}:${channel} --move ${path.move}\`.`,
@@ -93,18 +93,14 @@ export const promotionWrites = {
     if (to === undefined) {
       throw new ImagoError('attestation-refused', `Move ${path.move} left ${image}:${channel} empty.`);
     }
-    const before = await context.promotion.getAttestation(path.move);
+    const before = await findStatement(context, path.move);
     return {
       subject: `image/${image}`,
-      plan: async () => [
-        before === undefined
-          ? `Sign move ${path.move}: ${image}:${channel} to ${to}, at ${move.at}.`
-          : `Move ${path.move} is signed already.`,
-      ],
+      plan: async () => signPlan(`move ${path.move}: ${image}:${channel} to ${to}, at ${move.at}`, before),
       async run() {
-        await attestMove(context, path.move);
-        const signed = await context.promotion.getAttestation(path.move);
-        if (signed !== undefined) return signed;
+        const isSigned = await attestMove(context, path.move);
+        const signed = await findStatement(context, path.move);
+        if (isSigned && signed !== undefined) return statementView(signed);
         throw new ImagoError('key-not-found', 'No key signs now.', {
           hint: 'Make one with `imago keys create`.',
         });
@@ -211,6 +207,21 @@ export const promotionWrites = {
     };
   },
 } satisfies Partial<WriteHandlers>;
+
+function signPlan(what: string, before: KnownStatement | undefined): readonly string[] {
+  if (before === undefined) return [`Sign ${what}.`];
+  if (before.problem === undefined) return ['It is signed already.'];
+  return [`Sign anew ${what}.`, `The statement before does not count (${before.problem}), and is kept.`];
+}
+
+function statementView({ attestation, problem, earlier }: KnownStatement) {
+  const { id: _, ...shownOne } = attestation;
+  return {
+    ...shownOne,
+    ...(problem === undefined ? {} : { problem }),
+    earlier: earlier.map(({ envelope, at }) => ({ envelope, at })),
+  };
+}
 
 async function requireMove(catalogue: Catalogue, id: number): Promise<ChannelMove> {
   const move = await catalogue.getMove(id);
