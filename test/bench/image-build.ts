@@ -37,6 +37,8 @@ interface Built {
 }
 
 const cache = cacheFolders()[0] ?? '';
+const identical = 'two builds of one lock, empty caches, other folder and user, a day apart by the clock';
+
 await mkdir(join(cache, 'bench'), { recursive: true });
 const work = await mkdtemp(join(cache, 'bench', 'build-'));
 const packed = layOutPacked();
@@ -156,8 +158,6 @@ async function mmdebstrap(): Promise<number> {
   await rm(target);
   return (performance.now() - start) / 1000;
 }
-
-const identical = 'two builds of one lock, empty caches, other folder and user, a day apart by the clock';
 
 /** Once more with empty caches, in another folder, by an ordinary user whose clock is a day ahead. */
 async function measureIdentical(recipe: string, cold: Built): Promise<void> {
