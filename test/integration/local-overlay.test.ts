@@ -1,8 +1,8 @@
 // The disk of a machine, judged by QEMU's own tool.
-import { mkdtemp, open, readFile, rm, stat } from 'node:fs/promises';
+import { type FileHandle, mkdtemp, open, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runTool } from '../../src/images/run-tool.ts';
 import { requireTool } from '../../src/images/tools.ts';
 import { diskBytesOf } from '../../src/providers/local/machine-disk.ts';
@@ -56,6 +56,26 @@ describe('a disk over an image', () => {
     const expected = Buffer.concat([image, Buffer.alloc(imageBytes)]).fill(65, 4096, 4096 + 8192);
     expect((await readFile(flat)).equals(expected)).toBe(true);
     expect((await readFile(backing)).equals(image)).toBe(true);
+  });
+
+  it('survives a power cut once it is made: what was written is flushed, and then its name', async () => {
+    const handle = await open(backing);
+    const handles = Object.getPrototypeOf(handle) as FileHandle;
+    await handle.close();
+    const order: string[] = [];
+    for (const call of ['write', 'truncate', 'sync'] as const) {
+      const real = handles[call] as (...args: unknown[]) => Promise<unknown>;
+      vi.spyOn(handles, call).mockImplementation(async function (this: FileHandle, ...args: unknown[]) {
+        const kind = (await this.stat()).isDirectory() ? 'folder' : 'file';
+        const result = await real.apply(this, args);
+        order.push(call === 'sync' ? `sync ${kind}` : 'change');
+        return result as never;
+      });
+    }
+    await writeOverlay(join(folder, 'flushed.qcow2'), { backing, bytes: imageBytes });
+    vi.restoreAllMocks();
+    expect(order.lastIndexOf('change')).toBeGreaterThanOrEqual(0);
+    expect(order.slice(order.lastIndexOf('change') + 1)).toEqual(['sync file', 'sync folder']);
   });
 
   it('cannot stand on a path that the format has no room for', async () => {

@@ -1,7 +1,9 @@
 // An empty qcow2 disk over a raw image, written directly: a machine's disk is then made in a millisecond, where
 // starting a program for it takes many on a busy computer. The format is QEMU's docs/interop/qcow2.txt, version 3.
 import { open } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { ImagoError } from '../../domain/errors.ts';
+import { syncFolder } from '../../images/store/files.ts';
 
 export interface Overlay {
   /** The raw image under it, by its absolute path. */
@@ -23,7 +25,7 @@ const countTableAt = cluster;
 const countsAt = 2 * cluster;
 const firstLevelAt = 3 * cluster;
 
-/** Replaces what is there. Throws `input-invalid` for a path that the format cannot hold. */
+/** Replaces what is there, and returns when it would survive a power cut. Throws `input-invalid` for a path that the format cannot hold. */
 export async function writeOverlay(path: string, overlay: Overlay): Promise<void> {
   const name = Buffer.from(overlay.backing);
   if (!overlay.backing.startsWith('/') || name.length > longestName) {
@@ -43,9 +45,11 @@ export async function writeOverlay(path: string, overlay: Overlay): Promise<void
     await file.write(countTable, 0, undefined, countTableAt);
     await file.write(counts, 0, undefined, countsAt);
     await file.truncate(clusters * cluster);
+    await file.sync();
   } finally {
     await file.close();
   }
+  await syncFolder(dirname(path));
 }
 
 function header(bytes: number, tables: number, name: Buffer): Buffer {
