@@ -80,7 +80,7 @@ function inputSentence({ name, before, after }: InputChange, isNamed: boolean): 
   return same ? `${who} ${is} comes from elsewhere` : `${who} ${is} has other content`;
 }
 
-const described = new Set(['tests', 'budgets', 'notes', 'numbering']);
+const described = new Set(['tests', 'budgets', 'expect', 'notes', 'numbering']);
 /** Fields of a component that say how it gets onto the node, not what the node is then like. */
 const delivered = new Set(['from', 'private']);
 

@@ -31,6 +31,7 @@ export function recipeProblems(recipe: Recipe): readonly RecipeProblem[] {
     ...repeated(recipe.steps ?? [], (step) => step.name, ['steps'], 'step'),
     ...stepProblems(recipe),
     ...repeated(recipe.tests ?? [], (test) => test.name, ['tests'], 'test'),
+    ...expectProblems(recipe),
     ...placeProblems(recipe),
   ];
 }
@@ -175,6 +176,19 @@ function windowsProblems({ windows }: Recipe): readonly RecipeProblem[] {
     ...problems,
     ...repeated(patches, (patch) => patch.kb, ['windows', 'patches'], 'patch'),
     ...(order === undefined ? [] : [{ path: ['windows', 'patches'], message: order }]),
+  ];
+}
+
+function expectProblems({ expect: { ports = [], setuid = [] } = {} }: Recipe): readonly RecipeProblem[] {
+  const at = ['expect', 'setuid'];
+  return [
+    ...repeated(ports, String, ['expect', 'ports'], 'port'),
+    ...setuid.flatMap((path, index) =>
+      /^(?:\/[^/\s]+)+$/.test(path) && !/\/\.{1,2}(?:\/|$)/.test(path)
+        ? []
+        : [{ path: [...at, index], message: `${quote(path)} is not the absolute path of a program` }],
+    ),
+    ...repeated(setuid, (path) => path, at, 'program'),
   ];
 }
 

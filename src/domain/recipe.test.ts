@@ -298,6 +298,19 @@ test('container images have a registry and a tag', () => {
   ]);
 });
 
+test('what the checks let pass is named once, programs by their paths', () => {
+  expect(problems({ expect: { ports: [9100, 53], setuid: ['/opt/tool', '/usr/bin/x'] } })).toEqual([]);
+  expect(
+    problems({ expect: { ports: [9100, 9100], setuid: ['tool', '/opt/../x', '/opt/a/', '/a', '/a'] } }),
+  ).toEqual([
+    'expect.ports.1: the port 9100 is listed twice',
+    'expect.setuid.0: "tool" is not the absolute path of a program',
+    'expect.setuid.1: "/opt/../x" is not the absolute path of a program',
+    'expect.setuid.2: "/opt/a/" is not the absolute path of a program',
+    'expect.setuid.4: the program /a is listed twice',
+  ]);
+});
+
 test('disks are whole MiB and not tiny', () => {
   expect(problems({ disk: { sizeBytes: 2 ** 30 } })).toEqual([]);
   expect(problems({ disk: { sizeBytes: 2 ** 30 + 512 } })).toHaveLength(1);

@@ -32,6 +32,7 @@ export interface Recipe {
   readonly steps?: readonly RecipeStep[];
   readonly tests?: readonly RecipeTest[];
   readonly budgets?: RecipeBudgets;
+  readonly expect?: RecipeExpect;
   /** Until when its versions are supported: a day, YYYY-MM-DD. */
   readonly support?: { readonly until: string };
   readonly notes?: string;
@@ -167,6 +168,14 @@ export interface RecipeBudgets {
   /** What the files may take up on the disk. */
   readonly sizeBytes?: number;
   readonly bootToReadyMs?: number;
+}
+
+/** What the built-in checks of `imago test` let pass beyond what they know of any node. */
+export interface RecipeExpect {
+  /** Ports that are open to the network, of TCP and of UDP. */
+  readonly ports?: readonly number[];
+  /** Absolute paths of programs with the setuid or the setgid bit. */
+  readonly setuid?: readonly string[];
 }
 
 /** Where a component comes from, with what is left out filled in. */

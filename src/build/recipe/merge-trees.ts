@@ -11,6 +11,8 @@ const identities: Readonly<Record<string, readonly string[]>> = {
   images: ['name'],
   steps: ['name'],
   tests: ['name'],
+  'expect.ports': [],
+  'expect.setuid': [],
   'settings.modules': ['name'],
   'settings.units': ['name'],
   'settings.users': ['name'],

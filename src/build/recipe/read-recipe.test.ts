@@ -28,6 +28,7 @@ test('a good recipe is read; what was left out is not filled in', async () => {
       'packages: [jq, {name: runc, version: 1.1.15}]',
       'tests: [{name: up, run: "true", timeout: 90s}]',
       'budgets: {size: 1GiB, bootToReady: 1m}',
+      'expect: {ports: [9100], setuid: [/opt/tool]}',
       'support: {until: 2027-02-28}',
     ].join('\n'),
   });
@@ -43,6 +44,7 @@ test('a good recipe is read; what was left out is not filled in', async () => {
     settings: {},
     tests: [{ name: 'up', run: 'true', timeoutMs: 90_000 }],
     budgets: { sizeBytes: 2 ** 30, bootToReadyMs: 60_000 },
+    expect: { ports: [9100], setuid: ['/opt/tool'] },
     support: { until: '2027-02-28' },
   });
   expect(variants).toEqual([recipe]);
@@ -88,6 +90,8 @@ describe('a mistake is told with its place', () => {
       'recipe-invalid',
       /components\.0\.from\.strip goes only with `tar`/,
     ],
+    ['name: node\nexpect:\n  ports: [70000]\n', 'recipe-invalid', /^imago\.yaml:3:\d+: expect\.ports\.0 /],
+    ['name: node\nexpect:\n  port: [1]\n', 'recipe-invalid', /^imago\.yaml:3:3: expect\.port is not known/],
   ])('%j', async (text, code, message) => {
     const error = await errorOf(text);
     expect(error.code).toBe(code);
@@ -159,6 +163,14 @@ describe('composition', () => {
     ]);
     expect(recipe.settings.sysctl).toEqual({ 'net.ipv4.ip_forward': 1, 'vm.swappiness': 60 });
     expect(recipe.settings.kernelArguments).toEqual(['quiet', 'debug']);
+  });
+
+  test('what the checks let pass is joined: a recipe adds to what it stands on', async () => {
+    const { recipe } = await load({
+      'base.yaml': 'expect: {ports: [9100], setuid: [/opt/a]}',
+      'imago.yaml': 'extends: base.yaml\nname: node\nexpect: {ports: [9100, 53], setuid: [/opt/b]}\n',
+    });
+    expect(recipe.expect).toEqual({ ports: [9100, 53], setuid: ['/opt/a', '/opt/b'] });
   });
 
   describe('paths of a file in another folder', () => {

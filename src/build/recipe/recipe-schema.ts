@@ -146,6 +146,19 @@ export const recipeSchema = z
       })
       .optional()
       .describe('What a version may cost; one that costs more fails.'),
+    expect: z
+      .strictObject({
+        ports: z
+          .array(z.int().min(1).max(65_535))
+          .optional()
+          .describe('Ports that programs of the image open to the network, of TCP or UDP.'),
+        setuid: z
+          .array(words)
+          .optional()
+          .describe('Programs that have the setuid or the setgid bit: absolute paths on the node.'),
+      })
+      .optional()
+      .describe('What the built-in checks let pass on this image, beyond what they know of every node.'),
     support: z
       .strictObject({ until: z.string().refine(isDay, 'is not a day like 2027-02-28') })
       .optional()

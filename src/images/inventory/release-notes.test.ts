@@ -68,6 +68,17 @@ describe('release notes', () => {
     expect(makeReleaseNotes({ ...input, bootToReadyMs: 19_000 }).budgets[1]?.isKept).toBe(true);
   });
 
+  it('tell what the recipe made the tests let pass, and nothing of a private program', () => {
+    const lock = sampleLock({ expect: { ports: [9100], setuid: ['/opt/tool', '/opt/hidden'] } });
+    const inventory = sampleInventory({ files: [sampleFile('/opt/tool')] });
+    const text = renderReleaseNotes(makeReleaseNotes({ ...input, lock, inventory }));
+    expect(text).toContain(
+      '- the port 9100 is open to the network\n- /opt/tool runs with the rights of its owner or group\n',
+    );
+    expect(text).not.toContain('/opt/hidden');
+    expect(renderReleaseNotes(makeReleaseNotes(input))).not.toContain('let pass');
+  });
+
   it('tell the difference to the version before, and the hotfixes that it took in', () => {
     const old = sampleInventory({ packages: sampleInventory().packages.slice(0, 1) });
     const text = renderReleaseNotes(

@@ -52,6 +52,8 @@ export interface ReleaseNotes {
   readonly text?: string;
   readonly sizes: InventorySizes;
   readonly budgets: readonly NotedBudget[];
+  /** What the tests let pass because the recipe says so; absent for nothing. */
+  readonly expected?: readonly string[];
   readonly timings: readonly { readonly step: string; readonly ms: number }[];
   readonly components: readonly NotedComponent[];
   readonly packages: readonly NotedPackage[];
@@ -106,6 +108,7 @@ export function makeReleaseNotes(input: ReleaseNotesInput): ReleaseNotes {
   const hidden = new Set(secrets.flatMap(({ names }) => names));
   const recipe = lock?.recipe;
   const base = baseOf(input);
+  const expected = expectedOf(lock, inventory);
   return {
     format: 1,
     image: input.image,
@@ -123,6 +126,7 @@ export function makeReleaseNotes(input: ReleaseNotesInput): ReleaseNotes {
     ...(recipe?.notes !== undefined && { text: recipe.notes }),
     sizes: inventory.sizes,
     budgets: budgetsOf(input),
+    ...(expected.length > 0 && { expected }),
     timings: input.timings ?? [],
     components: lock === undefined ? [] : componentsOf(lock, secrets),
     packages: packagesOf(input, secrets),
@@ -193,6 +197,18 @@ function packagesOf(
       ...(sha256 !== undefined && { sha256 }),
     };
   });
+}
+
+/** Programs that are on the disk under names that everybody may read: a private one has another there. */
+function expectedOf(lock: Lock | undefined, { files }: Inventory): string[] {
+  const { ports = [], setuid = [] } = lock?.recipe.expect ?? {};
+  const shown = new Set(files.map(({ path }) => path));
+  return [
+    ...ports.map((port) => `the port ${port} is open to the network`),
+    ...setuid.flatMap((path) =>
+      shown.has(path) ? [`${path} runs with the rights of its owner or group`] : [],
+    ),
+  ];
 }
 
 function budgetsOf({ lock, inventory, bootToReadyMs }: ReleaseNotesInput): NotedBudget[] {

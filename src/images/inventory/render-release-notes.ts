@@ -34,6 +34,7 @@ export function renderReleaseNotes(notes: ReleaseNotes): string {
       budget.actual === undefined ? 'not measured' : measure(budget, budget.actual),
       budget.isKept === false ? '**exceeded**' : '',
     ]),
+    ...section('What the tests let pass, as the recipe says', notes.expected ?? [], (what) => `- ${what}`),
     ...table('Timings', ['step', 'seconds'], notes.timings, ({ step, ms }) => [step, (ms / 1000).toFixed(1)]),
     ...section('Units that start by themselves', notes.enabledUnits, (name) => `- ${name}`),
     ...table('Packages', ['name', 'version', 'architecture', 'size', 'sha256'], notes.packages, (item) => [
