@@ -17,11 +17,11 @@ import type { TestSubject } from './test-subject.ts';
 
 export type Answers = ReadonlyMap<string, ProbeAnswer>;
 
-export function checkDisk({ disk, budgets }: TestSubject, isSimulated: boolean): CheckResult[] {
+export function checkDisk({ disk, budgets, expect }: TestSubject, isSimulated: boolean): CheckResult[] {
   return diskChecks.map((check) =>
     disk === undefined
       ? unread(check, 'disk', isSimulated, 'the disk could not be read')
-      : result(check, 'disk', check.judge(disk, budgets)),
+      : result(check, 'disk', check.judge(disk, budgets, expect)),
   );
 }
 

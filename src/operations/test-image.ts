@@ -4,9 +4,9 @@
 import * as z from 'zod';
 import { ImagoError } from '../domain/errors.ts';
 import type { CheckResult, MachineFacts } from '../domain/image-checks/image-check.ts';
+import { secretTexts, testConfig } from '../domain/image-checks/test-config.ts';
 import type { Json } from '../domain/json.ts';
 import { agentAbilities } from '../domain/node-config/abilities.ts';
-import { currentSchemaVersion } from '../domain/node-config/schema.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import type { Provider } from '../ports/provider.ts';
 import { type OperationDeps, requireRole } from './deps.ts';
@@ -42,7 +42,7 @@ import { type TestSubject, testSubject } from './test-subject.ts';
 const testInput = z.object({
   reference: z.string(),
   provider: z.string().optional(),
-  /** What the machines are told to be; a config that asks for nothing when absent. */
+  /** What the machines are told to be; one that asks for all that the image has when absent. */
   nodeConfig: z.string().optional(),
   firmware: z.array(z.enum(firmwares)).min(1).optional(),
   /** Leaves the machines of a failed test running, for a look. */
@@ -54,7 +54,6 @@ export type TestImageInput = z.infer<typeof testInput>;
 export const keptForMs = 4 * 3_600_000;
 /** For images whose recipe has no budget. */
 const defaultBootDeadlineMs = 10 * 60_000;
-const plainConfig = JSON.stringify({ schemaVersion: currentSchemaVersion });
 
 interface Checked {
   readonly results: readonly CheckResult[];
@@ -116,7 +115,8 @@ function bootStep(deps: OperationDeps): WorkStep<TestImageInput> {
     name: 'boot',
     async do(context) {
       const bench = testBench(deps, context);
-      for (const machine of firstTwo(bench)) await startMachine(bench, machine, context, configOf(context));
+      const config = configOf(context, await testSubject(deps, resolved(context)));
+      for (const machine of firstTwo(bench)) await startMachine(bench, machine, context, config);
       return { machines: firstTwo(bench).map(({ name }) => name) };
     },
     async verify(context) {
@@ -213,6 +213,7 @@ async function examine(
   const deadlineMs = subject.budgets.bootToReadyMs ?? defaultBootDeadlineMs;
   const outcome = await bootOutcome(bench, name, deadlineMs, notBoot);
   const { simulated } = bench.provider.abilities;
+  const config = configOf(context, subject);
   const known: MachineFacts = {
     name,
     disk: subject.disk,
@@ -220,7 +221,9 @@ async function examine(
     budgets: subject.budgets,
     now: Date.now(),
     readyAfterMs: outcome.readyAfterMs,
-    configDigest: simulated ? undefined : deps.sha256(configOf(context)),
+    configDigest: simulated ? undefined : deps.sha256(config),
+    secrets: secretTexts(config),
+    expect: subject.expect,
   };
   const canAsk = !simulated && outcome.report !== undefined;
   const answers = canAsk ? await askMachine(bench, name, probesFor(known, subject.tests)) : new Map();
@@ -251,7 +254,8 @@ function restartStep(deps: OperationDeps): WorkStep<TestImageInput> {
       const subject = await testSubject(deps, resolved(context));
       context.progress(0, 1 + others.length, `restarting machine ${first.name}`);
       const last = await restartMachine(bench, first.name);
-      for (const machine of others) await startMachine(bench, machine, context, configOf(context));
+      const config = configOf(context, subject);
+      for (const machine of others) await startMachine(bench, machine, context, config);
       const again = await examine(deps, context, bench, subject, first, bootId);
       const results = [
         ...again.results,
@@ -319,7 +323,7 @@ function evidenceStep(deps: OperationDeps): WorkStep<TestImageInput> {
       const checks = allResults(context);
       const composed = await recordComposed(deps, resolved(context), {
         ...(agent === undefined ? {} : { agent }),
-        nodeConfig: configOf(context),
+        nodeConfig: configOf(context, await testSubject(deps, resolved(context))),
       });
       const evidence = await deps.catalogue.addEvidence({
         digest,
@@ -379,8 +383,8 @@ function firstTwo({ all }: TestBench): readonly TestMachine[] {
   return all.slice(0, 2);
 }
 
-function configOf({ input }: StepContext<TestImageInput>): string {
-  return input.nodeConfig ?? plainConfig;
+function configOf({ input }: StepContext<TestImageInput>, { disk }: TestSubject): string {
+  return input.nodeConfig ?? testConfig(disk);
 }
 
 function checked(results: readonly CheckResult[], outcomes: readonly BootOutcome[], first: Answers): Json {

@@ -1,7 +1,7 @@
 // What a test must know of the version: what is on its disk, and what its recipe asks for.
 import type { DiskFacts } from '../domain/image-checks/image-check.ts';
 import type { Lock } from '../domain/lock.ts';
-import type { RecipeBudgets, RecipeTest } from '../domain/recipe.ts';
+import type { RecipeBudgets, RecipeExpect, RecipeTest } from '../domain/recipe.ts';
 import type { OperationDeps } from './deps.ts';
 
 export interface TestSubject {
@@ -9,6 +9,7 @@ export interface TestSubject {
   readonly disk?: DiskFacts;
   readonly budgets: RecipeBudgets;
   readonly tests: readonly RecipeTest[];
+  readonly expect: RecipeExpect;
 }
 
 export async function testSubject(
@@ -23,5 +24,6 @@ export async function testSubject(
     ...(inventory === undefined ? {} : { disk: JSON.parse(inventory) as DiskFacts }),
     budgets: recipe?.budgets ?? {},
     tests: recipe?.tests ?? [],
+    expect: recipe?.expect ?? {},
   };
 }

@@ -7,7 +7,13 @@ import type { CheckResult } from '../../src/domain/image-checks/image-check.ts';
 import { buildAgentImage } from '../support/agent-machine.ts';
 import { breakDisk } from '../support/broken-image.ts';
 import { writeContainerImage } from '../support/container-image.ts';
-import { brokenChecks, brokenConfig, brokenRecipe } from '../support/faults.ts';
+import {
+  brokenChecks,
+  brokenConfig,
+  brokenContainers,
+  brokenPrograms,
+  brokenRecipe,
+} from '../support/faults.ts';
 import { createOrdinaryImago, type OrdinaryImago } from '../support/ordinary-imago.ts';
 
 interface Shown {
@@ -27,9 +33,9 @@ beforeAll(async () => {
   imago = createOrdinaryImago();
   const work = join(imago.folder, 'image');
   await mkdir(work);
-  await writeFile(join(work, 'tool'), '#!/bin/sh\necho tool 1.0.0\n');
-  for (const name of ['first', 'second'])
-    await writeContainerImage(join(work, name), { tag: '1', greeting: name, command: ['/bin/sh'] });
+  for (const [name, text] of Object.entries(brokenPrograms)) await writeFile(join(work, name), text);
+  for (const [name, command] of Object.entries(brokenContainers))
+    await writeContainerImage(join(work, name), { tag: '1', greeting: name, command });
   const recipe = join(work, 'imago.yaml');
   await writeFile(recipe, brokenRecipe);
   ({ disk } = await buildAgentImage(work, recipe));

@@ -10,12 +10,20 @@ export interface Fault {
   readonly append?: { readonly path: string; readonly text: string };
   /** A link on the sealed disk, and where it leads. */
   readonly link?: readonly [string, string];
-  /** Run on each machine when it is ready. */
+  /** Run on each machine when it is ready. A fault without any of these is one of the recipe. */
   readonly script?: string;
 }
 
-/** What the machines are told to be: a file that one of the faults changes. */
-export const brokenConfig = { schemaVersion: 1, files: [{ path: '/etc/motd', content: 'welcome\n' }] };
+const secret = 'a secret of this node';
+
+/** What the machines are told to be: a file that one of the faults changes, and one that another tells everybody. */
+export const brokenConfig = {
+  schemaVersion: 1,
+  files: [
+    { path: '/etc/motd', content: 'welcome\n', restarts: ['ssh.service'] },
+    { path: '/etc/secret', content: `${secret}\n`, mode: '0600' },
+  ],
+};
 
 /** What the faults need to be there, in a recipe. */
 export const brokenRecipe = `name: broken
@@ -32,6 +40,16 @@ components:
     from:
       file: tool
     to: /usr/local/bin/tool
+  - name: kubelet
+    version: 1.34.2
+    from:
+      file: kubelet
+    to: /usr/bin/kubelet
+    unit:
+      content: |
+        [Service]
+        ExecStart=/usr/bin/kubelet
+      enable: false
 images:
   - name: example.test/first:1
     from:
@@ -39,6 +57,9 @@ images:
   - name: example.test/second:1
     from:
       layout: second
+  - name: example.test/third:1
+    from:
+      layout: third
 settings:
   sysctl:
     net.ipv4.ip_forward: 1
@@ -49,6 +70,19 @@ settings:
     - systemd.default_device_timeout_sec=600
     - systemd.default_timeout_start_sec=600
 `;
+
+/** What their containers do, by the names of the images. */
+export const brokenContainers: Readonly<Record<string, readonly string[]>> = {
+  first: ['/bin/sh', '-c', 'exit 139'],
+  second: ['/bin/sh'],
+  third: ['/bin/sh'],
+};
+
+/** Its programs. */
+export const brokenPrograms: Readonly<Record<string, string>> = {
+  tool: '#!/bin/sh\necho tool 1.0.0\n',
+  kubelet: '#!/bin/sh\necho Kubernetes v1.34.1\n',
+};
 
 const left = (check: string, path: string): Fault => ({
   what: `${path} was left on the disk`,
@@ -135,8 +169,18 @@ export const faults: readonly Fault[] = [
   },
   {
     what: 'a container image is removed',
-    checks: ['runtime-images', 'runtime-runs'],
-    script: 'ctr --namespace k8s.io images rm --sync example.test/first:1',
+    checks: ['runtime-images', 'runtime-content'],
+    script: 'ctr --namespace k8s.io images rm --sync example.test/third:1',
+  },
+  { what: 'the program of a container breaks', checks: ['runtime-runs'] },
+  {
+    what: 'the kubelet is another one than the image says, and nobody starts it',
+    checks: ['software-kubelet', 'software-kubelet-healthy'],
+  },
+  {
+    what: 'a secret of the config is told',
+    checks: ['agent-secrets'],
+    script: `logger 'read: ${secret}'`,
   },
   {
     what: 'a layer of a container image is lost',
@@ -178,7 +222,12 @@ export const faults: readonly Fault[] = [
   {
     what: 'there is no way out',
     checks: ['system-address'],
-    script: 'while ip -4 route del default; do :; done',
+    // The metadata service stays in reach: without it an apply waits in vain, and finds nothing.
+    script: [
+      "gate=$(ip -4 route show default | awk 'NR == 1 { print $3 }')",
+      'for there in 169.254.169.254 168.63.129.16; do ip route replace "$there" via "$gate"; done',
+      'while ip -4 route del default; do :; done',
+    ].join('\n'),
   },
   {
     what: 'every machine takes the same host keys, which are none',
@@ -186,9 +235,9 @@ export const faults: readonly Fault[] = [
     script: 'for key in /etc/ssh/ssh_host_*_key.pub; do echo none >"$key"; done',
   },
   {
-    what: 'every machine draws the same random numbers',
+    what: 'every machine has the same random seed',
     checks: ['pair-random'],
-    script: 'mount --bind /dev/zero /dev/urandom',
+    script: 'echo same >/var/lib/systemd/random-seed',
   },
   {
     what: 'something critical is logged',

@@ -51,9 +51,10 @@ export const pairChecks: readonly CompareCheck[] = [
   },
   {
     id: 'pair-random',
-    title: 'two machines draw different random numbers',
-    remedy: 'Take the random seed off the disk.',
-    script: () => 'od --address-radix=n --read-bytes=32 --format=x1 /dev/urandom',
+    title: 'two machines have random seeds of their own',
+    remedy: 'Take the seed off the disk, and let systemd-random-seed.service write one on each machine.',
+    script: ({ disk }) =>
+      hasUnit(disk, 'systemd-random-seed.service') ? 'sha256sum </var/lib/systemd/random-seed' : undefined,
     judge: differ,
   },
   {

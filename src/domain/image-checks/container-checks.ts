@@ -10,6 +10,7 @@ import {
   passWhenEnds,
   passWhenNone,
   shellWord,
+  whenEnded,
 } from './image-check.ts';
 
 const pluginFolders = ['/usr/lib/cni', '/opt/cni/bin'];
@@ -24,20 +25,34 @@ function hasRuntime({ disk }: MachineFacts): boolean {
   return hasUnit(disk, 'containerd.service');
 }
 
-/** Every image by its own entry point; one that ends by itself must end well, one that stays must stay. */
+/** One that is pinned is what pods stand on, and needs no arguments. */
+function imageToRun({ disk }: MachineFacts): string | undefined {
+  const images = disk?.containerImages ?? [];
+  return (images.find(({ isPinned }) => isPinned === true) ?? images[0])?.name;
+}
+
+/** By its own entry point: one that ends by itself must end with 0, one that stays must stay. */
 function runScript(name: string): string {
-  const image = shellWord(name);
   return [
-    'id="imago-check-$$"',
-    `ctr --namespace k8s.io run --detach ${image} "$id" || exit 1`,
-    'sleep 1',
-    'state=$(ctr --namespace k8s.io tasks list | awk -v id="$id" \'$1 == id { print $3 }\')',
-    'ctr --namespace k8s.io tasks kill --signal SIGKILL "$id" >/dev/null 2>&1',
-    'ctr --namespace k8s.io tasks delete --force "$id" >/dev/null 2>&1; code=$?',
-    'ctr --namespace k8s.io containers delete "$id" >/dev/null 2>&1',
-    'case $state in RUNNING) echo runs ;; STOPPED) echo "ended" ;; *) echo "state: $state"; exit 1 ;; esac',
+    'id="imago-check-$$"; seen=$(mktemp -d) || exit 1',
+    `{ ctr --namespace k8s.io run --rm ${shellWord(name)} "$id" >"$seen/said" 2>&1; echo $? >"$seen/code"; } &`,
+    'seconds=0; up=0',
+    'while [ ! -s "$seen/code" ] && [ "$up" -lt 3 ] && [ "$seconds" -lt 40 ]; do',
+    '  sleep 1; seconds=$((seconds + 1))',
+    '  ctr --namespace k8s.io tasks list | grep -q "^$id .*RUNNING" && up=$((up + 1))',
+    'done',
+    'code=$(cat "$seen/code" 2>/dev/null)',
+    'said=$(tail -n 1 "$seen/said"); [ -z "$said" ] || said=": $said"',
+    '[ -n "$code" ] || ctr --namespace k8s.io tasks kill --signal SIGKILL "$id" >/dev/null 2>&1',
+    'wait; rm -rf "$seen"',
+    '[ -z "$code" ] || { echo "ended with $code$said"; exit "$code"; }',
+    '[ "$up" -ge 3 ] && echo runs || { echo "not up after $seconds s"; exit 1; }',
   ].join('\n');
 }
+
+/** Its pipe ends with the code of its last command: the runtime is asked before. */
+const wholeScript = `list=$(ctr --namespace k8s.io images check) || { echo "$list"; exit 1; }
+printf '%s\\n' "$list" | awk 'NR > 1 { print $1, $4, $NF }'`;
 
 export const containerChecks: readonly MachineCheck[] = [
   {
@@ -52,18 +67,22 @@ export const containerChecks: readonly MachineCheck[] = [
     title: 'the container images are those of the SBOM',
     remedy: 'Something pulls or removes images at the start: put it into the recipe.',
     script: (facts) =>
-      hasRuntime(facts) ? "ctr --namespace k8s.io images list | awk 'NR > 1 { print $1, $3 }'" : undefined,
-    judge({ exitCode, output }, { disk }) {
-      if (exitCode !== 0) return fail(output.slice(0, 200));
-      const found = new Set(lines(output));
-      const missing = (disk?.containerImages ?? []).filter(
-        ({ name, digest }) => !found.has(`${name} ${digest}`),
-      );
-      return passWhenNone(
-        missing.map(({ name }) => `lacks ${name}`),
-        `${disk?.containerImages.length ?? 0} images`,
-      );
-    },
+      hasRuntime(facts)
+        ? `list=$(ctr --namespace k8s.io images list) || { echo "$list"; exit 1; }; printf '%s\\n' "$list" | awk 'NR > 1 { print $1, $3 }'`
+        : undefined,
+    judge: (answer, { disk }) =>
+      whenEnded(answer, (said) => {
+        const wanted = disk?.containerImages ?? [];
+        const digests = new Set(wanted.map(({ digest }) => digest));
+        const missing = wanted.filter(({ name, digest }) => !said.includes(`${name} ${digest}`));
+        // The runtime itself names an image by its digests too.
+        const besides = said.filter((line) => !digests.has(line.split(' ')[1] ?? ''));
+        const differ = [
+          ...missing.map(({ name }) => `lacks ${name}`),
+          ...besides.map((line) => `has ${line.split(' ')[0]} besides`),
+        ];
+        return passWhenNone(differ, `${wanted.length} images`);
+      }),
   },
   {
     id: 'runtime-content',
@@ -71,20 +90,31 @@ export const containerChecks: readonly MachineCheck[] = [
     remedy: 'Build the version again: its container store is incomplete.',
     script: (facts) =>
       hasRuntime(facts) && facts.disk !== undefined && facts.disk.containerImages.length > 0
-        ? 'ctr --namespace k8s.io images check | awk \'NR > 1 && ($4 != "complete" || $NF != "true") { print $1 }\''
+        ? wholeScript
         : undefined,
-    judge: ({ exitCode, output }) =>
-      exitCode === 0 ? passWhenNone(lines(output), 'all') : fail(output.slice(0, 200)),
+    judge: (answer, { disk }) =>
+      whenEnded(answer, (said) => {
+        const names = (disk?.containerImages ?? []).map(({ name }) => name);
+        return passWhenNone(
+          names.filter((name) => !said.includes(`${name} complete true`)),
+          'all',
+        );
+      }),
   },
   {
     id: 'runtime-runs',
     title: 'a container of the image itself runs offline',
-    remedy: 'Run it by hand with `ctr` on a machine that was kept.',
+    remedy:
+      'Run it by hand with `ctr` on a machine that was kept. The first pinned image is tried, else the first of all.',
     script(facts) {
-      const first = facts.disk?.containerImages[0];
-      return hasRuntime(facts) && first !== undefined ? runScript(first.name) : undefined;
+      const name = imageToRun(facts);
+      return hasRuntime(facts) && name !== undefined ? runScript(name) : undefined;
     },
-    judge: (answer) => passWhenEnds(answer, lines(answer.output).at(-1) ?? 'runs'),
+    judge: (answer) =>
+      whenEnded(answer, (said) => {
+        const end = said.at(-1) ?? 'no answer';
+        return end === 'runs' || end.startsWith('ended with 0') ? pass(end) : fail(end);
+      }),
   },
   {
     id: 'network-plugins',

@@ -28,6 +28,11 @@ const knownSetuid: ReadonlySet<string> = new Set(
     ),
 );
 
+/** Under /usr, where /bin, /sbin and /lib lead. */
+function merged(path: string): string {
+  return path.replace(/^\/(?=(?:s?bin|lib)\/)/, '/usr/');
+}
+
 /** sha256 of `uninitialized` and a line's end, which systemd takes for a machine that never started. */
 const uninitialized = 'b1f1319607d3ec9e0bf8c817dffcb1cd9a9b81f588760bada66755561a65d697';
 
@@ -135,18 +140,15 @@ export const diskChecks: readonly DiskCheck[] = [
   {
     id: 'disk-setuid',
     title: 'only known programs run with the rights of others',
-    remedy: 'Take the setuid or setgid bit away from the program.',
-    judge({ files }) {
-      const found = files.filter(
-        ({ path, type, mode }) =>
-          type === 'file' &&
-          (mode & (setuid | setgid)) !== 0 &&
-          !knownSetuid.has(path.replace(/^\/bin\//, '/usr/bin/')),
-      );
-      const known = files.filter(({ type, mode }) => type === 'file' && (mode & (setuid | setgid)) !== 0);
+    remedy:
+      'Take the setuid or setgid bit away from the program, or name it in `expect.setuid` of the recipe.',
+    judge({ files }, _, { setuid: expected = [] }) {
+      const known = new Set([...knownSetuid, ...expected].map(merged));
+      const found = files.filter(({ type, mode }) => type === 'file' && (mode & (setuid | setgid)) !== 0);
+      const strange = found.filter(({ path }) => !known.has(merged(path)));
       return passWhenNone(
-        found.map(({ path }) => path),
-        `${known.length} known ones`,
+        strange.map(({ path }) => path),
+        `${found.length} known ones`,
       );
     },
   },

@@ -1,7 +1,7 @@
 // The checks that every image goes through before it is available: what they are given and what they answer. All of
 // them are pure; the operation that tests images reads disks and runs scripts for them.
 import type { NodeReport } from '../node-report.ts';
-import type { RecipeBudgets } from '../recipe.ts';
+import type { RecipeBudgets, RecipeExpect } from '../recipe.ts';
 
 export interface Verdict {
   readonly passed: boolean;
@@ -49,7 +49,11 @@ export interface DiskFacts {
     readonly kernelArguments: readonly string[];
     readonly users: readonly { readonly name: string; readonly uid: number; readonly hasPassword: boolean }[];
   };
-  readonly containerImages: readonly { readonly name: string; readonly digest: string }[];
+  readonly containerImages: readonly {
+    readonly name: string;
+    readonly digest: string;
+    readonly isPinned?: boolean;
+  }[];
   /** Absent for a disk without an agent, and in inventories of an earlier Imago. */
   readonly agent?: {
     readonly abilities: readonly string[];
@@ -70,7 +74,7 @@ export interface DiskFile {
 }
 
 export interface DiskCheck extends CheckHead {
-  judge(disk: DiskFacts, budgets: RecipeBudgets): Verdict;
+  judge(disk: DiskFacts, budgets: RecipeBudgets, expect: RecipeExpect): Verdict;
 }
 
 /** What is known of a machine from outside when its checks are judged. */
@@ -86,6 +90,10 @@ export interface MachineFacts {
   readonly readyAfterMs?: number | undefined;
   /** sha256 of the config that it was given, in hexadecimal. */
   readonly configDigest?: string | undefined;
+  /** Texts of that config that nobody may be told. */
+  readonly secrets?: readonly string[];
+  /** What the recipe lets pass. */
+  readonly expect?: RecipeExpect;
 }
 
 export interface ProbeAnswer {
@@ -136,8 +144,16 @@ export function passWhenSays({ exitCode, output }: ProbeAnswer, wanted: string):
 }
 
 /** The command ended with 0. */
-export function passWhenEnds({ exitCode, output }: ProbeAnswer, good: string): Verdict {
-  return exitCode === 0 ? pass(good) : fail(lastLine(output) || `ended with ${exitCode}`);
+export function passWhenEnds(answer: ProbeAnswer, good: string): Verdict {
+  return whenEnded(answer, () => pass(good));
+}
+
+/** What a command said counts only when it ended with 0: one that was cut off has found nothing wrong yet. */
+export function whenEnded(
+  { exitCode, output }: ProbeAnswer,
+  judge: (said: readonly string[]) => Verdict,
+): Verdict {
+  return exitCode === 0 ? judge(lines(output)) : fail(lastLine(output) || `ended with ${exitCode}`);
 }
 
 export function lines(output: string): readonly string[] {

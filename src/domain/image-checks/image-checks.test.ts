@@ -27,10 +27,9 @@ const good: DiskFacts = {
     file('/usr/lib/cni/host-local', { package: 'cni' }),
     file('/tmp', { type: 'directory', mode: 0o1777 }),
   ],
-  units: ['imago-agent', 'containerd', 'ssh', 'systemd-timesyncd'].map((name) => ({
-    name: `${name}.service`,
-    state: 'enabled',
-  })),
+  units: [...['imago-agent', 'containerd', 'kubelet', 'ssh', 'systemd-timesyncd', 'systemd-random-seed']].map(
+    (name) => ({ name: `${name}.service`, state: 'enabled' }),
+  ),
   settings: {
     sysctl: { 'net.ipv4.ip_forward': '1' },
     modules: ['br-netfilter'],
@@ -72,10 +71,21 @@ const brokenDisks: Readonly<Record<string, DiskFacts>> = {
 describe('checks of the disk', () => {
   test.each(diskChecks.map((check) => [check.id, check] as const))('%s', (id, check) => {
     const budgets = { sizeBytes: 2 ** 30 };
-    expect(check.judge(good, budgets)).toMatchObject({ passed: true });
+    expect(check.judge(good, budgets, {})).toMatchObject({ passed: true });
     const broken = brokenDisks[id];
     expect(broken, 'a disk that it fails on').toBeDefined();
-    if (broken !== undefined) expect(check.judge(broken, budgets)).toMatchObject({ passed: false });
+    if (broken !== undefined) expect(check.judge(broken, budgets, {})).toMatchObject({ passed: false });
+  });
+
+  test('let a program with the rights of others pass that the recipe names, and no other', () => {
+    const check = diskChecks.find(({ id }) => id === 'disk-setuid');
+    const disk = withFiles(file('/usr/sbin/tool', { mode: 0o4755 }));
+    expect(check?.judge(disk, {}, { setuid: ['/sbin/tool'] })).toMatchObject({ passed: true });
+    expect(check?.judge(disk, {}, { setuid: ['/usr/sbin/tools'] })).toMatchObject({
+      passed: false,
+      detail: '/usr/sbin/tool',
+    });
+    expect(check?.remedy).toContain('expect.setuid');
   });
 });
 
@@ -95,22 +105,22 @@ const answers: Readonly<Record<string, readonly [ProbeAnswer, ProbeAnswer]>> = {
   'boot-file-system': [said('0'), said('3')],
   'disk-grown': [said('4194304 4096 4188160 510000 4096'), said('4194304 4096 2093056 255000 4096')],
   'agent-verify': [said('ok'), said('sysctl differs', 1)],
-  'agent-second-apply': [said(''), said('/etc/hosts')],
-  'agent-secrets': [said('0'), said('1')],
+  'agent-second-apply': [said(''), said('kubelet.service was restarted')],
+  'agent-secrets': [said(''), said('the journal')],
   'software-release': [said(`node sha256:${'a'.repeat(64)}`), said('other sha256:b')],
   'software-packages': [said(packages), said('ii  runc 1.2 amd64')],
   'software-package-database': [said(''), said('The following packages are half installed', 1)],
   'software-programs': [said(sums), said(sums.replace('c', 'b'))],
   'software-kernel': [said('6.12.1'), said('6.1.0')],
   'software-kubelet': [said('Kubernetes v1.34.2'), said('Kubernetes v1.34.1')],
-  'software-kubelet-healthy': [said('ok'), said('', 7)],
+  'software-kubelet-healthy': [said('ok'), said('it is inactive', 1)],
   'runtime-answers': [said('Client: …'), said('cannot connect', 1)],
   'runtime-images': [said(image), said('')],
-  'runtime-content': [said(''), said('example.com/pause:3')],
-  'runtime-runs': [said('runs'), said('state: CREATED', 1)],
+  'runtime-content': [said('example.com/pause:3 complete true'), said('example.com/pause:3 complete false')],
+  'runtime-runs': [said('runs'), said('ended with 139', 139)],
   'network-plugins': [said('2: eth0 inet 192.0.2.2/28 scope global'), said('plugin failed', 1)],
   'system-sysctl': [said('net.ipv4.ip_forward 1'), said('net.ipv4.ip_forward 0')],
-  'system-modules': [said(''), said('br_netfilter')],
+  'system-modules': [said('br_netfilter'), said('overlay')],
   'system-kernel-arguments': [said('root=x quiet'), said('root=x')],
   'system-swap': [said(''), said('/swapfile file 1 0 -2')],
   'system-cgroups': [said('cgroup2fs'), said('tmpfs')],
@@ -136,6 +146,73 @@ describe('checks of a machine', () => {
     if (right === undefined || wrong === undefined) return;
     expect(check.judge(right, facts)).toMatchObject({ passed: true });
     expect(check.judge(wrong, facts)).toMatchObject({ passed: false });
+  });
+
+  test.each(machineChecks.map((check) => [check.id, check] as const))(
+    '%s finds nothing good in an answer that was cut off',
+    (id, check) => {
+      for (const output of ['', answers[id]?.[0].output ?? ''])
+        expect(check.judge(said(output, 124), facts)).toMatchObject({ passed: false });
+    },
+  );
+
+  const judge = (id: string, answer: ProbeAnswer, change: Partial<MachineFacts> = {}) =>
+    machineChecks.find((check) => check.id === id)?.judge(answer, { ...facts, ...change });
+
+  test.each([
+    ['system-sysctl', 'net.ipv4.ip_forward is unset, not 1'],
+    ['system-modules', 'br_netfilter'],
+    ['system-kernel-arguments', 'quiet'],
+    ['software-packages', 'lacks runc 1.1 amd64'],
+    ['software-programs', '/usr/bin/kubelet'],
+    ['runtime-images', 'lacks example.com/pause:3'],
+    ['runtime-content', 'example.com/pause:3'],
+  ])('%s looks for what is wanted, not at what is said', (id, detail) => {
+    expect(judge(id, said(''))).toEqual({ passed: false, detail });
+  });
+
+  test('a container image that nobody put there is found; other names of those that are there are none', () => {
+    const digest = `sha256:${'d'.repeat(64)}`;
+    const other = `example.com/miner:1 sha256:${'e'.repeat(64)}`;
+    expect(judge('runtime-images', said(`${image}\n${digest} ${digest}`))).toMatchObject({ passed: true });
+    expect(judge('runtime-images', said(`${image}\n${other}`))).toEqual({
+      passed: false,
+      detail: 'has example.com/miner:1 besides',
+    });
+  });
+
+  test('a kernel setting whose name has a dash counts; one that may fail does not', () => {
+    const sysctl = { 'net.a-b': '1', '-net.c': '1', 'net.*.d': '1' };
+    const disk = { ...good, settings: { ...good.settings, sysctl } };
+    const check = machineChecks.find(({ id }) => id === 'system-sysctl');
+    expect(check?.script({ ...facts, disk })).toBe(`echo 'net.a-b' "$(cat '/proc/sys/net/a-b')"`);
+    expect(judge('system-sysctl', said('net.a-b 1'), { disk })).toMatchObject({ passed: true });
+  });
+
+  test('a port that the recipe names may be open, and no other', () => {
+    const open = said('tcp LISTEN 0 1 *:9100 *:*');
+    expect(judge('system-ports', open, { expect: { ports: [9100] } })).toMatchObject({ passed: true });
+    expect(judge('system-ports', open, { expect: { ports: [910] } })).toEqual({
+      passed: false,
+      detail: 'tcp *:9100',
+    });
+    expect(machineChecks.find(({ id }) => id === 'system-ports')?.remedy).toContain('expect.ports');
+  });
+
+  test('a pinned container image is the one that is run, for others may want arguments', () => {
+    const containerImages = [
+      { name: 'example.com/app:1', digest: 'a' },
+      { name: 'example.com/pause:3', digest: 'b', isPinned: true },
+    ];
+    const check = machineChecks.find(({ id }) => id === 'runtime-runs');
+    expect(check?.script({ ...facts, disk: { ...good, containerImages } })).toContain('example.com/pause:3');
+  });
+
+  test('a report that holds a secret of the config fails, whatever the machine says of itself', () => {
+    const report: NodeReport = { ...ready, steps: [{ ...step, name: 'token 0123' }] };
+    const secrets = ['token 0123'];
+    expect(judge('agent-secrets', said(''), { report, secrets })).toMatchObject({ passed: false });
+    expect(judge('agent-secrets', said(''), { report: ready, secrets })).toMatchObject({ passed: true });
   });
 
   test('every script is one that a shell can read', () => {
@@ -181,6 +258,7 @@ describe('checks of two machines, and of one that was started again', () => {
   });
 });
 
+const step = { name: 'files', state: 'done', startedMs: 1, durationMs: 1 } as const;
 const ready: NodeReport = {
   schema: nodeReportSchema,
   phase: 'ready',
@@ -188,7 +266,7 @@ const ready: NodeReport = {
   bootId: 'b',
   agentVersion: '1',
   config: { digest: 'f'.repeat(64), schemaVersion: '1' },
-  steps: [{ name: 'files', state: 'done', startedMs: 1, durationMs: 1 }],
+  steps: [step],
   timeline: [],
   pending: [],
 };
@@ -197,10 +275,8 @@ describe('checks of what a machine said', () => {
   const whole: MachineFacts = { ...facts, report: ready, readyAfterMs: 30_000, configDigest: 'f'.repeat(64) };
   test.each([
     ['agent-config', { configDigest: '0'.repeat(64) }],
-    [
-      'agent-steps',
-      { report: { ...ready, steps: [{ name: 'files', state: 'failed', startedMs: 1, durationMs: 1 }] } },
-    ],
+    ['agent-steps', { report: { ...ready, steps: [{ ...step, state: 'failed' }] } }],
+    ['agent-steps', { report: { ...ready, steps: [] } }],
     ['boot-budget', { readyAfterMs: 90_000 }],
   ] as const)('%s', (id, change) => {
     const check = reportChecks.find((one) => one.id === id);

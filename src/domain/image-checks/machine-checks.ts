@@ -1,15 +1,7 @@
 // Checks of a machine that was started from the image: one script each, and what its answer means.
+import { agentChecks } from './agent-checks.ts';
 import { containerChecks } from './container-checks.ts';
-import {
-  fail,
-  hasUnit,
-  lines,
-  type MachineCheck,
-  pass,
-  passWhenEnds,
-  passWhenNone,
-  passWhenSays,
-} from './image-check.ts';
+import { fail, type MachineCheck, pass, passWhenNone, passWhenSays, whenEnded } from './image-check.ts';
 import { softwareChecks } from './software-checks.ts';
 import { systemChecks } from './system-checks.ts';
 
@@ -21,31 +13,31 @@ const bootChecks: readonly MachineCheck[] = [
     // Part of the system starts only once the node is ready: a start of it that is under way is waited for.
     script: () =>
       'systemctl start imago-late.target 2>/dev/null; timeout 60 systemctl is-system-running --wait || true',
-    judge({ output }) {
-      const state = lines(output).at(-1) ?? '';
-      return state === 'running' || state === 'degraded' ? pass(state) : fail(state || 'no answer');
-    },
+    judge: (answer) =>
+      whenEnded(answer, (said) => {
+        const state = said.at(-1) ?? 'no answer';
+        return state === 'running' || state === 'degraded' ? pass(state) : fail(state);
+      }),
   },
   {
     id: 'boot-failed-units',
     title: 'no unit failed',
     remedy: 'See `systemctl status` and `journalctl -u` of the unit.',
     script: () => 'systemctl list-units --state=failed --plain --no-legend --no-pager',
-    judge: ({ exitCode, output }) =>
-      exitCode === 0
-        ? passWhenNone(
-            lines(output).map((line) => line.split(/\s+/)[0] ?? ''),
-            'none',
-          )
-        : fail(output.slice(0, 200)),
+    judge: (answer) =>
+      whenEnded(answer, (said) =>
+        passWhenNone(
+          said.map((line) => line.split(/\s+/)[0] ?? ''),
+          'none',
+        ),
+      ),
   },
   {
     id: 'boot-critical-messages',
     title: 'nothing critical was logged',
     remedy: 'Read the message: the kernel or a service says that something is broken.',
     script: () => 'journalctl --boot --priority=crit --quiet --no-pager --output=cat',
-    judge: ({ exitCode, output }) =>
-      exitCode === 0 ? passWhenNone(lines(output), 'nothing') : fail(output.slice(0, 200)),
+    judge: (answer) => whenEnded(answer, (said) => passWhenNone(said, 'nothing')),
   },
   {
     id: 'boot-file-system',
@@ -65,51 +57,16 @@ const bootChecks: readonly MachineCheck[] = [
         `part=$(readlink -f "/sys/class/block/\${dev##*/}")`,
         `echo "$(cat "\${part%/*}/size") $(cat "$part/start") $(cat "$part/size") $(stat --file-system --format="%b %S" /)"`,
       ].join('; '),
-    judge({ output }) {
-      const [disk = 0, start = 0, size = 0, blocks = 0, block = 0] = output.trim().split(/\s+/).map(Number);
-      const unused = disk - start - size;
-      const inside = (blocks * block) / (size * 512);
-      const detail = `${Math.round((size * 512) / 1048576)} MiB of ${Math.round((disk * 512) / 1048576)} MiB, ${Math.round(inside * 100)} % usable`;
-      return disk > 0 && size > 0 && unused >= 0 && unused <= 8192 && inside > 0.8
-        ? pass(detail)
-        : fail(detail);
-    },
-  },
-];
-
-const agentChecks: readonly MachineCheck[] = [
-  {
-    id: 'agent-verify',
-    title: 'the agent finds everything as the node config says',
-    remedy: 'Run `imago-agent verify` on a machine that was kept: it names what differs.',
-    script: ({ disk }) => (hasUnit(disk, 'imago-agent.service') ? 'imago-agent verify' : undefined),
-    judge: (answer) => passWhenEnds(answer, 'as the config says'),
-  },
-  {
-    id: 'agent-second-apply',
-    title: 'a second apply changes nothing',
-    remedy: 'Run `imago-agent apply` twice: what the second one lists is not stable.',
-    script: ({ disk }) =>
-      hasUnit(disk, 'imago-agent.service')
-        ? [
-            'mark=$(mktemp) && sleep 0.1',
-            'imago-agent apply >/dev/null 2>&1 || exit 1',
-            'find /etc /usr /var/lib/kubelet /var/lib/imago/components -xdev -newer "$mark" -type f 2>/dev/null | head -20',
-            'rm -f "$mark"',
-          ].join('; ')
-        : undefined,
-    judge: ({ exitCode, output }) =>
-      exitCode === 0 ? passWhenNone(lines(output), 'nothing changed') : fail(`apply ended with ${exitCode}`),
-  },
-  {
-    id: 'agent-secrets',
-    title: "the agent's status holds no secret",
-    remedy: 'A status must never hold a token: report it.',
-    script: ({ disk }) =>
-      hasUnit(disk, 'imago-agent.service')
-        ? 'grep -Eic "bearer|private key|password|[a-z0-9]{6}\\.[a-z0-9]{16}" /run/imago/status.json || true'
-        : undefined,
-    judge: (answer) => passWhenSays(answer, '0'),
+    judge: (answer) =>
+      whenEnded(answer, ([said = '']) => {
+        const [disk = 0, start = 0, size = 0, blocks = 0, block = 0] = said.split(/\s+/).map(Number);
+        const unused = disk - start - size;
+        const inside = (blocks * block) / (size * 512);
+        const detail = `${Math.round((size * 512) / 1048576)} MiB of ${Math.round((disk * 512) / 1048576)} MiB, ${Math.round(inside * 100)} % usable`;
+        return disk > 0 && size > 0 && unused >= 0 && unused <= 8192 && inside > 0.8
+          ? pass(detail)
+          : fail(detail);
+      }),
   },
 ];
 

@@ -27,6 +27,7 @@ export const reportChecks: readonly ReportCheck[] = [
     judge({ report }) {
       const failed = report?.steps.filter(({ state }) => state === 'failed') ?? [];
       if (report === undefined) return fail('it never spoke');
+      if (report.steps.length === 0) return fail('it took none');
       return failed.length === 0
         ? pass(`${report.steps.length} steps`)
         : fail(failed.map(({ name, error }) => `${name}: ${error?.message ?? 'failed'}`).join('; '));

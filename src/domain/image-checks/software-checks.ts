@@ -4,16 +4,20 @@ import {
   type DiskFile,
   fail,
   hasFile,
+  hasUnit,
   lines,
   type MachineCheck,
   pass,
   passWhenNone,
   passWhenSays,
   shellWord,
+  whenEnded,
 } from './image-check.ts';
 
 /** Programs whose bytes are compared with the SBOM: what the recipe's components put there, not packages. */
 const mostPrograms = 20;
+
+export const kubeletUnit = 'kubelet.service';
 
 function programs(files: readonly DiskFile[]) {
   return files
@@ -44,21 +48,19 @@ export const softwareChecks: readonly MachineCheck[] = [
     remedy: 'Something installs or removes packages at the start: put it into the recipe.',
     script: () =>
       `dpkg-query --show --showformat='\${db:Status-Abbrev} \${Package} \${Version} \${Architecture}\\n'`,
-    judge({ exitCode, output }, { disk }) {
-      if (exitCode !== 0) return fail(output.slice(0, 200));
-      const found = new Set(
-        lines(output).flatMap((line) => (line.startsWith('ii ') ? [line.slice(2).trim()] : [])),
-      );
-      if (disk === undefined) return pass(`${found.size} packages`);
-      const wanted = new Set(
-        disk.packages.map(({ name, version, architecture }) => `${name} ${version} ${architecture}`),
-      );
-      const differ = [
-        ...[...wanted].filter((one) => !found.has(one)).map((one) => `lacks ${one}`),
-        ...[...found].filter((one) => !wanted.has(one)).map((one) => `has ${one} besides`),
-      ];
-      return passWhenNone(differ, `${found.size} packages`);
-    },
+    judge: (answer, { disk }) =>
+      whenEnded(answer, (said) => {
+        const found = new Set(said.flatMap((line) => (line.startsWith('ii ') ? [line.slice(2).trim()] : [])));
+        if (disk === undefined) return pass(`${found.size} packages`);
+        const wanted = new Set(
+          disk.packages.map(({ name, version, architecture }) => `${name} ${version} ${architecture}`),
+        );
+        const differ = [
+          ...[...wanted].filter((one) => !found.has(one)).map((one) => `lacks ${one}`),
+          ...[...found].filter((one) => !wanted.has(one)).map((one) => `has ${one} besides`),
+        ];
+        return passWhenNone(differ, `${found.size} packages`);
+      }),
   },
   {
     id: 'software-package-database',
@@ -78,17 +80,20 @@ export const softwareChecks: readonly MachineCheck[] = [
       const paths = programs(disk?.files ?? []).map(({ path }) => shellWord(path));
       return paths.length === 0 ? undefined : `sha256sum ${paths.join(' ')}`;
     },
-    judge({ output }, { disk }) {
-      const found = new Map(
-        lines(output).map((line) => {
-          const [sha256 = '', path = ''] = line.split(/\s+/);
-          return [path, sha256];
-        }),
-      );
-      const wanted = programs(disk?.files ?? []);
-      const differ = wanted.filter(({ path, sha256 }) => found.get(path) !== sha256).map(({ path }) => path);
-      return passWhenNone(differ, `${wanted.length} programs`);
-    },
+    judge: (answer, { disk }) =>
+      whenEnded(answer, (said) => {
+        const found = new Map(
+          said.map((line) => {
+            const [sha256 = '', path = ''] = line.split(/\s+/);
+            return [path, sha256];
+          }),
+        );
+        const wanted = programs(disk?.files ?? []);
+        const differ = wanted
+          .filter(({ path, sha256 }) => found.get(path) !== sha256)
+          .map(({ path }) => path);
+        return passWhenNone(differ, `${wanted.length} programs`);
+      }),
   },
   {
     id: 'software-kernel',
@@ -107,12 +112,12 @@ export const softwareChecks: readonly MachineCheck[] = [
   {
     id: 'software-kubelet-healthy',
     title: 'the kubelet says that it is well',
-    remedy: 'See `journalctl -u kubelet` on a machine that was kept.',
+    remedy:
+      'See `journalctl -u kubelet` on a machine that was kept. A node config of your own must ask for it: `kubelet: {}`.',
     script: ({ disk }) =>
-      hasFile(disk, '/usr/bin/kubelet')
-        ? 'systemctl is-active --quiet kubelet || { echo "not started: it has no cluster"; exit 0; }; curl --silent --max-time 20 http://127.0.0.1:10248/healthz'
+      hasUnit(disk, kubeletUnit)
+        ? `state=$(systemctl is-active ${kubeletUnit}) || { echo "it is $state"; exit 1; }; curl --silent --show-error --max-time 20 http://127.0.0.1:10248/healthz`
         : undefined,
-    judge: (answer) =>
-      answer.output.startsWith('not started') ? pass(answer.output.trim()) : passWhenSays(answer, 'ok'),
+    judge: (answer) => passWhenSays(answer, 'ok'),
   },
 ];
