@@ -3,8 +3,7 @@
 // what ships (D8); canaries are always two (D11).
 import * as z from 'zod';
 import { ImagoError } from '../domain/errors.ts';
-import type { CheckResult, MachineFacts } from '../domain/image-checks/image-check.ts';
-import { secretTexts, testConfig } from '../domain/image-checks/test-config.ts';
+import type { CheckResult } from '../domain/image-checks/image-check.ts';
 import type { Json } from '../domain/json.ts';
 import { agentAbilities } from '../domain/node-config/abilities.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
@@ -14,30 +13,18 @@ import { parseInput } from './parse-input.ts';
 import { recordComposed } from './record-composed.ts';
 import { resolved, resolveStep, resolveUsable } from './resolve-step.ts';
 import { requireResult } from './step-result.ts';
+import { type Answers, checkDisk, checkPair, checkRestart, toCompare } from './test-checks.ts';
+import { checkRecords, configOf, examine, examineAll } from './test-examine.ts';
 import {
-  type Answers,
-  checkDisk,
-  checkMachine,
-  checkPair,
-  checkReady,
-  checkReport,
-  checkRestart,
-  probesFor,
-  toCompare,
-} from './test-checks.ts';
-import {
-  askMachine,
   type BootOutcome,
-  bootOutcome,
   firmwares,
+  firstTwo,
   removeMachines,
   restartMachine,
   startMachine,
-  type TestBench,
-  type TestMachine,
   testBench,
 } from './test-machines.ts';
-import { type TestSubject, testSubject } from './test-subject.ts';
+import { testSubject } from './test-subject.ts';
 
 const testInput = z.object({
   reference: z.string(),
@@ -52,8 +39,6 @@ export type TestImageInput = z.infer<typeof testInput>;
 
 /** How long the machines of a failed test are left, when that was asked for. */
 export const keptForMs = 4 * 3_600_000;
-/** For images whose recipe has no budget. */
-const defaultBootDeadlineMs = 10 * 60_000;
 
 interface Checked {
   readonly results: readonly CheckResult[];
@@ -147,96 +132,20 @@ function checkStep(deps: OperationDeps): WorkStep<TestImageInput> {
       const bench = testBench(deps, context);
       const subject = await testSubject(deps, resolved(context));
       const results: CheckResult[] = await checkRecords(bench, context);
-      const answers: Answers[] = [];
-      const outcomes: BootOutcome[] = [];
-      let facts: MachineFacts | undefined;
-      for (const [index, machine] of firstTwo(bench).entries()) {
-        context.progress(index, 2, `waiting for machine ${machine.name} (${machine.firmware})`);
-        const seen = await examine(deps, context, bench, subject, machine);
-        results.push(...seen.results);
-        answers.push(seen.answers);
-        outcomes.push(seen.outcome);
-        facts = seen.facts;
-      }
-      const [one = new Map(), other = new Map()] = answers;
-      if (facts !== undefined && !bench.provider.abilities.simulated)
-        results.push(...checkPair(facts, one, other));
-      return checked(results, outcomes, one);
+      const both = await examineAll(
+        context,
+        firstTwo(bench).map((machine) => [machine, () => examine(deps, context, bench, subject, machine)]),
+      );
+      results.push(...both.flatMap((seen) => seen.results));
+      const [one, other] = both;
+      if (one !== undefined && other !== undefined && !bench.provider.abilities.simulated)
+        results.push(...checkPair(other.facts, one.answers, other.answers));
+      return checked(
+        results,
+        both.map(({ outcome }) => outcome),
+        one?.answers ?? new Map(),
+      );
     },
-  };
-}
-
-/** What the provider itself says of the machines. */
-async function checkRecords(bench: TestBench, context: StepContext<TestImageInput>): Promise<CheckResult[]> {
-  const names = firstTwo(bench).map(({ name }) => name);
-  const records = await Promise.all(names.map((name) => bench.machines.getMachine(name, bench.options)));
-  const ids = records.map((machine) => machine?.machineId ?? '');
-  const { digest } = resolved(context);
-  const isDifferent = ids[0] !== ids[1] && !ids.includes('');
-  const isDigest = records.every((machine) => machine?.digest === digest);
-  return [
-    {
-      id: 'pair-platform-id',
-      title: 'the platform gives two machines ids of their own',
-      on: 'both',
-      state: isDifferent ? 'passed' : 'failed',
-      detail: ids.join(' '),
-      ...(isDifferent ? {} : { remedy: 'The provider is broken: report it.' }),
-    },
-    {
-      id: 'pair-digest',
-      title: 'the machines were made from the digest under test',
-      on: 'both',
-      state: isDigest ? 'passed' : 'failed',
-      detail: digest,
-      ...(isDigest ? {} : { remedy: 'Another version stands under this number: verify the gallery.' }),
-    },
-  ];
-}
-
-interface Examined {
-  readonly results: readonly CheckResult[];
-  readonly answers: Answers;
-  readonly outcome: BootOutcome;
-  readonly facts: MachineFacts;
-}
-
-/** Waits for one machine and runs everything that concerns it alone. */
-async function examine(
-  deps: OperationDeps,
-  context: StepContext<TestImageInput>,
-  bench: TestBench,
-  subject: TestSubject,
-  { name }: TestMachine,
-  notBoot?: string,
-): Promise<Examined> {
-  const deadlineMs = subject.budgets.bootToReadyMs ?? defaultBootDeadlineMs;
-  const outcome = await bootOutcome(bench, name, deadlineMs, notBoot);
-  const { simulated } = bench.provider.abilities;
-  const config = configOf(context, subject);
-  const known: MachineFacts = {
-    name,
-    disk: subject.disk,
-    report: outcome.report,
-    budgets: subject.budgets,
-    now: Date.now(),
-    readyAfterMs: outcome.readyAfterMs,
-    configDigest: simulated ? undefined : deps.sha256(config),
-    secrets: secretTexts(config),
-    expect: subject.expect,
-  };
-  const canAsk = !simulated && outcome.report !== undefined;
-  const answers = canAsk ? await askMachine(bench, name, probesFor(known, subject.tests)) : new Map();
-  const facts = { ...known, now: Date.now() };
-  return {
-    results: [
-      checkReady(name, outcome.phase === 'ready', outcome.error ?? outcome.phase),
-      ...(simulated ? [] : checkReport(facts)),
-      ...checkMachine(facts, answers, subject.tests, simulated || outcome.phase !== 'ready'),
-    ],
-    answers,
-    outcome,
-    facts,
   };
 }
 
@@ -256,20 +165,16 @@ function restartStep(deps: OperationDeps): WorkStep<TestImageInput> {
       const last = await restartMachine(bench, first.name);
       const config = configOf(context, subject);
       for (const machine of others) await startMachine(bench, machine, context, config);
-      const again = await examine(deps, context, bench, subject, first, bootId);
-      const results = [
-        ...again.results,
-        ...checkRestart(again.facts, new Map(Object.entries(before)), again.answers, last),
-      ];
-      for (const [index, machine] of others.entries()) {
-        context.progress(
-          1 + index,
-          1 + others.length,
-          `waiting for machine ${machine.name} (${machine.firmware})`,
-        );
-        results.push(...(await examine(deps, context, bench, subject, machine)).results);
-      }
-      return { results: toJson(results) };
+      const seen = await examineAll(context, [
+        [first, () => examine(deps, context, bench, subject, first, bootId)],
+        ...others.map((machine) => [machine, () => examine(deps, context, bench, subject, machine)] as const),
+      ]);
+      const [again] = seen;
+      const compared =
+        again === undefined
+          ? []
+          : checkRestart(again.facts, new Map(Object.entries(before)), again.answers, last);
+      return { results: toJson([...seen.flatMap(({ results }) => results), ...compared]) };
     },
     undo: (context) => undoMachines(deps, context),
   };
@@ -377,14 +282,6 @@ function testFailed(version: string, checks: readonly CheckResult[]): ImagoError
   return new ImagoError('test-failed', `${version} failed: ${[...named, ...more].join('; ')}.`, {
     hint: `See the evidence with \`imago image show ${version}\`.`,
   });
-}
-
-function firstTwo({ all }: TestBench): readonly TestMachine[] {
-  return all.slice(0, 2);
-}
-
-function configOf({ input }: StepContext<TestImageInput>, { disk }: TestSubject): string {
-  return input.nodeConfig ?? testConfig(disk);
 }
 
 function checked(results: readonly CheckResult[], outcomes: readonly BootOutcome[], first: Answers): Json {

@@ -64,6 +64,11 @@ export function testBench(deps: OperationDeps, context: StepContext<TestTarget>)
   };
 }
 
+/** Those that run at once and are compared. */
+export function firstTwo({ all }: TestBench): readonly TestMachine[] {
+  return all.slice(0, 2);
+}
+
 export async function startMachine(
   { machines, options }: TestBench,
   { name, firmware }: TestMachine,
