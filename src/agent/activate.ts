@@ -1,10 +1,12 @@
 // Makes the running system follow its files: in a fixed order, and only what a change calls for.
 import { ImagoError } from '../domain/errors.ts';
 import type { Effect } from './change.ts';
+import { removeForeignContainers } from './foreign-containers.ts';
 import type { KernelValue } from './journal.ts';
 import { guardMetadata } from './metadata-guard.ts';
 import { configuredPath } from './paths.ts';
 import type { RunningState } from './state.ts';
+import { runtimeUnit } from './steps/step.ts';
 import { prepareSwap } from './swap.ts';
 import { replaceRunFile, type System } from './system.ts';
 
@@ -41,6 +43,7 @@ export async function activate(
   // What the config starts is not running yet at a boot, and so is started with what it should read.
   const again = boot ? restarts.filter((unit) => !running.start.includes(unit)) : restarts;
   await operate(system, 'try-restart', again, deadlineMs);
+  if (running.start.includes(runtimeUnit)) await removeForeignContainers(system);
   await operate(system, 'start', running.start, deadlineMs);
 }
 

@@ -14,6 +14,7 @@ const units = '/usr/lib/systemd/system';
 const run = 'qjs --std --no-unhandled-rejection -m /usr/lib/imago/agent.js';
 const program = `#!/bin/sh
 umask 022
+export LC_ALL=C.UTF-8
 exec ${run} "$@"
 `;
 
@@ -27,6 +28,7 @@ StartLimitIntervalSec=0
 
 [Service]
 ExecStart=${run} run
+Environment=LC_ALL=C.UTF-8
 Restart=always
 RestartSec=2
 OOMScoreAdjust=-900

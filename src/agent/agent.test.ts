@@ -3,183 +3,20 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { NodeConfig } from '../domain/node-config/schema.ts';
 import type { NodeReport } from '../domain/node-report.ts';
-import { createAgent } from './agent.ts';
+import {
+  base,
+  config,
+  connect,
+  encode,
+  type MemoryPlatform,
+  machine,
+  nodeFiles,
+  platformWith,
+  start,
+} from './memory-node.ts';
 import { MachineDied, type MemorySystem, memorySystem } from './memory-system.ts';
-import { createReporter } from './reporter.ts';
-import { readSettings } from './settings.ts';
-
-const base = {
-  '/etc/hosts': '127.0.0.1 localhost\n',
-  '/etc/passwd': 'root:x:0:0::/root:/bin/bash\n',
-  '/etc/group': 'root:x:0:\nshadow:x:42:\n',
-  '/etc/shadow': 'root:*:1::::::\n',
-  '/etc/gshadow': 'root:*::\n',
-  '/etc/containerd/config.toml': 'version = 2\n',
-  '/usr/lib/systemd/system/containerd.service': '[Service]\nExecStart=/usr/bin/containerd\n',
-  '/usr/lib/systemd/system/kubelet.service': '[Service]\nExecStart=/usr/bin/kubelet\n',
-  '/proc/sys/kernel/random/boot_id': 'boot-1\n',
-  '/proc/sys/kernel/random/uuid': '0f0e0d0c-0b0a-4908-8706-050403020100\n',
-  '/proc/sys/kernel/hostname': 'localhost\n',
-  '/proc/sys/vm/max_map_count': '65530\n',
-  '/proc/net/route':
-    'Iface\tDestination\tGateway\tFlags\neth0\t00000000\t0202000A\t0003\t0\t0\t0\t00000000\n',
-} as const;
-
-interface Platform {
-  userData: string;
-  machineId: string;
-  /** Units that do not come up. */
-  broken: Set<string>;
-  /** Units for which `systemctl start` does not end. */
-  hanging: Set<string>;
-  /** Units that are always about to run. */
-  activating: Set<string>;
-  health: string[];
-  /** Statuses that the metadata service answers with before it answers well. */
-  trouble: string[];
-  downloads: Map<string, string>;
-}
-
-const config: NodeConfig = {
-  schemaVersion: 1,
-  node: { name: 'web-1', pool: 'web', labels: { team: 'a' } },
-  system: { sysctl: { 'vm.max_map_count': 262_144 } },
-  network: { hosts: { '10.0.0.4': ['api.example.com'] } },
-  runtime: { mirrors: { 'registry.example.com': ['https://mirror.example.com'] } },
-  users: [{ name: 'ann', sudo: true }],
-  files: [{ path: '/etc/motd', content: 'hello\n', restarts: ['containerd.service'] }],
-  kubelet: { maxPods: 50 },
-};
-
-function encode(document: unknown): string {
-  return Buffer.from(typeof document === 'string' ? document : JSON.stringify(document)).toString('base64');
-}
-
-function machine(platform: Platform): MemorySystem {
-  const system = memorySystem(base);
-  connect(system, platform);
-  return system;
-}
-
-function connect(system: MemorySystem, platform: Platform): void {
-  system.program(([name, ...words], { input = '' }) => {
-    if (name === 'sha256sum' && words.length === 0) {
-      return { stdout: `${createHash('sha256').update(input).digest('hex')}  -\n` };
-    }
-    if (name === 'sha256sum') {
-      const text = system.readText(words.at(-1) ?? '') ?? '';
-      return { stdout: `${createHash('sha256').update(text).digest('hex')}  x\n` };
-    }
-    if (name === 'fallocate')
-      return allocate(system, words.at(-1) ?? '', Number.parseInt(words[1] ?? '', 10));
-    if (name === 'bash') return { exitCode: 1 };
-    if (name === 'curl') return curl(system, platform, words, input);
-    if (name === 'systemctl' && (words[0] === 'start' || words[0] === 'try-restart')) {
-      if (words.some((unit) => platform.hanging.has(unit))) return { exitCode: 137, timedOut: true };
-      const bad = words.find((unit) => platform.broken.has(unit));
-      return bad === undefined ? {} : { exitCode: 1, stderr: `Job for ${bad} failed.` };
-    }
-    if (name === 'systemctl' && words[0] === 'show') {
-      const states = words
-        .slice(2)
-        .map((unit) => [unit, platform.activating.has(unit) ? 'activating' : 'active'])
-        .map(([unit, state]) => `Id=${unit}\nActiveState=${state}\nResult=success\nLoadState=loaded`);
-      return { stdout: `${states.join('\n\n')}\n` };
-    }
-    return {};
-  });
-}
-
-/** The disk has room for 3 MiB. */
-function allocate(system: MemorySystem, path: string, mebibytes: number) {
-  if (mebibytes > 3) return { exitCode: 1, stderr: 'fallocate: fallocate failed: No space left on device' };
-  system.remove(path);
-  system.writeFile(path, 'x'.repeat(mebibytes * 1_048_576), { mode: 0o600 });
-  return {};
-}
-
-function curl(system: MemorySystem, platform: Platform, words: readonly string[], input: string) {
-  if (words.includes('--unix-socket')) return { stdout: 'HTTP/2 200\ngrpc-status: 0\n' };
-  const out = words.indexOf('--output');
-  if (out >= 0) {
-    const body = platform.downloads.get(words.at(-1) ?? '');
-    if (body === undefined)
-      return { exitCode: 22, stderr: 'curl: (22) The requested URL returned error: 404' };
-    system.writeFile(words[out + 1] ?? '', body, { mode: 0o644 });
-    return {};
-  }
-  const url = /url = "(.*)"/.exec(input)?.[1] ?? '';
-  const answer = (status: number, body: string) => ({
-    stdout: `HTTP/1.1 ${status} x\r\nA: b\r\n\r\n${body}`,
-  });
-  if (url.includes('/metadata/')) {
-    const trouble = platform.trouble.shift();
-    if (trouble === 'silent') return { exitCode: 28, stderr: 'curl: (28) Connection timed out' };
-    if (trouble !== undefined) return answer(Number(trouble), '');
-  }
-  if (url.includes('userData')) return answer(200, platform.userData);
-  if (url.includes('/compute?')) {
-    return answer(200, JSON.stringify({ vmId: platform.machineId, name: 'from-metadata' }));
-  }
-  if (url.includes('goalstate')) {
-    return answer(
-      200,
-      '<G><Incarnation>1</Incarnation><ContainerId>c</ContainerId><InstanceId>i</InstanceId></G>',
-    );
-  }
-  if (url.includes('comp=health')) {
-    platform.health.push(input);
-    return answer(200, '');
-  }
-  return answer(200, 'ok');
-}
-
-function platformWith(document: unknown): Platform {
-  return {
-    userData: encode(document),
-    machineId: 'machine-1',
-    broken: new Set(),
-    hanging: new Set(),
-    activating: new Set(),
-    health: [],
-    trouble: [],
-    downloads: new Map(),
-  };
-}
-
-interface Running {
-  readonly report: () => NodeReport;
-  readonly look: (again?: boolean) => Promise<void>;
-  readonly allow: (cost: 'restart' | 'drain') => void;
-  readonly deny: () => void;
-  readonly lines: string[];
-}
-
-async function start(system: MemorySystem): Promise<Running> {
-  const lines: string[] = [];
-  const reporter = createReporter(system, '1.0', (line) => void lines.push(line));
-  const settings = { ...readSettings(system, () => undefined), metadataDeadlineMs: 20_000 };
-  const agent = createAgent(system, settings, reporter);
-  await agent.start();
-  await agent.look();
-  return {
-    report: reporter.current,
-    look: (again = false) => agent.look({ again }),
-    allow: (cost) => agent.allow(cost, reporter.current().waiting?.digest ?? ''),
-    deny: () => agent.deny(reporter.current().waiting?.digest ?? ''),
-    lines,
-  };
-}
-
-/** What belongs to the node and not to the agent. */
-function nodeFiles(system: MemorySystem): Readonly<Record<string, string>> {
-  const hidden = /^\/(?:run|var\/lib\/imago\/(?:failed|platform-report|identity|config|managed))/;
-  return Object.fromEntries(
-    Object.entries(system.snapshot())
-      .filter(([path]) => !hidden.test(path))
-      .map(([path, text]) => [path, path.startsWith('/proc/') ? text.trim() : text]),
-  );
-}
+import type { QuickJsModules } from './quickjs/modules.ts';
+import { verbs } from './verbs.ts';
 
 describe('a first boot', () => {
   it('makes the node what its config says, and says ready', async () => {
@@ -256,6 +93,85 @@ describe('a first boot', () => {
     expect(system.commands.at(-1)).not.toContain('systemctl start');
     expect(system.readText('/run/imago/configured')).toBeUndefined();
     expect(platform.health[0]).toContain('kubelet.service');
+  });
+});
+
+describe('a boot until the node is ready', () => {
+  /** Of each program its name and what tells it from others. */
+  const short = (line: string) => line.split(' ').slice(0, 3).join(' ');
+
+  it('starts no program that could wait', async () => {
+    const slice = '/sys/fs/cgroup/system.slice';
+    const system = memorySystem({
+      ...base,
+      '/usr/lib/systemd/system/imago-late.target': '[Unit]\n',
+      [`${slice}/containerd.service/cgroup.procs`]: '1\n',
+      [`${slice}/kubelet.service/cgroup.procs`]: '2\n',
+    });
+    connect(system, platformWith(config));
+    const { beforeReady } = await start(system);
+    expect(beforeReady.map(short)).toEqual([
+      ...['bash -c exec', 'curl --silent --show-error', 'sha256sum'],
+      ...['sync -- /var/lib/imago/journal/current.json', 'sync -- /var/lib/imago/journal'],
+      ...['sync -- /var/lib/imago/journal', 'ip -force -batch', 'systemctl start containerd.service'],
+      ...['curl --silent --show-error', 'curl --silent --show-error'],
+    ]);
+  });
+
+  it('has its identity on the disk with the first thing that a config leaves there', async () => {
+    const system = machine(platformWith(config));
+    const { beforeReady } = await start(system);
+    const last = beforeReady.findLast((line) => line.includes('/var/lib/imago/identity.json'));
+    expect(last).toContain('journal/current.json');
+    system.powerCut(0);
+    expect(system.readText('/var/lib/imago/identity.json')).toContain('machine-1');
+
+    const refused = machine({ ...platformWith(config), userData: '' });
+    expect((await start(refused)).report().phase).toBe('failed');
+    refused.powerCut(0);
+    expect(refused.readText('/var/lib/imago/identity.json')).toContain('machine-1');
+  });
+
+  it('that loses its power as soon as the node is ready comes back with the same config', async () => {
+    const platform = platformWith(config);
+    const system = machine(platform);
+    const dying: MemorySystem = {
+      ...system,
+      rename: (from, to) => {
+        system.rename(from, to);
+        const status = system.readText('/run/imago/status.json') ?? '{}';
+        if ((JSON.parse(status) as NodeReport).phase === 'ready') system.dieAt(1, 'before');
+      },
+    };
+    await expect(start(dying)).rejects.toBeInstanceOf(MachineDied);
+    system.powerCut(0);
+    expect(system.readText('/var/lib/imago/config.json')).toBeUndefined();
+    platform.userData = '';
+    connect(system, platform);
+    expect((await start(system)).report().phase).toBe('failed');
+    platform.userData = encode(config);
+    expect((await start(system)).report()).toMatchObject({ phase: 'ready', pending: [] });
+    expect(system.readText('/etc/motd')).toBe('hello\n');
+    expect(system.readText('/var/lib/imago/config.json')).toContain('web-1');
+  });
+
+  it('is none when the disk breaks before the config is recorded, and says so', async () => {
+    const system = machine(platformWith(config));
+    const before = nodeFiles(system);
+    let broken = true;
+    const failing: MemorySystem = {
+      ...system,
+      run: async (command, options) => {
+        if (!broken || command[0] !== 'sync' || command[2] !== '/etc') return system.run(command, options);
+        broken = false;
+        return { exitCode: 1, stdout: '', stderr: 'sync: error: Input/output error', timedOut: false };
+      },
+    };
+    const node = await start(failing);
+    expect(node.report()).toMatchObject({ phase: 'failed', error: { class: 'node-apply-failed' } });
+    expect(node.report().config).toBeUndefined();
+    expect(nodeFiles(system)).toEqual(before);
+    expect(system.readText('/run/imago/configured')).toBeUndefined();
   });
 });
 
@@ -531,7 +447,7 @@ describe('a machine that ends during an apply', () => {
     kubelet: { maxPods: 60 },
   };
 
-  async function updating(): Promise<readonly [MemorySystem, Platform]> {
+  async function updating(): Promise<readonly [MemorySystem, MemoryPlatform]> {
     const platform = platformWith(config);
     const system = machine(platform);
     await start(system);
@@ -539,7 +455,7 @@ describe('a machine that ends during an apply', () => {
     return [system, platform];
   }
 
-  async function rebooted(system: MemorySystem, platform: Platform): Promise<NodeReport> {
+  async function rebooted(system: MemorySystem, platform: MemoryPlatform): Promise<NodeReport> {
     connect(system, platform);
     return (await start(system)).report();
   }
@@ -600,16 +516,24 @@ describe('a machine that ends during an apply', () => {
     }
   });
 
-  it('gives a config up that takes the machine down each time', async () => {
+  it.each([
+    ['', false],
+    [', also when what it fetches is another one each time', true],
+  ])('gives a config up that takes the power away each time%s', async (_, fetches) => {
     const [system, platform] = await updating();
     let tries = 0;
+    const identity = { url: 'https://api.example.com/bootstrap', resource: 'api://cluster' };
+    const ca = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+    const kubernetes = { apiServer: 'https://api.example.com', ca, bootstrap: { identity } };
+    if (fetches) platform.userData = encode({ ...next, kubernetes });
+    platform.served.set(identity.url, () => `kubeconfig of try ${tries}`);
     for (;;) {
       connect(system, platform);
       const calm = system.run;
       const deadly: MemorySystem = {
         ...system,
         run: async (command, options) => {
-          if (command[1] === 'try-restart' && system.readText('/etc/motd') === 'new\n') {
+          if (/^(?:try-re)?start$/.test(command[1] ?? '') && system.readText('/etc/motd') === 'new\n') {
             tries += 1;
             system.dieAt(1, 'before');
           }
@@ -617,46 +541,13 @@ describe('a machine that ends during an apply', () => {
         },
       };
       if (await ended(() => start(deadly))) break;
-      system.restart();
+      system.powerCut(0);
       expect(tries).toBeLessThan(5);
     }
     expect(tries).toBe(3);
     expect(system.readText('/etc/motd')).toBe('hello\n');
     const report = JSON.parse(system.readText('/run/imago/status.json') ?? '') as NodeReport;
     expect(report).toMatchObject({ phase: 'ready', error: { class: 'node-apply-interrupted' } });
-  });
-});
-
-describe('a clone', () => {
-  it('gets an identity of its own before anything starts', async () => {
-    const platform = platformWith(config);
-    const system = machine(platform);
-    await start(system);
-    for (const path of [
-      '/var/lib/kubelet/kubeconfig',
-      '/var/lib/kubelet/pki/key.pem',
-      '/etc/ssh/ssh_host_rsa_key',
-    ]) {
-      system.makeFolder(path.slice(0, path.lastIndexOf('/')));
-      system.writeFile(path, 'donor', { mode: 0o600 });
-    }
-    system.makeFolder('/usr/bin');
-    system.writeFile('/usr/bin/ssh-keygen', '', { mode: 0o755 });
-    system.writeFile('/etc/machine-id', 'donor\n', { mode: 0o444 });
-    await system.run(['sync', '--', '/etc']);
-    system.powerCut(0);
-    platform.machineId = 'machine-2';
-    connect(system, platform);
-    system.commands.length = 0;
-    const { report } = await start(system);
-    expect(report()).toMatchObject({ phase: 'ready', machineId: 'machine-2' });
-    expect(system.readText('/etc/machine-id')).toBe('0f0e0d0c0b0a49088706050403020100\n');
-    expect(Object.values(system.snapshot()).filter((text) => text.includes('donor'))).toEqual([]);
-    const made = system.commands.findIndex((line) => line.startsWith('ssh-keygen'));
-    const started = system.commands.findIndex((line) => line.startsWith('systemctl start'));
-    expect(made).toBeGreaterThanOrEqual(0);
-    expect(made).toBeLessThan(started);
-    expect(platform.health).toHaveLength(2);
   });
 });
 
@@ -713,23 +604,62 @@ describe('a hotfix', () => {
     expect((await start(fresh)).report()).toMatchObject({ phase: 'failed', error: { class: code } });
     expect(nodeFiles(fresh)).toEqual(untouched);
   });
+
+  const dpkgSays =
+    "dpkg: error processing archive /x (--install):\n cannot copy extracted data for './a': failed to write (No space left on device)\n";
+  it.each([
+    ['fetched', hotfix, 'curl --silent --show-error --fail', 23, 'curl: (23) Failure writing output'],
+    ['unpacked', { ...hotfix, kind: 'tar' }, 'tar', 2, 'tar: a: Cannot write: No space left on device'],
+    ['installed', { ...hotfix, kind: 'package', to: undefined }, 'dpkg --install', 1, dpkgSays],
+  ])(
+    'that a full disk keeps from being %s is tried five times, and applied when there is room',
+    async (_, wanted, command, exitCode, stderr) => {
+      const platform = platformWith(config);
+      platform.downloads.set(source, program);
+      const system = machine(platform);
+      const node = await start(system);
+      const before = nodeFiles(system);
+      platform.userData = encode({ ...config, hotfixes: [wanted] });
+      platform.answers.set(command, { exitCode, stderr });
+      await node.look();
+      const full = { class: 'node-disk-full', retry: true };
+      expect(node.report()).toMatchObject({ phase: 'ready', error: full });
+      for (let look = 2; look <= 5; look += 1) await node.look(true);
+      expect(node.report()).toMatchObject({ phase: 'ready', error: full });
+      const ran = () => system.commands.filter((line) => line.startsWith(command)).length;
+      expect(ran()).toBe(5);
+      await node.look(true);
+      expect(ran()).toBe(5);
+      expect(node.report().error?.retry).toBe(false);
+      const files = Object.entries(nodeFiles(system)).filter(([path]) => !path.includes('/downloads/'));
+      expect(Object.fromEntries(files)).toEqual(before);
+
+      const other = machine({ ...platform, health: [] });
+      expect((await start(other)).report()).toMatchObject({ phase: 'failed', error: full });
+      platform.answers.clear();
+      connect(other, platform);
+      expect((await start(other)).report()).toMatchObject({ phase: 'ready' });
+    },
+  );
 });
 
 describe('the rest of the system, on an image that puts it off', () => {
   const rest = 'systemctl start --no-block imago-late.target';
   const late = { '/usr/lib/systemd/system/imago-late.target': '[Unit]\n' };
 
-  function lateMachine(platform: Platform): MemorySystem {
+  function lateMachine(platform: MemoryPlatform): MemorySystem {
     const system = memorySystem({ ...base, ...late });
     connect(system, platform);
     return system;
   }
 
-  it('starts once, after the node is ready and the platform knows', async () => {
-    const system = lateMachine(platformWith(config));
+  it('starts once, after the node is ready and before a platform that may not be there is told', async () => {
+    const system = lateMachine({ ...platformWith(config), hasWireServer: false });
     const node = await start(system);
     expect(node.report().phase).toBe('ready');
-    expect(system.commands.at(-1)).toBe(rest);
+    expect(node.beforeReady).not.toContain(rest);
+    expect(system.commands.indexOf(rest)).toBe(system.commands.length - 2);
+    expect(system.commands.at(-1)).toMatch(/^curl/);
     await node.look();
     expect(system.commands.filter((line) => line === rest)).toHaveLength(1);
   });
@@ -754,6 +684,37 @@ describe('the rest of the system, on an image that puts it off', () => {
     const fetched = system.commands.findIndex((line) => line.startsWith('curl') && line.endsWith(source));
     expect(needed).toBeGreaterThanOrEqual(0);
     expect(fetched).toBeGreaterThan(needed);
+  });
+});
+
+describe('verify', () => {
+  const ca = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+  const bootstrap = { token: 'abcdef.0123456789abcdef' };
+  const joining = { ...config, kubernetes: { apiServer: 'https://api.example.com', ca, bootstrap } };
+
+  async function verify(system: MemorySystem): Promise<readonly string[]> {
+    const lines: string[] = [];
+    const modules = {} as QuickJsModules;
+    await verbs.verify?.({ modules, system, version: '1', print: (line) => void lines.push(line) });
+    return lines;
+  }
+
+  it('finds nothing wrong with a node that has a token and is not registered yet', async () => {
+    const system = machine(platformWith(joining));
+    await start(system);
+    expect(system.facts('/var/lib/kubelet/bootstrap-kubeconfig')).toBeDefined();
+    expect(await verify(system)).toEqual(['verified']);
+  });
+
+  it('names what is not as the config says', async () => {
+    const system = machine(platformWith(joining));
+    await start(system);
+    system.remove('/etc/motd');
+    system.remove('/var/lib/kubelet/ca.crt');
+    expect(await verify(system)).toEqual([
+      '/etc/motd is not as the config says',
+      '/var/lib/kubelet/ca.crt is not as the config says',
+    ]);
   });
 });
 

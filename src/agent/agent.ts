@@ -7,7 +7,7 @@ import { type ComponentReceipt, receiptPath } from '../install/receipt.ts';
 import { offeredAbilities } from './abilities.ts';
 import { applyConfig, bringUp, gate, isBooting, recover, type WantedConfig } from './apply.ts';
 import { createFetcher, createOutside } from './fetch.ts';
-import { makeHostKeys, settleIdentity } from './identity.ts';
+import { makeHostKeys, sealIdentity, settleIdentity } from './identity.ts';
 import { hasRest, startRest } from './late-units.ts';
 import { createMetadataService, decodeUserData, type Instance } from './metadata.ts';
 import { waitForRoute } from './network.ts';
@@ -18,8 +18,8 @@ import { secretsOf } from './secrets.ts';
 import type { AgentSettings } from './settings.ts';
 import { readFailed, readGood, writeFailed } from './state.ts';
 import { bootstrapPath, kubeconfigPath } from './steps/kubelet-step.ts';
-import { replaceRunFile, type System } from './system.ts';
-import { reportToPlatform } from './wire-server.ts';
+import { type Release, replaceRunFile, type System } from './system.ts';
+import { createPlatform, type Platform } from './wire-server.ts';
 
 export interface Agent {
   /** Recovers, finds out which machine this is, and makes the identity its own. Throws what keeps it from that. */
@@ -49,6 +49,10 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
   let allowed: { readonly digest: string; readonly cost: 'restart' | 'drain' } | undefined;
   let lookAnew = false;
   let restStarted = false;
+  let unsealed = false;
+  let platform: Platform | undefined;
+  /** Kept from the identity to the first config: taking it twice costs the start of two programs. */
+  let kept: Release | undefined;
 
   async function start(): Promise<void> {
     system.makeFolder(runFolder);
@@ -56,24 +60,51 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
     await waitForRoute(system, settings.metadataDeadlineMs);
     reporter.mark('network');
     instance = await metadata.instance(settings.metadataDeadlineMs);
-    const { machineId } = instance;
-    firstUserData = instance.userData;
+    const { machineId, name, userData } = instance;
+    firstUserData = userData;
     reporter.update({ machineId });
-    await locked(() => reporter.step('identity', () => settleIdentity(system, machineId)));
-    if (hasRest(system)) return;
+    platform = createPlatform(system, settings.wireServerUrl, machineId);
+    kept = await takeLock();
+    try {
+      const kind = await reporter.step('identity', () => settleIdentity(system, { machineId, name }));
+      unsealed ||= kind === 'first';
+      if (!hasRest(system)) await openToOthers();
+    } catch (thrown) {
+      letGo();
+      throw thrown;
+    }
+    if (userData === undefined) letGo();
+  }
+
+  async function openToOthers(): Promise<void> {
+    await seal();
     await makeHostKeys(system);
     await startIfEnabled(system, 'ssh.service');
   }
 
+  async function takeLock(): Promise<Release> {
+    const release = kept ?? (await system.lock(lockPath, lockWaitMs));
+    if (release !== undefined) return release;
+    throw new ImagoError('node-apply-failed', 'Another run of the agent does not end.');
+  }
+
+  function letGo(): void {
+    kept?.();
+    kept = undefined;
+  }
+
   async function locked<T>(work: () => Promise<T>): Promise<T> {
-    const release = await system.lock(lockPath, lockWaitMs);
-    if (release === undefined)
-      throw new ImagoError('node-apply-failed', 'Another run of the agent does not end.');
+    kept = await takeLock();
     try {
       return await work();
     } finally {
-      release();
+      letGo();
     }
+  }
+
+  async function seal(): Promise<void> {
+    if (unsealed) await sealIdentity(system);
+    unsealed = false;
   }
 
   async function look({ again = false }: LookOptions = {}): Promise<void> {
@@ -124,10 +155,11 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
     const outside = createOutside(system, config, metadata, fetcher);
     const { phase } = reporter.current();
     if (phase !== 'ready') reporter.update({ phase: 'applying', error: undefined });
+    const cancel = platform?.expect();
     try {
       const name = config.node?.name ?? instance?.name ?? 'localhost';
       const { readyDeadlineMs } = settings;
-      const { rendered } = await applyConfig(system, {
+      const { rendered, settle } = await applyConfig(system, {
         wanted,
         name,
         fetcher,
@@ -137,6 +169,10 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
       });
       const quick = quickFacts(system, userData, rendered.paths, rendered.running.start);
       replaceRunFile(system, quickPath, JSON.stringify(quick), 0o600);
+      reporter.mark('ready');
+      const done = { error: undefined, wanted: undefined, waiting: undefined, pending: [] } as const;
+      reporter.update({ phase: 'ready', config: ref, ...done });
+      await settle();
     } catch (thrown) {
       const error = nodeError(thrown);
       // Nothing is known to run then: the config that was is brought up anew before the node is ready again.
@@ -144,11 +180,10 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
         reporter.update({ phase: 'applying' });
       }
       await noteFailure(ref.digest, error);
-      return refuse(error, wanted);
+      await refuse(error, wanted);
+    } finally {
+      cancel?.();
     }
-    reporter.mark('ready');
-    const done = { error: undefined, wanted: undefined, waiting: undefined, pending: [] } as const;
-    reporter.update({ phase: 'ready', config: ref, ...done });
   }
 
   function allowedCosts({ ref, config }: WantedConfig): ReadonlySet<'restart' | 'drain'> {
@@ -186,12 +221,11 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
   /** The config in force goes on; at a boot it is brought up first. */
   async function refuse(error: NodeError, wanted: WantedConfig | undefined): Promise<void> {
     const good = readGood(system);
-    const ref = wanted === undefined ? {} : { wanted: wanted.ref };
+    const isOther = wanted !== undefined && wanted.ref.digest !== good?.digest;
+    if (isOther) reporter.update({ wanted: wanted.ref });
     if (good === undefined || instance === undefined) {
-      reporter.update({ phase: 'failed', error, ...ref });
-      return;
-    }
-    await goOn(error);
+      reporter.update({ phase: 'failed', config: undefined, error });
+    } else await goOn(error);
   }
 
   async function hold(): Promise<void> {
@@ -234,17 +268,16 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
       system.remove(bootstrapPath);
     }
     const { phase, error } = reporter.current();
-    if (instance === undefined || (phase !== 'ready' && phase !== 'failed')) return;
-    const outcome =
-      phase === 'ready' ? { ready: true as const } : { ready: false as const, why: error?.message ?? '' };
-    try {
-      await reportToPlatform(system, settings.wireServerUrl, instance.machineId, outcome);
-    } catch (thrown) {
-      system.log(`the platform's answer could not be noted: ${nodeError(thrown).message}`);
-    }
-    if (restStarted) return;
+    if (phase !== 'ready' && phase !== 'failed') return;
+    if (!restStarted) await finishBoot();
+    await platform?.tell(phase === 'ready' ? { ready: true } : { ready: false, why: error?.message ?? '' });
+  }
+
+  /** Whoever waits for the rest of the system does not wait for a platform that may not be there. */
+  async function finishBoot(): Promise<void> {
     restStarted = true;
     try {
+      await seal();
       await makeHostKeys(system);
     } catch (thrown) {
       system.log(nodeError(thrown).message);

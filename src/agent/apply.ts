@@ -9,18 +9,27 @@ import type { Fetcher } from './desired.ts';
 import {
   closeJournal,
   commitChanges,
-  countAttempt,
   discard,
   dropJournal,
   type Journal,
+  keepChanges,
   place,
   readJournal,
   undoChanges,
 } from './journal.ts';
-import { bootIdPath, configuredPath, downloadsFolder } from './paths.ts';
+import { bootIdPath, configuredPath, downloadsFolder, goodConfigPath } from './paths.ts';
 import { type Rendered, render } from './render.ts';
 import type { Reporter } from './reporter.ts';
-import { type GoodConfig, type RunningState, readGood, withoutSecrets, writeGood } from './state.ts';
+import {
+  countAttempt,
+  forgetFailures,
+  type GoodConfig,
+  type RunningState,
+  readGood,
+  withoutSecrets,
+  writeGood,
+  writtenGood,
+} from './state.ts';
 import type { Outside } from './steps/step.ts';
 import { prepareSwap } from './swap.ts';
 import { removeTree, type System } from './system.ts';
@@ -40,7 +49,15 @@ export interface ApplyOptions {
   readonly readyDeadlineMs: number;
 }
 
-export type ApplyResult = { readonly changed: boolean; readonly rendered: Rendered };
+export interface ApplyResult {
+  readonly changed: boolean;
+  readonly rendered: Rendered;
+  /**
+   * To be called once, when the node is known to be ready: records the config as good, which takes no space. Until
+   * then a power cut lets the next start apply it again. Throws as `applyConfig` does.
+   */
+  readonly settle: () => Promise<void>;
+}
 
 const mostAttempts = 3;
 /** How long services of the last good config may take until they answer again. */
@@ -60,7 +77,10 @@ export async function recover(system: System): Promise<void> {
   const journal = readJournal(system);
   if (journal === undefined || journal.digest === readGood(system)?.digest) return dropJournal(system);
   if (journal.state === 'preparing') return discard(system, journal);
-  if (journal.state === 'committed') return place(system, journal);
+  if (journal.state === 'committed') {
+    place(system, journal);
+    return;
+  }
   await undoChanges(system, journal);
   await closeJournal(system);
 }
@@ -85,26 +105,49 @@ export function gate(
 /** Throws with the node as its last good config says, or, where there is none, with nothing started. */
 export async function applyConfig(system: System, options: ApplyOptions): Promise<ApplyResult> {
   const { wanted, reporter } = options;
+  const { digest } = wanted.ref;
   const boot = isBooting(system);
   const good = readGood(system);
-  let open = await openJournal(system, wanted.ref.digest, good);
+  let open = await openJournal(system, digest, good);
+  const attempt = open === undefined ? 1 : await countAttempt(system, digest);
   let rendered = await renderWanted(system, options);
-  if (open !== undefined && rendered.changes.length > 0) {
+  if (open !== undefined && rendered.changes.length > 0 && attempt <= mostAttempts) {
     await goBack(system, open, good, rendered.running);
     open = undefined;
     rendered = await renderWanted(system, options);
   }
   const { changes, effects, running } = rendered;
-  if (changes.length === 0 && open === undefined && !boot && good?.digest === wanted.ref.digest) {
-    return { changed: false, rendered };
+  if (changes.length === 0 && open === undefined && !boot && good?.digest === digest) {
+    return { changed: false, rendered, settle: async () => undefined };
   }
   const bootId = system.readText(bootIdPath)?.trim() ?? 'unknown';
   const kernelValues = currentKernelValues(system, effects, running);
-  const facts = { digest: wanted.ref.digest, bootId, effects, kernelValues, note: null };
+  const facts = { digest, bootId, effects, kernelValues };
+  const text = writtenGood({ ...wanted.ref, config: withoutSecrets(wanted.config), running });
+  const record = { path: goodConfigPath, text };
   const journal =
-    changes.length === 0 ? open : await reporter.step('write', () => commitChanges(system, changes, facts));
-  try {
-    if (journal !== undefined && countAttempt(system) > mostAttempts) {
+    open ??
+    (changes.length === 0
+      ? undefined
+      : await reporter.step('write', () => commitChanges(system, changes, facts, record)));
+
+  async function orBack(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown) {
+      // It is in force; the disk alone has not said so.
+      if (good?.digest !== digest && readGood(system)?.digest === digest) throw thrown;
+      if (journal !== undefined) {
+        await reporter.step('go back', () =>
+          goBackAfter(thrown, () => goBack(system, journal, good, running)),
+        );
+      } else if (boot) await standStill(system, running);
+      throw thrown;
+    }
+  }
+
+  await orBack(async () => {
+    if (attempt > mostAttempts) {
       throw new ImagoError(
         'node-apply-interrupted',
         `The machine ended ${mostAttempts} times while it applied this config.`,
@@ -117,16 +160,18 @@ export async function applyConfig(system: System, options: ApplyOptions): Promis
     await reporter.step('verify', () =>
       verifyRunning(system, running, options.readyDeadlineMs, (name) => reporter.mark(name)),
     );
-    await writeGood(system, { ...wanted.ref, config: withoutSecrets(wanted.config), running });
-  } catch (thrown) {
-    if (journal !== undefined) {
-      await reporter.step('go back', () => goBackAfter(thrown, () => goBack(system, journal, good, running)));
-    } else if (boot) await standStill(system, running);
-    throw thrown;
-  }
-  dropJournal(system);
-  removeTree(system, downloadsFolder);
-  return { changed: changes.length > 0 || journal !== undefined, rendered };
+  });
+  return {
+    changed: changes.length > 0 || journal !== undefined,
+    rendered,
+    async settle() {
+      await orBack(() =>
+        journal === undefined ? writeGood(system, text) : keepChanges(system, journal, record),
+      );
+      forgetFailures(system);
+      removeTree(system, downloadsFolder);
+    },
+  };
 }
 
 /** At a boot whose wanted config cannot be used: the node goes on with its last good one. */

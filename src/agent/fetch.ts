@@ -7,12 +7,15 @@ import { request } from './http.ts';
 import { startForFetch } from './late-units.ts';
 import type { MetadataService } from './metadata.ts';
 import { downloadsFolder, fetchTrustPath } from './paths.ts';
+import { diskFull, programError } from './program-error.ts';
 import { proxyVariables } from './steps/network-step.ts';
 import type { Outside } from './steps/step.ts';
-import { removeTree, replaceRunFile, type System } from './system.ts';
+import { removeTree, replaceRunFile, type System, saysFull } from './system.ts';
 
 const downloadDeadlineMs = 600_000;
 const tries = 3;
+/** What curl ends with when it cannot put away what it got. */
+const cannotWrite = 23;
 const systemTrustPath = '/etc/ssl/certs/ca-certificates.crt';
 
 /** For plans: says where things would be, and gets nothing. */
@@ -37,11 +40,12 @@ export function createFetcher(system: System, config: NodeConfig): Fetcher {
       const problem = await download(system, source, path, outsideVariables(system, config));
       if (problem === undefined) break;
       system.remove(path);
-      if (/no space|write/i.test(problem)) {
-        throw new ImagoError('node-disk-full', `There is no space for ${name}: ${problem}.`);
-      }
+      if (problem.full) throw diskFull(`There is no space for ${name}: ${problem.said}.`);
       if (attempt === tries) {
-        throw new ImagoError('download-failed', `${name} could not be fetched from ${source}: ${problem}.`);
+        throw new ImagoError(
+          'download-failed',
+          `${name} could not be fetched from ${source}: ${problem.said}.`,
+        );
       }
       await system.sleep(attempt * 2000);
     }
@@ -56,18 +60,16 @@ export function createFetcher(system: System, config: NodeConfig): Fetcher {
     const folder = `${path}.tree`;
     removeTree(system, folder);
     system.makeFolder(folder, { mode: 0o700 });
-    const { exitCode, stderr } = await system.run(
+    const result = await system.run(
       [
         ...['tar', '--extract', '--file', path, '--directory', folder, '--no-same-owner'],
         ...[`--strip-components=${strip}`, ...(only ?? [])],
       ],
       { timeoutMs: downloadDeadlineMs },
     );
-    if (exitCode === 0) return { folder, files: filesBelow(system, folder) };
-    throw new ImagoError(
-      'node-apply-failed',
-      `${input.name} could not be unpacked: ${stderr.trim().split('\n')[0]}`,
-    );
+    if (result.exitCode === 0) return { folder, files: filesBelow(system, folder) };
+    removeTree(system, folder);
+    throw programError(`${input.name} could not be unpacked`, result);
   }
 
   return { file, archive };
@@ -101,15 +103,11 @@ export function createOutside(
       const path = await fetcher.file({ name: component, version, source, sha256, sizeBytes: 0 });
       // A run that was cut off left packages half way.
       await system.run(['dpkg', '--configure', '-a'], { timeoutMs: downloadDeadlineMs });
-      const { exitCode, stderr } = await system.run(['dpkg', '--install', path], {
+      const result = await system.run(['dpkg', '--install', path], {
         timeoutMs: downloadDeadlineMs,
         environment: { DEBIAN_FRONTEND: 'noninteractive' },
       });
-      if (exitCode === 0) return;
-      throw new ImagoError(
-        'node-apply-failed',
-        `dpkg could not install ${component}: ${stderr.trim().split('\n')[0]}`,
-      );
+      if (result.exitCode !== 0) throw programError(`dpkg could not install ${component}`, result);
     },
   };
 }
@@ -133,13 +131,19 @@ async function isInstalled(system: System, name: string, version: string): Promi
   return lines.includes('Status: install ok installed') && lines.includes(`Version: ${version}`);
 }
 
+interface DownloadProblem {
+  readonly said: string;
+  /** The disk could not take it. */
+  readonly full: boolean;
+}
+
 /** Undefined when the file is there. */
 async function download(
   system: System,
   source: string,
   path: string,
   environment: Readonly<Record<string, string>>,
-): Promise<string | undefined> {
+): Promise<DownloadProblem | undefined> {
   const { exitCode, stderr } = await system.run(
     [
       ...['curl', '--silent', '--show-error', '--fail', '--location', '--proto', '=http,https'],
@@ -147,9 +151,9 @@ async function download(
     ],
     { timeoutMs: downloadDeadlineMs, environment },
   );
-  return exitCode === 0
-    ? undefined
-    : (/curl: \(\d+\) (.*)/.exec(stderr)?.[1] ?? `curl ended with ${exitCode}`);
+  if (exitCode === 0) return undefined;
+  const said = /curl: \(\d+\) (.*)/.exec(stderr)?.[1] ?? `curl ended with ${exitCode}`;
+  return { said, full: exitCode === cannotWrite || saysFull(stderr) };
 }
 
 export async function digestOf(system: System, path: string): Promise<string> {

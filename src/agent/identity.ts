@@ -1,8 +1,26 @@
 // Who this machine is. A disk that was copied from another machine carries that one's keys and names: they are
 // replaced before anything uses them.
 import { ImagoError } from '../domain/errors.ts';
-import { identifiedPath, identityPath } from './paths.ts';
-import { removeTree, replaceFile, replaceRunFile, type System, writeFirst } from './system.ts';
+import { noteForeignContainers } from './foreign-containers.ts';
+import {
+  attemptsPath,
+  downloadsFolder,
+  failedConfigPath,
+  goodConfigPath,
+  identifiedPath,
+  identityPath,
+  platformReportPath,
+  stateFolder,
+} from './paths.ts';
+import {
+  folderOf,
+  makeDurable,
+  removeTree,
+  replaceFile,
+  replaceRunFile,
+  type System,
+  swapIn,
+} from './system.ts';
 
 /** `first`: nobody's disk so far. `clone`: another machine's. */
 export type IdentityKind = 'same' | 'first' | 'clone';
@@ -26,23 +44,44 @@ const foreignState = [
   '/var/lib/systemd/credential.secret',
 ] as const;
 
-const secrets = ['/var/lib/imago/platform-report.json', '/var/lib/imago/failed.json'] as const;
+/**
+ * What the agent knew of the donor: its config is not this machine's, whether it is the same or not. Which paths
+ * belong to a config stays known, so that those of the donor's go when this machine's own is applied.
+ */
+const foreignKnowledge = [
+  goodConfigPath,
+  failedConfigPath,
+  attemptsPath,
+  platformReportPath,
+  downloadsFolder,
+] as const;
 
 /**
  * Makes the identity this machine's own and says what it found. The record is written last, so that whatever cuts
- * this off lets the next start do it again; a second call finds `same`.
+ * this off lets the next start do it again; a second call finds `same`. That of a `first` lasts once `sealIdentity`
+ * or a commit of changes has brought it to the disk: until then the disk has nothing that could be another's.
  */
-export async function settleIdentity(system: System, machineId: string): Promise<IdentityKind> {
+export async function settleIdentity(
+  system: System,
+  { machineId, name }: { readonly machineId: string; readonly name: string },
+): Promise<IdentityKind> {
   const known = recordedMachine(system);
   const kind = known === machineId ? 'same' : known === undefined ? 'first' : 'clone';
   const record = `${JSON.stringify({ machineId })}\n`;
   if (kind === 'clone') {
-    await becomeAnother(system);
+    await becomeAnother(system, name);
     await replaceFile(system, identityPath, record, 0o600);
   }
-  if (kind === 'first') await writeFirst(system, identityPath, record, 0o600);
+  if (kind === 'first') {
+    system.makeFolder(stateFolder, { mode: 0o700 });
+    swapIn(system, identityPath, record, 0o600);
+  }
   replaceRunFile(system, identifiedPath, '', 0o644);
   return kind;
+}
+
+export async function sealIdentity(system: System): Promise<void> {
+  await makeDurable(system, [identityPath, stateFolder]);
 }
 
 export function recordedMachine(system: System): string | undefined {
@@ -53,9 +92,21 @@ export function recordedMachine(system: System): string | undefined {
     : (JSON.parse(text) as { machineId: string }).machineId;
 }
 
-async function becomeAnother(system: System): Promise<void> {
-  for (const path of [...foreignState, ...secrets]) removeTree(system, path);
-  for (const name of hostKeys(system)) system.remove(`/etc/ssh/${name}`);
+async function becomeAnother(system: System, name: string): Promise<void> {
+  const gone = [
+    ...[...foreignState, ...foreignKnowledge],
+    ...hostKeys(system).map((key) => `/etc/ssh/${key}`),
+  ];
+  for (const path of gone) removeTree(system, path);
+  noteForeignContainers(system);
+  const folders = [...gone.map(folderOf), stateFolder];
+  await makeDurable(
+    system,
+    folders.filter((folder) => system.facts(folder) !== undefined),
+  );
+  // Until a config says otherwise, and also when none is ever taken.
+  await replaceFile(system, '/etc/hostname', `${name}\n`, 0o644);
+  system.setKernelValue('/proc/sys/kernel/hostname', name);
   await replaceFile(system, '/etc/machine-id', `${await newMachineId(system)}\n`, 0o444);
   // Both took the old id at their start: the lease of the network, and the journal's folder.
   await system.run(['systemctl', 'try-restart', 'systemd-journald.service', 'systemd-networkd.service']);

@@ -1,9 +1,17 @@
 // Every point at which the machine can end: afterwards all changes are there, or none.
 import { describe, expect, it } from 'vitest';
 import type { Change } from './change.ts';
-import { closeJournal, commitChanges, discard, place, readJournal, undoChanges } from './journal.ts';
+import {
+  closeJournal,
+  commitChanges,
+  discard,
+  keepChanges,
+  place,
+  readJournal,
+  undoChanges,
+} from './journal.ts';
 import { MachineDied, type MemorySystem, memorySystem } from './memory-system.ts';
-import { SystemFault } from './system.ts';
+import { folderOf, SystemFault } from './system.ts';
 
 const text = (path: string, content: string, mode = 0o644): Change => ({
   path,
@@ -33,8 +41,8 @@ const facts = {
   bootId: 'b',
   effects: [],
   kernelValues: [{ path: '/proc/sys/vm/x', value: '1' }],
-  note: null,
 };
+const record = { path: '/var/lib/imago/config.json', text: 'all of it' };
 
 function machine(): MemorySystem {
   const system = memorySystem({
@@ -49,9 +57,9 @@ function machine(): MemorySystem {
 }
 
 async function apply(system: MemorySystem): Promise<void> {
-  await commitChanges(system, changes, facts);
+  const journal = await commitChanges(system, changes, facts, record);
   system.setKernelValue('/proc/sys/vm/x', '2');
-  await closeJournal(system);
+  await keepChanges(system, journal, record);
 }
 
 /** What the agent does at its start. */
@@ -59,9 +67,9 @@ async function recover(system: MemorySystem): Promise<void> {
   const journal = readJournal(system);
   if (journal?.state === 'preparing') await discard(system, journal);
   else if (journal?.state === 'committed') {
-    await place(system, journal);
+    place(system, journal);
     system.setKernelValue('/proc/sys/vm/x', '2');
-    await closeJournal(system);
+    await keepChanges(system, journal, record);
   } else if (journal?.state === 'undoing') {
     await undoChanges(system, journal);
     await closeJournal(system);
@@ -88,6 +96,7 @@ done.dieAt(0, 'before');
 await apply(done);
 const after = withoutKernel(done);
 const allCalls = done.calls();
+const journal = '/var/lib/imago/journal';
 
 describe('changes that are made as one', () => {
   it('are all there at the end, and nothing else is', () => {
@@ -101,7 +110,39 @@ describe('changes that are made as one', () => {
       '/var/lib/x': '644 0:0 ',
     });
     expect(done.facts('/home/x')).toMatchObject({ mode: 0o750, uid: 7 });
-    expect(done.list('/var/lib/imago')).toEqual([]);
+    expect(done.list('/var/lib/imago')).toEqual(['config.json']);
+  });
+
+  it('are all on the disk before their record is, and it is before the journal goes', async () => {
+    const system = machine();
+    const unsafe = new Set<string>();
+    const watched: MemorySystem = {
+      ...system,
+      rename: (from, to) => {
+        if (to === record.path) expect([...unsafe].filter((folder) => folder !== journal)).toEqual([]);
+        for (const path of [from, to]) unsafe.add(folderOf(path));
+        system.rename(from, to);
+      },
+      remove: (path) => {
+        if (path === `${journal}/current.json`) expect([...unsafe]).not.toContain(folderOf(record.path));
+        if (system.facts(path) !== undefined) unsafe.add(folderOf(path));
+        system.remove(path);
+      },
+      run: (command, options) => {
+        if (command[0] === 'sync') for (const path of command.slice(2)) unsafe.delete(path);
+        return system.run(command, options);
+      },
+    };
+    expect.hasAssertions();
+    await apply(watched);
+  });
+
+  it('take the space of their record before anything changes', async () => {
+    const system = machine();
+    const journal = await commitChanges(system, changes, facts, record);
+    system.fillAt(1);
+    await keepChanges(system, journal, record);
+    expect(system.readText(record.path)).toBe(record.text);
   });
 
   it('end as all or none when the agent is killed at any call', async () => {
@@ -116,6 +157,7 @@ describe('changes that are made as one', () => {
         const found = withoutKernel(system);
         const end = found['/etc/a'] === after['/etc/a'] ? 'after' : 'before';
         expect(found, `killed ${when} call ${call}`).toEqual(end === 'after' ? after : before);
+        expect(system.readText(record.path)).toBe(end === 'after' ? record.text : undefined);
         expect(readJournal(system)).toBeUndefined();
         seen.add(end);
       }
@@ -137,6 +179,7 @@ describe('changes that are made as one', () => {
         const found = withoutKernel(system);
         const end = found['/etc/a'] === after['/etc/a'] ? after : before;
         expect(found, `cut after call ${call} with ${kept} names`).toEqual(end);
+        expect(system.readText(record.path)).toBe(end === after ? record.text : undefined);
       }
     }
   });

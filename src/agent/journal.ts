@@ -3,7 +3,7 @@
 // Going back needs no space: the saved files are renamed into their places.
 import type { Change, Effect } from './change.ts';
 import { stagedPath } from './desired.ts';
-import { journalFolder, stateFolder } from './paths.ts';
+import { identityPath, journalFolder, stateFolder } from './paths.ts';
 import {
   type FileMode,
   folderOf,
@@ -44,8 +44,12 @@ export interface JournalFacts {
   readonly effects: readonly Effect[];
   /** Put back when the changes are. */
   readonly kernelValues: readonly KernelValue[];
-  /** Whatever the caller needs to go on from here after a restart. */
-  readonly note: unknown;
+}
+
+/** A file of the agent's own that says that the changes are there. It takes its space before anything changes. */
+export interface JournalRecord {
+  readonly path: string;
+  readonly text: string;
 }
 
 export interface Journal extends JournalFacts {
@@ -58,7 +62,7 @@ export interface Journal extends JournalFacts {
 const currentFile = `${journalFolder}/current.json`;
 const committedFile = `${journalFolder}/committed.json`;
 const undoingFile = `${journalFolder}/undoing.json`;
-const attemptsFile = `${journalFolder}/attempts`;
+const recordFile = `${journalFolder}/record`;
 const savedFolder = `${journalFolder}/saved`;
 
 /** Undefined when no change is under way; one that never reached the disk in full had not begun. */
@@ -73,13 +77,15 @@ export function readJournal(system: System): Journal | undefined {
 }
 
 /**
- * Stages all changes and puts them in place. Throws `SystemFault` with everything as it was; when even that fails
- * (or the machine does), `readJournal` tells the next start.
+ * Stages all changes and puts them in place; from the commit on a power cut does not undo them, although they are on
+ * the disk in full only after `keepChanges`. Throws `SystemFault` with everything as it was; when even that fails (or
+ * the machine does), `readJournal` tells the next start.
  */
 export async function commitChanges(
   system: System,
   changes: readonly Change[],
   facts: JournalFacts,
+  record?: JournalRecord,
 ): Promise<Journal> {
   removeTree(system, journalFolder);
   const journal: Journal = {
@@ -92,10 +98,12 @@ export async function commitChanges(
   try {
     system.makeFolder(journalFolder, { mode: 0o700 });
     system.writeFile(currentFile, JSON.stringify(journal), { mode: 0o600 });
-    await makeDurable(system, [currentFile, journalFolder, stateFolder]);
-    await stage(system, changes, journal);
+    // Nothing of a config lasts on a disk whose machine is not known.
+    const identity = system.facts(identityPath) === undefined ? [] : [identityPath];
+    await makeDurable(system, [currentFile, journalFolder, stateFolder, ...identity]);
+    await stage(system, changes, journal, record);
     await turn(system, committedFile);
-    await place(system, committed);
+    place(system, committed);
   } catch (thrown) {
     if (readJournal(system)?.state !== 'committed') await discard(system, journal);
     else {
@@ -107,13 +115,36 @@ export async function commitChanges(
   return committed;
 }
 
-/** Puts in place what a crash left beside its place. A second call changes nothing. */
-export async function place(system: System, { entries }: Journal): Promise<void> {
+/** Puts in place what is beside its place. A second call, and one after a crash in the first, ends the same. */
+export function place(system: System, { entries }: Journal): void {
   for (const { path, does } of entries) {
     if (does === 'remove') system.remove(path);
     else if (system.facts(stagedPath(path)) !== undefined) system.rename(stagedPath(path), path);
   }
-  await makeDurable(system, presentFolders(system, entries));
+}
+
+/**
+ * The changes stay. The record is in its place when this returns, and never before all of them are on the disk; a
+ * crash in between leaves the journal, by which the next start goes on.
+ */
+export async function keepChanges(
+  system: System,
+  { entries }: Journal,
+  record: JournalRecord,
+): Promise<void> {
+  const isNew = system.readText(record.path) !== record.text;
+  // An agent of another version may have begun with another one.
+  const staged = system.readText(recordFile) === record.text;
+  if (isNew && !staged) {
+    system.remove(recordFile);
+    system.writeFile(recordFile, record.text, { mode: 0o600 });
+  }
+  await makeDurable(system, [...(isNew && !staged ? [recordFile] : []), ...presentFolders(system, entries)]);
+  if (isNew) {
+    system.rename(recordFile, record.path);
+    await makeDurable(system, [folderOf(record.path)]);
+  }
+  dropJournal(system);
 }
 
 /** Everything as it was before the commit. A second call, and one after a crash in the first, ends the same. */
@@ -138,14 +169,6 @@ export function dropJournal(system: System): void {
   if (system.facts(journalFolder) === undefined) return;
   system.remove(currentFile);
   removeTree(system, journalFolder);
-}
-
-/** How often the changes were tried, this time included: an apply that takes the machine down must end. */
-export function countAttempt(system: System): number {
-  const count = Number(system.readText(attemptsFile) ?? '0') + 1;
-  system.remove(attemptsFile);
-  system.writeFile(attemptsFile, String(count), { mode: 0o600 });
-  return count;
 }
 
 /** Takes away what a crash before the commit left. */
@@ -174,7 +197,12 @@ function entryOf(system: System, { path, wanted }: Change, index: number): reado
   return [{ path, does, before: { kind: 'saved', file: `${savedFolder}/${index}` } }];
 }
 
-async function stage(system: System, changes: readonly Change[], journal: Journal): Promise<void> {
+async function stage(
+  system: System,
+  changes: readonly Change[],
+  journal: Journal,
+  record: JournalRecord | undefined,
+): Promise<void> {
   const durable: string[] = [journalFolder, savedFolder];
   system.makeFolder(savedFolder, { mode: 0o700 });
   for (const folder of journal.folders) {
@@ -190,6 +218,10 @@ async function stage(system: System, changes: readonly Change[], journal: Journa
   for (const change of changes) {
     if (stageOne(system, change)) durable.push(stagedPath(change.path));
     durable.push(folderOf(change.path));
+  }
+  if (record !== undefined && system.readText(record.path) !== record.text) {
+    system.writeFile(recordFile, record.text, { mode: 0o600 });
+    durable.push(recordFile);
   }
   for (const [file, state] of [
     [committedFile, 'committed'],

@@ -62,6 +62,7 @@ export function memorySystem(files: Readonly<Record<string, string>> = {}): Memo
   let writes = 0;
   let full: { readonly from: number; readonly to: number } | undefined;
   let now = 1000;
+  let alarms: { readonly at: number; readonly work: () => void }[] = [];
   let handler: Program = () => undefined;
   const held = new Set<string>();
   const commands: string[] = [];
@@ -105,6 +106,13 @@ export function memorySystem(files: Readonly<Record<string, string>> = {}): Memo
   function changeNames(path: string, work: () => void): void {
     work();
     if (!/^\/(?:run|proc|sys)\//.test(path)) pending.push(new Map(tree));
+  }
+
+  function pass(ms: number): void {
+    now += ms;
+    const due = alarms.filter(({ at }) => at <= now);
+    alarms = alarms.filter(({ at }) => at > now);
+    for (const { work } of due) work();
   }
 
   function takeSpace(path: string): void {
@@ -215,7 +223,14 @@ export function memorySystem(files: Readonly<Record<string, string>> = {}): Memo
     clockMs: () => 1_763_000_000_000 + now,
     sleep: async (ms) => {
       if (dead) throw new MachineDied();
-      now += ms;
+      pass(ms);
+    },
+    later: (ms, work) => {
+      const alarm = { at: now + ms, work };
+      alarms.push(alarm);
+      return () => {
+        alarms = alarms.filter((one) => one !== alarm);
+      };
     },
     log: (line) => void lines.push(line),
     calls: () => calls,
@@ -263,8 +278,6 @@ export function memorySystem(files: Readonly<Record<string, string>> = {}): Memo
       handler = next;
     },
     lines,
-    advance: (ms) => {
-      now += ms;
-    },
+    advance: pass,
   };
 }

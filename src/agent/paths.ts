@@ -10,6 +10,10 @@ export const managedPath = `${stateFolder}/managed.json`;
 export const identityPath = `${stateFolder}/identity.json`;
 /** That the cloud was told how the first boot ended. */
 export const platformReportPath = `${stateFolder}/platform-report.json`;
+/** How often machines ended while they applied the config that is being applied. */
+export const attemptsPath = `${stateFolder}/attempts.json`;
+/** There while the container runtime still has what a donor ran. */
+export const foreignContainersPath = `${stateFolder}/foreign-containers`;
 export const journalFolder = `${stateFolder}/journal`;
 export const originalsFolder = `${stateFolder}/originals`;
 export const downloadsFolder = `${stateFolder}/downloads`;

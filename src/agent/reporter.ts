@@ -2,6 +2,7 @@
 import { ensureImagoError, ImagoError } from '../domain/errors.ts';
 import { type NodeError, type NodeReport, type NodeStep, nodeReportSchema } from '../domain/node-report.ts';
 import { bootIdPath, statusPath } from './paths.ts';
+import { diskFull } from './program-error.ts';
 import { replaceRunFile, type System, SystemFault } from './system.ts';
 
 export interface Reporter {
@@ -133,7 +134,7 @@ export function nodeError(thrown: unknown): NodeError {
 
 function faultError(fault: SystemFault): ImagoError {
   if (fault.code === 'ENOSPC') {
-    return new ImagoError('node-disk-full', `There is no space left for ${fault.path}.`, { retryable: true });
+    return diskFull(`There is no space left for ${fault.path}.`);
   }
   return new ImagoError('node-apply-failed', `${fault.path} could not be changed (${fault.code}).`);
 }

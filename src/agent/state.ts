@@ -3,7 +3,7 @@ import { isObject } from '../domain/node-config/check-field.ts';
 import type { Field } from '../domain/node-config/field.ts';
 import { type NodeConfig, nodeConfigSchema } from '../domain/node-config/schema.ts';
 import type { NodeError } from '../domain/node-report.ts';
-import { failedConfigPath, goodConfigPath } from './paths.ts';
+import { attemptsPath, failedConfigPath, goodConfigPath } from './paths.ts';
 import type { Wishes } from './steps/step.ts';
 import { replaceFile, type System } from './system.ts';
 
@@ -41,10 +41,29 @@ export function readFailed(system: System): FailedConfig | undefined {
   return read<FailedConfig>(system, failedConfigPath);
 }
 
-export async function writeGood(system: System, good: GoodConfig): Promise<void> {
-  const text = `${JSON.stringify(good)}\n`;
+export function writtenGood(good: GoodConfig): string {
+  return `${JSON.stringify(good)}\n`;
+}
+
+/** Where no change of files goes with it. A second call writes nothing. */
+export async function writeGood(system: System, text: string): Promise<void> {
   if (system.readText(goodConfigPath) !== text) await replaceFile(system, goodConfigPath, text, 0o600);
-  system.remove(failedConfigPath);
+}
+
+/** A config is in force: what others came to is of no interest any more. */
+export function forgetFailures(system: System): void {
+  for (const path of [failedConfigPath, attemptsPath]) system.remove(path);
+}
+
+/**
+ * Called when an apply is found that was cut off; says how often the config was tried then, this time included. Kept
+ * durably: what takes the power away takes what is not on the disk along.
+ */
+export async function countAttempt(system: System, digest: string): Promise<number> {
+  const before = read<{ readonly digest: string; readonly count: number }>(system, attemptsPath);
+  const count = (before?.digest === digest ? before.count : 1) + 1;
+  await replaceFile(system, attemptsPath, `${JSON.stringify({ digest, count })}\n`, 0o600);
+  return count;
 }
 
 export async function writeFailed(system: System, failed: FailedConfig): Promise<void> {
@@ -75,6 +94,10 @@ export function runningState(wishes: Wishes): RunningState {
 
 /** Stands where a secret stood; two configs that differ in secrets alone are alike. */
 const withheld = 'secret:withheld';
+
+export function isWithheld(text: string): boolean {
+  return text === withheld;
+}
 
 export function withoutSecrets(config: NodeConfig): NodeConfig {
   return withhold(nodeConfigSchema, config) as NodeConfig;

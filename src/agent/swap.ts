@@ -1,7 +1,7 @@
 // The swap file of a node. systemd switches it on and off by its unit; here it is made, and taken away.
-import { ImagoError } from '../domain/errors.ts';
 import { startForFetch } from './late-units.ts';
 import { stateFolder } from './paths.ts';
+import { programError } from './program-error.ts';
 import type { System } from './system.ts';
 
 export const swapPath = `${stateFolder}/swap`;
@@ -40,13 +40,6 @@ export async function prepareSwap(system: System, mebibytes: number): Promise<vo
 }
 
 async function need(system: System, command: readonly string[]): Promise<void> {
-  const { exitCode, stderr } = await system.run(command, { timeoutMs: 300_000 });
-  if (exitCode === 0) return;
-  const said = stderr.trim().split('\n').at(-1) || `${command[0]} ended with ${exitCode}`;
-  if (/no space/i.test(said)) {
-    throw new ImagoError('node-disk-full', `There is no space for the swap file: ${said}`, {
-      retryable: true,
-    });
-  }
-  throw new ImagoError('node-apply-failed', `The swap file could not be made: ${said}`);
+  const result = await system.run(command, { timeoutMs: 300_000 });
+  if (result.exitCode !== 0) throw programError('The swap file could not be made', result);
 }

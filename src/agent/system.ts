@@ -73,10 +73,14 @@ export interface System {
   /** Milliseconds since 1970, by the machine's clock, which may jump. */
   clockMs(): number;
   sleep(ms: number): Promise<void>;
+  /** Does the work once that time has passed, beside whatever else is done then. */
+  later(ms: number, work: () => void): Cancel;
   log(line: string): void;
 }
 
 export type Release = () => void;
+/** A second call, and one after the work was done, does nothing. */
+export type Cancel = () => void;
 
 /** The codes of the kernel that the agent tells apart; `EIO` stands for all others. */
 export type FaultCode = 'ENOSPC' | 'EROFS' | 'EACCES' | 'EEXIST' | 'ENOENT' | 'ENOTDIR' | 'EISDIR' | 'EIO';
@@ -108,7 +112,12 @@ export async function makeDurable(system: System, paths: Iterable<string>): Prom
   if (all.length === 0) return;
   const { exitCode, stderr } = await system.run(['sync', '--', ...all], { timeoutMs: 120_000 });
   if (exitCode === 0) return;
-  throw new SystemFault(/no space/i.test(stderr) ? 'ENOSPC' : 'EIO', all[0] ?? '');
+  throw new SystemFault(saysFull(stderr) ? 'ENOSPC' : 'EIO', all[0] ?? '');
+}
+
+/** Whether a program names a full disk as its reason. The agent's programs speak English, whatever the system does. */
+export function saysFull(text: string): boolean {
+  return /no space left|disk quota exceeded/i.test(text);
 }
 
 /** Replaces a small file of the agent's own, durably: after a power cut it is the old one or the new one. */
@@ -128,17 +137,8 @@ export function replaceRunFile(system: System, path: string, text: string, mode:
   swapIn(system, path, text, mode);
 }
 
-/**
- * Writes a small file of the agent's own where there was none, durably once it returns. A power cut before may leave
- * nothing or an empty file.
- */
-export async function writeFirst(system: System, path: string, text: string, mode: number): Promise<void> {
-  system.makeFolder(folderOf(path), { mode: 0o700 });
-  swapIn(system, path, text, mode);
-  await makeDurable(system, [path, folderOf(path)]);
-}
-
-function swapIn(system: System, path: string, text: string, mode: number): void {
+/** Replaces a file, and leaves it to others when it reaches the disk: a power cut before may leave an empty one. */
+export function swapIn(system: System, path: string, text: string, mode: number): void {
   const beside = `${path}.new`;
   system.remove(beside);
   system.writeFile(beside, text, { mode });

@@ -1,41 +1,83 @@
 // Tells the platform how the first boot ended. In Azure a machine from a generalized image that says nothing counts
-// as failed after some minutes.
+// as failed after 20 minutes.
 import { request } from './http.ts';
 import { platformReportPath } from './paths.ts';
-import { replaceFile, type System } from './system.ts';
+import { nodeError } from './reporter.ts';
+import { type Cancel, replaceFile, type System } from './system.ts';
 
 const headers = { 'x-ms-version': '2012-11-30', 'x-ms-agent-name': 'imago-agent' };
-const tries = 5;
+/** Where there is no such platform, it is asked for no more often than that. */
+const pauseMs = 60_000;
+/** Half of what Azure waits. */
+const patienceMs = 600_000;
 
 export type Outcome = { readonly ready: true } | { readonly ready: false; readonly why: string };
 
-/**
- * Once for each machine: a second call with the same id does nothing. False when the platform could not be told; it
- * may be called again then. Where there is no such platform, that is all that happens.
- */
-export async function reportToPlatform(
-  system: System,
-  baseUrl: string,
-  machineId: string,
-  outcome: Outcome,
-): Promise<boolean> {
-  if (reportedMachine(system) === machineId) return true;
-  for (let attempt = 1; attempt <= tries; attempt += 1) {
-    if (await tell(system, baseUrl, outcome)) {
-      await replaceFile(system, platformReportPath, `${JSON.stringify({ machineId })}\n`, 0o600);
-      return true;
-    }
-    if (attempt < tries) await system.sleep(attempt * 1000);
+export interface Platform {
+  /**
+   * Once for each machine: a second call does nothing, also after a restart. When the platform cannot be told, calls
+   * within the next minute do nothing, and a later one tries again. Never throws.
+   */
+  tell(outcome: Outcome): Promise<void>;
+  /**
+   * The machine has a config that it can use, and works on it. Should that take longer than the platform waits for
+   * an outcome, it is told that the machine is ready: as such it is, and whether the node is stands in the node's own
+   * report. To be cancelled when the outcome is known.
+   */
+  expect(): Cancel;
+}
+
+export function createPlatform(system: System, baseUrl: string, machineId: string): Platform {
+  let triedMs: number | undefined;
+  let telling: Promise<void> | undefined;
+
+  function isTold(): boolean {
+    return reportedMachine(system) === machineId;
   }
-  return false;
+
+  async function tryOnce(outcome: Outcome): Promise<void> {
+    triedMs = system.uptimeMs();
+    try {
+      if (!(await report(system, baseUrl, outcome))) return;
+      await replaceFile(system, platformReportPath, `${JSON.stringify({ machineId })}\n`, 0o600);
+    } catch (thrown) {
+      system.log(`the platform's answer could not be noted: ${nodeError(thrown).message}`);
+    }
+  }
+
+  async function tell(outcome: Outcome): Promise<void> {
+    await telling;
+    if (isTold() || (triedMs !== undefined && system.uptimeMs() - triedMs < pauseMs)) return;
+    telling = tryOnce(outcome);
+    await telling;
+  }
+
+  return {
+    tell,
+    expect() {
+      if (isTold()) return () => undefined;
+      let cancel: Cancel;
+      const due = () => {
+        void tell({ ready: true });
+        cancel = system.later(pauseMs, due);
+      };
+      cancel = system.later(patienceMs, due);
+      return () => cancel();
+    },
+  };
 }
 
+/** Only the agent writes it; one that is damaged counts as none. */
 function reportedMachine(system: System): unknown {
-  const text = system.readText(platformReportPath);
-  return text === undefined ? undefined : (JSON.parse(text) as { machineId?: string }).machineId;
+  try {
+    return (JSON.parse(system.readText(platformReportPath) ?? '{}') as { machineId?: string }).machineId;
+  } catch {
+    return undefined;
+  }
 }
 
-async function tell(system: System, baseUrl: string, outcome: Outcome): Promise<boolean> {
+/** False when there is nobody who could be told. */
+async function report(system: System, baseUrl: string, outcome: Outcome): Promise<boolean> {
   const goal = await request(system, { url: `${baseUrl}/machine/?comp=goalstate`, headers });
   if (goal.kind === 'none' || goal.status !== 200) return false;
   const [incarnation, container, instance] = ['Incarnation', 'ContainerId', 'InstanceId'].map(

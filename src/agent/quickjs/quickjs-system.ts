@@ -123,6 +123,10 @@ export function quickJsSystem(modules: QuickJsModules, root = ''): System {
     uptimeMs: () => Math.round(os.now()),
     clockMs: () => Date.now(),
     sleep: (ms) => new Promise((resolve) => os.setTimeout(() => resolve(), ms)),
+    later(ms, work) {
+      const timer = os.setTimeout(work, ms);
+      return () => os.clearTimeout(timer);
+    },
     log(line) {
       std.err.puts(`${line}\n`);
       std.err.flush();

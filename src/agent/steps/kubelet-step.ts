@@ -1,6 +1,7 @@
 // The kubelet: its configuration file, its flags, and what it first talks to the API server with.
 import { ImagoError } from '../../domain/errors.ts';
 import type { KubeletConfig, NodeConfig } from '../../domain/node-config/schema.ts';
+import { isWithheld } from '../state.ts';
 import { environmentText } from './network-step.ts';
 import {
   hasUnit,
@@ -124,13 +125,13 @@ export function kubeletDocument(
   };
 }
 
-/** Undefined when the node has credentials of its own already, or the config gives none. */
+/** Undefined when the node has credentials of its own already, or the config gives none or no longer says which. */
 async function bootstrapText({ config, system, outside }: StepContext): Promise<string | undefined> {
   const { kubernetes } = config;
   if (kubernetes?.bootstrap === undefined || system.facts(kubeconfigPath) !== undefined) return undefined;
   const { token, identity } = kubernetes.bootstrap;
   if (identity !== undefined) return outside.bootstrapKubeconfig(identity);
-  if (token === undefined) return undefined;
+  if (token === undefined || isWithheld(token)) return undefined;
   const document = {
     apiVersion: 'v1',
     kind: 'Config',
