@@ -16,6 +16,7 @@ import { quickFacts } from './quick-check.ts';
 import { nodeError, type Reporter } from './reporter.ts';
 import { secretsOf } from './secrets.ts';
 import type { AgentSettings } from './settings.ts';
+import { digestOfText } from './sha256.ts';
 import { readFailed, readGood, writeFailed } from './state.ts';
 import { bootstrapPath, kubeconfigPath } from './steps/kubelet-step.ts';
 import { type Release, replaceRunFile, type System } from './system.ts';
@@ -298,8 +299,8 @@ export async function readWanted(
   if (ignored.length > 0) system.log(`fields that this agent does not know: ${ignored.join(', ')}`);
   const requires = [...new Set([...(config.requires ?? []), ...neededAbilities(config)])];
   requireAbilities(requires, offeredAbilities(system), (name) => versionsOf(system, name));
-  const { stdout } = await system.run(['sha256sum'], { input: text });
-  return { config, ref: { digest: stdout.slice(0, 64), schemaVersion: String(config.schemaVersion) } };
+  const digest = await digestOfText(system, text);
+  return { config, ref: { digest, schemaVersion: String(config.schemaVersion) } };
 }
 
 function versionsOf(system: System, component: string): readonly string[] {

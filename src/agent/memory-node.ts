@@ -1,11 +1,11 @@
 // For tests: the whole agent on a machine in memory, with a platform around it that can be made to fail.
-import { createHash } from 'node:crypto';
 import type { NodeConfig } from '../domain/node-config/schema.ts';
 import type { NodeReport } from '../domain/node-report.ts';
 import { createAgent } from './agent.ts';
 import { type MemorySystem, memorySystem } from './memory-system.ts';
 import { createReporter } from './reporter.ts';
 import { readSettings } from './settings.ts';
+import { sha256 } from './sha256.ts';
 import type { RunResult } from './system.ts';
 
 /** An image with a container runtime and a kubelet. */
@@ -81,11 +81,11 @@ export function connect(system: MemorySystem, platform: MemoryPlatform): void {
     for (const [start, result] of platform.answers) if (line.startsWith(start)) return result;
     if (name === 'ctr') return ctr(platform, words);
     if (name === 'sha256sum' && words.length === 0) {
-      return { stdout: `${createHash('sha256').update(input).digest('hex')}  -\n` };
+      return { stdout: `${sha256(input)}  -\n` };
     }
     if (name === 'sha256sum') {
       const text = system.readText(words.at(-1) ?? '') ?? '';
-      return { stdout: `${createHash('sha256').update(text).digest('hex')}  x\n` };
+      return { stdout: `${sha256(text)}  x\n` };
     }
     if (name === 'fallocate')
       return allocate(system, words.at(-1) ?? '', Number.parseInt(words[1] ?? '', 10));
