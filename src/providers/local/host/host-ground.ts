@@ -8,7 +8,7 @@ import { type Accelerator, probeAccelerator } from './accelerator.ts';
 import { machineKey } from './machine-paths.ts';
 import { type MachineRecords, machineRecords } from './machine-record.ts';
 import { requireQemu } from './qemu-program.ts';
-import { relayProgram } from './relay.ts';
+import { type RelayPrograms, writeRelayPrograms } from './relay.ts';
 import { writeFileSafely } from './safe-file.ts';
 
 export interface MachineHostOptions {
@@ -27,8 +27,8 @@ export interface MachineHostOptions {
 export interface HostGround {
   readonly socketFolder: string;
   readonly records: MachineRecords;
-  /** The program that carries connections of machines. */
-  readonly relay: string;
+  /** The programs that carry connections of machines. */
+  readonly relay: RelayPrograms;
   readonly tokens: TokenIssuer;
   readonly documents: DocumentSigner;
   /** Tells the networks of this host's pools from those of others. */
@@ -43,12 +43,10 @@ export async function openGround(options: MachineHostOptions): Promise<HostGroun
   const recordFolder = join(folder, 'machines');
   await mkdir(recordFolder, { recursive: true, mode: 0o700 });
   await mkdir(socketFolder, { recursive: true, mode: 0o700 });
-  const relay = join(folder, 'relay.mjs');
-  await writeFileSafely(relay, relayProgram);
   return {
     socketFolder,
     records: machineRecords(recordFolder),
-    relay,
+    relay: await writeRelayPrograms(folder),
     tokens: await openTokenIssuer(join(folder, 'identity-key.pem')),
     documents: await openDocumentSigner(join(folder, 'attestation.pem')),
     hostKey: await openHostKey(join(folder, 'host-key')),

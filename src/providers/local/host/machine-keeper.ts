@@ -49,8 +49,7 @@ export function createMachineKeeper(ground: HostGround, tell: (event: HostEvent)
     await mkdir(sockets.folder, { recursive: true, mode: 0o700 });
     await writeRelay({
       script: machineFiles(record.spec.folder).relay,
-      node: process.execPath,
-      program: ground.relay,
+      programs: ground.relay,
       sockets: sockets.folder,
     });
     await networks.enter(record);
