@@ -26,6 +26,8 @@ export interface Machine extends MachineSpec {
   readonly createdAt: string;
   /** The disk that a snapshot is made of; absent when it cannot be captured. */
   readonly osDisk?: string;
+  /** What is wrong with it though it runs, in words, where the provider knows. */
+  readonly trouble?: string;
   readonly error?: ProvisioningError;
 }
 

@@ -53,7 +53,7 @@ export interface Protection {
 
 export type NodePower = 'starting' | 'running' | 'stopping' | 'stopped';
 
-/** What a machine's agent says through the provider; `unknown` until it has spoken. */
+/** What a machine's agent says through the provider; `unknown` until it has spoken, and when it has fallen silent. */
 export type NodeHealth = 'unknown' | 'healthy' | 'unhealthy';
 
 export interface ProviderNode {
@@ -83,6 +83,8 @@ export interface ProviderNode {
   readonly address?: string;
   /** Absent when the provider carries no such word from the node. */
   readonly health?: NodeHealth;
+  /** Why it is not healthy though it runs, in words, where the provider knows. */
+  readonly trouble?: string;
   readonly error?: ProvisioningError;
 }
 

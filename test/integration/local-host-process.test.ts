@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runTool } from '../../src/images/run-tool.ts';
 import type { HostMachine } from '../../src/providers/local/host/machine-host.ts';
+import { makeBootSectorDisk } from '../support/boot-sector.ts';
 import { type ChildUser, childUser, type HostChild, startHostChild } from '../support/host-child.ts';
 
 let folder: string;
@@ -234,3 +235,88 @@ describe('what cannot be started is told, and nothing of it is left', () => {
     expect(await host.call('list')).toEqual([]);
   });
 });
+
+describe('a machine that runs', () => {
+  async function started(
+    id: string,
+    program: Parameters<typeof makeBootSectorDisk>[1],
+    qemu = '',
+  ): Promise<{ readonly host: HostChild; readonly spec: HostMachine }> {
+    const host = await openHost(qemu === '' ? {} : { IMAGO_QEMU: await standIn(qemu) });
+    const spec = await machine(id);
+    await makeBootSectorDisk(spec.disk, program);
+    await who.give(spec.folder);
+    await host.call('start', spec);
+    return { host, spec };
+  }
+
+  async function standIn(script: string): Promise<string> {
+    const path = join(folder, 'qemu');
+    await writeFile(path, `#!/bin/sh\n${script}\nexec qemu-system-x86_64 "$@"\n`, { mode: 0o755 });
+    return path;
+  }
+
+  const halts = (host: HostChild) =>
+    host.events.flatMap((event) => (event.kind === 'state' ? [event.status.halt?.kind] : []));
+
+  it('and cannot write stands still, is found so by the next daemon, and goes on when it can', async () => {
+    const { host, spec } = await started('stuck', 'writes', "trap '' XFSZ; ulimit -S -f 2048");
+    expect(await until(() => halts(host).includes('disk-error'), 180)).toBe(true);
+    await host.kill();
+    const second = await openHost();
+    const status = await second.call('status', 'stuck');
+    expect(status).toMatchObject({
+      state: 'running',
+      halt: { kind: 'disk-error', message: expect.stringContaining('cannot be written') },
+    });
+    const written = (await second.call('console', 'stuck', 10_000)).length;
+    expect(written).toBeGreaterThan(0);
+    const unlimit = ['prlimit', `--pid=${status.pid}`, '--fsize=unlimited'] as const;
+    const [program, ...words] = who.user?.run(...unlimit) ?? unlimit;
+    await runTool(program, words);
+    expect(await until(async () => (await second.call('status', 'stuck')).halt === undefined, 180)).toBe(true);
+    const more = async () => (await second.call('console', 'stuck', 10_000)).length > written;
+    expect(await until(more, 180)).toBe(true);
+    expect(readFileSync(join(spec.folder, 'console.log'), 'utf8')).not.toContain('e');
+  });
+
+  it('and finds the disk of the computer full says so, and goes on by itself', async () => {
+    const { host } = await started('full', 'writes', noSpaceOnce);
+    expect(await until(() => halts(host).includes('disk-full'), 180)).toBe(true);
+    expect(await until(() => halts(host).at(-1) === undefined, 180)).toBe(true);
+    expect(await host.call('console', 'full', 10_000)).not.toContain('e');
+  });
+
+  it('has said nothing yet when it has restarted itself', async () => {
+    const { host, spec } = await started('restless', 'restarts');
+    const report = {
+      schema: 1,
+      phase: 'ready',
+      at: new Date().toISOString(),
+      bootId: 'b',
+      agentVersion: '1',
+    };
+    const lists = { steps: [], timeline: [], pending: [] };
+    appendFileSync(join(spec.folder, 'report.jsonl'), `${JSON.stringify({ ...report, ...lists })}\n`);
+    const told = (kind: string) => host.events.findIndex((event) => event.kind === kind);
+    expect(await until(() => told('restarted') > told('report') && told('report') >= 0, 180)).toBe(true);
+    expect(await host.call('report', 'restless')).toBeUndefined();
+    expect(await host.call('status', 'restless')).toMatchObject({ state: 'running' });
+  });
+
+  it('and does not hear the power button at first hears it when it is pressed again', async () => {
+    const { host } = await started('drowsy', 'hearsSecondPress');
+    expect(await host.call('stop', 'drowsy', { deadlineMs: 120_000 })).toEqual({ forced: false });
+    expect(await host.call('status', 'drowsy')).toMatchObject({ state: 'stopped', end: { kind: 'stopped' } });
+    expect(await host.call('console', 'drowsy', 10)).toEqual(['p', 'p']);
+  });
+});
+
+/** QEMU's own way to make one write fail as on a full disk. */
+const noSpaceOnce = `left=$#
+while [ "$left" -gt 0 ]; do
+  word=$(printf %s "$1" | sed 's/^\\(driver=qcow2,.*\\)file.driver=file,file.filename=/\\1file.driver=blkdebug,file.inject-error.0.event=write_aio,file.inject-error.0.errno=28,file.inject-error.0.once=on,file.image.driver=file,file.image.filename=/')
+  shift
+  set -- "$@" "$word"
+  left=$((left - 1))
+done`;

@@ -161,6 +161,77 @@ describe('a machine that does not come up', () => {
   });
 });
 
+describe('how a machine is', () => {
+  const nodeIs = (fits: (node: ProviderNode) => boolean) =>
+    until(
+      async () => (await nodes())[0],
+      (node) => fits(node),
+    );
+
+  it('is not known when its agent has fallen silent, until it speaks again', async () => {
+    await reopen({ limits: { silenceMs: 500 } });
+    await provider.pools.createPool(
+      { name: 'web', orchestration: 'uniform', model: first, capacity: 1 },
+      options,
+    );
+    const { machineId } = await nodeIs(({ health }) => health === 'healthy');
+    const silent = await nodeIs(({ health }) => health === 'unknown');
+    expect(silent).toMatchObject({ state: 'ready', power: 'running' });
+    expect(silent.trouble).toMatch(/silent since 20/);
+    host.speak(machineId);
+    const heard = await nodeIs(({ health }) => health === 'healthy');
+    expect(heard.trouble).toBeUndefined();
+  });
+
+  it('is not what the agent said before the machine restarted', async () => {
+    await reopen({ limits: { silenceMs: 300 } });
+    const [made] = await makePool(1);
+    const machineId = made?.machineId ?? '';
+    host.restart(machineId);
+    expect((await nodes())[0]).toMatchObject({ state: 'ready', power: 'running', health: 'unknown' });
+    const { trouble } = await nodeIs((node) => node.trouble !== undefined);
+    expect(trouble).toMatch(/restarted at 20.*has not spoken since/);
+    host.speak(machineId);
+    await nodeIs(({ health }) => health === 'healthy');
+  });
+
+  it('is told when it stands still for want of space, and again when it goes on', async () => {
+    const [made] = await makePool(1);
+    const machineId = made?.machineId ?? '';
+    const message = "The computer's disk is full.";
+    host.halt(machineId, { kind: 'disk-full', at: new Date().toISOString(), message });
+    expect(await nodes()).toMatchObject([
+      { state: 'ready', power: 'running', health: 'unhealthy', trouble: message },
+    ]);
+    await reopen();
+    expect(await nodes()).toMatchObject([{ health: 'unhealthy', trouble: message }]);
+    host.halt(machineId, undefined);
+    expect(await nodes()).toEqual([made]);
+  });
+
+  it('is told of one that never came up for want of space, and of a single machine', async () => {
+    await reopen({ limits: { bootMs: 400 } });
+    host.behave({ boots: 'never' });
+    const message = "The computer's disk is full.";
+    host.watch((event) => {
+      if (event.kind !== 'state' || event.status.state !== 'running' || event.status.halt !== undefined)
+        return;
+      host.halt(event.id, { kind: 'disk-full', at: new Date().toISOString(), message });
+    });
+    const spec: MachineSpec = {
+      ...{ name: 'probe', image: 'node', version: '1.0.0', digest: first.digest, size: 'tiny' },
+      ...{ firmware: 'uefi', userData: '', tags: {} },
+    };
+    await provider.machines.createMachine(spec, options);
+    const failed = await until(
+      () => provider.machines.getMachine('probe', options),
+      ({ state }) => state === 'failed',
+    );
+    expect(failed).toMatchObject({ power: 'running', trouble: message });
+    expect(failed.error?.message).toContain(message);
+  });
+});
+
 describe('memory', () => {
   it('that is not there refuses machines before anything is made', async () => {
     await reopen({ memory: { availableMb: () => 2000, residentMb: () => 0 } });

@@ -11,6 +11,7 @@ import type {
   HostMachine,
   HostMachineStatus,
   MachineEndKind,
+  MachineHalt,
   MachineHost,
   MachineReportLine,
 } from '../../src/providers/local/host/machine-host.ts';
@@ -36,6 +37,12 @@ export interface FakeMachineHost extends MachineHost {
   behave(behaviour: FakeBehaviour): void;
   /** What happens to a machine without anybody asking. */
   end(id: string, kind: MachineEndKind): void;
+  /** The machine stands still, or goes on again. */
+  halt(id: string, halt: MachineHalt | undefined): void;
+  /** The machine restarts itself, and comes up no more unless its agent speaks. */
+  restart(id: string): void;
+  /** Its agent says that it is ready, once more. */
+  speak(id: string): void;
   readonly starts: readonly HostMachine[];
   /** Machines that were held still, in order. */
   readonly holds: readonly string[];
@@ -156,6 +163,17 @@ export function createFakeMachineHost(): FakeMachineHost {
     end(id, kind) {
       end(requireRunning(id), kind);
     },
+    halt(id, halt) {
+      const machine = requireRunning(id);
+      const { halt: _before, ...status } = machine.status;
+      machine.status = halt === undefined ? status : { ...status, halt };
+      tell({ kind: 'state', id, status: machine.status });
+    },
+    restart(id) {
+      requireRunning(id).report = undefined;
+      tell({ kind: 'restarted', id });
+    },
+    speak: (id) => readConfig(requireRunning(id)),
     async start(spec) {
       if (isRunning(spec.id)) return;
       if (behaviour.startError !== undefined) throw behaviour.startError;

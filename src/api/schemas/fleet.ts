@@ -59,6 +59,15 @@ export const node = z
     move: z.int().optional(),
     at: timestamp.describe('When its disk was made from the image.'),
     machineId: z.string(),
+    health: z
+      .enum(['unknown', 'healthy', 'unhealthy'])
+      .optional()
+      .describe('What its agent says; `unknown` until it has spoken, and when it has fallen silent.'),
+    trouble: z.string().optional().describe('Why it is not healthy though it runs, in words.'),
+    error: z
+      .object({ code: z.string(), message: z.string() })
+      .optional()
+      .describe("Why its state is `failed`, in its provider's words."),
     address: z.string().optional().describe('In the network of its pool, while it runs.'),
     forwards: z
       .array(z.object({ guestPort: z.int(), hostPort: z.int().describe('On 127.0.0.1.') }))

@@ -15,6 +15,7 @@ export const machine = z
     size: z.string(),
     firmware: z.enum(['uefi', 'bios', 'direct']),
     createdAt: timestamp,
+    trouble: z.string().optional().describe('What is wrong with it though it runs, in words.'),
     error: z.object({ code: z.string(), message: z.string() }).optional(),
   })
   .meta({ id: 'Machine', description: 'A machine of no pool, e.g. one that a failed test left for a look.' });

@@ -9,10 +9,15 @@ export const command: CommandSpec = {
   async run(invocation) {
     const client = await invocation.client();
     const node = await client.call('showNode', { path: { node: argument(invocation, 'NODE') } });
-    const { schedulable, forwards, ...rest } = node;
+    const { schedulable, forwards, error, ...rest } = node;
     const ports = forwards?.map(({ guestPort, hostPort }) => `127.0.0.1:${hostPort} to ${guestPort}`);
     invocation.out.thing(node, node.name, () =>
-      facts({ ...rest, ports: ports?.join(', '), schedulable: schedulable ? 'yes' : 'no' }),
+      facts({
+        ...rest,
+        ports: ports?.join(', '),
+        schedulable: schedulable ? 'yes' : 'no',
+        error: error === undefined ? undefined : `${error.message} (${error.code})`,
+      }),
     );
   },
 };

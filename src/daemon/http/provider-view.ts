@@ -47,9 +47,12 @@ export function nodeView(record: NodeRecord, seen: ProviderNode | undefined | 'u
   if (seen === undefined) return { ...record, power: 'stopped', state: 'missing' };
   // Starting is not running yet, and stopping is running still.
   const running = seen.power === 'running' || seen.power === 'stopping';
-  const { forwards, address, state } = seen;
+  const { forwards, address, state, health, trouble, error } = seen;
   return {
     ...{ ...record, power: running ? 'running' : 'stopped', state },
+    ...(health === undefined ? {} : { health }),
+    ...(trouble === undefined ? {} : { trouble }),
+    ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }),
     ...(address === undefined ? {} : { address }),
     ...(forwards === undefined ? {} : { forwards: forwards.map((one) => ({ ...one })) }),
   };

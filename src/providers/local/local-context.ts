@@ -42,6 +42,11 @@ export interface LocalLimits {
   readonly bootMs: number;
   /** How long a machine may take to power off before it is ended. */
   readonly stopMs: number;
+  /**
+   * How long the agent of a node that is ready may be silent before nobody knows how the node is. It speaks every
+   * 30 s, or 65 s when the metadata service keeps it waiting; an emulated machine on a busy computer takes longer.
+   */
+  readonly silenceMs: number;
   /** Machines that boot at the same time; the others wait. */
   readonly bootsAtOnce: number;
   /** A machine's disk has at least so many bytes, most of them holes. */

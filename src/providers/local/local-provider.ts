@@ -88,6 +88,7 @@ const defaultGallery = 'imago';
 const defaultLimits: LocalLimits = {
   bootMs: 10 * 60_000,
   stopMs: 120_000,
+  silenceMs: 180_000,
   bootsAtOnce: availableParallelism(),
   diskBytes: 8 * 1024 ** 3,
 };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { NodeReport } from '../../domain/node-report.ts';
 import type { ProvisioningError, ProvisioningState } from '../../ports/provider.ts';
 import type { MachineReport, MachineSpec } from '../../ports/provider-machines.ts';
-import type { NodeHealth, NodePower } from '../../ports/provider-pools.ts';
+import type { NodePower } from '../../ports/provider-pools.ts';
 import { readModel } from '../common/models.ts';
 import { busy, conflict } from '../common/refusals.ts';
 import type { Row, World } from '../common/world-file.ts';
@@ -118,13 +118,6 @@ export function machinePower({ board }: LocalContext, row: MachineRow): NodePowe
 export function machineError(row: MachineRow): ProvisioningError | undefined {
   if (machineState(row) !== 'failed' || row.errorCode === null) return undefined;
   return { code: row.errorCode, message: row.errorMessage ?? row.errorCode };
-}
-
-export function machineHealth(context: LocalContext, row: MachineRow): NodeHealth {
-  const report = context.board.report(row.machineId);
-  if (report === undefined || machinePower(context, row) !== 'running') return 'unknown';
-  if (report.phase === 'ready') return 'healthy';
-  return report.phase === 'failed' ? 'unhealthy' : 'unknown';
 }
 
 export function diskName({ machineId }: Pick<MachineRow, 'machineId'>): string {

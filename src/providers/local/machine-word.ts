@@ -60,7 +60,8 @@ async function judge(
   }
   const seconds = Math.round(context.limits.bootMs / 1000);
   const silence = `The operating system of ${row.name} did not come up within ${seconds} s.`;
-  return failed('OSProvisioningTimedOut', await lastWords(context, row, silence));
+  const what = status?.halt === undefined ? silence : `${silence} ${status.halt.message}`;
+  return failed('OSProvisioningTimedOut', await lastWords(context, row, what));
 }
 
 const good = { busyWith: null, errorCode: null, errorMessage: null } as const;

@@ -14,6 +14,7 @@ import { pageOf, rowsFor } from '../common/paging.ts';
 import { busy, conflict, invalid, notFound } from '../common/refusals.ts';
 import type { World } from '../common/world-file.ts';
 import { admit, change, isoTime, type LocalContext, look } from './local-context.ts';
+import { machineHealth } from './machine-health.ts';
 import {
   changeMachine,
   diskName,
@@ -177,6 +178,7 @@ function requireMachine(world: World, name: string): MachineRow {
 
 function toMachine(context: LocalContext, row: MachineRow): Machine {
   const error = machineError(row);
+  const { trouble } = machineHealth(context, row);
   return {
     ...(JSON.parse(row.spec ?? '') as MachineSpec),
     machineId: row.machineId,
@@ -184,6 +186,7 @@ function toMachine(context: LocalContext, row: MachineRow): Machine {
     power: machinePower(context, row),
     createdAt: isoTime(row.createdAt),
     ...(row.disk > 0 ? { osDisk: diskName(row) } : {}),
+    ...(trouble === undefined ? {} : { trouble }),
     ...(error === undefined ? {} : { error }),
   };
 }

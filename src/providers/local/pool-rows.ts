@@ -5,14 +5,8 @@ import { readModel } from '../common/models.ts';
 import { busy, notFound } from '../common/refusals.ts';
 import type { World } from '../common/world-file.ts';
 import { isoTime, type LocalContext } from './local-context.ts';
-import {
-  diskName,
-  type MachineRow,
-  machineError,
-  machineHealth,
-  machinePower,
-  machineState,
-} from './machine-rows.ts';
+import { machineHealth } from './machine-health.ts';
+import { diskName, type MachineRow, machineError, machinePower, machineState } from './machine-rows.ts';
 
 export interface PoolRow {
   readonly name: string;
@@ -110,7 +104,7 @@ export function nodeReader(context: LocalContext, pool: PoolRow): (row: MachineR
       createdAt: isoTime(row.createdAt),
       imagedAt: isoTime(row.imagedAt),
       ...(row.disk > 0 ? { osDisk: diskName(row) } : {}),
-      health: machineHealth(context, row),
+      ...machineHealth(context, row),
       ...(power === 'running' && forwards.length > 0 ? { forwards } : {}),
       ...(power === 'running' && address !== undefined ? { address } : {}),
       ...(error === undefined ? {} : { error }),

@@ -77,10 +77,12 @@ async function requireMachine(call: MachinesCall, name: string) {
 }
 
 function viewOf(provider: Provider, machine: Machine): View {
-  const { name, machineId, state, power, image, version, digest, size, firmware, createdAt, error } = machine;
+  const { name, machineId, state, power, image, version, digest, size, firmware, createdAt } = machine;
+  const { trouble, error } = machine;
   return {
     ...{ name, provider: provider.name as View['provider'], machineId, state, power },
     ...{ image, version, digest, size, firmware, createdAt },
+    ...(trouble === undefined ? {} : { trouble }),
     ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }),
   };
 }

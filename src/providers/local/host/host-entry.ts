@@ -40,7 +40,7 @@ export function absentStatus(id: string): HostMachineStatus {
 }
 
 export function statusOf({ record, state, machine }: Entry): HostMachineStatus {
-  const pid = machine?.pid();
+  const [pid, halt] = [machine?.pid(), machine?.halt()];
   const address = machineCards(record.spec.metadata.machineId, record.place).pool?.address;
   return {
     id: record.spec.id,
@@ -48,6 +48,7 @@ export function statusOf({ record, state, machine }: Entry): HostMachineStatus {
     ...(pid === undefined ? {} : { pid }),
     startedAt: record.startedAt,
     ...(record.end === undefined ? {} : { end: record.end }),
+    ...(halt === undefined ? {} : { halt }),
     forwards: record.forwards,
     ...(address === undefined ? {} : { address }),
     ...(record.health === undefined ? {} : { health: record.health }),

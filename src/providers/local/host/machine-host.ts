@@ -47,6 +47,17 @@ export interface MachineEnd {
   readonly message: string;
 }
 
+/** `disk-full` and `disk-error`: it goes on by itself as soon as it can write. `hypervisor-error`: it must be started anew. */
+export type MachineHaltKind = 'disk-full' | 'disk-error' | 'hypervisor-error';
+
+/** The machine's process lives, and its processors stand still though nobody wanted it. */
+export interface MachineHalt {
+  readonly kind: MachineHaltKind;
+  readonly at: string;
+  /** In words, with what becomes of it. */
+  readonly message: string;
+}
+
 export interface MachineReportLine {
   readonly phase: 'booting' | 'applying' | 'ready' | 'failed';
   readonly at: string;
@@ -54,7 +65,7 @@ export interface MachineReportLine {
   readonly document: NodeReport;
   /** The latest moment at which the kernel of this boot can have started, in milliseconds since 1970. */
   readonly kernelAt: number;
-  /** When this host read it, by its own clock. */
+  /** When it was last said, also by repeating it; by this computer's clock. */
   readonly receivedAt: string;
 }
 
@@ -66,6 +77,8 @@ export interface HostMachineStatus {
   readonly startedAt?: string;
   /** How the last run ended; absent while it runs. */
   readonly end?: MachineEnd;
+  /** Absent while its processors run. */
+  readonly halt?: MachineHalt;
   readonly forwards: readonly OpenForward[];
   /** In the network of its pool. */
   readonly address?: string;
@@ -90,8 +103,10 @@ export type AgentWord =
   | { readonly kind: 'allow'; readonly cost: 'restart' | 'drain'; readonly digest: string }
   | { readonly kind: 'deny'; readonly digest: string };
 
+/** `report`: also when the agent says the same again. `restarted`: by its own wish; it has not reported since. */
 export type HostEvent =
   | { readonly kind: 'state'; readonly id: string; readonly status: HostMachineStatus }
+  | { readonly kind: 'restarted'; readonly id: string }
   | { readonly kind: 'report'; readonly id: string; readonly report: MachineReportLine }
   | { readonly kind: 'health'; readonly id: string; readonly health: PlatformHealth };
 
@@ -118,7 +133,7 @@ export interface MachineHost {
   list(): Promise<readonly HostMachineStatus[]>;
   /** Calls the listener for each change until the returned function is called. Deaths are told within 2 s. */
   watch(listener: (event: HostEvent) => void): () => void;
-  /** The last report since the machine's last start; `undefined` until the agent has spoken. */
+  /** The last report since the machine started, or restarted itself; `undefined` until the agent has spoken. */
   report(id: string): Promise<MachineReportLine | undefined>;
   /** The last lines of the boot console, oldest first; empty before the first and for a machine that is absent. */
   console(id: string, lines: number): Promise<readonly string[]>;

@@ -68,6 +68,8 @@ export function createMachineKeeper(ground: HostGround, tell: (event: HostEvent)
       interfaces: interfaceFacts(machineCards(spec.metadata.machineId, place)),
       metadata: () => entry.record.spec.metadata,
       onReport: (report) => tell({ kind: 'report', id, report }),
+      onRestart: () => tell({ kind: 'restarted', id }),
+      onHalt: () => tellState(entry),
       onHealth: (health) => {
         save(entry, { health }).catch(troubleWith('cannot record the health of'));
         tell({ kind: 'health', id, health });

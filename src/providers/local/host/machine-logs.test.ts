@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -71,31 +71,52 @@ describe('the reports', () => {
       ...{ timeline: [{ name: 'x', ms }], pending: [] },
     })}\n`;
 
-  it('are told once each, whole lines only, noise passed over', async () => {
-    const log = openReportLog(files.report, () => 'now');
+  it('are told as often as they are said, whole lines only, noise passed over', async () => {
+    const log = openReportLog(files.report);
     expect(await log.read()).toBeUndefined();
     await writeFile(
       files.report,
       `noise\n{"schema":1}\n${report('applying', 1000)}${report('ready', 9000).slice(0, 20)}`,
     );
-    expect(await log.read()).toMatchObject({ phase: 'applying', receivedAt: 'now' });
+    expect(await log.read()).toMatchObject({ phase: 'applying' });
+    expect(await log.read()).toBeUndefined();
     await appendFile(files.report, report('ready', 9000).slice(20));
     expect(await log.read()).toMatchObject({ phase: 'ready' });
     await appendFile(files.report, report('ready', 9000));
-    expect(await log.read()).toBeUndefined();
+    expect(await log.read()).toMatchObject({ phase: 'ready' });
     expect(log.last).toMatchObject({ phase: 'ready', kernelAt: Date.parse('2026-01-01T00:00:01.000Z') });
   });
 
   it('know the start of the kernel by the report that tells most, of this boot', async () => {
-    const log = openReportLog(files.report, () => 'now');
+    const log = openReportLog(files.report);
     await writeFile(files.report, report('ready', 9000) + report('applying', 1000));
     expect((await log.read())?.kernelAt).toBe(Date.parse('2026-01-01T00:00:01.000Z'));
     await appendFile(files.report, report('booting', 1000, 'c'));
     expect((await log.read())?.kernelAt).toBe(Date.parse('2026-01-01T00:00:09.000Z'));
   });
 
+  it('are as old as the file says, whoever reads them first', async () => {
+    const said = new Date('2026-01-01T08:00:00.000Z');
+    await writeFile(files.report, report('ready', 9000));
+    await utimes(files.report, said, said);
+    expect(await openReportLog(files.report).read()).toMatchObject({ receivedAt: said.toISOString() });
+  });
+
+  it('of before a restart are forgotten, also by who reads them later', async () => {
+    const log = openReportLog(files.report);
+    await writeFile(files.report, report('ready', 9000));
+    await log.read();
+    await appendFile(files.report, report('ready', 9000).slice(0, 20));
+    await log.read();
+    await log.clear();
+    expect(log.last).toBeUndefined();
+    expect(await openReportLog(files.report).read()).toBeUndefined();
+    await appendFile(files.report, report('booting', 1000, 'c'));
+    expect(await log.read()).toMatchObject({ phase: 'booting', document: { bootId: 'c' } });
+  });
+
   it('do not fill the disk, and a line without end is given up', async () => {
-    const log = openReportLog(files.report, () => 'now');
+    const log = openReportLog(files.report);
     await writeFile(files.report, report('ready', 1).repeat(8000));
     await log.read();
     expect((await stat(files.report)).size).toBe(0);

@@ -84,7 +84,7 @@ function createHost(ground: HostGround): MachineHost {
       if (machine !== undefined) return machine.report();
       const files = filesOf(id);
       if (files === undefined) return undefined;
-      return openReportLog(files.report, () => new Date().toISOString()).read();
+      return openReportLog(files.report).read();
     },
     async console(id, lines) {
       const files = filesOf(id);

@@ -47,6 +47,12 @@ describe('the arguments of QEMU', () => {
     expect(valuesOf(plan({ network: { forwards: [] } }), '-netdev')).toHaveLength(2);
   });
 
+  it('hold a machine still whose disk cannot be written, whatever the reason', () => {
+    expect(valuesOf(plan(), '-device').find((device) => device.startsWith('virtio-blk-pci'))).toMatch(
+      /,werror=stop$/,
+    );
+  });
+
   it('start by firmware without a kernel, and use the processor when there is a hypervisor', () => {
     const uefi = plan({ boot: { kind: 'uefi' } }, 'kvm');
     expect(uefi).not.toContain('-kernel');

@@ -105,9 +105,13 @@ function kernelArguments(cmdline: string, accelerator: AcceleratorName): string 
   return accelerator === 'tcg' ? `${cmdline} no_timer_check` : cmdline;
 }
 
+/**
+ * A write that fails for want of space, or for any other reason, holds the machine still until it succeeds: told of
+ * it, the machine would give its file system up.
+ */
 function disk(path: string): string[] {
   const node = `driver=qcow2,node-name=root,discard=unmap,file.driver=file,file.filename=${value(path)}`;
-  return ['-blockdev', node, '-device', 'virtio-blk-pci,drive=root,bootindex=1'];
+  return ['-blockdev', node, '-device', 'virtio-blk-pci,drive=root,bootindex=1,werror=stop'];
 }
 
 function networks({ files, cards, forwards }: QemuPlan): string[] {

@@ -12,7 +12,8 @@ import { startMetadataServer } from '../imds/metadata-server.ts';
 import { writeWord } from './agent-port.ts';
 import { type CommandPort, openCommandPort } from './command-port.ts';
 import { cutConsole } from './console-log.ts';
-import type { AgentWord, MachineReportLine } from './machine-host.ts';
+import { watchHalt } from './machine-halt.ts';
+import type { AgentWord, MachineHalt, MachineReportLine } from './machine-host.ts';
 import type { MachineFiles, MachineSockets } from './machine-paths.ts';
 import { findProcess } from './qemu-process.ts';
 import { connectQmp, type Qmp, type QmpEvent } from './qmp.ts';
@@ -27,6 +28,10 @@ export interface MachineServices {
   readonly documents: DocumentSigner;
   metadata(): MachineMetadata;
   onReport(report: MachineReportLine): void;
+  /** It restarted itself: what it reported before is of the past. */
+  onRestart(): void;
+  /** It stands still, or goes on. */
+  onHalt(): void;
   onHealth(health: PlatformHealth): void;
   /** Called once, when its process is gone. */
   onGone(): void;
@@ -35,6 +40,7 @@ export interface MachineServices {
 export interface RunningMachine {
   readonly commands: CommandPort;
   pid(): number | undefined;
+  halt(): MachineHalt | undefined;
   report(): Promise<MachineReportLine | undefined>;
   pressPower(): Promise<void>;
   /** Stops its processors, with everything on its disk written, until `go` is called. */
@@ -60,25 +66,36 @@ export async function holdMachine(services: MachineServices): Promise<RunningMac
     metadata: services.metadata,
     onHealth: services.onHealth,
   });
-  const reports = openReportLog(files.report, () => new Date().toISOString());
+  const reports = openReportLog(files.report);
   let pid = await findProcess(files.pid);
   let qmp: Qmp | undefined;
   let connecting: Promise<Qmp> | undefined;
   let shell: Duplex | undefined;
-  let paused = false;
+  let holders = 0;
   let closed = false;
   let gone = false;
 
   const commands = openCommandPort({ path: sockets.commands, machine: id, listening: commandsListening });
 
-  function onEvent({ event, data }: QmpEvent): void {
-    if (event === 'RESET') commands.fail('the machine restarted');
+  const halts = watchHalt({ held: () => holders > 0, onChange: services.onHalt });
+
+  function onEvent(said: QmpEvent): void {
+    const { event, data } = said;
+    halts.hear(said);
+    if (event === 'RESET') void restarted();
     if (event === 'VSERPORT_CHANGE' && data?.id === 'commands-port' && data.open === false)
       commands.fail('the machine closed its command port');
   }
 
+  async function restarted(): Promise<void> {
+    commands.fail('the machine restarted');
+    await reports.clear().catch(() => undefined);
+    if (!closed) services.onRestart();
+  }
+
   function hold(connection: Qmp): Qmp {
     qmp = connection;
+    halts.doubt();
     void connection.ended.then(() => {
       qmp = undefined;
       if (!closed) void look();
@@ -90,18 +107,10 @@ export async function holdMachine(services: MachineServices): Promise<RunningMac
     if (qmp !== undefined) return qmp;
     connecting ??= connectQmp(sockets.qmp, onEvent)
       .then(hold)
-      .then(goOn)
       .finally(() => {
         connecting = undefined;
       });
     return connecting;
-  }
-
-  /** A daemon that ended while it held the machine still could not let it go. */
-  async function goOn(connection: Qmp): Promise<Qmp> {
-    const { status } = (await connection.execute('query-status')) as { readonly status: string };
-    if (status === 'paused' && !paused) await connection.execute('cont');
-    return connection;
   }
 
   async function commandsListening(): Promise<boolean> {
@@ -128,7 +137,8 @@ export async function holdMachine(services: MachineServices): Promise<RunningMac
     }
     await cutConsole(files).catch(() => undefined);
     commands.keep();
-    if (qmp === undefined) await control().catch(() => undefined);
+    const connection = qmp ?? (await control().catch(() => undefined));
+    if (connection !== undefined) await halts.look(connection).catch(() => undefined);
   }
 
   const watcher = watchFile(files.report, () => void readReports());
@@ -136,6 +146,7 @@ export async function holdMachine(services: MachineServices): Promise<RunningMac
   return {
     commands,
     pid: () => pid,
+    halt: () => halts.halt,
     look,
     async report() {
       await readReports();
@@ -146,14 +157,18 @@ export async function holdMachine(services: MachineServices): Promise<RunningMac
       await (await control()).execute('system_powerdown');
     },
     async pause() {
-      await (await control()).execute('stop');
-      paused = true;
-      return {
-        async go() {
-          paused = false;
-          if (!closed && !gone) await (await control()).execute('cont');
-        },
+      const go = async () => {
+        holders -= 1;
+        if (holders === 0 && !closed && !gone) await (await control()).execute('cont');
       };
+      holders += 1;
+      try {
+        await (await control()).execute('stop');
+      } catch (error) {
+        await go().catch(() => undefined);
+        throw error;
+      }
+      return { go };
     },
     async openShell() {
       if (shell !== undefined && !shell.destroyed)
