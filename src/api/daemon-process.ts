@@ -29,7 +29,8 @@ const START_PATIENCE_MS = 120_000;
 const FIND_PATIENCE_MS = 30_000;
 const DOCTOR_PATIENCE_MS = 30_000;
 const ASK_PATIENCE_MS = 3000;
-const DOWN_PATIENCE_MS = 90_000;
+/** Longer than the daemon and then its machines may take. */
+const DOWN_PATIENCE_MS = 210_000;
 const POLL_MS = 25;
 /** How long a daemon may be in trouble before its clients are told: a database is back sooner than that. */
 const TROUBLE_PATIENCE_MS = 8000;

@@ -23,8 +23,8 @@ const POLITE_MS = 30_000;
 const NOTICE_MS = 5000;
 const FORCED_MS = 5000;
 const LOCK_MS = 5000;
-/** For a clean power-off of all at once; then they are ended. */
-const MACHINE_MS = 40_000;
+/** For a clean power-off of all at once, also of those that are still starting; then they are ended. */
+const MACHINE_MS = 120_000;
 
 export interface DownOptions {
   /** Machines go on running, and the next daemon finds them. */

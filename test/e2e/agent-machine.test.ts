@@ -188,7 +188,7 @@ describe('a machine with the agent', () => {
 
   it('is another one when its disk is another machine’s', async () => {
     await machine.run('mkdir -p /var/lib/kubelet && echo secret >/var/lib/kubelet/kubeconfig; sync');
-    await host.stop('one', { deadlineMs: 120_000 });
+    expect(await host.stop('one', { deadlineMs: 240_000 })).toEqual({ forced: false });
     machine = await startAgentMachine(host, image, {
       ...{ folder, name: 'two', document },
       disk: join(folder, 'one', 'disk.qcow2'),
@@ -202,5 +202,7 @@ describe('a machine with the agent', () => {
       'two',
       'gone',
     ]);
+    // What hears the power button starts after the node is ready.
+    expect(await host.stop('two', { deadlineMs: 240_000 })).toEqual({ forced: false });
   });
 });
