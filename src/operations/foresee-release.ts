@@ -5,6 +5,7 @@ import type { Json } from '../domain/json.ts';
 import { isRestricted, type Recipe, type RecipeTest } from '../domain/recipe.ts';
 import { toIso } from '../domain/time.ts';
 import type { VersionRecord } from '../ports/catalogue.ts';
+import { answerDeadline } from './answer-deadline.ts';
 import { buildInput } from './build-input.ts';
 import { foreseeParts } from './build-plan.ts';
 import { checkMayGo } from './copy-target.ts';
@@ -126,7 +127,7 @@ async function publishLines(
   const provider = deps.provider(name);
   const { gallery } = provider;
   if (gallery === undefined) return [`Passed over: ${provider.name} has no gallery.`];
-  const options = callOptions(deps, AbortSignal.timeout(galleryMs));
+  const options = callOptions(deps, answerDeadline(galleryMs, `The gallery of ${provider.name}`));
   const found = isNew ? undefined : await gallery.getVersion(version.image, version.version, options);
   if (found?.state === 'ready') return [`Passed over: the gallery of ${provider.name} has it.`];
   await checkMayGo(deps, { provider }, version);

@@ -40,11 +40,12 @@ export function publishStep<Input extends { readonly provider?: string | undefin
       return published(ready);
     },
     async verify(context) {
-      const { gallery: target, options } = await gallery(context);
+      const { provider, gallery: target, options } = await gallery(context);
       if (target === undefined) return { gallery: 'none' };
       const { image, version } = resolved(context);
       const found = await target.getVersion(image, version, options);
-      return found?.state === 'ready' ? published(found) : undefined;
+      if (found?.state !== 'ready' || (await isForbidden(deps, provider, image, version))) return undefined;
+      return published(found);
     },
     async undo(context) {
       const { provider, gallery: target, options } = await gallery(context);

@@ -202,7 +202,7 @@ test('a gallery that holds a version with private inputs cannot become public, n
   expect((await client.call('listGalleries')).items).toMatchObject([{ name: 'inside', public: false }]);
   const elsewhere = { body: { name: 'outside', provider: 'sim', place: 'outside', public: true } };
   expect(await client.call('addGallery', elsewhere)).toMatchObject({ public: true });
-  expect(await publish(hidden, 'outside')).toMatchObject({ error: { code: 'channel-restricted' } });
+  await expect(publish(hidden, 'outside')).rejects.toMatchObject({ code: 'channel-restricted' });
 
   const path = { image: 'secretive' };
   const staged = { reference: `secretive:${hidden}`, channel: 'staging', why: 'a look' };

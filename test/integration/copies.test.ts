@@ -2,6 +2,7 @@
 // tried again alone.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { GalleryRecord } from '../../src/domain/gallery.ts';
+import { answerDeadline } from '../../src/operations/answer-deadline.ts';
 import { checkMayBePublic, makePublic } from '../../src/operations/make-public.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { simulateVersions, succeed } from '../support/simulated-versions.ts';
@@ -257,11 +258,12 @@ test('a version with private inputs never goes to a public gallery, by no way', 
 });
 
 test.each([
-  ['a gallery of another name', { gallery: 'inside' }],
-  ["the provider's own", {}],
+  ['a gallery of another name', 'image-publish', { gallery: 'inside' }],
+  ["the provider's own", 'image-publish', {}],
+  ["the provider's own, for a new pool,", 'pool-create', { name: 'web', capacity: 1 }],
 ])(
   '%s that becomes public while a version with private inputs is copied to it loses the copy',
-  async (_what, more) => {
+  async (_what, kind, more: { readonly gallery?: string }) => {
     const { product, first } = await world({ name: 'inside', place: 'inside' });
     const known = await product.store.catalogue.getVersion('node', first);
     if (known === undefined) throw new Error('It was not built.');
@@ -270,7 +272,7 @@ test.each([
       catalogue: { ...product.deps.catalogue, getVersion: async () => ({ ...known, restricted: true }) },
       galleryBook: { ...galleryBook, list: listAsSeen },
     });
-    const place = 'gallery' in more ? more.gallery : (product.sim.galleries?.own ?? '');
+    const place = more.gallery ?? product.sim.galleries?.own ?? '';
     let looks = 0;
 
     async function listAsSeen() {
@@ -280,7 +282,8 @@ test.each([
         copied ? [{ ...entry, name: 'opened', place, public: true, at: '' }] : [],
       );
     }
-    expect(await publish(product, first, more)).toMatchObject({
+    const input = { reference: `node:${first}`, ...more };
+    expect(await product.run({ kind, subject: 'image/node', input })).toMatchObject({
       ...{ state: 'failed', error: { code: 'channel-restricted' }, exceptions: [] },
     });
     expect(await copyOf(product, place, first)).toBeUndefined();
@@ -328,13 +331,17 @@ test('what is published while a gallery becomes public is found afterwards, and 
   await product.close();
 });
 
-test('a gallery that does not answer is not made public', async () => {
+test('a gallery that fails or does not answer is not made public', async () => {
   const { product, deps } = await restrictedWorld();
-  const fault = { kind: 'fails', call: 'gallery.listImages', count: 'always' } as const;
-  await product.sim.control.addFault(fault);
-  await expect(makePublic(deps, { ...entry, place: 'inside', public: true })).rejects.toMatchObject({
-    kind: 'provider',
+  const opened = { ...entry, place: 'inside', public: true };
+  const fault = await product.sim.control.addFault({
+    ...{ kind: 'fails', call: 'gallery.listImages', count: 'always' },
   });
+  await expect(makePublic(deps, opened)).rejects.toMatchObject({ kind: 'provider' });
+  await product.sim.control.removeFault(fault.id);
+  await product.sim.control.addFault({ kind: 'slow', call: 'gallery.listImages', ms: 3_600_000, factor: 1 });
+  const slow = { ...deps, options: { ...options, signal: answerDeadline(0, 'Gallery inside') } };
+  await expect(makePublic(slow, opened)).rejects.toMatchObject({ code: 'provider-timeout' });
   expect(await deps.galleryBook.get('inside')).toMatchObject({ public: false });
   await product.close();
 });

@@ -37,6 +37,7 @@ export const command: CommandSpec = {
           reason: version.reason,
           digest: version.digest,
           disk: version.diskDigest,
+          restricted: version.restricted && 'yes: it has private inputs, and never becomes public',
           size: formatBytes(version.sizeBytes),
           kubernetes: version.kubernetes,
           support: version.support && describeSupport(version.support),

@@ -5,6 +5,7 @@ import { type AzureCoordinates, checkCoordinates } from '../../../domain/gallery
 import { checkName } from '../../../domain/name.ts';
 import { didYouMean } from '../../../domain/suggest.ts';
 import { readWebhookEvents, readWebhookUrl } from '../../../domain/webhook.ts';
+import { answerDeadline } from '../../../operations/answer-deadline.ts';
 import { readCatalogImage } from '../../../operations/catalog-image.ts';
 import { checkMayBePublic, makePublic } from '../../../operations/make-public.ts';
 import type { Provider } from '../../../ports/provider.ts';
@@ -61,7 +62,7 @@ export const reachWrites = {
     const { catalogue, galleryBook } = context;
     const reading = () => ({
       ...{ catalogue, galleryBook, provider },
-      options: { signal: AbortSignal.timeout(galleryMs), epoch: 0 },
+      options: { signal: answerDeadline(galleryMs, `Gallery ${name}`), epoch: 0 },
     });
     const known = await galleryBook.get(name);
     if (gallery.public && known?.public !== true) await checkMayBePublic(reading(), gallery);
