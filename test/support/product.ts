@@ -28,7 +28,7 @@ export interface Product {
   run(request: Omit<OperationRequest, 'by'>): Promise<OperationRecord>;
   /** What others do while no process lives. */
   atDeath: () => Promise<void>;
-  /** Tells everything that waits on the topic to look. */
+  /** Tells everything that waits on the topic, or is about to, to look. */
   wake(topic: string): Promise<void>;
   /** Whether someone cancels the operation while no process lives. */
   cancelAtDeath: boolean;
@@ -120,7 +120,7 @@ export async function createProduct(
     },
     async wake(topic) {
       for (const { id, state } of await journal.live()) {
-        if (state === 'waiting') await operations?.send(id, topic, null);
+        if (state === 'running' || state === 'waiting') await operations?.send(id, topic, null);
       }
     },
     async look() {

@@ -262,9 +262,12 @@ type Sent = Readonly<Record<string, Json | undefined>>;
 
 /** Those that wait look at their gates now and then; this only makes them quick. */
 async function wakeReleases({ operationLists, operations }: DaemonContext, image: string): Promise<void> {
-  const filter = { subject: `release/${image}`, state: 'waiting' } as const;
-  for (const { id, kind } of (await operationLists.list(filter, { limit: 10 })).items) {
-    if (kind === 'release' || kind === 'release-matrix') await operations.send(id, gatesTopic, null);
+  const subject = `release/${image}`;
+  // One that has looked and is about to wait is not shown as waiting yet: what it is sent is kept until then.
+  for (const state of ['running', 'waiting'] as const) {
+    for (const { id, kind } of (await operationLists.list({ subject, state }, { limit: 10 })).items) {
+      if (kind === 'release' || kind === 'release-matrix') await operations.send(id, gatesTopic, null);
+    }
   }
 }
 
