@@ -110,6 +110,12 @@ describe('a recipe that is built', () => {
     expect(changed).toContain('Nobody has to be asked for an input.');
     expect(changed.filter((line) => line.endsWith(': miss.'))).toEqual(['Layer configuration: miss.']);
     expect(changed).toContainEqual(expect.stringMatching(/\(as long as such steps took here before\)\.$/));
+    const against = expect.stringMatching(/Against tested:1\.0\.0: [^;]*ip_forward[^;]*\.$/);
+    expect(changed).toContainEqual(against);
+    const released = await plan(['release', 'changed.yaml', '--why', 'a look', '--to', 'staging']);
+    expect(released.filter((line) => line.startsWith('lock: '))).toContainEqual(against);
+    expect(released).toContain('build: Layer configuration: miss.');
+    expect(released).toContain('promote-staging: Move tested:staging from nothing to the new version.');
   });
 
   test('with a private input names it neither in what it says nor in its log', async () => {

@@ -163,7 +163,7 @@ test('a move whose key was revoked is signed anew; the new statement counts, and
   expect(old).toMatchObject({ earlier: [] });
   expect(old.problem).toBeUndefined();
   const { items } = await imago.json<{ items: { id: string }[] }>(['keys', 'list']);
-  await imago.json(['keys', 'revoke', items[0]?.id ?? '', '--reason', 'it leaked']);
+  await imago.json(['keys', 'revoke', items[0]?.id ?? '', '--reason', 'it leaked', '--yes']);
   expect(await attestation()).toEqual({ ...old, problem: 'its key was revoked: it leaked' });
   const printed = await imago.run(['channel', 'attestation', 'node:production']);
   expect(printed.out).toBe(`${old.envelope}\n`);
