@@ -1,19 +1,20 @@
 // Suites by what they need: unit tests boot nothing; the others use real servers or machines.
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './scripts/longest-first.ts';
+import { machineTests } from './scripts/machine-tests.ts';
 import { skipReporter } from './scripts/skip-reporter.ts';
 
 const skipped = process.env.IMAGO_SKIPPED;
 
-function project(name: string, include: string[], timeout: number) {
+function project(name: string, include: readonly string[], timeout: number, exclude: readonly string[] = []) {
   return {
     test: {
       name,
-      include,
+      include: [...include],
       testTimeout: timeout,
       hookTimeout: timeout,
       pool: 'forks' as const,
-      exclude: ['**/node_modules/**'],
+      exclude: ['**/node_modules/**', ...exclude],
     },
   };
 }
@@ -27,7 +28,8 @@ export default defineConfig({
       project('unit', ['src/**/*.test.ts', 'scripts/**/*.test.ts'], 20_000),
       project('conformance', ['test/conformance/**/*.test.ts'], 120_000),
       project('integration', ['test/integration/**/*.test.ts'], 180_000),
-      project('e2e', ['test/e2e/**/*.test.ts'], 600_000),
+      project('e2e', ['test/e2e/**/*.test.ts'], 600_000, machineTests),
+      project('machines', machineTests, 600_000),
     ],
   },
 });

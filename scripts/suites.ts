@@ -14,11 +14,17 @@ function vitest(project: string, ...words: readonly string[]) {
   return { command: ['vitest', 'run', '--project', project, ...words], countsTests: true };
 }
 
+/** The words before a command that is for an ordinary user, whoever calls. */
+const ordinary = ['node', 'scripts/as-ordinary-user.ts'];
+
 /** Tests that mostly wait for servers and deadlines: more of them at once than there are cores. */
 const waiting = '--maxWorkers=4';
 
-/** Tests that start machines: an emulated one takes a core of its own. */
-const machines = '--maxWorkers=2';
+/** Tests that build images or start machines: an emulated one takes a core of its own. */
+const heavy = '--maxWorkers=2';
+
+/** An ordinary user may not write into the tree, where Vite would put its reading of the configuration. */
+const machines = vitest('machines', heavy, '--configLoader=native');
 
 export const suites: readonly Suite[] = [
   { name: 'lint', what: 'format and lint', command: ['biome', 'check', '.'] },
@@ -44,5 +50,10 @@ export const suites: readonly Suite[] = [
     what: 'real PostgreSQL, daemon, sockets, packed package',
     ...vitest('integration', waiting),
   },
-  { name: 'e2e', what: 'the whole product as a user sees it', ...vitest('e2e', machines) },
+  { name: 'e2e', what: 'the whole product as a user sees it', ...vitest('e2e', heavy) },
+  {
+    name: 'machines',
+    what: 'real machines, started by an ordinary user',
+    ...{ ...machines, command: [...ordinary, ...machines.command] },
+  },
 ];

@@ -1,7 +1,7 @@
 // The local provider over real disks and real machines: from a sealed disk to nodes, through the death of a machine
 // and of the daemon, to a version captured from a running node, and nothing left at the end.
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -99,6 +99,14 @@ describe('nodes on this computer', () => {
       { state: 'ready', power: 'running', version: '1.0.0', latestModelApplied: true },
     ]);
     expect(await provider.images.list()).toMatchObject([{ digest: disk.digest }]);
+  });
+
+  it('what runs them is the process of an ordinary user', async ({ skip }) => {
+    skip(process.getuid?.() === 0, 'root runs this; ./check machines has an ordinary user do so');
+    const [node] = await nodes();
+    const status = await readFile(`/proc/${await pidOf(node?.machineId ?? '')}/status`, 'utf8');
+    const ids = /^Uid:\t(.+)$/m.exec(status)?.[1]?.split('\t').map(Number);
+    expect(ids).toEqual(Array(4).fill(process.getuid?.()));
   });
 
   it('a single machine starts by UEFI from a disk of its own, runs commands, and is gone when it is deleted', async () => {
