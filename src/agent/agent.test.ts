@@ -294,6 +294,28 @@ describe('a new config on a running node', () => {
     expect(system.readText('/etc/containerd/config.toml')).toContain('SystemdCgroup = false');
   });
 
+  it('lets a kubelet that is registered ask another address of its API server, and leaves other addresses', async () => {
+    const ca = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+    const at = (host: string) => ({ ...config, kubernetes: { apiServer: `https://${host}`, ca } });
+    const kubeconfig = (host: string) => `clusters:\n- cluster:\n    server: https://${host}\n  name: a\n`;
+    for (const [registered, after] of [
+      ['old.example.com', 'new.example.com'],
+      ['elsewhere.example.com', 'elsewhere.example.com'],
+    ] as const) {
+      const platform = platformWith(at('old.example.com'));
+      const system = machine(platform);
+      const node = await start(system);
+      system.writeFile('/var/lib/kubelet/kubeconfig', kubeconfig(registered), { mode: 0o600 });
+      platform.userData = encode(at('new.example.com'));
+      await node.look();
+      expect(node.report().error).toBeUndefined();
+      expect(system.readText('/var/lib/kubelet/kubeconfig')).toBe(kubeconfig(after));
+      system.commands.length = 0;
+      await node.look(true);
+      expect(system.commands.filter((line) => /restart|^sync/.test(line))).toEqual([]);
+    }
+  });
+
   it('stays as it is when the room for it is taken back', async () => {
     const platform = platformWith(config);
     const system = machine(platform);

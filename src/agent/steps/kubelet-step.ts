@@ -1,7 +1,7 @@
 // The kubelet: its configuration file, its flags, and what it first talks to the API server with.
 import { ImagoError } from '../../domain/errors.ts';
 import type { KubeletConfig, NodeConfig } from '../../domain/node-config/schema.ts';
-import { isWithheld } from '../state.ts';
+import { isWithheld, readGood } from '../state.ts';
 import { environmentText } from './network-step.ts';
 import {
   hasUnit,
@@ -56,6 +56,11 @@ export const kubeletStep: Step = {
       const effects = [`restart:${kubeletUnit}`] as const;
       await desired.scope({ step: 'kubelet', effects }).writeText(bootstrapPath, bootstrap, { mode: 0o600 });
     }
+    const moved = movedKubeconfig(context);
+    if (moved !== undefined) {
+      const effects = [`restart:${kubeletUnit}`] as const;
+      await desired.scope({ step: 'kubelet', effects }).writeText(kubeconfigPath, moved, { mode: 0o600 });
+    }
     const flags = environmentText({ IMAGO_KUBELET_FLAGS: kubeletFlags(context).join(' ') });
     await host.writeText(flagsPath, made + flags);
     wishes.start.add(kubeletUnit);
@@ -84,6 +89,20 @@ function kubeletFlags({ config, name }: StepContext): readonly string[] {
           `--image-credential-provider-bin-dir=${kubelet.credentialProvider.binaries}`,
         ]),
   ];
+}
+
+/**
+ * The kubelet's own, when the config names another API server than before: the kubelet keeps the address that it
+ * registered at. Undefined when there is nothing to change in it, or an address that no config gave.
+ */
+function movedKubeconfig({ config, system }: StepContext): string | undefined {
+  const [from, to] = [readGood(system)?.config.kubernetes?.apiServer, config.kubernetes?.apiServer];
+  if (from === undefined || to === undefined || from === to) return undefined;
+  const text = system.readText(kubeconfigPath);
+  const moved = text?.replaceAll(/^(\s*(?:- )?server: )(.*)$/gm, (line, key: string, server: string) =>
+    server === from ? key + to : line,
+  );
+  return moved === text ? undefined : moved;
 }
 
 /** KubeletConfiguration. Without a cluster nobody can be asked who may do what, so its server stays closed. */

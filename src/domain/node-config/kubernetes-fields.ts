@@ -17,8 +17,9 @@ export const nodeField = {
     },
     pool: {
       type: 'text',
-      about: 'The pool that the node belongs to; the label `imago.dev/pool` on its Node object.',
-      cost: 'restart',
+      about:
+        'The pool that the node belongs to; the label `imago.dev/pool` on its Node object. A change takes effect as one of `node.labels` does.',
+      cost: 'drain',
       form: forms.nodeNameForm,
       maxLength: 56,
       example: 'web',
@@ -26,8 +27,8 @@ export const nodeField = {
     labels: {
       type: 'map',
       about:
-        'Labels that the kubelet registers the node with. Those that Kubernetes keeps from nodes are refused.',
-      cost: 'restart',
+        'Labels that the kubelet registers the node with. Those that Kubernetes keeps from nodes are refused. A kubelet sets them when it makes the Node object and never again: a change takes effect when the Node object is deleted after the drain, and the kubelet, which the agent then restarts, makes a new one. Until then use `kubectl label`.',
+      cost: 'drain',
       keys: forms.labelKey,
       values: { type: 'text', about: 'The label.', form: forms.labelValue },
       maxItems: 100,
@@ -37,7 +38,7 @@ export const nodeField = {
     taints: {
       type: 'list',
       about:
-        'Taints that the node registers with. A node that is registered may not change its own taints, so a change lets it register anew.',
+        'Taints that the kubelet registers the node with. A node may not change its own taints later: a change takes effect as one of `node.labels` does, with a new Node object after the drain. Until then use `kubectl taint`.',
       cost: 'drain',
       key: ['key', 'effect'],
       maxItems: 50,
@@ -60,7 +61,7 @@ export const nodeField = {
     providerId: {
       type: 'text',
       about:
-        'What the cloud calls the machine, for controllers that look it up. Fixed once the node is registered.',
+        'What the cloud calls the machine, for controllers that look it up. Fixed in a Node object: a change takes effect as one of `node.labels` does.',
       cost: 'drain',
       form: {
         pattern: '^[a-z][a-z0-9.-]*://[^\\s]+$',
@@ -132,7 +133,8 @@ export const kubernetesField = {
     apiServer: {
       type: 'text',
       required: true,
-      about: 'The address of the API server.',
+      about:
+        'The address of the API server. A node that is registered asks the new address with the credentials that it has: for another cluster it needs a new disk.',
       cost: 'restart',
       form: forms.httpsUrl,
       maxLength: 2048,

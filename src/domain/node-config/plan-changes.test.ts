@@ -31,6 +31,14 @@ describe('a change', () => {
     [{ node: { name: 'a' } }, { node: { name: 'b' } }, ['node.name changes from "a" to "b" (reimage)']],
     [{ kubernetes: cluster }, {}, ['kubernetes is removed (reimage)']],
     [
+      { node: { labels: { 'example.com/team': 'a' } } },
+      { node: { pool: 'web', labels: { 'example.com/team': 'b' } } },
+      [
+        'node.pool is set to "web" (drain)',
+        'node.labels["example.com/team"] changes from "a" to "b" (drain)',
+      ],
+    ],
+    [
       { system: { modules: [{ name: 'a' }] } },
       { system: { modules: [{ name: 'a', options: 'x=1' }] } },
       ['system.modules.a.options is set to "x=1" (drain)'],
