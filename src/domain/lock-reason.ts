@@ -3,7 +3,8 @@
 import type { Json } from './json.ts';
 import type { Lock, LockedInput } from './lock.ts';
 import { type InputChange, inputChanges, type ValueChange, valueChanges } from './lock-changes.ts';
-import { sourceOf } from './recipe.ts';
+import { componentTexts, sourceOf } from './recipe.ts';
+import { expandOne } from './recipe-variables.ts';
 
 export const versionReasons = ['artifact', 'configuration', 'delivery', 'description'] as const;
 /** `description` is what never reaches the disk: tests, budgets, notes, where updates are looked for. */
@@ -89,17 +90,16 @@ function isVersionOf(known: ReadonlySet<string>, [first, name = '', field]: read
   return first === 'components' && known.has(name) && (field === 'version' || field === 'versions');
 }
 
-/** With those of the packages that private components are: a package that is locked does not say for whom. */
+/** With those of the packages and texts of private components: older locks do not say whose these are. */
 function privateNames({ recipe }: Lock): readonly string[] {
-  const named = [...recipe.components, ...(recipe.images ?? [])];
   const patches = recipe.windows?.patches ?? [];
-  const packages = recipe.components.flatMap((component) => {
-    const source = sourceOf(component);
-    return component.private === true && 'package' in source ? [source.package] : [];
-  });
+  const components = expandOne(recipe).components.filter((component) => component.private === true);
   return [
-    ...packages,
-    ...named.filter((item) => item.private === true).map(({ name }) => name),
+    ...components.flatMap((component) => {
+      const source = sourceOf(component);
+      return [component.name, ...componentTexts(component), ...('package' in source ? [source.package] : [])];
+    }),
+    ...(recipe.images ?? []).filter((image) => image.private === true).map(({ name }) => name),
     ...patches.filter((patch) => patch.private === true).map(({ kb }) => kb),
   ];
 }

@@ -207,6 +207,11 @@ export function versionsOf({ version, versions }: RecipeComponent): readonly str
   return version === undefined ? [] : [version];
 }
 
+/** Files beside the recipe whose text a component brings: of its unit and its configuration. */
+export function componentTexts({ unit, config = [] }: RecipeComponent): readonly string[] {
+  return [unit, ...config].flatMap((text) => (text?.file === undefined ? [] : [text.file]));
+}
+
 /** Whether a version made of it may reach only named pools (private inputs). */
 export function isRestricted(recipe: Recipe): boolean {
   return [...recipe.components, ...(recipe.images ?? []), ...(recipe.windows?.patches ?? [])].some(

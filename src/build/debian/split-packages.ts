@@ -1,5 +1,6 @@
 // Splits the node's packages into layers in the order of the recipe: each name with what only it and later ones
 // need. A package that is added at the end leaves the layers before it as they are.
+import { packageNeeds } from './needed-packages.ts';
 import type { PackageRecord } from './package-record.ts';
 
 /** So many names have a layer of their own; those behind share one in groups of the same number. */
@@ -10,19 +11,15 @@ export function splitPackages(
   names: readonly string[],
   packages: readonly PackageRecord[],
 ): ReadonlyMap<string, number> {
-  const providers = new Map<string, string[]>();
-  const byName = new Map(packages.map((record) => [record.name, record]));
-  for (const { name, provides } of packages) {
-    for (const provided of [name, ...provides])
-      providers.set(provided, [...(providers.get(provided) ?? []), name]);
-  }
+  const needs = packageNeeds(packages);
+  const known = new Set(packages.map(({ name }) => name));
   const layers = new Map<string, number>();
   const used: number[] = [];
   for (const [index, name] of names.entries()) {
     const wanted = groupOf(index);
     const before = layers.size;
     const number = used.includes(wanted) ? used.indexOf(wanted) : used.length;
-    place(name, number, byName, providers, layers);
+    place(name, number, known, needs, layers);
     if (layers.size > before && !used.includes(wanted)) used.push(wanted);
   }
   const rest = packages.filter((record) => !layers.has(record.name));
@@ -37,17 +34,11 @@ function groupOf(index: number): number {
 function place(
   name: string,
   number: number,
-  byName: ReadonlyMap<string, PackageRecord>,
-  providers: ReadonlyMap<string, readonly string[]>,
+  known: ReadonlySet<string>,
+  needs: (name: string) => readonly string[],
   layers: Map<string, number>,
 ): void {
-  const record = byName.get(name);
-  if (record === undefined || layers.has(name)) return;
+  if (!known.has(name) || layers.has(name)) return;
   layers.set(name, number);
-  for (const clause of record.depends) {
-    for (const alternative of clause) {
-      for (const provider of providers.get(alternative) ?? [])
-        place(provider, number, byName, providers, layers);
-    }
-  }
+  for (const needed of needs(name)) place(needed, number, known, needs, layers);
 }

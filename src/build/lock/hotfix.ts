@@ -143,6 +143,7 @@ async function fixPackage(
   const fresh: LockedInput = {
     ...lockedPackage(record, old.sets ?? []),
     ...(old.layer !== undefined && { layer: old.layer }),
+    ...(old.private === true && { private: true as const }),
   };
   const inputs = lock.inputs.map((input) => (input === old ? fresh : input));
   return makeLock(pinned(lock.recipe, name, record.version), inputs, lock);

@@ -17,7 +17,7 @@ import { isLocal } from '../recipe/compose-recipe.ts';
 import type { LockContext } from './lock-context.ts';
 import { resolveComponent } from './resolve-component.ts';
 import { resolveImage } from './resolve-images.ts';
-import { archiveWish, resolvePackages, wantedPackages } from './resolve-packages.ts';
+import { archiveWish, privatePackages, resolvePackages, wantedPackages } from './resolve-packages.ts';
 import { resolvePatch } from './resolve-patch.ts';
 import { resolveTexts } from './resolve-texts.ts';
 
@@ -52,7 +52,7 @@ export function lockParts(
       what: `resolving ${patch.private === true ? 'a private patch' : patch.kb}`,
       local: patch.url === undefined,
       resolve: async () => [await resolvePatch(patch, context)],
-      assume: () => [assumed('patch', patch.kb, patch.class, patch.sha256)],
+      assume: () => [{ ...assumed('patch', patch.kb, patch.class, patch.sha256), ...secretOf(patch) }],
     })),
     {
       what: 'reading the files of the recipe',
@@ -76,7 +76,9 @@ function expandLock({ recipe, inputs }: Lock): Before {
 
 function packagePart(recipe: Recipe, context: LockContext, before: Before | undefined): LockPart {
   const known = before?.inputs.filter(({ kind }) => kind === 'package') ?? [];
-  const fits = before !== undefined && same(packageWish(recipe), packageWish(before.recipe));
+  const hidden = privatePackages(recipe);
+  const isMarked = hidden.every((name) => known.every((one) => one.name !== name || one.private === true));
+  const fits = before !== undefined && isMarked && same(packageWish(recipe), packageWish(before.recipe));
   return {
     what: 'resolving packages',
     kept: fits ? known : undefined,
@@ -92,6 +94,7 @@ function packagePart(recipe: Recipe, context: LockContext, before: Before | unde
         ...fresh.map(({ name, version = '0' }) => ({
           ...assumed('package', name, version),
           sets: ['packages' as const],
+          ...(hidden.includes(name) && { private: true as const }),
         })),
       ];
     },
@@ -100,7 +103,10 @@ function packagePart(recipe: Recipe, context: LockContext, before: Before | unde
 
 function packageWish(recipe: Recipe): unknown {
   const { suite, machine } = archiveWish(recipe);
-  return { suite, machine, base: recipe.base?.packages ?? [], wanted: wantedPackages(recipe) };
+  return {
+    ...{ suite, machine, base: recipe.base?.packages ?? [], wanted: wantedPackages(recipe) },
+    private: privatePackages(recipe),
+  };
 }
 
 function componentPart(
@@ -120,7 +126,7 @@ function componentPart(
         ? []
         : versionsOf(component).map((version) => ({
             ...assumed(componentKind(component), component.name, version, expectedSha256(component, version)),
-            ...(component.private === true && { private: true as const }),
+            ...secretOf(component),
           })),
   };
 }
@@ -155,7 +161,9 @@ function imagePart(
     kept: keptImage(image, before),
     local: image.from !== undefined && 'layout' in image.from,
     resolve: async () => [await resolveImage(image, recipe, context)],
-    assume: () => [assumed('container-image', image.name, image.name.replace(/^.*:/, ''))],
+    assume: () => [
+      { ...assumed('container-image', image.name, image.name.replace(/^.*:/, '')), ...secretOf(image) },
+    ],
   };
 }
 
@@ -180,6 +188,10 @@ function same(a: unknown, b: unknown): boolean {
 
 function named(item: { readonly name: string; readonly private?: true }): string {
   return item.private === true ? 'a private input' : item.name;
+}
+
+function secretOf(item: { readonly private?: true }): { readonly private?: true } {
+  return item.private === true ? { private: true } : {};
 }
 
 export const assumedSource = 'assumed';

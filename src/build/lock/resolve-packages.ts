@@ -4,6 +4,7 @@ import { type Recipe, sourceOf } from '../../domain/recipe.ts';
 import { machineNames } from '../../domain/recipe-variables.ts';
 import { defaultSuite, nodePackages, toolPackages } from '../build-rules.ts';
 import { type AptWorkspace, withApt } from '../debian/apt-workspace.ts';
+import { neededPackages } from '../debian/needed-packages.ts';
 import type { PackageRecord } from '../debian/package-record.ts';
 import { solvePackages, type WantedPackage } from '../debian/solve-packages.ts';
 import { splitPackages } from '../debian/split-packages.ts';
@@ -25,7 +26,8 @@ export async function resolvePackages(recipe: Recipe, context: LockContext): Pro
   return withApt({ cacheFolder, archive, signal }, (apt) => solveAll(apt, recipe));
 }
 
-async function solveAll(apt: AptWorkspace, recipe: Recipe): Promise<readonly LockedInput[]> {
+/** Asks no other than `apt`. */
+export async function solveAll(apt: AptWorkspace, recipe: Recipe): Promise<readonly LockedInput[]> {
   const essential = await solvePackages(apt, [{ name: '?essential' }], []);
   const wantedBase = [
     ...nodePackages(recipe.architecture).map((name) => ({ name })),
@@ -49,10 +51,37 @@ async function solveAll(apt: AptWorkspace, recipe: Recipe): Promise<readonly Loc
     [['packages'], packages],
     [['tools'], tools],
   ]);
+  const hidden = hiddenPackages(recipe, wanted, packages);
   return inputs.map((input) => {
     const layer = input.sets?.includes('packages') === true ? layers.get(input.name) : undefined;
-    return layer === undefined ? input : { ...input, layer };
+    return {
+      ...input,
+      ...(layer !== undefined && { layer }),
+      ...(hidden.has(input.name) && { private: true as const }),
+    };
   });
+}
+
+/** The packages that private components are. */
+export function privatePackages(recipe: Recipe): readonly string[] {
+  return recipe.components.flatMap((component) => {
+    const source = sourceOf(component);
+    return component.private === true && 'package' in source ? [source.package] : [];
+  });
+}
+
+/** With those that only come along with them, and would tell which they are. What the base has is everybody's. */
+function hiddenPackages(
+  recipe: Recipe,
+  wanted: readonly WantedPackage[],
+  packages: readonly PackageRecord[],
+): ReadonlySet<string> {
+  const hidden = new Set(privatePackages(recipe));
+  if (hidden.size === 0) return hidden;
+  const open = wanted.map(({ name }) => name).filter((name) => !hidden.has(name));
+  const shown = neededPackages(open, packages, hidden);
+  for (const { name } of packages) if (!shown.has(name)) hidden.add(name);
+  return hidden;
 }
 
 /** What the recipe asks for by name, above the base system. */

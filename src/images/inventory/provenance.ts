@@ -9,7 +9,7 @@ import type { Digest } from '../store/digest.ts';
 import type { DiskStore } from '../store/disk-store.ts';
 import type { SigningKey } from '../store/key-folder.ts';
 import { attestVersion } from '../store/sign.ts';
-import { type PrivateInput, privateInputs, publicName } from './redact-inventory.ts';
+import { isSecret, type PrivateInput, privateInputs, publicName } from './redact-inventory.ts';
 
 export const provenanceType = 'https://slsa.dev/provenance/v1';
 
@@ -69,7 +69,7 @@ export function makeProvenance(input: ProvenanceInput): Json {
 }
 
 function dependency(item: LockedInput, secrets: readonly PrivateInput[]): Json {
-  const isPrivate = item.private === true;
+  const isPrivate = isSecret(item, secrets);
   return {
     name: publicName(item, secrets),
     ...(!isPrivate && { uri: item.source }),

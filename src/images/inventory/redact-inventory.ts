@@ -1,7 +1,7 @@
 // Takes private inputs out of an inventory: their names, places and addresses stay out of all that is made from it.
 // That something private is there, and its hashes, stay visible.
 import { describeInput, type Lock, type LockedInput } from '../../domain/lock.ts';
-import { type RecipeComponent, sourceOf } from '../../domain/recipe.ts';
+import { componentTexts, type RecipeComponent, sourceOf } from '../../domain/recipe.ts';
 import { expandOne } from '../../domain/recipe-variables.ts';
 import { receiptFolder } from '../../install/receipt.ts';
 import type { Inventory, InventoryAgent, InventoryFile } from './inventory.ts';
@@ -9,7 +9,7 @@ import type { Inventory, InventoryAgent, InventoryFile } from './inventory.ts';
 export interface PrivateInput {
   /** What stands in place of its name: `private-1`. */
   readonly alias: string;
-  /** Names by which it is known: its own, and that of its package. */
+  /** Names by which it is known: its own, those of its package and its unit, and those of its files beside the recipe. */
   readonly names: readonly string[];
   /** Files and folders that it brought, beside what its package owns. */
   readonly places: readonly string[];
@@ -25,12 +25,13 @@ export function privateInputs(...locks: readonly Lock[]): PrivateInput[] {
     for (const place of places) known.places.add(place);
   };
   for (const { inputs, recipe } of locks) {
-    for (const input of inputs) if (input.private === true) note(input.name);
     for (const component of expandOne(recipe).components) {
       if (component.private === true) note(component.name, placesOf(component), namesOf(component));
     }
     for (const { name, private: secret } of recipe.images ?? []) if (secret === true) note(name);
     for (const { kb, private: secret } of recipe.windows?.patches ?? []) if (secret === true) note(kb);
+    const isKnown = (name: string) => [...named.values()].some(({ names }) => names.has(name));
+    for (const input of inputs) if (input.private === true && !isKnown(input.name)) note(input.name);
   }
   return [...named.values()].map(({ names, places }, index) => ({
     alias: `private-${index + 1}`,
@@ -48,7 +49,9 @@ function namesOf(component: RecipeComponent): string[] {
   const { name, unit } = component;
   const source = sourceOf(component);
   const unitName = unit === undefined ? undefined : (unit.name ?? `${name}.service`);
-  return ['package' in source ? source.package : undefined, unitName].filter(isText);
+  return ['package' in source ? source.package : undefined, unitName, ...componentTexts(component)].filter(
+    isText,
+  );
 }
 
 function isText(value: string | undefined): value is string {
@@ -64,11 +67,19 @@ function unitPlaces(name: string | undefined): string[] {
   ]);
 }
 
+/** Locks that were made before do not mark the packages and texts of private components: these go by their name. */
+export function isSecret({ name, private: secret }: LockedInput, secrets: readonly PrivateInput[]): boolean {
+  return secret === true || secrets.some(({ names }) => names.includes(name));
+}
+
 /** For notes and provenance: what an input is called where everybody may read it. */
 export function publicName(input: LockedInput, secrets: readonly PrivateInput[]): string {
-  if (input.private !== true) return input.name;
+  if (!isSecret(input, secrets)) return input.name;
   return secrets.find(({ names }) => names.includes(input.name))?.alias ?? describeInput(input);
 }
+
+/** What of a package would tell which one it is. */
+const untold = { version: '', sourceVersion: '', maintainer: '', homepage: '' };
 
 /** The same inventory under the aliases. Without private inputs it is returned as it is. */
 export function redactInventory(inventory: Inventory, secrets: readonly PrivateInput[]): Inventory {
@@ -84,7 +95,7 @@ export function redactInventory(inventory: Inventory, secrets: readonly PrivateI
     packages: inventory.packages.map((item) => {
       const alias = aliasOf(item.name);
       if (alias === undefined) return item;
-      return { ...item, name: alias, source: alias, maintainer: '', homepage: '' };
+      return { ...item, ...untold, name: alias, source: alias };
     }),
     files: redactFiles(inventory.files, secrets),
     units: inventory.units.map((unit) => {

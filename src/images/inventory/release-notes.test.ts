@@ -127,7 +127,7 @@ describe('private inputs', () => {
         version: '7.7.7',
         source: 'https://vault.example.com/hushtool',
       }),
-      sampleInput('package', 'hushpack', { private: true, source: 'debian:pool/hushpack.deb' }),
+      sampleInput('package', 'hushpack', { source: 'debian:pool/hushpack.deb' }),
       sampleInput('container-image', 'vault.example.com/hushimage:1', { private: true }),
     ],
   );

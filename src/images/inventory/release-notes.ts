@@ -5,7 +5,13 @@ import { type InputKind, inputsOf, type Lock } from '../../domain/lock.ts';
 import { whyVersion } from '../../domain/lock-reason.ts';
 import { diffInventories, type InventoryDiff } from './diff-inventory.ts';
 import type { Inventory, InventoryContainerImage, InventorySizes, InventoryWindows } from './inventory.ts';
-import { type PrivateInput, privateInputs, publicName, redactInventory } from './redact-inventory.ts';
+import {
+  isSecret,
+  type PrivateInput,
+  privateInputs,
+  publicName,
+  redactInventory,
+} from './redact-inventory.ts';
 
 export interface ReleaseNotesInput {
   readonly image: string;
@@ -84,6 +90,7 @@ export interface NotedComponent {
 
 export interface NotedPackage {
   readonly name: string;
+  /** Empty for private ones. */
   readonly version: string;
   readonly architecture: string;
   /** As dpkg says. */
@@ -171,7 +178,7 @@ function componentsOf(lock: Lock, secrets: readonly PrivateInput[]): NotedCompon
     .map((input) => ({
       kind: input.kind,
       name: publicName(input, secrets),
-      version: input.private === true ? '' : input.version,
+      version: isSecret(input, secrets) ? '' : input.version,
       sizeBytes: input.sizeBytes,
       sha256: input.sha256,
     }));
@@ -191,9 +198,10 @@ function packagesOf(
   const hashes = new Map(locked.map(({ name, version, sha256 }) => [`${name} ${version}`, sha256]));
   return inventory.packages.map(({ name, version, architecture, installedBytes }) => {
     const sha256 = hashes.get(`${name} ${version}`);
+    const alias = secrets.find(({ names }) => names.includes(name))?.alias;
     return {
-      name: secrets.find(({ names }) => names.includes(name))?.alias ?? name,
-      ...{ version, architecture, installedBytes },
+      ...(alias === undefined ? { name, version } : { name: alias, version: '' }),
+      ...{ architecture, installedBytes },
       ...(sha256 !== undefined && { sha256 }),
     };
   });

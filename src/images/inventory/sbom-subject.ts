@@ -14,10 +14,11 @@ export interface SbomSubject {
   readonly tool: string;
 }
 
-/** A package URL: `pkg:deb/debian/runc@1.1.15?arch=amd64`. */
+/** A package URL: `pkg:deb/debian/runc@1.1.15?arch=amd64`. The version of a private package is untold. */
 export function packageUrl({ name, version, architecture }: InventoryPackage, distribution: string): string {
   const vendor = distribution === '' ? 'debian' : distribution;
-  return `pkg:deb/${encode(vendor)}/${encode(name)}@${encode(version)}?arch=${encode(architecture)}`;
+  const at = version === '' ? '' : `@${encode(version)}`;
+  return `pkg:deb/${encode(vendor)}/${encode(name)}${at}?arch=${encode(architecture)}`;
 }
 
 /** A package URL: `pkg:oci/pause@sha256%3A…?repository_url=…`. */
