@@ -64,7 +64,11 @@ export async function buildImage<T>(
         ...{ lock, plan, cache: context.layers, inputs: context.inputs, sandbox: context.sandbox() },
         ...{ trees: context.trees(), overlay: context.overlay },
         ...{ folder: space.folder, startedAt, signal },
-        fetch: (layer) => fetchInputs(layerInputs(layer, lock), fetching),
+        fetch: async (layer) => void (await fetchInputs(layerInputs(layer, lock), fetching)),
+        async refetch(layer) {
+          context.inputs.distrust();
+          return (await fetchInputs(layerInputs(layer, lock), fetching)) > 0;
+        },
         log: (layer, line) => report.log(layer, line),
         onLayer: (layer, state) => {
           if (state === 'begun') report.begin(layer.name);

@@ -241,6 +241,11 @@ const recipes = {
     when: 'An input is gone from its source and is not in the cache.',
     hint: 'Bring it back, or lock the recipe anew with what there is.',
   },
+  'input-damaged': {
+    kind: 'failed',
+    when: 'An input in the cache is not what it was when it was taken in.',
+    hint: 'It was taken out of the cache. Run the same again: it is fetched anew.',
+  },
   'download-failed': { kind: 'provider', when: 'An input could not be fetched from its address.' },
   'sandbox-missing': {
     kind: 'failed',

@@ -271,15 +271,26 @@ describe('the cache', () => {
     expect(again.diskDigest).toBe(expected.diskDigest);
   });
 
-  it('a damaged input is noticed and fetched anew', async () => {
+  function inputPath(hex: string): string {
+    return join(fixture.cache, 'inputs', hex.slice(0, 2), hex);
+  }
+
+  async function toolOn(digest: string): Promise<string | undefined> {
+    const { files } = await fixture.inventory(digest);
+    return files.find(({ path }) => path.endsWith('usr/local/bin/tool'))?.sha256;
+  }
+
+  it('an input that is damaged after it was locked is noticed by the same builder and fetched anew', async () => {
     const content = 'an input that is damaged later';
     server.files.set('/input', content);
-    const lock = await lockText(withTool(`url: ${server.address}/input`));
-    await flip(join(fixture.cache, 'inputs', sha256(content).slice(0, 2), sha256(content)));
+    const builder = fixture.builder({ downloadRules });
+    const lock = await fixture.lockText(withTool(`url: ${server.address}/input`), builder);
+    await flip(inputPath(sha256(content)));
     server.asked.length = 0;
-    const { made } = await fixture.build(lock);
+    const { made, digest } = await fixture.build(lock, builder);
     expect(server.asked).toEqual(['/input']);
     expect(made).toContain('component tool');
+    expect(await toolOn(digest)).toBe(sha256(content));
   });
 });
 

@@ -23,6 +23,8 @@ export interface FetchImageOptions {
   /** Of the manifest, or of the index that it stands in. */
   readonly expected?: string | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Bytes of all parts so far. */
+  readonly onBytes?: ((soFar: number, total: number) => void) | undefined;
 }
 
 export async function fetchImage(options: FetchImageOptions): Promise<FetchedImage> {
@@ -36,27 +38,39 @@ export async function fetchImage(options: FetchImageOptions): Promise<FetchedIma
   }
   await store.addBytes(chosen.bytes);
   const parts = contentOf({ kind: 'manifest', manifest: chosen.manifest });
-  for (const part of parts) await takePart(options, part);
-  return {
-    sha256: hexOf(manifestDigest),
-    manifest: chosen.manifest,
-    sizeBytes: chosen.bytes.length + parts.reduce((sum, { size }) => sum + size, 0),
-  };
+  const sizeBytes = chosen.bytes.length + parts.reduce((sum, { size }) => sum + size, 0);
+  let before = chosen.bytes.length;
+  for (const part of parts) {
+    await takePart(options, part, (bytes) => options.onBytes?.(before + bytes, sizeBytes));
+    before += part.size;
+    options.onBytes?.(before, sizeBytes);
+  }
+  return { sha256: hexOf(manifestDigest), manifest: chosen.manifest, sizeBytes };
 }
 
-async function takePart({ source, store, label }: FetchImageOptions, part: Descriptor): Promise<void> {
+async function takePart(
+  { source, store, label }: FetchImageOptions,
+  part: Descriptor,
+  onBytes: (soFar: number) => void,
+): Promise<void> {
   const sha256 = hexOf(part.digest);
   if ((await store.find(sha256)) !== undefined) return;
-  const content = limited(await source.read(part.digest), part.size, label);
+  const content = limited(await source.read(part.digest), part.size, label, onBytes);
   await store.add(content, { expected: sha256, label: `A part of ${label}` });
 }
 
-async function* limited(content: AsyncIterable<Uint8Array>, size: number, label: string) {
+async function* limited(
+  content: AsyncIterable<Uint8Array>,
+  size: number,
+  label: string,
+  onBytes?: (soFar: number) => void,
+) {
   let bytes = 0;
   for await (const piece of content) {
     bytes += piece.length;
     if (bytes > size)
       throw new ImagoError('input-mismatch', `A part of ${label} has more than its ${size} bytes.`);
+    onBytes?.(bytes);
     yield piece;
   }
 }

@@ -43,43 +43,59 @@ export interface FetchContext {
 
 const atOnce = 6;
 
-/** Throws `input-missing` with the names of all that are gone; any other failure as it is. */
-export async function fetchInputs(wanted: readonly LockedInput[], context: FetchContext): Promise<void> {
+/**
+ * Says how many were not in the store already. Throws `input-missing` with the names of all that are gone; any other
+ * failure as it is.
+ */
+export async function fetchInputs(wanted: readonly LockedInput[], context: FetchContext): Promise<number> {
   const total = wanted.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  const came = new Map<LockedInput, number>();
   let bytes = 0;
+  let brought = 0;
+  const count = (input: LockedInput, soFar: number) => {
+    const now = Math.min(soFar, input.sizeBytes);
+    bytes += now - (came.get(input) ?? 0);
+    came.set(input, now);
+    context.onProgress?.(bytes, total);
+  };
   const gone: string[] = [];
   await mapLimit(wanted, atOnce, async (input) => {
     throwIfAborted(context.signal);
     try {
-      await fetchInput(input, context);
+      if (await fetchInput(input, context, (soFar) => count(input, soFar))) brought += 1;
     } catch (error) {
       const { code, message } = ensureImagoError(error);
       if (code !== 'input-missing' && code !== 'file-missing') throw error;
       gone.push(`${describeInput(input)} (${message})`);
     }
-    bytes += input.sizeBytes;
-    context.onProgress?.(bytes, total);
+    count(input, input.sizeBytes);
   });
-  if (gone.length === 0) return;
+  if (gone.length === 0) return brought;
   const others = gone.length === 1 ? '' : ` (and ${gone.length - 1} more)`;
   throw new ImagoError('input-missing', `${gone[0]}${others}`, { details: { missing: gone } });
 }
 
-async function fetchInput(input: LockedInput, context: FetchContext): Promise<void> {
+/** False when it was there already. */
+async function fetchInput(
+  input: LockedInput,
+  context: FetchContext,
+  onBytes: (soFar: number) => void,
+): Promise<boolean> {
   const { inputs } = context;
   const [, scheme = '', rest = ''] = /^([a-z-]+):(.*)$/s.exec(input.source) ?? [];
-  const request: Request = { input, label: describeInput(input), rest, context };
+  const request: Request = { input, label: describeInput(input), rest, context, onBytes };
   const inParts = partSources[scheme];
   if (inParts !== undefined) {
-    if ((await storedImage(inputs, input.sha256, request.label)) === undefined)
-      await takeParts(request, inParts);
-    return;
+    if ((await storedImage(inputs, input.sha256, request.label)) !== undefined) return false;
+    await takeParts(request, inParts);
+    return true;
   }
-  if ((await inputs.find(input.sha256)) !== undefined) return;
-  if (await takeKept(input, context)) return;
+  if ((await inputs.find(input.sha256)) !== undefined) return false;
+  if (await takeKept(input.sha256, request)) return true;
   const take = wholeSources[scheme];
   if (take === undefined) throw missing(request, `${scheme || 'its source'} cannot be asked for it`);
   await take(request);
+  return true;
 }
 
 interface Request {
@@ -88,6 +104,7 @@ interface Request {
   /** Behind the scheme. */
   readonly rest: string;
   readonly context: FetchContext;
+  readonly onBytes: (soFar: number) => void;
 }
 
 const wholeSources: Readonly<Record<string, (request: Request) => Promise<unknown>>> = {
@@ -130,19 +147,22 @@ const partSources: Readonly<Record<string, (request: Request) => Promise<OciSour
 
 async function takeParts(request: Request, open: (request: Request) => Promise<OciSource>): Promise<void> {
   if (await takeKeptParts(request)) return;
-  const { input, label, context } = request;
+  const { input, label, context, onBytes } = request;
   const { inputs, machine, signal } = context;
   const source = await open(request);
   try {
-    await fetchImage({ source, store: inputs, label, machine, expected: `sha256:${input.sha256}`, signal });
+    const expected = `sha256:${input.sha256}`;
+    await fetchImage({ source, store: inputs, label, machine, expected, signal, onBytes });
   } finally {
     await source.close();
   }
 }
 
-function download({ input, label, context }: Request, url: string): Promise<unknown> {
+function download({ input, label, context, onBytes }: Request, url: string): Promise<unknown> {
   const { sha256, sizeBytes } = input;
-  return context.downloads.fetch({ url, label, sha256, sizeBytes, signal: context.signal });
+  return context.downloads.fetch({
+    ...{ url, label, sha256, sizeBytes, signal: context.signal, onProgress: onBytes },
+  });
 }
 
 function inMirror(mirror: string, { rest }: Request): string {
@@ -159,28 +179,38 @@ function checked({ input, label }: Request) {
   return { expected: input.sha256, label };
 }
 
-async function takeKept(
-  { sha256 }: Pick<LockedInput, 'sha256'>,
-  { kept, inputs }: FetchContext,
-): Promise<boolean> {
+/** What a version kept. False when there is none, or it is damaged: then its source is asked. */
+async function takeKept(sha256: string, { label, context }: Request): Promise<boolean> {
+  const { kept, inputs } = context;
   const digest = `sha256:${sha256}` as const;
   if (kept === undefined || (await kept.context.blobs.size(digest)) === undefined) return false;
-  await inputs.add(createReadStream(kept.context.blobs.path(digest)), { expected: sha256 });
-  return true;
+  try {
+    const content = createReadStream(kept.context.blobs.path(digest), { highWaterMark: 1 << 20 });
+    await inputs.add(content, { expected: sha256, label });
+    return true;
+  } catch (error) {
+    if (isMismatch(error) || isReadFault(error)) return false;
+    throw error;
+  }
 }
 
 /** An image or artifact with all its parts; whoever lacks one of them asks the source for the whole. */
-async function takeKeptParts({ input, label, context }: Request): Promise<boolean> {
-  if (context.kept === undefined || !(await takeKept(input, context))) return false;
+async function takeKeptParts(request: Request): Promise<boolean> {
+  const { input, label, context } = request;
+  if (!(await takeKept(input.sha256, request))) return false;
   const found = await context.inputs.find(input.sha256);
   if (found === undefined) return false;
   const parsed = parseManifestLike(await context.inputs.readBytes(found), label);
   for (const { digest } of contentOf(parsed)) {
     const sha256 = hexOf(digest);
-    if ((await context.inputs.find(sha256)) === undefined && !(await takeKept({ sha256 }, context)))
-      return false;
+    if ((await context.inputs.find(sha256)) === undefined && !(await takeKept(sha256, request))) return false;
   }
   return true;
+}
+
+/** The store's disk cannot give its bytes, or they went while they were read. */
+function isReadFault(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'EIO' || error.code === 'ENOENT');
 }
 
 function isMismatch(error: unknown): boolean {

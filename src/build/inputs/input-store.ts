@@ -1,12 +1,14 @@
 // The inputs of builds, each under the sha256 of its content, shared by all builds of one cache folder. A file
-// appears whole or not at all, and is checked each time it is taken: what is damaged counts as absent.
-import { createHash, randomUUID } from 'node:crypto';
+// appears whole or not at all, and is checked when it is taken and while it is read: what is damaged counts as
+// absent.
+import { createHash } from 'node:crypto';
 import { type BigIntStats, constants, createReadStream } from 'node:fs';
-import { copyFile, mkdir, open, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
+import { copyFile, type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { ImagoError } from '../../domain/errors.ts';
 import { nameFileError } from '../../images/file-errors.ts';
+import { ownedName } from '../process/owned-name.ts';
 
 export interface StoredInput {
   readonly sha256: string;
@@ -20,9 +22,11 @@ export interface InputStore {
   path(sha256: string): string;
   /**
    * The input if it is there and whole. A damaged one is taken away, so that the next caller fetches it anew.
-   * A second call in one process within a short time trusts the first.
+   * A second call reads it again only when the file does not look as it did: its place, size and times.
    */
   find(sha256: string): Promise<StoredInput | undefined>;
+  /** Trusts no earlier look: the next `find` of each input reads it again. */
+  distrust(): void;
   /** Takes in what a stream brings. Content other than `expected` is refused with `input-mismatch`. */
   add(content: AsyncIterable<Uint8Array>, options?: AddOptions): Promise<StoredInput>;
   /** Moves a finished file in, whose sha256 the caller has just computed. */
@@ -30,8 +34,9 @@ export interface InputStore {
   /** Copies a file in. */
   addFile(file: string, options?: AddOptions): Promise<StoredInput>;
   addBytes(bytes: Uint8Array, options?: AddOptions): Promise<StoredInput>;
+  /** Throws `input-damaged` at the end of other content than it should be; the file is gone then. */
   read(input: StoredInput): AsyncIterable<Uint8Array>;
-  /** Whole, for small ones: `input-mismatch` for more than 16 MiB. */
+  /** Whole and checked, for small ones: `input-mismatch` for more than 16 MiB. */
   readBytes(input: StoredInput): Promise<Buffer>;
   /** An empty path on the same file system, for files that are adopted. */
   temporary(): Promise<string>;
@@ -47,7 +52,7 @@ export interface AddOptions {
 export function inputStore(cacheFolder: string): InputStore {
   const folder = join(cacheFolder, 'inputs');
   const temporaryFolder = join(cacheFolder, 'temporary');
-  const checked = new Set<string>();
+  const checked = new Map<string, string>();
   const taken = new Map<string, { readonly look: string; readonly input: StoredInput }>();
 
   /** A file that looks as it did when it was taken in, and did so for a while, need not be read again. */
@@ -59,22 +64,39 @@ export function inputStore(cacheFolder: string): InputStore {
     const known = taken.get(source);
     if (known?.look !== lookOf(now) || Date.now() - Number(now.mtimeMs) < settledMs) return undefined;
     if (expected !== undefined && expected !== known.input.sha256) return undefined;
-    return (await stat(known.input.path).catch(() => undefined)) && known.input;
+    return store.find(known.input.sha256);
   }
 
   const path = (sha256: string) => join(folder, sha256.slice(0, 2), sha256);
 
   async function temporary(): Promise<string> {
     await mkdir(temporaryFolder, { recursive: true });
-    return join(temporaryFolder, `${process.pid}-${randomUUID()}`);
+    return join(temporaryFolder, ownedName());
   }
 
   async function publish(file: string, sha256: string, sizeBytes: number): Promise<StoredInput> {
     const target = path(sha256);
     await mkdir(dirname(target), { recursive: true });
     await rename(file, target);
-    checked.add(sha256);
+    checked.set(sha256, lookOf(await stat(target, { bigint: true })));
     return { sha256, sizeBytes, path: target };
+  }
+
+  async function drop(sha256: string): Promise<void> {
+    checked.delete(sha256);
+    await rm(path(sha256), { force: true });
+  }
+
+  async function* read({ sha256, path: file }: StoredInput): AsyncGenerator<Uint8Array> {
+    const hash = createHash('sha256');
+    for await (const part of createReadStream(file, { highWaterMark: 1 << 20 })) {
+      hash.update(part);
+      yield part;
+    }
+    const found = hash.digest('hex');
+    if (found === sha256) return;
+    await drop(sha256);
+    throw damaged(sha256, found);
   }
 
   const store: InputStore = {
@@ -85,18 +107,19 @@ export function inputStore(cacheFolder: string): InputStore {
       const file = path(sha256);
       const handle = await open(file, 'r').catch(() => undefined);
       if (handle === undefined) return undefined;
-      const { size } = await handle.stat().finally(() => handle.close());
-      if (!checked.has(sha256)) {
-        if ((await hashFile(file)) !== sha256) {
-          await rm(file, { force: true });
+      try {
+        const now = await handle.stat({ bigint: true });
+        if (checked.get(sha256) !== lookOf(now) && (await hashFile(file)) !== sha256) {
+          await drop(sha256);
           return undefined;
         }
-        checked.add(sha256);
+        checked.set(sha256, lookOf(await markUse(handle, now)));
+        return { sha256, sizeBytes: Number(now.size), path: file };
+      } finally {
+        await handle.close();
       }
-      const now = new Date();
-      await utimes(file, now, now).catch(() => undefined);
-      return { sha256, sizeBytes: size, path: file };
     },
+    distrust: () => checked.clear(),
     async add(content, options = {}) {
       const file = await temporary();
       const hash = createHash('sha256');
@@ -124,7 +147,7 @@ export function inputStore(cacheFolder: string): InputStore {
       }
     },
     addBytes: (bytes, options) => store.add(oncePiece(bytes), options),
-    read: (input) => createReadStream(input.path, { highWaterMark: 1 << 20 }),
+    read,
     async readBytes(input) {
       if (input.sizeBytes > maxWhole) {
         throw new ImagoError(
@@ -132,7 +155,11 @@ export function inputStore(cacheFolder: string): InputStore {
           `An input of ${input.sizeBytes} bytes is too large to be read whole.`,
         );
       }
-      return readFile(input.path);
+      const bytes = await readFile(input.path);
+      const found = createHash('sha256').update(bytes).digest('hex');
+      if (found === input.sha256) return bytes;
+      await drop(input.sha256);
+      throw damaged(input.sha256, found);
     },
     adopt: publish,
     async addFile(source, options = {}) {
@@ -157,6 +184,16 @@ export function inputStore(cacheFolder: string): InputStore {
 
 /** A file may change twice within one tick of the clock: younger ones are read again. */
 const settledMs = 3000;
+
+/** Use is noted by the file's time, for what removes the oldest; not each time, as another look is read again. */
+const noteUseMs = 600_000;
+
+async function markUse(handle: FileHandle, now: BigIntStats): Promise<BigIntStats> {
+  const used = Date.now();
+  if (Math.abs(used - Number(now.mtimeMs)) < noteUseMs) return now;
+  await handle.utimes(used / 1000, used / 1000).catch(() => undefined);
+  return handle.stat({ bigint: true });
+}
 
 function lookOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
@@ -185,6 +222,14 @@ export async function hashFile(path: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash);
   return hash.digest('hex');
+}
+
+function damaged(sha256: string, found: string): ImagoError {
+  return new ImagoError(
+    'input-damaged',
+    `The input with the sha256 ${sha256} is damaged in the cache: it has the sha256 ${found}.`,
+    { details: { expected: sha256, found } },
+  );
 }
 
 export function mismatch(label: string, expected: string, found: string): ImagoError {

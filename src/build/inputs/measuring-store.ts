@@ -2,7 +2,7 @@
 // build would find.
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { ImagoError } from '../../domain/errors.ts';
 import { type AddOptions, type InputStore, mismatch, type StoredInput } from './input-store.ts';
 
@@ -33,6 +33,9 @@ export function measuringStore(real: InputStore): InputStore {
     add: (content, options) => measure(content, '', options),
     addFile: (file, options) => measure(createReadStream(file, { highWaterMark: 1 << 20 }), file, options),
     addBytes: (bytes, options) => measure(once(bytes), '', options),
+    // A damaged one would be taken out of the other store.
+    read: ({ path }) => createReadStream(path, { highWaterMark: 1 << 20 }),
+    readBytes: async ({ path }) => readFile(path),
     adopt: refuse,
     temporary: refuse,
   };

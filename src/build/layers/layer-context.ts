@@ -22,6 +22,8 @@ export interface LayerContext {
   readonly signal?: AbortSignal | undefined;
   /** Brings what goes into a layer, should it not be there: a damaged layer is made anew. */
   readonly fetch: (layer: PlannedLayer) => Promise<void>;
+  /** Reads all that goes into a layer again and brings what is damaged anew. False when nothing was. */
+  readonly refetch: (layer: PlannedLayer) => Promise<boolean>;
   readonly log: (layer: string, line: string) => void;
   /** Before a layer is looked at, and once it is there. */
   readonly onLayer: (layer: PlannedLayer, state: 'begun' | 'made' | 'reused') => void;

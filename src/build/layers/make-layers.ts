@@ -5,6 +5,7 @@ import { ImagoError } from '../../domain/errors.ts';
 import type { Recipe } from '../../domain/recipe.ts';
 import { expandOne } from '../../domain/recipe-variables.ts';
 import { rootFiles } from '../../images/root-files.ts';
+import { throwIfAborted } from '../../images/run-tool.ts';
 import type { TarItem } from '../../images/tar-writer.ts';
 import { applySettings } from '../../install/apply-settings.ts';
 import { installComponent } from '../../install/install-component.ts';
@@ -38,7 +39,14 @@ export async function makeLayers(context: LayerContext): Promise<readonly OpenLa
     const path = join(context.folder, `${plan.indexOf(layer)}.tar`);
     const fetchAndMake = async () => {
       await context.fetch(layer);
-      await make(path);
+      try {
+        await make(path);
+      } catch (error) {
+        throwIfAborted(context.signal);
+        if (!(await context.refetch(layer))) throw error;
+        context.log(name, 'an input was damaged in the cache: making the layer again');
+        await make(path);
+      }
     };
     const open = await context.cache.take({
       key,
@@ -59,6 +67,8 @@ export async function makeLayers(context: LayerContext): Promise<readonly OpenLa
       const below = [...stack];
       const make = async (path: string) => {
         await Promise.all(below.map(({ open }) => open));
+        // Those below may have taken minutes, and package tools do not look at what they are given.
+        await context.fetch(layer);
         await packages.make(layer, below, path);
       };
       stack.push({ layer, open: take(layer, make) });

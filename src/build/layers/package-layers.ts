@@ -1,5 +1,6 @@
 // The layers that package tools make, one over the other: base system, packages, trust anchors. Each is installed
 // over the trees of those below, and what it changed becomes its archive.
+import { existsSync } from 'node:fs';
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type LockedInput, packagesIn } from '../../domain/lock.ts';
@@ -73,6 +74,7 @@ export function packageLayers(context: LayerContext): PackageLayers {
     folder: string,
   ): Promise<boolean> {
     const overlay = await context.overlay();
+    if (existsSync(folder)) await sandbox.remove(folder);
     await mkdir(folder);
     const log = (line: string) => context.log(layer.name, line);
     const common = { env: installEnvironment, signal, log };
