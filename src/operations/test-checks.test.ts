@@ -9,6 +9,7 @@ import {
   checkPair,
   checkReady,
   checkRestart,
+  probesFor,
 } from './test-checks.ts';
 
 const facts: MachineFacts = { name: 'a', budgets: {}, now: 0 };
@@ -34,6 +35,19 @@ describe('a machine', () => {
   it('that answers some checks only fails the others', () => {
     const results = checkMachine(facts, answers({ 'boot-failed-units': '' }), [], false);
     expect(stateOf(results, 'boot-failed-units')).toBe('passed');
+    expect(stateOf(results, 'system-swap')).toBe('failed');
+  });
+
+  it('that was started again is not asked what a restart cannot change', () => {
+    const asked = (isRestarted: boolean) =>
+      probesFor({ ...facts, isRestarted }, [{ name: 'own', run: 'true' }]).map(({ id }) => id);
+    expect(asked(false)).toContain('software-packages');
+    expect(asked(true)).not.toContain('software-packages');
+    expect(asked(true)).toEqual(
+      expect.arrayContaining(['boot-failed-units', 'system-swap', 'restart-new-boot', 'recipe-1']),
+    );
+    const results = checkMachine({ ...facts, isRestarted: true }, new Map(), [], false);
+    expect(stateOf(results, 'software-packages')).toBeUndefined();
     expect(stateOf(results, 'system-swap')).toBe('failed');
   });
 

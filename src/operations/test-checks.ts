@@ -5,6 +5,7 @@ import type {
   CheckHead,
   CheckResult,
   CompareCheck,
+  MachineCheck,
   MachineFacts,
   ProbeAnswer,
   Verdict,
@@ -27,12 +28,21 @@ export function checkDisk({ disk, budgets, expect }: TestSubject, isSimulated: b
 
 /** Every script that a machine is asked: its own checks, what is compared, and the recipe's tests. */
 export function probesFor(facts: MachineFacts, tests: readonly RecipeTest[]): Probe[] {
-  const checks = [...machineChecks, ...pairChecks, ...restartChecks].flatMap((check) => {
+  const own = machineChecks.flatMap((check) => {
+    const script = scriptOf(check, facts);
+    return script === undefined ? [] : [{ id: check.id, script, timeoutMs: check.timeoutMs }];
+  });
+  const compared = [...pairChecks, ...restartChecks].flatMap((check) => {
     const script = check.script(facts);
     return script === undefined ? [] : [{ id: check.id, script }];
   });
-  const own = tests.map(({ run, timeoutMs }, index) => ({ id: recipeId(index), script: run, timeoutMs }));
-  return [...checks, ...own];
+  const recipe = tests.map(({ run, timeoutMs }, index) => ({ id: recipeId(index), script: run, timeoutMs }));
+  return [...own, ...compared, ...recipe];
+}
+
+/** `undefined` when the check does not concern this machine, or not any more. */
+function scriptOf(check: MachineCheck, facts: MachineFacts): string | undefined {
+  return check.once === true && facts.isRestarted === true ? undefined : check.script(facts);
 }
 
 export function checkReady(on: string, passed: boolean, detail: string): CheckResult {
@@ -55,7 +65,7 @@ export function checkMachine(
 ): CheckResult[] {
   const silent = 'the machine gave no answer';
   const built = machineChecks.flatMap((check) => {
-    if (check.script(facts) === undefined) return [];
+    if (scriptOf(check, facts) === undefined) return [];
     const answer = answers.get(check.id);
     if (answer === undefined) return [unread(check, facts.name, isSilent, silent)];
     return [result(check, facts.name, check.judge(answer, facts))];

@@ -90,6 +90,7 @@ export async function examine(
     configDigest: simulated ? undefined : deps.sha256(config),
     secrets: secretTexts(config),
     expect: subject.expect,
+    isRestarted: notBoot !== undefined,
   };
   const canAsk = !simulated && outcome.report !== undefined;
   const answers = canAsk ? await askMachine(bench, name, probesFor(known, subject.tests)) : new Map();

@@ -11,7 +11,6 @@ import { faults } from './faults.ts';
 
 const breaker = `#!/bin/sh
 until grep -q '"phase":"ready"' /run/imago/status.json; do sleep 1; done
-systemctl start imago-late.target
 ${faults.flatMap(({ script }) => (script === undefined ? [] : [script])).join('\n')}
 `;
 

@@ -11,7 +11,7 @@ import {
 
 /**
  * A whole apply: without what the last one noted down, the agent looks at everything anew. Tells files that are newer
- * and services that were restarted; what the kubelet itself writes is left out.
+ * and services that were restarted; what the kubelet itself writes is left out, and where no config puts anything.
  */
 const secondApply = [
   'export LC_ALL=C',
@@ -24,7 +24,7 @@ const secondApply = [
   '[ "$code" = 0 ] || { tail -n 1 "$seen/said"; rm -rf "$seen"; exit "$code"; }',
   '[ -e /run/imago/applied.json ] || echo "/run/imago/applied.json is not there: nothing was applied"',
   'set -- /etc /usr; [ ! -d /var/lib/imago/components ] || set -- "$@" /var/lib/imago/components',
-  'find "$@" -xdev -newer "$seen/mark" -type f >"$seen/files" || exit 1',
+  'find "$@" -xdev \\( -path /usr/share -o -path /usr/lib/modules \\) -prune -o -newer "$seen/mark" -type f -print >"$seen/files" || exit 1',
   'if [ -d /var/lib/kubelet ]; then',
   `find /var/lib/kubelet -maxdepth 1 -newer "$seen/mark" -type f ! -name '*_state' ! -name kubeconfig >>"$seen/files" || exit 1`,
   'fi',
@@ -63,6 +63,8 @@ export const agentChecks: readonly MachineCheck[] = [
   },
   {
     id: 'agent-second-apply',
+    once: true,
+    timeoutMs: 180_000,
     title: 'a second apply changes nothing',
     remedy:
       'Something besides the agent changes this file: leave it to one of them. `imago-agent plan` on a machine that was kept tells what the agent would write.',

@@ -103,6 +103,7 @@ export const containerChecks: readonly MachineCheck[] = [
   },
   {
     id: 'runtime-runs',
+    timeoutMs: 180_000,
     title: 'a container of the image itself runs offline',
     remedy:
       'Run it by hand with `ctr` on a machine that was kept. The first pinned image is tried, else the first of all.',

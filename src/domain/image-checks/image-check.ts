@@ -94,6 +94,8 @@ export interface MachineFacts {
   readonly secrets?: readonly string[];
   /** What the recipe lets pass. */
   readonly expect?: RecipeExpect;
+  /** It was examined before, and then started again. */
+  readonly isRestarted?: boolean;
 }
 
 export interface ProbeAnswer {
@@ -103,6 +105,10 @@ export interface ProbeAnswer {
 }
 
 export interface MachineCheck extends CheckHead {
+  /** How long the script may take; a minute when absent. */
+  readonly timeoutMs?: number;
+  /** A restart cannot change it: it is asked once. */
+  readonly once?: true;
   /** Run by the machine's shell as root. `undefined`: the image has nothing that the check could concern. */
   script(facts: MachineFacts): string | undefined;
   judge(answer: ProbeAnswer, facts: MachineFacts): Verdict;

@@ -10,9 +10,9 @@ const bootChecks: readonly MachineCheck[] = [
     id: 'boot-finished',
     title: 'the start comes to its end',
     remedy: 'See `systemctl list-jobs`: something waits for what never comes.',
+    timeoutMs: 300_000,
     // Part of the system starts only once the node is ready: a start of it that is under way is waited for.
-    script: () =>
-      'systemctl start imago-late.target 2>/dev/null; timeout 60 systemctl is-system-running --wait || true',
+    script: () => 'systemctl start imago-late.target 2>/dev/null; systemctl is-system-running --wait || true',
     judge: (answer) =>
       whenEnded(answer, (said) => {
         const state = said.at(-1) ?? 'no answer';
@@ -49,6 +49,7 @@ const bootChecks: readonly MachineCheck[] = [
   },
   {
     id: 'disk-grown',
+    once: true,
     title: 'the root file system fills its disk',
     remedy: 'See `systemctl status imago-grow-root`.',
     script: () =>

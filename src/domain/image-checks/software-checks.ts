@@ -44,6 +44,7 @@ export const softwareChecks: readonly MachineCheck[] = [
   },
   {
     id: 'software-packages',
+    once: true,
     title: 'the packages are those of the SBOM',
     remedy: 'Something installs or removes packages at the start: put it into the recipe.',
     script: () =>
@@ -64,6 +65,7 @@ export const softwareChecks: readonly MachineCheck[] = [
   },
   {
     id: 'software-package-database',
+    once: true,
     title: 'the package database is sound',
     remedy: 'Run `dpkg --audit`: a package is half installed.',
     script: () => 'dpkg --audit && dpkg --configure --pending --no-act',
@@ -74,6 +76,7 @@ export const softwareChecks: readonly MachineCheck[] = [
   },
   {
     id: 'software-programs',
+    once: true,
     title: 'the programs of components are those of the SBOM',
     remedy: 'A program was replaced after the image was sealed.',
     script({ disk }) {
