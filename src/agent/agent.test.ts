@@ -728,6 +728,15 @@ describe('verify', () => {
     expect(await verify(system)).toEqual(['verified']);
   });
 
+  it('does not look at a node that another run is at', async () => {
+    const system = machine(platformWith(config));
+    await start(system);
+    const release = await system.lock('/run/imago/lock', 0);
+    expect(await verify(system)).toEqual(['another run of the agent does not end']);
+    release?.();
+    expect(await verify(system)).toEqual(['verified']);
+  });
+
   it('names what is not as the config says', async () => {
     const system = machine(platformWith(joining));
     await start(system);

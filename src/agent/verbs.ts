@@ -6,7 +6,7 @@ import { answerCommand } from './commands.ts';
 import { planFetcher, planOutside } from './fetch.ts';
 import { createLoop, type Loop } from './loop.ts';
 import { createMetadataService } from './metadata.ts';
-import { statusPath } from './paths.ts';
+import { lockPath, runFolder, statusPath } from './paths.ts';
 import { type LinePort, openLinePort } from './quickjs/line-port.ts';
 import type { QuickJsModules } from './quickjs/modules.ts';
 import { render } from './render.ts';
@@ -133,7 +133,22 @@ async function status({ system, print }: VerbContext): Promise<number> {
   return (JSON.parse(text) as NodeReport).phase === 'ready' ? 0 : 1;
 }
 
-async function verify({ system, print }: VerbContext): Promise<number> {
+/** Waits for an apply that is under way: in the middle of one nothing is as any config says. */
+async function verify(context: VerbContext): Promise<number> {
+  context.system.makeFolder(runFolder);
+  const release = await context.system.lock(lockPath, 600_000);
+  if (release === undefined) {
+    context.print('another run of the agent does not end');
+    return 1;
+  }
+  try {
+    return await verifyNow(context);
+  } finally {
+    release();
+  }
+}
+
+async function verifyNow({ system, print }: VerbContext): Promise<number> {
   const good = readGood(system);
   if (good === undefined) {
     print('no config was applied yet');
