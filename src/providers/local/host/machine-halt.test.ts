@@ -78,6 +78,23 @@ describe('a machine that cannot write', () => {
     expect(watch.halt).toMatchObject({ kind: 'disk-full' });
   });
 
+  it('is seen also when it stopped while an earlier answer was on its way, or when none came', async () => {
+    watch.doubt();
+    const late: Qmp = {
+      ...qmp,
+      async execute(command) {
+        const answer = await qmp.execute(command);
+        stop();
+        return answer;
+      },
+    };
+    await watch.look(late);
+    const silent: Qmp = { ...qmp, execute: () => Promise.reject(new Error('no answer')) };
+    await expect(watch.look(silent)).rejects.toThrow('no answer');
+    await watch.look(qmp);
+    expect(watch.halt).toMatchObject({ kind: 'disk-full' });
+  });
+
   it('is not let go while somebody holds it on purpose', async () => {
     stop();
     await watch.look(qmp);

@@ -36,6 +36,21 @@ export function watchHalt({ held, onChange, monotonicMs = () => performance.now(
     onChange();
   }
 
+  function doubt(): void {
+    unsure = true;
+  }
+
+  /** What is heard while the answer is on its way may be newer than the answer. */
+  async function runState(qmp: Qmp): Promise<string> {
+    unsure = false;
+    try {
+      return ((await qmp.execute('query-status')) as { readonly status: string }).status;
+    } catch (error) {
+      doubt();
+      throw error;
+    }
+  }
+
   async function tryAgain(qmp: Qmp): Promise<void> {
     if (monotonicMs() - triedAt < TRY_EVERY_MS) return;
     triedAt = monotonicMs();
@@ -47,18 +62,15 @@ export function watchHalt({ held, onChange, monotonicMs = () => performance.now(
       return halt;
     },
     hear({ event, data }) {
-      if (event === 'STOP') unsure = true;
+      if (event === 'STOP') doubt();
       if (event === 'BLOCK_IO_ERROR' && data?.action === 'stop' && typeof data.reason === 'string')
         reason = data.reason;
     },
-    doubt() {
-      unsure = true;
-    },
+    doubt,
     async look(qmp) {
       if ((!unsure && halt === undefined) || held()) return;
-      const { status } = (await qmp.execute('query-status')) as { readonly status: string };
-      unsure = false;
-      if (held()) return;
+      const status = await runState(qmp);
+      if (held()) return doubt();
       if (status === 'paused') await qmp.execute('cont');
       if (status === 'internal-error') return set(broken);
       if (status !== 'io-error') return set(undefined);
