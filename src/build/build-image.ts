@@ -20,7 +20,7 @@ import { layerInputs, neededInputs } from './layers/needed-inputs.ts';
 import { withTree, writeItems } from './layers/own-layers.ts';
 import { releaseText } from './layers/system-files.ts';
 import { archiveWish } from './lock/resolve-packages.ts';
-import { withWorkSpace } from './sandbox/work-space.ts';
+import { sweepWorkSpaces, withWorkSpace } from './sandbox/work-space.ts';
 
 export interface BuildImageOptions {
   readonly lock: Lock;
@@ -53,6 +53,7 @@ export async function buildImage<T>(
   requireRoom(lock);
   const plan = planLayers(lock);
   const startedAt = Math.floor(context.now() / 1000);
+  await sweepWorkSpaces(join(context.cacheFolder, 'temporary'), context.sandbox());
   return withWorkSpace(join(context.cacheFolder, 'work'), context.sandbox(), async (space) => {
     try {
       report.begin('inputs');

@@ -1,6 +1,6 @@
 // The builder role of a provider: locks recipes, builds disks from locks, and seals them in the store. What the
 // command line offers beyond the role (hotfixes, what is behind, what would rebuild) is here too.
-import { mkdir } from 'node:fs/promises';
+import { lstat, mkdir, rm } from 'node:fs/promises';
 import { ImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 import type { Lock } from '../domain/lock.ts';
@@ -17,8 +17,9 @@ import { lockDigest, writeLockFile } from './lock/lock-file.ts';
 import { lockRecipe } from './lock/lock-recipe.ts';
 import { findOutdated, type OutdatedReport } from './lock/outdated.ts';
 import { privateWords } from './private-words.ts';
-import { defaultCacheLimits, type PruneReport, pruneCache } from './prune-cache.ts';
+import { defaultCacheLimits, type PruneReport, pruneCache, sweepTemporary } from './prune-cache.ts';
 import { type KnownLock, type RememberedLocks, rememberedLocks } from './remembered-locks.ts';
+import type { Sandbox } from './sandbox/sandbox.ts';
 import { findSealed, sealDisk } from './seal-disk.ts';
 import { sharedWork } from './shared-work.ts';
 import { stepReport } from './step-report.ts';
@@ -49,7 +50,7 @@ export interface ImageBuilder extends Builder {
   ): Promise<T>;
   /** Where an input lies, if the cache has it and it is whole. */
   findInput(sha256: string): Promise<string | undefined>;
-  /** Brings the cache within its limit. */
+  /** Brings the cache within its limit, and takes away what killed builds left. */
   prune(): Promise<PruneReport>;
 }
 
@@ -65,6 +66,7 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
     { signal }: CallOptions,
   ): Promise<Lock> {
     await mkdir(context.cacheFolder, { recursive: true });
+    await sweepTemporary(context.cacheFolder);
     const words = privateWords({ recipe, inputs: [] });
     const told = lockContext(context, recipe, words.progress(progress), signal);
     const lock = await lockRecipe(recipe, told, previous?.lock).catch((error: unknown) => {
@@ -105,7 +107,10 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
       return builds.join(digest, signal, (shared) => buildAndSeal(context, locks, request, progress, shared));
     },
     find: (digest) => findSealed(context, digest),
-    prune: () => pruneCache(context.cacheFolder, options.limits ?? defaultCacheLimits, context.now()),
+    prune: () =>
+      pruneCache(context.cacheFolder, options.limits ?? defaultCacheLimits, context.now(), (path) =>
+        removePath(path, context.sandbox),
+      ),
     async rebuild(lock, progress, { signal }, use) {
       const digest = lockDigest(lock);
       const report = await stepReport(context, lock, digest, progress);
@@ -155,6 +160,13 @@ function asJson(lock: Lock): Json {
   return lock as unknown as Json;
 }
 
+/** Only what the sandbox made needs the sandbox. */
+async function removePath(path: string, sandbox: () => Sandbox): Promise<void> {
+  const found = await lstat(path).catch(() => undefined);
+  if (found?.isDirectory() === true) await sandbox().remove(path);
+  else await rm(path, { force: true });
+}
+
 const silent: BuildProgress = { progress() {}, log() {} };
 
 async function buildAndSeal(
@@ -165,6 +177,7 @@ async function buildAndSeal(
   signal: AbortSignal,
 ): Promise<SealedDisk> {
   const { lock, lockDigest: digest } = request;
+  await sweepTemporary(context.cacheFolder);
   const report = await stepReport(context, lock, digest, progress);
   try {
     const sealed = await buildImage(context, { ...request, signal, report }, (image) =>

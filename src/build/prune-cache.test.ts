@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { pruneCache } from './prune-cache.ts';
+import { ownedName } from './process/owned-name.ts';
+import { cacheBytes, pruneCache, sweepTemporary } from './prune-cache.ts';
 
 const now = 1_800_000_000_000;
 const hour = 3_600_000;
@@ -54,4 +55,72 @@ test('half-made things go when nobody went on with them; what an image was last 
   await put('locks/built-node.json', 10, 25 * hour);
   await pruneCache(folder, limits, now);
   expect(await left()).toEqual(['built-node.json', 'going']);
+});
+
+const key = 'a'.repeat(64);
+const blob = 'b'.repeat(64);
+
+async function putText(path: string, text: string, ageMs: number): Promise<void> {
+  await put(path, 0, ageMs);
+  const file = join(folder, path);
+  await writeFile(file, text);
+  const at = new Date(now - ageMs);
+  await utimes(file, at, at);
+}
+
+test('trees, tools and indexes count and go as a whole, with the record of a layer that is gone', async () => {
+  const record = JSON.stringify({ key, sha256: blob, sizeBytes: 300, frames: [] });
+  await putText(`layers/keys/${key}.json`, record, 9 * hour);
+  await put(`layers/blobs/${blob}.tar.zst`, 100, 9 * hour);
+  await put(`trees/root/${key}.mark`, 0, 8 * hour);
+  await put(`trees/root/${key}/etc/passwd`, 1, 8 * hour);
+  await put('locked-tools/one/ready', 0, 7 * hour);
+  await put('locked-tools/one/root/mke2fs', 100, 50 * hour);
+  await put('apt/one/debian.sources', 10, 6 * hour);
+  await put('apt/one/state/lists/Packages', 90, 50 * hour);
+  expect(await cacheBytes(folder)).toBe(600);
+  expect(await pruneCache(folder, limits, now)).toMatchObject({
+    bytesBefore: 600,
+    bytesRemoved: 400 + record.length,
+  });
+  expect(await left()).toEqual(['Packages', 'debian.sources', 'mke2fs', 'ready']);
+  expect((await pruneCache(folder, limits, now)).filesRemoved).toBe(0);
+});
+
+test('a tree that cannot be removed stops nothing, and is not told as removed', async () => {
+  await put(`trees/root/${key}.mark`, 0, 8 * hour);
+  await put('inputs/aa/one', 300, 7 * hour);
+  const report = await pruneCache(folder, limits, now, async (path) => {
+    if (path.includes('trees')) throw new Error('not yours');
+    await rm(path, { recursive: true, force: true });
+  });
+  expect(report).toEqual({ bytesBefore: 300, bytesRemoved: 300, filesRemoved: 1 });
+});
+
+/** As a process that is gone made it. */
+const dead = ownedName().replace(/^\d+-\d+/, '1-1');
+
+test('what a killed process left half made goes with the next work, whatever its age, and no other', async () => {
+  const own = ownedName();
+  await put(`temporary/${dead}`, 10, 0);
+  await put(`temporary/${own}`, 10, 0);
+  await sweepTemporary(folder);
+  expect(await left()).toEqual([own]);
+});
+
+test('folders that killed processes left go with a round', async () => {
+  await put(`temporary/overlay-${dead}/lower/file`, 1, 0);
+  await put(`work/build-${dead}/0.tar`, 1, 0);
+  await put(`work/${ownedName('build-')}/1.tar`, 1, 0);
+  await pruneCache(folder, limits, Date.now());
+  expect(await left()).toEqual(['1.tar']);
+});
+
+test('drafts and staged tools of killed processes go by their age', async () => {
+  await put('sealed/one.json', 10, 99 * hour);
+  await put('sealed/one.json.4711', 10, 25 * hour);
+  await put('locks/built-node.json.4711', 10, 25 * hour);
+  await put('history.json.4711', 10, hour);
+  await pruneCache(folder, limits, now);
+  expect(await left()).toEqual(['history.json.4711', 'one.json']);
 });

@@ -9,7 +9,7 @@ import type { Events } from '../ports/events.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { GalleryBook } from '../ports/galleries.ts';
 import type { ImageStore } from '../ports/image-store.ts';
-import type { ImageSpace, Lifecycle } from '../ports/lifecycle.ts';
+import type { BuildCache, ImageSpace, Lifecycle } from '../ports/lifecycle.ts';
 import type { Journal, OperationDesk, OperationLists } from '../ports/operation.ts';
 import type { Promotion } from '../ports/promotion.ts';
 import type { Provider, ProviderName } from '../ports/provider.ts';
@@ -32,6 +32,7 @@ export interface DaemonContext {
   readonly webhooks: Webhooks;
   /** What prune may free of the local store; absent where there is none. */
   readonly space?: ImageSpace;
+  readonly cache?: BuildCache;
   /** Reading of single operations; routes never write to it. */
   readonly journal: Pick<Journal, 'get'>;
   readonly operationLists: OperationLists;

@@ -9,15 +9,16 @@ import type { Lock } from '../domain/lock.ts';
 import type { DiskStore } from '../images/store/disk-store.ts';
 import { keyFolder } from '../images/store/key-folder.ts';
 import { findCredentials } from '../images/store/registry/find-credentials.ts';
-import { cacheFolders } from '../images/tools.ts';
 import { createAttestor } from '../images/versions/attestor.ts';
 import { signingKeys } from '../images/versions/image-signatures.ts';
 import { createImageStore } from '../images/versions/image-store.ts';
 import type { Attestor } from '../ports/attestor.ts';
 import type { ImageStore } from '../ports/image-store.ts';
+import type { BuildCache } from '../ports/lifecycle.ts';
 import type { Builder } from '../ports/provider-builder.ts';
 import type { SigningKeys } from '../ports/signing-keys.ts';
 import { agentBundle } from './agent-bundle.ts';
+import { buildCache, buildCacheFolder } from './build-cache.ts';
 import { lazyBuilder } from './lazy-builder.ts';
 
 export interface ImagesOptions {
@@ -37,6 +38,8 @@ export interface Images {
   readonly builder: Builder;
   /** The same with all that it can do. */
   imageBuilder(): Promise<ImageBuilder>;
+  /** What it keeps between builds. */
+  readonly cache: BuildCache;
   readonly imageStore: ImageStore;
   readonly keys: SigningKeys;
   readonly attestor: Attestor;
@@ -52,10 +55,11 @@ export function openImages({ home, env, uid, version, now }: ImagesOptions): Ima
     const { openDiskStore } = await import('../images/store/disk-store.ts');
     return openDiskStore(join(home, 'store'));
   });
+  const cacheFolder = buildCacheFolder(home, env, uid);
   async function makeBuilder(sealed: DiskStore | undefined): Promise<ImageBuilder> {
     const { createBuilder } = await import('../build/builder.ts');
     return createBuilder({
-      cacheFolder: join(cacheFolders(env, uid)[0] ?? join(home, 'cache'), 'build'),
+      cacheFolder,
       store: sealed,
       agent: await agentBundle(env),
       findCredentials: (registry) => findCredentials(registry, env),
@@ -85,6 +89,10 @@ export function openImages({ home, env, uid, version, now }: ImagesOptions): Ima
     store: store.get,
     imageBuilder: imageBuilder.get,
     builder: lazyBuilder(imageBuilder.get, () => makeBuilder(undefined)),
+    cache: buildCache(cacheFolder, async () => {
+      const { createBuilder } = await import('../build/builder.ts');
+      return createBuilder({ cacheFolder, now }).prune();
+    }),
     imageStore,
     keys: signingKeys(context),
     attestor: createAttestor({

@@ -87,6 +87,7 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     sha256: (text) => createHash('sha256').update(text).digest('hex'),
     images: images.imageStore,
     space: imageSpace(join(ground.paths.home, 'store'), images.store),
+    cache: images.cache,
   };
   const engine = createDbosEngine({
     databaseUrl: urlWithEpoch(url, lease.epoch),
@@ -138,12 +139,14 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     if (!images.isUsed()) return;
     for (const trouble of await upkeep.round(acting)) log.warn(trouble);
   });
+  again(UPKEEP_EVERY_MS, async () => void (await images.cache.trim()));
 
   return {
     ...commonContext(options, store, { providers, epoch: lease.epoch }),
     operations,
     schedules,
     ...(deps.space === undefined ? {} : { space: deps.space }),
+    cache: images.cache,
     images: images.imageStore,
     keys: images.keys,
     attestor: images.attestor,

@@ -6,7 +6,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { GalleryBook } from '../ports/galleries.ts';
 import type { ImageStore } from '../ports/image-store.ts';
-import type { ImageSpace, Lifecycle } from '../ports/lifecycle.ts';
+import type { BuildCache, ImageSpace, Lifecycle } from '../ports/lifecycle.ts';
 import type { Journal, OperationDesk } from '../ports/operation.ts';
 import type { Promotion } from '../ports/promotion.ts';
 import type { CallOptions, Provider } from '../ports/provider.ts';
@@ -33,6 +33,8 @@ export interface OperationDeps {
   desk(): Pick<OperationDesk, 'submit' | 'cancel' | 'ended'>;
   /** Frees what deleted versions held of the local store; absent where there is none. */
   readonly space?: ImageSpace | undefined;
+  /** Absent where nothing is built on this machine. */
+  readonly cache?: BuildCache | undefined;
   /** The epoch of the lease under which this daemon acts. */
   readonly epoch: number;
   readonly sha256: (text: string) => string;

@@ -41,6 +41,12 @@ interface Deleted {
   readonly failed: readonly string[];
 }
 
+interface Reclaimed {
+  readonly freedBytes: number;
+  /** Of the build cache; absent in what an earlier Imago recorded. */
+  readonly cacheFreedBytes?: number;
+}
+
 export function pruneOperation(deps: OperationDeps): OperationKind<PruneInput> {
   return {
     kind: 'prune',
@@ -48,16 +54,23 @@ export function pruneOperation(deps: OperationDeps): OperationKind<PruneInput> {
     async plan(input) {
       const { going, totals } = await readPlan(deps, input);
       const all = totals.kept + totals.going;
+      const cache = await deps.cache?.use();
       return [
         `Delete ${totals.going} of ${all} versions and free ${formatBytes(totals.freedBytes)}.`,
         ...going.map((name) => `Delete ${name}.`),
+        ...(cache === undefined || cache.bytes <= cache.limitBytes
+          ? []
+          : [
+              `Take ${formatBytes(cache.bytes - cache.limitBytes)} out of the build cache, unless it is in use.`,
+            ]),
       ];
     },
     steps: () => [planStep(deps), deleteStep(deps), reclaimStep(deps)],
     result(context) {
       const { deleted, kept, failed } = requireResult<Deleted>(context, 'delete');
-      const { freedBytes } = requireResult<{ freedBytes: number }>(context, 'reclaim');
-      return { deleted: [...deleted], kept: [...kept], failed: [...failed], freedBytes };
+      const { freedBytes, cacheFreedBytes } = requireResult<Reclaimed>(context, 'reclaim');
+      const freed = cacheFreedBytes === undefined ? { freedBytes } : { freedBytes, cacheFreedBytes };
+      return { deleted: [...deleted], kept: [...kept], failed: [...failed], ...freed };
     },
   };
 }
@@ -238,7 +251,11 @@ function reclaimStep(deps: OperationDeps): WorkStep<PruneInput> {
       const { retention } = deps.lifecycle;
       const elsewhere = await freedElsewhere(deps, deleted);
       const here = (await deps.space?.reclaim(await retention.digests())) ?? 0;
-      return { freedBytes: here + elsewhere };
+      const cached = await deps.cache?.trim();
+      return {
+        freedBytes: here + elsewhere,
+        ...(cached === undefined ? {} : { cacheFreedBytes: cached }),
+      } satisfies Reclaimed;
     },
   };
 }

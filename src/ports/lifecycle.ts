@@ -173,6 +173,23 @@ export interface ImageSpace {
   reclaim(keep: ReadonlySet<string>): Promise<number>;
 }
 
+/** What builds keep on this machine to be fast again: downloads, layers, tools. */
+export interface BuildCache {
+  /** What it takes up, and how much it may; `undefined` when there is none. Writes nothing. */
+  use(): Promise<CacheUse | undefined>;
+  /**
+   * Brings it within its limit, takes away what killed builds left, and says how many bytes went. What a running
+   * build may be using stays. A second call right after removes nothing.
+   */
+  trim(): Promise<number>;
+}
+
+export interface CacheUse {
+  readonly folder: string;
+  readonly bytes: number;
+  readonly limitBytes: number;
+}
+
 export interface Lifecycle {
   readonly lineage: Lineage;
   readonly withdrawals: Withdrawals;

@@ -102,6 +102,7 @@ it('goes on after a kill at each step, and nothing is left of the killed ones', 
   const made = outcome.steps.filter(({ reused }) => !reused).map(({ name }) => name);
   expect(made.sort()).toEqual(['disk', 'inputs', 'seal']);
   expect(await readdir(join(cache, 'work'))).toEqual([]);
+  expect(await readdir(join(cache, 'temporary')).catch(() => [])).toEqual([]);
   const other = join(folder, 'other');
   const undisturbed = await runBuild({ recipe, cache: sharedBuildCache(), store: other }, () => undefined);
   expect(outcome.diskDigest).toBe(undisturbed.diskDigest);

@@ -157,6 +157,10 @@ export const prunePlan = z
     kept: z.int(),
     going: z.int(),
     freedBytes: z.number().describe('Shared parts count once, and only when nothing keeps them.'),
+    cache: z
+      .object({ folder: z.string(), bytes: z.number(), limitBytes: z.number() })
+      .optional()
+      .describe('The build cache: what is over its limit goes too, the longest unused first.'),
   })
   .meta({ id: 'PrunePlan' });
 

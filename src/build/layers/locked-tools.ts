@@ -2,7 +2,7 @@
 // loaders and busybox decide about bytes of the disk, so the machine's own are not used.
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Lock, packagesIn } from '../../domain/lock.ts';
 import { machineNames } from '../../domain/recipe-variables.ts';
@@ -35,7 +35,11 @@ export async function lockedTools(
   const parent = join(cacheFolder, 'locked-tools');
   const folder = join(parent, toolsKey(lock));
   const environment = { ...process.env, IMAGO_TOOLS: folder };
-  if (hasTools(cacheFolder, lock)) return environment;
+  if (hasTools(cacheFolder, lock)) {
+    const now = new Date();
+    await utimes(join(folder, 'ready'), now, now).catch(() => undefined);
+    return environment;
+  }
   await mkdir(parent, { recursive: true });
   const wait = { signal, timeoutMs: Number.POSITIVE_INFINITY };
   await withFileLock(`${folder}.lock`, wait, async () => {

@@ -1,8 +1,9 @@
 // Whether this machine can lay one folder over another inside the sandbox. Where it cannot, whole trees are
 // unpacked and compared instead, which gives the same layers, only slower.
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ImagoError } from '../../domain/errors.ts';
+import { ownedName } from '../process/owned-name.ts';
 import type { Sandbox } from './sandbox.ts';
 
 const script = `
@@ -15,8 +16,8 @@ rm merged/file
 `;
 
 export async function canOverlay(sandbox: Sandbox, folder: string): Promise<boolean> {
-  await mkdir(folder, { recursive: true });
-  const place = await mkdtemp(join(folder, 'overlay-'));
+  const place = join(folder, ownedName('overlay-'));
+  await mkdir(place, { recursive: true });
   try {
     await sandbox.run({ what: 'Trying an overlay', script, args: [place] });
     return true;

@@ -33,7 +33,7 @@ export async function withWorkSpace<T>(
   }
 }
 
-/** Removes the folders of builds whose process is gone. */
+/** Removes what processes that are gone had for themselves alone. */
 export async function sweepWorkSpaces(parent: string, sandbox: Sandbox): Promise<readonly string[]> {
   const removed: string[] = [];
   for (const name of await readdir(parent).catch(() => [])) {

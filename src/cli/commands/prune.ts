@@ -11,7 +11,7 @@ import { table } from '../table.ts';
 export const command: CommandSpec = {
   summary: 'Delete versions that nothing needs',
   details:
-    'What a node, pool, channel, rollback target, hold, operation or descendant needs stays, and so does the newest of each image. Each version is looked at again before it goes. Without --keep-count and --keep-days, what `retention` in the policy says is kept too.',
+    'What a node, pool, channel, rollback target, hold, operation or descendant needs stays, and so does the newest of each image. Each version is looked at again before it goes. Without --keep-count and --keep-days, what `retention` in the policy says is kept too. The build cache is brought within its limit as well.',
   args: [{ name: 'NAME', what: 'an image (default: all)', optional: true, completes: 'image' }],
   flags: {
     'keep-count': { what: 'keep the newest N of each image too', value: 'N' },
@@ -57,6 +57,11 @@ export const command: CommandSpec = {
           },
           invocation.out.style,
         ),
+        ...(plan.cache === undefined
+          ? []
+          : [
+              `The build cache has ${formatBytes(plan.cache.bytes)} of at most ${formatBytes(plan.cache.limitBytes)}.`,
+            ]),
         `${plan.going} of ${plan.items.length} can go and free ${formatBytes(plan.freedBytes)}; nothing was written.`,
       ]);
       return;
@@ -70,7 +75,11 @@ export const command: CommandSpec = {
         ...(result.deleted as readonly string[]).map((name) => `deleted ${name}`),
         ...(result.kept as readonly string[]).map((line) => `kept ${line}`),
         ...(result.failed as readonly string[]).map((line) => `could not delete ${line}`),
-        `Freed ${formatBytes(Number(result.freedBytes))}`,
+        `Freed ${formatBytes(Number(result.freedBytes))}${
+          Number(result.cacheFreedBytes ?? 0) === 0
+            ? ''
+            : `, and ${formatBytes(Number(result.cacheFreedBytes))} of the build cache`
+        }`,
       ],
     });
   },

@@ -1,8 +1,11 @@
 // What building images without root needs: mmdebstrap, subordinate user ids, and tools for file systems.
 import { existsSync, readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
-import type { Surroundings } from '../../api/daemon-paths.ts';
+import { type Surroundings, stateFolder } from '../../api/daemon-paths.ts';
+import { cacheBytes, defaultCacheLimits } from '../../build/prune-cache.ts';
+import { formatBytes } from '../../domain/bytes.ts';
 import { findTool } from '../../images/tools.ts';
+import { buildCacheFolder } from '../build-cache.ts';
 import type { CheckResult, DoctorCheck } from './check.ts';
 import { findProgram, installCommand, outputOf, versionIn } from './probe.ts';
 
@@ -14,6 +17,7 @@ export function buildChecks(surroundings: Surroundings): readonly DoctorCheck[] 
     { id: 'build.mmdebstrap', group, title: 'mmdebstrap', run: checkMmdebstrap },
     { id: 'build.userids', group, title: 'Subordinate user ids', run: () => checkUserIds(surroundings) },
     { id: 'build.mke2fs', group, title: 'mke2fs', run: checkMke2fs },
+    { id: 'build.cache', group, title: 'Build cache', run: () => checkCache(surroundings) },
   ];
 }
 
@@ -58,6 +62,15 @@ async function checkMke2fs(): Promise<CheckResult> {
     detail: found === undefined ? 'mke2fs is not installed.' : `${found} cannot read tar archives.`,
     fix: 'node scripts/get-tools.ts disk (a newer one for Imago alone)',
   };
+}
+
+/** The daemon keeps it within its limit; what a build uses right now may stand above. */
+async function checkCache(surroundings: Surroundings): Promise<CheckResult> {
+  const folder = buildCacheFolder(stateFolder(surroundings), surroundings.env, surroundings.uid);
+  const [bytes, limit] = [await cacheBytes(folder), defaultCacheLimits.maxBytes];
+  const detail = `${formatBytes(bytes)} of at most ${formatBytes(limit)} in ${folder}.`;
+  if (bytes <= limit) return { state: 'ok', detail };
+  return { state: 'warn', detail, fix: 'imago prune' };
 }
 
 function idsOf(file: string, user: string, uid: number): number {

@@ -136,7 +136,10 @@ async function* pruneParts(context: DaemonContext, asked: PruneInput, signal: Ab
     for (;;) {
       signal.throwIfAborted();
       const part = await parts.next();
-      if (part.done === true) return part.value;
+      if (part.done === true) {
+        const cache = await context.cache?.use();
+        return { ...part.value, ...(cache === undefined ? {} : { cache: { ...cache } }) };
+      }
       yield part.value.map(({ image, version, state, sizeBytes, createdAt, keepers }) => ({
         ...{ image, version, state, sizeBytes, createdAt, keepers: [...keepers] },
       }));
