@@ -109,6 +109,24 @@ describe('a clone', () => {
     expect([...platform.containers]).toEqual(['its own']);
   });
 
+  it('keeps containers of its own that it had when the power was cut as its kubelet started', async () => {
+    const { system, platform } = await donor();
+    becomeClone(system, platform, config);
+    const dying: MemorySystem = {
+      ...system,
+      run: (command, options) => {
+        if (command[1] === 'start' && command.includes('kubelet.service')) system.dieAt(1, 'after');
+        return system.run(command, options);
+      },
+    };
+    await expect(start(dying)).rejects.toBeInstanceOf(MachineDied);
+    platform.containers.add('its own');
+    system.powerCut(0);
+    connect(system, platform);
+    expect((await start(system)).report().phase).toBe('ready');
+    expect([...platform.containers]).toEqual(['its own']);
+  });
+
   it('is not ready while the containers of the donor cannot be removed', async () => {
     const { system, platform } = await donor();
     platform.answers.set('ctr', { exitCode: 1, stderr: 'ctr: no' });
