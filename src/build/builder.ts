@@ -14,7 +14,7 @@ import { forecastHotfix, forecastRecipe } from './forecast.ts';
 import { checkLock } from './lock/check-lock.ts';
 import { hotfixLock, parseHotfixSet } from './lock/hotfix.ts';
 import { lockDigest, writeLockFile } from './lock/lock-file.ts';
-import { lockRecipe } from './lock/lock-recipe.ts';
+import { type LockRules, lockRecipe } from './lock/lock-recipe.ts';
 import { findOutdated, type OutdatedReport } from './lock/outdated.ts';
 import { privateWords } from './private-words.ts';
 import { defaultCacheLimits, type PruneReport, pruneCache, sweepTemporary } from './prune-cache.ts';
@@ -63,13 +63,13 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
     recipe: Recipe,
     previous: KnownLock | undefined,
     progress: BuildProgress,
-    { signal }: CallOptions,
+    { signal, exact }: CallOptions & LockRules,
   ): Promise<Lock> {
     await mkdir(context.cacheFolder, { recursive: true });
     await sweepTemporary(context.cacheFolder);
     const words = privateWords({ recipe, inputs: [] });
     const told = lockContext(context, recipe, words.progress(progress), signal);
-    const lock = await lockRecipe(recipe, told, previous?.lock).catch((error: unknown) => {
+    const lock = await lockRecipe(recipe, told, previous?.lock, { exact }).catch((error: unknown) => {
       throw words.hideError(error);
     });
     await locks.remember(lock, previous?.at ?? context.now());
@@ -84,7 +84,11 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
     methods: ['assemble'],
     async lock(given, progress, call) {
       const recipe = given as unknown as Recipe;
-      return asJson(await resolve(recipe, await previousOf(recipe, call.previous), progress, call));
+      const previous =
+        call.exact === true && call.previous === undefined && recipe.lockFile === undefined
+          ? undefined
+          : await previousOf(recipe, call.previous);
+      return asJson(await resolve(recipe, previous, progress, call));
     },
     relock: (recipe, progress, call) => resolve(recipe, undefined, progress, call),
     async hotfix(lock, sets, progress, { signal }) {

@@ -1,11 +1,11 @@
 // A recipe from its files, as it is sent to the daemon, which checks it and asks for what it extends. Paths in it
 // begin at its own folder; a daemon on another machine does not get to know them.
 import { readFile } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import type { Client } from '../api/client.ts';
 import type { AnswerOf, InputOf } from '../api/types.ts';
 import { ensureImagoError, ImagoError } from '../domain/errors.ts';
-import { type FlagSpec, type Invocation, text, texts } from './command.ts';
+import { type FlagSpec, type Invocation, isSet, text, texts } from './command.ts';
 import { readRecipeCommit } from './recipe-commit.ts';
 
 export type SentRecipe = InputOf<'showRecipe'>['body'];
@@ -30,15 +30,20 @@ export async function gatherRecipe(
   invocation: Invocation,
   client: Client,
   file: string,
-): Promise<{ readonly sent: SentRecipe; readonly shown: AnswerOf<'showRecipe'> }> {
+): Promise<{
+  readonly sent: SentRecipe;
+  readonly shown: AnswerOf<'showRecipe'>;
+  /** Where its lock is, or would be. */
+  readonly lockFile: string;
+}> {
   const kubernetes = text(invocation, 'kubernetes');
   const overlays = [
     ...texts(invocation, 'overlay'),
     ...(kubernetes === undefined ? [] : [kubernetesOverlay]),
   ];
-  const lockFile = lockFileOf(file);
+  const lockFile = lockFileOf(file, texts(invocation, 'overlay'), kubernetes);
   const provider = invocation.flags.provider;
-  const lock = await readIfThere(lockFile);
+  const { lock, readFrom } = await readLock(file, lockFile, isSet(invocation, 'locked'));
   const files: Record<string, string | null> = {};
   for (const overlay of texts(invocation, 'overlay')) files[overlay] = await readRecipeFile(overlay);
   if (kubernetes !== undefined) files[kubernetesOverlay] = `kubernetes: ${JSON.stringify(kubernetes)}\n`;
@@ -47,17 +52,17 @@ export async function gatherRecipe(
     fileName: file,
     files,
     ...(overlays.length > 0 && { overlays: [...overlays] }),
-    ...(lock !== undefined && { lock }),
+    ...(lock !== undefined && { lock, lockName: readFrom }),
     ...(typeof provider === 'string' && { provider }),
     ...(process.env.IMAGO_URL ? {} : { folder: resolve(dirname(file)) }),
   };
   for (;;) {
     try {
       const shown = await client.call('showRecipe', { body: sent });
-      const read = [file, ...filesRead(sent), ...(lock === undefined ? [] : [lockFile])];
+      const read = [file, ...filesRead(sent), ...(lock === undefined ? [] : [readFrom])];
       const source = await readRecipeCommit(file, read);
       const dirty = source?.dirty || kubernetes !== undefined;
-      return { sent: { ...sent, ...(source && { source: { ...source, dirty } }) }, shown };
+      return { sent: { ...sent, ...(source && { source: { ...source, dirty } }) }, shown, lockFile };
     } catch (thrown) {
       const wanted = wantedFiles(thrown);
       if (wanted.length === 0 || Object.keys(sent.files ?? {}).length > mostFiles) throw thrown;
@@ -70,9 +75,23 @@ function filesRead({ files }: SentRecipe): readonly string[] {
   return Object.entries(files ?? {}).flatMap(([path, text]) => (text === null ? [] : [path]));
 }
 
-/** Beside `imago.yaml` lies `imago.lock`. */
-export function lockFileOf(file: string): string {
-  return `${file.replace(/\.ya?ml$/i, '')}.lock`;
+/** Beside `imago.yaml` lies `imago.lock`; with `debug.yaml` laid over it, `imago.debug.lock`. */
+export function lockFileOf(file: string, overlays: readonly string[], kubernetes?: string): string {
+  const stem = (path: string) => path.replace(/\.ya?ml$/i, '');
+  const over = overlays.map((path) => `.${stem(basename(path))}`).join('');
+  return `${stem(file)}${over}${kubernetes === undefined ? '' : `.kubernetes-${kubernetes}`}.lock`;
+}
+
+/** A recipe with something laid over it that has no lock of its own begins with that of the plain recipe. */
+async function readLock(
+  file: string,
+  lockFile: string,
+  isExact: boolean,
+): Promise<{ readonly lock: string | undefined; readonly readFrom: string }> {
+  const own = await readIfThere(lockFile);
+  const plain = lockFileOf(file, []);
+  if (own !== undefined || isExact || plain === lockFile) return { lock: own, readFrom: lockFile };
+  return { lock: await readIfThere(plain), readFrom: plain };
 }
 
 function wantedFiles(thrown: unknown): readonly string[] {

@@ -216,7 +216,12 @@ const recipes = {
   'lock-invalid': {
     kind: 'input',
     when: 'A lock was edited by hand, is damaged, or was made by a newer Imago.',
-    hint: 'Make it anew with `imago recipe lock`.',
+    hint: 'Take the one back that was committed, or make it anew with `imago recipe lock --newest`.',
+  },
+  'lock-stale': {
+    kind: 'input',
+    when: 'A build from the lock alone was asked for, and the lock is not the one of the recipe.',
+    hint: 'Run `imago recipe lock`, look at what moved, and commit it.',
   },
   'package-not-found': {
     kind: 'input',

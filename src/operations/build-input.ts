@@ -34,6 +34,8 @@ export const buildInput = z
     lock: z.unknown().optional(),
     /** The newest of every input, whatever was locked before. */
     newest: z.boolean().optional(),
+    /** Refuse to build when the lock is not the one of the recipe. */
+    locked: z.boolean().optional(),
     keepFailed: z.boolean().optional(),
     provider: z.string().optional(),
     bump: z.enum(['patch', 'minor', 'major']).optional(),

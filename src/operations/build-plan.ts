@@ -24,6 +24,7 @@ export function planBuild(deps: OperationDeps, input: BuildInput): readonly stri
   const found = deps.provider(provider);
   const builder = requireRole(found, 'builder');
   if (recipe !== undefined) requireMethod(deps, found, builder, recipe);
+  if (input.locked === true) requireTools(builder, found.name);
   if (hotfix !== undefined) requireTools(builder, found.name);
   return [...firstLines(input), 'Build the disk, layer by layer.', ...lastLines(input, builder)];
 }
@@ -172,7 +173,7 @@ async function forecastOf(
   { tools }: Builder,
   input: BuildInput,
 ): Promise<BuildForecast | undefined> {
-  const { recipe, hotfix, lock, newest } = input;
+  const { recipe, hotfix, lock, newest, locked } = input;
   if (tools === undefined) return undefined;
   if (hotfix !== undefined) {
     const shipped = await requireImages(deps).locks.read(hotfix.lockDigest);
@@ -181,9 +182,15 @@ async function forecastOf(
   }
   const options = callOptions(deps, new AbortController().signal);
   const found = await tools.forecast(recipe as Json, { ...options, previous: lock as Json | undefined });
+  if (locked === true && found.lockDigest !== digestOf(deps, lock as Json | undefined))
+    return { ...found, problems: [...found.problems, 'The lock is not the one of the recipe.'] };
   if (newest !== true) return found;
   const { lockDigest: _, lock: __, ...rest } = found;
   return { ...rest, unresolved: ['the newest of every input'] };
+}
+
+function digestOf({ sha256 }: OperationDeps, lock: Json | undefined): string | undefined {
+  return lock === undefined ? '' : `sha256:${sha256(canonicalJson(lock))}`;
 }
 
 export function notKept(from: string): ImagoError {

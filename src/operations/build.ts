@@ -32,6 +32,8 @@ interface Locked {
   readonly lockDigest: string;
   /** ISO time. */
   readonly at: string;
+  /** How it differs from the lock that was given, if it does. */
+  readonly lockChanges?: readonly string[];
 }
 
 interface Numbered {
@@ -65,10 +67,12 @@ export function buildOperation(deps: OperationDeps): OperationKind<BuildInput> {
     ],
     result(context) {
       const { reason, why, changes } = context.result<Json & Numbered>('number') ?? ({} as Numbered);
+      const { lockChanges } = locked(context);
       const proof: Proof | undefined = context.result<Json & Proof>('prove');
       return {
         ...requireResult<Sealed>(context, 'seal'),
         ...(reason === undefined ? {} : { reason, why, changes }),
+        ...(lockChanges && { lockChanges }),
         ...proof,
       };
     },
@@ -94,21 +98,29 @@ function lockStep(deps: OperationDeps): WorkStep<BuildInput> {
     async do(context) {
       const builder = builderOf(deps, context);
       const options = callOptions(deps, context.signal);
-      const { recipe, hotfix: fix } = context.input;
+      const { recipe, hotfix: fix, locked: exact = false } = context.input;
+      if (exact) requireTools(builder, deps.provider(context.input.provider).name);
       const previous = context.input.lock as Json | undefined;
       const lock =
         fix !== undefined
           ? await fixLock(deps, builder, fix, context)
           : context.input.newest === true && builder.tools !== undefined
             ? await builder.tools.relock(recipe as Json, context, options)
-            : await builder.lock(recipe as Json, context, { ...options, previous });
+            : await builder.lock(recipe as Json, context, { ...options, previous, exact });
+      const moved = builder.tools === undefined || previous === undefined ? [] : changesOf(previous, lock);
       return {
         lock,
+        ...(moved.length > 0 && { lockChanges: moved }),
         lockDigest: `sha256:${deps.sha256(canonicalJson(lock))}`,
         at: new Date(context.clock.now()).toISOString(),
       };
     },
   };
+}
+
+function changesOf(before: Json, after: Json): readonly string[] {
+  const { changes } = whyVersion(before as unknown as Lock, after as unknown as Lock);
+  return changes.slice(0, mostChanges).map(({ sentence }) => sentence);
 }
 
 async function fixLock(
@@ -195,7 +207,7 @@ function sealStep(deps: OperationDeps): WorkStep<BuildInput> {
       const facts = factsOf(context);
       const { lock, lockDigest } = locked(context);
       const { recipe } = lock as unknown as Lock;
-      const { source } = context.input;
+      const { source, hotfix } = context.input;
       const added = await addCandidate(deps, context, {
         facts,
         version:
@@ -205,6 +217,7 @@ function sealStep(deps: OperationDeps): WorkStep<BuildInput> {
           kind: 'built',
           lockDigest,
           recipeDigest: `sha256:${deps.sha256(canonicalJson(recipe as unknown as Json))}`,
+          ...(hotfix && { parent: hotfix.from }),
           ...(source && { source }),
         },
         restricted:

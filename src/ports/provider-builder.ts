@@ -30,6 +30,8 @@ export interface SealedDisk {
 export interface LockOptions extends CallOptions {
   /** The lock that is committed beside the recipe: what still fits the recipe is taken over. */
   readonly previous?: Json | undefined;
+  /** `previous` must be the recipe's lock as it is; throws `lock-stale` otherwise, and asks nobody. */
+  readonly exact?: boolean | undefined;
 }
 
 export interface BuildOptions extends CallOptions {

@@ -36,6 +36,7 @@ export const recipeSource = {
     .optional()
     .describe("Where local inputs are, on the daemon's machine. Only over the Unix socket."),
   lock: z.string().optional().describe('The text of the lock that is committed beside it.'),
+  lockName: sentence.optional().describe('What errors call the lock.'),
   provider: name.optional().describe("Who builds; defaults to the daemon's own."),
   source: z
     .strictObject(commitFields)
@@ -53,8 +54,13 @@ const keepFailed = z
   .optional()
   .describe('Leave what a failed build worked on, for a person on the machine of the daemon.');
 
+const locked = z
+  .boolean()
+  .optional()
+  .describe('Build from `lock` as it is, and refuse when it is not the lock of the recipe.');
+
 export const buildRequest = z
-  .strictObject({ ...recipeSource, bump, keepFailed })
+  .strictObject({ ...recipeSource, bump, locked, keepFailed })
   .meta({ id: 'BuildRequest' });
 
 export const hotfixRequest = z

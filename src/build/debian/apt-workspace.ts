@@ -25,6 +25,13 @@ export interface AptWorkspace {
   readonly archive: DebianArchive;
   /** Runs `apt-get` or `apt-cache`, as if the packages of `status` were installed. One call at a time. */
   run(program: 'apt-get' | 'apt-cache', args: readonly string[], status?: string): Promise<string>;
+  /** From now on these versions are the ones to take, where the archive has them. Takes the place of an earlier call. */
+  prefer(packages: readonly ExactPackage[]): void;
+}
+
+export interface ExactPackage {
+  readonly name: string;
+  readonly version: string;
 }
 
 export interface AptOptions {
@@ -59,19 +66,69 @@ export async function withApt<T>(options: AptOptions, work: (apt: AptWorkspace) 
         throw explainUpdate(error, archive);
       });
     }
-    const answers = await aptAnswers(join(folder, 'answers'), (await indexDigest(lists)) ?? 'none');
-    let installed = '';
-    return work({
-      archive,
-      async run(program, args, status) {
-        installed = status ?? installed;
-        return answers.answer([program, ...args, installed], async () => {
-          await writeFile(join(folder, 'status'), installed);
-          return (await call(program, args)).stdout.toString('utf8');
-        });
-      },
-    });
+    const index = (await indexDigest(lists)) ?? 'none';
+    return work(await openWorkspace({ folder, config, archive, index, signal: options.signal }));
   });
+}
+
+interface WorkspacePlace {
+  readonly folder: string;
+  /** The file of its configuration. */
+  readonly config: string;
+  readonly archive: DebianArchive;
+  /** What the state of the index is known by. */
+  readonly index: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** With the index as it is. */
+export async function openWorkspace(place: WorkspacePlace): Promise<AptWorkspace> {
+  const { folder, config, archive, index, signal } = place;
+  const answers = await aptAnswers(join(folder, 'answers'), index);
+  let installed = '';
+  let preferences = '';
+  return {
+    archive,
+    async run(program, args, status) {
+      installed = status ?? installed;
+      const question = [program, ...args, installed, ...(preferences === '' ? [] : [preferences])];
+      return answers.answer(question, async () => {
+        await writeFile(join(folder, 'status'), installed);
+        await writeFile(join(folder, 'preferences'), preferences);
+        const env = { APT_CONFIG: config };
+        const { exitCode, stdout, stderr } = await runTool(program, args, { signal, env, accept: [0, 100] });
+        if (exitCode === 0) return stdout.toString('utf8');
+        throw refused(program, stdout.toString('utf8'), stderr);
+      });
+    },
+    prefer(packages) {
+      preferences = packages
+        .map(({ name, version }) => `Package: ${name}\nPin: version ${version}\nPin-Priority: 1001\n`)
+        .join('\n');
+    },
+  };
+}
+
+/** apt tells what does not go together on its standard output. */
+function refused(program: string, output: string, stderr: string): ImagoError {
+  const unmet = unmetLines(output);
+  const lines = [...unmet.slice(0, 10).map((line) => line.trim()), ...stderr.trim().split('\n').slice(-5)];
+  return new ImagoError('tool-failed', `${program} failed (100): ${lines.join('; ')}`, {
+    details: { program, blocked: blockedNames(unmet) },
+  });
+}
+
+function unmetLines(output: string): readonly string[] {
+  return output.split('\n').filter((line) => /^ .*(?:Depends|Breaks|Conflicts): \S/.test(line));
+}
+
+/** Of ` foo : Depends: libfoo (= 1.3) but 1.2 is to be installed` both names. */
+function blockedNames(lines: readonly string[]): readonly string[] {
+  const names = lines.flatMap((line) => {
+    const [, who, whom] = /^ +(?:(\S+) : )?(?:Pre)?(?:Depends|Breaks|Conflicts): (\S+)/.exec(line) ?? [];
+    return [who, whom].flatMap((name) => (name === undefined ? [] : [name.replace(/:.*$/, '')]));
+  });
+  return [...new Set(names)];
 }
 
 function archiveParts(archive: DebianArchive): readonly { address: string; suites: readonly string[] }[] {
@@ -88,7 +145,7 @@ function releaseAddresses(archive: DebianArchive): readonly string[] {
   );
 }
 
-async function writeConfig(folder: string, archive: DebianArchive): Promise<string> {
+export async function writeConfig(folder: string, archive: DebianArchive): Promise<string> {
   const sources = archiveParts(archive).map(({ address, suites }) =>
     [
       'Types: deb',
@@ -100,21 +157,14 @@ async function writeConfig(folder: string, archive: DebianArchive): Promise<stri
       '',
     ].join('\n'),
   );
-  const nothing = [
-    'sourceparts',
-    'preferences',
-    'preferencesparts',
-    'trusted',
-    'trustedparts',
-    'main',
-    'parts',
-  ];
+  const nothing = ['sourceparts', 'preferencesparts', 'trusted', 'trustedparts', 'main', 'parts'];
   const settings = {
     'APT::Architecture': archive.machine,
     'Dir::State': join(folder, 'state'),
     'Dir::State::status': join(folder, 'status'),
     'Dir::Cache': join(folder, 'cache'),
     'Dir::Etc::sourcelist': join(folder, 'debian.sources'),
+    'Dir::Etc::preferences': join(folder, 'preferences'),
     ...Object.fromEntries(nothing.map((name) => [`Dir::Etc::${name}`, '/dev/null'])),
     'APT::Install-Recommends': 'false',
     'APT::Sandbox::User': '',
@@ -136,6 +186,7 @@ async function writeConfig(folder: string, archive: DebianArchive): Promise<stri
   ].join('\n');
   await writeFile(join(folder, 'debian.sources'), sources.join('\n'));
   await writeFile(join(folder, 'status'), '');
+  await writeFile(join(folder, 'preferences'), '');
   if ((await readFile(config, 'utf8').catch(() => '')) !== text) await writeFile(config, text);
   return config;
 }

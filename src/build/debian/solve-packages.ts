@@ -31,6 +31,7 @@ export async function solvePackages(
     throw new ImagoError(
       'package-conflict',
       `${exact.join(', ')} cannot be installed together with the base system: ${plan.removed.join(', ')} would have to go.`,
+      { details: { blocked: plan.removed } },
     );
   }
   const replaced = plan.installed.find(({ name }) => present.some((item) => item.name === name));
@@ -38,6 +39,7 @@ export async function solvePackages(
     throw new ImagoError(
       'package-conflict',
       `${exact.join(', ')} would need another version of ${replaced.name} than the base system has.`,
+      { details: { blocked: [replaced.name] } },
     );
   }
   return describePackages(apt, plan.installed);
@@ -116,6 +118,7 @@ async function explain(apt: AptWorkspace, error: unknown): Promise<never> {
     /Package '?(\S+?)'? has no installation candidate/.exec(error.message)?.[1];
   if (unknown !== undefined) throw await unknownPackage(apt, unknown);
   throw new ImagoError('package-conflict', `The packages cannot be installed together: ${error.message}`, {
+    details: { blocked: error.details?.blocked ?? [] },
     cause: error,
   });
 }

@@ -14,10 +14,11 @@ import { expandOne } from '../../domain/recipe-variables.ts';
 import { orderPatches } from '../../domain/recipe-windows.ts';
 import { buildRules } from '../build-rules.ts';
 import { isLocal } from '../recipe/compose-recipe.ts';
+import { resolvePackages } from './keep-versions.ts';
 import type { LockContext } from './lock-context.ts';
 import { resolveComponent } from './resolve-component.ts';
 import { resolveImage } from './resolve-images.ts';
-import { archiveWish, privatePackages, resolvePackages, wantedPackages } from './resolve-packages.ts';
+import { archiveWish, privatePackages, wantedPackages } from './resolve-packages.ts';
 import { resolvePatch } from './resolve-patch.ts';
 import { resolveTexts } from './resolve-texts.ts';
 
@@ -42,7 +43,7 @@ export function lockParts(
   context: LockContext,
   previous: Lock | undefined,
 ): readonly LockPart[] {
-  const before = previous?.rules === buildRules ? expandLock(previous) : undefined;
+  const before = previous && expandLock(previous);
   const assembles = recipe.method !== 'machine';
   return [
     ...(assembles ? [packagePart(recipe, context, before)] : []),
@@ -68,22 +69,25 @@ export function lockParts(
 interface Before {
   readonly recipe: Recipe;
   readonly inputs: readonly LockedInput[];
+  /** Whether the build rules of then are those of now: others may want other packages. */
+  readonly isOfTheseRules: boolean;
 }
 
-function expandLock({ recipe, inputs }: Lock): Before {
-  return { recipe: expandOne(recipe), inputs };
+function expandLock({ recipe, inputs, rules }: Lock): Before {
+  return { recipe: expandOne(recipe), inputs, isOfTheseRules: rules === buildRules };
 }
 
 function packagePart(recipe: Recipe, context: LockContext, before: Before | undefined): LockPart {
   const known = before?.inputs.filter(({ kind }) => kind === 'package') ?? [];
   const hidden = privatePackages(recipe);
   const isMarked = hidden.every((name) => known.every((one) => one.name !== name || one.private === true));
-  const fits = before !== undefined && isMarked && same(packageWish(recipe), packageWish(before.recipe));
+  const fits =
+    before?.isOfTheseRules === true && isMarked && same(packageWish(recipe), packageWish(before.recipe));
   return {
     what: 'resolving packages',
     kept: fits ? known : undefined,
     local: false,
-    resolve: () => resolvePackages(recipe, context),
+    resolve: () => resolvePackages(recipe, context, known),
     assume() {
       const fresh = wantedPackages(recipe).filter(
         ({ name, version = '' }) =>

@@ -1,8 +1,7 @@
 // Resolves a recipe to a lock: every input with its exact version, sha256, size and source. Given the lock from
 // before, only what the recipe says differently is resolved anew, so that a changed setting does not bring a new
 // libc along; what lies beside the recipe is always looked at.
-import type { LockedInput } from '../../domain/lock.ts';
-import { type Lock, makeLock } from '../../domain/lock.ts';
+import { type Lock, type LockedInput, lockText, makeLock } from '../../domain/lock.ts';
 import type { Recipe } from '../../domain/recipe.ts';
 import { checkRecipe } from '../../domain/recipe-problems.ts';
 import { expandOne } from '../../domain/recipe-variables.ts';
@@ -11,12 +10,24 @@ import { buildEpoch, buildRules } from '../build-rules.ts';
 import { refuseCoveredFiles } from './covered-files.ts';
 import type { LockContext } from './lock-context.ts';
 import { lockParts } from './lock-parts.ts';
+import { requireKept, staleLock } from './stale-lock.ts';
 
-/** For one Kubernetes version. Reads from outside, writes nothing but caches. */
-export async function lockRecipe(recipe: Recipe, context: LockContext, previous?: Lock): Promise<Lock> {
+export interface LockRules {
+  /** The lock from before must be the one of the recipe: nobody is asked for anything. */
+  readonly exact?: boolean | undefined;
+}
+
+/** For one Kubernetes version. Reads from outside, writes nothing but caches. With `exact` throws `lock-stale`. */
+export async function lockRecipe(
+  recipe: Recipe,
+  context: LockContext,
+  previous?: Lock,
+  { exact = false }: LockRules = {},
+): Promise<Lock> {
   const whole = expandOne(recipe);
   checkRecipe(whole);
   const parts = lockParts(whole, context, previous);
+  if (exact) requireKept(recipe, parts, previous);
   let done = 0;
   const found = await mapLimit(parts, 4, async ({ what, kept, resolve }) => {
     context.progress(done, parts.length, what);
@@ -26,5 +37,8 @@ export async function lockRecipe(recipe: Recipe, context: LockContext, previous?
     return inputs;
   });
   await refuseCoveredFiles(whole, found.flat(), context);
-  return makeLock(recipe, found.flat(), { rules: buildRules, epoch: buildEpoch });
+  const lock = makeLock(recipe, found.flat(), { rules: buildRules, epoch: buildEpoch });
+  if (exact && previous !== undefined && lockText(lock) !== lockText(previous))
+    throw staleLock(recipe, previous, lock);
+  return lock;
 }

@@ -46,6 +46,7 @@ const archive: Readonly<Record<string, readonly string[]>> = {
 /** An archive in which the essential system and the base are one package, and the version tells the package. */
 const apt: AptWorkspace = {
   archive: { suite: 'trixie', machine: 'amd64', mirror: '', securityMirror: undefined, keyring: '' },
+  prefer() {},
   async run(program, args, status = '') {
     if (program === 'apt-cache') return args.slice(1).map(paragraph).join('\n\n');
     const wanted = args.filter((word) => !word.startsWith('-') && word !== 'install');

@@ -3,12 +3,12 @@ import type { LockedInput, PackageSet } from '../../domain/lock.ts';
 import { type Recipe, sourceOf } from '../../domain/recipe.ts';
 import { machineNames } from '../../domain/recipe-variables.ts';
 import { defaultSuite, nodePackages, toolPackages } from '../build-rules.ts';
-import { type AptWorkspace, withApt } from '../debian/apt-workspace.ts';
+import type { AptWorkspace } from '../debian/apt-workspace.ts';
 import { neededPackages } from '../debian/needed-packages.ts';
 import type { PackageRecord } from '../debian/package-record.ts';
 import { solvePackages, type WantedPackage } from '../debian/solve-packages.ts';
 import { splitPackages } from '../debian/split-packages.ts';
-import type { ArchiveWish, LockContext } from './lock-context.ts';
+import type { ArchiveWish } from './lock-context.ts';
 
 export function archiveWish(recipe: Recipe): ArchiveWish {
   return {
@@ -19,14 +19,7 @@ export function archiveWish(recipe: Recipe): ArchiveWish {
   };
 }
 
-/** The recipe must be expanded. Reads the archive's index; writes nothing but the index's cache. */
-export async function resolvePackages(recipe: Recipe, context: LockContext): Promise<readonly LockedInput[]> {
-  const archive = await context.findArchive(archiveWish(recipe));
-  const { cacheFolder, signal } = context;
-  return withApt({ cacheFolder, archive, signal }, (apt) => solveAll(apt, recipe));
-}
-
-/** Asks no other than `apt`. */
+/** The recipe must be expanded. Takes the newest of everything, but for what `apt` was told to prefer. */
 export async function solveAll(apt: AptWorkspace, recipe: Recipe): Promise<readonly LockedInput[]> {
   const essential = await solvePackages(apt, [{ name: '?essential' }], []);
   const wantedBase = [

@@ -14,6 +14,8 @@ interface Built {
   readonly reused: boolean;
   readonly why?: string;
   readonly changes?: readonly string[];
+  /** How the lock that was built differs from the one that was given, if it does. */
+  readonly lockChanges?: readonly string[];
   /** Of a hotfix: whether it is proven that nothing else moved, and if not, why. */
   readonly proven?: boolean;
   readonly unproven?: string;
@@ -38,12 +40,14 @@ export const command: CommandSpec = {
       value: 'PART',
       choices: ['patch', 'minor', 'major'],
     },
+    locked: { what: 'build from the lock as it is, and fail when it is not the lock of the recipe' },
     'shell-on-failure': { what: 'open a shell in the layer that failed' },
     ...operationFlags,
   },
   examples: [
     ['imago build', 'build imago.yaml in this folder'],
     ['imago build node.yaml --json', 'build another recipe, for a script'],
+    ['imago build --locked', 'in CI: just what was committed, or nothing'],
     ['imago build --from node:1.34.2 --set runc=1.1.16', 'a hotfix: one input changes, and nothing else'],
   ],
   async run(invocation) {
@@ -61,7 +65,9 @@ async function build(invocation: Invocation): Promise<void> {
     ...(bump && { bump }),
     ...(isSet(invocation, 'shell-on-failure') && { keepFailed: true }),
   };
-  if (from === undefined) return buildRecipe(invocation, more);
+  const locked = isSet(invocation, 'locked');
+  if (locked && from !== undefined) throw usage('--locked is about a recipe, and --from has none.', 'build');
+  if (from === undefined) return buildRecipe(invocation, { ...more, ...(locked && { locked }) });
   const provider = text(invocation, 'provider');
   const folder = process.env.IMAGO_URL ? undefined : resolve(dirname(invocation.args.FILE ?? 'imago.yaml'));
   const body = { from, set: [...sets], ...more, ...(provider && { provider }), ...(folder && { folder }) };
@@ -70,15 +76,27 @@ async function build(invocation: Invocation): Promise<void> {
 
 async function buildRecipe(
   invocation: Invocation,
-  more: Pick<InputOf<'createBuild'>['body'], 'bump' | 'keepFailed'>,
+  more: Pick<InputOf<'createBuild'>['body'], 'bump' | 'keepFailed' | 'locked'>,
 ): Promise<void> {
   const file = argumentOr(invocation, 'FILE', 'imago.yaml');
-  const { sent } = await gatherRecipe(invocation, await invocation.client(), file);
+  const { sent, lockFile } = await gatherRecipe(invocation, await invocation.client(), file);
   await runOperation(invocation, {
     endpoint: 'createBuild',
     input: { body: { ...sent, ...more } },
-    ...shown,
+    name: shown.name,
+    lines: (result) => [...shown.lines(result), ...staleLines(result, lockFile)],
   });
+}
+
+/** What was built is not what the lock file says. */
+function staleLines(result: Record<string, unknown>, lockFile: string): readonly string[] {
+  const changes = [...new Set(builtOf(result).flatMap(({ lockChanges = [] }) => lockChanges))];
+  if (changes.length === 0) return [];
+  return [
+    `note: this is not what ${lockFile} says; \`imago recipe lock\` writes it anew, --locked builds nothing else:`,
+    ...changes.slice(0, 10).map((change) => `  ${change}`),
+    ...(changes.length > 10 ? [`  and ${changes.length - 10} more`] : []),
+  ];
 }
 
 /** One version, or those of a matrix. */

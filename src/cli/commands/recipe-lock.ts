@@ -1,7 +1,7 @@
 // Resolve a recipe to its lock.
 import { ImagoError } from '../../domain/errors.ts';
 import { argumentOr, type CommandSpec, isSet } from '../command.ts';
-import { gatherRecipe, lockFileOf, readIfThere, recipeFlags } from '../read-recipe.ts';
+import { gatherRecipe, readIfThere, recipeFlags } from '../read-recipe.ts';
 import { performOperation, showPlan } from '../run-operation.ts';
 import { writeBeside } from '../write-beside.ts';
 
@@ -18,7 +18,8 @@ export const command: CommandSpec = {
   summary: 'Resolve every input to an exact version, and write the lock beside the recipe',
   details:
     'What the lock has already stays as it is, unless the recipe says otherwise; --newest takes the newest of ' +
-    'everything. The lock is meant to be committed.',
+    'everything. A recipe with something laid over it has a lock of its own: imago.debug.lock. Locks are meant to be ' +
+    'committed.',
   args: [{ name: 'FILE', what: 'the recipe (default: imago.yaml)', optional: true, completes: 'file' }],
   flags: {
     ...recipeFlags,
@@ -33,12 +34,11 @@ export const command: CommandSpec = {
   async run(invocation) {
     const file = argumentOr(invocation, 'FILE', 'imago.yaml');
     const client = await invocation.client();
-    const { sent } = await gatherRecipe(invocation, client, file);
+    const { sent, lockFile: path } = await gatherRecipe(invocation, client, file);
     const input = { body: { ...sent, newest: isSet(invocation, 'newest') } };
     if (isSet(invocation, 'dry-run')) return showPlan(invocation, client, { endpoint: 'lockRecipe', input });
     const ended = await performOperation(invocation, client, { endpoint: 'lockRecipe', input });
     const { text, locks } = ended.result as unknown as Locked;
-    const path = lockFileOf(file);
     const changed = (await readIfThere(path)) !== text;
     if (changed && isSet(invocation, 'check')) {
       throw new ImagoError('lock-invalid', `${path} is not the lock of ${file}.`, {

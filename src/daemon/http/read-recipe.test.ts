@@ -74,7 +74,19 @@ test('a local file without a folder is refused: it would be looked for wherever 
 
 test('a lock that was edited by hand is refused', async () => {
   const sent = { recipe: small, fileName: 'imago.yaml', lock: 'digest: sha256:0\nformat: 1\n' };
-  await expect(receiveRecipe(sent, here)).rejects.toMatchObject({ code: 'lock-invalid' });
+  await expect(receiveRecipe(sent, here)).rejects.toMatchObject({
+    code: 'lock-invalid',
+    hint: expect.stringContaining('--newest'),
+  });
+  await expect(receiveRecipe({ ...sent, lockName: 'imago.debug.lock' }, here)).rejects.toThrow(
+    /^imago\.debug\.lock /,
+  );
+});
+
+test('an unreadable lock is no dead end: the newest of everything needs none', async () => {
+  const sent = { recipe: small, fileName: 'imago.yaml', lock: 'digest: sha256:0\nformat: 1\n' };
+  const { variants } = await receiveRecipe({ ...sent, newest: true }, here);
+  expect(variants[0]).not.toHaveProperty('lock');
 });
 
 test('the recipe that `imago init` writes is a good one', async () => {

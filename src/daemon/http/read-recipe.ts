@@ -16,10 +16,17 @@ export interface SentRecipe {
   readonly overlays?: readonly string[] | undefined;
   readonly folder?: string | undefined;
   readonly lock?: string | undefined;
+  /** What the lock's file is called. */
+  readonly lockName?: string | undefined;
+  /** The newest of everything, whatever was locked before: the lock may be unreadable. */
+  readonly newest?: boolean | undefined;
 }
 
 export interface ReceivedRecipe extends Pick<LoadedRecipe, 'recipe' | 'tree'> {
-  /** One for each version that it stands for, with the lock that was sent for it. */
+  /**
+   * One for each version that it stands for, with the lock that was sent for it. One that the lock does not have gets
+   * that of another: they stand on the same packages.
+   */
   readonly variants: readonly { readonly recipe: Recipe; readonly lock?: Lock }[];
 }
 
@@ -36,12 +43,14 @@ export async function receiveRecipe(
   const [local] = localInputs(recipe as unknown as Json);
   if (sent.folder === undefined && local !== undefined) throw localRefused(local);
   const locks =
-    sent.lock === undefined ? [] : readLockFile(sent.lock, lockName(sent.fileName ?? 'recipe')).locks;
+    sent.lock === undefined || sent.newest === true
+      ? []
+      : readLockFile(sent.lock, sent.lockName ?? lockName(sent.fileName ?? 'recipe')).locks;
   return {
     recipe,
     tree,
     variants: variants.map((variant) => {
-      const lock = locks.find((one) => one.recipe.kubernetes === variant.kubernetes);
+      const lock = locks.find((one) => one.recipe.kubernetes === variant.kubernetes) ?? locks[0];
       const placed = sent.folder === undefined ? variant : { ...variant, folder: resolve(sent.folder) };
       return { recipe: placed, ...(lock === undefined ? {} : { lock }) };
     }),

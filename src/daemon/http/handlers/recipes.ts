@@ -21,7 +21,7 @@ export const recipeReads = {
 
 export const recipeWrites = {
   async createBuild(call) {
-    const { provider, bump, keepFailed, source } = call.body;
+    const { provider, bump, keepFailed, source, locked } = call.body;
     const { receiveRecipe } = await import('../read-recipe.ts');
     const { recipe, variants } = await receiveRecipe(call.body, call.caller);
     const builds = variants.map((variant) => ({
@@ -30,6 +30,7 @@ export const recipeWrites = {
       bump,
       keepFailed,
       source,
+      locked,
     }));
     const [first] = builds;
     const subject = `image/${recipe.name}`;

@@ -1,0 +1,37 @@
+// A lock that is not the one of its recipe any more: refused, with what differs, where a build from the lock alone was
+// asked for.
+import { ImagoError } from '../../domain/errors.ts';
+import type { Lock } from '../../domain/lock.ts';
+import { whyVersion } from '../../domain/lock-reason.ts';
+import type { Recipe } from '../../domain/recipe.ts';
+import { buildRules } from '../build-rules.ts';
+import type { LockPart } from './lock-parts.ts';
+
+/** Throws `lock-stale` when anybody would have to be asked, or there is no lock. */
+export function requireKept(recipe: Recipe, parts: readonly LockPart[], previous: Lock | undefined): void {
+  if (previous === undefined) {
+    const version = recipe.kubernetes === undefined ? '' : ` for Kubernetes ${recipe.kubernetes}`;
+    throw new ImagoError('lock-stale', `There is no lock of ${recipe.name}${version}.`);
+  }
+  const open = parts.filter(({ kept, local }) => kept === undefined && !local);
+  if (open.length === 0) return;
+  const { folder: _, lockFile: __, ...kept } = recipe;
+  const names = open.map(({ what }) => what.replace(/^resolving /, ''));
+  throw staleLock(recipe, previous, { ...previous, recipe: kept, rules: buildRules }, names);
+}
+
+/** What differs is in `details.changes`; private inputs are not named. */
+export function staleLock(
+  { name }: Recipe,
+  previous: Lock,
+  now: Lock,
+  unresolved: readonly string[] = [],
+): ImagoError {
+  const changes = [
+    ...unresolved.map((what) => `${what}: not as in the lock`),
+    ...whyVersion(previous, now).changes.map(({ sentence }) => sentence),
+  ];
+  return new ImagoError('lock-stale', `The lock is not the one of ${name}: ${changes[0] ?? 'it differs'}.`, {
+    details: { changes },
+  });
+}
