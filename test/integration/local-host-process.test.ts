@@ -274,7 +274,8 @@ describe('a machine that runs', () => {
     const unlimit = ['prlimit', `--pid=${status.pid}`, '--fsize=unlimited'] as const;
     const [program, ...words] = who.user?.run(...unlimit) ?? unlimit;
     await runTool(program, words);
-    expect(await until(async () => (await second.call('status', 'stuck')).halt === undefined, 180)).toBe(true);
+    const goesOn = async () => (await second.call('status', 'stuck')).halt === undefined;
+    expect(await until(goesOn, 180)).toBe(true);
     const more = async () => (await second.call('console', 'stuck', 10_000)).length > written;
     expect(await until(more, 180)).toBe(true);
     expect(readFileSync(join(spec.folder, 'console.log'), 'utf8')).not.toContain('e');
