@@ -52,6 +52,11 @@ export const command: CommandSpec = {
   ],
   async run(invocation) {
     if (!isSet(invocation, 'shell-on-failure')) return build(invocation);
+    if (process.env.IMAGO_URL)
+      throw usage(
+        '--shell-on-failure opens a shell on the machine of the daemon, and IMAGO_URL names another.',
+        'build',
+      );
     await offerShell(invocation, () => build(invocation));
   },
 };

@@ -21,6 +21,7 @@ export const recipeReads = {
 
 export const recipeWrites = {
   async createBuild(call) {
+    refuseKept(call);
     const { provider, bump, keepFailed, source, locked } = call.body;
     const { receiveRecipe } = await import('../read-recipe.ts');
     const { recipe, variants } = await receiveRecipe(call.body, call.caller);
@@ -39,6 +40,7 @@ export const recipeWrites = {
     return startOperation(call, { kind: 'build-matrix', subject, input: { image: recipe.name, builds } });
   },
   async createHotfix(call) {
+    refuseKept(call);
     const { from, set, folder, provider, bump, keepFailed } = call.body;
     const { catalogue } = call.context;
     requireExact(from);
@@ -61,6 +63,16 @@ export const recipeWrites = {
   findOutdated: async (call) => ask(call, 'recipe-outdated'),
   explainRebuild: async (call) => ask(call, 'recipe-why'),
 } satisfies Partial<WriteHandlers>;
+
+/** What a failed build leaves is for a person on this machine: nobody else could look at it or take it away. */
+function refuseKept({ body, caller }: Pick<Call<'createBuild' | 'createHotfix'>, 'body' | 'caller'>): void {
+  if (body.keepFailed !== true || caller.local) return;
+  throw new ImagoError(
+    'recipe-local-input',
+    'What a failed build worked on is kept for callers of its own machine alone.',
+    { hint: 'Leave `keepFailed` out, or build on the machine of the daemon.' },
+  );
+}
 
 type Sent = Readonly<Record<string, Json | undefined>>;
 
