@@ -73,6 +73,35 @@ describe('errors', () => {
   });
 });
 
+describe('an error of many things', () => {
+  const problems = [
+    { file: 'imago.yaml', line: 2, column: 1, path: 'a', message: 'there is no field a', hint: 'b?' },
+    { path: 'why', message: 'is missing' },
+  ];
+  const missing = Array.from({ length: 25 }, (_, index) => `The package p${index} is gone`);
+
+  test('is told to people line by line, as far as twenty', () => {
+    const { output, written } = capture('table');
+    output.error(new ImagoError('recipe-invalid', 'a is wrong (and 1 more)', { details: { problems } }));
+    expect(written.err).toContain('\n  imago.yaml:2:1: there is no field a (b?)\n  why: is missing\n');
+    output.error(new ImagoError('input-missing', 'p0 is gone', { details: { missing } }));
+    expect(written.err).toContain('  The package p19 is gone\n  and 5 more\n');
+    expect(written.err).not.toContain('p20');
+  });
+
+  test('is told to programs in full', () => {
+    const { output, written } = capture('json');
+    output.error(new ImagoError('input-missing', 'p0 is gone', { details: { missing } }));
+    expect(JSON.parse(written.out)).toMatchObject({ error: { details: { missing } } });
+  });
+
+  test('says nothing twice when it is one', () => {
+    const { output, written } = capture('table');
+    output.error(new ImagoError('input-missing', 'p0 is gone', { details: { missing: ['p0 is gone'] } }));
+    expect(written.err.match(/p0/g)).toHaveLength(1);
+  });
+});
+
 describe('colours', () => {
   test.each([
     ['a terminal', { tty: true }, true],

@@ -1,6 +1,7 @@
 // How results reach the reader: tables for people, one JSON document for programs, bare names for pipes.
 // Results go to standard output, everything else to standard error.
 import type { ImagoError } from '../domain/errors.ts';
+import { listedDetails } from './listed-details.ts';
 import { table } from './table.ts';
 
 export type Format = 'table' | 'json' | 'name';
@@ -69,13 +70,12 @@ export function createOutput(format: Format, quiet: boolean, streams: Streams): 
     },
     error(error) {
       if (format === 'json') {
-        const { code, message, hint } = error.toRecord();
-        print([
-          JSON.stringify({ error: { code, message, ...(hint === undefined ? {} : { hint }) } }, null, 2),
-        ]);
+        const { code, message, hint, details } = error.toRecord();
+        print([JSON.stringify({ error: { code, message, hint, details } }, null, 2)]);
         return;
       }
       err.write(`${style.red('error:')} ${error.message}\n`);
+      for (const line of listedDetails(error)) err.write(`  ${line}\n`);
       if (error.hint !== undefined) err.write(`${style.dim('hint:')} ${error.hint}\n`);
     },
   };
