@@ -61,6 +61,7 @@ export function recipeOutdatedOperation(deps: OperationDeps): OperationKind<Ques
     return {
       behind: unique(reports.flatMap(({ behind }) => behind)) as unknown as Json,
       unknown: unique(reports.flatMap(({ unknown }) => unknown)) as unknown as Json,
+      unruled: unique(reports.flatMap(({ unruled }) => unruled)) as unknown as Json,
     };
   });
 }

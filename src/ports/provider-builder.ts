@@ -111,6 +111,8 @@ export interface Outdated {
   }[];
   /** Names that could not be looked up, and why. */
   readonly unknown: readonly { readonly name: string; readonly why: string }[];
+  /** Names for which nobody said where newer ones are found. */
+  readonly unruled: readonly string[];
 }
 
 export interface LayerForecast {

@@ -17,6 +17,8 @@ export interface DownloadRequest {
   readonly label: string;
   readonly sha256?: string | undefined;
   readonly sizeBytes?: number | undefined;
+  /** What it may have, where that is less than the rules allow. */
+  readonly maxBytes?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Bytes so far, and all of them where that is known. */
   readonly onProgress?: (bytes: number, total: number | undefined) => void;
@@ -90,6 +92,7 @@ async function fetchWhole(
       await rm(`${partial}.json`, { force: true });
       return await store.adopt(partial, sha256, size);
     } catch (error) {
+      if (error instanceof ImagoError && error.details?.tooLarge === true) await forget(partial);
       throwIfAborted(request.signal);
       const retryable = error instanceof ImagoError && error.code === 'download-failed' && error.retryable;
       if (!retryable || attempt >= rules.tries) throw nameFileError(error);
@@ -114,7 +117,8 @@ async function fetchOnce(request: DownloadRequest, partial: string, rules: Downl
     else await rm(`${partial}.json`, { force: true });
     const length = Number(response.headers.get('content-length') ?? Number.NaN);
     const total = request.sizeBytes ?? (Number.isSafeInteger(length) ? offset + length : undefined);
-    if (total !== undefined && total > rules.maxBytes) throw tooMuch(request, rules.maxBytes);
+    const most = mostBytes(request, rules);
+    if (total !== undefined && total > most) throw tooMuch(request, most);
     const file = await open(partial, offset > 0 ? 'r+' : 'w', 0o644);
     try {
       await receive(response, file, offset, total, request, patience, rules);
@@ -171,7 +175,7 @@ async function receive(
   patience: Patience,
   rules: DownloadRules,
 ): Promise<void> {
-  const limit = total ?? rules.maxBytes;
+  const limit = total ?? mostBytes(request, rules);
   let position = offset;
   await file.truncate(offset);
   for await (const part of response.body ?? []) {
@@ -194,12 +198,17 @@ async function receive(
   await file.datasync();
 }
 
+function mostBytes({ maxBytes }: DownloadRequest, rules: DownloadRules): number {
+  return Math.min(maxBytes ?? rules.maxBytes, rules.maxBytes);
+}
+
 function tooMuch({ label }: DownloadRequest, limit: number): ImagoError {
   return new ImagoError(
     'input-mismatch',
     `${label} is larger than the ${formatBytes(limit)} that are allowed.`,
     {
-      hint: 'Give its sha256 and size in the recipe if it is meant to be so large.',
+      hint: 'Look at what its address answers. Something so large can come as a file beside the recipe.',
+      details: { tooLarge: true },
     },
   );
 }

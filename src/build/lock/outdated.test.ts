@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ImagoError } from '../../domain/errors.ts';
 import type { RecipeComponent } from '../../domain/recipe.ts';
 import { sampleInput, sampleLock } from '../../images/inventory/testing.ts';
+import type { DownloadRequest } from '../inputs/download.ts';
 import type { StoredInput } from '../inputs/input-store.ts';
 import type { LockContext } from './lock-context.ts';
 import { findOutdated, newerPackage } from './outdated.ts';
@@ -18,9 +19,12 @@ function outdated(one: RecipeComponent, answer: { text: string; sizeBytes?: numb
   const stored = { sha256: '0'.repeat(64), sizeBytes: 1, path: '/nowhere' } satisfies StoredInput;
   const context = {
     downloads: {
-      async fetch() {
+      async fetch({ label, maxBytes = 0 }: DownloadRequest) {
         if (answer instanceof Error) throw answer;
-        return { ...stored, sizeBytes: answer.sizeBytes ?? answer.text.length };
+        const sizeBytes = answer.sizeBytes ?? answer.text.length;
+        if (sizeBytes > maxBytes)
+          throw new ImagoError('input-mismatch', `${label} is larger than ${maxBytes}.`);
+        return { ...stored, sizeBytes };
       },
     },
     inputs: { readBytes: async () => Buffer.from(answer instanceof Error ? '' : answer.text) },
@@ -36,20 +40,27 @@ describe('what is behind', () => {
     expect(await outdated(component(), { text: 'tool-1.9.0 tool-1.11.0 tool-1.12.0 tool-1.2.0' })).toEqual({
       behind: [{ kind: 'binary', name: 'tool', current: '1.10.0', newest: '1.12.0', named: true }],
       unknown: [],
+      unruled: [],
     });
   });
 
   it('is nothing when the page has only older versions', async () => {
-    const none = { behind: [], unknown: [] };
+    const none = { behind: [], unknown: [], unruled: [] };
     expect(await outdated(component(), { text: 'tool-1.9.0 tool-0.99.0 tool-1.10.0' })).toEqual(none);
   });
 
   it('is unknown, and not nothing, when the page is too large to be read', async () => {
     const { behind, unknown } = await outdated(component(), { text: 'tool-2.0.0', sizeBytes: 2 ** 23 + 1 });
     expect(behind).toEqual([]);
-    expect(unknown).toEqual([
-      { name: 'tool', why: 'The page of tool is larger than the 8 MiB that are read.' },
-    ]);
+    expect(unknown).toEqual([{ name: 'tool', why: `The page of tool is larger than ${2 ** 23}.` }]);
+  });
+
+  it('is not said to be nothing of what has no rule: it is listed, private or not', async () => {
+    const { updates: _, ...bare } = component({ from: { url: 'https://vault.example.com/tool' } });
+    expect((await outdated(bare, { text: '' })).unruled).toEqual(['tool']);
+    expect((await outdated({ ...bare, private: true }, { text: '' })).unruled).toEqual(['private-1']);
+    const { updates: __, ...beside } = component();
+    expect((await outdated(beside, { text: '' })).unruled).toEqual([]);
   });
 
   it('never names a private component or its address', async () => {

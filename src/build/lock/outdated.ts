@@ -1,17 +1,17 @@
 // What is behind: packages by the distribution's index, other components by the page that their recipe names.
 
-import { formatBytes } from '../../domain/bytes.ts';
-import { ensureImagoError, ImagoError } from '../../domain/errors.ts';
+import { ensureImagoError } from '../../domain/errors.ts';
 import { inputsOf, type Lock, type LockedInput } from '../../domain/lock.ts';
 import { compareLoosely, isWithin } from '../../domain/loose-version.ts';
 import type { Recipe, RecipeComponent } from '../../domain/recipe.ts';
-import { componentKind, versionsOf } from '../../domain/recipe.ts';
+import { componentKind, sourceOf, versionsOf } from '../../domain/recipe.ts';
 import { expandOne } from '../../domain/recipe-variables.ts';
 import { privateInputs } from '../../images/inventory/redact-inventory.ts';
 import { mapLimit } from '../../images/store/registry/map-limit.ts';
 import { withApt } from '../debian/apt-workspace.ts';
 import { compareDebianVersions } from '../debian/compare-versions.ts';
 import { packageVersions } from '../debian/solve-packages.ts';
+import { isLocal } from '../recipe/compose-recipe.ts';
 import type { LockContext } from './lock-context.ts';
 import { archiveWish, wantedPackages } from './resolve-packages.ts';
 
@@ -29,6 +29,8 @@ export interface OutdatedReport {
   readonly behind: readonly OutdatedInput[];
   /** Names that could not be looked up, and why. */
   readonly unknown: readonly { readonly name: string; readonly why: string }[];
+  /** Names of components and container images for which there is no rule where newer ones are found. */
+  readonly unruled: readonly string[];
 }
 
 const maxPage = 8 * 1024 * 1024;
@@ -51,7 +53,27 @@ export async function findOutdated(lock: Lock, context: LockContext): Promise<Ou
     const secret = secrets.find(({ names }) => names.includes(item.name));
     return secret === undefined ? item : { ...item, name: secret.alias };
   };
-  return { behind: [...components.flat(), ...packages].map(redact), unknown: unknown.map(redact) };
+  return {
+    behind: [...components.flat(), ...packages].map(redact),
+    unknown: unknown.map(redact),
+    unruled: unruled(recipe)
+      .map(redact)
+      .map(({ name }) => name),
+  };
+}
+
+/** What lies beside the recipe is what its owner wants, and so is an image that is named by its digest. */
+function unruled({ components, images = [] }: Recipe): readonly { readonly name: string }[] {
+  const isElsewhere = (component: RecipeComponent) => {
+    const source = sourceOf(component);
+    if ('url' in source) return true;
+    if ('tar' in source) return !isLocal(source.tar);
+    return 'oci' in source && source.layout === undefined;
+  };
+  return [
+    ...components.filter((component) => component.updates === undefined && isElsewhere(component)),
+    ...images.filter(({ from }) => from === undefined || ('registry' in from && from.digest === undefined)),
+  ];
 }
 
 /** What the network says may name the address, and that of a private component stays untold. */
@@ -102,14 +124,9 @@ async function outdatedComponent(
   const page = await context.downloads.fetch({
     url: updates.page,
     label,
+    maxBytes: maxPage,
     signal: context.signal,
   });
-  if (page.sizeBytes > maxPage) {
-    throw new ImagoError(
-      'input-mismatch',
-      `${label} is larger than the ${formatBytes(maxPage)} that are read.`,
-    );
-  }
   const text = (await context.inputs.readBytes(page)).toString('utf8');
   const found = [...text.matchAll(new RegExp(updates.pattern, 'gm'))].flatMap((match) => match[1] ?? []);
   return versionsOf(component).flatMap((current) => {

@@ -15,6 +15,7 @@ interface Behind {
 interface Report {
   readonly behind: readonly Behind[];
   readonly unknown: readonly { readonly name: string; readonly why: string }[];
+  readonly unruled: readonly string[];
 }
 
 export const command: CommandSpec = {
@@ -30,12 +31,12 @@ export const command: CommandSpec = {
     const { sent } = await gatherRecipe(invocation, client, file);
     const input = { body: sent };
     const ended = await performOperation(invocation, client, { endpoint: 'findOutdated', input });
-    const { behind, unknown } = ended.result as unknown as Report;
+    const { behind, unknown, unruled } = ended.result as unknown as Report;
     const shown = isSet(invocation, 'all') ? behind : behind.filter(({ named }) => named);
     const hidden = behind.length - shown.length;
-    invocation.out.thing({ behind, unknown }, shown.map(({ name }) => name).join('\n'), () => [
+    invocation.out.thing({ behind, unknown, unruled }, shown.map(({ name }) => name).join('\n'), () => [
       ...(shown.length === 0
-        ? ['Nothing that the recipe names is behind.']
+        ? [nothingBehind(unknown.length + unruled.length)]
         : table(
             shown,
             {
@@ -48,6 +49,11 @@ export const command: CommandSpec = {
           )),
       ...(hidden === 0 ? [] : [`${hidden} packages that come along are behind too (--all).`]),
       ...unknown.map(({ name, why }) => `${name} could not be looked up: ${why}`),
+      ...(unruled.length === 0 ? [] : [`Not looked up, for want of a rule: ${unruled.join(', ')}`]),
     ]);
   },
 };
+
+function nothingBehind(open: number): string {
+  return open === 0 ? 'Nothing that the recipe names is behind.' : 'Nothing that was looked up is behind.';
+}
