@@ -24,6 +24,8 @@ export type Origin =
       readonly kind: 'built';
       readonly lockDigest: string;
       readonly recipeDigest?: string;
+      /** The version whose lock it was made from, with an input changed; absent when it was made from a recipe. */
+      readonly parent?: string;
       /** Absent when nobody knew: no work tree, or a client that did not say. */
       readonly source?: RecipeCommit;
     }

@@ -74,7 +74,7 @@ interface Making {
   readonly donors: ReadonlyMap<string, string>;
 }
 
-/** What made the version: recipe, lock and build, or the donor and its capture. */
+/** What made the version: recipe or parent, lock and build; or the donor and its capture. */
 function addOrigin(
   { builder, versions, donors }: Making,
   version: VersionRecord,
@@ -82,6 +82,11 @@ function addOrigin(
   operation: BuildRow | undefined,
 ): void {
   const { origin } = version;
+  const named = 'parent' in origin ? origin.parent : undefined;
+  const parent =
+    named === undefined
+      ? undefined
+      : versions.find((known) => namesOf(known).includes(named) && versionId(known) !== id);
   const label = operation === undefined ? version.operation : `${operation.kind} ${version.operation}`;
   if (origin.kind === 'built') {
     const lock = builder.add({ id: `lock/${origin.lockDigest}`, kind: 'lock', label: origin.lockDigest });
@@ -93,9 +98,9 @@ function addOrigin(
     }
     builder.join(lock, build, 'built by');
     builder.join(build, id, 'sealed');
+    if (parent !== undefined) builder.join(versionId(parent), lock, 'changed into');
   }
-  if (!('parent' in origin)) return;
-  const parent = versions.find((known) => namesOf(known).includes(origin.parent) && versionId(known) !== id);
+  if (origin.kind !== 'captured') return;
   const pool = parent === undefined ? undefined : donors.get(`${origin.node} ${versionId(parent)}`);
   const capture = builder.add({ id: `operation/${version.operation}`, kind: 'capture', label });
   const donor = builder.add({ id: `node/${origin.node}`, kind: 'node', label: origin.node });

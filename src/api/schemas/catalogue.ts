@@ -24,6 +24,7 @@ const origin = z
       kind: z.literal('built'),
       lockDigest: z.string(),
       recipeDigest: z.string().optional(),
+      parent: z.string().optional(),
       source: recipeCommit.optional(),
     }),
     z.object({ kind: z.literal('captured'), node: z.string(), parent: z.string() }),
