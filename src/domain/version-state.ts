@@ -24,6 +24,18 @@ export function isUsable(state: VersionState): boolean {
   return state !== 'withdrawn' && state !== 'deleted';
 }
 
+/** Throws `version-withdrawn` when nothing may be made from the version any more. */
+export function requireUsable({
+  image,
+  version,
+  state,
+}: Pick<StatefulVersion, 'image' | 'version' | 'state'>): void {
+  if (isUsable(state)) return;
+  throw new ImagoError('version-withdrawn', `${image}:${version} is ${state}.`, {
+    hint: `See why with \`imago image show ${image}:${version}\`, and name another version.`,
+  });
+}
+
 /** As much of a version as its state's rules look at. */
 export interface StatefulVersion {
   readonly image: string;

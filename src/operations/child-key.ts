@@ -7,7 +7,7 @@ import type { Journal, OperationRecord, OperationRequest } from '../ports/operat
  * gets a key of its own: its parent waits for it, so nothing else can run at the same time.
  */
 export async function keyUnder(
-  request: OperationRequest,
+  request: Pick<OperationRequest, 'subject' | 'parent'> & { readonly key?: string | undefined },
   id: string,
   journal: Pick<Journal, 'get'>,
 ): Promise<string> {

@@ -89,9 +89,10 @@ export function createOperations(options: OperationsOptions): Operations {
 
   async function submit(request: OperationRequest): Promise<OperationRecord> {
     const kind = requireKind(kinds, request.kind);
-    const steps = stepNames(kind, kind.parse(request.input));
+    const input = kind.parse(request.input);
+    const steps = stepNames(kind, input);
     const id = request.id ?? options.newId();
-    const key = await keyUnder(request, id, journal);
+    const key = await keyUnder({ ...request, key: request.key ?? kind.key?.(input, id) }, id, journal);
     if (request.parent !== undefined) await freeOfItself(key, request.parent, journal);
     const record = await journal.create({ ...request, id, key, steps }, clock.now());
     if (!hasEnded(record)) await enqueue(record);
@@ -142,7 +143,9 @@ export function createOperations(options: OperationsOptions): Operations {
   async function plan(request: OperationRequest): Promise<readonly string[]> {
     const kind = requireKind(kinds, request.kind);
     const input = kind.parse(request.input);
-    if (request.whenBusy === 'refuse') await refuseBusy(request.key ?? request.subject);
+    if (request.whenBusy === 'refuse') {
+      await refuseBusy(request.key ?? kind.key?.(input, request.id ?? '') ?? request.subject);
+    }
     return kind.plan(input, request.by);
   }
 

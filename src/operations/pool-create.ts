@@ -12,7 +12,7 @@ import { emptyConfig, readStoredConfig, renderText, storedText } from './node-co
 import { parseInput } from './parse-input.ts';
 import { poolAccess, readyPool, recordPoolNodes, waitForPool, waitForPoolGone } from './pool-nodes.ts';
 import { publishStep } from './publish-step.ts';
-import { resolved, resolveStep, resolveUsable } from './resolve-step.ts';
+import { requireStillUsable, resolved, resolveStep, resolveUsable } from './resolve-step.ts';
 
 const poolCreateInput = z.object({
   name: z.string(),
@@ -108,6 +108,7 @@ function createStep(deps: OperationDeps): WorkStep<PoolCreateInput> {
     async do(context) {
       const { input } = context;
       const access = poolAccess(deps, input.provider, context.signal);
+      await requireStillUsable(deps, resolved(context));
       const spec = await poolSpec(deps, input, resolved(context));
       await access.pools.createPool(spec, access.options);
       await waitForPool(access, input.name, input.capacity, context);

@@ -1,6 +1,7 @@
 // What the pool operations share: waiting until a pool is as asked, and recording what its nodes were made from.
 import { ImagoError } from '../domain/errors.ts';
 import { type NodeAnswer, nodeAnswer } from '../domain/node.ts';
+import { isUsable } from '../domain/version-state.ts';
 import type { NodeRecord, PoolRecord } from '../ports/fleet.ts';
 import type { StepContext } from '../ports/operation.ts';
 import type { CallOptions, Provider } from '../ports/provider.ts';
@@ -32,6 +33,20 @@ export async function requirePool(deps: OperationDeps, name: string): Promise<Po
     throw new ImagoError('pool-not-found', `There is no pool ${name}.`, { hint: 'See `imago pool list`.' });
   }
   return pool;
+}
+
+/** Throws `version-withdrawn` when new nodes of the pool would be of a version that is out. */
+export async function requireUsableModel(
+  { catalogue }: Pick<OperationDeps, 'catalogue'>,
+  { name, image, version }: Pick<PoolRecord, 'name' | 'image' | 'version'>,
+): Promise<void> {
+  const now = await catalogue.getVersion(image, version);
+  if (now === undefined || isUsable(now.state)) return;
+  throw new ImagoError(
+    'version-withdrawn',
+    `New nodes of pool ${name} would be of ${image}:${version}, which is ${now.state}.`,
+    { hint: `Choose another image with \`imago pool set-image ${name}\` first.` },
+  );
 }
 
 /** The pool when it has the capacity asked for and every node is ready; `undefined` when not yet. */

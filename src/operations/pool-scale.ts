@@ -1,4 +1,5 @@
-// Changes how many nodes a pool has. Capacity that someone else set meanwhile is never overwritten (rule 3).
+// Changes how many nodes a pool has. Capacity that someone else set meanwhile is never overwritten (rule 3), and no
+// node is added of a version that is withdrawn, before or meanwhile.
 import * as z from 'zod';
 import { ImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
@@ -6,7 +7,14 @@ import { capacityToRestore } from '../domain/pool.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import type { OperationDeps } from './deps.ts';
 import { parseInput } from './parse-input.ts';
-import { poolAccess, readyPool, recordPoolNodes, requirePool, waitForPool } from './pool-nodes.ts';
+import {
+  poolAccess,
+  readyPool,
+  recordPoolNodes,
+  requirePool,
+  requireUsableModel,
+  waitForPool,
+} from './pool-nodes.ts';
 import { requireResult } from './step-result.ts';
 
 const poolScaleInput = z.object({ name: z.string(), capacity: z.int().min(0).max(100_000) });
@@ -23,6 +31,7 @@ export function poolScaleOperation(deps: OperationDeps): OperationKind<PoolScale
     parse: (input) => parseInput(poolScaleInput, input),
     async plan({ name, capacity }) {
       const before = await readBefore(deps, name, AbortSignal.timeout(60_000));
+      if (capacity > before.capacity) await requireUsableModel(deps, await requirePool(deps, name));
       return [`Change pool ${name} from ${before.capacity} to ${capacity} nodes.`];
     },
     steps: () => [rememberStep(deps), scaleStep(deps), recordStep(deps)],
@@ -59,7 +68,8 @@ function scaleStep(deps: OperationDeps): WorkStep<PoolScaleInput> {
       const access = await accessOf(deps, name, context.signal);
       const now = await access.pools.getPool(name, access.options);
       if (now?.capacity !== capacity) {
-        const { etag } = before(context);
+        const { etag, capacity: had } = before(context);
+        if (capacity > had) await requireUsableModel(deps, access.pool);
         await access.pools.setCapacity(name, capacity, { ifMatch: etag }, access.options);
       }
       await waitForPool(access, name, capacity, context);
@@ -91,8 +101,10 @@ function scaleStep(deps: OperationDeps): WorkStep<PoolScaleInput> {
 function recordStep(deps: OperationDeps): WorkStep<PoolScaleInput> {
   return {
     name: 'record',
-    async do({ input, signal }) {
+    async do(context) {
+      const { input, signal } = context;
       const access = await accessOf(deps, input.name, signal);
+      if (input.capacity > before(context).capacity) await requireUsableModel(deps, access.pool);
       const { count } = await recordPoolNodes(deps, access, access.pool);
       return { name: input.name, nodes: count };
     },

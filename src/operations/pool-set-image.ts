@@ -11,7 +11,7 @@ import { parseInput } from './parse-input.ts';
 import { poolModel } from './pool-create.ts';
 import { poolAccess, recordPoolNodes, requirePool } from './pool-nodes.ts';
 import { publishStep } from './publish-step.ts';
-import { resolved, resolveStep, resolveUsable } from './resolve-step.ts';
+import { requireStillUsable, resolved, resolveStep, resolveUsable } from './resolve-step.ts';
 import { requireResult } from './step-result.ts';
 
 const poolSetImageInput = z.object({
@@ -63,6 +63,7 @@ function modelStep(deps: OperationDeps): WorkStep<PoolSetImageInput> {
   return {
     name: 'model',
     async do(context) {
+      await requireStillUsable(deps, resolved(context));
       await writeModel(deps, context, resolved(context));
       return undefined;
     },
@@ -103,7 +104,7 @@ function recordStep(deps: OperationDeps): WorkStep<PoolSetImageInput> {
       return { name: pool.name, image: pool.image, version: pool.version, digest: pool.digest };
     },
     async undo(context) {
-      await deps.fleet.setPoolModel(context.input.name, before(context));
+      await deps.fleet.setPoolModel(context.input.name, before(context), { back: true });
     },
   };
 }

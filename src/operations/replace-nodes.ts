@@ -9,7 +9,7 @@ import type { ChildStep, OperationKind, StepContext, WorkStep } from '../ports/o
 import type { ProviderNode } from '../ports/provider-pools.ts';
 import type { OperationDeps } from './deps.ts';
 import { parseInput } from './parse-input.ts';
-import { poolAccess, poolNodes, recordPoolNodes, requirePool } from './pool-nodes.ts';
+import { poolAccess, poolNodes, recordPoolNodes, requirePool, requireUsableModel } from './pool-nodes.ts';
 import { type Replacing, replaceNode } from './replace-node.ts';
 import { requireResult } from './step-result.ts';
 
@@ -37,7 +37,7 @@ export function replaceNodesOperation(deps: OperationDeps): OperationKind<Replac
     parse: (input) => parseInput(replaceInput, input),
     async plan(input) {
       const pool = await requirePool(deps, input.name);
-      if (input.follow === undefined) refuseModel(pool, input.versions);
+      if (input.follow === undefined) await refuseModel(deps, pool, input.versions);
       const targets = await readTargets(deps, pool, input.versions, AbortSignal.timeout(60_000));
       return [
         ...(input.follow === undefined ? [] : [`New nodes of pool ${pool.name} come from ${input.follow}.`]),
@@ -65,7 +65,12 @@ function followStep(): ChildStep<ReplaceNodesInput> {
   };
 }
 
-function refuseModel(pool: PoolRecord, versions: readonly string[]): void {
+async function refuseModel(
+  deps: OperationDeps,
+  pool: PoolRecord,
+  versions: readonly string[],
+): Promise<void> {
+  await requireUsableModel(deps, pool);
   if (!versions.includes(`${pool.image}:${pool.version}`)) return;
   throw new ImagoError(
     'version-withdrawn',
@@ -92,7 +97,7 @@ function rememberStep(deps: OperationDeps): WorkStep<ReplaceNodesInput> {
     name: 'remember',
     async do({ input, signal }) {
       const pool = await requirePool(deps, input.name);
-      refuseModel(pool, input.versions);
+      await refuseModel(deps, pool, input.versions);
       const { pools, options } = poolAccess(deps, pool.provider, signal);
       const now = await pools.getPool(pool.name, options);
       if (now === undefined) {

@@ -1,7 +1,7 @@
 // The first step of operations that are given a reference: which exact version, answered by which move.
-import { ImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 import { requireExact } from '../domain/resolve.ts';
+import { requireUsable } from '../domain/version-state.ts';
 import type { Resolution } from '../ports/catalogue.ts';
 import type { StepContext, WorkStep } from '../ports/operation.ts';
 import type { OperationDeps } from './deps.ts';
@@ -13,16 +13,17 @@ const stepName = 'resolve';
 export async function resolveUsable(deps: OperationDeps, reference: string): Promise<Resolution> {
   requireExact(reference);
   const resolution = await deps.catalogue.resolve(reference);
-  if (resolution.state === 'withdrawn' || resolution.state === 'deleted') {
-    throw new ImagoError(
-      'version-withdrawn',
-      `${resolution.image}:${resolution.version} is ${resolution.state}.`,
-      {
-        hint: `See why with \`imago image show ${resolution.image}:${resolution.version}\`, and name another version.`,
-      },
-    );
-  }
+  requireUsable(resolution);
   return resolution;
+}
+
+/** Looks again: what was resolved some steps ago may be out by now. Throws `version-withdrawn`. */
+export async function requireStillUsable(
+  { catalogue }: Pick<OperationDeps, 'catalogue'>,
+  { image, version }: Pick<Resolution, 'image' | 'version'>,
+): Promise<void> {
+  const now = await catalogue.getVersion(image, version);
+  if (now !== undefined) requireUsable(now);
 }
 
 export function resolveStep<Input extends { readonly reference: string }>(

@@ -17,6 +17,7 @@ export function restoreVersionOperation(deps: OperationDeps): OperationKind<Rest
       checkReason(`${parsed.image}:${parsed.version}`, parsed.why);
       return parsed;
     },
+    key: (_input, id) => `restore/${id}`,
     async plan({ image, version }) {
       const name = `${image}:${version}`;
       const record = await deps.catalogue.getVersion(image, version);

@@ -46,6 +46,8 @@ export function withdrawOperation(deps: OperationDeps): OperationKind<WithdrawIn
       if (parsed.at !== undefined) parseTime(parsed.at);
       return parsed;
     },
+    /** It waits for nobody: the store lets one write to an image in at a time, and pools have keys of their own. */
+    key: (_input, id) => `withdraw/${id}`,
     plan: (input) => planWithdrawal(deps, input),
     steps: () => [withdrawStep(deps), galleriesStep(deps), replaceStep(deps), reportStep(deps)],
   };

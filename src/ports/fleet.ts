@@ -8,7 +8,10 @@ export type { NodeRecord } from '../domain/node.ts';
 export type { PoolRecord } from '../domain/pool.ts';
 
 export interface Fleet {
-  /** `pool-exists` when the name is taken by a pool with other content; the same again changes nothing. */
+  /**
+   * `pool-exists` when the name is taken by a pool with other content; the same again changes nothing.
+   * `version-withdrawn` when its version is out by now, also when that happens in the same moment.
+   */
   addPool(pool: Omit<PoolRecord, 'createdAt'>): Promise<PoolRecord>;
   getPool(name: string): Promise<PoolRecord | undefined>;
   listPools(query: PageQuery): Promise<Page<PoolRecord>>;
@@ -16,12 +19,17 @@ export interface Fleet {
   listBehind(query: PageQuery): Promise<Page<PoolRecord>>;
   /** Pools that follow this channel for new nodes. */
   listFollowers(image: string, channel: string): Promise<readonly PoolRecord[]>;
+  /**
+   * `pool-not-found`. `version-withdrawn` as in `addPool`, unless the pool has that version already, or the change goes
+   * `back`: an undo puts back what was there.
+   */
   setPoolModel(
     name: string,
     model: Pick<PoolRecord, 'reference' | 'image' | 'version' | 'digest'> & {
       readonly follows?: string;
       readonly move?: number;
     },
+    options?: { readonly back?: boolean },
   ): Promise<PoolRecord>;
   /** The pool's node config, in its stored form: secrets by their names. `pool-not-found`. */
   setPoolConfig(name: string, nodeConfig: string): Promise<PoolRecord>;

@@ -60,7 +60,7 @@ export interface OperationRequest {
   readonly subject: string;
   readonly by: string;
   readonly input: Json;
-  /** Operations with one key run one at a time. Defaults to the subject. */
+  /** Operations with one key run one at a time. Defaults to the kind's own key, or to the subject. */
   readonly key?: string;
   /** What to do when another operation holds the key. Defaults to `wait`. */
   readonly whenBusy?: 'wait' | 'refuse';
@@ -166,6 +166,8 @@ export interface OperationKind<Input = Json> {
   readonly kind: string;
   /** Checks the input before anything is recorded; throws an `input-invalid` error. */
   parse(input: Json): Input;
+  /** The key of kinds that must not wait for all other work on their subject. Defaults to the subject. */
+  key?(input: Input, id: string): string;
   /**
    * What it would do when `by` asks for it, one sentence each, from reading alone. Throws what a start would be
    * refused with.

@@ -2,7 +2,9 @@
 import { ImagoError } from '../domain/errors.ts';
 import { didYouMean } from '../domain/suggest.ts';
 import { toIso } from '../domain/time.ts';
-import type { Fleet } from '../ports/fleet.ts';
+import { requireUsable } from '../domain/version-state.ts';
+import type { Fleet, PoolRecord } from '../ports/fleet.ts';
+import { findVersion } from './catalogue-lookup.ts';
 import type { Change, Database } from './database.ts';
 import { endNodes, recordNodes } from './fleet-nodes.ts';
 import { modelColumns, toNode, toPool, toPoolRow } from './fleet-rows.ts';
@@ -17,6 +19,7 @@ export function createFleet(database: Database, { now = Date.now }: FleetOptions
     addPool: (pool) =>
       database.write(async ({ tables, emit }) => {
         const columns = toPoolRow(pool);
+        await lockImageIfKnown(tables, pool.image);
         const added = await tables
           .insertInto('pools')
           .values({ ...columns, created_at: toIso(new Date(now())) })
@@ -24,6 +27,7 @@ export function createFleet(database: Database, { now = Date.now }: FleetOptions
           .returningAll()
           .executeTakeFirst();
         if (added !== undefined) {
+          await refuseOut(tables, pool);
           emit({ type: 'pool.added', subject: `pool/${pool.name}`, data: { ...modelColumns(pool) } });
           return toPool(added);
         }
@@ -92,8 +96,16 @@ export function createFleet(database: Database, { now = Date.now }: FleetOptions
       return rows.map(toPool);
     },
 
-    setPoolModel: (name, model) =>
+    setPoolModel: (name, model, { back = false } = {}) =>
       database.write(async ({ tables, emit }) => {
+        await lockImageIfKnown(tables, model.image);
+        const before = await tables
+          .selectFrom('pools')
+          .select(['image', 'version'])
+          .where('name', '=', name)
+          .executeTakeFirst();
+        const same = before?.image === model.image && before.version === model.version;
+        if (before !== undefined && !same && !back) await refuseOut(tables, model);
         const row = await tables
           .updateTable('pools')
           .set(modelColumns(model))
@@ -159,6 +171,19 @@ export function createFleet(database: Database, { now = Date.now }: FleetOptions
       return toPage('nodes', query, rows, (row) => [row.name, row.pool], toNode);
     },
   };
+}
+
+/** Waits for withdrawals of the image, which are then visible; one that comes after sees the pool. */
+async function lockImageIfKnown(tables: Change['tables'], image: string): Promise<void> {
+  await tables.selectFrom('images').select('name').where('name', '=', image).forNoKeyUpdate().execute();
+}
+
+async function refuseOut(
+  tables: Change['tables'],
+  { image, version }: Pick<PoolRecord, 'image' | 'version'>,
+): Promise<void> {
+  const known = await findVersion(tables, image, version);
+  if (known !== undefined) requireUsable(known);
 }
 
 async function poolNotFound(tables: Change['tables'], name: string): Promise<ImagoError> {

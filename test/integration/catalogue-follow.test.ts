@@ -2,7 +2,9 @@
 // are told, through crashes and lies.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { lifecycleRound } from '../../src/operations/lifecycle-round.ts';
+import { poolScaleOperation } from '../../src/operations/pool-scale.ts';
 import type { OperationRecord } from '../../src/ports/operation.ts';
+import type { Store } from '../../src/store/store.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { simulateVersions, succeed } from '../support/simulated-versions.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
@@ -19,14 +21,16 @@ interface Fleet {
   readonly product: Product;
   readonly good: string;
   readonly bad: string;
-  withdraw(input?: object): Promise<OperationRecord>;
+  withdraw(input?: object, id?: string): Promise<OperationRecord>;
   versions(): string[];
   close(): Promise<void>;
 }
 
 /** A pool that follows production, which points at a version that turns out to be bad. */
-async function fleet(orchestration: 'uniform' | 'flexible', nodes: number): Promise<Fleet> {
-  const product = await createProduct(await bench.freshStore());
+async function fleet(orchestration: 'uniform' | 'flexible', nodes: number, store?: Store): Promise<Fleet> {
+  // Time that runs slower, where steps are held up and must not reach their deadlines.
+  const slower = store === undefined ? {} : { timeScale: 2000 };
+  const product = await createProduct(store ?? (await bench.freshStore()), slower);
   const [good = '', bad = ''] = await simulateVersions(product, 2);
   for (const version of [good, bad]) {
     await product.store.catalogue.moveChannel({
@@ -42,8 +46,9 @@ async function fleet(orchestration: 'uniform' | 'flexible', nodes: number): Prom
     product,
     good,
     bad,
-    withdraw: (input = {}) =>
+    withdraw: (input = {}, id) =>
       product.run({
+        ...(id === undefined ? {} : { id }),
         kind: 'withdraw',
         subject: 'image/node',
         input: { image: 'node', version: bad, reason: 'kubelet crashes', replace: true, ...input },
@@ -135,6 +140,123 @@ describe('story 4: a published version is broken', () => {
     expect(ended.state).toBe('failed');
     expect(ended.error?.message).toContain('could not be made anew');
     expect(versions().filter((version) => version === bad).length).toBeGreaterThanOrEqual(2);
+    await close();
+  });
+});
+
+describe('at once, whatever else runs on the image', () => {
+  /** A fleet whose withdrawals and promotions get no further than their long steps until `open` is called. */
+  async function heldUp() {
+    const store = await bench.freshStore();
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const { lineage } = store.lifecycle;
+    const held: Store = {
+      ...store,
+      lifecycle: {
+        ...store.lifecycle,
+        lineage: { ...lineage, poolsOf: (versions) => gate.then(() => lineage.poolsOf(versions)) },
+      },
+      galleryBook: { ...store.galleryBook, list: () => gate.then(() => store.galleryBook.list()) },
+    };
+    return { ...(await fleet('uniform', 0, held)), open };
+  }
+
+  async function until(product: Product, id: string, step: string): Promise<void> {
+    while ((await product.deps.journal.get(id))?.currentStep !== step) {
+      await new Promise((done) => setTimeout(done, 10));
+    }
+  }
+
+  test('a withdrawal does not wait for a promotion that copies, which is refused when it comes to move', async () => {
+    const { product, good, bad, withdraw, open, close } = await heldUp();
+    const [next = ''] = await simulateVersions(product, 1, 7);
+    const input = { reference: `node:${next}`, channel: 'production', why: 'newer' };
+    const promotion = product.run({ id: 'promotion', kind: 'promote', subject: 'image/node', input });
+    await until(product, 'promotion', 'copies');
+    const ends = [withdraw({}, 'one'), withdraw({ version: next }, 'two')];
+    for (const id of ['one', 'two']) await until(product, id, 'replace');
+    const { catalogue } = product.store;
+    expect(await catalogue.getVersion('node', bad)).toMatchObject({ state: 'withdrawn' });
+    expect(await catalogue.getChannel('node', 'production')).toMatchObject({ version: good });
+    open();
+    expect((await Promise.all(ends)).map(({ state }) => state)).toEqual(['succeeded', 'succeeded']);
+    expect(await promotion).toMatchObject({ state: 'failed', error: { code: 'gate-closed' } });
+    expect(await catalogue.getChannel('node', 'production')).toMatchObject({ version: good });
+    await close();
+  });
+
+  test('while nodes are replaced, a fix is built, it is restored, withdrawn again, and a channel goes back', async () => {
+    const { product, good, bad, withdraw, open, close } = await heldUp();
+    const first = withdraw({}, 'first');
+    await until(product, 'first', 'replace');
+    const [fixed = ''] = await simulateVersions(product, 1, 7);
+    const { catalogue } = product.store;
+    const where = { image: 'node', channel: 'production' };
+    await catalogue.moveChannel({ ...where, to: fixed, by: 'test', why: 'fixed' });
+    const on = { subject: 'image/node' };
+    await succeed(product, { ...on, kind: 'rollback-channel', input: { ...where, why: 'not fixed' } });
+    expect(await catalogue.getChannel('node', 'production')).toMatchObject({ version: good });
+    const restore = { image: 'node', version: bad, why: 'it was the network' };
+    await succeed(product, { ...on, kind: 'restore-version', input: restore });
+    const again = withdraw({ reason: 'it was not' }, 'again');
+    await until(product, 'again', 'replace');
+    expect(await catalogue.getVersion('node', bad)).toMatchObject({ reason: 'it was not' });
+    expect(await product.deps.journal.get('first')).toMatchObject({ state: 'running' });
+    open();
+    expect([(await first).state, (await again).state]).toEqual(['succeeded', 'succeeded']);
+    await close();
+  });
+});
+
+describe('no node is made of it any more', () => {
+  test('a pool that is pinned to it may shrink and not grow, and is told why', async () => {
+    const { product, bad, withdraw, versions, close } = await fleet('uniform', 0);
+    const pinned = { name: 'calm', reference: `node:${bad}`, capacity: 1 };
+    await succeed(product, { kind: 'pool-create', subject: 'pool/calm', input: pinned });
+    await withdraw({ replace: false });
+    const scale = (capacity: number) =>
+      product.run({ kind: 'pool-scale', subject: 'pool/calm', input: { name: 'calm', capacity } });
+    const plan = poolScaleOperation(product.deps).plan({ name: 'calm', capacity: 2 }, 'ann');
+    for (const refused of [plan, scale(2).then(({ error }) => Promise.reject(error))]) {
+      await expect(refused).rejects.toMatchObject({
+        code: 'version-withdrawn',
+        hint: expect.stringContaining('imago pool set-image calm'),
+      });
+    }
+    expect(versions()).toEqual([bad]);
+    expect(await scale(0)).toMatchObject({ state: 'succeeded' });
+    await close();
+  });
+
+  test.each([
+    ['createPool', 'pool-create', { name: 'late', capacity: 1 }],
+    ['setModel', 'pool-set-image', { name: 'calm' }],
+    ['setCapacity', 'pool-scale', { name: 'web', capacity: 2 }],
+  ] as const)('withdrawn in the moment of %s: %s fails and leaves nothing', async (call, kind, input) => {
+    const { product, good, bad, close } = await fleet('uniform', 1);
+    const calm = { name: 'calm', reference: `node:${good}`, capacity: 0 };
+    await succeed(product, { kind: 'pool-create', subject: 'pool/calm', input: calm });
+    const before = await product.look();
+    const { pools } = product.sim;
+    const original: (...args: never[]) => Promise<unknown> = pools[call].bind(pools);
+    let calls = 0;
+    Object.assign(pools, {
+      async [call](...args: never[]) {
+        calls += 1;
+        if (calls === 1) {
+          await product.store.lifecycle.withdrawals.withdraw({
+            ...{ image: 'node', version: bad, reason: 'broken', withDescendants: false },
+            ...{ by: 'ann', operation: 'meanwhile' },
+          });
+        }
+        return original(...args);
+      },
+    });
+    const ended = await product.run({
+      ...{ kind, subject: `pool/${input.name}`, input: { reference: `node:${bad}`, ...input } },
+    });
+    expect(ended).toMatchObject({ state: 'failed', error: { code: 'version-withdrawn' }, exceptions: [] });
+    expect(await product.look()).toEqual(before);
     await close();
   });
 });

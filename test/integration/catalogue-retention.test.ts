@@ -197,11 +197,12 @@ describe('deletion of one version', () => {
     const name = { image: 'node', version: '1.0.0' };
     expect(await retention.condemn(name, {}, author)).toEqual([]);
     expect(await retention.condemn(name, {}, author)).toEqual([]);
-    await pool('web', 'node:1.0.0', 1);
-    expect(await retention.usedBy(name)).toMatchObject([{ kind: 'pool' }, { kind: 'node' }]);
+    await expect(pool('web', 'node:1.0.0', 1)).rejects.toMatchObject({ code: 'version-withdrawn' });
+    await retention.hold(name, 'audit', 'ann');
+    expect(await retention.usedBy(name)).toMatchObject([{ kind: 'hold' }]);
     await expect(retention.finish(name, 'ann')).rejects.toMatchObject({ code: 'version-needed' });
-    await retention.reprieve(name, { ...author, why: 'web uses it' });
-    await retention.reprieve(name, { ...author, why: 'web uses it' });
+    await retention.reprieve(name, { ...author, why: 'it is held' });
+    await retention.reprieve(name, { ...author, why: 'it is held' });
     expect(await store.catalogue.getVersion('node', '1.0.0')).toMatchObject({ state: 'available' });
   });
 

@@ -12,10 +12,14 @@ export async function succeed(
   return ended;
 }
 
-/** The numbers of new available versions of the image `node`, oldest first. */
-export async function simulateVersions(product: Product, count: number): Promise<readonly string[]> {
+/** The numbers of new available versions of the image `node`, oldest first; a second call needs another `first`. */
+export async function simulateVersions(
+  product: Product,
+  count: number,
+  first = 0,
+): Promise<readonly string[]> {
   const numbers: string[] = [];
-  for (let n = 0; n < count; n += 1) {
+  for (let n = first; n < first + count; n += 1) {
     const recipe = {
       ...{ name: 'node', os: 'linux', architecture: 'x64', numbering: 'semver' },
       components: [{ name: 'runc', version: `1.1.${n}` }],
