@@ -56,6 +56,8 @@ type Candidate = Pick<VersionRecord, 'image' | 'version' | 'state' | 'restricted
 export interface MoveCheck {
   /** The version that the caller believes the channel points at (`null`: none). */
   readonly expect?: string | null;
+  /** It goes back: a version whose support has ended is taken too. */
+  readonly back?: boolean;
 }
 
 /**
@@ -76,7 +78,9 @@ export function checkMove(channel: Target, version: Candidate, check: MoveCheck 
       `${version.image}:${version.version} is no version of ${channel.image}.`,
     );
   }
-  if (!channelTakes(channel, version.state)) throw refusal(channel, version);
+  const takes =
+    channelTakes(channel, version.state) || (check.back === true && version.state === 'deprecated');
+  if (!takes) throw refusal(channel, version);
   if (channel.public && version.restricted === true) {
     throw new ImagoError(
       'channel-restricted',
@@ -100,6 +104,38 @@ export function channelTakes(channel: Pick<ChannelRecord, 'forTesting'>, state: 
   return state === 'available' || (channel.forTesting && state === 'candidate');
 }
 
+/** As much of a version as decides whether a channel may go back to it. */
+export interface ReturnTarget {
+  readonly state: VersionState;
+  readonly restricted?: boolean | undefined;
+  /** Its newest test failed: what it passed before does not count any more. */
+  readonly testFailed?: boolean | undefined;
+}
+
+/** `poor` when its support has ended: better than what is broken, and taken only when nothing good is left. */
+export type ReturnFit = 'good' | 'poor' | undefined;
+
+export function fitToReturn(
+  channel: Pick<ChannelRecord, 'forTesting' | 'public'>,
+  { state, restricted, testFailed }: ReturnTarget,
+): ReturnFit {
+  if (channel.public && restricted === true) return undefined;
+  if (!channel.forTesting && testFailed === true) return undefined;
+  if (channelTakes(channel, state)) return 'good';
+  return state === 'deprecated' ? 'poor' : undefined;
+}
+
+/** What the channel goes back to, of what it can, nearest first. */
+export function wayBack(
+  nearestFirst: readonly string[],
+  fitOf: (version: string) => ReturnFit,
+): string | undefined {
+  return (
+    nearestFirst.find((version) => fitOf(version) === 'good') ??
+    nearestFirst.find((version) => fitOf(version) === 'poor')
+  );
+}
+
 function refusal(channel: Target, { image, version, state }: Candidate): ImagoError {
   const subject = `${image}:${version}`;
   switch (state) {
@@ -119,7 +155,9 @@ function refusal(channel: Target, { image, version, state }: Candidate): ImagoEr
         `${subject} is ${state}, and channels take available versions only.`,
         {
           ...(state === 'deprecated'
-            ? { hint: `Take that back with \`imago image restore ${subject}\`.` }
+            ? {
+                hint: `Its support has ended: \`imago image show ${subject}\` says by which date. It is available again soon after that date is set anew with \`imago support set\`, or taken back.`,
+              }
             : {}),
         },
       );

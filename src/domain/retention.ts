@@ -1,6 +1,6 @@
 // What may go and what keeps the rest (rule 7). A version stays while anything needs it; by default that also
 // counts what each channel and each pool had before, so that going back is always possible.
-import { type ChannelRecord, channelTakes } from './channel.ts';
+import { type ChannelRecord, fitToReturn, type ReturnTarget, wayBack } from './channel.ts';
 import { trailOf } from './channel-log.ts';
 import { compareAge, type VersionRecord } from './version.ts';
 
@@ -38,7 +38,8 @@ export interface RetentionPolicy {
 export type RetainedVersion = Pick<
   VersionRecord,
   'image' | 'version' | 'state' | 'digest' | 'diskDigest' | 'sizeBytes' | 'createdAt'
->;
+> &
+  ReturnTarget;
 
 /** Something that needs a version, as it was read: a pool, nodes, a descendant, an operation, a hold. */
 export interface VersionUse extends Keeper {
@@ -101,23 +102,28 @@ export function planRetention(
 type Keep = (image: string, version: string, keeper: Keeper) => void;
 
 function keepChannels({ versions, channels, moves }: RetentionFacts, keep: Keep): void {
-  const states = new Map(versions.map(({ image, version, state }) => [`${image}:${version}`, state]));
+  const known = new Map(versions.map((version) => [`${version.image}:${version.version}`, version]));
   const targetsOf = new Map(moves.map(({ image, channel, targets }) => [`${image}:${channel}`, targets]));
   for (const channel of channels) {
     const { image, name } = channel;
     if (channel.version !== undefined) keep(image, channel.version, { kind: 'channel', name });
     if (channel.managed) continue;
-    const isGood = (version: string) => {
-      const state = states.get(`${image}:${version}`);
-      return version !== channel.version && state !== undefined && channelTakes(channel, state);
+    const fitOf = (version: string) => {
+      const target = known.get(`${image}:${version}`);
+      return target === undefined || version === channel.version ? undefined : fitToReturn(channel, target);
     };
     const targets = targetsOf.get(`${image}:${name}`) ?? [];
     const current = targets.at(-1);
-    const back = trailOf(targets).findLast((version) => version !== current && isGood(version));
+    const back = wayBack(
+      trailOf(targets)
+        .filter((version) => version !== current)
+        .reverse(),
+      fitOf,
+    );
     // Where the channel was before, also when it was taken back from there.
     const before = targets.findLast((version) => version !== channel.version);
     if (back !== undefined) keep(image, back, { kind: 'channel-rollback', name });
-    if (before !== undefined && before !== back && isGood(before)) {
+    if (before !== undefined && before !== back && fitOf(before) !== undefined) {
       keep(image, before, { kind: 'channel-rollback', name });
     }
   }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ChannelMove } from './channel.ts';
+import { type ChannelMove, fitToReturn, type ReturnTarget } from './channel.ts';
 import { channelFallback, isInForce, standingWithdrawal } from './withdrawal.ts';
 
 const withdrawal = fc.record({
@@ -55,15 +55,34 @@ describe('where a channel goes', () => {
 
   test('to the nearest earlier version that is good', () => {
     const log = moves('1.0.0', '1.0.1', '1.0.2', '1.0.3');
-    expect(channelFallback(channel, '1.0.3', log, (version) => version !== '1.0.2')).toEqual({
+    expect(
+      channelFallback(channel, '1.0.3', log, (version) => (version === '1.0.2' ? undefined : 'good')),
+    ).toEqual({
       ...{ image: 'node', channel: 'production', from: '1.0.3', to: '1.0.1' },
     });
   });
 
   test('nowhere when none is good, and never to where it stands', () => {
-    expect(() => channelFallback(channel, '1.0.1', moves('1.0.0', '1.0.1'), () => false)).toThrow(
+    expect(() => channelFallback(channel, '1.0.1', moves('1.0.0', '1.0.1'), () => undefined)).toThrow(
       'has no earlier version that is still good',
     );
-    expect(() => channelFallback(channel, '1.0.0', moves('1.0.0'), () => true)).toThrow('no earlier version');
+    expect(() => channelFallback(channel, '1.0.0', moves('1.0.0'), () => 'good')).toThrow(
+      'no earlier version',
+    );
+  });
+
+  test('to one whose support has ended only when nothing else is left, and never to one that failed its test', () => {
+    const log = moves('1.0.0', '1.0.1', '1.0.2', '1.0.3');
+    const to = (versions: Readonly<Record<string, ReturnTarget>>) =>
+      channelFallback(channel, '1.0.3', log, (version) => {
+        const target = versions[version];
+        return target && fitToReturn({ forTesting: false, public: false }, target);
+      }).to;
+    const [available, deprecated] = [{ state: 'available' }, { state: 'deprecated' }] as const;
+    expect(to({ '1.0.0': available, '1.0.1': deprecated, '1.0.2': deprecated })).toBe('1.0.0');
+    expect(to({ '1.0.0': deprecated, '1.0.1': deprecated })).toBe('1.0.1');
+    const failed = { ...available, testFailed: true };
+    expect(to({ '1.0.0': deprecated, '1.0.1': failed, '1.0.2': failed })).toBe('1.0.0');
+    expect(() => to({ '1.0.2': failed, '1.0.1': { ...deprecated, testFailed: true } })).toThrow('still good');
   });
 });

@@ -1,7 +1,7 @@
 // Withdrawals: why versions are out of use. One is asked for a version, at once or from a time on, and can pass
 // on to everything made from it. What was inherited ends only with the ancestor's; what was asked for beats
 // what was inherited; of several the earliest date wins.
-import type { ChannelMove, ChannelRecord } from './channel.ts';
+import { type ChannelMove, type ChannelRecord, type ReturnFit, wayBack } from './channel.ts';
 import { earlierVersions } from './channel-log.ts';
 import { ImagoError } from './errors.ts';
 
@@ -69,10 +69,13 @@ export function channelFallback(
   channel: Pick<ChannelRecord, 'image' | 'name'>,
   from: string,
   moves: readonly ChannelMove[],
-  isGood: (version: string) => boolean,
+  fitOf: (version: string) => ReturnFit,
 ): ChannelFallback {
   const { image, name } = channel;
-  const to = earlierVersions(moves).find((version) => version !== from && isGood(version));
+  const to = wayBack(
+    earlierVersions(moves).filter((version) => version !== from),
+    fitOf,
+  );
   if (to !== undefined) return { image, channel: name, from, to };
   throw new ImagoError(
     'channel-no-earlier',
@@ -109,5 +112,9 @@ export function liftable(
     });
   }
   if (state === 'withdrawn') return [];
-  throw new ImagoError('version-state', `${subject} is ${state}: there is nothing to restore.`);
+  throw new ImagoError('version-state', `${subject} is ${state}: there is nothing to restore.`, {
+    ...(state === 'deprecated'
+      ? { hint: 'Its support has ended; set another day with `imago support set`, or take it back.' }
+      : {}),
+  });
 }

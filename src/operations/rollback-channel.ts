@@ -1,8 +1,9 @@
 // Takes a channel back to the version before, as a new move: history is never rewritten.
 import * as z from 'zod';
-import { channelTakes } from '../domain/channel.ts';
+import { type ChannelRecord, fitToReturn, type ReturnFit, wayBack } from '../domain/channel.ts';
 import { earlierVersions } from '../domain/channel-log.ts';
 import { ImagoError } from '../domain/errors.ts';
+import { newestTest } from '../domain/evidence.ts';
 import type { ChannelMove } from '../ports/catalogue.ts';
 import type { OperationKind, WorkStep } from '../ports/operation.ts';
 import { allPages } from './all-pages.ts';
@@ -28,6 +29,8 @@ export function rollbackChannelOperation(deps: OperationDeps): OperationKind<Rol
   return {
     kind: 'rollback-channel',
     parse: (input) => parseInput(rollbackInput, input),
+    /** Two of one channel go back two steps; other work on the image is not waited for. */
+    key: ({ image, channel }) => `rollback/${image}:${channel}`,
     async plan({ image, channel }) {
       const { from, to } = await findTarget(deps, image, channel);
       return [`Move ${image}:${channel} from ${from} back to ${to}.`];
@@ -54,7 +57,16 @@ function moveStep(deps: OperationDeps): WorkStep<RollbackChannelInput> {
       const { image, channel, why } = context.input;
       const { id: operation, by } = context.operation;
       return moved(
-        await deps.catalogue.moveChannel({ image, channel, to, expect: from, by, why, operation }),
+        await deps.catalogue.moveChannel({
+          image,
+          channel,
+          to,
+          expect: from,
+          back: true,
+          by,
+          why,
+          operation,
+        }),
       );
     },
     async verify(context) {
@@ -77,10 +89,14 @@ async function findTarget(deps: OperationDeps, image: string, channel: string): 
   for await (const move of allPages((query) => deps.catalogue.listMoves(image, channel, query), 50)) {
     moves.push(move);
   }
-  for (const to of earlierVersions(moves)) {
-    const version = await deps.catalogue.getVersion(image, to);
-    if (version !== undefined && channelTakes(now, version.state)) return { from: now.version, to };
+  const fits = new Map<string, ReturnFit>();
+  for (const version of earlierVersions(moves)) {
+    const fit = await fitOf(deps, now, version);
+    fits.set(version, fit);
+    if (fit === 'good') break;
   }
+  const to = wayBack([...fits.keys()], (version) => fits.get(version));
+  if (to !== undefined) return { from: now.version, to };
   throw new ImagoError(
     'channel-no-earlier',
     `${image}:${channel} has no earlier version that is still good.`,
@@ -88,4 +104,15 @@ async function findTarget(deps: OperationDeps, image: string, channel: string): 
       hint: `Name one with \`imago channel promote ${image}:VERSION --to ${channel}\`.`,
     },
   );
+}
+
+async function fitOf(
+  { catalogue }: OperationDeps,
+  channel: ChannelRecord,
+  number: string,
+): Promise<ReturnFit> {
+  const version = await catalogue.getVersion(channel.image, number);
+  if (version === undefined || fitToReturn(channel, version) === undefined) return undefined;
+  const test = newestTest(version.digest, await catalogue.listEvidence(version.digest));
+  return fitToReturn(channel, { ...version, testFailed: test?.passed === false });
 }

@@ -1,9 +1,11 @@
 // What dates bring about: warnings ahead of time, `deprecated` when support has ended, and `withdrawn` only when by
-// then nothing uses the version any more. Nothing is deleted because of a date. A version that was made after the
-// calendar's day was made knowingly: it is only told.
+// then nothing needs the version any more, not even as the way back. A date that is set anew or taken back gives
+// `available` back. Nothing is deleted because of a date. A version that was made after the calendar's day was made
+// knowingly: it is only told.
 import { dueWarning, mergeDates, type SupportDate, supportOf, warnDaysAhead } from '../domain/support.ts';
 import { kubernetesCalendar } from '../domain/support-calendar.ts';
-import type { CountedDate, DatedVersion, Notice } from '../ports/lifecycle.ts';
+import type { VersionRecord } from '../ports/catalogue.ts';
+import type { CountedDate, Notice } from '../ports/lifecycle.ts';
 import type { OperationDeps } from './deps.ts';
 
 const by = 'imago';
@@ -23,6 +25,9 @@ export async function supportRound(deps: OperationDeps): Promise<readonly string
   const past = dates
     .filter(({ endsOn }) => endsOn < today)
     .map((date): CountedDate => ({ ...date, chosen: chosen.has(date) }));
+  for (const { image, version } of await support.regained(past, retiredAtOnce)) {
+    await deps.catalogue.setVersionState(image, version, 'available', { by });
+  }
   const started: string[] = [];
   for (const version of await support.ended(past, retiredAtOnce)) {
     const made = version.createdAt.slice(0, 10);
@@ -60,7 +65,7 @@ interface DueNotice extends Notice {
 
 async function retire(
   deps: OperationDeps,
-  { image, version, state, used }: DatedVersion,
+  { image, version, state }: VersionRecord,
   endsOn: string,
   source: string,
 ): Promise<readonly string[]> {
@@ -69,7 +74,6 @@ async function retire(
     await deps.catalogue.setVersionState(image, version, 'deprecated', { by, reason });
     return [];
   }
-  if (used) return [];
   const id = `support-${image}-${version}-${endsOn}`;
   if ((await deps.journal.get(id)) !== undefined) return [];
   const input = { image, version, reason };

@@ -21,6 +21,11 @@ export interface MoveRequest {
   readonly to: string;
   /** The version that the caller believes the channel points at (`null`: none); `channel-moved` when it does not. */
   readonly expect?: string | null;
+  /**
+   * It goes back to where it was: also to a version whose support has ended, and never (`channel-untested`) to one
+   * whose newest test failed, unless the channel is for testing.
+   */
+  readonly back?: boolean;
   readonly by: string;
   readonly why: string;
   readonly operation?: string;
@@ -106,6 +111,7 @@ export interface Catalogue {
   /** Newest first; also those of channels that are gone. */
   listMoves(image: string, channel: string | undefined, query: PageQuery): Promise<Page<ChannelMove>>;
 
+  /** A test also moves `latest`, which never stays on what failed its newest one. */
   addEvidence(evidence: Omit<Evidence, 'id' | 'at'>): Promise<Evidence>;
   listEvidence(digest: string): Promise<readonly Evidence[]>;
 

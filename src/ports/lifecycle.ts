@@ -121,11 +121,6 @@ export interface SetSupportDate extends SupportDate {
   readonly at: string;
 }
 
-export interface DatedVersion extends VersionRecord {
-  /** Whether a channel points at it, a pool is made from it, or a node runs it. */
-  readonly used: boolean;
-}
-
 /** A date, and whether it was set: those of the calendar do not concern what was made after them. */
 export interface CountedDate extends SupportDate {
   readonly chosen: boolean;
@@ -139,9 +134,15 @@ export interface SupportDates {
   /** `false` when there is none. */
   unset(product: string, line: string, by: string): Promise<boolean>;
   /** Available and deprecated versions that one of the dates concerns and that something uses. */
-  used(dates: readonly SupportDate[]): Promise<readonly DatedVersion[]>;
-  /** At most `limit` that these dates, all past, make deprecated (available ones) or withdrawn (unused deprecated ones). */
-  ended(dates: readonly CountedDate[], limit: number): Promise<readonly DatedVersion[]>;
+  used(dates: readonly SupportDate[]): Promise<readonly VersionRecord[]>;
+  /**
+   * At most `limit` that these dates, all past, make deprecated (available ones) or withdrawn: deprecated ones that
+   * nothing keeps by the rules of retention, of which being the newest is not one. What a channel or a pool could go
+   * back to, what is held and what something was made from stays.
+   */
+  ended(dates: readonly CountedDate[], limit: number): Promise<readonly VersionRecord[]>;
+  /** At most `limit` deprecated ones that none of these dates, all past, concerns any more and whose tests still pass. */
+  regained(dates: readonly CountedDate[], limit: number): Promise<readonly VersionRecord[]>;
   /** Adds the event unless the same was told before. `true` when it was told now. */
   tellOnce(notice: Notice, data: Readonly<Record<string, string | number>>): Promise<boolean>;
   /** Those that were not told before. */

@@ -1,12 +1,14 @@
 // Channels and the log of their moves.
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { type ChannelMove, type ChannelRecord, checkMove, latestChannel } from '../domain/channel.ts';
 import { ImagoError } from '../domain/errors.ts';
+import { newestTest } from '../domain/evidence.ts';
 import type { PolicyResult } from '../domain/gate.ts';
 import type { Json } from '../domain/json.ts';
 import type { MoveRequest } from '../ports/catalogue.ts';
 import type { Page, PageQuery } from '../ports/page.ts';
 import type { CatalogueContext } from './catalogue-context.ts';
+import { listEvidence, newestTestFailed } from './catalogue-evidence.ts';
 import { lockImage, requireChannel, requireVersion } from './catalogue-lookup.ts';
 import { toChannel, toMove, toVersion } from './catalogue-rows.ts';
 import type { Change, Database } from './database.ts';
@@ -50,8 +52,10 @@ export function moveChannel(context: CatalogueContext, request: MoveRequest): Pr
     await lockImage(tables, request.image);
     const channel = await requireChannel(tables, request.image, request.channel);
     const version = await requireVersion(tables, request.image, request.to);
-    const check = request.expect === undefined ? {} : { expect: request.expect };
+    const { expect, back = false } = request;
+    const check = { back, ...(expect === undefined ? {} : { expect }) };
     if (checkMove(toChannel(channel), toVersion(version), check)) {
+      if (back && !channel.for_testing) await requireNotFailed(change, version);
       if (request.policy !== undefined) await requireUnchanged(change, version.digest, request.policy);
       return recordMove(context, change, channel, version, request);
     }
@@ -64,6 +68,18 @@ export function moveChannel(context: CatalogueContext, request: MoveRequest): Pr
       .limit(1)
       .executeTakeFirstOrThrow();
     return toMove(last);
+  });
+}
+
+/** Going back asks no gate, but never leads to what failed its newest test (rule 4). */
+async function requireNotFailed(
+  { tables }: Change,
+  { image, version, digest }: Selectable<VersionsTable>,
+): Promise<void> {
+  await lockName('evidence', digest).execute(tables);
+  if (newestTest(digest, await listEvidence(tables, digest))?.passed !== false) return;
+  throw new ImagoError('channel-untested', `The newest test of ${image}:${version} failed.`, {
+    hint: `Run \`imago test ${image}:${version}\` again, or name another version.`,
   });
 }
 
@@ -88,7 +104,10 @@ async function requireUnchanged({ tables }: Change, digest: string, decided: Pol
   throw new ImagoError('gate-outdated', `There is newer evidence of ${digest}, or a newer policy.`);
 }
 
-/** Points `latest` at the available version that was made last, or at nothing. The image must be locked. */
+/**
+ * Points `latest` at the available version that was made last and whose newest test did not fail, or at nothing. The
+ * image must be locked.
+ */
 export async function moveLatest(
   context: CatalogueContext,
   change: Change,
@@ -102,6 +121,7 @@ export async function moveLatest(
     .selectAll()
     .where('image', '=', image)
     .where('state', '=', 'available')
+    .where(sql<boolean>`not ${newestTestFailed('versions.digest')}`)
     .orderBy('created_at', 'desc')
     .limit(1)
     .executeTakeFirst();

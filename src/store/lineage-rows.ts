@@ -9,21 +9,30 @@ import type { Tables, VersionsTable } from './tables.ts';
 
 /**
  * `line`: the given versions and all that was made from them, as a query to put after `with recursive`. `roots`
- * selects image, version and digest. Two versions of one digest cannot lead it in circles.
+ * selects image, version and digest. Two versions of one digest cannot lead it in circles. `knownSince`: what was built
+ * after that time, knowing what had become of its parent, is left out, and what was made from it.
  */
-export function lineFrom(roots: RawBuilder<unknown>): RawBuilder<unknown> {
+export function lineFrom(
+  roots: RawBuilder<unknown>,
+  knownSince = sql`null::timestamptz`,
+): RawBuilder<unknown> {
   return sql`line (image, version, digest) as (
     ${roots}
     union
     select child.image, child.version, child.digest
     from line join imago.versions child on child.origin ->> 'parent' in
       (line.digest, line.image || ':' || line.version, line.image || '@' || line.digest)
-    where child.origin ->> 'parent' is not null)`;
+    where child.origin ->> 'parent' is not null
+      and (${knownSince} is null or child.origin ->> 'kind' <> 'built' or child.created_at <= ${knownSince}))`;
 }
 
-export function lineOf({ image, version }: VersionName): RawBuilder<unknown> {
+export function lineOf(
+  { image, version }: VersionName,
+  knownSince: string | null = null,
+): RawBuilder<unknown> {
   return lineFrom(
     sql`select image, version, digest from imago.versions where image = ${image} and version = ${version}`,
+    sql`${knownSince}::timestamptz`,
   );
 }
 
@@ -42,9 +51,10 @@ function inOrder({ image, version }: VersionName): RawBuilder<unknown> {
 export async function readLine(
   tables: Kysely<Tables>,
   name: VersionName,
+  knownSince: string | null = null,
 ): Promise<Selectable<VersionsTable>[]> {
   const found = await sql<Selectable<VersionsTable>>`
-    with recursive ${lineOf(name)}
+    with recursive ${lineOf(name, knownSince)}
     select v.* from ${rowsOfLine} order by ${inOrder(name)}`.execute(tables);
   return found.rows;
 }

@@ -1,8 +1,15 @@
 // Reads what the rules of retention look at, with one query for each kind of fact. Uses are few and moves are short,
 // however large the catalogue is, so they are read at once; versions are read for some images at a time.
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { ChannelTargets, RetainedVersion, RetentionFacts, VersionUse } from '../domain/retention.ts';
+import {
+  type ChannelTargets,
+  planRetention,
+  type RetainedVersion,
+  type RetentionFacts,
+  type VersionUse,
+} from '../domain/retention.ts';
 import type { VersionName } from '../ports/lineage.ts';
+import { newestTestFailed } from './catalogue-evidence.ts';
 import { toChannel } from './catalogue-rows.ts';
 import type { Tables } from './tables.ts';
 
@@ -23,7 +30,7 @@ export async function readRetentionFacts(
 ): Promise<RetentionFacts> {
   const versions = await sql<RetainedVersion>`
     select image, version, state, digest, disk_digest as "diskDigest", size_bytes as "sizeBytes",
-      created_at as "createdAt"
+      created_at as "createdAt", restricted, ${newestTestFailed('versions.digest')} as "testFailed"
     from imago.versions where state <> 'deleted' and image = any(${images}::text[])
     order by image, created_at`.execute(tables);
   const channels = await tables
@@ -32,6 +39,15 @@ export async function readRetentionFacts(
     .where('image', '=', sql<string>`any(${images}::text[])`)
     .execute();
   return { versions: versions.rows, channels: channels.map(toChannel), ...needs };
+}
+
+/** The versions of the image that something needs; being the newest is no need. */
+export async function readKept(tables: Kysely<Tables>, image: string): Promise<ReadonlySet<string>> {
+  const facts = await readRetentionFacts(tables, [image], await readNeeds(tables, { image }));
+  const kept = planRetention(facts, {}, new Date(0)).filter(({ keepers }) =>
+    keepers.some(({ kind }) => kind !== 'newest'),
+  );
+  return new Set(kept.map(({ version }) => version));
 }
 
 /** As one text a channel: numbers of versions hold no blanks, and a row for each of many moves costs more than the move. */

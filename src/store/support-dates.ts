@@ -1,11 +1,15 @@
 // Dates of support that people set, and what was told about them.
-import { type RawBuilder, type Selectable, sql } from 'kysely';
+import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
 import type { SupportDate } from '../domain/support.ts';
 import { toIso } from '../domain/time.ts';
-import type { DatedVersion, SetSupportDate, SupportDates } from '../ports/lifecycle.ts';
+import type { CountedDate, SetSupportDate, SupportDates } from '../ports/lifecycle.ts';
+import type { VersionName } from '../ports/lineage.ts';
+import { newestTestFailed } from './catalogue-evidence.ts';
+import { requireVersion } from './catalogue-lookup.ts';
 import { toVersion } from './catalogue-rows.ts';
 import type { Database } from './database.ts';
-import type { VersionsTable } from './tables.ts';
+import { readKept } from './retention-facts.ts';
+import type { Tables, VersionsTable } from './tables.ts';
 
 export function createSupportDates(database: Database, now: () => number): SupportDates {
   return {
@@ -55,27 +59,27 @@ export function createSupportDates(database: Database, now: () => number): Suppo
             and exists (select from ${given(dates)} where ${concerns})
           order by v.image, v.created_at`.execute(tables),
       );
-      return found.rows.map((row): DatedVersion => ({ ...toVersion(row), used: true }));
+      return found.rows.map(toVersion);
     },
 
-    async ended(dates, limit) {
+    ended: (dates, limit) =>
+      database.read(async (tables) => {
+        const available = await sql<Selectable<VersionsTable>>`
+          select v.* from imago.versions v where v.state = 'available' and ${isPast(dates)}
+          order by v.image, v.created_at limit ${limit}`.execute(tables);
+        const unneeded = await readUnneeded(tables, dates, limit - available.rows.length);
+        return [...available.rows, ...unneeded].map(toVersion);
+      }),
+
+    async regained(dates, limit) {
       const found = await database.read((tables) =>
-        sql<Selectable<VersionsTable> & { used: boolean }>`
-          select * from (
-            select v.*, (
-              exists (select from imago.channels c where c.image = v.image and c.version = v.version)
-              or exists (select from imago.pools p where p.image = v.image and p.version = v.version)
-              or exists (select from imago.nodes n
-                where n.image = v.image and n.version = v.version and n.ended_at is null)) as used
-            from imago.versions v
-            where v.state in ('available', 'deprecated') and exists (
-              select from ${given(dates)}
-              where ${concerns} and (d.chosen or v.created_at < d.ends_on + interval '1 day'))
-          ) as dated
-          where state = 'available' or not used
-          order by image, created_at limit ${limit}`.execute(tables),
+        sql<Selectable<VersionsTable>>`
+          select v.* from imago.versions v
+          where v.state = 'deprecated' and not ${isPast(dates)} and not ${newestTestFailed('v.digest')}
+            and exists (select from imago.evidence e where e.digest = v.digest and e.kind = 'test' and e.passed)
+          order by v.image, v.created_at limit ${limit}`.execute(tables),
       );
-      return found.rows.map(({ used, ...row }): DatedVersion => ({ ...toVersion(row), used }));
+      return found.rows.map(toVersion);
     },
 
     async untold(notices) {
@@ -116,6 +120,39 @@ export function createSupportDates(database: Database, now: () => number): Suppo
       });
     },
   };
+}
+
+/** Deprecated versions that nothing keeps. Most of those that something uses are left out before the rules are asked. */
+async function readUnneeded(
+  tables: Kysely<Tables>,
+  dates: readonly CountedDate[],
+  limit: number,
+): Promise<readonly Selectable<VersionsTable>[]> {
+  const found = await sql<VersionName>`
+    select v.image, v.version from imago.versions v
+    where v.state = 'deprecated' and ${isPast(dates)}
+      and not exists (select from imago.channels c where c.image = v.image and c.version = v.version)
+      and not exists (select from imago.pools p where p.image = v.image and p.version = v.version)
+      and not exists (select from imago.nodes n
+        where n.image = v.image and n.version = v.version and n.ended_at is null)
+    order by v.image, v.created_at`.execute(tables);
+  const unneeded: Selectable<VersionsTable>[] = [];
+  for (const [image, names] of Map.groupBy(found.rows, (name) => name.image)) {
+    if (unneeded.length >= limit) break;
+    const kept = await readKept(tables, image);
+    for (const { version } of names) {
+      if (unneeded.length >= limit) break;
+      if (!kept.has(version)) unneeded.push(await requireVersion(tables, image, version));
+    }
+  }
+  return unneeded;
+}
+
+/** Whether one of the dates, which are all past, counts for the version `v`. */
+function isPast(dates: readonly CountedDate[]): RawBuilder<boolean> {
+  return sql<boolean>`exists (
+    select from ${given(dates)}
+    where ${concerns} and (d.chosen or v.created_at < d.ends_on + interval '1 day'))`;
 }
 
 /** The dates as a table `d`. */

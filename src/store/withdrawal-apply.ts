@@ -1,11 +1,12 @@
 // Taking versions out of use, within one transaction: their states, what descendants inherit, and every channel
 // that pointed at one of them. Either all of it happens, or nothing.
 import { type Kysely, type Selectable, sql } from 'kysely';
-import { type ChannelMove, channelTakes, latestChannel } from '../domain/channel.ts';
+import { type ChannelMove, fitToReturn, latestChannel, type ReturnTarget } from '../domain/channel.ts';
 import { type ChannelFallback, channelFallback, standingWithdrawal } from '../domain/withdrawal.ts';
 import type { VersionName } from '../ports/lineage.ts';
 import { moveLatest, recordMove } from './catalogue-channels.ts';
 import type { CatalogueContext } from './catalogue-context.ts';
+import { newestTestFailed } from './catalogue-evidence.ts';
 import { lockImage, requireChannel, requireVersion } from './catalogue-lookup.ts';
 import { toChannel, toMove } from './catalogue-rows.ts';
 import type { Change } from './database.ts';
@@ -15,14 +16,18 @@ import { readWithdrawalsOf } from './withdrawal-rows.ts';
 
 type VersionRow = Selectable<VersionsTable>;
 
-/** The version, and with `withDescendants` everything made from it, without what was deleted. */
+/**
+ * The version, and with `withDescendants` everything made from it, without what was deleted. `outSince`: a fix that was
+ * built from it after it was taken out is not meant.
+ */
 export async function readTargets(
   tables: Kysely<Tables>,
   name: VersionName,
   withDescendants: boolean,
+  outSince: string | null = null,
 ): Promise<readonly VersionRow[]> {
   const self = await requireVersion(tables, name.image, name.version);
-  const line = withDescendants ? await readLine(tables, name) : [self];
+  const line = withDescendants ? await readLine(tables, name, outSince) : [self];
   return line.filter(({ state }) => state !== 'deleted');
 }
 
@@ -43,9 +48,9 @@ export async function applyWithdrawal(
   row: Selectable<WithdrawalsTable>,
 ): Promise<Applied> {
   const { tables } = change;
-  const seen = await readTargets(tables, row, row.with_descendants);
+  const seen = await readTargets(tables, row, row.with_descendants, row.applied_at);
   await lockImages(change, [row.image, ...seen.map(({ image }) => image)]);
-  const targets = await readTargets(tables, row, row.with_descendants);
+  const targets = await readTargets(tables, row, row.with_descendants, row.applied_at);
   const moves = await moveChannels(context, change, targets, row);
   const now = context.stamp();
   if (row.applied_at === null) {
@@ -127,12 +132,12 @@ export async function readFallbacks(
     for (const channel of channels) {
       if (channel.version === null || !out.has(`${image}:${channel.version}`)) continue;
       const moves = await readMoves(tables, image, channel.name);
-      const states = await readStates(tables, image, moves);
+      const targetsOf = await readReturnTargets(tables, image, moves);
       fallbacks.push(
         channelFallback(toChannel(channel), channel.version, moves, (version) => {
-          const known = states.get(version);
-          if (known === undefined || out.has(`${image}:${version}`)) return false;
-          return channelTakes(toChannel(channel), known.state) && !(channel.public && known.restricted);
+          const known = targetsOf.get(version);
+          if (known === undefined || out.has(`${image}:${version}`)) return undefined;
+          return fitToReturn(toChannel(channel), known);
         }),
       );
     }
@@ -168,16 +173,16 @@ async function readMoves(tables: Kysely<Tables>, image: string, channel: string)
   return rows.map(toMove);
 }
 
-async function readStates(
+async function readReturnTargets(
   tables: Kysely<Tables>,
   image: string,
   moves: readonly ChannelMove[],
-): Promise<ReadonlyMap<string, Pick<VersionRow, 'state' | 'restricted'>>> {
+): Promise<ReadonlyMap<string, ReturnTarget>> {
   const named = [...new Set(moves.flatMap(({ to }) => (to === undefined ? [] : [to])))];
   if (named.length === 0) return new Map();
   const rows = await tables
     .selectFrom('versions')
-    .select(['version', 'state', 'restricted'])
+    .select(['version', 'state', 'restricted', newestTestFailed('versions.digest').as('testFailed')])
     .where('image', '=', image)
     .where('version', 'in', named)
     .execute();

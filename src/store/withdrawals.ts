@@ -179,20 +179,21 @@ async function repeated(tables: Kysely<Tables>, row: Row): Promise<WithdrawalOut
 /** Those whose time has come, and those in force that something was made from since. */
 async function readDue(tables: Kysely<Tables>, now: string): Promise<readonly Row[]> {
   const due = await sql<Row>`
-    with recursive roots as (
-      select w.id, v.image, v.version, v.digest from imago.withdrawals w join imago.versions v using (image, version)
-      where w.cause is null and w.lifted_at is null and w.applied_at is not null and w.with_descendants),
-    ${lineFrom(sql`select image, version, digest from roots`)},
-    late as (
-      select line.image, line.version, line.digest from line join imago.versions v using (image, version)
-      where v.state <> 'deleted' and not exists (
-        select from imago.withdrawals w
-        where w.image = line.image and w.version = line.version and w.lifted_at is null
-          and w.applied_at is not null))
     select w.* from imago.withdrawals w
     where w.cause is null and w.lifted_at is null
       and ((w.applied_at is null and w.effective_at <= ${now}::timestamptz)
-        or (w.applied_at is not null and w.with_descendants and exists (select from late)))
+        or (w.applied_at is not null and w.with_descendants and exists (
+          with recursive ${lineFrom(
+            sql`
+            select v.image, v.version, v.digest from imago.versions v
+            where v.image = w.image and v.version = w.version`,
+            sql`w.applied_at`,
+          )}
+          select from line join imago.versions v using (image, version)
+          where v.state <> 'deleted' and not exists (
+            select from imago.withdrawals known
+            where known.image = line.image and known.version = line.version and known.lifted_at is null
+              and known.applied_at is not null))))
     order by w.effective_at, w.id`.execute(tables);
   return due.rows;
 }

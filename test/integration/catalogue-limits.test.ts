@@ -128,6 +128,38 @@ describe('story 5: a version goes out of support', () => {
     await product.close();
   });
 
+  test('no date takes what a channel can go back to, or what is held: it stays deprecated, and is gone back to', async () => {
+    const { product, version, move, round, state } = await world({ at: Date.parse('2026-01-05') });
+    for (const number of ['1.0.0', '1.0.1', '1.0.2']) await version(number, { image: 'k8s' });
+    for (const number of ['1.0.1', '1.0.2']) await move('production', number, 'k8s');
+    const { support, retention } = product.store.lifecycle;
+    const held = { image: 'k8s', version: '1.0.0' };
+    await retention.hold(held, 'audit', 'ann');
+    for (const line of ['k8s:1.0.0', 'k8s:1.0.1']) {
+      await support.set({ product: 'image', line, endsOn: '2026-02-01', note: '', by: 'ann' });
+    }
+    for (const day of ['2026-03-01', '2026-03-02', '2026-03-03']) await round(day);
+    expect([await state('1.0.0'), await state('1.0.1')]).toEqual(['deprecated', 'deprecated']);
+    expect(await retention.usedBy({ image: 'k8s', version: '1.0.1' })).toMatchObject([
+      { kind: 'channel-rollback', name: 'production' },
+    ]);
+    const channel = { image: 'k8s', channel: 'production' };
+    await succeed(product, {
+      ...{ kind: 'rollback-channel', subject: 'image/k8s', input: { ...channel, why: 'it is slow' } },
+    });
+    expect(await product.store.catalogue.getChannel('k8s', 'production')).toMatchObject({ version: '1.0.1' });
+    await move('production', '1.0.2', 'k8s');
+    await product.store.lifecycle.withdrawals.withdraw({
+      ...{ image: 'k8s', version: '1.0.2', reason: 'broken', withDescendants: false },
+      ...{ by: 'ann', operation: 'w' },
+    });
+    expect(await product.store.catalogue.getChannel('k8s', 'production')).toMatchObject({ version: '1.0.1' });
+    await retention.release(held, 'ann');
+    await round('2026-03-04');
+    expect([await state('1.0.0'), await state('1.0.1')]).toEqual(['withdrawn', 'deprecated']);
+    await product.close();
+  });
+
   test('a version that was made after the calendar’s day is only told; a date that was set always counts', async () => {
     const { product, version, round, state } = await world({ at: Date.parse('2027-05-01') });
     await version('1.0.0', { image: 'k8s', kubernetes: '1.35.2' });
@@ -140,6 +172,9 @@ describe('story 5: a version goes out of support', () => {
     expect(await product.store.lifecycle.support.list()).toMatchObject([date]);
     expect(await product.store.lifecycle.support.unset('image', 'k8s', 'ann')).toBe(true);
     expect(await product.store.lifecycle.support.unset('image', 'k8s', 'ann')).toBe(false);
+    await round('2027-05-04');
+    expect(await state('1.0.0')).toBe('available');
+    expect(await product.store.catalogue.getChannel('k8s', 'latest')).toMatchObject({ version: '1.0.0' });
     await product.close();
   });
 });

@@ -112,6 +112,29 @@ describe('channels', () => {
     expect(await store.lifecycle.withdrawals.list('node', { limit: 10 })).toEqual(before);
   });
 
+  test('a version whose newest test failed is no way back, and not the latest, until it passes again', async () => {
+    const { version, move, withdraw, channel, store } = await world();
+    const judge = (digest: string, passed: boolean) =>
+      store.catalogue.addEvidence({
+        ...{ digest, kind: 'test', passed, summary: 'again', details: {}, by: 'test' },
+      });
+    const made = [];
+    for (const number of ['1.0.0', '1.0.1', '1.0.2']) {
+      made.push(await version(number));
+      await move('production', number);
+    }
+    await judge(made[1]?.digest ?? '', false);
+    await judge(made[2]?.digest ?? '', false);
+    expect(await channel('latest')).toBe('1.0.0');
+    const back = { image: 'node', channel: 'production', to: '1.0.1', back: true, by: 'ann', why: 'x' };
+    await expect(store.catalogue.moveChannel(back)).rejects.toMatchObject({ code: 'channel-untested' });
+    await withdraw('1.0.2');
+    expect(await channel('production')).toBe('1.0.0');
+    await judge(made[1]?.digest ?? '', true);
+    expect(await channel('latest')).toBe('1.0.1');
+    await expect(withdraw('1.0.0')).rejects.toMatchObject({ code: 'channel-no-earlier' });
+  });
+
   test('a promotion while a withdrawal runs: whoever is second sees the first, and no channel points at what is out', async () => {
     for (let round = 0; round < 5; round += 1) {
       const { version, move, withdraw, state, channel } = await world();
@@ -288,6 +311,26 @@ describe('descendants', () => {
     await applyDue();
     expect(await state('1.0.5')).toBe('withdrawn');
     expect(await applyDue()).toEqual({ applied: [], refused: [] });
+  });
+
+  test('one late child makes the withdrawal of its own ancestor due, and no other', async () => {
+    const { withdraw, version, store } = await family();
+    await withdraw('1.0.9', { descendants: true });
+    const { withdrawal } = await withdraw('1.0.0', { descendants: true });
+    await version('1.0.5', { parent: 'node:1.0.1' });
+    expect((await store.lifecycle.withdrawals.due()).map(({ id }) => id)).toEqual([withdrawal.id]);
+  });
+
+  test('what was built from its lock goes out with it; a fix that is built afterwards is good', async () => {
+    const { withdraw, version, state, applyDue, clock } = await family();
+    await version('1.0.2', { from: 'node:1.0.0' });
+    clock.now += 60_000;
+    const { versions } = await withdraw('1.0.0', { descendants: true });
+    expect(versions.map((one) => one.version)).toContain('1.0.2');
+    clock.now += 60_000;
+    await version('1.0.3', { from: 'node:1.0.0' });
+    expect(await applyDue()).toEqual({ applied: [], refused: [] });
+    expect([await state('1.0.2'), await state('1.0.3')]).toEqual(['withdrawn', 'available']);
   });
 });
 

@@ -4,6 +4,8 @@ import fc from 'fast-check';
 import type { ChannelMove } from '../../src/domain/channel.ts';
 import { stateFromMoves } from '../../src/domain/channel-log.ts';
 import { ensureImagoError } from '../../src/domain/errors.ts';
+import { testsPassed } from '../../src/domain/evidence.ts';
+import type { VersionRecord } from '../../src/domain/version.ts';
 import type { Store } from '../../src/store/store.ts';
 import { digestOf } from './store.ts';
 
@@ -234,7 +236,8 @@ function withdraw(model: CatalogueModel, version: ModelVersion): PlayedStep {
   const fallback = (channel: ModelChannel) =>
     channel.trail.findLast((number) => {
       const target = model.versions.find((one) => one.number === number);
-      return number !== version.number && target !== undefined && takes(channel, target);
+      if (number === version.number || target === undefined || !takes(channel, target)) return false;
+      return channel.forTesting || target.good;
     });
   return {
     allowed: version.state !== 'deleted' && left.every((channel) => fallback(channel) !== undefined),
@@ -277,7 +280,7 @@ function neededBy(model: CatalogueModel, version: ModelVersion): string | undefi
   if (model.channels.some(({ trail }) => trail.at(-1) === number)) return 'a channel';
   const usable = model.versions.filter(({ state }) => state === 'candidate' || state === 'available');
   if (usable.at(-1) === version) return 'being the newest';
-  if (usable.findLast(({ state }) => state === 'available') === version) return 'latest';
+  if (usable.findLast(({ state, good }) => state === 'available' && good) === version) return 'latest';
   if (model.versions.some(({ parent, state }) => parent === number && state !== 'deleted')) {
     return 'a descendant';
   }
@@ -395,11 +398,9 @@ export async function brokenRules(store: Store, image = modelImage): Promise<rea
       broken.push(`rule 8: ${channel.name} is ${channel.version}, and its log says ${fromLog}`);
     }
     if (channel.managed) {
-      const newest = versions
-        .filter(({ state }) => state === 'available')
-        .sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt))[0];
+      const newest = await newestGood(catalogue, versions);
       if (newest?.version !== channel.version) {
-        broken.push(`latest is ${channel.version}, and the newest available is ${newest?.version}`);
+        broken.push(`latest is ${channel.version}, and the newest good one is ${newest?.version}`);
       }
     }
     if (channel.version === undefined) continue;
@@ -436,6 +437,20 @@ export async function brokenRules(store: Store, image = modelImage): Promise<rea
     broken.push(`rule 8: the state is ${JSON.stringify(state)}, and the log tells ${logged}`);
   }
   return broken;
+}
+
+/** The available version that was made last, of those whose newest test passed. */
+async function newestGood(
+  catalogue: Store['catalogue'],
+  versions: readonly VersionRecord[],
+): Promise<VersionRecord | undefined> {
+  const newestFirst = versions
+    .filter(({ state }) => state === 'available')
+    .sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt));
+  for (const version of newestFirst) {
+    if (testsPassed(version.digest, await catalogue.listEvidence(version.digest))) return version;
+  }
+  return undefined;
 }
 
 /** What the store is like, in the model's words, to compare the two. */

@@ -6,12 +6,13 @@ import type { Store } from '../../src/store/store.ts';
 import { digestOf, makeAvailable } from './store.ts';
 
 export interface Seeded {
-  /** Adds an available version; `parent` makes it a capture of a node of that version. */
+  /** Adds an available version; `parent` makes it a capture of a node of that version, `from` a build from its lock. */
   version(
     number: string,
     options?: {
       readonly image?: string;
       readonly parent?: string;
+      readonly from?: string;
       readonly candidate?: boolean;
       readonly kubernetes?: string;
       readonly disk?: string;
@@ -54,7 +55,11 @@ export async function seed(store: Store): Promise<Seeded> {
       const digest = digestOf(`9${next}`);
       const origin: Origin =
         options.parent === undefined
-          ? { kind: 'built', lockDigest: `lock-${image}-${number}` }
+          ? {
+              kind: 'built',
+              lockDigest: `lock-${image}-${number}`,
+              ...(options.from === undefined ? {} : { parent: options.from }),
+            }
           : { kind: 'captured', node: `${image}-donor`, parent: options.parent };
       await catalogue.addVersion({
         image,
