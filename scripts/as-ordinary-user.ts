@@ -2,11 +2,20 @@
 // Whoever else calls runs it as himself, and so does root where no such user can be made.
 // Usage: node scripts/as-ordinary-user.ts PROGRAM [ARGUMENT…]
 import { spawn } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { lendCache } from '../test/support/lent-cache.ts';
-import { canBeOrdinary, ordinaryUser } from '../test/support/ordinary-user.ts';
+import { canBeOrdinary, type OrdinaryUser, ordinaryUser } from '../test/support/ordinary-user.ts';
 
 const [program, ...args] = process.argv.slice(2);
 if (program === undefined) {
@@ -38,11 +47,11 @@ async function runAsUser(words: readonly string[]): Promise<number> {
       if (code < 128) await cache.giveBack();
       return code;
     } finally {
-      endLeft(user.home);
+      endLeft(user);
       await cache.end();
     }
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }
 
@@ -53,16 +62,17 @@ function withoutOwnPlaces(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 }
 
 /** Machines outlive whoever started them, and are known by the folder that they are in. */
-function endLeft(home: string): void {
-  const isHere = (file: string) => {
+function endLeft({ uid, home }: OrdinaryUser): void {
+  const isLeft = (pid: string) => {
     try {
-      return readFileSync(file, 'latin1').includes(`${home}/`);
+      const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+      return words.includes(`${home}/`) && statSync(`/proc/${pid}`).uid === uid;
     } catch {
       return false;
     }
   };
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
-    if (isHere(`/proc/${pid}/cmdline`)) kill(Number(pid), 'SIGKILL');
+    if (isLeft(pid)) kill(Number(pid), 'SIGKILL');
 }
 
 /** What has ended meanwhile needs no signal. */
