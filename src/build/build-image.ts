@@ -101,7 +101,12 @@ export async function buildImage<T>(
   });
 }
 
-function fetchContext(context: BuildContext, options: BuildImageOptions, report: BuildReport): FetchContext {
+/** Where the inputs of a build come from. */
+export function fetchContext(
+  context: BuildContext,
+  options: Pick<BuildImageOptions, 'lock' | 'folder' | 'signal'>,
+  report: BuildReport = noReport,
+): FetchContext {
   const { recipe } = options.lock;
   const { inputs, downloads, store, findCredentials, agent } = context;
   return {

@@ -8,9 +8,10 @@ import type { Recipe } from '../domain/recipe.ts';
 import type { CallOptions } from '../ports/provider.ts';
 import type { Builder, BuilderTools, BuildProgress, SealedDisk } from '../ports/provider-builder.ts';
 import type { BuildContext } from './build-context.ts';
-import { type BuildImageOptions, buildImage } from './build-image.ts';
+import { type BuildImageOptions, buildImage, fetchContext } from './build-image.ts';
 import { type BuilderOptions, buildContext, lockContext } from './builder-context.ts';
 import { forecastHotfix, forecastRecipe } from './forecast.ts';
+import { fetchInputs, hasParts } from './inputs/fetch-inputs.ts';
 import { checkLock } from './lock/check-lock.ts';
 import { hotfixLock, parseHotfixSet } from './lock/hotfix.ts';
 import { lockDigest, writeLockFile } from './lock/lock-file.ts';
@@ -50,6 +51,8 @@ export interface ImageBuilder extends Builder {
   ): Promise<T>;
   /** Where an input lies, if the cache has it and it is whole. */
   findInput(sha256: string): Promise<string | undefined>;
+  /** The same after asking where the lock says; also for a part of an image. Throws what fetching throws. */
+  bringInput(lock: Lock, sha256: string, options: CallOptions): Promise<string | undefined>;
   /** Brings the cache within its limit, and takes away what killed builds left. */
   prune(): Promise<PruneReport>;
 }
@@ -129,6 +132,12 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
       }
     },
     findInput: async (sha256) => (await context.inputs.find(sha256))?.path,
+    async bringInput(lock, sha256, { signal }) {
+      const own = lock.inputs.filter((input) => input.sha256 === sha256);
+      const wanted = own.length > 0 ? own : lock.inputs.filter(({ source }) => hasParts(source));
+      await fetchInputs(wanted, { ...fetchContext(context, { lock, signal }), kept: undefined });
+      return (await context.inputs.find(sha256))?.path;
+    },
     tools: {
       relock: async (recipe, progress, call) =>
         asJson(await builder.relock(recipe as unknown as Recipe, progress, call)),

@@ -84,6 +84,15 @@ export function openImages({ home, env, uid, version, now }: ImagesOptions): Ima
       await builder.rebuild(lock as unknown as Lock, watch, { signal: watch.signal, epoch: 0 }, use);
     },
     findInput: async (sha256) => (await imageBuilder.get()).findInput(sha256),
+    async fetchInput(lock, sha256, signal) {
+      const builder = await imageBuilder.get();
+      try {
+        return await builder.bringInput(lock as unknown as Lock, sha256, { signal, epoch: 0 });
+      } catch {
+        signal.throwIfAborted();
+        return undefined;
+      }
+    },
   });
   return {
     store: store.get,

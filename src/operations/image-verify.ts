@@ -25,8 +25,12 @@ export function imageVerifyOperation(deps: OperationDeps): OperationKind<ImageVe
       const version = await deps.catalogue.resolve(reference);
       await requireStored(deps, version);
       return [
-        `Read ${version.image}:${version.version} and everything attached to it again.`,
-        ...(heal ? ['Mend what is damaged, from a registry or by building it once more.'] : []),
+        `Read ${version.image}:${version.version}, everything attached to it, and its kept lock and inputs again.`,
+        ...(heal
+          ? [
+              'Mend what is damaged: from a registry, the build cache or a source, or by building it once more.',
+            ]
+          : []),
       ];
     },
     steps: () => [verifyStep(deps)],

@@ -107,6 +107,11 @@ interface Request {
   readonly onBytes: (soFar: number) => void;
 }
 
+/** Whether an input is a container image or an artifact, of which the lock names only the manifest. */
+export function hasParts(source: string): boolean {
+  return Object.keys(partSources).some((scheme) => source.startsWith(`${scheme}:`));
+}
+
 const wholeSources: Readonly<Record<string, (request: Request) => Promise<unknown>>> = {
   http: (request) => download(request, request.input.source),
   https: (request) => download(request, request.input.source),

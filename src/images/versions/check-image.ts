@@ -1,4 +1,5 @@
-// Reads a version again, byte for byte, and mends what is damaged: from a registry, or by building it once more.
+// Reads a version again, byte for byte, with the lock and the inputs that are kept for it, and mends what is damaged:
+// from a registry, from the build cache, from the source of an input, or by building it once more.
 import { formatBytes } from '../../domain/bytes.ts';
 import { ImagoError } from '../../domain/errors.ts';
 import type { CheckRequest, ImageCheck, KeptLocks, Watch } from '../../ports/image-store.ts';
@@ -7,14 +8,18 @@ import type { DiskStore } from '../store/disk-store.ts';
 import type { BlobSource, HealOptions, HealReport } from '../store/heal-disk.ts';
 import { registrySource } from '../store/registry/pull.ts';
 import type { Damage, VerifyReport } from '../store/verify-disk.ts';
+import { checkKept } from './check-kept.ts';
 import { withRegistry } from './image-copies.ts';
 import type { VersionsContext } from './versions-context.ts';
 
-type CheckContext = Pick<VersionsContext, 'store' | 'findCredentials' | 'rebuild'>;
+type CheckContext = Pick<
+  VersionsContext,
+  'store' | 'findCredentials' | 'rebuild' | 'findInput' | 'fetchInput'
+>;
 
 export async function checkImage(
   context: CheckContext,
-  locks: Pick<KeptLocks, 'read'>,
+  locks: Pick<KeptLocks, 'read' | 'keepInputs'>,
   request: CheckRequest,
   watch: Watch,
 ): Promise<ImageCheck> {
@@ -25,6 +30,9 @@ export async function checkImage(
     onProgress: ({ bytesRead, total }: { readonly bytesRead: number; readonly total: number }) =>
       watch.progress(bytesRead, total, `reading ${formatBytes(total)} again`),
   };
+  const { heal, lockDigest } = request;
+  const kept =
+    lockDigest === undefined ? nothingKept : await checkKept(context, locks, { lockDigest, heal }, watch);
   const first = await store.verify(digest, options);
   const healed: string[] = [];
   const mend = async (how: Pick<HealOptions, 'sources' | 'rawDisk'>): Promise<VerifyReport> => {
@@ -35,11 +43,12 @@ export async function checkImage(
     return report.left;
   };
   let left = first;
-  if (request.heal && left.damages.length > 0 && request.registry !== undefined) {
+  if (heal && left.damages.length > 0 && request.registry !== undefined) {
     left = await fromRegistry(context, request.registry, (source) => mend({ sources: [source] }));
   }
-  if (request.heal && left.damages.length > 0 && request.lockDigest !== undefined) {
-    const lock = await locks.read(request.lockDigest);
+  const lockIsWhole = !kept.left.some((damage) => damage.startsWith('lock: '));
+  if (heal && left.damages.length > 0 && lockDigest !== undefined && lockIsWhole) {
+    const lock = await locks.read(lockDigest);
     if (lock !== undefined && context.rebuild !== undefined) {
       watch.log('building the disk once more, to mend it');
       await context.rebuild(lock, watch, async (path) => {
@@ -48,12 +57,14 @@ export async function checkImage(
     }
   }
   return {
-    bytesRead: first.bytesRead,
-    found: first.damages.map(sentence),
-    healed,
-    left: left.damages.map(sentence),
+    bytesRead: kept.bytesRead + first.bytesRead,
+    found: [...kept.found, ...first.damages.map(sentence)],
+    healed: [...kept.healed, ...healed],
+    left: [...kept.left, ...left.damages.map(sentence)],
   };
 }
+
+const nothingKept: ImageCheck = { bytesRead: 0, found: [], healed: [], left: [] };
 
 /** Nothing but what has the right digest is taken from it. */
 function fromRegistry(

@@ -77,11 +77,11 @@ export function keptLocks(context: Pick<VersionsContext, 'store' | 'findInput'>)
   };
 }
 
-function lockTag(lockDigest: Digest): string {
+export function lockTag(lockDigest: Digest): string {
   return `lock-${hexOf(lockDigest)}`;
 }
 
-function inputsTag(lockDigest: Digest): string {
+export function inputsTag(lockDigest: Digest): string {
   return `inputs-${hexOf(lockDigest)}`;
 }
 

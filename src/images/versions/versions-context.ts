@@ -19,5 +19,10 @@ export interface VersionsContext {
   readonly rebuild?: (lock: Json, watch: Watch, use: (path: string) => Promise<void>) => Promise<void>;
   /** Where the build cache has an input, if it has it whole. */
   readonly findInput?: (sha256: string) => Promise<string | undefined>;
+  /**
+   * Brings one input of a lock from its source into the build cache, and says where it is then; also a part of a
+   * container image. `undefined` when it cannot be had.
+   */
+  readonly fetchInput?: (lock: Json, sha256: string, signal: AbortSignal) => Promise<string | undefined>;
   readonly now: () => number;
 }
