@@ -7,6 +7,7 @@ import type { BuildContext } from './build-context.ts';
 import type { FindCredentials } from './containers/oci-source.ts';
 import { type DebianArchive, debianKeyring } from './debian/apt-workspace.ts';
 import { createDownloader, type DownloadRules } from './inputs/download.ts';
+import { downloadProgress } from './inputs/download-progress.ts';
 import { inputStore } from './inputs/input-store.ts';
 import { layerCache } from './layers/layer-cache.ts';
 import { treeCache } from './layers/tree-cache.ts';
@@ -97,10 +98,12 @@ export function lockContext(
   signal: AbortSignal | undefined,
 ): LockContext {
   const { cacheFolder, inputs, downloads, findArchive: find, findCredentials, agent } = context;
+  const bar = downloadProgress((...told) => progress.progress(...told), context.now);
   return {
     ...{ cacheFolder, inputs, downloads, findArchive: find, findCredentials, agent, signal },
     folder: recipe.folder ?? '.',
     log: (line) => progress.log(line),
-    progress: (done, total, sentence) => progress.progress(done, total, sentence),
+    progress: bar.parts,
+    onBytes: bar.bytes,
   };
 }

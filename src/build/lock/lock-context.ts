@@ -18,6 +18,8 @@ export interface LockContext {
   readonly signal?: AbortSignal | undefined;
   readonly log: (line: string) => void;
   readonly progress: (done: number, total: number, sentence: string) => void;
+  /** How much of one input has come. */
+  readonly onBytes?: (label: string, bytes: number, total: number | undefined) => void;
 }
 
 export interface ArchiveWish {

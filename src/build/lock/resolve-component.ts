@@ -91,6 +91,7 @@ async function resolveArtifact(
       machine: '',
       expected: source.digest,
       signal,
+      onBytes: (bytes, total) => context.onBytes?.(label, bytes, total),
     });
     return {
       ...{
@@ -121,7 +122,10 @@ async function fetchAddress({
   url,
 }: TakeRequest & { readonly url: string }): Promise<StoredInput> {
   context.log(`fetching ${label.replace(/^T/, 't').replace(/^A/, 'a')}`);
-  return context.downloads.fetch({ url, label, sha256: expected, signal: context.signal });
+  return context.downloads.fetch({
+    ...{ url, label, sha256: expected, signal: context.signal },
+    onProgress: (bytes, total) => context.onBytes?.(label, bytes, total),
+  });
 }
 
 export async function takeFile({

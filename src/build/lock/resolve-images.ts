@@ -30,6 +30,7 @@ export async function resolveImage(
       machine,
       expected,
       signal: context.signal,
+      onBytes: (bytes, total) => context.onBytes?.(label, bytes, total),
     });
     return {
       ...{ kind: 'container-image', name: image.name, version: tag, sha256: fetched.sha256 },
@@ -54,7 +55,10 @@ async function openImage(
   if ('tar' in from) {
     const stored = isLocal(from.tar)
       ? await takeFile({ label, expected: from.sha256, context, path: from.tar })
-      : await context.downloads.fetch({ url: from.tar, label, sha256: from.sha256, signal: context.signal });
+      : await context.downloads.fetch({
+          ...{ url: from.tar, label, sha256: from.sha256, signal: context.signal },
+          onProgress: (bytes, total) => context.onBytes?.(label, bytes, total),
+        });
     const source = await archiveSource(
       unpack(context.inputs.read(stored)),
       label,

@@ -1,0 +1,48 @@
+// How far the downloads of a recipe are while it is locked: its parts make the bar, and what has come of a part's
+// bytes counts as much of it.
+import { formatBytes } from '../../domain/bytes.ts';
+
+export type TellProgress = (done: number, total: number, sentence: string) => void;
+
+export interface DownloadProgress {
+  /** So many parts are resolved. */
+  parts(done: number, total: number, sentence: string): void;
+  /** So many bytes of one input are here; all of them where that is known. */
+  bytes(label: string, bytes: number, total: number | undefined): void;
+}
+
+const partUnits = 1000;
+/** Downloads come in small pieces: not each of them is told. */
+const tellEveryMs = 500;
+
+export function downloadProgress(tell: TellProgress, now: () => number): DownloadProgress {
+  const shares = new Map<string, number>();
+  let resolved = 0;
+  let all = 1;
+  let highest = 0;
+  let toldAt = Number.NEGATIVE_INFINITY;
+
+  function say(sentence: string): void {
+    const coming = [...shares.values()].reduce((sum, share) => sum + share, 0);
+    highest = Math.max(highest, Math.min(resolved + coming, all));
+    tell(Math.round(highest * partUnits), all * partUnits, sentence);
+  }
+
+  return {
+    parts(done, total, sentence) {
+      resolved = done;
+      all = total;
+      say(sentence);
+    },
+    bytes(label, bytes, total) {
+      if (total !== undefined && bytes >= total) shares.delete(label);
+      else if (total !== undefined) shares.set(label, bytes / total);
+      if (now() - toldAt < tellEveryMs) return;
+      toldAt = now();
+      const size = total === undefined ? '' : ` of ${formatBytes(total)}`;
+      say(
+        `fetching ${label.replace(/^(?:The|A) /, (word) => word.toLowerCase())}: ${formatBytes(bytes)}${size}`,
+      );
+    },
+  };
+}
