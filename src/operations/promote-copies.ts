@@ -1,5 +1,6 @@
 // Before a channel moves, the galleries that stand for it get the version: the tested one itself, compared with what was
 // tested. What they then have is not undone with the promotion: it is costly, and nothing points at it.
+import { channelLine } from '../domain/channel-line.ts';
 import type { Json } from '../domain/json.ts';
 import type { VersionRecord } from '../ports/catalogue.ts';
 import type { GalleryRecord } from '../ports/galleries.ts';
@@ -12,9 +13,15 @@ export interface ChannelInput {
   readonly channel: string;
 }
 
-/** The galleries that versions must be in before the channel moves to them. */
+/**
+ * The galleries that versions must be in before the channel moves to them. A channel of one Kubernetes version has
+ * those of the channel whose place it takes, and its own.
+ */
 export async function galleriesOf(deps: OperationDeps, channel: string): Promise<readonly GalleryRecord[]> {
-  return (await deps.galleryBook.list()).filter((gallery) => gallery.channels.includes(channel));
+  const names = [channel, channelLine(channel)?.base];
+  return (await deps.galleryBook.list()).filter(({ channels }) =>
+    channels.some((name) => names.includes(name)),
+  );
 }
 
 /** One sentence for each gallery. Throws what the copy would be refused with. */

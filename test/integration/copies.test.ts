@@ -230,6 +230,27 @@ test('production has a gallery of its own: it gets the tested version before the
   await product.close();
 });
 
+test('a channel of one Kubernetes version fills the galleries of the channel whose place it takes, and its own', async () => {
+  const { product, first } = await world(
+    { name: 'public', place: 'public', channels: ['production'], regions },
+    { name: 'line', place: 'line', channels: ['production-1-35'] },
+    { name: 'other', place: 'other', channels: ['production-1-34', 'staging'] },
+  );
+  await product.store.catalogue.createChannel({
+    ...{ image: 'node', name: 'production-1-35', forTesting: false, public: false },
+  });
+  await succeed(product, {
+    ...{ kind: 'promote', subject: 'image/node' },
+    input: { reference: `node:${first}`, channel: 'production-1-35', why: 'good' },
+  });
+  expect((await copyOf(product, 'public', first))?.regions).toMatchObject(
+    ['westeurope', 'eastus', 'northeurope'].map((region) => ({ region, state: 'ready' })),
+  );
+  expect(await copyOf(product, 'line', first)).toMatchObject({ state: 'ready' });
+  expect(await product.sim.galleries?.getGallery('other', options)).toBeUndefined();
+  await product.close();
+});
+
 test('a version with private inputs never goes to a public gallery, by no way', async () => {
   const { product, first } = await world(
     { name: 'public', place: 'public', channels: ['production'], public: true },
