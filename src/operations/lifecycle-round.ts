@@ -1,5 +1,6 @@
 // What time brings about, looked at again and again: withdrawals that are due, support that ends, and galleries that
-// fill up. Each is told once, and trouble with one does not keep the others waiting.
+// fill up. Each is told once, a gallery once each time that it fills up; trouble with one does not keep the others
+// waiting.
 import { ensureImagoError } from '../domain/errors.ts';
 import type { OperationDeps } from './deps.ts';
 import { readLimits } from './limits.ts';
@@ -66,10 +67,15 @@ async function sampleLimits(deps: OperationDeps, signal: AbortSignal): Promise<v
   const day = new Date(deps.clock.now()).toISOString().slice(0, 10);
   for (const { place, name, used, limit, reachedOn } of await readLimits(deps, signal)) {
     await deps.lifecycle.samples.record(place, name, day, used, limit);
-    if (name === 'bytes' || limit - used > publicationsLeft) continue;
+    if (name === 'bytes') continue;
+    const subject = `limit/${place}/${name}`;
+    if (limit - used > publicationsLeft) {
+      await deps.lifecycle.support.forgetTold('limit.near', subject);
+      continue;
+    }
     const data = { place, used, limit, ...(reachedOn === undefined ? {} : { reachedOn }) };
     await deps.lifecycle.support.tellOnce(
-      { kind: 'limit.near', subject: `limit/${place}/${name}`, mark: `${limit - used} of ${limit} left` },
+      { kind: 'limit.near', subject, mark: `${limit - used} of ${limit} left` },
       data,
     );
   }

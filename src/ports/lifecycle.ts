@@ -145,6 +145,8 @@ export interface SupportDates {
   regained(dates: readonly CountedDate[], limit: number): Promise<readonly VersionRecord[]>;
   /** Adds the event unless the same was told before. `true` when it was told now. */
   tellOnce(notice: Notice, data: Readonly<Record<string, string | number>>): Promise<boolean>;
+  /** What was told of the subject is told again when it comes again. Nothing was told: nothing to do. */
+  forgetTold(kind: string, subject: string): Promise<void>;
   /** Those that were not told before. */
   untold<T extends Notice>(notices: readonly T[]): Promise<readonly T[]>;
 }

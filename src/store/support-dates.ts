@@ -119,6 +119,22 @@ export function createSupportDates(database: Database, now: () => number): Suppo
         return true;
       });
     },
+
+    async forgetTold(kind, subject) {
+      const known = await database.read((tables) =>
+        tables
+          .selectFrom('notices')
+          .select('at')
+          .where('kind', '=', kind)
+          .where('subject', '=', subject)
+          .limit(1)
+          .executeTakeFirst(),
+      );
+      if (known === undefined) return;
+      await database.write(({ tables }) =>
+        tables.deleteFrom('notices').where('kind', '=', kind).where('subject', '=', subject).execute(),
+      );
+    },
   };
 }
 

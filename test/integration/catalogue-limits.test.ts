@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { lifecycleRound } from '../../src/operations/lifecycle-round.ts';
 import { readLimits } from '../../src/operations/limits.ts';
+import type { Gallery } from '../../src/ports/provider-gallery.ts';
 import { seed } from '../support/lineage-seed.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { simulateVersions, succeed } from '../support/simulated-versions.ts';
@@ -53,6 +54,23 @@ describe('story 8: the cap on versions is near', () => {
       }),
     ).resolves.toBeDefined();
     expect(await createPool(product, 'again', first)).toMatchObject({ state: 'succeeded' });
+    await product.close();
+  });
+
+  test('a limit that is near again, after there was room, is told again; while it stays near it is not', async () => {
+    const product = await createProduct(await bench.freshStore());
+    const { sim } = product;
+    let used = 95;
+    const gallery = {
+      ...(sim.gallery ?? {}),
+      limits: async () => [{ name: 'versions' as const, used, limit: 100 }],
+    } as Gallery;
+    const deps = { ...product.deps, providers: () => [{ ...sim, gallery }] };
+    for (const now of [95, 95, 89, 89, 95, 96, 95]) {
+      used = now;
+      expect(await lifecycleRound(deps, AbortSignal.timeout(60_000))).toMatchObject({ troubles: [] });
+    }
+    expect(await eventsOf(product, 'limit.near')).toMatchObject([95, 95, 96].map((then) => ({ used: then })));
     await product.close();
   });
 
