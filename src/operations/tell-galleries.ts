@@ -27,23 +27,33 @@ export async function tellGalleries(
   const failed: string[] = [];
   for (const provider of deps.providers()) {
     if (!provider.abilities.excludeFromLatest) continue;
-    try {
-      for (const gallery of await listGalleries([provider], callOptions(deps, context.signal))) {
-        for (const [index, version] of versions.entries()) {
-          context.progress(index, versions.length, `telling gallery ${gallery.name}`);
-          if (await exclude(deps, gallery, version, context)) {
-            told.push(`${gallery.name}: ${version.image}:${version.version}`);
-          }
-        }
-      }
-    } catch (thrown) {
-      context.signal.throwIfAborted();
-      failed.push(
-        `the gallery of ${provider.name} does not leave it out: ${ensureImagoError(thrown).message}`,
-      );
+    const galleries = await guard(`${provider.name} does not list its galleries`, () =>
+      listGalleries([provider], callOptions(deps, context.signal)),
+    );
+    for (const gallery of galleries ?? []) {
+      await guard(`gallery ${gallery.name} does not leave it out`, () => tell(gallery));
     }
   }
   return { told, failed };
+
+  async function guard<T>(what: string, work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work();
+    } catch (thrown) {
+      context.signal.throwIfAborted();
+      failed.push(`${what}: ${ensureImagoError(thrown).message}`);
+      return undefined;
+    }
+  }
+
+  async function tell(gallery: KnownGallery): Promise<void> {
+    for (const [index, version] of versions.entries()) {
+      context.progress(index, versions.length, `telling gallery ${gallery.name}`);
+      if (await exclude(deps, gallery, version, context)) {
+        told.push(`${gallery.name}: ${version.image}:${version.version}`);
+      }
+    }
+  }
 }
 
 /** `false` when the gallery does not have the version. */
