@@ -1,6 +1,6 @@
 // The agent as it is on images: its bundle in QuickJS, with real files, locks, requests and kills.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { lstatSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
@@ -106,6 +106,30 @@ describe.runIf(canUnshare)('the agent in QuickJS', () => {
     expect(asked).toEqual(['Bearer token of machine-1 for api://cluster']);
     expect(sandbox.read('/var/lib/kubelet/bootstrap-kubeconfig')).toBe('kind: Config\n');
     expect(statSync(sandbox.path('/var/lib/kubelet/bootstrap-kubeconfig')).mode & 0o777).toBe(0o600);
+  });
+
+  it('is another machine on a copied disk: with its own config, and no container of the donor', async () => {
+    await sandbox.run('apply');
+    const database = '/var/lib/containerd/io.containerd.metadata.v1.bolt/meta.db';
+    for (const file of [database, '/var/lib/kubelet/kubeconfig']) {
+      mkdirSync(path.dirname(sandbox.path(file)), { recursive: true });
+      writeFileSync(sandbox.path(file), 'donor');
+    }
+    rmSync(sandbox.path('/run/imago'), { recursive: true });
+    sandbox.clearCommands();
+    sandbox.platform.machineId = 'machine-2';
+    sandbox.platform.userData = encode({ ...config, node: { name: 'web-2' }, files: [] });
+    expect(await sandbox.run('apply')).toMatchObject({ exitCode: 0, stdout: 'ready\n' });
+    expect(sandbox.report()).toMatchObject({ phase: 'ready', machineId: 'machine-2', pending: [] });
+    expect(sandbox.read('/etc/hostname')).toBe('web-2\n');
+    for (const gone of ['/etc/motd', '/var/lib/kubelet/kubeconfig', '/var/lib/imago/foreign-containers']) {
+      expect(sandbox.read(gone), gone).toBeUndefined();
+    }
+    const commands = sandbox.commands();
+    const deleted = commands.indexOf('ctr --namespace k8s.io containers delete donors');
+    expect(commands[deleted + 1]).toBe('systemctl restart containerd.service');
+    expect(sandbox.platform.health).toHaveLength(2);
+    expect((await sandbox.run('verify')).stdout).toBe('verified\n');
   });
 
   it('goes back to the last good config when a unit does not start', async () => {

@@ -49,6 +49,7 @@ echo "\${0##*/} $*" >>"$IMAGO_TEST_LOG"
 case "\${0##*/} $1" in
 'systemctl start'|'systemctl try-restart')
   for unit; do grep -qx "$unit" "$IMAGO_TEST_BROKEN" 2>/dev/null && { echo "Job for $unit failed." >&2; exit 1; }; done ;;
+'ctr --namespace') [ "$4" != list ] || echo donors ;;
 'systemctl is-active') shift; for unit; do echo active; done ;;
 'systemctl show') shift 2; for unit; do printf 'Id=%s\\nActiveState=active\\nResult=success\\nLoadState=loaded\\n\\n' "$unit"; done ;;
 esac
@@ -79,7 +80,7 @@ export async function agentSandbox(): Promise<AgentSandbox> {
   }
   const programs = path.join(folder, 'bin');
   mkdirSync(programs);
-  for (const name of ['systemctl', 'ip', 'modprobe', 'update-ca-certificates', 'ssh-keygen']) {
+  for (const name of ['systemctl', 'ip', 'modprobe', 'update-ca-certificates', 'ssh-keygen', 'ctr']) {
     writeFileSync(path.join(programs, name), standIn);
     chmodSync(path.join(programs, name), 0o755);
   }
