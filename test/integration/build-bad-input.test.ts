@@ -283,7 +283,7 @@ describe('the cache', () => {
   it('an input that is damaged after it was locked is noticed by the same builder and fetched anew', async () => {
     const content = 'an input that is damaged later';
     server.files.set('/input', content);
-    const builder = fixture.builder({ downloadRules });
+    const builder = fixture.builder();
     const lock = await fixture.lockText(withTool(`url: ${server.address}/input`), builder);
     await flip(inputPath(sha256(content)));
     server.asked.length = 0;

@@ -9,7 +9,8 @@ export const command: CommandSpec = {
   summary: 'Read every byte of a version again, and mend what is damaged',
   details:
     'Damage is named by blob, chunk and place on the disk. It is mended from a registry that has a copy, or by ' +
-    'building the disk once more from its lock; nothing is taken that does not have the right digest.',
+    'building the disk once more from its lock. The lock and the inputs that are kept for that are read too: inputs ' +
+    'are mended from the build cache or their source. Nothing is taken that does not have the right digest.',
   args: [imageArgument],
   flags: {
     'no-heal': { what: 'only look' },
