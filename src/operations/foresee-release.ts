@@ -40,9 +40,9 @@ export async function foreseeRelease(
 
 export async function foreseeVersion(
   deps: OperationDeps,
-  { recipe, lock, provider, newest, bump }: Omit<ReleaseInput, 'channels' | 'why' | 'waitMs'>,
+  { recipe, lock, provider, newest, locked, bump }: Omit<ReleaseInput, 'channels' | 'why' | 'waitMs'>,
 ): Promise<ForeseenVersion> {
-  const asked = { recipe, lock, provider, newest, bump } as unknown as Json;
+  const asked = { recipe, lock, provider, newest, locked, bump } as unknown as Json;
   const parts = await foreseeParts(deps, parseInput(buildInput, asked));
   const target = targetOf(deps, recipe as unknown as Recipe, parts.known);
   const tests = (recipe as { readonly tests?: readonly RecipeTest[] }).tests ?? [];

@@ -20,6 +20,8 @@ export const wayInput = {
   provider: z.string().optional(),
   bump: z.enum(['patch', 'minor', 'major']).optional(),
   newest: z.boolean().default(false),
+  /** Refuse to build when the lock is not the one of the recipe. */
+  locked: z.boolean().optional(),
   source: recipeCommit.optional(),
   /** In order. A part of a matrix goes nowhere by itself. */
   channels: z.array(z.string()).default(['staging', 'production']),
@@ -47,9 +49,9 @@ export function releaseOperation(deps: OperationDeps): OperationKind<ReleaseInpu
       refuseTwice(parsed.channels);
       return parsed;
     },
-    async plan({ recipe, provider, channels, newest }, by) {
+    async plan({ recipe, provider, channels, newest, locked }, by) {
       const build = buildOperation(deps);
-      const lines = await build.plan(build.parse({ recipe: recipe as Json, provider }), by);
+      const lines = await build.plan(build.parse({ recipe: recipe as Json, provider, locked }), by);
       const known = await channelsOf(deps, recipe.name);
       for (const name of channels) requireMovable(recipe.name, name, known);
       return [
@@ -99,11 +101,14 @@ export function requireMovable(
 function buildChild(): ChildStep<ReleaseInput> {
   return {
     name: 'build',
-    child({ input: { recipe, lock, provider, bump, newest, source } }) {
+    child({ input: { recipe, lock, provider, bump, newest, locked, source } }) {
       return {
         kind: 'build',
         subject: `image/${recipe.name}`,
-        input: { recipe: recipe as Json, lock: lock as Json | undefined, provider, bump, newest, source },
+        input: {
+          ...{ recipe: recipe as Json, lock: lock as Json | undefined, provider },
+          ...{ bump, newest, locked, source },
+        },
       };
     },
   };

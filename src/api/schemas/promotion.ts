@@ -4,7 +4,7 @@ import { gateNames } from '../../domain/gate.ts';
 import { reportFormats } from '../../domain/gate-finding.ts';
 import { promoteRequest } from './catalogue.ts';
 import { digest, listOf, name, sentence, timestamp } from './common.ts';
-import { bump, recipeSource } from './recipes.ts';
+import { bump, locked, recipeSource } from './recipes.ts';
 
 export const newChannel = z
   .strictObject({
@@ -86,6 +86,7 @@ export const releaseRequest = z
     ...recipeSource,
     bump,
     newest: z.boolean().optional().describe('Take the newest of every input, whatever was locked before.'),
+    locked,
     whenNewer: z
       .boolean()
       .optional()

@@ -54,7 +54,7 @@ const keepFailed = z
   .optional()
   .describe('Leave what a failed build worked on, for a person on the machine of the daemon.');
 
-const locked = z
+export const locked = z
   .boolean()
   .optional()
   .describe('Build from `lock` as it is, and refuse when it is not the lock of the recipe.');

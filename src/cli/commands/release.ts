@@ -43,6 +43,7 @@ export const command: CommandSpec = {
       repeated: true,
     },
     newest: { what: 'take the newest of every input, whatever was locked before' },
+    locked: { what: 'build from the lock as it is, and fail when it is not the lock of the recipe' },
     'when-newer': { what: 'only begin when an input has a newer version than anything built before' },
     wait: { what: 'how long to wait before closed gates (default: 3d)', value: 'TIME' },
     bump: {
@@ -73,6 +74,7 @@ export const command: CommandSpec = {
       why: requiredText(invocation, 'why'),
       ...(bump && { bump }),
       ...(isSet(invocation, 'newest') && { newest: true }),
+      ...(isSet(invocation, 'locked') && { locked: true }),
       ...(isSet(invocation, 'when-newer') && { whenNewer: true }),
       ...(channels.length > 0 && { channels: [...channels] }),
       ...(wait !== undefined && { waitSeconds: Math.ceil(parseDuration(wait) / 1000) }),

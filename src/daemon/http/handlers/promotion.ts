@@ -239,12 +239,17 @@ async function releaseOf({
 }: Pick<Call<'createRelease'>, 'body' | 'caller' | 'context'>): Promise<
   Pick<Schedule, 'kind' | 'subject' | 'input'>
 > {
-  const { provider, bump, newest, channels, waitSeconds, why, source, whenNewer } = body;
+  const { provider, bump, newest, locked, channels, waitSeconds, why, source, whenNewer } = body;
+  if (locked === true && (newest === true || whenNewer === true))
+    throw new ImagoError(
+      'input-invalid',
+      'A release is of the lock as it is, or of the newest inputs, not both.',
+    );
   const { receiveRecipe } = await import('../read-recipe.ts');
   const { recipe, variants } = await receiveRecipe(body, caller);
   requireReason(why);
   const order = channels ?? (await channelOrder(context.catalogue, recipe.name));
-  const way = { provider, bump, newest, why, source, channels: order, waitMs: waitSeconds * 1000 };
+  const way = { provider, bump, newest, locked, why, source, channels: order, waitMs: waitSeconds * 1000 };
   const subject = `release/${recipe.name}`;
   const release =
     recipe.matrix === undefined
