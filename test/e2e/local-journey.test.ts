@@ -75,7 +75,7 @@ async function killDaemon(): Promise<void> {
   await waitForExit(found, 10_000);
 }
 
-/** Some thirteen boots take twenty minutes, emulated. */
+/** The boots of the stories take another ten minutes, emulated. */
 const soak = process.env.IMAGO_SOAK === '1';
 
 /** Runs to success, and gives what it printed. */
@@ -85,32 +85,28 @@ async function succeed(...words: readonly string[]): Promise<string> {
   return out;
 }
 
-it.runIf(soak)(
-  '(soak) ./quickstart builds, tests and promotes an image, starts three machines, and changes one as it runs',
-  async () => {
-    const { code, out, err } = await imago.program(join(imago.tree, 'quickstart'), '--keep');
-    expect(code, `${out.slice(-3000)}${err.slice(-3000)}`).toBe(0);
-    expect(out).toMatch(/first-node:production points at/);
-    expect(out).toMatch(/Pool web has 3 nodes/);
-    expect(out.match(/^reference +first-node:production$/gm)?.length).toBeGreaterThanOrEqual(3);
-    expect(out).toMatch(/was ready after/);
-    expect(out.match(/1 of 1 nodes have the config/g)).toHaveLength(2);
-    expect(out).toMatch(/What to try next|what to try next/);
-    const all = await nodes();
-    shown.first = await production();
-    expect(all.map(({ power, state, version }) => ({ power, state, version }))).toEqual(
-      Array(3).fill({ power: 'running', state: 'ready', version: shown.first }),
-    );
-    expect(machines()).toHaveLength(3);
-    const [process] = machines();
-    const status = readFileSync(`/proc/${process?.pid}/status`, 'utf8');
-    const uid = Number(/^Uid:\t(\d+)/m.exec(status)?.[1]);
-    expect(uid, 'machines are an ordinary user’s').not.toBe(0);
-  },
-  1_800_000,
-);
+it('./quickstart builds, tests and promotes an image, starts three machines, and changes one as it runs', async () => {
+  const { code, out, err } = await imago.program(join(imago.tree, 'quickstart'), '--keep');
+  expect(code, `${out.slice(-3000)}${err.slice(-3000)}`).toBe(0);
+  expect(out).toMatch(/first-node:production points at/);
+  expect(out).toMatch(/Pool web has 3 nodes/);
+  expect(out.match(/^reference +first-node:production$/gm)?.length).toBeGreaterThanOrEqual(3);
+  expect(out).toMatch(/was ready after/);
+  expect(out.match(/1 of 1 nodes have the config/g)).toHaveLength(2);
+  expect(out).toMatch(/What to try next|what to try next/);
+  const all = await nodes();
+  shown.first = await production();
+  expect(all.map(({ power, state, version }) => ({ power, state, version }))).toEqual(
+    Array(3).fill({ power: 'running', state: 'ready', version: shown.first }),
+  );
+  expect(machines()).toHaveLength(3);
+  const [process] = machines();
+  const status = readFileSync(`/proc/${process?.pid}/status`, 'utf8');
+  const uid = Number(/^Uid:\t(\d+)/m.exec(status)?.[1]);
+  expect(uid, 'machines are an ordinary user’s').not.toBe(0);
+}, 1_800_000);
 
-it.runIf(soak)('(soak) a killed daemon leaves the machines, and the next one has them', async () => {
+it('a killed daemon leaves the machines, and the next one has them', async () => {
   const [before, all] = [machines(), await nodes()];
   await killDaemon();
   expect(machines()).toEqual(before);
@@ -228,7 +224,7 @@ it.runIf(soak)(
   },
 );
 
-it.runIf(soak)('(soak) a deleted pool leaves no process and no file', async () => {
+it('a deleted pool leaves no process and no file', async () => {
   const before = machines();
   await succeed('pool', 'delete', 'web', '--yes');
   expect(machines()).toEqual([]);
