@@ -116,7 +116,11 @@ async function requireTarget(deps: OperationDeps, reference: string): Promise<Ve
   return requireVersion(deps, image, version);
 }
 
-async function requireVersion(deps: OperationDeps, image: string, version: string): Promise<VersionRecord> {
+export async function requireVersion(
+  deps: OperationDeps,
+  image: string,
+  version: string,
+): Promise<VersionRecord> {
   const found = await deps.catalogue.getVersion(image, version);
   if (found !== undefined) return found;
   throw new ImagoError('version-not-found', `${image}:${version} is not in the catalogue any more.`);

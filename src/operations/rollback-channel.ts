@@ -1,4 +1,5 @@
-// Takes a channel back to the version before, as a new move: history is never rewritten.
+// Takes a channel back to the version before, as a new move: history is never rewritten. It asks no gates, because it
+// is the way out of trouble; the galleries that stand for the channel have the version before it moves, as ever.
 import * as z from 'zod';
 import { type ChannelRecord, fitToReturn, type ReturnFit, wayBack } from '../domain/channel.ts';
 import { earlierVersions } from '../domain/channel-log.ts';
@@ -10,7 +11,8 @@ import { allPages } from './all-pages.ts';
 import { attestMoveStep } from './attest-move.ts';
 import type { OperationDeps } from './deps.ts';
 import { parseInput } from './parse-input.ts';
-import { channelMissing, type Moved, moved } from './promote.ts';
+import { channelMissing, type Moved, moved, requireVersion } from './promote.ts';
+import { copiesStep, planCopies } from './promote-copies.ts';
 import { requireResult } from './step-result.ts';
 
 const rollbackInput = z.object({
@@ -33,9 +35,17 @@ export function rollbackChannelOperation(deps: OperationDeps): OperationKind<Rol
     key: ({ image, channel }) => `rollback/${image}:${channel}`,
     async plan({ image, channel }) {
       const { from, to } = await findTarget(deps, image, channel);
-      return [`Move ${image}:${channel} from ${from} back to ${to}.`];
+      const copies = await planCopies(deps, channel, await requireVersion(deps, image, to));
+      return [`Move ${image}:${channel} from ${from} back to ${to}.`, ...copies];
     },
-    steps: () => [targetStep(deps), moveStep(deps), attestMoveStep<RollbackChannelInput>(deps, 'move')],
+    steps: () => [
+      targetStep(deps),
+      copiesStep<RollbackChannelInput>(deps, (context) =>
+        requireVersion(deps, context.input.image, requireResult<Target>(context, 'target').to),
+      ),
+      moveStep(deps),
+      attestMoveStep<RollbackChannelInput>(deps, 'move'),
+    ],
     result: (context) => requireResult<Moved>(context, 'move'),
   };
 }

@@ -230,6 +230,39 @@ test('production has a gallery of its own: it gets the tested version before the
   await product.close();
 });
 
+test('a channel goes back only to what its galleries have: what is gone there is copied first, or it stays', async () => {
+  const { product, first, second } = await world({ channels: ['production'], regions });
+  const on = { subject: 'image/node' };
+  for (const version of [first, second]) {
+    const input = { reference: `node:${version}`, channel: 'production', why: 'good' };
+    await succeed(product, { ...on, kind: 'promote', input });
+  }
+  await product.sim.galleries?.open('public').deleteVersion('node', first, options);
+  while ((await copyOf(product, 'public', first)) !== undefined) await product.sim.clock.sleep(1000);
+  const channel = async () => (await product.store.catalogue.getChannel('node', 'production'))?.version;
+  const back = {
+    ...{ ...on, kind: 'rollback-channel' },
+    input: { image: 'node', channel: 'production', why: 'it is slow' },
+  };
+  const fault = await product.sim.control.addFault({
+    ...{ kind: 'fails-later', call: 'gallery.*', region: 'eastus', count: 'always' },
+  });
+  expect(await product.run(back)).toMatchObject({ state: 'failed', error: { code: 'provider-failed' } });
+  expect(await channel()).toBe(second);
+  await product.sim.control.removeFault(fault.id);
+  expect((await product.run(back)).steps.map(({ name }) => name)).toEqual([
+    'target',
+    'copies',
+    'move',
+    'attest',
+  ]);
+  expect(await channel()).toBe(first);
+  expect((await copyOf(product, 'public', first))?.regions).toMatchObject(
+    ['westeurope', 'eastus', 'northeurope'].map((region) => ({ region, state: 'ready' })),
+  );
+  await product.close();
+});
+
 test('a channel of one Kubernetes version fills the galleries of the channel whose place it takes, and its own', async () => {
   const { product, first } = await world(
     { name: 'public', place: 'public', channels: ['production'], regions },
@@ -284,7 +317,11 @@ test.each([
   ["the provider's own, for a new pool,", 'pool-create', { name: 'web', capacity: 1 }],
 ])(
   '%s that becomes public while a version with private inputs is copied to it loses the copy',
-  async (_what, kind, more: { readonly gallery?: string }) => {
+  async (_what, kind, more: {
+    readonly gallery?: string;
+    readonly name?: string;
+    readonly capacity?: number;
+  }) => {
     const { product, first } = await world({ name: 'inside', place: 'inside' });
     const known = await product.store.catalogue.getVersion('node', first);
     if (known === undefined) throw new Error('It was not built.');
