@@ -14,6 +14,7 @@ interface Built {
   readonly digest: string;
   readonly reused: boolean;
   readonly proven?: boolean;
+  readonly lockChanges?: readonly string[];
   readonly operation: string;
 }
 
@@ -95,7 +96,14 @@ describe('a recipe that is built', () => {
     first = JSON.parse(told.out) as Built;
     expect(first).toMatchObject({ version: '1.0.0', reused: false });
     expect(first).not.toHaveProperty('proven');
+    expect(first.lockChanges).toContainEqual(expect.stringMatching(/^tool 1\.0\.0/));
+    const stale = await run(['build', '--locked']);
+    expect(stale.err).toMatch(/The lock is not the one of tested/);
+    expect(stale.code).toBe(2);
     await run(['recipe', 'lock']);
+    const exact = await json<Built>(['build', '--locked']);
+    expect(exact).toMatchObject({ version: '1.0.0', reused: true });
+    expect(exact).not.toHaveProperty('lockChanges');
     expect(await plan(['build'])).toEqual([
       'Lock recipe tested.',
       'Nothing more: tested:1.0.0 is of this lock already.',
@@ -134,6 +142,8 @@ describe('a recipe that is built', () => {
     expect(missing).toEqual(['Layer component tool: miss.', 'Layer configuration: miss.']);
     const fixed = await json<Built>(words);
     expect(fixed).toMatchObject({ version: '1.0.1', reused: false, proven: true });
+    const made = await json<{ items: { version: string }[] }>(['image', 'descendants', 'tested:1.0.0']);
+    expect(made.items.map(({ version }) => version)).toContain('1.0.1');
     const { diff } = await json<{ diff: Record<string, { name: string }[]> }>([
       ...['image', 'diff', 'tested:1.0.0', 'tested:1.0.1'],
     ]);
