@@ -56,14 +56,14 @@ export async function addEvidence(
   });
 }
 
-/** The images that have an available version with the digest: what their `latest` is may change. */
+/** The images whose `latest` the digest decides on; a candidate of theirs may become available in this moment. */
 async function imagesOf(tables: Kysely<Tables>, digest: string): Promise<readonly string[]> {
   const rows = await tables
     .selectFrom('versions')
     .select('image')
     .distinct()
     .where('digest', '=', digest)
-    .where('state', '=', 'available')
+    .where('state', 'in', ['candidate', 'available'])
     .orderBy('image')
     .execute();
   return rows.map(({ image }) => image);
