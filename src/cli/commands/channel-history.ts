@@ -4,7 +4,8 @@ import { pageFlags, pageQuery } from '../paging.ts';
 
 export const command: CommandSpec = {
   summary: 'List every move of the channels of an image, newest first',
-  details: 'Moves are kept for ever, also when channel and version are gone.',
+  details:
+    'Moves are kept for ever, also when channel and version are gone. `overridden` names the gates that an admin overrode; what every gate said is in --json.',
   args: [{ name: 'IMAGE', what: 'NAME, or NAME:CHANNEL for one channel', completes: 'image' }],
   flags: pageFlags,
   examples: [['imago channel history node:production', 'what production was, and when']],
@@ -21,6 +22,7 @@ export const command: CommandSpec = {
       to: (item) => item.to,
       by: (item) => item.by,
       why: (item) => item.why,
+      overridden: (item) => item.policy?.override?.gates.join(', '),
     });
   },
 };

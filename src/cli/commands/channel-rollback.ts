@@ -5,6 +5,8 @@ import { splitChannel } from '../split-channel.ts';
 
 export const command: CommandSpec = {
   summary: 'Move a channel back to the version before',
+  details:
+    'It asks no gates, nor for approvals: it is the way back in an emergency, to a version that the channel pointed at before. The move is kept like any other. Galleries that stand for the channel have the version before it moves.',
   args: [{ name: 'CHANNEL', what: 'the channel: NAME:CHANNEL', completes: 'image' }],
   flags: { why: { what: 'the reason; kept for ever', value: 'TEXT', required: true }, ...operationFlags },
   examples: [['imago channel rollback node:production --why "kubelet crashes"', 'take production back']],
