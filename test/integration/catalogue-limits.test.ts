@@ -47,12 +47,9 @@ describe('story 8: the cap on versions is near', () => {
     expect(refused).toMatchObject({ state: 'failed', error: { code: 'limit-reached' } });
     expect(refused.error?.hint).toContain('imago prune');
     expect(product.sim.world.view().versions.map(({ version }) => version)).toEqual([first, second]);
-    await expect(
-      product.deps.desk().submit({
-        ...{ kind: 'image-publish', subject: 'image/node', by: 'test' },
-        input: { reference: `node:${third}` },
-      }),
-    ).resolves.toBeDefined();
+    const publish = { kind: 'image-publish', subject: 'image/node', input: { reference: `node:${third}` } };
+    expect(await product.run(publish)).toMatchObject({ state: 'failed', error: { code: 'limit-reached' } });
+    expect(product.sim.world.view().versions.map(({ version }) => version)).toEqual([first, second]);
     expect(await createPool(product, 'again', first)).toMatchObject({ state: 'succeeded' });
     await product.close();
   });

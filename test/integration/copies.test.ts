@@ -1,6 +1,6 @@
 // Copies in several galleries and regions: made from the tested version, compared with it, and a region that fails is
 // tried again alone.
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { GalleryRecord } from '../../src/domain/gallery.ts';
 import { answerDeadline } from '../../src/operations/answer-deadline.ts';
 import { checkMayBePublic, makePublic } from '../../src/operations/make-public.ts';
@@ -197,6 +197,54 @@ test('another disk under the same number is never taken for the version', async 
   const refused = await publish(product, first, { gallery: 'public' });
   expect(refused).toMatchObject({ state: 'failed', error: { code: 'copy-differs' } });
   expect(await copyOf(product, 'public', first)).toBeDefined();
+  await product.close();
+});
+
+test('where a gallery has no digests, a copy is the version only by what it was made from and its tag', async () => {
+  const product = await createProduct(await bench.freshStore(), { abilities: { galleryDigest: false } });
+  for (const name of ['public', 'tag', 'source']) await tell(product, { name, place: name });
+  const [first = '', second = ''] = await simulateVersions(product, 2);
+  expect(await publish(product, first, { gallery: 'public' })).toMatchObject({
+    ...{ state: 'succeeded', result: { compared: 'source' } },
+  });
+  const [right, wrong] = await Promise.all(
+    [first, second].map((version) => product.store.catalogue.getVersion('node', version)),
+  );
+  const bent = { tag: [right?.diskDigest, wrong?.digest], source: [wrong?.diskDigest, right?.digest] };
+  for (const [place, [disk = '', tag = '']] of Object.entries(bent)) {
+    await product.sim.galleries?.createGallery({ name: place }, options);
+    const gallery = product.sim.galleries?.open(place);
+    await gallery?.createImage({ name: 'node', os: 'linux', architecture: 'x64', generation: 2 }, options);
+    await gallery?.createVersion(
+      {
+        ...{ image: 'node', version: first, regions: [], excludeFromLatest: true },
+        ...{ source: { kind: 'disk', digest: disk }, tags: { 'imago-digest': tag } },
+      },
+      options,
+    );
+    const refused = await publish(product, first, { gallery: place });
+    expect(refused).toMatchObject({ state: 'failed', error: { code: 'copy-differs' } });
+    expect(refused.error?.message).toContain(place === 'tag' ? 'its tag says' : 'it was made from');
+  }
+  await product.close();
+});
+
+test('--deep finds other bytes behind the right digest', async () => {
+  const { product, first } = await world({});
+  const { galleries } = product.sim;
+  if (galleries === undefined) throw new Error('The simulated cloud has no galleries.');
+  const other = `sha256:${'0'.repeat(64)}`;
+  const open = galleries.open.bind(galleries);
+  vi.spyOn(galleries, 'open').mockImplementation((name) => ({
+    ...open(name),
+    readDigest: async () => other,
+  }));
+  expect(await publish(product, first, { gallery: 'public' })).toMatchObject({
+    ...{ state: 'succeeded', result: { compared: 'digest' } },
+  });
+  const refused = await publish(product, first, { gallery: 'public', deep: true });
+  expect(refused).toMatchObject({ state: 'failed', error: { code: 'copy-differs' } });
+  expect(refused.error?.message).toContain(other);
   await product.close();
 });
 
