@@ -16,7 +16,8 @@ export async function neededInputs(
     if ((await context.layers.find(layer.key)) !== undefined) continue;
     for (const input of layerInputs(layer, lock)) needed.add(input);
   }
-  if (!hasTools(context.cacheFolder, lock)) for (const input of packagesIn(lock, 'tools')) needed.add(input);
+  if (!(await hasTools(context.cacheFolder, lock)))
+    for (const input of packagesIn(lock, 'tools')) needed.add(input);
   return [...needed];
 }
 
