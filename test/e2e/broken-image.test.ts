@@ -111,6 +111,12 @@ components:
     to: /usr/bin/kubelet
     unit:
       file: ${join(examples, 'node/files/kubelet.service')}
+  - name: agent-settings
+    version: "1"
+    from:
+      file: agent.json
+    to: /etc/imago/agent.json
+    mode: "0644"
 images:
   - name: example.test/app:1
     from:
@@ -134,6 +140,7 @@ it.runIf(soak)(
       await writeContainerImage(join(work, name), { tag: '1', greeting: name, command });
     const recipe = join(work, 'imago.yaml');
     await writeFile(recipe, goodRecipe);
+    await writeFile(join(work, 'agent.json'), JSON.stringify({ readyDeadlineMs: 1_500_000 }));
     const { disk } = await buildAgentImage(work, recipe);
     await imago.json('image', 'import', disk, '--name', 'good', '--version', '1.0.0');
     const { code, err } = await imago.run('test', 'good:1.0.0');
@@ -147,4 +154,5 @@ it.runIf(soak)(
     expect(new Set(details('runtime-runs'))).toEqual(new Set(['runs']));
     expect(new Set(details('agent-secrets'))).toEqual(new Set(['none of 2']));
   },
+  3_600_000,
 );
