@@ -5,6 +5,7 @@ import type { Json } from '../domain/json.ts';
 import type { VersionRecord } from '../ports/catalogue.ts';
 import type { GalleryRecord } from '../ports/galleries.ts';
 import type { StepContext, WorkStep } from '../ports/operation.ts';
+import { channelTarget } from './channel-target.ts';
 import { checkMayGo, recordTarget } from './copy-target.ts';
 import { beginCopy, checkCopy, dropHalfCopy, finishCopy } from './copy-version.ts';
 import type { OperationDeps } from './deps.ts';
@@ -32,11 +33,12 @@ export async function planCopies(
 ): Promise<readonly string[]> {
   const planned: string[] = [];
   for (const gallery of await galleriesOf(deps, channel)) {
-    const target = recordTarget(deps, gallery);
+    const where = { image: version.image, channel };
+    const target = await channelTarget(deps, gallery, where, AbortSignal.timeout(60_000));
     await checkMayGo(deps, target, version);
     const regions = target.regions.map(({ region, replicas }) => `${replicas} in ${region}`);
-    const where = regions.length === 0 ? '' : ` (${regions.join(', ')})`;
-    planned.push(`Copy it to gallery ${gallery.name} first${where}.`);
+    const copies = regions.length === 0 ? '' : ` (${regions.join(', ')})`;
+    planned.push(`Copy it to gallery ${gallery.name} first${copies}.`);
   }
   return planned;
 }
@@ -50,8 +52,10 @@ export function copiesStep<Input extends ChannelInput>(
     async do(context) {
       const version = await versionOf(context);
       const done: Json[] = [];
-      for (const gallery of await galleriesOf(deps, context.input.channel)) {
-        const target = recordTarget(deps, gallery);
+      const { channel } = context.input;
+      for (const gallery of await galleriesOf(deps, channel)) {
+        const where = { image: version.image, channel };
+        const target = await channelTarget(deps, gallery, where, context.signal);
         await beginCopy(deps, target, version, context);
         await finishCopy(deps, target, version, context);
         const { regions, compared } = await checkCopy(deps, target, version, context, false);

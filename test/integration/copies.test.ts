@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { GalleryRecord } from '../../src/domain/gallery.ts';
 import { answerDeadline } from '../../src/operations/answer-deadline.ts';
 import { checkMayBePublic, makePublic } from '../../src/operations/make-public.ts';
+import { planCopies } from '../../src/operations/promote-copies.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { simulateVersions, succeed } from '../support/simulated-versions.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
@@ -308,6 +309,30 @@ test('a channel goes back only to what its galleries have: what is gone there is
   expect((await copyOf(product, 'public', first))?.regions).toMatchObject(
     ['westeurope', 'eastus', 'northeurope'].map((region) => ({ region, state: 'ready' })),
   );
+  await product.close();
+});
+
+test('copies are as many as the followers can start from at once, and 3 or more where it is not for testing', async () => {
+  const { product, first, second } = await world({
+    ...{ channels: ['staging', 'production'], regions: [{ region: 'eastus', replicas: 5 }] },
+  });
+  const replicas = async (version: string) =>
+    (await copyOf(product, 'public', version))?.regions.map(({ region, replicas: n }) => `${region} ${n}`);
+  const promote = async (version: string, channel: string) => {
+    const input = { reference: `node:${version}`, channel, why: 'good' };
+    await succeed(product, { kind: 'promote', subject: 'image/node', input });
+    return replicas(version);
+  };
+  expect(await promote(first, 'staging')).toEqual(['westeurope 1', 'eastus 5']);
+  expect(await promote(first, 'production')).toEqual(['westeurope 3', 'eastus 5']);
+  const pool = { name: 'web', reference: 'node:production', capacity: 61 };
+  await succeed(product, { kind: 'pool-create', subject: 'pool/web', input: pool });
+  const next = await product.store.catalogue.getVersion('node', second);
+  if (next === undefined) throw new Error('It was not built.');
+  expect(await planCopies(product.deps, 'production', next)).toEqual([
+    'Copy it to gallery public first (4 in westeurope, 5 in eastus).',
+  ]);
+  expect(await promote(second, 'production')).toEqual(['westeurope 4', 'eastus 5']);
   await product.close();
 });
 

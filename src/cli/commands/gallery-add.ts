@@ -14,7 +14,7 @@ export const command: CommandSpec = {
     place: { what: "the provider's name for it (default: its only one)", value: 'NAME' },
     home: { what: 'the region that it stands in', value: 'REGION' },
     region: {
-      what: 'a region to keep copies in, and how many (default: 1); again for more',
+      what: 'a region to keep copies in, and the fewest of them (default: 1); again for more',
       value: 'REGION[=N]',
       repeated: true,
     },
