@@ -56,10 +56,11 @@ export function kubernetesNotFound(
   );
 }
 
-/** The highest below and the lowest above. */
+/** The highest below and the lowest above, the newest build of each. `best` is sorted so. */
 function nearestKubernetes<T extends KubernetesVersion>(asked: string, best: readonly T[]): readonly T[] {
   const known = best.filter(({ kubernetes }) => kubernetes !== undefined);
   const below = known.find(({ kubernetes = '' }) => compareLoosely(kubernetes, asked) < 0);
-  const above = known.findLast(({ kubernetes = '' }) => compareLoosely(kubernetes, asked) > 0);
+  const lowest = known.findLast(({ kubernetes = '' }) => compareLoosely(kubernetes, asked) > 0);
+  const above = lowest && known.find(({ kubernetes }) => kubernetes === lowest.kubernetes);
   return [below, above].filter((one) => one !== undefined);
 }

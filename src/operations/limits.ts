@@ -1,4 +1,5 @@
-// How full every gallery is, with the pace of the last weeks. A gallery that does not answer is left out, and named.
+// How full every gallery is, with the pace of the last weeks. One that does not answer fails the whole answer: what is
+// missing would look like room.
 import {
   checkRoom,
   forecast,

@@ -8,7 +8,10 @@ export const command: CommandSpec = {
     { name: 'IMAGE', what: 'NAME, NAME:VERSION, NAME:CHANNEL or NAME@sha256:DIGEST', completes: 'image' },
   ],
   flags: {
-    at: { what: 'what it named at this time, e.g. 2026-03-03', value: 'TIME' },
+    at: {
+      what: 'what it named at this time: 2026-03-03T15:00Z, or 2026-03-03 for when that day began (UTC); the state is that of now',
+      value: 'TIME',
+    },
     kubernetes: {
       what: 'with this Kubernetes version: of a bare NAME, the best available',
       value: 'VERSION',
@@ -17,7 +20,7 @@ export const command: CommandSpec = {
   },
   examples: [
     ['imago resolve node:production --json', 'pin what production is now'],
-    ['imago resolve node:production --at 2026-03-03', 'what production was on 3 March'],
+    ['imago resolve node:production --at 2026-03-03', 'what production was when 3 March began'],
     ['imago resolve node --kubernetes 1.34', 'the best available for Kubernetes 1.34'],
   ],
   async run(invocation) {

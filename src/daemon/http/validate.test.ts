@@ -30,10 +30,7 @@ test.each([
   [{ capacity: 1.5 }, 'The body: capacity must be a whole number.'],
   [{ capacity: 11 }, 'The body: capacity must be at most 10.'],
   [{ capacity: 1, mode: 'unifrom' }, 'The body: mode must be one of uniform, flexible.'],
-  [
-    { capacity: 1, parts: [{ version: '' }] },
-    'The body: parts.0.version must be at least 1 characters long.',
-  ],
+  [{ capacity: 1, parts: [{ version: '' }] }, 'The body: parts.0.version must not be empty.'],
   [[], 'The body must be an object.'],
   [null, 'The body must be an object.'],
 ])('%j: %s', (value, message) => {
