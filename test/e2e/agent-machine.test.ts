@@ -53,8 +53,9 @@ async function lines(script: string): Promise<readonly string[]> {
 const fillDisk =
   "fallocate -l $(( $(stat -f -c '%f * %S' /) - 4194304 )) /var/fill; dd if=/dev/zero of=/var/rest bs=64k; sync";
 
-/** What makes a machine itself. */
-const identity = 'cat /etc/machine-id /etc/ssh/ssh_host_ed25519_key.pub /var/lib/imago/identity.json';
+/** What makes a machine itself. Its key is made once the node is ready. */
+const key = '/etc/ssh/ssh_host_ed25519_key.pub';
+const identity = `until [ -s ${key} ]; do sleep 1; done; cat /etc/machine-id ${key} /var/lib/imago/identity.json`;
 
 describe('a machine with the agent', () => {
   it('becomes the node that its config says, and tells it with a timeline', async () => {
@@ -149,23 +150,33 @@ describe('a machine with the agent', () => {
   });
 
   it('goes on as it was when a fetch, a unit or the disk fails it, and says which', async () => {
-    const server = createServer((_, response) => response.end('something else'));
+    const large = Buffer.alloc(8 * 1_048_576);
+    const server = createServer(({ url }, response) =>
+      response.end(url === '/large' ? large : 'something else'),
+    );
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     const hotfix = { component: 'tool', version: '1', sha256: 'a'.repeat(64), to: '/usr/local/bin/tool' };
     const hang = '[Service]\nType=notify\nExecStart=/bin/sleep 999\nTimeoutStartSec=3\n';
     const faults = [
-      ['input-mismatch', { hotfixes: [{ ...hotfix, source: `http://168.63.129.1:${port}/tool` }] }],
-      ['download-failed', { hotfixes: [{ ...hotfix, source: 'http://168.63.129.1:1/tool' }] }],
-      ['node-service-failed', { units: [{ name: 'hang.service', state: 'enabled', content: hang }] }],
-      ['node-disk-full', { files: [{ path: '/etc/big', content: 'x'.repeat(30_000) }] }],
+      ['input-mismatch', { hotfixes: [{ ...hotfix, source: `http://168.63.129.1:${port}/tool` }] }, 'sha256'],
+      ['download-failed', { hotfixes: [{ ...hotfix, source: 'http://168.63.129.1:1/tool' }] }, ':1/tool'],
+      ['node-service-failed', { units: [{ name: 'hang.service', state: 'enabled', content: hang }] }, 'hang'],
+      ['node-disk-full', { files: [{ path: '/etc/big', content: 'x'.repeat(30_000) }] }, 'no space'],
+      [
+        'node-disk-full',
+        { hotfixes: [{ ...hotfix, source: `http://168.63.129.1:${port}/large` }] },
+        'load|tool',
+      ],
     ] as const;
     const seen = 'cat /etc/motd; ls /usr/local/bin /etc/systemd/system/hang.service /etc/big 2>/dev/null';
     const before = await lines(seen);
-    for (const [code, change] of faults) {
+    for (const [code, change, says] of faults) {
       if (code === 'node-disk-full') await machine.run(fillDisk);
       await machine.setConfig({ ...document, ...change });
-      const report = await machine.reported(({ error }) => error?.class === code);
+      const report = await machine.reported(
+        ({ error }) => error?.class === code && new RegExp(says).test(error.message),
+      );
       expect(report).toMatchObject({ phase: 'ready', config: first.config });
       expect(await lines(seen), code).toEqual(before);
     }
@@ -187,21 +198,27 @@ describe('a machine with the agent', () => {
   });
 
   it('is another one when its disk is another machine’s', async () => {
-    await machine.run('mkdir -p /var/lib/kubelet && echo secret >/var/lib/kubelet/kubeconfig; sync');
+    const planted = [
+      'mkdir -p /var/lib/kubelet && echo secret >/var/lib/kubelet/kubeconfig',
+      'ctr -n k8s.io containers create --rootfs /usr donors',
+      'ctr -n k8s.io containers list -q; sync',
+    ];
+    expect(await lines(planted.join('; '))).toEqual(['donors']);
     expect(await host.stop('one', { deadlineMs: 240_000 })).toEqual({ forced: false });
     machine = await startAgentMachine(host, image, {
-      ...{ folder, name: 'two', document },
+      // For the donor itself another name would need a new disk.
+      ...{ folder, name: 'two', document: { ...document, node: { name: 'other' }, files: [] } },
       disk: join(folder, 'one', 'disk.qcow2'),
     });
     const report = await machine.reported(({ phase }) => phase === 'ready' || phase === 'failed');
-    expect(report).toMatchObject({ phase: 'ready' });
+    expect(report).toMatchObject({ phase: 'ready', pending: [] });
     expect(report.machineId).not.toBe(first.machineId);
-    const [machineId, key, record] = await lines(identity);
-    for (const one of [machineId, key, record]) expect(donor).not.toContain(one);
-    expect(await lines('cat /etc/hostname; test -e /var/lib/kubelet/kubeconfig || echo gone')).toEqual([
-      'two',
-      'gone',
-    ]);
+    const own = await lines(identity);
+    expect(own).toHaveLength(3);
+    for (const one of own) expect(donor).not.toContain(one);
+    const left =
+      'ls /var/lib/kubelet/kubeconfig /var/lib/imago/foreign-containers 2>/dev/null; grep hello /etc/motd';
+    expect(await lines(`cat /etc/hostname; ${left}; ctr -n k8s.io containers list -q`)).toEqual(['other']);
     // What hears the power button starts after the node is ready.
     expect(await host.stop('two', { deadlineMs: 240_000 })).toEqual({ forced: false });
   });
