@@ -166,7 +166,7 @@ describe('a container', () => {
 
   it('that never comes up fails', () => {
     ctr(`${wait}; exit 137`);
-    expect(runs()).toEqual({ passed: false, detail: 'not up after 40 s' });
+    expect(runs()).toEqual({ passed: false, detail: 'not up after 60 s' });
   });
 });
 

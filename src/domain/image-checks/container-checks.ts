@@ -37,7 +37,7 @@ function runScript(name: string): string {
     'id="imago-check-$$"; seen=$(mktemp -d) || exit 1',
     `{ ctr --namespace k8s.io run --rm ${shellWord(name)} "$id" >"$seen/said" 2>&1; echo $? >"$seen/code"; } &`,
     'seconds=0; up=0',
-    'while [ ! -s "$seen/code" ] && [ "$up" -lt 3 ] && [ "$seconds" -lt 40 ]; do',
+    'while [ ! -s "$seen/code" ] && [ "$up" -lt 3 ] && [ "$seconds" -lt 60 ]; do',
     '  sleep 1; seconds=$((seconds + 1))',
     '  ctr --namespace k8s.io tasks list | grep -q "^$id .*RUNNING" && up=$((up + 1))',
     'done',
@@ -103,6 +103,7 @@ export const containerChecks: readonly MachineCheck[] = [
   },
   {
     id: 'runtime-runs',
+    once: true,
     timeoutMs: 180_000,
     title: 'a container of the image itself runs offline',
     remedy:
