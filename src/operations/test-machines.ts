@@ -36,7 +36,7 @@ export interface BootOutcome {
 
 const removalDeadlineMs = 5 * 60_000;
 const shellDeadlineMs = 60_000;
-const askTimeoutMs = 10 * 60_000;
+const askTimeoutMs = 20 * 60_000;
 const consoleLines = 15;
 
 export interface TestBench {

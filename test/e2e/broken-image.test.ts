@@ -90,7 +90,7 @@ it('a broken image fails by the named checks and by no others, and stays a candi
   const promote = ['channel', 'promote', 'broken:1.0.0', '--to', 'production', '--why', 'x'];
   expect((await imago.run(...promote)).code).toBe(4);
   expect(await readdir(join(imago.home, 'local', 'machines'))).toEqual([]);
-});
+}, 1_800_000);
 
 /** Three machines with a kubelet, and a restart. */
 const soak = process.env.IMAGO_SOAK === '1';
