@@ -182,10 +182,12 @@ class WorkerThread {
 
   #settle(reply: WorkerReply): void {
     const answer = this.#waiting.get(reply.id);
+    // It was given up; the thread must still be waited for, until it has ended.
+    if (answer === undefined) return;
     this.#waiting.delete(reply.id);
     if (this.#waiting.size === 0) this.#worker.unref();
-    if ('error' in reply) answer?.reject(errorFromRecord(reply.error));
-    else answer?.resolve(reply.result);
+    if ('error' in reply) answer.reject(errorFromRecord(reply.error));
+    else answer.resolve(reply.result);
   }
 
   #fail(error: unknown): void {
