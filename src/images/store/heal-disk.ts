@@ -92,7 +92,7 @@ async function fromDisk(
 }
 
 /** False when the bytes turn out to be others, or cannot be had; the damaged blob stays then. */
-async function replaceBlob(
+export async function replaceBlob(
   store: StoreContext,
   digest: Digest,
   bytes: AsyncIterable<Uint8Array>,

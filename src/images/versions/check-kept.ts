@@ -10,6 +10,7 @@ import { throwIfAborted } from '../run-tool.ts';
 import { type Digest, hexOf, parseDigest } from '../store/digest.ts';
 import type { DiskStore } from '../store/disk-store.ts';
 import { hashFile } from '../store/files.ts';
+import { replaceBlob } from '../store/heal-disk.ts';
 import { type Descriptor, parseManifestLike } from '../store/oci.ts';
 import { inputsTag, lockTag } from './kept-locks.ts';
 import type { VersionsContext } from './versions-context.ts';
@@ -129,18 +130,6 @@ async function mend(
   return fetched !== undefined && (await replace(store, digest, fetched)) ? 'its source' : undefined;
 }
 
-async function replace(store: DiskStore, digest: Digest, path: string): Promise<boolean> {
-  const hold = store.hold();
-  const writer = await store.context.blobs.writer(hold);
-  try {
-    for await (const piece of createReadStream(path, { highWaterMark: 1 << 20 })) await writer.write(piece);
-    await writer.commit(digest);
-    return true;
-  } catch (error) {
-    await writer.abandon();
-    if (error instanceof ImagoError && error.code === 'no-space') throw error;
-    return false;
-  } finally {
-    hold.release();
-  }
+function replace(store: DiskStore, digest: Digest, path: string): Promise<boolean> {
+  return replaceBlob(store.context, digest, createReadStream(path, { highWaterMark: 1 << 20 }));
 }
