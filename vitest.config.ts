@@ -2,9 +2,9 @@
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './scripts/longest-first.ts';
 import { machineTests } from './scripts/machine-tests.ts';
-import { skipReporter } from './scripts/skip-reporter.ts';
+import { testReporter } from './scripts/test-report.ts';
 
-const skipped = process.env.IMAGO_SKIPPED;
+const skipped = process.env.IMAGO_TEST_REPORT;
 
 function project(name: string, include: readonly string[], timeout: number, exclude: readonly string[] = []) {
   return {
@@ -23,7 +23,7 @@ export default defineConfig({
   test: {
     passWithNoTests: false,
     sequence: { sequencer: LongestFirst },
-    reporters: ['default', ...(skipped === undefined ? [] : [skipReporter(skipped)])],
+    reporters: ['default', ...(skipped === undefined ? [] : [testReporter(skipped)])],
     projects: [
       project('unit', ['src/**/*.test.ts', 'scripts/**/*.test.ts'], 20_000),
       project('conformance', ['test/conformance/**/*.test.ts'], 120_000),

@@ -35,13 +35,13 @@ async function runAsUser(words: readonly string[]): Promise<number> {
     const user = ordinaryUser(folder);
     const cache = await lendCache(user.uid);
     try {
-      const { IMAGO_SKIPPED: report } = process.env;
+      const { IMAGO_TEST_REPORT: report } = process.env;
       const told = join(user.home, 'skipped.json');
       const path = `PATH=${user.inTree('node_modules/.bin')}:${process.env.PATH}`;
       const code = await run(user.run('env', '-C', user.inTree('.'), path, ...words), {
         ...withoutOwnPlaces(process.env),
         ...{ IMAGO_CACHE: cache.folder, TMPDIR: user.home },
-        ...(report === undefined ? {} : { IMAGO_SKIPPED: told }),
+        ...(report === undefined ? {} : { IMAGO_TEST_REPORT: told }),
       });
       if (report !== undefined && existsSync(told)) copyFileSync(told, report);
       if (code < 128) await cache.giveBack();

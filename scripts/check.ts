@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { formatVerdicts, judgeSuite, type SuiteRun } from './judge-suites.ts';
-import type { SkipReport } from './skip-reporter.ts';
 import { type Suite, suites } from './suites.ts';
+import type { TestReport } from './test-report.ts';
 
 const args = process.argv.slice(2);
 const soak = args.includes('--soak');
@@ -53,9 +53,9 @@ async function run(suite: Suite): Promise<SuiteRun> {
   }
 }
 
-function readReport(path: string): SkipReport | 'unknown' {
+function readReport(path: string): TestReport | 'unknown' {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as SkipReport;
+    return JSON.parse(readFileSync(path, 'utf8')) as TestReport;
   } catch {
     return 'unknown';
   }
@@ -64,7 +64,7 @@ function readReport(path: string): SkipReport | 'unknown' {
 function execute(suite: Suite, skipped: string): Promise<number> {
   const [command, ...rest] = suite.command;
   if (command === undefined) throw new Error(`Suite ${suite.name} has no command.`);
-  const env = { ...process.env, IMAGO_SKIPPED: skipped, ...(soak ? { IMAGO_SOAK: '1' } : {}) };
+  const env = { ...process.env, IMAGO_TEST_REPORT: skipped, ...(soak ? { IMAGO_SOAK: '1' } : {}) };
   const child = spawn(command, rest, { stdio: ['ignore', 'inherit', 'inherit'], env });
   return new Promise((resolve) => {
     child.on('error', (error) => {

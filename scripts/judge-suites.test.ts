@@ -5,48 +5,57 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { allowedSkips, excuse, formatVerdicts, judgeSuite, type SuiteRun } from './judge-suites.ts';
-import type { SkipReport } from './skip-reporter.ts';
+import type { TestReport } from './test-report.ts';
 
 const root = resolve(import.meta.dirname, '..');
-const ran: SuiteRun = { name: 'unit', seconds: 1, exitCode: 0, tests: { ran: 3, skipped: [] } };
+const ran: SuiteRun = { name: 'unit', seconds: 1, exitCode: 0, tests: { ran: 3, skipped: [], failed: [] } };
 const left = (name: string, why?: string): SuiteRun => ({
   ...ran,
-  tests: { ran: 2, skipped: [{ file: 'test/a.test.ts', name, ...(why === undefined ? {} : { why }) }] },
+  tests: {
+    ran: 2,
+    skipped: [{ file: 'test/a.test.ts', name, ...(why === undefined ? {} : { why }) }],
+    failed: [],
+  },
 });
 
 describe('a suite', () => {
   it.each([true, false])('passes when all of it ran (CI: %s)', (ci) => {
-    expect(judgeSuite(ran, ci)).toMatchObject({ state: 'passed', why: '' });
+    expect(judgeSuite(ran, ci)).toMatchObject({ state: 'passed', why: [] });
   });
 
   it('that left out a test passes on a person’s machine, which is told of it, and fails in CI', () => {
     const one = left('a > b', 'no newuidmap here');
-    const why = '1 of its tests was left out; skipped test/a.test.ts > a > b: no newuidmap here';
+    const why = ['1 of its tests was left out', 'skipped test/a.test.ts > a > b: no newuidmap here'];
     expect(judgeSuite(one, false)).toMatchObject({ state: 'passed', why });
     expect(judgeSuite(one, true)).toMatchObject({ state: 'failed', why });
-    expect(judgeSuite(left('a'), true).why).toContain('by a condition of its own');
+    expect(judgeSuite(left('a'), true).why.join()).toContain('by a condition of its own');
   });
 
   it('passes in CI without what is for --soak, and without what is named', () => {
     expect(judgeSuite(left('every death (soak)'), true)).toMatchObject({
       state: 'passed',
-      why: expect.stringContaining('with --soak only'),
+      why: expect.arrayContaining([expect.stringContaining('with --soak only')]),
     });
     for (const test of allowedSkips) {
-      expect(judgeSuite({ ...ran, tests: { ran: 1, skipped: [test] } }, true).state).toBe('passed');
+      expect(judgeSuite({ ...ran, tests: { ran: 1, skipped: [test], failed: [] } }, true).state).toBe(
+        'passed',
+      );
       expect(excuse({ ...test, file: 'test/other.test.ts' })).toBeUndefined();
     }
   });
 
   it('fails by its exit code, whatever it left out, and when it does not tell what that was', () => {
-    expect(judgeSuite({ ...ran, exitCode: 1 }, false)).toMatchObject({ state: 'failed', why: 'exit code 1' });
+    expect(judgeSuite({ ...ran, exitCode: 1 }, false)).toMatchObject({
+      state: 'failed',
+      why: ['exit code 1'],
+    });
     expect(judgeSuite({ ...ran, tests: 'unknown' }, false)).toMatchObject({ state: 'failed' });
   });
 
   it('that this machine cannot run is skipped, and in CI has failed', () => {
     const lacking: SuiteRun = { name: 'e2e', seconds: 0, lacks: 'no QEMU' };
-    expect(judgeSuite(lacking, false)).toMatchObject({ state: 'skipped', why: 'no QEMU' });
-    expect(judgeSuite(lacking, true)).toMatchObject({ state: 'failed', why: 'no QEMU' });
+    expect(judgeSuite(lacking, false)).toMatchObject({ state: 'skipped', why: ['no QEMU'] });
+    expect(judgeSuite(lacking, true)).toMatchObject({ state: 'failed', why: ['no QEMU'] });
   });
 
   it('has a line for every reason', () => {
@@ -69,19 +78,21 @@ describe('a run of Vitest', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('tells every test that it left out, with the reason that the test gave', () => {
+  it('tells every test that it left out or that failed, with the reason', () => {
     const tests = [
       "it('runs', () => {})",
       "describe.runIf(false)('never', () => it('inside', () => {}))",
       "it.skipIf(true)('skipped', () => {})",
       "it('asks', ({ skip }) => skip('this machine has no disk'))",
       "it.todo('later')",
+      "it('fails', () => { throw new Error('first line\\nsecond line') })",
+      "describe('a group', () => { beforeAll(() => { throw new Error('not prepared') }); it('of it', () => {}) })",
     ];
     writeFileSync(join(folder, 'some.test.js'), tests.join('\n'));
     const told = join(folder, 'skipped.json');
     const config = [
-      `import { skipReporter } from ${JSON.stringify(join(root, 'scripts/skip-reporter.ts'))};`,
-      `const reporters = [skipReporter(${JSON.stringify(told)})];`,
+      `import { testReporter } from ${JSON.stringify(join(root, 'scripts/test-report.ts'))};`,
+      `const reporters = [testReporter(${JSON.stringify(told)})];`,
       'export default { test: { globals: true, reporters } };',
     ];
     writeFileSync(join(folder, 'vitest.config.js'), config.join('\n'));
@@ -90,17 +101,25 @@ describe('a run of Vitest', () => {
       [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--root', folder],
       { cwd: folder, encoding: 'utf8' },
     );
-    expect({ status, said: `${stdout}${stderr}` }).toMatchObject({ status: 0 });
-    const report = JSON.parse(readFileSync(told, 'utf8')) as SkipReport;
+    expect({ status, said: `${stdout}${stderr}` }).toMatchObject({ status: 1 });
+    const report = JSON.parse(readFileSync(told, 'utf8')) as TestReport;
     expect(report).toEqual({
-      ran: 1,
+      ran: 2,
       skipped: [
         { file: 'some.test.js', name: 'never > inside' },
         { file: 'some.test.js', name: 'skipped' },
         { file: 'some.test.js', name: 'asks', why: 'this machine has no disk' },
         { file: 'some.test.js', name: 'later' },
+        { file: 'some.test.js', name: 'a group > of it' },
+      ],
+      failed: [
+        { file: 'some.test.js', name: 'a group', why: ['not prepared'] },
+        { file: 'some.test.js', name: 'fails', why: ['first line', 'second line'] },
       ],
     });
     expect(judgeSuite({ ...ran, tests: report }, true)).toMatchObject({ state: 'failed' });
+    expect(judgeSuite({ ...ran, tests: report, exitCode: 1 }, true).why).toEqual(
+      expect.arrayContaining(['failed some.test.js > fails', '  first line', '  second line']),
+    );
   }, 60_000);
 });

@@ -1,6 +1,6 @@
 // What the runs of suites amount to. In CI nothing may be left out without being named here: neither a whole suite
 // nor a single test of it.
-import type { SkippedTest, SkipReport } from './skip-reporter.ts';
+import type { FailedTest, SkippedTest, TestReport } from './test-report.ts';
 
 export interface SuiteRun {
   readonly name: string;
@@ -9,14 +9,15 @@ export interface SuiteRun {
   readonly lacks?: string;
   readonly exitCode?: number;
   /** `unknown`: its tests are counted, and it did not say which of them it left out. */
-  readonly tests?: SkipReport | 'unknown';
+  readonly tests?: TestReport | 'unknown';
 }
 
 export interface SuiteVerdict {
   readonly name: string;
   readonly state: 'passed' | 'failed' | 'skipped';
   readonly seconds: number;
-  readonly why: string;
+  /** A line each. */
+  readonly why: readonly string[];
 }
 
 /** Tests that may be left out everywhere, each with its reason. Those of `--soak` say so in their names. */
@@ -28,6 +29,7 @@ export const allowedSkips: readonly (SkippedTest & { readonly why: string })[] =
   },
 ];
 
+const nothing: Pick<TestReport, 'skipped' | 'failed'> = { skipped: [], failed: [] };
 const soakMark = /\(soak\)/;
 
 /** Why the test may be left out; `undefined` when it may not. */
@@ -38,16 +40,18 @@ export function excuse({ file, name }: SkippedTest): string | undefined {
 
 export function judgeSuite(run: SuiteRun, ci: boolean): SuiteVerdict {
   const { name, seconds, lacks, exitCode, tests } = run;
-  if (lacks !== undefined) return { name, seconds, state: ci ? 'failed' : 'skipped', why: lacks };
-  const skipped = tests === undefined || tests === 'unknown' ? [] : tests.skipped;
+  if (lacks !== undefined) return { name, seconds, state: ci ? 'failed' : 'skipped', why: [lacks] };
+  const { skipped, failed } = tests === undefined || tests === 'unknown' ? nothing : tests;
   const count = `${skipped.length} of its tests ${skipped.length === 1 ? 'was' : 'were'} left out`;
   const told = skipped.length === 0 ? [] : [count, ...skipped.map(describe)];
-  if (exitCode !== 0)
-    return { name, seconds, state: 'failed', why: [`exit code ${exitCode}`, ...told].join('; ') };
+  if (exitCode !== 0) {
+    const why = [`exit code ${exitCode}`, ...failed.flatMap(describeFailed), ...told];
+    return { name, seconds, state: 'failed', why };
+  }
   if (tests === 'unknown')
-    return { name, seconds, state: 'failed', why: 'it did not say which tests it left out' };
+    return { name, seconds, state: 'failed', why: ['it did not say which tests it left out'] };
   const isWhole = skipped.every((test) => excuse(test) !== undefined);
-  return { name, seconds, state: ci && !isWhole ? 'failed' : 'passed', why: told.join('; ') };
+  return { name, seconds, state: ci && !isWhole ? 'failed' : 'passed', why: told };
 }
 
 function describe(test: SkippedTest): string {
@@ -55,14 +59,21 @@ function describe(test: SkippedTest): string {
   return `skipped ${test.file} > ${test.name}: ${reason}`;
 }
 
+function describeFailed({ file, name, why }: FailedTest): readonly string[] {
+  return [`failed ${file}${name === '' ? '' : ` > ${name}`}`, ...why.map((line) => `  ${line}`)];
+}
+
 /** The lines that ./check ends with. */
 export function formatVerdicts(verdicts: readonly SuiteVerdict[], ci: boolean): readonly string[] {
   const count = (state: SuiteVerdict['state']) =>
     verdicts.filter((verdict) => verdict.state === state).length;
   const rows = verdicts.flatMap(({ name, state, seconds, why }) => {
-    const [first = '', ...more] = why.split('; ');
+    const [first = '', ...more] = why;
     const head = `${name.padEnd(14)} ${state.padEnd(8)} ${seconds.toFixed(1).padStart(7)}`;
-    return [`${head}  ${first}`.trimEnd(), ...more.map((line) => `${' '.repeat(head.length)}  ${line}`)];
+    return [
+      `${head}  ${first}`.trimEnd(),
+      ...more.map((line) => `${' '.repeat(head.length)}  ${line}`.trimEnd()),
+    ];
   });
   return [
     `${'suite'.padEnd(14)} ${'result'.padEnd(8)} seconds  why`,

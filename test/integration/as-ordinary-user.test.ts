@@ -34,7 +34,7 @@ function start(shell: string): ChildProcess {
       ...process.env,
       ...{
         IMAGO_CACHE: cache,
-        IMAGO_SKIPPED: join(folder, 'skipped.json'),
+        IMAGO_TEST_REPORT: join(folder, 'skipped.json'),
         TMPDIR: join(folder, 'temporary'),
       },
     },
@@ -50,7 +50,7 @@ async function left(): Promise<readonly string[]> {
 describe.runIf(canBeOrdinary)('a command that root starts for an ordinary user', () => {
   it('is not root’s, may not write into the tree, and tells its exit code and its report', async () => {
     const shell =
-      'id -u; cat package.json | head -1; echo told >"$IMAGO_SKIPPED"; ! touch written 2>&1; exit 7';
+      'id -u; cat package.json | head -1; echo told >"$IMAGO_TEST_REPORT"; ! touch written 2>&1; exit 7';
     const { code, out, err } = await collect(start(shell));
     expect({ code, err }).toEqual({ code: 7, err: '' });
     expect(out).toMatch(/^[1-9]\d*\n\{\ntouch: .*denied\n$/);
