@@ -103,6 +103,7 @@ function planComponent(component: RecipeComponent, lock: Lock): readonly Planned
 
 function unpackRules(from: RecipeComponent['from']): Json {
   const kind = from === undefined ? 'package' : (Object.keys(from)[0] ?? '');
+  if (kind === 'oci') return { kind, files: 'with a mode' };
   if (from === undefined || !('tar' in from)) return kind;
   return { kind, strip: from.strip ?? 0, only: from.only ?? [] };
 }
