@@ -178,7 +178,7 @@ describe('why a version is made', () => {
       /hotfix/,
     ],
     ['new build rules', { ...lock(), rules: 2 }, 'delivery', /hotfix/],
-    ['notes', lock({ notes: 'x' }), 'description', /Nothing on the disk/],
+    ['notes', lock({ notes: 'x' }), 'description', /nothing differs but the lock/],
   ])('%s', (_, after, reason, sentence) => {
     const why = whyVersion(lock(), after);
     expect(why.reason).toBe(reason);

@@ -226,6 +226,8 @@ function evidenceStep(deps: OperationDeps): WorkStep<TestImageInput> {
       const { digest } = resolved(context);
       const { bootToReadyMs, agent } = requireResult<Checked>(context, 'check');
       const checks = allResults(context);
+      if (bootToReadyMs !== undefined && (await deps.images?.find(digest)) !== undefined)
+        await deps.images?.records.measured(digest, { bootToReadyMs });
       const composed = await recordComposed(deps, resolved(context), {
         ...(agent === undefined ? {} : { agent }),
         nodeConfig: configOf(context, await testSubject(deps, resolved(context))),

@@ -12,6 +12,8 @@ interface Built {
   readonly version: string;
   readonly digest: string;
   readonly reused: boolean;
+  /** No disk was built. */
+  readonly simulated?: boolean;
   readonly why?: string;
   readonly changes?: readonly string[];
   /** How the lock that was built differs from the one that was given, if it does. */
@@ -109,19 +111,23 @@ function builtOf(result: Record<string, unknown>): readonly Built[] {
   return Array.isArray(result.versions) ? (result.versions as Built[]) : [result as unknown as Built];
 }
 
+const simulatedLine =
+  'note: this is the simulation: no disk was built. `--provider local` builds one; `imago doctor` says what that needs.';
+
 const shown: Pick<OperationCall<'createBuild'>, 'name' | 'lines'> = {
   name: (result) =>
     builtOf(result)
       .map(({ image, version }) => `${image}:${version}`)
       .join('\n'),
   lines: (result) =>
-    builtOf(result).flatMap(({ image, version, digest, reused, why, changes = [], ...proof }) => [
+    builtOf(result).flatMap(({ image, version, digest, reused, simulated, why, changes = [], ...proof }) => [
       `${image}:${version} ${reused ? 'exists already: nothing changed' : 'sealed as a candidate'}`,
       ...(why === undefined ? [] : [why]),
       ...changes.slice(0, 10).map((change) => `  ${change}`),
       ...(changes.length > 10 ? [`  and ${changes.length - 10} more`] : []),
       ...proofLines(proof),
       `digest ${digest}`,
+      ...(simulated === true ? [simulatedLine] : []),
     ]),
 };
 
