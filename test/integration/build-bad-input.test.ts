@@ -232,12 +232,12 @@ describe('disks', () => {
   const ofSize = (size: number) => lockText(recipeText.replace('size: 1536MiB', `size: ${size}MiB`));
 
   it('one that is too small is told before the build, with a size that is enough', async () => {
-    const lock = await ofSize(320);
+    const lock = await ofSize(300);
     const before = await readdir(join(fixture.cache, 'layers', 'keys'));
     const error = await fixture.build(lock).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
       code: 'disk-too-small',
-      details: { needBytes: expect.any(Number), haveBytes: 320 * mebibyte },
+      details: { needBytes: expect.any(Number), haveBytes: 300 * mebibyte },
     });
     expect(await readdir(join(fixture.cache, 'layers', 'keys'))).toEqual(before);
     const { needBytes } = (error as { details: { needBytes: number } }).details;

@@ -34,11 +34,11 @@ test('a disk on which the content cannot fit is refused with a size that is enou
   expect(tightRoom(lockOf(needBytes / mebibyte))).toBeUndefined();
 });
 
-test('between what stays at least and what may stay a warning is told, with the size that surely fits', () => {
+test('between what stays at least and what may stay a warning is told, with the size that should fit', () => {
   const { needBytes } = refusal(lockOf(320));
   expect(() => requireRoom(lockOf(380))).not.toThrow();
   expect(tightRoom(lockOf(380))).toBe(
-    `The disk has 380 MiB, which may be too small: with ${needBytes / mebibyte} MiB its content surely fits.`,
+    `The disk has 380 MiB, which may be too small: with ${needBytes / mebibyte} MiB its content should fit.`,
   );
 });
 

@@ -31,7 +31,7 @@ export function tightRoom(lock: Lock): string | undefined {
   const likely = usageOf(lock, likelyShares);
   if (size === undefined || fitsDisk(size, likely)) return undefined;
   const [have, need] = [size, neededDiskSize(likely)].map((bytes) => Math.ceil(bytes / mebibyte));
-  return `The disk has ${have} MiB, which may be too small: with ${need} MiB its content surely fits.`;
+  return `The disk has ${have} MiB, which may be too small: with ${need} MiB its content should fit.`;
 }
 
 /** How much of what the lock says stays on the disk. */

@@ -119,17 +119,30 @@ const shown: Pick<OperationCall<'createBuild'>, 'name' | 'lines'> = {
     builtOf(result)
       .map(({ image, version }) => `${image}:${version}`)
       .join('\n'),
-  lines: (result) =>
-    builtOf(result).flatMap(({ image, version, digest, reused, simulated, why, changes = [], ...proof }) => [
-      `${image}:${version} ${reused ? 'exists already: nothing changed' : 'sealed as a candidate'}`,
-      ...(why === undefined ? [] : [why]),
-      ...changes.slice(0, 10).map((change) => `  ${change}`),
-      ...(changes.length > 10 ? [`  and ${changes.length - 10} more`] : []),
-      ...proofLines(proof),
-      `digest ${digest}`,
-      ...(simulated === true ? [simulatedLine] : []),
-    ]),
+  lines: (result) => [
+    ...builtOf(result).flatMap(builtLines),
+    ...(builtOf(result).some(({ simulated }) => simulated === true) ? [simulatedLine] : []),
+  ],
 };
+
+function builtLines({
+  image,
+  version,
+  digest,
+  reused,
+  why,
+  changes = [],
+  ...proof
+}: Built): readonly string[] {
+  return [
+    `${image}:${version} ${reused ? 'exists already: nothing changed' : 'sealed as a candidate'}`,
+    ...(why === undefined ? [] : [why]),
+    ...changes.slice(0, 10).map((change) => `  ${change}`),
+    ...(changes.length > 10 ? [`  and ${changes.length - 10} more`] : []),
+    ...proofLines(proof),
+    `digest ${digest}`,
+  ];
+}
 
 function proofLines({ proven, unproven }: Pick<Built, 'proven' | 'unproven'>): readonly string[] {
   if (proven === undefined) return [];
