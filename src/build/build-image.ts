@@ -10,7 +10,7 @@ import { readToolFile } from '../images/tools.ts';
 import type { BuildContext } from './build-context.ts';
 import { type BuildReport, noReport } from './build-report.ts';
 import { defaultSuite, kernelArguments } from './build-rules.ts';
-import { fittingSize, requireBudget, requireRoom } from './disk/disk-size.ts';
+import { fittingSize, requireBudget, requireRoom, tightRoom } from './disk/disk-size.ts';
 import { type FetchContext, fetchInputs } from './inputs/fetch-inputs.ts';
 import { failedShell, withShell } from './layers/failed-shell.ts';
 import { planLayers } from './layers/layer-plan.ts';
@@ -57,6 +57,8 @@ export async function buildImage<T>(
   return withWorkSpace(join(context.cacheFolder, 'work'), context.sandbox(), async (space) => {
     try {
       report.begin('inputs');
+      const warning = tightRoom(lock);
+      if (warning !== undefined) report.log('disk', warning);
       const fetching = fetchContext(context, options, report);
       await fetchInputs(await neededInputs(context, lock, plan), fetching);
       const tools = await lockedTools(context.cacheFolder, lock, context.inputs, signal);

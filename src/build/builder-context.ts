@@ -1,6 +1,7 @@
 // Puts together what a builder works with, from what its owner gives.
 import { join } from 'node:path';
 import type { Recipe } from '../domain/recipe.ts';
+import { machineNames } from '../domain/recipe-variables.ts';
 import { machineMirror } from '../images/fetch-tools.ts';
 import type { DiskStore } from '../images/store/disk-store.ts';
 import type { BuildContext } from './build-context.ts';
@@ -101,6 +102,7 @@ export function lockContext(
   const bar = downloadProgress((...told) => progress.progress(...told), context.now);
   return {
     ...{ cacheFolder, inputs, downloads, findArchive: find, findCredentials, agent, signal },
+    machine: machineNames[recipe.architecture],
     folder: recipe.folder ?? '.',
     log: (line) => progress.log(line),
     progress: bar.parts,

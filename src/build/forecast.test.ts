@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Json } from '../domain/json.ts';
+import type { Lock } from '../domain/lock.ts';
 import type { Recipe } from '../domain/recipe.ts';
 import { sampleInput, sampleLock } from '../images/inventory/testing.ts';
+import { buildRules } from './build-rules.ts';
 import { createBuilder } from './builder.ts';
 
 let folder: string;
@@ -21,7 +23,7 @@ const secret = { ...far, name: 'hush', to: '/opt/hush', private: true as const }
 const tree = { name: 'tree', version: '1', from: { folder: 'tree' }, to: '/opt/tree' };
 
 /** Without store, network or sandbox: a forecast needs none of them. */
-async function foresee(recipe: Partial<Recipe>) {
+async function foresee(recipe: Partial<Recipe>, previous?: Lock) {
   const cacheFolder = join(folder, 'cache');
   const builder = createBuilder({ cacheFolder, mirror: 'https://nowhere.invalid/debian' });
   const whole = {
@@ -29,7 +31,10 @@ async function foresee(recipe: Partial<Recipe>) {
     ...{ components: [], settings: {}, folder, ...recipe },
   };
   const call = { signal: new AbortController().signal, epoch: 0 };
-  const told = await builder.tools.forecast(whole as unknown as Json, call);
+  const told = await builder.tools.forecast(whole as unknown as Json, {
+    ...call,
+    previous: previous as unknown as Json | undefined,
+  });
   expect(await readdir(cacheFolder).catch(() => [])).toEqual([]);
   return told;
 }
@@ -60,6 +65,32 @@ test('a file that is not there is told, and is no reason to tell nothing else', 
     expect.stringMatching(/missing/),
   ]);
   expect(told.layers.map(({ name }) => name)).toContain('component tool');
+});
+
+describe('a disk that is too small', () => {
+  const disk = { sizeBytes: 256 * 2 ** 20 };
+  const known = (recipe: Partial<Recipe>) =>
+    sampleLock({ ...recipe, components: [] }, [
+      sampleInput('package', 'libc6', { sets: ['base'], installedBytes: 400 * 2 ** 20 }),
+    ]);
+
+  test('is told by the dry run when all of its content is known', async () => {
+    const told = await foresee({ disk }, { ...known({ disk }), rules: buildRules });
+    expect(told.unresolved).toEqual([]);
+    expect(told.problems).toEqual([
+      expect.stringMatching(/^The disk has 256 MiB, and its content needs about one of \d+ MiB\.$/),
+    ]);
+    expect(told.warnings).toEqual([]);
+  });
+
+  test('is a warning as long as something is to be resolved anew', async () => {
+    const told = await foresee({ disk, components: [far] }, { ...known({ disk }), rules: buildRules });
+    expect(told).toMatchObject({
+      unresolved: ['far'],
+      problems: [],
+      warnings: [expect.stringMatching(/may be too small/)],
+    });
+  });
 });
 
 describe('a hotfix', () => {

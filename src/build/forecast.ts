@@ -10,6 +10,7 @@ import type { BuildForecast, BuildProgress } from '../ports/provider-builder.ts'
 import type { BuildContext } from './build-context.ts';
 import { buildEpoch, buildRules } from './build-rules.ts';
 import { lockContext } from './builder-context.ts';
+import { requireRoom, tightRoom } from './disk/disk-size.ts';
 import { measuringStore } from './inputs/measuring-store.ts';
 import { planLayers } from './layers/layer-plan.ts';
 import { neededInputs } from './layers/needed-inputs.ts';
@@ -45,14 +46,30 @@ export async function forecastRecipe(
   if (problems.length === 0) await refuseCoveredFiles(whole, found, locking);
   const lock = makeLock(recipe, found, { rules: buildRules, epoch: buildEpoch });
   const { hide } = privateWords({ recipe, inputs: [] });
+  const isKnown = unresolved.length + problems.length === 0;
+  const room = roomFor(lock, isKnown);
   return {
-    ...(unresolved.length + problems.length === 0 && {
+    ...(isKnown && {
       lockDigest: lockDigest(lock),
       lock: lock as unknown as Json,
     }),
-    ...{ unresolved, problems: problems.map(hide) },
+    ...{ unresolved, problems: [...problems.map(hide), ...room.problems], warnings: room.warnings },
     ...(await foresee(looking, lock)),
   };
+}
+
+/** As long as something is to be resolved, what is known of the rest may still change for the better. */
+function roomFor(lock: Lock, isKnown: boolean): Required<Pick<BuildForecast, 'problems' | 'warnings'>> {
+  const warning = tightRoom(lock);
+  if (warning === undefined) return { problems: [], warnings: [] };
+  if (isKnown) {
+    try {
+      requireRoom(lock);
+    } catch (thrown) {
+      return { problems: [ensureImagoError(thrown).message], warnings: [] };
+    }
+  }
+  return { problems: [], warnings: [warning] };
 }
 
 /** What is missing beside the recipe would fail the build, not its forecast. */
@@ -82,7 +99,8 @@ export async function forecastHotfix(
     set.has(input.name) ? { ...input, sha256: '0'.repeat(64), source: assumedSource } : input,
   );
   const looking = { ...context, inputs: measuringStore(context.inputs) };
-  return { unresolved: [...names], problems: [], ...(await foresee(looking, { ...lock, inputs })) };
+  const { warnings } = roomFor(lock, false);
+  return { unresolved: [...names], problems: [], warnings, ...(await foresee(looking, { ...lock, inputs })) };
 }
 
 async function foresee(

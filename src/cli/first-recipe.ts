@@ -1,4 +1,15 @@
 // What `imago init` writes: it builds wherever there is a Debian mirror, and in the simulation.
+import { dirname, relative, sep } from 'node:path';
+
+/** The line by which editors find the schema and complete: by a path that others have too, where there is one. */
+export function schemaLine(schema: string, recipeFile: string): string {
+  const [home = '', inside] = schema.split(`${sep}node_modules${sep}`, 2);
+  const folder = dirname(recipeFile);
+  const isShared = inside !== undefined && `${folder}${sep}`.startsWith(`${home}${sep}`);
+  const path = isShared ? relative(folder, schema) : schema;
+  return `# yaml-language-server: $schema=${path}\n`;
+}
+
 export const firstRecipe = `# What is on a node, in one place. Check it with: imago recipe check
 name: node
 # How versions are numbered: semver, date, calendar, kubernetes or kubernetes-build.

@@ -17,7 +17,10 @@ export const recipeFlags = {
     repeated: true,
     completes: 'file',
   },
-  kubernetes: { what: 'the Kubernetes version, in place of the one in the recipe', value: 'VERSION' },
+  kubernetes: {
+    what: 'the Kubernetes version, in place of the one in the recipe; one of its matrix, if it has one',
+    value: 'VERSION',
+  },
   provider: { what: 'who builds', value: 'NAME' },
 } as const satisfies Record<string, FlagSpec>;
 
@@ -43,7 +46,8 @@ export async function gatherRecipe(
   ];
   const lockFile = lockFileOf(file, texts(invocation, 'overlay'), kubernetes);
   const provider = invocation.flags.provider;
-  const { lock, readFrom } = await readLock(file, lockFile, isSet(invocation, 'locked'));
+  const needsOwn = isSet(invocation, 'locked') && texts(invocation, 'overlay').length > 0;
+  const { lock, readFrom } = await readLock(file, lockFile, needsOwn);
   const files: Record<string, string | null> = {};
   for (const overlay of texts(invocation, 'overlay')) files[overlay] = await readRecipeFile(overlay);
   if (kubernetes !== undefined) files[kubernetesOverlay] = `kubernetes: ${JSON.stringify(kubernetes)}\n`;
@@ -61,7 +65,7 @@ export async function gatherRecipe(
       const shown = await client.call('showRecipe', { body: sent });
       const read = [file, ...filesRead(sent), ...(lock === undefined ? [] : [readFrom])];
       const source = await readRecipeCommit(file, read);
-      const dirty = source?.dirty || kubernetes !== undefined;
+      const dirty = source?.dirty || isLaidOver(shown);
       return { sent: { ...sent, ...(source && { source: { ...source, dirty } }) }, shown, lockFile };
     } catch (thrown) {
       const wanted = wantedFiles(thrown);
@@ -69,6 +73,11 @@ export async function gatherRecipe(
       for (const path of wanted) sent = { ...sent, files: { ...sent.files, [path]: await readText(path) } };
     }
   }
+}
+
+/** Whether the flag says something that the files do not: a version of a matrix is in them. */
+function isLaidOver({ text: whole }: AnswerOf<'showRecipe'>): boolean {
+  return whole.includes(` # ${kubernetesOverlay}:`);
 }
 
 function filesRead({ files }: SentRecipe): readonly string[] {
@@ -82,15 +91,18 @@ export function lockFileOf(file: string, overlays: readonly string[], kubernetes
   return `${stem(file)}${over}${kubernetes === undefined ? '' : `.kubernetes-${kubernetes}`}.lock`;
 }
 
-/** A recipe with something laid over it that has no lock of its own begins with that of the plain recipe. */
+/**
+ * A recipe with something laid over it that has no lock of its own begins with that of the plain recipe, in which the
+ * versions of a matrix stand side by side.
+ */
 async function readLock(
   file: string,
   lockFile: string,
-  isExact: boolean,
+  needsOwn: boolean,
 ): Promise<{ readonly lock: string | undefined; readonly readFrom: string }> {
   const own = await readIfThere(lockFile);
   const plain = lockFileOf(file, []);
-  if (own !== undefined || isExact || plain === lockFile) return { lock: own, readFrom: lockFile };
+  if (own !== undefined || needsOwn || plain === lockFile) return { lock: own, readFrom: lockFile };
   return { lock: await readIfThere(plain), readFrom: plain };
 }
 

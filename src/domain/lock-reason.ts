@@ -30,7 +30,8 @@ const sentences = {
   delivery:
     'Only the delivery changed: the same things get onto the node in another way. ' +
     'A hotfix by node config may do instead of a new version.',
-  description: 'Nothing on the disk changed, only what is said about it.',
+  description:
+    'Only what is said about the image changed: on the disk nothing differs but the lock that /etc/imago-release names.',
 } as const satisfies Record<VersionReason, string>;
 
 export function whyVersion(before: Lock, after: Lock): WhyVersion {

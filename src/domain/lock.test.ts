@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { type Lock, type LockedInput, lockText, makeLock, packageVersionFits } from './lock.ts';
+import {
+  describeInput,
+  type Lock,
+  type LockedInput,
+  lockText,
+  makeLock,
+  packageVersionFits,
+} from './lock.ts';
 import { inputChanges, valueChanges } from './lock-changes.ts';
 import { whyVersion } from './lock-reason.ts';
 import type { Recipe } from './recipe.ts';
@@ -171,7 +178,7 @@ describe('why a version is made', () => {
       /hotfix/,
     ],
     ['new build rules', { ...lock(), rules: 2 }, 'delivery', /hotfix/],
-    ['notes', lock({ notes: 'x' }), 'description', /Nothing on the disk/],
+    ['notes', lock({ notes: 'x' }), 'description', /nothing differs but the lock/],
   ])('%s', (_, after, reason, sentence) => {
     const why = whyVersion(lock(), after);
     expect(why.reason).toBe(reason);
@@ -225,4 +232,13 @@ describe('why a version is made', () => {
     ]);
     expect(text).not.toMatch(/secret|https/);
   });
+});
+
+test('an input is named in sentences once, with its version once', () => {
+  const image = { kind: 'container-image', name: 'example.test/hello:404', version: '404' } as const;
+  expect(describeInput(image)).toBe('The container-image example.test/hello:404');
+  expect(describeInput({ kind: 'binary', name: 'kubelet', version: '1.34.2' })).toBe(
+    'The binary kubelet 1.34.2',
+  );
+  expect(describeInput({ ...image, private: true })).toBe('A private container-image');
 });

@@ -158,9 +158,10 @@ export function inputKey({ kind, name, version }: Named): string {
   return JSON.stringify([kind, name, version]);
 }
 
-/** For sentences. A private input is not named. */
+/** For sentences. A private input is not named; the name of a container image ends in its version. */
 export function describeInput({ kind, name, version, private: secret }: Named): string {
-  return secret === true ? `A private ${kind}` : `The ${kind} ${name} ${version}`;
+  if (secret === true) return `A private ${kind}`;
+  return name.endsWith(`:${version}`) ? `The ${kind} ${name}` : `The ${kind} ${name} ${version}`;
 }
 
 function unlocked(message: string): ImagoError {

@@ -70,8 +70,8 @@ function sourceRules(os: OperatingSystem, component: RecipeComponent, say: Say):
     const problem = destinationProblem(os, component.to);
     if (problem !== undefined) say('to', problem);
   }
-  if (component.mode !== undefined && kind !== 'url' && kind !== 'file') {
-    say('mode', 'only a single file has a mode here; the others bring theirs');
+  if (component.mode !== undefined && (kind === 'folder' || kind === 'tar')) {
+    say('mode', 'only single files have a mode here; those of a folder or an archive bring theirs');
   }
   const problem = modeProblem(component.mode);
   if (problem !== undefined) say('mode', problem);

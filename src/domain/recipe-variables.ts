@@ -46,7 +46,11 @@ export function expandRecipe(recipe: Recipe): Expanded {
     if (!problems.has(key)) problems.set(key, problem);
   };
   if (matrix !== undefined && recipe.kubernetes !== undefined) {
-    tell({ path: ['matrix'], message: 'a recipe has `kubernetes` or a `matrix` over it, not both' });
+    tell({
+      path: ['matrix'],
+      message: 'a recipe has `kubernetes` or a `matrix` over it, not both',
+      hint: 'Take one of them out. To build one version of a matrix, name it: `imago build --kubernetes 1.34.2`.',
+    });
   }
   const versions = matrix?.kubernetes ?? [recipe.kubernetes];
   if (versions.length === 0) tell({ path: ['matrix', 'kubernetes'], message: 'has no version' });

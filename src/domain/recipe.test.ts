@@ -194,6 +194,7 @@ describe('components say what they are', () => {
     ['a destination for a package', { from: { package: 'kubelet' } }],
     ['a mode that is not octal', { mode: '0999' }],
     ['a mode for a tree', { from: { folder: 'x' }, mode: '0755' }],
+    ['a mode for an archive', { from: { tar: 'x' }, mode: '0755' }],
     ['a unit without text', { unit: {} }],
     ['a unit with a wrong name', { unit: { name: 'kubelet', content: 'x' } }],
     ['a config file with two texts', { config: [{ path: '/etc/x', content: '', file: 'x' }] }],
@@ -203,6 +204,10 @@ describe('components say what they are', () => {
     ['a pick without versions', { pick: { link: '/x', default: '1' } }],
   ])('%s is refused', (_, change) => {
     expect(withComponents(change)).toHaveLength(1);
+  });
+
+  test('the files of an artifact may have a mode', () => {
+    expect(withComponents({ from: { oci: 'example.test/kubelet:1' }, mode: '0640' })).toEqual([]);
   });
 
   test('what is fetched needs a version and a place', () => {

@@ -78,7 +78,7 @@ export interface RecipeComponent {
   readonly from?: ComponentSource;
   /** Where it goes: an absolute path, of a file for `url` and `file`, of a folder for the others. */
   readonly to?: string;
-  /** Permission bits of a file, in octal. 0755 when absent. */
+  /** Permission bits of a single file or of those of an artifact, in octal. 0755 when absent. */
   readonly mode?: string;
   readonly unit?: ComponentUnit;
   readonly config?: readonly ConfigFile[];

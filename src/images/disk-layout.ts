@@ -23,13 +23,16 @@ export interface DiskLayout {
 
 const mebibyte = 1024 * 1024;
 const espSize = 64 * mebibyte;
+/** What a disk has besides its root. */
+export const aroundRootBytes = espSize + 2 * mebibyte;
+export const leastDiskBytes = 128 * mebibyte;
 
 /**
  * 1 MiB for the table, 64 MiB for the EFI system partition, the rest for the root but for the last MiB.
  * The root is last, so that it can grow with its disk.
  */
 export function layOutDisk(size: number, seed: string): DiskLayout {
-  if (size % mebibyte !== 0 || size < 128 * mebibyte) {
+  if (size % mebibyte !== 0 || size < leastDiskBytes) {
     throw new ImagoError(
       'disk-layout-invalid',
       `a disk has whole MiB and at least 128 of them, not ${size} bytes`,
@@ -41,7 +44,7 @@ export function layOutDisk(size: number, seed: string): DiskLayout {
     number: 2,
     guid: deriveUuid(seed, 'root partition'),
     offset: rootOffset,
-    size: size - rootOffset - mebibyte,
+    size: size - aroundRootBytes,
   };
   return {
     diskGuid: deriveUuid(seed, 'disk'),

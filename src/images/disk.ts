@@ -7,7 +7,8 @@ import { ImagoError } from '../domain/errors.ts';
 import type { BootFiles } from './boot-files.ts';
 import { openFileSource, writeFully } from './byte-source.ts';
 import { type DiskLayout, layOutDisk } from './disk-layout.ts';
-import { makeExt4, requireExt4Fits } from './ext4.ts';
+import { requireDiskRoom } from './disk-room.ts';
+import { makeExt4 } from './ext4.ts';
 import { type Ext4Usage, ext4Block, measureEntries } from './ext4-size.ts';
 import { layOutFat } from './fat.ts';
 import { encodeGpt, sectorSize } from './gpt.ts';
@@ -78,7 +79,7 @@ export interface AssembledDisk {
  */
 export async function assembleDisk(input: DiskInput): Promise<AssembledDisk> {
   const layout = layOutDisk(input.size, input.seed);
-  requireExt4Fits(layout.root.size, input.root.usage);
+  requireDiskRoom(input.size, input.root.usage);
   const cmdline = fullCmdline(input.cmdline, layout);
   await withWorkFolder(input.workFolder, async (folder) => {
     const disk = join(folder, 'disk.raw');

@@ -44,6 +44,6 @@ export interface Host {
   placeFile(input: HostInput, path: string, mode: number): Promise<void>;
   /** The files of an archive below a folder, owned by root. */
   unpackArchive(input: HostInput, folder: string, options: UnpackOptions): Promise<void>;
-  /** The files of an OCI artifact below a folder: archives unpacked, others by their title. */
-  unpackArtifact(input: HostInput, folder: string): Promise<void>;
+  /** The files of an OCI artifact below a folder: archives unpacked, others by their title and with the mode. */
+  unpackArtifact(input: HostInput, folder: string, mode: number): Promise<void>;
 }

@@ -25,7 +25,7 @@ export interface InstallComponent {
   readonly name: string;
   readonly kind: SourceKind;
   readonly versions: readonly InstallVersion[];
-  /** Of a single file. */
+  /** Of single files; 0755 when absent. What is in an archive has its own. */
   readonly mode?: number;
   readonly unpack?: UnpackOptions;
   readonly unit?: { readonly name: string; readonly text: string; readonly enable: boolean };
@@ -54,15 +54,16 @@ async function installVersion(
   { to, input }: InstallVersion,
 ): Promise<void> {
   if (to === undefined) return;
+  const { mode = 0o755 } = component;
   switch (component.kind) {
     case 'url':
     case 'file':
-      return host.placeFile(input, to, component.mode ?? 0o755);
+      return host.placeFile(input, to, mode);
     case 'folder':
     case 'tar':
       return host.unpackArchive(input, to, component.unpack ?? {});
     case 'oci':
-      return host.unpackArtifact(input, to);
+      return host.unpackArtifact(input, to, mode);
     case 'package':
       return;
   }

@@ -69,6 +69,14 @@ test('what must be asked for first is named, and so is what would fail', async (
   expect(lines).toContain('Build the disk, in about 1 min 30 s (in part a guess).');
 });
 
+test('what may fail is told beside what would', async () => {
+  const told = { problems: ['The disk is too small.'], warnings: ['The disk may be too small.'] };
+  expect((await foreseeBuild(world({ told }), input())).slice(2, 4)).toEqual([
+    'This would fail: The disk is too small.',
+    'The disk may be too small.',
+  ]);
+});
+
 test('a version of the same lock is given back: nothing else is told', async () => {
   expect(await foreseeBuild(world({ known: '1.2.3' }), input())).toEqual([
     'Lock recipe node.',

@@ -120,12 +120,13 @@ function requireMethod(
   );
 }
 
-function inputLines({ unresolved, problems }: BuildForecast): readonly string[] {
+function inputLines({ unresolved, problems, warnings = [] }: BuildForecast): readonly string[] {
   return [
     unresolved.length === 0
       ? 'Nobody has to be asked for an input.'
       : `Resolve ${unresolved.join(', ')}; what follows takes it that they changed.`,
     ...problems.map((problem) => `This would fail: ${problem}`),
+    ...warnings,
   ];
 }
 

@@ -71,6 +71,7 @@ export function buildOperation(deps: OperationDeps): OperationKind<BuildInput> {
       const proof: Proof | undefined = context.result<Json & Proof>('prove');
       return {
         ...requireResult<Sealed>(context, 'seal'),
+        ...(builderOf(deps, context).tools === undefined && { simulated: true }),
         ...(reason === undefined ? {} : { reason, why, changes }),
         ...(lockChanges && { lockChanges }),
         ...proof,

@@ -9,6 +9,7 @@ import { agentAbilities } from '../domain/node-config/abilities.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
 import type { Provider } from '../ports/provider.ts';
 import { type OperationDeps, requireRole } from './deps.ts';
+import { noteMeasures } from './note-measures.ts';
 import { parseInput } from './parse-input.ts';
 import { recordComposed } from './record-composed.ts';
 import { resolved, resolveStep, resolveUsable } from './resolve-step.ts';
@@ -226,6 +227,7 @@ function evidenceStep(deps: OperationDeps): WorkStep<TestImageInput> {
       const { digest } = resolved(context);
       const { bootToReadyMs, agent } = requireResult<Checked>(context, 'check');
       const checks = allResults(context);
+      await noteMeasures(deps, digest, bootToReadyMs);
       const composed = await recordComposed(deps, resolved(context), {
         ...(agent === undefined ? {} : { agent }),
         nodeConfig: configOf(context, await testSubject(deps, resolved(context))),

@@ -64,6 +64,11 @@ export interface ImageRecords {
   describe(request: DescribeRequest, watch: Watch): Promise<Described>;
   /** `undefined` when the version was not described, or only under another number, if one is given. */
   described(digest: string, version?: string): Promise<Described | undefined>;
+  /**
+   * Adds to the release notes what the tests measured, where a budget of the recipe asks for it. The same again adds
+   * nothing, and so does a version without notes.
+   */
+  measured(digest: string, measures: { readonly bootToReadyMs: number }): Promise<void>;
   /** The newest record of a kind as text; `undefined` when the version has none. */
   read(digest: string, kind: ImageRecordKind): Promise<string | undefined>;
   /** What differs between two versions of the store, also ones that were never described. */

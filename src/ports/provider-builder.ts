@@ -88,8 +88,10 @@ export interface BuildForecast {
   readonly lock?: Json;
   /** What must be asked for first: `packages`, names of components; private ones only as such. */
   readonly unresolved: readonly string[];
-  /** Why something cannot be resolved as things are: a file that is not there. */
+  /** Why something cannot be resolved or built as things are: a file that is not there, a disk that is too small. */
   readonly problems: readonly string[];
+  /** What may go wrong, and is known only then: a disk that is hardly large enough. */
+  readonly warnings?: readonly string[];
   readonly layers: readonly Pick<LayerForecast, 'name' | 'state'>[];
   /** Of what is resolved and not in the cache. */
   readonly downloads: { readonly count: number; readonly bytes: number };

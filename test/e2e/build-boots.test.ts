@@ -1,17 +1,15 @@
-// An image that was built from a recipe starts, and a container runs from an image on its disk without network and
-// without any import. That one starts by UEFI and BIOS too is shown where `imago test` runs on real machines.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+// An image that was built from a recipe starts by UEFI from its own boot files, and a container runs from an image on its
+// disk without network and without any import. The same assembly by BIOS is shown in disk-boots.
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { readBootParts } from '../../src/images/boot-parts.ts';
-import { openFileSource } from '../../src/images/byte-source.ts';
 import { fetchTools } from '../../src/images/fetch-tools.ts';
 import { runTool } from '../../src/images/run-tool.ts';
 import { parseDigest } from '../../src/images/store/digest.ts';
 import { openDiskStore } from '../../src/images/store/disk-store.ts';
 import { runBuild } from '../support/build-child.ts';
-import { startMachine } from '../support/serial-machine.ts';
+import { startMachine, uefiFirmware } from '../support/serial-machine.ts';
 import { greeting, sharedBuildCache, writeTestRecipe } from '../support/test-recipe.ts';
 
 let folder: string;
@@ -30,17 +28,14 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-it('a built image starts, and runs a container that it brought along', async () => {
-  const source = await openFileSource(disk);
-  const parts = await readBootParts(source).finally(() => source.close());
-  if (parts === undefined) throw new Error('the disk has no parts to start from');
-  await writeFile(join(folder, 'vmlinuz'), parts.kernel);
-  await writeFile(join(folder, 'initrd'), parts.initrd);
-  const kernel = ['-kernel', 'vmlinuz', '-initrd', 'initrd', '-append', parts.cmdline];
+it('a built image starts by its firmware, and runs a container that it brought along', async () => {
   const own = join(folder, 'own.qcow2');
   await runTool('qemu-img', ['create', '-q', '-f', 'qcow2', '-b', disk, '-F', 'raw', own]);
   const root = ['-drive', `if=none,id=root,file=${own},format=qcow2,cache=unsafe`];
-  const machine = startMachine([...kernel, ...root, '-device', 'virtio-blk-pci,drive=root'], folder);
+  const machine = startMachine(
+    [...(await uefiFirmware(folder)), ...root, '-device', 'virtio-blk-pci,drive=root'],
+    folder,
+  );
   try {
     await Promise.all(['login:', 'REPORT-END'].map((mark) => machine.expect(mark, 560)));
     const console = await machine.expect('', 1);

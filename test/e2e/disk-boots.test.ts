@@ -1,6 +1,6 @@
 // The assembled disk starts to a login prompt by UEFI and by BIOS, from NVMe and SCSI disks as clouds have them; and
 // its root grows when the disk is larger than the image. Every other machine of these tests has virtio.
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -16,7 +16,7 @@ import { tarEntry, tarFile, writeTar } from '../../src/images/tar-writer.ts';
 import { readToolFile } from '../../src/images/tools.ts';
 import { appendVhdFooter } from '../../src/images/vhd-writer.ts';
 import { debianRoot, testEpoch } from '../support/debian-root.ts';
-import { startMachine } from '../support/serial-machine.ts';
+import { startMachine, uefiFirmware } from '../support/serial-machine.ts';
 
 const report = [
   '(df --output=size / | sed -n "2s/^ */ROOT-KIB /p"',
@@ -124,11 +124,8 @@ function rootKiB(console: string): number {
 
 describe.concurrent('the assembled disk starts', () => {
   it('by UEFI from NVMe, and its root grows with its disk', async () => {
-    const variables = join(folder, 'vars.fd');
-    await copyFile('/usr/share/OVMF/OVMF_VARS_4M.fd', variables);
     const console = await start([
-      ...['-drive', 'if=pflash,format=raw,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.fd'],
-      ...['-drive', `if=pflash,format=raw,file=${variables}`],
+      ...(await uefiFirmware(folder)),
       ...drive(await overlay('uefi', '2G'), ['nvme,drive=root,serial=root']),
     ]);
     expect(rootKiB(console)).toBeGreaterThan(1_800_000);

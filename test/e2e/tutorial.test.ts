@@ -28,11 +28,11 @@ afterAll(async () => {
 });
 
 function shell(script: string) {
+  const { IMAGO_PROVIDER: _, ...reader } = process.env;
   const env = {
-    ...process.env,
+    ...reader,
     PATH: `${join(root, 'bin')}:${process.env.PATH}`,
     IMAGO_HOME: join(folder, 'home'),
-    IMAGO_PROVIDER: 'local',
     IMAGO_CACHE: cache,
     NO_COLOR: '1',
   };

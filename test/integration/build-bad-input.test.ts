@@ -228,14 +228,20 @@ describe('two components with one file', () => {
 });
 
 describe('disks', () => {
-  it('one that is too small is told before the build, with the size that it needs', async () => {
-    const lock = await lockText(recipeText.replace('size: 1536MiB', 'size: 256MiB'));
+  const mebibyte = 1024 * 1024;
+  const ofSize = (size: number) => lockText(recipeText.replace('size: 1536MiB', `size: ${size}MiB`));
+
+  it('one that is too small is told before the build, with a size that is enough', async () => {
+    const lock = await ofSize(300);
     const before = await readdir(join(fixture.cache, 'layers', 'keys'));
-    await expect(fixture.build(lock)).rejects.toMatchObject({
+    const error = await fixture.build(lock).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
       code: 'disk-too-small',
-      details: { needBytes: expect.any(Number), haveBytes: 256 * 1024 * 1024 },
+      details: { needBytes: expect.any(Number), haveBytes: 300 * mebibyte },
     });
     expect(await readdir(join(fixture.cache, 'layers', 'keys'))).toEqual(before);
+    const { needBytes } = (error as { details: { needBytes: number } }).details;
+    expect((await fixture.build(await ofSize(needBytes / mebibyte))).sizeBytes).toBe(needBytes);
   });
 
   it('a budget that is exceeded is told with both sizes', async () => {

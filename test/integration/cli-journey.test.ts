@@ -31,6 +31,11 @@ describe('from a recipe to nodes that know what they were made from', () => {
     expect(await imago.json<Built>(['build'])).toMatchObject({ image, version, digest, reused: true });
   });
 
+  test('what is only simulated is said to be, to people and to scripts', async () => {
+    expect(await imago.json(['build'])).toMatchObject({ simulated: true });
+    expect((await imago.run(['build'])).out).toContain('this is the simulation: no disk was built');
+  });
+
   test('rule 4: an untested version cannot reach production, whoever asks', async () => {
     const promote = ['channel', 'promote', `node:${built.version}`, '--to', 'production', '--why', 'hurry'];
     const refused = await imago.run(promote);

@@ -85,6 +85,15 @@ describe('a matrix', () => {
     const names = await imago.run(['build', 'node/imago.yaml', '-o', 'name', '-q']);
     expect(names.out).toBe('node:1.34.2\nnode:1.34.3\n');
   });
+
+  test('one of its versions can be built alone, and is the one that it made', async () => {
+    const one = await imago.json(['build', 'node/imago.yaml', '--kubernetes', '1.34.3']);
+    expect(one).toMatchObject({ image: 'node', version: '1.34.3', reused: true });
+    expect(await imago.run(['build', 'node/imago.yaml', '--kubernetes', '1.34.9'])).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/1\.34\.9 is not in the matrix[\s\S]*It has 1\.34\.2, 1\.34\.3\./),
+    });
+  });
 });
 
 describe('what is refused before anything starts', () => {

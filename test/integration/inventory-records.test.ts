@@ -5,7 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fetchTools } from '../../src/images/fetch-tools.ts';
-import { attachRecords, readRecord, recordTypes } from '../../src/images/inventory/attach-records.ts';
+import {
+  attachMeasures,
+  attachRecords,
+  readRecord,
+  recordTypes,
+} from '../../src/images/inventory/attach-records.ts';
 import { diffInventories } from '../../src/images/inventory/diff-inventory.ts';
 import { unintendedChanges } from '../../src/images/inventory/hotfix-proof.ts';
 import type { Inventory } from '../../src/images/inventory/inventory.ts';
@@ -166,6 +171,26 @@ describe('a version in the store', () => {
     expect(statements[0]?.statement.predicate).toMatchObject({
       buildDefinition: { resolvedDependencies: [{ name: 'kubelet' }] },
     });
+  });
+
+  it('has what its tests measured in its notes once they ran, and the same again adds nothing', async () => {
+    const tested = await seal('tested', { extra: [tarFile('etc/tested', 'x')] });
+    const given = notesOf(tested);
+    const recipe = { ...given.lock.recipe, budgets: { bootToReadyMs: 20_000 } };
+    const notes = { ...given, lock: { ...given.lock, recipe } };
+    await attachMeasures(store, tested.digest, { bootToReadyMs: 1 });
+    expect(await store.referrers(tested.digest)).toEqual([]);
+    await attachRecords(store, tested.digest, { notes, tool: '0.1.0' });
+    await attachMeasures(store, tested.digest, { bootToReadyMs: 12_000 });
+    const attached = await store.referrers(tested.digest);
+    await attachMeasures(store, tested.digest, { bootToReadyMs: 12_000 });
+    await attachRecords(store, tested.digest, { notes, tool: '0.1.0' });
+    expect(await store.referrers(tested.digest)).toEqual(attached);
+    expect(JSON.parse((await readRecord(store, tested.digest, 'notes')) ?? '')).toMatchObject({
+      budgets: [{ name: 'boot to ready', actual: 12_000, isKept: true }],
+    });
+    const text = await readRecord(store, tested.digest, 'notes', 'text/markdown');
+    expect(text).toContain('| boot to ready | 20.0 s | 12.0 s |  |');
   });
 
   it('that was never described has no records, and is read from its disk', async () => {

@@ -48,6 +48,7 @@ describe('the packed package', () => {
         'dist/cli.js',
         'dist/daemon.js',
         'dist/LICENSES.txt',
+        'docs/recipe.schema.json',
         'package.json',
       ]),
     );

@@ -75,22 +75,25 @@ export async function buildFixture(): Promise<BuildFixture> {
       const named = (pattern: RegExp) => lines.flatMap((line) => pattern.exec(line)?.[1] ?? []);
       return { ...sealed, reused: named(/^(.+): reused$/), made: named(/^(.+): done in /) };
     },
-    async inventory(digest) {
-      const path = join(folder, `${digest.slice(-12)}.raw`);
-      await store.extract(parseDigest(digest), path, { flush: false });
-      const source = await openFileSource(path);
-      try {
-        return await readInventory(source);
-      } finally {
-        await source.close();
-        await rm(path);
-      }
-    },
+    inventory: (digest) => inventoryOf(store, digest, folder),
     async end() {
       await store.close();
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** What is on a sealed disk. */
+export async function inventoryOf(store: DiskStore, digest: string, folder: string): Promise<Inventory> {
+  const path = join(folder, `${digest.slice(-12)}.raw`);
+  await store.extract(parseDigest(digest), path, { flush: false });
+  const source = await openFileSource(path);
+  try {
+    return await readInventory(source);
+  } finally {
+    await source.close();
+    await rm(path);
+  }
 }
 
 /** A cache with all that the shared one has, to which what is made goes alone. */

@@ -1,11 +1,23 @@
 // Starts a QEMU machine for a test and watches its serial console.
 import { spawn } from 'node:child_process';
+import { copyFile } from 'node:fs/promises';
+import { join } from 'node:path';
 
 export interface SerialMachine {
   /** Waits until the console shows the text, and returns all of it; throws when the machine ends before. */
   expect(text: string, seconds: number): Promise<string>;
   /** Ends the machine. */
   stop(): Promise<void>;
+}
+
+/** The words that start a machine by UEFI, with variables of its own in the folder. One machine a folder. */
+export async function uefiFirmware(folder: string): Promise<readonly string[]> {
+  const variables = join(folder, 'vars.fd');
+  await copyFile('/usr/share/OVMF/OVMF_VARS_4M.fd', variables);
+  return [
+    ...['-drive', 'if=pflash,format=raw,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.fd'],
+    ...['-drive', `if=pflash,format=raw,file=${variables}`],
+  ];
 }
 
 /** Software emulation only: nested KVM cannot be trusted to exist or to work. */

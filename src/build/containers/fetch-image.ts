@@ -18,7 +18,7 @@ export interface FetchImageOptions {
   readonly source: OciSource;
   readonly store: InputStore;
   readonly label: string;
-  /** Debian's and Go's name of the processor; artifacts need none. */
+  /** Debian's and Go's name of the processor; what says none fits all. */
   readonly machine: string;
   /** Of the manifest, or of the index that it stands in. */
   readonly expected?: string | undefined;

@@ -40,7 +40,7 @@ export function registrySource(
     async root() {
       const found = await (await connect()).manifest(repository, wanted, signal);
       if (found !== undefined) return found.bytes;
-      throw gone(label, `${registry} does not have it any more`);
+      throw gone(label, `${registry} does not have it`);
     },
     async read(digest) {
       const found = await (await connect()).openBlob(repository, digest, 0, signal);

@@ -1,62 +1,64 @@
-// Whether a disk is large enough, told before anything is built: by what the lock says, and where that is not
-// clear enough, by the lists of files in the packages.
+// Whether a disk is large enough, told before anything is built. The lock says how much the inputs take up at most and
+// at least; what is between is known only when the layers are there.
 
 import { formatBytes } from '../../domain/bytes.ts';
 import { ImagoError } from '../../domain/errors.ts';
 import { inputsOf, type Lock, type LockedInput, packagesIn } from '../../domain/lock.ts';
+import { aroundRootBytes } from '../../images/disk-layout.ts';
+import { diskTooSmall, fitsDisk, neededDiskSize } from '../../images/disk-room.ts';
 import { ext4FreeBytes } from '../../images/ext4.ts';
-import { type Ext4Usage, ext4Block, fitsExt4, neededExt4Size } from '../../images/ext4-size.ts';
+import { type Ext4Usage, ext4Block, neededExt4Size } from '../../images/ext4-size.ts';
 
 const mebibyte = 1024 * 1024;
-/** Partition table, EFI system partition and the last MiB. */
-const aroundRoot = 66 * mebibyte;
 const step = 256 * mebibyte;
 
 /** The size of a disk whose recipe says none: a quarter more than its content needs, in steps. */
 export function fittingSize(usage: Ext4Usage): number {
   const needed = neededExt4Size(usage, ext4FreeBytes);
-  return Math.ceil((needed * 1.25 + aroundRoot) / step) * step;
+  return Math.ceil((needed * 1.25 + aroundRootBytes) / step) * step;
 }
 
-/** Throws `disk-too-small` when the content cannot fit, whatever the packages leave out. */
+/** Throws `disk-too-small` when the content cannot fit, whatever is left out of the packages. */
 export function requireRoom(lock: Lock): void {
   const size = lock.recipe.disk?.sizeBytes;
-  if (size === undefined) return;
-  const least = leastUsage(lock);
-  if (fitsExt4(size - aroundRoot, least, ext4FreeBytes)) return;
-  const needBytes = neededExt4Size(likelyUsage(lock), ext4FreeBytes) + aroundRoot;
-  throw new ImagoError(
-    'disk-too-small',
-    `The disk has ${formatBytes(size)}, and its content needs about ${formatBytes(needBytes)}.`,
-    {
-      details: { needBytes, haveBytes: size },
-    },
-  );
+  if (size === undefined || fitsDisk(size, usageOf(lock, leastShares))) return;
+  throw diskTooSmall(size, neededDiskSize(usageOf(lock, likelyShares)), 'needs about');
 }
 
-/** Documentation and translations are left out: at least so much of a package stays. */
-const leastShare = 0.6;
-
-function leastUsage(lock: Lock): Ext4Usage {
-  return usageOf(lock, leastShare);
+/** A sentence when the content may not fit: only the build will tell. */
+export function tightRoom(lock: Lock): string | undefined {
+  const size = lock.recipe.disk?.sizeBytes;
+  const likely = usageOf(lock, likelyShares);
+  if (size === undefined || fitsDisk(size, likely)) return undefined;
+  const [have, need] = [size, neededDiskSize(likely)].map((bytes) => Math.ceil(bytes / mebibyte));
+  return `The disk has ${have} MiB, which may be too small: with ${need} MiB its content should fit.`;
 }
 
-function likelyUsage(lock: Lock): Ext4Usage {
-  return usageOf(lock, 1);
+/** How much of what the lock says stays on the disk. */
+interface Shares {
+  readonly base: number;
+  readonly packages: number;
+  readonly containers: number;
 }
 
-function usageOf(lock: Lock, share: number): Ext4Usage {
-  const packages = new Set([...packagesIn(lock, 'base'), ...packagesIn(lock, 'packages')]);
-  const sum = (inputs: Iterable<LockedInput>, of: (input: LockedInput) => number) =>
-    [...inputs].reduce((total, input) => total + of(input), 0);
+/** Documentation and translations are left out of packages. A container image may be stored as it is unpacked. */
+const leastShares: Shares = { base: 0.75, packages: 0.6, containers: 1 };
+const likelyShares: Shares = { base: 1, packages: 1, containers: 3 };
+
+function usageOf(lock: Lock, shares: Shares): Ext4Usage {
+  const base = packagesIn(lock, 'base');
+  const packages = packagesIn(lock, 'packages').filter((input) => !base.includes(input));
+  const files = [...inputsOf(lock, 'binary'), ...inputsOf(lock, 'files')];
   const bytes =
-    sum(packages, (input) => (input.installedBytes ?? input.sizeBytes) * share) +
-    sum(
-      [...inputsOf(lock, 'binary'), ...inputsOf(lock, 'files')],
-      (input) => input.installedBytes ?? input.sizeBytes,
-    ) +
-    sum(inputsOf(lock, 'container-image'), (input) => input.sizeBytes * 2);
-  return { inodes: packages.size * 20, blocks: Math.ceil(bytes / ext4Block) };
+    sum(base) * shares.base +
+    sum(packages) * shares.packages +
+    sum(files) +
+    sum(inputsOf(lock, 'container-image')) * shares.containers;
+  return { inodes: (base.length + packages.length) * 20, blocks: Math.ceil(bytes / ext4Block) };
+}
+
+function sum(inputs: readonly LockedInput[]): number {
+  return inputs.reduce((total, { installedBytes, sizeBytes }) => total + (installedBytes ?? sizeBytes), 0);
 }
 
 /** Throws `budget-exceeded` when the files take up more than the recipe allows. */

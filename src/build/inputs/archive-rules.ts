@@ -1,5 +1,7 @@
 // What an archive of a component may hold, and how much: the same rules when it is locked and when it is built.
 
+import { ensureImagoError } from '../../domain/errors.ts';
+import { decodeHeader, tarBlock } from '../../images/tar-header.ts';
 import { streamInput } from '../../images/tar-input.ts';
 import type { TarReadOptions } from '../../images/tar-reader.ts';
 import { readTar } from '../../images/tar-reader.ts';
@@ -26,4 +28,27 @@ export async function measureArchive(
     await input.close();
   }
   return bytes;
+}
+
+/** Whether the content begins as a tar archive does, compressed or not. Reads no more than that. */
+export async function isArchive(content: AsyncIterable<Uint8Array>): Promise<boolean> {
+  try {
+    const block = await firstBlock(unpack(content));
+    if (block === undefined) return false;
+    if (block.every((byte) => byte === 0)) return true;
+    decodeHeader(block);
+    return true;
+  } catch (error) {
+    if (ensureImagoError(error).code !== 'tar-invalid') throw error;
+    return false;
+  }
+}
+
+async function firstBlock(content: AsyncIterable<Uint8Array>): Promise<Buffer | undefined> {
+  let bytes = Buffer.alloc(0);
+  for await (const piece of content) {
+    bytes = Buffer.concat([bytes, piece]);
+    if (bytes.length >= tarBlock) return bytes.subarray(0, tarBlock);
+  }
+  return undefined;
 }

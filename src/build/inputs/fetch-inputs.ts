@@ -66,13 +66,19 @@ export async function fetchInputs(wanted: readonly LockedInput[], context: Fetch
     } catch (error) {
       const { code, message } = ensureImagoError(error);
       if (code !== 'input-missing' && code !== 'file-missing') throw error;
-      gone.push(`${describeInput(input)} (${message})`);
+      gone.push(named(input, message));
     }
     count(input, input.sizeBytes);
   });
   if (gone.length === 0) return brought;
   const others = gone.length === 1 ? '' : ` (and ${gone.length - 1} more)`;
   throw new ImagoError('input-missing', `${gone[0]}${others}`, { details: { missing: gone } });
+}
+
+/** Most messages begin with the name already. */
+function named(input: LockedInput, message: string): string {
+  const name = describeInput(input);
+  return message.startsWith(name) ? message : `${name} (${message})`;
 }
 
 /** False when it was there already. */

@@ -10,7 +10,7 @@ import { streamInput } from '../../images/tar-input.ts';
 import { readTar } from '../../images/tar-reader.ts';
 import { type TarItem, tarEntry, tarFile } from '../../images/tar-writer.ts';
 import type { FileOptions, Host, HostInput, UnpackOptions } from '../../install/host.ts';
-import { archiveRules } from '../inputs/archive-rules.ts';
+import { archiveRules, isArchive } from '../inputs/archive-rules.ts';
 import type { InputStore } from '../inputs/input-store.ts';
 import { unpack } from '../inputs/unpack.ts';
 
@@ -88,21 +88,28 @@ export function layerHost(options: LayerHostOptions): LayerHost {
     }
   }
 
-  async function* artifact(input: HostInput, folder: string): AsyncGenerator<TarItem> {
+  async function* artifact(input: HostInput, folder: string, mode: number): AsyncGenerator<TarItem> {
     const manifest = parseManifest(await readWhole(await open(input)), input.name);
     for (const layer of manifest.layers) {
-      const content = await open({ ...input, sha256: hexOf(layer.digest) });
-      if (/[./+]tar(?:\+|$)/.test(layer.mediaType)) yield* archive(content, folder, {});
-      else {
-        const title = normalisePath(layer.annotations?.[annotationKeys.title] ?? '', 'refuse');
-        if (title === '')
-          throw new ImagoError('tar-unsafe', `A part of the artifact ${input.name} has no title.`);
-        yield {
-          entry: tarEntry(placed(folder, title), { size: layer.size, mode: 0o644, mtime: epoch }),
-          content,
-        };
+      const part = { ...input, sha256: hexOf(layer.digest) };
+      const title = normalisePath(layer.annotations?.[annotationKeys.title] ?? '', 'refuse');
+      if (await isUnpacked(layer.mediaType, title, part)) {
+        yield* archive(await open(part), folder, {});
+        continue;
       }
+      if (title === '')
+        throw new ImagoError('tar-unsafe', `A part of the artifact ${input.name} has no title.`);
+      yield {
+        entry: tarEntry(placed(folder, title), { size: layer.size, mode, mtime: epoch }),
+        content: await open(part),
+      };
     }
+  }
+
+  /** Who pushes a file without a word about its type says that it is an archive: then the bytes decide. */
+  async function isUnpacked(mediaType: string, title: string, part: HostInput): Promise<boolean> {
+    if (!/[./+]tar(?:[.+]|$)/.test(mediaType)) return false;
+    return title === '' || isArchive(await open(part));
   }
 
   return {
@@ -160,8 +167,8 @@ export function layerHost(options: LayerHostOptions): LayerHost {
         yield* archive(await open(input), folder, unpackOptions);
       });
     },
-    async unpackArtifact(input, folder) {
-      pieces.push(() => artifact(input, folder));
+    async unpackArtifact(input, folder, mode) {
+      pieces.push(() => artifact(input, folder, mode));
     },
     async *items() {
       for (const piece of pieces) yield* piece();

@@ -103,6 +103,8 @@ function planComponent(component: RecipeComponent, lock: Lock): readonly Planned
 
 function unpackRules(from: RecipeComponent['from']): Json {
   const kind = from === undefined ? 'package' : (Object.keys(from)[0] ?? '');
+  // Raised when the same artifact comes to other files: before, none could be run.
+  if (kind === 'oci') return { kind, rules: 2 };
   if (from === undefined || !('tar' in from)) return kind;
   return { kind, strip: from.strip ?? 0, only: from.only ?? [] };
 }

@@ -13,6 +13,8 @@ export interface LockContext {
   readonly findCredentials?: FindCredentials | undefined;
   /** Imago's own program for nodes, as an archive of files from the root on. */
   readonly agent?: AgentBundle | undefined;
+  /** Debian's and Go's name of the recipe's processor. */
+  readonly machine: string;
   /** Where relative paths of the recipe begin. */
   readonly folder: string;
   readonly signal?: AbortSignal | undefined;

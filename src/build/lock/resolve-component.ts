@@ -88,7 +88,7 @@ async function resolveArtifact(
       source: opened,
       store: inputs,
       label,
-      machine: '',
+      machine: context.machine,
       expected: source.digest,
       signal,
       onBytes: (bytes, total) => context.onBytes?.(label, bytes, total),

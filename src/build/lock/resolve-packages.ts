@@ -83,7 +83,11 @@ export function wantedPackages(recipe: Recipe): readonly WantedPackage[] {
     const source = sourceOf(component);
     return 'package' in source ? [{ name: source.package, version: component.version }] : [];
   });
-  const clock = recipe.settings.time?.servers === undefined ? [] : [{ name: 'systemd-timesyncd' }];
+  const { servers, zone } = recipe.settings.time ?? {};
+  const clock = [
+    ...(servers === undefined ? [] : [{ name: 'systemd-timesyncd' }]),
+    ...(zone === undefined ? [] : [{ name: 'tzdata' }]),
+  ];
   return distinct([...(recipe.packages ?? []), ...components, ...clock]);
 }
 

@@ -39,6 +39,7 @@ function context(): LockContext {
   return {
     ...{ cacheFolder: folder, folder, inputs: inputStore(join(folder, 'cache')), findArchive: asked },
     downloads: { fetch: asked },
+    machine: 'amd64',
     ...{ log() {}, progress() {} },
   };
 }

@@ -74,7 +74,9 @@ export const component = z
     mode: z
       .string()
       .optional()
-      .describe('Permission bits of a file in octal, in quotes. "0755" when left out.'),
+      .describe(
+        'Permission bits of a file, or of the files of an artifact, in octal and in quotes. "0755" when left out.',
+      ),
     unit: unit.optional(),
     config: z.array(configFile).optional().describe('Files that configure it.'),
     pick: pick.optional(),

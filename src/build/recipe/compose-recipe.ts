@@ -1,6 +1,7 @@
 // Puts a recipe together: what it extends below it, overlays above it, every value with its file and line.
 import { posix } from 'node:path';
 import { ImagoError } from '../../domain/errors.ts';
+import { chooseVersion } from './choose-version.ts';
 import { mergeTrees } from './merge-trees.ts';
 import { relativePath } from './relative-path.ts';
 import { type Origin, parseYamlTree, type Tree } from './yaml-tree.ts';
@@ -26,7 +27,8 @@ export async function composeRecipe(options: ComposeOptions): Promise<Tree> {
   const home = posix.dirname(options.file);
   let tree = await load(options.file, undefined, []);
   for (const overlay of options.overlays ?? []) {
-    tree = mergeTrees(tree, await load(overlay, undefined, []));
+    const above = await load(overlay, undefined, []);
+    tree = chooseVersion(tree, above, mergeTrees(tree, above));
   }
   return tree;
 

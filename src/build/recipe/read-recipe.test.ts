@@ -281,6 +281,29 @@ describe('matrix and variables', () => {
   });
 
   test('kubernetes and a matrix over it exclude each other', async () => {
-    expect((await errorOf(`${text.join('\n')}\nkubernetes: 1.34.2\n`)).message).toMatch(/not both/);
+    const error = await errorOf(`${text.join('\n')}\nkubernetes: 1.34.2\n`);
+    expect(error.message).toMatch(/not both/);
+    expect(error.hint).toContain('--kubernetes');
+  });
+
+  const chosen = (version: string) =>
+    load({ 'imago.yaml': text.join('\n'), '--kubernetes': `kubernetes: ${JSON.stringify(version)}\n` }, [
+      '--kubernetes',
+    ]);
+
+  test('a version that is laid over it is chosen from it, and is then what it was in it', async () => {
+    const all = await load({ 'imago.yaml': text.join('\n') });
+    const { recipe, variants, tree } = await chosen('1.34.3');
+    expect(variants).toEqual([all.variants[1]]);
+    expect(recipe).not.toHaveProperty('matrix');
+    expect(showRecipe(tree)).toMatch(/^kubernetes: 1\.34\.3 # imago\.yaml:\d+$/m);
+  });
+
+  test('a version that is not in it is refused, with those that are', async () => {
+    await expect(chosen('1.34.9')).rejects.toMatchObject({
+      code: 'recipe-invalid',
+      message: '--kubernetes:1:1: Kubernetes 1.34.9 is not in the matrix of the recipe',
+      hint: expect.stringContaining('It has 1.34.2, 1.34.3.'),
+    });
   });
 });

@@ -58,7 +58,9 @@ export const settings = z
       .describe('Resource limits of services and logins, such as `nofile`.'),
     time: z
       .strictObject({
-        zone: words.optional().describe('The time zone, like Europe/Berlin. UTC when left out.'),
+        zone: words
+          .optional()
+          .describe('The time zone, like Europe/Berlin; tzdata comes with it. UTC when left out.'),
         servers: z.array(words).optional().describe('Servers that the clock is set by.'),
       })
       .optional()

@@ -15,11 +15,11 @@ rm merged/file
 [ -c upper/file ]
 `;
 
-export async function canOverlay(sandbox: Sandbox, folder: string): Promise<boolean> {
+export async function canOverlay(sandbox: Sandbox, folder: string, signal?: AbortSignal): Promise<boolean> {
   const place = join(folder, ownedName('overlay-'));
   await mkdir(place, { recursive: true });
   try {
-    await sandbox.run({ what: 'Trying an overlay', script, args: [place] });
+    await sandbox.run({ what: 'Trying an overlay', script, args: [place], signal });
     return true;
   } catch (error) {
     if (error instanceof ImagoError && error.code === 'build-failed') return false;

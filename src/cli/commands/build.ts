@@ -12,6 +12,8 @@ interface Built {
   readonly version: string;
   readonly digest: string;
   readonly reused: boolean;
+  /** No disk was built. */
+  readonly simulated?: boolean;
   readonly why?: string;
   readonly changes?: readonly string[];
   /** How the lock that was built differs from the one that was given, if it does. */
@@ -109,21 +111,38 @@ function builtOf(result: Record<string, unknown>): readonly Built[] {
   return Array.isArray(result.versions) ? (result.versions as Built[]) : [result as unknown as Built];
 }
 
+const simulatedLine =
+  'note: this is the simulation: no disk was built. `--provider local` builds one; `imago doctor` says what that needs.';
+
 const shown: Pick<OperationCall<'createBuild'>, 'name' | 'lines'> = {
   name: (result) =>
     builtOf(result)
       .map(({ image, version }) => `${image}:${version}`)
       .join('\n'),
-  lines: (result) =>
-    builtOf(result).flatMap(({ image, version, digest, reused, why, changes = [], ...proof }) => [
-      `${image}:${version} ${reused ? 'exists already: nothing changed' : 'sealed as a candidate'}`,
-      ...(why === undefined ? [] : [why]),
-      ...changes.slice(0, 10).map((change) => `  ${change}`),
-      ...(changes.length > 10 ? [`  and ${changes.length - 10} more`] : []),
-      ...proofLines(proof),
-      `digest ${digest}`,
-    ]),
+  lines: (result) => [
+    ...builtOf(result).flatMap(builtLines),
+    ...(builtOf(result).some(({ simulated }) => simulated === true) ? [simulatedLine] : []),
+  ],
 };
+
+function builtLines({
+  image,
+  version,
+  digest,
+  reused,
+  why,
+  changes = [],
+  ...proof
+}: Built): readonly string[] {
+  return [
+    `${image}:${version} ${reused ? 'exists already: nothing changed' : 'sealed as a candidate'}`,
+    ...(why === undefined ? [] : [why]),
+    ...changes.slice(0, 10).map((change) => `  ${change}`),
+    ...(changes.length > 10 ? [`  and ${changes.length - 10} more`] : []),
+    ...proofLines(proof),
+    `digest ${digest}`,
+  ];
+}
 
 function proofLines({ proven, unproven }: Pick<Built, 'proven' | 'unproven'>): readonly string[] {
   if (proven === undefined) return [];

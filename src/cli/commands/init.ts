@@ -3,7 +3,8 @@ import { writeFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { ImagoError } from '../../domain/errors.ts';
 import { argumentOr, type CommandSpec } from '../command.ts';
-import { firstRecipe } from '../first-recipe.ts';
+import { firstRecipe, schemaLine } from '../first-recipe.ts';
+import { packageFile } from '../package-version.ts';
 
 export const command: CommandSpec = {
   summary: 'Write a first recipe into this folder',
@@ -14,7 +15,9 @@ export const command: CommandSpec = {
   async run(invocation) {
     const file = resolve(argumentOr(invocation, 'FILE', 'imago.yaml'));
     try {
-      await writeFile(file, firstRecipe, { flag: 'wx' });
+      const schema = packageFile('docs/recipe.schema.json');
+      const line = schema === undefined ? '' : schemaLine(schema, file);
+      await writeFile(file, line + firstRecipe, { flag: 'wx' });
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') {
         throw new ImagoError('file-missing', `${file} cannot be written: ${(cause as Error).message}`, {

@@ -1,66 +1,163 @@
-// What building images without root needs: mmdebstrap, subordinate user ids, and tools for file systems.
+// What building images needs of this machine: apt and a few programs, Debian's keys, and a sandbox that works. The
+// tools that make the disk itself come with the lock.
 import { existsSync, readFileSync } from 'node:fs';
-import { userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type Surroundings, stateFolder } from '../../api/daemon-paths.ts';
+import { debianKeyring } from '../../build/debian/apt-workspace.ts';
 import { cacheBytes, defaultCacheLimits } from '../../build/prune-cache.ts';
+import { findNamespace } from '../../build/sandbox/namespace.ts';
+import { canOverlay } from '../../build/sandbox/overlay.ts';
+import { createSandbox, type Sandbox } from '../../build/sandbox/sandbox.ts';
 import { formatBytes } from '../../domain/bytes.ts';
-import { findTool } from '../../images/tools.ts';
+import { ensureImagoError, type ImagoError } from '../../domain/errors.ts';
 import { buildCacheFolder } from '../build-cache.ts';
 import type { CheckResult, DoctorCheck } from './check.ts';
-import { findProgram, installCommand, outputOf, versionIn } from './probe.ts';
+import { findProgram, installCommand, outputOf } from './probe.ts';
+
+/** How the machine is looked at. */
+export interface BuildLook {
+  findProgram(name: string): string | undefined;
+  outputOf(program: string, args: readonly string[], signal: AbortSignal): Promise<string | undefined>;
+  /** The text of a file; undefined when there is none. */
+  read(path: string): string | undefined;
+  /** Throws `sandbox-missing` when this user cannot have one. */
+  sandbox(uid: number): Sandbox;
+}
+
+const thisMachine: BuildLook = {
+  findProgram,
+  outputOf,
+  read: (path) => (existsSync(path) ? readFileSync(path, 'latin1') : undefined),
+  sandbox: (uid) => createSandbox(findNamespace(uid)),
+};
 
 const group = 'Builds';
-const NEEDED_IDS = 65_536;
 
-export function buildChecks(surroundings: Surroundings): readonly DoctorCheck[] {
+/** By the Debian packages that have them. */
+const programs: Readonly<Record<string, readonly string[]>> = {
+  apt: ['apt-get', 'apt-cache'],
+  dpkg: ['dpkg-deb'],
+  tar: ['tar'],
+  findutils: ['xargs'],
+  'util-linux': ['unshare', 'setpriv'],
+  mount: ['mount'],
+};
+
+export function buildChecks(
+  surroundings: Surroundings,
+  look: BuildLook = thisMachine,
+): readonly DoctorCheck[] {
   return [
-    { id: 'build.mmdebstrap', group, title: 'mmdebstrap', run: checkMmdebstrap },
-    { id: 'build.userids', group, title: 'Subordinate user ids', run: () => checkUserIds(surroundings) },
-    { id: 'build.mke2fs', group, title: 'mke2fs', run: checkMke2fs },
+    {
+      ...{ id: 'build.programs', group, title: 'Programs of Debian' },
+      run: (signal) => checkPrograms(look, signal),
+    },
+    { id: 'build.keyring', group, title: "Debian's keys", run: () => checkKeyring(look) },
+    {
+      id: 'build.sandbox',
+      group,
+      title: 'Sandbox',
+      run: (signal) => checkSandbox(surroundings, look, signal),
+    },
+    { id: 'build.xz', group, title: 'xz', run: () => checkXz(look) },
     { id: 'build.cache', group, title: 'Build cache', run: () => checkCache(surroundings) },
   ];
 }
 
-async function checkMmdebstrap(signal: AbortSignal): Promise<CheckResult> {
-  const found = findProgram('mmdebstrap');
-  const version =
-    found === undefined ? undefined : versionIn((await outputOf(found, ['--version'], signal)) ?? '');
-  if (version !== undefined) return { state: 'ok', detail: `mmdebstrap ${version.join('.')} at ${found}.` };
-  return {
-    state: 'missing',
-    detail: 'mmdebstrap is not installed: base systems cannot be made.',
-    fix: installCommand('mmdebstrap'),
-  };
-}
-
-function checkUserIds({ uid }: Surroundings): CheckResult {
-  if (findProgram('newuidmap') === undefined || findProgram('newgidmap') === undefined) {
+async function checkPrograms(look: BuildLook, signal: AbortSignal): Promise<CheckResult> {
+  const lacking = Object.entries(programs).flatMap(([name, all]) =>
+    all.filter((program) => look.findProgram(program) === undefined).map((program) => ({ name, program })),
+  );
+  if (lacking.length > 0) {
+    const packages = new Set(lacking.map(({ name }) => name));
     return {
-      state: uid === 0 ? 'warn' : 'missing',
-      detail: 'newuidmap is not installed: builds need it to run without root.',
-      fix: installCommand('uidmap'),
+      state: 'missing',
+      detail: `Builds need ${lacking.map(({ program }) => program).join(', ')}, and this machine lacks them.`,
+      fix: installCommand([...packages].join(' ')),
     };
   }
-  if (uid === 0) return { state: 'ok', detail: 'Not needed by root.' };
-  const user = userInfo().username;
-  const lacking = ['/etc/subuid', '/etc/subgid'].filter((file) => idsOf(file, user, uid) < NEEDED_IDS);
-  if (lacking.length === 0) return { state: 'ok', detail: `${user} has at least ${NEEDED_IDS} of them.` };
+  const tar = look.findProgram('tar') ?? 'tar';
+  if ((await look.outputOf(tar, ['--version'], signal))?.includes('GNU tar') !== true) {
+    return {
+      state: 'missing',
+      detail: `${tar} is not GNU tar: layers could not be written the same way each time.`,
+      fix: installCommand('tar'),
+    };
+  }
+  return { state: 'ok', detail: 'apt, dpkg-deb, GNU tar, unshare and setpriv are there.' };
+}
+
+function checkKeyring(look: BuildLook): CheckResult {
+  if (look.read(debianKeyring) !== undefined) return { state: 'ok', detail: `At ${debianKeyring}.` };
   return {
     state: 'missing',
-    detail: `${user} has fewer than ${NEEDED_IDS} in ${lacking.join(' and ')}.`,
-    fix: `sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 ${user}`,
+    detail: `${debianKeyring} is not there: the signatures of Debian's archive cannot be checked.`,
+    fix: installCommand('debian-archive-keyring'),
   };
 }
 
-/** Old ones cannot fill a file system from a tar archive: what counts is whether this one can. */
-async function checkMke2fs(): Promise<CheckResult> {
-  const good = await findTool('mke2fs');
-  if (good !== undefined) return { state: 'ok', detail: `At ${good}.` };
-  const found = findProgram('mke2fs');
+/** As a build has it: mounts of its own, and files of other owners. */
+const trial = 'mount -t tmpfs tmpfs /tmp && chown 1:1 /tmp';
+
+/** It is tried: what a kernel, a container or a security module forbids is told by no file. */
+async function checkSandbox(
+  surroundings: Surroundings,
+  look: BuildLook,
+  signal: AbortSignal,
+): Promise<CheckResult> {
+  let sandbox: Sandbox;
+  try {
+    sandbox = look.sandbox(surroundings.uid);
+  } catch (thrown) {
+    const { message, hint } = ensureImagoError(thrown);
+    return { state: 'missing', detail: message, fix: hint ?? allowNamespaces(surroundings.uid, look) };
+  }
+  try {
+    await sandbox.run({ what: 'Trying the sandbox', script: trial, signal });
+  } catch (thrown) {
+    return refused(ensureImagoError(thrown), surroundings.uid, look);
+  }
+  const cache = buildCacheFolder(stateFolder(surroundings), surroundings.env, surroundings.uid);
+  const folder = existsSync(cache) ? join(cache, 'temporary') : tmpdir();
+  if (await canOverlay(sandbox, folder, signal)) {
+    return { state: 'ok', detail: `Works ${sandbox.asRoot ? 'as root' : 'without root'}, with overlays.` };
+  }
   return {
     state: 'warn',
-    detail: found === undefined ? 'mke2fs is not installed.' : `${found} cannot read tar archives.`,
-    fix: 'node scripts/get-tools.ts disk (a newer one for Imago alone)',
+    detail: 'Works, but folders cannot be laid over each other: builds give the same, only slower.',
+    fix: 'A kernel from 5.11 on, and a cache folder on a file system such as ext4, XFS or btrfs.',
+  };
+}
+
+function refused({ message }: ImagoError, uid: number, look: BuildLook): CheckResult {
+  return { state: 'missing', detail: message, fix: allowNamespaces(uid, look) };
+}
+
+/** What a kernel says about user namespaces of ordinary users, and how that is changed. */
+const switches: readonly { readonly file: string; readonly off: string; readonly setting: string }[] = [
+  { file: 'user/max_user_namespaces', off: '0', setting: 'user.max_user_namespaces=15000' },
+  { file: 'kernel/unprivileged_userns_clone', off: '0', setting: 'kernel.unprivileged_userns_clone=1' },
+  {
+    file: 'kernel/apparmor_restrict_unprivileged_userns',
+    off: '1',
+    setting: 'kernel.apparmor_restrict_unprivileged_userns=0',
+  },
+];
+
+function allowNamespaces(uid: number, look: BuildLook): string {
+  const off = switches.filter(({ file, off }) => look.read(`/proc/sys/${file}`)?.trim() === off);
+  if (uid !== 0 && off.length > 0) return `sudo sysctl -w ${off.map(({ setting }) => setting).join(' ')}`;
+  return 'Let the daemon make namespaces and mounts: in a container, start that with --privileged.';
+}
+
+function checkXz(look: BuildLook): CheckResult {
+  const found = look.findProgram('xz');
+  if (found !== undefined) return { state: 'ok', detail: `At ${found}.` };
+  return {
+    state: 'warn',
+    detail: 'xz is not installed: components in archives that it packed cannot be read.',
+    fix: installCommand('xz-utils'),
   };
 }
 
@@ -71,13 +168,4 @@ async function checkCache(surroundings: Surroundings): Promise<CheckResult> {
   const detail = `${formatBytes(bytes)} of at most ${formatBytes(limit)} in ${folder}.`;
   if (bytes <= limit) return { state: 'ok', detail };
   return { state: 'warn', detail, fix: 'imago prune' };
-}
-
-function idsOf(file: string, user: string, uid: number): number {
-  if (!existsSync(file)) return 0;
-  return readFileSync(file, 'utf8')
-    .split('\n')
-    .map((line) => line.split(':'))
-    .filter(([who]) => who === user || who === String(uid))
-    .reduce((sum, [, , count]) => sum + Number(count), 0);
 }

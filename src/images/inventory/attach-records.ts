@@ -10,7 +10,14 @@ import type { AttachedPart } from '../store/referrers.ts';
 import type { Inventory } from './inventory.ts';
 import { attestProvenance, type ProvenanceInput } from './provenance.ts';
 import { redactInventory } from './redact-inventory.ts';
-import { makeReleaseNotes, ownSecrets, type ReleaseNotes, type ReleaseNotesInput } from './release-notes.ts';
+import {
+  makeReleaseNotes,
+  type NotedMeasures,
+  ownSecrets,
+  type ReleaseNotes,
+  type ReleaseNotesInput,
+  withMeasures,
+} from './release-notes.ts';
 import { renderReleaseNotes } from './render-release-notes.ts';
 import { sbomComponents } from './sbom-components.ts';
 import { cycloneDxMediaType, cycloneDxSbom } from './sbom-cyclonedx.ts';
@@ -56,12 +63,34 @@ export async function attachRecords(
   await put(store, digest, 'spdx', [
     json(`${named}.spdx.json`, recordTypes.spdx, spdxSbom(inventory, subject, components)),
   ]);
+  await putNotes(store, digest, notes);
+  if (provenance !== undefined && key !== undefined) await attestProvenance(store, digest, key, provenance);
+  return notes;
+}
+
+/**
+ * Attaches the notes anew with what the tests measured; from then on they are the newest. Adds nothing when the version
+ * has no notes, no budget asks for it, or they say so already.
+ */
+export async function attachMeasures(
+  store: DiskStore,
+  digest: Digest,
+  measures: NotedMeasures,
+): Promise<void> {
+  const text = await readRecord(store, digest, 'notes');
+  if (text === undefined) return;
+  const notes = JSON.parse(text) as ReleaseNotes;
+  const measured = withMeasures(notes, measures);
+  if (JSON.stringify(measured.budgets) === JSON.stringify(notes.budgets)) return;
+  await putNotes(store, digest, measured);
+}
+
+async function putNotes(store: DiskStore, digest: Digest, notes: ReleaseNotes): Promise<void> {
+  const named = `${notes.image}-${notes.version}`;
   await put(store, digest, 'notes', [
     json(`${named}.notes.json`, recordTypes.notes, notes),
     { title: `${named}.notes.md`, mediaType: 'text/markdown', bytes: Buffer.from(renderReleaseNotes(notes)) },
   ]);
-  if (provenance !== undefined && key !== undefined) await attestProvenance(store, digest, key, provenance);
-  return notes;
 }
 
 function json(title: string, mediaType: string, value: Json | Inventory | ReleaseNotes): AttachedPart {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { makeProvenance } from './provenance.ts';
 import { privateInputs, redactInventory } from './redact-inventory.ts';
-import { makeReleaseNotes, type ReleaseNotesInput } from './release-notes.ts';
+import { makeReleaseNotes, type ReleaseNotesInput, withMeasures } from './release-notes.ts';
 import { renderReleaseNotes } from './render-release-notes.ts';
 import { sbomComponents } from './sbom-components.ts';
 import { cycloneDxSbom } from './sbom-cyclonedx.ts';
@@ -66,6 +66,18 @@ describe('release notes', () => {
     expect(notes.budgets).toMatchObject([{ name: 'size', isKept: false }, { name: 'boot to ready' }]);
     expect(renderReleaseNotes(notes)).toContain('| boot to ready | 20.0 s | not measured |  |');
     expect(makeReleaseNotes({ ...input, bootToReadyMs: 19_000 }).budgets[1]?.isKept).toBe(true);
+  });
+
+  it('tell what the tests measured afterwards, and nothing that no budget asks for', () => {
+    const notes = makeReleaseNotes(input);
+    const slow = withMeasures(notes, { bootToReadyMs: 21_000 });
+    expect(renderReleaseNotes(slow)).toContain('| boot to ready | 20.0 s | 21.0 s | **exceeded** |');
+    expect(withMeasures(slow, { bootToReadyMs: 19_000 })).toEqual(
+      makeReleaseNotes({ ...input, bootToReadyMs: 19_000 }),
+    );
+    const { lock: _, ...without } = input;
+    const free = makeReleaseNotes(without);
+    expect(withMeasures(free, { bootToReadyMs: 1 })).toEqual(free);
   });
 
   it('tell what the recipe made the tests let pass, and nothing of a private program', () => {

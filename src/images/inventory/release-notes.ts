@@ -70,6 +70,10 @@ export interface ReleaseNotes {
   readonly changes?: NotedChanges;
 }
 
+export interface NotedMeasures {
+  readonly bootToReadyMs: number;
+}
+
 export interface NotedBudget {
   readonly name: 'size' | 'boot to ready';
   readonly limit: number;
@@ -217,6 +221,16 @@ function expectedOf(lock: Lock | undefined, { files }: Inventory): string[] {
       shown.has(path) ? [`${path} runs with the rights of its owner or group`] : [],
     ),
   ];
+}
+
+/** With what the tests measured, where a budget asks for it. */
+export function withMeasures(notes: ReleaseNotes, { bootToReadyMs }: NotedMeasures): ReleaseNotes {
+  const budgets = notes.budgets.map((budget) =>
+    budget.name === 'boot to ready'
+      ? { ...budget, actual: bootToReadyMs, isKept: bootToReadyMs <= budget.limit }
+      : budget,
+  );
+  return { ...notes, budgets };
 }
 
 function budgetsOf({ lock, inventory, bootToReadyMs }: ReleaseNotesInput): NotedBudget[] {

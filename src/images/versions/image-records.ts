@@ -11,7 +11,7 @@ import type {
   IntendedChanges,
   KeptLocks,
 } from '../../ports/image-store.ts';
-import { attachRecords, readRecord, type recordTypes } from '../inventory/attach-records.ts';
+import { attachMeasures, attachRecords, readRecord, type recordTypes } from '../inventory/attach-records.ts';
 import { diffInventories, type InventoryDiff, isSame } from '../inventory/diff-inventory.ts';
 import { formatDiff } from '../inventory/format-diff.ts';
 import type { FileHashes } from '../inventory/hash-files.ts';
@@ -113,6 +113,8 @@ export function imageRecords(
       });
       return { restricted: notes.restricted };
     },
+    measured: async (digest, measures) =>
+      attachMeasures(await context.store(), parseDigest(digest), measures),
     async read(text, kind) {
       const store = await context.store();
       const digest = parseDigest(text);
