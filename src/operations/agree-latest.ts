@@ -33,9 +33,9 @@ export async function planLatest(
   to: string,
 ): Promise<readonly string[]> {
   const known = await deps.catalogue.getChannel(image, channel);
-  if (known === undefined || !isOffering(known)) return [];
+  if (known === undefined) return [];
   const planned: string[] = [];
-  for (const gallery of await followers(deps, channel)) {
+  for (const gallery of await followersOf(deps, known)) {
     const channels = await offeringIn(deps, gallery, image, { ...known, version: to });
     const { leftOut } = await offerOf(deps, channels);
     const without = leftOut.length === 0 ? '' : `, and leave out ${leftOut.join(', ')}`;
@@ -74,8 +74,8 @@ async function agreeLatest(
   const seen = new Set<string>();
   for (const { image, channel } of channels) {
     const known = await deps.catalogue.getChannel(image, channel);
-    if (known === undefined || !isOffering(known)) continue;
-    const galleries = (await followers(deps, channel)).filter(({ name }) => !seen.has(`${name} ${image}`));
+    if (known === undefined) continue;
+    const galleries = (await followersOf(deps, known)).filter(({ name }) => !seen.has(`${name} ${image}`));
     for (const { name } of galleries) seen.add(`${name} ${image}`);
     context.progress(0, galleries.length, `telling ${galleries.length} galleries what ${image}:latest is`);
     agreed.push(
@@ -217,10 +217,14 @@ async function offerOf(
   return { ...galleryOffer(logs), digests };
 }
 
-/** The galleries of providers that can leave versions out, and stand for the channel. */
-async function followers(deps: Deps, channel: string): Promise<readonly GalleryRecord[]> {
+/** The galleries whose `latest` follows the channel: none for testing, none of providers that have no such thing. */
+export async function followersOf(
+  deps: Pick<Deps, 'galleryBook' | 'providers'>,
+  channel: ChannelRecord,
+): Promise<readonly GalleryRecord[]> {
+  if (!isOffering(channel)) return [];
   return (await deps.galleryBook.list()).filter(
-    (gallery) => standsFor(gallery, channel) && canLeaveOut(deps, gallery),
+    (gallery) => standsFor(gallery, channel.name) && canLeaveOut(deps, gallery),
   );
 }
 
