@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { ChannelMove, ChannelRecord } from '../domain/channel.ts';
 import { ImagoError } from '../domain/errors.ts';
 import type { GalleryRecord } from '../ports/galleries.ts';
@@ -22,6 +22,7 @@ const digestOf = (version: string) => `digest of ${version}`;
 function world(logs: Readonly<Record<string, readonly string[]>>, options: { able?: boolean } = {}) {
   const galleries: Record<string, Map<string, Copy>> = { a: new Map(), b: new Map() };
   const silent = new Set<string>();
+  const hanging = new Set<string>();
   const calls: string[] = [];
   const moved = Object.fromEntries(Object.entries(logs).map(([name, log]) => [name, [...log]]));
   let onUpdate: (() => void) | undefined;
@@ -42,8 +43,10 @@ function world(logs: Readonly<Record<string, readonly string[]>>, options: { abl
       return copies?.get(version);
     }
     return {
-      async getVersion(_image: string, version: string) {
+      async getVersion(_image: string, version: string, { signal }: { signal: AbortSignal }) {
         const copy = copyOf(version);
+        if (hanging.has(place))
+          await new Promise((_, no) => signal.addEventListener('abort', () => no(signal.reason)));
         return (
           copy && {
             ...{ state: copy.state ?? 'ready', excludeFromLatest: copy.excluded },
@@ -88,7 +91,7 @@ function world(logs: Readonly<Record<string, readonly string[]>>, options: { abl
     ...{ signal: new AbortController().signal, progress() {}, log: (line: string) => logged.push(line) },
   } as unknown as StepContext<unknown>;
   return {
-    ...{ deps, galleries, silent, calls, book, logged },
+    ...{ deps, galleries, silent, hanging, calls, book, logged },
     put(place: string, version: string, copy: Copy) {
       galleries[place]?.set(version, copy);
       return copy;
@@ -127,6 +130,23 @@ describe('after a move', () => {
     expect(await given.agree()).toEqual({ offered: ['b: node:1.0.0'], leftOut: [], failed });
     expect(copy.excluded).toBe(false);
     expect(given.logged).toEqual(failed);
+  });
+
+  test('one that hangs is given up, and named', async () => {
+    vi.useFakeTimers();
+    try {
+      const given = world({ production: ['1.0.0'] });
+      given.hanging.add('a');
+      given.put('b', '1.0.0', { excluded: true });
+      const agreed = given.agree();
+      await vi.advanceTimersByTimeAsync(2 * 60_000);
+      expect(await agreed).toEqual({
+        ...{ offered: ['b: node:1.0.0'], leftOut: [] },
+        failed: ['Gallery a was not told what latest is: Gallery a did not answer in 120 s.'],
+      });
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test('of a channel for testing nothing is told', async () => {

@@ -8,7 +8,7 @@ import type { StepContext, WorkStep } from '../ports/operation.ts';
 import { allPages } from './all-pages.ts';
 import { callOptions, type OperationDeps } from './deps.ts';
 import { type KnownGallery, openGallery } from './galleries.ts';
-import { type OfferChange, settleOffer, startOffer } from './gallery-offer.ts';
+import { answered, type OfferChange, settleOffer, startOffer } from './gallery-offer.ts';
 
 /** One sentence each in `failed`; the others are `public: node:1.34.2`. */
 export interface AgreedLatest {
@@ -146,7 +146,7 @@ async function agreeGallery(
     const gone = [...was].filter((version) => !offer.offered.includes(version));
     await change(gallery, offer.offered, true);
     await change(gallery, [...new Set([...offer.leftOut, ...gone])], false);
-  }
+  } else whole = false;
   return { ...done, failed, whole: whole && failed.length === 0 };
 
   async function guard<T>(work: () => Promise<T>): Promise<T | undefined> {
@@ -241,10 +241,11 @@ function openKnown(deps: Deps, record: GalleryRecord): KnownGallery {
 
 /** A gallery is made by its first copy. */
 async function exists(
-  { provider }: KnownGallery,
+  { provider, name }: KnownGallery,
   { place }: GalleryRecord,
   options: ReturnType<typeof callOptions>,
 ): Promise<boolean> {
   if (place === undefined || provider.galleries === undefined) return true;
-  return (await provider.galleries.getGallery(place, options)) !== undefined;
+  const found = await provider.galleries.getGallery(place, answered(`Gallery ${name}`, options));
+  return found !== undefined;
 }

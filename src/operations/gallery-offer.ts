@@ -2,12 +2,17 @@
 import type { VersionName } from '../ports/lineage.ts';
 import type { CallOptions } from '../ports/provider.ts';
 import type { GalleryVersion } from '../ports/provider-gallery.ts';
+import { answerDeadline } from './answer-deadline.ts';
 import { digestTag } from './copy-compare.ts';
 import type { KnownGallery } from './galleries.ts';
 import { settle } from './settle.ts';
 
 /** Azure takes 150 s for such a change. */
 const deadlineMs = 15 * 60_000;
+
+/** How long one may be silent before it is given up, by our own clock: a call that hangs settles nothing. */
+const silentMs = 2 * 60_000;
+const settleSilentMs = deadlineMs + silentMs;
 
 export interface OfferChange extends VersionName {
   readonly offered: boolean;
@@ -20,10 +25,11 @@ export interface OfferChange extends VersionName {
  * it cannot be changed because it is still being made.
  */
 export async function startOffer(
-  { gallery }: KnownGallery,
+  { gallery, name }: KnownGallery,
   { image, version, offered, digest }: OfferChange,
-  options: CallOptions,
+  call: CallOptions,
 ): Promise<'so' | 'started' | 'making' | 'absent'> {
+  const options = answered(`Gallery ${name}`, call);
   const now = await gallery.getVersion(image, version, options);
   if (now === undefined || now.state === 'deleting') return 'absent';
   if (digest !== undefined && now.tags[digestTag] !== digest) return 'absent';
@@ -39,8 +45,9 @@ export async function startOffer(
 export async function settleOffer(
   { gallery, provider, name }: KnownGallery,
   { image, version, offered }: OfferChange,
-  options: CallOptions,
+  call: CallOptions,
 ): Promise<void> {
+  const options = answered(`Gallery ${name}`, call, settleSilentMs);
   await settle(
     async () => {
       const now = await gallery.getVersion(image, version, options);
@@ -53,6 +60,11 @@ export async function settleOffer(
         : `Leaving ${image}:${version} out of latest in gallery ${name}`,
     },
   );
+}
+
+/** The same call, given up with `provider-timeout` when `who` is silent for too long. */
+export function answered(who: string, { signal, epoch }: CallOptions, ms = silentMs): CallOptions {
+  return { epoch, signal: AbortSignal.any([signal, answerDeadline(ms, who)]) };
 }
 
 /** A region's own flag beats that of the version, which counts for regions that are yet to come. */

@@ -5,7 +5,7 @@ import type { VersionName } from '../ports/lineage.ts';
 import type { StepContext } from '../ports/operation.ts';
 import { callOptions, type OperationDeps } from './deps.ts';
 import { type KnownGallery, listGalleries } from './galleries.ts';
-import { settleOffer, startOffer } from './gallery-offer.ts';
+import { answered, settleOffer, startOffer } from './gallery-offer.ts';
 
 export interface ToldGalleries {
   /** `sim/main: node:1.34.2`. */
@@ -24,7 +24,7 @@ export async function tellGalleries(
   for (const provider of deps.providers()) {
     if (!provider.abilities.excludeFromLatest) continue;
     const galleries = await guard(`${provider.name} does not list its galleries`, () =>
-      listGalleries([provider], callOptions(deps, context.signal)),
+      listGalleries([provider], answered(provider.name, callOptions(deps, context.signal))),
     );
     for (const gallery of galleries ?? []) {
       await guard(`gallery ${gallery.name} does not leave it out`, () => tell(gallery));

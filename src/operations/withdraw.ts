@@ -1,6 +1,6 @@
-// Withdraw: takes a broken version out at once, then tells the galleries, and replaces the nodes that run it, one
-// at a time, until none is left; meanwhile galleries get what their channels went back to. The withdrawal itself is one
-// write and is never undone by what fails later.
+// Withdraw: takes a broken version out at once, then replaces the nodes that run it, one at a time, until none is left;
+// meanwhile galleries are told, and get what their channels went back to. The withdrawal itself is one write and is
+// never undone by what fails later.
 import * as z from 'zod';
 import { latestChannel } from '../domain/channel.ts';
 import { ensureImagoError, ImagoError } from '../domain/errors.ts';
@@ -65,8 +65,8 @@ export function withdrawOperation(deps: OperationDeps): OperationKind<WithdrawIn
     plan: (input) => planWithdrawal(deps, input),
     steps: () => [
       withdrawStep(deps),
-      galleriesStep(deps),
       poolsStep(deps),
+      galleriesStep(deps),
       fallbackCopiesStep<WithdrawInput>(deps, takenOut),
       latestStep<WithdrawInput>(deps, async (context) =>
         (await fallenChannels(deps, takenOut(context))).map(({ image, name: channel }) => ({
@@ -188,7 +188,7 @@ function takenOut(context: StepContext<unknown>): readonly VersionName[] {
   return planned ? [] : versions;
 }
 
-/** Starts what replaces the nodes, which then goes on while galleries are filled. */
+/** Starts what replaces the nodes, which then goes on while galleries are told and filled. */
 function poolsStep(deps: OperationDeps): WorkStep<WithdrawInput> {
   return {
     name: 'pools',

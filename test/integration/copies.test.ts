@@ -413,7 +413,7 @@ test('a withdrawal waits for no gallery: what the channel went back to is copied
   const done = await withdraw();
   expect(done).toMatchObject({ state: 'succeeded', result: { copies: [{ gallery: 'public' }] } });
   expect(done.steps.map(({ name }) => name)).toEqual([
-    ...['withdraw', 'galleries', 'pools', 'copies', 'latest', 'replace', 'report'],
+    ...['withdraw', 'pools', 'galleries', 'copies', 'latest', 'replace', 'report'],
   ]);
   expect(await states()).toEqual({ westeurope: 'ready', eastus: 'ready', northeurope: 'ready' });
   expect(await latestOf(product, 'public')).toEqual(everywhere(first));
