@@ -9,6 +9,7 @@ import { systemClock } from '../engine/system-clock.ts';
 import type { OperationDeps } from '../operations/deps.ts';
 import { imageUpkeep } from '../operations/image-upkeep.ts';
 import { operationKinds } from '../operations/kinds.ts';
+import { latestUpkeep } from '../operations/latest-upkeep.ts';
 import { lifecycleRound } from '../operations/lifecycle-round.ts';
 import { createOperations } from '../operations/operations.ts';
 import { reconcile } from '../operations/reconcile.ts';
@@ -140,6 +141,10 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     for (const trouble of await upkeep.round(acting)) log.warn(trouble);
   });
   again(UPKEEP_EVERY_MS, async () => void (await images.cache.trim()));
+  const latest = latestUpkeep(deps);
+  again(UPKEEP_EVERY_MS, async () => {
+    for (const trouble of await latest.round(acting)) log.warn(trouble);
+  });
 
   return {
     ...commonContext(options, store, { providers, epoch: lease.epoch }),

@@ -44,8 +44,8 @@ export interface OperationDeps {
   readonly images?: ImageStore | undefined;
 }
 
-export function callOptions(deps: OperationDeps, signal: AbortSignal): CallOptions {
-  return { signal, epoch: deps.epoch };
+export function callOptions({ epoch }: Pick<OperationDeps, 'epoch'>, signal: AbortSignal): CallOptions {
+  return { signal, epoch };
 }
 
 /** The local store, for operations that cannot do without it. */

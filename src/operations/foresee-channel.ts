@@ -7,6 +7,7 @@ import { describeGate, type GateResult, isOpen, whenOpen } from '../domain/gate.
 import { policyFor } from '../domain/policy.ts';
 import { toIso } from '../domain/time.ts';
 import type { VersionRecord } from '../ports/catalogue.ts';
+import { followersOf } from './agree-latest.ts';
 import type { OperationDeps } from './deps.ts';
 import { channelBefore, decideAmong } from './gate-facts.ts';
 import { planCopies } from './promote-copies.ts';
@@ -47,7 +48,7 @@ export async function foreseeChannel(deps: OperationDeps, outlook: ChannelOutloo
     return { moves: false, lines: [`gates-${channel}: Passed over: ${image}:${channel} points at it.`] };
   }
   const gates = await gateLines(deps, outlook);
-  const move = await moveLines(deps, outlook, found?.version);
+  const move = await moveLines(deps, outlook, found);
   return {
     moves: true,
     lines: [
@@ -146,14 +147,17 @@ function asTested({ version, willTest }: ForeseenTarget): VersionRecord {
 async function moveLines(
   deps: OperationDeps,
   { target: { version, isNew }, channel }: ChannelOutlook,
-  from: string | undefined,
+  found: ChannelRecord | undefined,
 ): Promise<readonly string[]> {
   const { image, version: number, digest } = version;
   const to = isNew ? 'the new version' : `${number} (${digest})`;
   const pools = await deps.fleet.listFollowers(image, channel);
   return [
-    `Move ${image}:${channel} from ${from ?? 'nothing'} to ${to}.`,
+    `Move ${image}:${channel} from ${found?.version ?? 'nothing'} to ${to}.`,
     ...(await orRefusal(() => planCopies(deps, channel, version))),
+    ...(found === undefined ? [] : await followersOf(deps, found)).map(
+      ({ name }) => `Then offer it as latest in gallery ${name}.`,
+    ),
     ...pools.map((pool) => `New nodes of pool ${pool.name} come from it; existing nodes stay.`),
   ];
 }

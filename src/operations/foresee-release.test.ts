@@ -55,7 +55,7 @@ function world(facts: World = {}): OperationDeps {
   };
   const provider = {
     name: 'sim',
-    abilities: { simulated: true, regions: [] },
+    abilities: { simulated: true, regions: [], excludeFromLatest: true },
     machines: {},
     gallery,
     builder: { methods: ['assemble'], knownLock: () => ({}), ...(tools && { tools }) },
@@ -225,6 +225,11 @@ test('something newer in the channel, or a public gallery for private inputs, is
   expect(of(overtaken, 'gates-staging')).toContain(
     'As things are, it would fail: node:1.0.2 came after 1.0.1 and is ahead of it.',
   );
+  const seen = of(await foresee(world({ publicGallery: true, channels })), 'promote-production');
+  expect(seen.slice(1, 3)).toEqual([
+    'Copy it to gallery public first.',
+    'Then offer it as latest in gallery public.',
+  ]);
   const hidden = { ...recipe, components: [{ ...recipe.components[0], private: true }] };
   const lines = await foresee(world({ publicGallery: true }), { recipe: hidden });
   expect(of(lines, 'promote-production')).toContain(

@@ -1,6 +1,6 @@
 // Before a channel moves, the galleries that stand for it get the version: the tested one itself, compared with what was
 // tested. What they then have is not undone with the promotion: it is costly, and nothing points at it.
-import { channelLine } from '../domain/channel-line.ts';
+import { standsFor } from '../domain/gallery-latest.ts';
 import type { Json } from '../domain/json.ts';
 import type { VersionRecord } from '../ports/catalogue.ts';
 import type { GalleryRecord } from '../ports/galleries.ts';
@@ -14,15 +14,12 @@ export interface ChannelInput {
   readonly channel: string;
 }
 
-/**
- * The galleries that versions must be in before the channel moves to them. A channel of one Kubernetes version has
- * those of the channel whose place it takes, and its own.
- */
-export async function galleriesOf(deps: OperationDeps, channel: string): Promise<readonly GalleryRecord[]> {
-  const names = [channel, channelLine(channel)?.base];
-  return (await deps.galleryBook.list()).filter(({ channels }) =>
-    channels.some((name) => names.includes(name)),
-  );
+/** The galleries that versions must be in before the channel moves to them. */
+export async function galleriesOf(
+  deps: Pick<OperationDeps, 'galleryBook'>,
+  channel: string,
+): Promise<readonly GalleryRecord[]> {
+  return (await deps.galleryBook.list()).filter((gallery) => standsFor(gallery, channel));
 }
 
 /** One sentence for each gallery. Throws what the copy would be refused with. */
@@ -30,6 +27,7 @@ export async function planCopies(
   deps: OperationDeps,
   channel: string,
   version: VersionRecord,
+  when: 'first' | 'then' = 'first',
 ): Promise<readonly string[]> {
   const planned: string[] = [];
   for (const gallery of await galleriesOf(deps, channel)) {
@@ -38,9 +36,28 @@ export async function planCopies(
     await checkMayGo(deps, target, version);
     const regions = target.regions.map(({ region, replicas }) => `${replicas} in ${region}`);
     const copies = regions.length === 0 ? '' : ` (${regions.join(', ')})`;
-    planned.push(`Copy it to gallery ${gallery.name} first${copies}.`);
+    const name = `gallery ${gallery.name}`;
+    planned.push(
+      when === 'first'
+        ? `Copy it to ${name} first${copies}.`
+        : `Then copy ${version.image}:${version.version} to ${name}${copies}, unless it has it.`,
+    );
   }
   return planned;
+}
+
+/** Copies it there with as many copies as the channel needs; what is there is compared. */
+export async function copyTo(
+  deps: OperationDeps,
+  gallery: GalleryRecord,
+  { channel, version }: { readonly channel: string; readonly version: VersionRecord },
+  context: StepContext<unknown>,
+): Promise<Json> {
+  const target = await channelTarget(deps, gallery, { image: version.image, channel }, context.signal);
+  await beginCopy(deps, target, version, context);
+  await finishCopy(deps, target, version, context);
+  const { regions, compared } = await checkCopy(deps, target, version, context, false);
+  return { gallery: gallery.name, regions: [...regions], compared };
 }
 
 export function copiesStep<Input extends ChannelInput>(
@@ -51,15 +68,10 @@ export function copiesStep<Input extends ChannelInput>(
     name: 'copies',
     async do(context) {
       const version = await versionOf(context);
-      const done: Json[] = [];
       const { channel } = context.input;
+      const done: Json[] = [];
       for (const gallery of await galleriesOf(deps, channel)) {
-        const where = { image: version.image, channel };
-        const target = await channelTarget(deps, gallery, where, context.signal);
-        await beginCopy(deps, target, version, context);
-        await finishCopy(deps, target, version, context);
-        const { regions, compared } = await checkCopy(deps, target, version, context, false);
-        done.push({ gallery: gallery.name, regions: [...regions], compared });
+        done.push(await copyTo(deps, gallery, { channel, version }, context));
       }
       return { galleries: done };
     },

@@ -8,6 +8,7 @@ import type { Json } from '../domain/json.ts';
 import { channelNotFound } from '../domain/resolve.ts';
 import type { ChannelMove, VersionRecord } from '../ports/catalogue.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
+import { latestStep, planLatest, untold } from './agree-latest.ts';
 import { attestMoveStep } from './attest-move.ts';
 import type { OperationDeps } from './deps.ts';
 import { type Decision, decide } from './gate-facts.ts';
@@ -62,11 +63,12 @@ function promotion(
       }),
       moveStep(deps),
       attestMoveStep<PromoteInput>(deps, 'move'),
+      latestStep<PromoteInput>(deps, async (context) => [requireResult<Moved>(context, 'move')]),
     ],
     result(context) {
       const { gates } = requireResult<{ readonly gates: Json }>(context, 'gates');
       const { signed } = requireResult<{ readonly signed: boolean }>(context, 'attest');
-      return { ...requireResult<Moved>(context, 'move'), gates, signed };
+      return { ...requireResult<Moved>(context, 'move'), gates, signed, ...untold(context) };
     },
   };
 }
@@ -101,12 +103,14 @@ async function planPromotion(
   });
   const pools = await deps.fleet.listFollowers(image, name);
   const copies = await planCopies(deps, name, version);
+  const latest = await planLatest(deps, { image, channel: name }, number);
   const closed = result.gates.filter((gate) => !isOpen(gate)).map(({ gate }) => gate);
   return [
     `Move ${image}:${name} from ${channel.version ?? 'nothing'} to ${number} (${version.digest}).`,
     ...result.gates.map(describeGate),
     ...(closed.length === 0 ? [] : [`It would be refused now: closed ${closed.join(', ')}.`]),
     ...copies,
+    ...latest,
     ...pools.map((pool) => `New nodes of pool ${pool.name} come from ${number}; existing nodes stay.`),
   ];
 }

@@ -98,7 +98,7 @@ async function startCopy(
       version: version.version,
       source: { kind: 'disk', digest: record.diskDigest },
       regions: home === undefined ? [] : [{ region: home, replicas: 1 }],
-      excludeFromLatest: true,
+      excludeFromLatest: provider.abilities.excludeFromLatest,
       tags: { 'imago-digest': version.digest, [operationTag]: operation },
     },
     options,

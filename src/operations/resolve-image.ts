@@ -3,6 +3,7 @@
 import { lineChannel } from '../domain/channel-line.ts';
 import { ImagoError } from '../domain/errors.ts';
 import { parseReference } from '../domain/reference.ts';
+import { nearestVersions } from '../domain/resolve.ts';
 import {
   bestForKubernetes,
   fitsKubernetes,
@@ -11,6 +12,7 @@ import {
 } from '../domain/resolve-kubernetes.ts';
 import { didYouMean, orList } from '../domain/suggest.ts';
 import { parseTime } from '../domain/time.ts';
+import { isUsable } from '../domain/version-state.ts';
 import type { Catalogue, Resolution, VersionRecord } from '../ports/catalogue.ts';
 import type { CallOptions, Provider } from '../ports/provider.ts';
 import type { RegionState } from '../ports/provider-gallery.ts';
@@ -34,10 +36,14 @@ export interface ResolveAnswer extends Resolution {
   readonly kubernetes?: string;
   /** Where it was asked for, and is ready. */
   readonly region?: string;
+  /** Why it is deprecated or withdrawn. */
+  readonly reason?: string;
+  /** Of one that is out of use: the nearest versions of the image that can be used. */
+  readonly nearest?: readonly string[];
 }
 
 /**
- * Throws as `Catalogue.resolve`, and `kubernetes-not-found` or `region-missing` with why and what is near. A region
+ * One that is withdrawn is an answer too, since nodes run it still, and it says so. Throws as `Catalogue.resolve`, and `kubernetes-not-found` or `region-missing` with why and what is near. A region
  * can only be asked for now.
  */
 export async function resolveImage(deps: ResolveDeps, question: ResolveQuestion): Promise<ResolveAnswer> {
@@ -67,7 +73,10 @@ export async function resolveImage(deps: ResolveDeps, question: ResolveQuestion)
     ({ found, record } = inLine);
   }
   if (region !== undefined) await requireRegion(deps, found, region);
-  return answer(found, record, region);
+  if (isUsable(found.state)) return answer(found, record, region);
+  const usable = (await allVersions(catalogue, found.image)).filter(({ state }) => isUsable(state));
+  const numbers = usable.map(({ version }) => version);
+  return { ...answer(found, record, region), nearest: nearestVersions(found.version, numbers) };
 }
 
 /** The channel of that Kubernetes minor version, in place of the plain one; `undefined` when it points nowhere. */
@@ -90,13 +99,14 @@ const nowhere: ReadonlySet<string> = new Set(['channel-not-found', 'channel-empt
 
 function answer(
   found: Resolution,
-  record: Pick<VersionRecord, 'kubernetes'> | undefined,
+  record: Pick<VersionRecord, 'kubernetes' | 'reason'> | undefined,
   region: string | undefined,
 ): ResolveAnswer {
   return {
     ...found,
     ...(record?.kubernetes === undefined ? {} : { kubernetes: record.kubernetes }),
     ...(region === undefined ? {} : { region }),
+    ...(record?.reason === undefined ? {} : { reason: record.reason }),
   };
 }
 

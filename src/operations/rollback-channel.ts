@@ -7,6 +7,7 @@ import { ImagoError } from '../domain/errors.ts';
 import { newestTest } from '../domain/evidence.ts';
 import type { ChannelMove } from '../ports/catalogue.ts';
 import type { OperationKind, WorkStep } from '../ports/operation.ts';
+import { latestStep, planLatest, untold } from './agree-latest.ts';
 import { allPages } from './all-pages.ts';
 import { attestMoveStep } from './attest-move.ts';
 import type { OperationDeps } from './deps.ts';
@@ -36,7 +37,8 @@ export function rollbackChannelOperation(deps: OperationDeps): OperationKind<Rol
     async plan({ image, channel }) {
       const { from, to } = await findTarget(deps, image, channel);
       const copies = await planCopies(deps, channel, await requireVersion(deps, image, to));
-      return [`Move ${image}:${channel} from ${from} back to ${to}.`, ...copies];
+      const latest = await planLatest(deps, { image, channel }, to);
+      return [`Move ${image}:${channel} from ${from} back to ${to}.`, ...copies, ...latest];
     },
     steps: () => [
       targetStep(deps),
@@ -45,8 +47,9 @@ export function rollbackChannelOperation(deps: OperationDeps): OperationKind<Rol
       ),
       moveStep(deps),
       attestMoveStep<RollbackChannelInput>(deps, 'move'),
+      latestStep<RollbackChannelInput>(deps, async ({ input }) => [input]),
     ],
-    result: (context) => requireResult<Moved>(context, 'move'),
+    result: (context) => ({ ...requireResult<Moved>(context, 'move'), ...untold(context) }),
   };
 }
 

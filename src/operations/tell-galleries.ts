@@ -1,12 +1,11 @@
 // Takes versions out of the galleries' own idea of `latest`, in every region, and reads back that they are. A
 // gallery that does not answer, or says yes and does nothing, is named, and does not keep the others from hearing.
-import { ensureImagoError } from '../domain/errors.ts';
+import { ensureImagoError, ImagoError } from '../domain/errors.ts';
 import type { VersionName } from '../ports/lineage.ts';
 import type { StepContext } from '../ports/operation.ts';
-import type { GalleryVersion } from '../ports/provider-gallery.ts';
 import { callOptions, type OperationDeps } from './deps.ts';
 import { type KnownGallery, listGalleries } from './galleries.ts';
-import { settle } from './settle.ts';
+import { answered, settleOffer, startOffer } from './gallery-offer.ts';
 
 export interface ToldGalleries {
   /** `sim/main: node:1.34.2`. */
@@ -14,9 +13,6 @@ export interface ToldGalleries {
   /** One sentence each. */
   readonly failed: readonly string[];
 }
-
-/** Azure takes 150 s for such a change. */
-const deadlineMs = 15 * 60_000;
 
 export async function tellGalleries(
   deps: OperationDeps,
@@ -28,7 +24,7 @@ export async function tellGalleries(
   for (const provider of deps.providers()) {
     if (!provider.abilities.excludeFromLatest) continue;
     const galleries = await guard(`${provider.name} does not list its galleries`, () =>
-      listGalleries([provider], callOptions(deps, context.signal)),
+      listGalleries([provider], answered(provider.name, callOptions(deps, context.signal))),
     );
     for (const gallery of galleries ?? []) {
       await guard(`gallery ${gallery.name} does not leave it out`, () => tell(gallery));
@@ -49,7 +45,7 @@ export async function tellGalleries(
   async function tell(gallery: KnownGallery): Promise<void> {
     for (const [index, version] of versions.entries()) {
       context.progress(index, versions.length, `telling gallery ${gallery.name}`);
-      if (await exclude(deps, gallery, version, context)) {
+      if (await leaveOut(deps, gallery, version, context)) {
         told.push(`${gallery.name}: ${version.image}:${version.version}`);
       }
     }
@@ -57,42 +53,19 @@ export async function tellGalleries(
 }
 
 /** `false` when the gallery does not have the version. */
-async function exclude(
+async function leaveOut(
   deps: OperationDeps,
-  { gallery, provider, name }: KnownGallery,
-  { image, version }: VersionName,
+  gallery: KnownGallery,
+  name: VersionName,
   context: StepContext<unknown>,
 ): Promise<boolean> {
   const options = callOptions(deps, context.signal);
-  const now = await gallery.getVersion(image, version, options);
-  if (now === undefined || now.state === 'deleting') return false;
-  if (isExcluded(now)) return true;
-  await gallery.updateVersion(
-    image,
-    version,
-    {
-      excludeFromLatest: true,
-      regions: now.regions.map(({ region, replicas }) => ({ region, replicas, excludeFromLatest: true })),
-    },
-    options,
-  );
-  await settle(
-    async () => {
-      const after = await gallery.getVersion(image, version, options);
-      return after === undefined || isExcluded(after) ? true : undefined;
-    },
-    {
-      clock: provider.clock,
-      signal: context.signal,
-      deadlineMs,
-      what: `Leaving ${image}:${version} out of latest in gallery ${name}`,
-    },
-  );
+  const change = { ...name, offered: false };
+  const found = await startOffer(gallery, change, options);
+  if (found === 'absent') return false;
+  if (found === 'making') {
+    throw new ImagoError('provider-conflict', `${name.image}:${name.version} is still being made there.`);
+  }
+  if (found === 'started') await settleOffer(gallery, change, options);
   return true;
-}
-
-/** A region's own flag beats that of the version. */
-function isExcluded({ excludeFromLatest, regions }: GalleryVersion): boolean {
-  if (regions.length === 0) return excludeFromLatest;
-  return regions.every((region) => region.excludeFromLatest ?? excludeFromLatest);
 }

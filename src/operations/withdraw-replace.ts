@@ -16,32 +16,47 @@ export interface ReplacedPools {
 type Context = StepContext<{ readonly replace: boolean; readonly reason: string }>;
 type Needed = Pick<OperationRequest, 'kind' | 'input'>;
 
-/** Starts the operations and waits for their end. They are named after this one: a crash starts none twice. */
-export async function replacePools(
+/** Those that were started, and why others were not. */
+export interface StartedPools {
+  readonly started: readonly { readonly pool: string; readonly operation: string }[];
+  /** One sentence each. */
+  readonly failed: readonly string[];
+}
+
+/** Starts the operations. They are named after this one: a crash starts none twice. */
+export async function startReplacements(
   deps: OperationDeps,
   versions: readonly VersionName[],
   context: Context,
-): Promise<ReplacedPools> {
-  const desk = deps.desk();
+): Promise<StartedPools> {
+  if (versions.length === 0) return { started: [], failed: [] };
   const { id: parent, by } = context.operation;
-  const pools: string[] = [];
+  const started: { pool: string; operation: string }[] = [];
   const failed: string[] = [];
-  const started = new Map<string, string>();
   for (const use of await deps.lifecycle.lineage.poolsOf(versions)) {
     const needed = await operationFor(deps, use, versions, context);
     if (typeof needed === 'string') failed.push(needed);
     if (needed === undefined || typeof needed === 'string') continue;
     const id = operationId(parent, use.pool);
-    await desk.submit({ ...needed, id, subject: `pool/${use.pool}`, by, parent });
-    started.set(use.pool, id);
+    await deps.desk().submit({ ...needed, id, subject: `pool/${use.pool}`, by, parent });
+    started.push({ pool: use.pool, operation: id });
   }
-  let done = 0;
-  for (const [pool, id] of started) {
-    context.progress(done, started.size, `${done} of ${started.size} pools are clear`);
-    const ended = await desk.ended(id, context.signal);
+  return { started, failed };
+}
+
+/** Waits for their end. */
+export async function awaitReplacements(
+  deps: OperationDeps,
+  { started, failed: before }: StartedPools,
+  context: Pick<Context, 'signal' | 'progress'>,
+): Promise<ReplacedPools> {
+  const pools: string[] = [];
+  const failed = [...before];
+  for (const [done, { pool, operation }] of started.entries()) {
+    context.progress(done, started.length, `${done} of ${started.length} pools are clear`);
+    const ended = await deps.desk().ended(operation, context.signal);
     if (ended.state === 'succeeded') pools.push(pool);
-    else failed.push(`pool ${pool}: ${ended.error?.message ?? ended.state} (operation ${id})`);
-    done += 1;
+    else failed.push(`pool ${pool}: ${ended.error?.message ?? ended.state} (operation ${operation})`);
   }
   return { pools, failed };
 }

@@ -1,18 +1,32 @@
-// Withdraw: takes a broken version out at once, then tells the galleries, and replaces the nodes that run it, one
-// at a time, until none is left. The withdrawal itself is one write and is never undone by what fails later.
+// Withdraw: takes a broken version out at once, then replaces the nodes that run it, one at a time, until none is left;
+// meanwhile galleries are told, and get what their channels went back to. The withdrawal itself is one write and is
+// never undone by what fails later.
 import * as z from 'zod';
-import { ImagoError } from '../domain/errors.ts';
+import { latestChannel } from '../domain/channel.ts';
+import { ensureImagoError, ImagoError } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
+import { someOf } from '../domain/some-of.ts';
 import { parseTime } from '../domain/time.ts';
-import { checkReason } from '../domain/withdrawal.ts';
+import { type ChannelFallback, checkReason } from '../domain/withdrawal.ts';
 import type { WithdrawalOutcome, WithdrawRequest } from '../ports/lifecycle.ts';
 import type { VersionName } from '../ports/lineage.ts';
 import type { OperationKind, StepContext, WorkStep } from '../ports/operation.ts';
+import { latestStep, planLatest, untold } from './agree-latest.ts';
 import type { OperationDeps } from './deps.ts';
 import { parseInput } from './parse-input.ts';
+import { requireVersion } from './promote.ts';
+import { planCopies } from './promote-copies.ts';
 import { requireResult } from './step-result.ts';
 import { type ToldGalleries, tellGalleries } from './tell-galleries.ts';
-import { cancelReplacements, replacePools } from './withdraw-replace.ts';
+import { affectedPools } from './withdraw-affected.ts';
+import { copiedFallbacks, fallbackCopiesStep, fallenChannels } from './withdraw-copies.ts';
+import {
+  awaitReplacements,
+  cancelReplacements,
+  type ReplacedPools,
+  type StartedPools,
+  startReplacements,
+} from './withdraw-replace.ts';
 
 const withdrawInput = z.object({
   image: z.string(),
@@ -49,14 +63,27 @@ export function withdrawOperation(deps: OperationDeps): OperationKind<WithdrawIn
     /** It waits for nobody: the store lets one write to an image in at a time, and pools have keys of their own. */
     key: (_input, id) => `withdraw/${id}`,
     plan: (input) => planWithdrawal(deps, input),
-    steps: () => [withdrawStep(deps), galleriesStep(deps), replaceStep(deps), reportStep(deps)],
+    steps: () => [
+      withdrawStep(deps),
+      poolsStep(deps),
+      galleriesStep(deps),
+      fallbackCopiesStep<WithdrawInput>(deps, takenOut),
+      latestStep<WithdrawInput>(deps, async (context) =>
+        (await fallenChannels(deps, takenOut(context))).map(({ image, name: channel }) => ({
+          image,
+          channel,
+        })),
+      ),
+      replaceStep(deps),
+      reportStep(deps),
+    ],
   };
 }
 
 async function planWithdrawal(deps: OperationDeps, input: WithdrawInput): Promise<readonly string[]> {
   const { image, version, descendants, at, replace } = input;
   const later = at !== undefined && parseTime(at).getTime() > deps.clock.now();
-  const { withdrawals, lineage } = deps.lifecycle;
+  const { withdrawals } = deps.lifecycle;
   const { versions, fallbacks } = await withdrawals
     .plan({ image, version, withDescendants: descendants })
     .catch((error: unknown) => {
@@ -66,7 +93,7 @@ async function planWithdrawal(deps: OperationDeps, input: WithdrawInput): Promis
       }
       throw error;
     });
-  const pools = await lineage.poolsOf(versions);
+  const pools = await affectedPools(deps, versions);
   const nodes = pools.reduce((sum, pool) => sum + pool.nodes, 0);
   return [
     `Withdraw ${versions.map((name) => `${name.image}:${name.version}`).join(', ')}${later ? ` at ${at}` : ''}.`,
@@ -74,11 +101,32 @@ async function planWithdrawal(deps: OperationDeps, input: WithdrawInput): Promis
       ({ image: name, channel, from, to }) => `Move ${name}:${channel} from ${from} back to ${to}.`,
     ),
     `${nodes} nodes of ${pools.length} pools run it${replace ? ', and are replaced one at a time' : ''}.`,
-    ...pools.map(({ pool, nodes: count, model, follows }) => {
+    ...pools.map(({ pool, nodes: count, names, model, follows }) => {
       const stuck = model && follows === undefined;
-      return `Pool ${pool}: ${count} nodes${stuck ? '; it is pinned, so new nodes need `imago pool set-image` first' : ''}.`;
+      const which = names.length === 0 ? '' : ` (${someOf(names)})`;
+      return `Pool ${pool}: ${count} nodes${which}${stuck ? '; it is pinned, so new nodes need `imago pool set-image` first' : ''}.`;
     }),
+    ...(await planFallbacks(deps, fallbacks)),
   ];
+}
+
+/** What galleries get afterwards. One that cannot be asked now may well answer then, and keeps nothing waiting. */
+async function planFallbacks(
+  deps: OperationDeps,
+  fallbacks: readonly ChannelFallback[],
+): Promise<readonly string[]> {
+  const planned: string[] = [];
+  for (const { image, channel, to } of fallbacks) {
+    if (channel === latestChannel) continue;
+    try {
+      const version = await requireVersion(deps, image, to);
+      planned.push(...(await planCopies(deps, channel, version, 'then')));
+      planned.push(...(await planLatest(deps, { image, channel }, to)));
+    } catch (thrown) {
+      planned.push(`What galleries need then cannot be told now: ${ensureImagoError(thrown).message}`);
+    }
+  }
+  return planned;
 }
 
 function withdrawStep(deps: OperationDeps): WorkStep<WithdrawInput> {
@@ -127,33 +175,48 @@ function galleriesStep(deps: OperationDeps): WorkStep<WithdrawInput> {
   return {
     name: 'galleries',
     async do(context) {
-      const { planned, versions } = requireResult<Withdrawn>(context, 'withdraw');
-      if (planned) return { told: [], failed: [] };
-      return { ...(await tellGalleries(deps, versions, context)) } as unknown as Json;
+      const out = takenOut(context);
+      if (out.length === 0) return { told: [], failed: [] };
+      return { ...(await tellGalleries(deps, out, context)) } as unknown as Json;
     },
   };
 }
 
+/** What is out by now; nothing while it is only planned. */
+function takenOut(context: StepContext<unknown>): readonly VersionName[] {
+  const { planned, versions } = requireResult<Withdrawn>(context, 'withdraw');
+  return planned ? [] : versions;
+}
+
+/** Starts what replaces the nodes, which then goes on while galleries are told and filled. */
+function poolsStep(deps: OperationDeps): WorkStep<WithdrawInput> {
+  return {
+    name: 'pools',
+    async do(context) {
+      return { ...(await startReplacements(deps, takenOut(context), context)) } as unknown as Json;
+    },
+    undo: (context) => stopReplacing(deps, context),
+  };
+}
+
+/** Waits until they are replaced. One that an earlier Imago began has started nothing before. */
 function replaceStep(deps: OperationDeps): WorkStep<WithdrawInput> {
   return {
     name: 'replace',
     timeoutMs: 24 * 3_600_000,
     async do(context) {
-      const { planned, versions } = requireResult<Withdrawn>(context, 'withdraw');
-      if (planned) return { pools: [], failed: [] };
-      return { ...(await replacePools(deps, versions, context)) } as unknown as Json;
+      const known = context.result<Json>('pools') as unknown as StartedPools | undefined;
+      const started = known ?? (await startReplacements(deps, takenOut(context), context));
+      return { ...(await awaitReplacements(deps, started, context)) } as unknown as Json;
     },
-    /** Nodes that were replaced stay so, and so does the withdrawal; what still runs is stopped. */
-    async undo(context) {
-      await cancelReplacements(deps, context);
-      return 'kept';
-    },
+    undo: (context) => stopReplacing(deps, context),
   };
 }
 
-interface Replaced {
-  readonly pools: readonly Json[];
-  readonly failed: readonly string[];
+/** Nodes that were replaced stay so, and so does the withdrawal; what still runs is stopped. */
+async function stopReplacing(deps: OperationDeps, context: StepContext<WithdrawInput>): Promise<'kept'> {
+  await cancelReplacements(deps, context);
+  return 'kept';
 }
 
 /** What could not be told or replaced fails the operation: the withdrawal is in force all the same. */
@@ -163,8 +226,9 @@ function reportStep(deps: OperationDeps): WorkStep<WithdrawInput> {
     async do(context) {
       const out = requireResult<Withdrawn>(context, 'withdraw');
       const galleries = requireResult<ToldGalleries>(context, 'galleries');
-      const replaced = requireResult<Replaced>(context, 'replace');
-      const failed = [...galleries.failed, ...replaced.failed];
+      const copies = copiedFallbacks(context);
+      const replaced = requireResult<ReplacedPools>(context, 'replace');
+      const failed = [...galleries.failed, ...copies.failed, ...replaced.failed];
       const { image, version } = context.input;
       if (failed.length > 0) {
         throw new ImagoError(
@@ -173,7 +237,7 @@ function reportStep(deps: OperationDeps): WorkStep<WithdrawInput> {
           { hint: 'Mend what is named, then run `imago op retry` on this operation.' },
         );
       }
-      const pools = out.planned ? [] : await deps.lifecycle.lineage.poolsOf(out.versions);
+      const pools = out.planned ? [] : await affectedPools(deps, out.versions);
       return {
         image,
         version,
@@ -182,8 +246,10 @@ function reportStep(deps: OperationDeps): WorkStep<WithdrawInput> {
         versions: out.versions.map((name) => `${name.image}:${name.version}`),
         channels: [...out.channels],
         galleries: [...galleries.told],
+        copies: [...copies.copied],
+        ...untold(context),
         nodes: pools.reduce((sum, { nodes }) => sum + nodes, 0),
-        pools: pools.map((pool) => ({ ...pool })),
+        pools: pools.map((pool) => ({ ...pool, names: [...pool.names] })),
       };
     },
   };

@@ -89,7 +89,10 @@ describe('story 4: a published version is broken', () => {
   test('without --replace the model moves at once, and the nodes are listed and stay', async () => {
     const { product, good, bad, withdraw, versions, close } = await fleet('uniform', 2);
     const ended = await withdraw({ replace: false });
-    expect(ended.result).toMatchObject({ nodes: 2, pools: [{ pool: 'web', nodes: 2, model: false }] });
+    const names = product.sim.world.view().nodes.map(({ name }) => name);
+    expect(ended.result).toMatchObject({
+      ...{ nodes: 2, pools: [{ pool: 'web', nodes: 2, model: false, names: names.toSorted() }] },
+    });
     expect(versions()).toEqual([bad, bad]);
     expect(await product.store.fleet.getPool('web')).toMatchObject({ version: good });
     await close();
@@ -176,7 +179,7 @@ describe('at once, whatever else runs on the image', () => {
     const promotion = product.run({ id: 'promotion', kind: 'promote', subject: 'image/node', input });
     await until(product, 'promotion', 'copies');
     const ends = [withdraw({}, 'one'), withdraw({ version: next }, 'two')];
-    for (const id of ['one', 'two']) await until(product, id, 'replace');
+    for (const id of ['one', 'two']) await until(product, id, 'pools');
     const { catalogue } = product.store;
     expect(await catalogue.getVersion('node', bad)).toMatchObject({ state: 'withdrawn' });
     expect(await catalogue.getChannel('node', 'production')).toMatchObject({ version: good });
@@ -190,7 +193,7 @@ describe('at once, whatever else runs on the image', () => {
   test('while nodes are replaced, a fix is built, it is restored, withdrawn again, and a channel goes back', async () => {
     const { product, good, bad, withdraw, open, close } = await heldUp({ copies: false });
     const first = withdraw({}, 'first');
-    await until(product, 'first', 'replace');
+    await until(product, 'first', 'pools');
     const [fixed = ''] = await simulateVersions(product, 1, 7);
     const { catalogue } = product.store;
     const where = { image: 'node', channel: 'production' };
@@ -201,7 +204,7 @@ describe('at once, whatever else runs on the image', () => {
     const restore = { image: 'node', version: bad, why: 'it was the network' };
     await succeed(product, { ...on, kind: 'restore-version', input: restore });
     const again = withdraw({ reason: 'it was not' }, 'again');
-    await until(product, 'again', 'replace');
+    await until(product, 'again', 'pools');
     expect(await catalogue.getVersion('node', bad)).toMatchObject({ reason: 'it was not' });
     expect(await product.deps.journal.get('first')).toMatchObject({ state: 'running' });
     open();

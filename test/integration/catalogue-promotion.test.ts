@@ -244,7 +244,7 @@ describe('at the same time', () => {
 });
 
 describe('a process that dies', () => {
-  test.each(['resolve', 'gates', 'copies', 'move', 'attest'])(
+  test.each(['resolve', 'gates', 'copies', 'move', 'attest', 'latest'])(
     'around step %s moves the channel once',
     async (step) => {
       const moments = new Set(['before-body', 'after-body', 'after-record']);

@@ -69,9 +69,9 @@ test('from recipe to production: built, tested, published, promoted, with the ti
     'resolve',
     ...times.map(({ step }) => step).filter((step) => step.startsWith('test/')),
     ...['publish', 'gates-staging'],
-    ...['resolve', 'gates', 'copies', 'move', 'attest'].map((step) => `promote-staging/${step}`),
+    ...['resolve', 'gates', 'copies', 'move', 'attest', 'latest'].map((step) => `promote-staging/${step}`),
     'gates-production',
-    ...['resolve', 'gates', 'copies', 'move', 'attest'].map((step) => `promote-production/${step}`),
+    ...['resolve', 'gates', 'copies', 'move', 'attest', 'latest'].map((step) => `promote-production/${step}`),
   ]);
   expect(times.filter(({ step }) => step.startsWith('test/')).at(-1)?.step).toBe('test/verdict');
   expect(times.filter(({ ms, state }) => ms === null && state === 'done')).toEqual([]);

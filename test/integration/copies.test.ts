@@ -3,8 +3,11 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { GalleryRecord } from '../../src/domain/gallery.ts';
 import { answerDeadline } from '../../src/operations/answer-deadline.ts';
+import { operationKinds } from '../../src/operations/kinds.ts';
+import { latestUpkeep } from '../../src/operations/latest-upkeep.ts';
 import { checkMayBePublic, makePublic } from '../../src/operations/make-public.ts';
 import { planCopies } from '../../src/operations/promote-copies.ts';
+import { galleryLatest } from '../../src/providers/sim/latest.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { simulateVersions, succeed } from '../support/simulated-versions.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
@@ -304,11 +307,137 @@ test('a channel goes back only to what its galleries have: what is gone there is
     'copies',
     'move',
     'attest',
+    'latest',
   ]);
   expect(await channel()).toBe(first);
   expect((await copyOf(product, 'public', first))?.regions).toMatchObject(
     ['westeurope', 'eastus', 'northeurope'].map((region) => ({ region, state: 'ready' })),
   );
+  await product.close();
+});
+
+/** What the gallery itself means by `latest`, in each of its regions. */
+async function latestOf(product: Product, gallery: string) {
+  const page = await product.sim.galleries?.open(gallery).listVersions('node', { limit: 100 }, options);
+  return ['westeurope', 'eastus', 'northeurope'].map(
+    (region) => galleryLatest(page?.items ?? [], region)?.version,
+  );
+}
+
+const everywhere = (version: string | undefined) => [version, version, version];
+
+test('a gallery’s own latest is what its channel points at, through promotion, rollback, withdrawal and restore', async () => {
+  const { product, first, second } = await world(
+    { channels: ['production'], regions },
+    { name: 'stage', place: 'stage', channels: ['staging'], regions },
+  );
+  const on = { subject: 'image/node' };
+  const promote = (version: string, channel = 'production') =>
+    succeed(product, {
+      ...{ ...on, kind: 'promote', input: { reference: `node:${version}`, channel, why: 'good' } },
+    });
+  for (const version of [first, second]) await promote(version, 'staging');
+  expect(await latestOf(product, 'stage')).toEqual(everywhere(undefined));
+  for (const version of [first, second]) {
+    await promote(version);
+    expect(await latestOf(product, 'public')).toEqual(everywhere(version));
+  }
+  const back = { image: 'node', channel: 'production', why: 'it is slow' };
+  await succeed(product, { ...on, kind: 'rollback-channel', input: back });
+  expect(await latestOf(product, 'public')).toEqual(everywhere(first));
+  await promote(second);
+  expect(await latestOf(product, 'public')).toEqual(everywhere(second));
+  const bad = { image: 'node', version: second };
+  await succeed(product, { ...on, kind: 'withdraw', input: { ...bad, reason: 'it is broken' } });
+  expect(await latestOf(product, 'public')).toEqual(everywhere(first));
+  await succeed(product, { ...on, kind: 'restore-version', input: { ...bad, why: 'it was not' } });
+  expect(await latestOf(product, 'public')).toEqual(everywhere(first));
+  await product.close();
+});
+
+test('a gallery that does not take the word fails no move: it is named, and the upkeep tells it again', async () => {
+  const { product, first } = await world({ channels: ['production'], regions });
+  const fault = await product.sim.control.addFault({
+    ...{ kind: 'succeeds-but-did-nothing', call: 'gallery.updateVersion', count: 'always' },
+  });
+  const input = { reference: `node:${first}`, channel: 'production', why: 'good' };
+  const promotion = await succeed(product, { kind: 'promote', subject: 'image/node', input });
+  expect(promotion.result).toMatchObject({
+    ...{ version: first, untold: [expect.stringContaining('Gallery public was not told what latest is')] },
+  });
+  const upkeep = latestUpkeep(product.deps);
+  expect(await upkeep.round(options.signal)).toEqual([]);
+  expect(await latestOf(product, 'public')).toEqual(everywhere(undefined));
+  await product.sim.control.removeFault(fault.id);
+  expect(await upkeep.round(options.signal)).toEqual([]);
+  while ((await copyOf(product, 'public', first))?.state !== 'ready') await product.sim.clock.sleep(1000);
+  expect(await latestOf(product, 'public')).toEqual(everywhere(first));
+  await product.close();
+});
+
+test('a withdrawal waits for no gallery: what the channel went back to is copied afterwards, and a retry copies what failed', async () => {
+  const { product, first, second } = await world({ channels: ['production'], regions });
+  const { catalogue } = product.store;
+  const where = { image: 'node', channel: 'production', by: 'ann', why: 'good' };
+  await catalogue.moveChannel({ ...where, to: first });
+  await succeed(product, {
+    ...{ kind: 'promote', subject: 'image/node' },
+    input: { reference: `node:${second}`, channel: 'production', why: 'good' },
+  });
+  expect(await copyOf(product, 'public', first)).toBeUndefined();
+  const input = { image: 'node', version: second, reason: 'it is broken' };
+  const kind = operationKinds(product.deps).get('withdraw');
+  expect(await kind?.plan?.({ ...input, descendants: false, replace: false } as never, 'ann')).toEqual(
+    expect.arrayContaining([
+      `Then copy node:${first} to gallery public (3 in westeurope, 3 in eastus, 3 in northeurope), unless it has it.`,
+      `Then offer ${first} as latest in gallery public, and leave out ${second}.`,
+    ]),
+  );
+  const fault = await product.sim.control.addFault({
+    ...{ kind: 'fails-later', call: 'gallery.*', region: 'eastus', count: 'always' },
+  });
+  const withdraw = () => product.run({ kind: 'withdraw', subject: 'image/node', input });
+  const failed = await withdraw();
+  expect(failed).toMatchObject({ state: 'failed', error: { code: 'nodes-left' }, exceptions: [] });
+  expect(failed.error?.message).toContain(
+    `node:production went back to ${first}, which gallery public does not have`,
+  );
+  expect(await catalogue.getVersion('node', second)).toMatchObject({ state: 'withdrawn' });
+  expect(await catalogue.getChannel('node', 'production')).toMatchObject({ version: first });
+  const states = async () =>
+    Object.fromEntries(
+      (await copyOf(product, 'public', first))?.regions.map(({ region, state }) => [region, state]) ?? [],
+    );
+  expect(await states()).toEqual({ westeurope: 'ready', eastus: 'failed', northeurope: 'ready' });
+  await product.sim.control.removeFault(fault.id);
+  const done = await withdraw();
+  expect(done).toMatchObject({ state: 'succeeded', result: { copies: [{ gallery: 'public' }] } });
+  expect(done.steps.map(({ name }) => name)).toEqual([
+    ...['withdraw', 'pools', 'galleries', 'copies', 'latest', 'replace', 'report'],
+  ]);
+  expect(await states()).toEqual({ westeurope: 'ready', eastus: 'ready', northeurope: 'ready' });
+  expect(await latestOf(product, 'public')).toEqual(everywhere(first));
+  await product.close();
+});
+
+test('a withdrawal that is cancelled while it copies stands, and leaves nothing half-made', async () => {
+  const { product, first, second } = await world({ channels: ['production'], regions });
+  const { catalogue } = product.store;
+  const where = { image: 'node', channel: 'production', by: 'ann', why: 'good' };
+  for (const to of [first, second]) await catalogue.moveChannel({ ...where, to });
+  // Nothing settles and no deadline passes, until time runs again.
+  await product.sim.control.setTime({ scale: 1 });
+  const input = { image: 'node', version: second, reason: 'it is broken' };
+  const ending = product.run({ id: 'out', kind: 'withdraw', subject: 'image/node', input });
+  while ((await copyOf(product, 'public', first).catch(() => undefined))?.state !== 'creating') {
+    await new Promise((done) => setTimeout(done, 10));
+  }
+  expect(await catalogue.getVersion('node', second)).toMatchObject({ state: 'withdrawn' });
+  await product.deps.desk().cancel('out', 'ann');
+  await product.sim.control.setTime({ scale: 200_000 });
+  expect(await ending).toMatchObject({ state: 'cancelled', exceptions: [] });
+  expect(await copyOf(product, 'public', first)).toBeUndefined();
+  expect(await catalogue.getChannel('node', 'production')).toMatchObject({ version: first });
   await product.close();
 });
 

@@ -127,6 +127,12 @@ export const resolution = z
     move: z.int().optional().describe('The channel move that gave this answer.'),
     kubernetes: z.string().optional(),
     region: z.string().optional().describe('Where it was asked for, and is ready.'),
+    reason: z.string().optional().describe('Why it is deprecated or withdrawn.'),
+    nearest: z
+      .array(z.string())
+      .readonly()
+      .optional()
+      .describe('Of a version that is out of use: the nearest ones that can be used.'),
   })
   .meta({ id: 'Resolution', description: 'The exact version that a reference names now.' });
 

@@ -4,10 +4,12 @@ import type { GateName } from '../../domain/gate.ts';
 import { argument, type CommandSpec, isSet, requiredText, text, texts } from '../command.ts';
 import { usage } from '../parse.ts';
 import { type OperationCall, operationFlags, runOperation } from '../run-operation.ts';
+import { untoldLines } from '../untold-lines.ts';
 
 export const command: CommandSpec = {
   summary: 'Move a channel to a version',
-  details: 'Channels that are not for testing take only versions whose tests passed on this very digest.',
+  details:
+    'Channels that are not for testing take only versions whose tests passed on this very digest. Galleries that stand for the channel get the version first, and offer it as their own latest once the channel points at it.',
   args: [
     {
       name: 'IMAGE',
@@ -75,5 +77,6 @@ const shown: Pick<OperationCall<'promote'>, 'name' | 'lines'> = {
   name: (result) => `${result.image}:${result.channel}`,
   lines: (result) => [
     `${result.image}:${result.channel} points at ${result.version} (move ${result.move}${result.signed ? ', signed' : ''})`,
+    ...untoldLines(result),
   ],
 };

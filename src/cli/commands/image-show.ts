@@ -61,18 +61,17 @@ function recipeOf(origin: AnswerOf<'showVersion'>['origin']): string | undefined
   return `at ${describeCommit(origin.source)}`;
 }
 
-/** What it was tested together with. */
-function describeUnit({
-  imago,
-  agent,
-  nodeConfig,
-  kubernetes,
-}: AnswerOf<'listComposed'>['items'][number]): string {
+type Unit = AnswerOf<'listComposed'>['items'][number];
+
+/** What it was tested together with, and the id by which two can be compared. */
+function describeUnit({ id, imago, recipeDigest, lockDigest, agent, nodeConfig, kubernetes }: Unit): string {
   const parts = [
     `Imago ${imago}`,
+    recipeDigest === undefined ? undefined : `recipe ${recipeDigest}`,
+    lockDigest === undefined ? undefined : `lock ${lockDigest}`,
     agent === undefined ? undefined : `agent ${agent}`,
     nodeConfig === undefined ? undefined : `node config ${nodeConfig.schemaVersion} (${nodeConfig.digest})`,
     kubernetes === undefined ? undefined : `Kubernetes ${kubernetes}`,
   ];
-  return parts.filter((part) => part !== undefined).join(', ');
+  return `${id} (${parts.filter((part) => part !== undefined).join(', ')})`;
 }

@@ -1,17 +1,20 @@
 // Take a broken version out.
+import { someOf } from '../../domain/some-of.ts';
 import { argument, type CommandSpec, isSet, requiredText, text, yesFlag } from '../command.ts';
 import { exactVersion } from '../exact-version.ts';
 import { operationFlags, runOperation } from '../run-operation.ts';
+import { untoldLines } from '../untold-lines.ts';
 
 interface Use {
   readonly pool: string;
   readonly nodes: number;
+  readonly names: readonly string[];
 }
 
 export const command: CommandSpec = {
   summary: 'Take a broken version out of use, and say which nodes run it',
   details:
-    'New nodes stop using it at once, and channels that point at it go back to the last good version. It is refused when a channel has none. `imago image restore` takes it back.',
+    'New nodes stop using it at once, and channels that point at it go back to the last good version. It is refused when a channel has none. It waits for no gallery: those that stand for such a channel get that version afterwards, where they lack it. `imago image restore` takes it back.',
   args: [{ name: 'IMAGE', what: 'NAME:VERSION, NAME:CHANNEL or NAME@sha256:DIGEST', completes: 'image' }],
   flags: {
     reason: { what: 'why; kept for ever', value: 'TEXT', required: true },
@@ -50,7 +53,8 @@ export const command: CommandSpec = {
   },
 };
 
-function linesOf(result: Record<string, unknown>): readonly string[] {
+/** For people; JSON has all of it. */
+export function linesOf(result: Record<string, unknown>): readonly string[] {
   if (result.planned === true) {
     return [`${result.image}:${result.version} will be withdrawn at ${result.effectiveAt}`];
   }
@@ -61,6 +65,9 @@ function linesOf(result: Record<string, unknown>): readonly string[] {
     `Withdrawn: ${versions.join(', ')}`,
     ...channels,
     result.nodes === 0 ? 'No node runs it.' : `${result.nodes} nodes run it still:`,
-    ...pools.filter(({ nodes }) => nodes > 0).map(({ pool, nodes }) => `  pool ${pool}: ${nodes}`),
+    ...pools
+      .filter(({ nodes }) => nodes > 0)
+      .map(({ pool, nodes, names }) => `  pool ${pool}: ${nodes} (${someOf(names)})`),
+    ...untoldLines(result),
   ];
 }

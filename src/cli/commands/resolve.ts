@@ -1,9 +1,15 @@
 // The exact version behind a reference.
-import { argument, type CommandSpec, text } from '../command.ts';
+import type { AnswerOf } from '../../api/types.ts';
+import { ImagoError } from '../../domain/errors.ts';
+import { orList } from '../../domain/suggest.ts';
+import { isUsable } from '../../domain/version-state.ts';
+import { argument, type CommandSpec, isSet, text } from '../command.ts';
 import { facts } from '../table.ts';
 
 export const command: CommandSpec = {
   summary: 'Tell the exact version and digest behind a reference',
+  details:
+    'One that was withdrawn is an answer too, because nodes run it still: it says so, with the reason and the nearest that can be used. Where new nodes are to be made from the answer, ask with --usable.',
   args: [
     { name: 'IMAGE', what: 'NAME, NAME:VERSION, NAME:CHANNEL or NAME@sha256:DIGEST', completes: 'image' },
   ],
@@ -17,10 +23,12 @@ export const command: CommandSpec = {
       value: 'VERSION',
     },
     region: { what: 'ready in this region', value: 'REGION' },
+    usable: { what: 'refuse one that is withdrawn or deleted, with exit code 4' },
   },
   examples: [
     ['imago resolve node:production --json', 'pin what production is now'],
     ['imago resolve node:production --at 2026-03-03', 'what production was when 3 March began'],
+    ['imago resolve node:1.34.2 --usable', 'the version, unless it was withdrawn'],
     ['imago resolve node --kubernetes 1.34', 'the best available for Kubernetes 1.34'],
   ],
   async run(invocation) {
@@ -34,6 +42,22 @@ export const command: CommandSpec = {
         ...(region === undefined ? {} : { region }),
       },
     });
-    invocation.out.thing(found, `${found.image}@${found.digest}`, () => facts({ ...found }));
+    if (isSet(invocation, 'usable')) requireUsable(found);
+    const { nearest, ...rest } = found;
+    invocation.out.thing(found, `${found.image}@${found.digest}`, () =>
+      facts({ ...rest, ...(nearest && { nearest: nearest.join(', ') || 'none can be used' }) }),
+    );
   },
 };
+
+function requireUsable({ image, version, state, reason, nearest = [] }: AnswerOf<'resolve'>): void {
+  if (isUsable(state)) return;
+  const near = nearest.map((number) => `\`${image}:${number}\``);
+  const why = reason === undefined ? '.' : `: ${reason}`;
+  throw new ImagoError('version-withdrawn', `${image}:${version} is ${state}${why}`, {
+    hint:
+      near.length === 0
+        ? `See \`imago image list ${image}\`.`
+        : `The nearest that can be used: ${orList(near)}.`,
+  });
+}

@@ -2,6 +2,7 @@
 import { ImagoError } from '../../domain/errors.ts';
 import type { Json } from '../../domain/json.ts';
 import { argument, type CommandSpec, requiredText, text } from '../command.ts';
+import { runWrite, writeFlags } from '../run-write.ts';
 import { facts } from '../table.ts';
 
 export const command: CommandSpec = {
@@ -13,6 +14,7 @@ export const command: CommandSpec = {
     kind: { what: 'the kind of operation', value: 'KIND', required: true },
     subject: { what: 'what it is about', value: 'SUBJECT', required: true },
     input: { what: "the operation's input, as JSON", value: 'JSON', required: true },
+    ...writeFlags,
   },
   examples: [
     [
@@ -21,21 +23,22 @@ export const command: CommandSpec = {
     ],
   ],
   async run(invocation) {
-    const client = await invocation.client();
     const timeZone = text(invocation, 'time-zone');
-    const schedule = await client.call('createSchedule', {
-      body: {
-        name: argument(invocation, 'NAME'),
-        cron: requiredText(invocation, 'cron'),
-        ...(timeZone === undefined ? {} : { timeZone }),
-        kind: requiredText(invocation, 'kind'),
-        subject: requiredText(invocation, 'subject'),
-        input: readJson(requiredText(invocation, 'input')),
+    await runWrite(invocation, {
+      endpoint: 'createSchedule',
+      input: {
+        body: {
+          name: argument(invocation, 'NAME'),
+          cron: requiredText(invocation, 'cron'),
+          ...(timeZone === undefined ? {} : { timeZone }),
+          kind: requiredText(invocation, 'kind'),
+          subject: requiredText(invocation, 'subject'),
+          input: readJson(requiredText(invocation, 'input')),
+        },
       },
+      name: ({ name }) => name,
+      lines: ({ name, nextAt }) => facts({ name, next: nextAt }),
     });
-    invocation.out.thing(schedule, schedule.name, () =>
-      facts({ name: schedule.name, next: schedule.nextAt }),
-    );
   },
 };
 

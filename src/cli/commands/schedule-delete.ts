@@ -1,15 +1,18 @@
 // End a schedule.
 import { argument, type CommandSpec } from '../command.ts';
+import { runWrite, writeFlags } from '../run-write.ts';
 
 export const command: CommandSpec = {
   summary: 'End a schedule',
   args: [{ name: 'NAME', what: 'the schedule' }],
+  flags: writeFlags,
   examples: [['imago schedule delete nightly', 'it fires no more']],
   async run(invocation) {
-    const client = await invocation.client();
-    const schedule = await client.call('deleteSchedule', {
-      path: { schedule: argument(invocation, 'NAME') },
+    await runWrite(invocation, {
+      endpoint: 'deleteSchedule',
+      input: { path: { schedule: argument(invocation, 'NAME') } },
+      name: ({ name }) => name,
+      lines: ({ name }) => [`Schedule ${name} is ended`],
     });
-    invocation.out.thing(schedule, schedule.name, () => [`Schedule ${schedule.name} is ended`]);
   },
 };

@@ -1,5 +1,6 @@
 // Set the end of support.
 import { argument, type CommandSpec, requiredText, text } from '../command.ts';
+import { runWrite, writeFlags } from '../run-write.ts';
 import { facts } from '../table.ts';
 
 export const command: CommandSpec = {
@@ -12,19 +13,23 @@ export const command: CommandSpec = {
   flags: {
     ends: { what: 'the last day', value: 'YYYY-MM-DD', required: true },
     note: { what: 'where the date is from', value: 'TEXT' },
+    ...writeFlags,
   },
   examples: [['imago support set kubernetes 1.37 --ends 2027-10-28', 'a line that the calendar lacks']],
   async run(invocation) {
-    const client = await invocation.client();
     const note = text(invocation, 'note');
-    const set = await client.call('setSupport', {
-      body: {
-        product: argument(invocation, 'PRODUCT'),
-        line: argument(invocation, 'LINE'),
-        endsOn: requiredText(invocation, 'ends'),
-        ...(note === undefined ? {} : { note }),
+    await runWrite(invocation, {
+      endpoint: 'setSupport',
+      input: {
+        body: {
+          product: argument(invocation, 'PRODUCT'),
+          line: argument(invocation, 'LINE'),
+          endsOn: requiredText(invocation, 'ends'),
+          ...(note === undefined ? {} : { note }),
+        },
       },
+      name: ({ product, line }) => `${product} ${line}`,
+      lines: (set) => facts({ ...set }),
     });
-    invocation.out.thing(set, `${set.product} ${set.line}`, () => facts({ ...set }));
   },
 };
