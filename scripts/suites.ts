@@ -35,6 +35,11 @@ export const suites: readonly Suite[] = [
     command: ['node', 'scripts/check-layers.ts'],
   },
   {
+    name: 'errors',
+    what: 'every code of the error catalogue is answered by something',
+    command: ['node', 'scripts/check-errors.ts'],
+  },
+  {
     name: 'generated',
     what: 'generated files are up to date',
     command: ['node', 'scripts/generate.ts', '--check'],

@@ -410,7 +410,6 @@ const storeAndRegistries = {
 const poolsAndNodes = {
   'pool-not-found': { kind: 'not-found', when: 'There is no pool with that name.' },
   'pool-exists': { kind: 'conflict', when: 'A pool with that name exists already.' },
-  'pool-not-empty': { kind: 'refused', when: 'The pool still has nodes.' },
   'node-not-found': { kind: 'not-found', when: 'There is no node with that name.' },
   'node-not-reported': {
     kind: 'not-found',
