@@ -8,6 +8,7 @@ import {
   checkMachine,
   checkPair,
   checkReady,
+  checkRecords,
   checkRestart,
   probesFor,
 } from './test-checks.ts';
@@ -73,6 +74,44 @@ describe('a comparison', () => {
     );
     expect(stateOf(both, 'pair-machine-id')).toBe('passed');
     expect(stateOf(both, 'pair-host-name')).toBe('failed');
+  });
+});
+
+describe('the records of two machines', () => {
+  const digest = 'sha256:a';
+  const states = (ids: readonly (string | undefined)[], digests: readonly (string | undefined)[]) => {
+    const records = ids.map((machineId, index) => ({ machineId, digest: digests[index] }));
+    return checkRecords(records, digest).map(({ state }) => state);
+  };
+
+  it.each([
+    [
+      ['x', 'y'],
+      [digest, digest],
+      ['passed', 'passed'],
+    ],
+    [
+      ['x', 'x'],
+      [digest, digest],
+      ['failed', 'passed'],
+    ],
+    [
+      ['x', undefined],
+      [digest, digest],
+      ['failed', 'passed'],
+    ],
+    [
+      ['x', 'y'],
+      [digest, 'sha256:b'],
+      ['passed', 'failed'],
+    ],
+    [
+      ['x', 'y'],
+      [digest, undefined],
+      ['passed', 'failed'],
+    ],
+  ] as const)('with ids %j and digests %j are %j', (ids, digests, expected) => {
+    expect(states(ids, digests)).toEqual(expected);
   });
 });
 

@@ -16,6 +16,12 @@ import { readyCheck, reportChecks } from '../domain/image-checks/report-checks.t
 import type { RecipeTest } from '../domain/recipe.ts';
 import type { TestSubject } from './test-subject.ts';
 
+/** The part of a provider's record of a machine that is checked. */
+export interface MachineRecord {
+  readonly machineId?: string | undefined;
+  readonly digest?: string | undefined;
+}
+
 export type Answers = ReadonlyMap<string, ProbeAnswer>;
 
 export function checkDisk({ disk, budgets, expect }: TestSubject, isSimulated: boolean): CheckResult[] {
@@ -87,6 +93,34 @@ export function checkPair(facts: MachineFacts, one: Answers, other: Answers): Ch
   return compare(pairChecks, 'both', facts, one, other);
 }
 
+/** What the provider itself says of two machines: never the same machine, and never of another digest. */
+export function checkRecords(records: readonly MachineRecord[], digest: string): CheckResult[] {
+  const ids = records.map(({ machineId }) => machineId ?? '');
+  const others = records.filter((record) => record.digest !== digest);
+  return [
+    result(platformIds, 'both', {
+      passed: new Set(ids).size === ids.length && !ids.includes(''),
+      detail: ids.map((id) => (id === '' ? 'none' : id)).join(' '),
+    }),
+    result(testedDigest, 'both', {
+      passed: others.length === 0,
+      detail: others.length === 0 ? digest : others.map((other) => other.digest ?? 'unknown').join(' '),
+    }),
+  ];
+}
+
+const platformIds: CheckHead = {
+  id: 'pair-platform-id',
+  title: 'the platform gives two machines ids of their own',
+  remedy: 'The provider is broken: report it.',
+};
+
+const testedDigest: CheckHead = {
+  id: 'pair-digest',
+  title: 'the machines were made from the digest under test',
+  remedy: 'Another version stands under this number: verify the gallery.',
+};
+
 /** One machine before and after a restart. `console` holds the last lines of the boot that ended. */
 export function checkRestart(
   facts: MachineFacts,
@@ -114,6 +148,8 @@ export const builtInChecks: readonly CheckHead[] = [
   readyCheck,
   ...reportChecks,
   ...machineChecks,
+  platformIds,
+  testedDigest,
   ...pairChecks,
   shutdown,
   ...restartChecks,

@@ -4,7 +4,14 @@ import { secretTexts, testConfig } from '../domain/image-checks/test-config.ts';
 import type { StepContext } from '../ports/operation.ts';
 import type { OperationDeps } from './deps.ts';
 import { resolved } from './resolve-step.ts';
-import { type Answers, checkMachine, checkReady, checkReport, probesFor } from './test-checks.ts';
+import {
+  type Answers,
+  checkMachine,
+  checkReady,
+  checkRecords,
+  checkReport,
+  probesFor,
+} from './test-checks.ts';
 import {
   askMachine,
   type BootOutcome,
@@ -30,34 +37,16 @@ export function configOf({ input }: StepContext<TestedWith>, { disk }: TestSubje
 }
 
 /** What the provider itself says of the machines. */
-export async function checkRecords(
+export async function examineRecords(
   bench: TestBench,
   context: StepContext<TestedWith>,
 ): Promise<CheckResult[]> {
   const names = firstTwo(bench).map(({ name }) => name);
   const records = await Promise.all(names.map((name) => bench.machines.getMachine(name, bench.options)));
-  const ids = records.map((machine) => machine?.machineId ?? '');
-  const { digest } = resolved(context);
-  const isDifferent = ids[0] !== ids[1] && !ids.includes('');
-  const isDigest = records.every((machine) => machine?.digest === digest);
-  return [
-    {
-      id: 'pair-platform-id',
-      title: 'the platform gives two machines ids of their own',
-      on: 'both',
-      state: isDifferent ? 'passed' : 'failed',
-      detail: ids.join(' '),
-      ...(isDifferent ? {} : { remedy: 'The provider is broken: report it.' }),
-    },
-    {
-      id: 'pair-digest',
-      title: 'the machines were made from the digest under test',
-      on: 'both',
-      state: isDigest ? 'passed' : 'failed',
-      detail: digest,
-      ...(isDigest ? {} : { remedy: 'Another version stands under this number: verify the gallery.' }),
-    },
-  ];
+  return checkRecords(
+    records.map((record) => record ?? {}),
+    resolved(context).digest,
+  );
 }
 
 export interface Examined {

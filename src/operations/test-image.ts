@@ -15,7 +15,7 @@ import { recordComposed } from './record-composed.ts';
 import { resolved, resolveStep, resolveUsable } from './resolve-step.ts';
 import { requireResult } from './step-result.ts';
 import { type Answers, checkDisk, checkPair, checkRestart, toCompare } from './test-checks.ts';
-import { checkRecords, configOf, examine, examineAll } from './test-examine.ts';
+import { configOf, examine, examineAll, examineRecords } from './test-examine.ts';
 import {
   type BootOutcome,
   firmwares,
@@ -132,7 +132,7 @@ function checkStep(deps: OperationDeps): WorkStep<TestImageInput> {
     async do(context) {
       const bench = testBench(deps, context);
       const subject = await testSubject(deps, resolved(context));
-      const results: CheckResult[] = await checkRecords(bench, context);
+      const results: CheckResult[] = await examineRecords(bench, context);
       const both = await examineAll(
         context,
         firstTwo(bench).map((machine) => [machine, () => examine(deps, context, bench, subject, machine)]),
