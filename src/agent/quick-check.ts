@@ -1,5 +1,7 @@
 // Whether there is anything to do at all, told without reading the whole agent: the same userData as at the last
-// apply of this boot, no path changed since, and every unit running. This part is loaded alone, and so stays small.
+// apply of this boot, no path changed since, every unit running, and that apply settled. This part is loaded alone, and
+// so stays small.
+import { journalFolder } from './paths.ts';
 import type { System } from './system.ts';
 
 export interface QuickFacts {
@@ -42,6 +44,7 @@ export async function isNothingToDo(
   facts: QuickFacts,
   readUserData: () => Promise<string | undefined>,
 ): Promise<boolean> {
+  if (system.facts(journalFolder) !== undefined) return false;
   for (const [path, known] of Object.entries(facts.paths)) {
     if (fingerprint(system, path) !== known) return false;
   }

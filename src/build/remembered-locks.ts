@@ -1,5 +1,6 @@
 // Locks that were made here: the last one of each image, so that a build right after another does not ask the
-// distribution again and the versions of a matrix stand on the same packages, and the last one that was built of each image, for telling what a next build would change.
+// distribution again and the versions of a matrix stand on the same packages, and the last one that was built of each
+// image, for telling what a next build would change.
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

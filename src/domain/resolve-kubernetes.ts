@@ -30,7 +30,7 @@ export function bestForKubernetes<T extends KubernetesVersion>(versions: readonl
     .sort((a, b) => compareLoosely(b.kubernetes ?? '', a.kubernetes ?? '') || compareAge(b, a));
 }
 
-/** Says why there is none (withdrawn, not tested, never made), and which Kubernetes versions there are. */
+/** Says why there is none (withdrawn, not tested, failed since, never made), and which Kubernetes versions there are. */
 export function kubernetesNotFound(
   image: string,
   asked: string,
@@ -42,7 +42,9 @@ export function kubernetesNotFound(
   const why =
     newest === undefined
       ? 'none was ever made'
-      : `${image}:${newest.version} is ${newest.state}${newest.reason === undefined ? '' : `: ${newest.reason}`}`;
+      : newest.state === 'available'
+        ? `the newest test of ${image}:${newest.version} failed`
+        : `${image}:${newest.version} is ${newest.state}${newest.reason === undefined ? '' : `: ${newest.reason}`}`;
   const near = nearestKubernetes(asked, bestForKubernetes(all));
   return new ImagoError(
     'kubernetes-not-found',

@@ -43,8 +43,8 @@ export interface ResolveAnswer extends Resolution {
 }
 
 /**
- * One that is withdrawn is an answer too, since nodes run it still, and it says so. Throws as `Catalogue.resolve`, and `kubernetes-not-found` or `region-missing` with why and what is near. A region
- * can only be asked for now.
+ * One that is withdrawn is an answer too, since nodes run it still, and it says so. Throws as `Catalogue.resolve`, and
+ * `kubernetes-not-found` or `region-missing` with why and what is near. A region can only be asked for now.
  */
 export async function resolveImage(deps: ResolveDeps, question: ResolveQuestion): Promise<ResolveAnswer> {
   const { reference, at, region } = question;

@@ -76,7 +76,10 @@ export interface Catalogue {
   findVersionByLock(image: string, lockDigest: string): Promise<VersionRecord | undefined>;
   /** All versions of all images that were built from these locks and not deleted. */
   listByLocks(lockDigests: readonly string[]): Promise<readonly LockedVersion[]>;
-  /** Those with this Kubernetes version, or with any patch of it when it has two parts. Newest first, in any state. */
+  /**
+   * The available ones with this Kubernetes version, or with any patch of it when it has two parts, whose newest test
+   * did not fail. Newest first.
+   */
   listForKubernetes(image: string, kubernetes: string): Promise<readonly VersionRecord[]>;
   /** Newest number first. */
   listVersions(image: string, query: PageQuery): Promise<Page<VersionRecord>>;

@@ -7,7 +7,7 @@ import type { Catalogue, LockedVersion } from '../ports/catalogue.ts';
 import { createChannel, deleteChannel } from './catalogue-channel-set.ts';
 import { getChannel, getMove, listChannels, listMoves, moveChannel } from './catalogue-channels.ts';
 import type { CatalogueContext } from './catalogue-context.ts';
-import { listEvidence } from './catalogue-evidence.ts';
+import { listEvidence, newestTestFailed } from './catalogue-evidence.ts';
 import { addEvidence } from './catalogue-evidence-add.ts';
 import { resolve, resolveAt } from './catalogue-resolve.ts';
 import { toImage, toVersion } from './catalogue-rows.ts';
@@ -159,6 +159,8 @@ export function createCatalogue(database: Database, { now = Date.now }: Catalogu
           .where((row) =>
             row.or([row('kubernetes', '=', kubernetes), row('kubernetes', 'like', `${kubernetes}.%`)]),
           )
+          .where('state', '=', 'available')
+          .where(sql<boolean>`not ${newestTestFailed('versions.digest')}`)
           .orderBy('created_at', 'desc')
           .execute(),
       );

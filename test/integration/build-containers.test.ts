@@ -77,11 +77,12 @@ afterAll(async () => {
 
 describe('on the disk', () => {
   it('every image stands under its name, with all of its content', () => {
-    const images = new Map(inventory.containerImages.map((one) => [one.name, one]));
-    expect([...images.keys()].sort()).toEqual(
+    // Each has a name by its digest as well, as the container runtime gives it.
+    const images = inventory.containerImages.filter(({ name }) => name.endsWith(':1'));
+    expect(images.map(({ name }) => name).sort()).toEqual(
       ['packed', 'pulled', 'saved'].map((n) => `example.test/${n}:1`),
     );
-    for (const { platform, sizeBytes } of images.values()) {
+    for (const { platform, sizeBytes } of images) {
       expect(platform).toBe('linux/amd64');
       expect(sizeBytes).toBeGreaterThan(500_000);
     }

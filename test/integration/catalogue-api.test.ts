@@ -146,6 +146,14 @@ test('resolve: by time, by Kubernetes version and by region, and what is near wh
     message: expect.stringContaining('kube:1.0.2 is withdrawn: broken kubelet'),
     hint: expect.stringContaining('`kube:1.0.1`'),
   });
+  const { digest: failing } = await ask({ kubernetes: '1.36' });
+  await catalogue.addEvidence({
+    ...{ digest: failing, kind: 'test', passed: false, summary: 'no boot', details: {}, by: 'x' },
+  });
+  await expect(ask({ kubernetes: '1.36' })).rejects.toMatchObject({
+    code: 'kubernetes-not-found',
+    message: expect.stringContaining('the newest test of kube:1.0.3 failed'),
+  });
   await expect(ask({ kubernetes: '1.35' })).rejects.toMatchObject({
     message: expect.stringContaining('none was ever made'),
     hint: expect.stringMatching(/1\.34\.1.*1\.36\.0/),
@@ -159,7 +167,7 @@ test('resolve: by time, by Kubernetes version and by region, and what is near wh
   });
   const before = await catalogue.getChannel('kube', 'latest');
   expect(await ask({ reference: 'kube:latest', at: before?.movedAt ?? '' })).toMatchObject({
-    version: '1.0.3',
+    version: '1.0.1',
     move: before?.move,
   });
   await expect(ask({ reference: 'kube:latest', at: '2001-01-01' })).rejects.toMatchObject({

@@ -204,7 +204,9 @@ test('a matrix is released as one, and by the clock only when something is newer
   expect(await imago.json([...words, '--when-newer'])).toMatchObject({ newer: false, release: null });
   const clock = ['--when-newer', '--every', '0 * * * *', '--name', 'lines'];
   expect(await imago.json([...words, ...clock])).toMatchObject({ kind: 'release-newer' });
-  expect((await imago.run([...words, '--kubernetes', '1.34.3'])).err).toContain('not both');
+  expect((await imago.run([...words, '--kubernetes', '1.34.3'])).err).toContain(
+    'Kubernetes 1.34.3 is not in the matrix of the recipe',
+  );
 });
 
 test('lineage begins at the commit of the recipe, and says when it was built with changes', async () => {

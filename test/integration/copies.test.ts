@@ -429,11 +429,12 @@ test('a withdrawal that is cancelled while it copies stands, and leaves nothing 
   await product.sim.control.setTime({ scale: 1 });
   const input = { image: 'node', version: second, reason: 'it is broken' };
   const ending = product.run({ id: 'out', kind: 'withdraw', subject: 'image/node', input });
-  while ((await copyOf(product, 'public', first).catch(() => undefined))?.state !== 'creating') {
-    await new Promise((done) => setTimeout(done, 10));
-  }
+  const copyState = async () => (await copyOf(product, 'public', first).catch(() => undefined))?.state;
+  await expect.poll(copyState).toBe('creating');
   expect(await catalogue.getVersion('node', second)).toMatchObject({ state: 'withdrawn' });
   await product.deps.desk().cancel('out', 'ann');
+  // One that is whole by then would stay.
+  await expect.poll(copyState).not.toBe('creating');
   await product.sim.control.setTime({ scale: 200_000 });
   expect(await ending).toMatchObject({ state: 'cancelled', exceptions: [] });
   expect(await copyOf(product, 'public', first)).toBeUndefined();

@@ -22,8 +22,9 @@ export const tags = {
 export type Tag = keyof typeof tags;
 
 /**
- * `read` changes nothing, and neither does `query`, which has its question in a body. `write` is done when it is answered. `operation` starts one, and is answered with
- * its record. Writes of both kinds are audited and take `dryRun` and an idempotency key.
+ * `read` changes nothing, and neither does `query`, which has its question in a body. `write` is done when it is
+ * answered. `operation` starts one, and is answered with its record. Writes of both kinds are audited and take `dryRun`
+ * and an idempotency key.
  */
 export type Effect = 'read' | 'query' | 'write' | 'operation';
 
