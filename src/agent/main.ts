@@ -18,6 +18,8 @@ const usage = `usage: imago-agent VERB
   commands  runs what the owner of the machine sends to its command port
 `;
 
+const light: ReadonlySet<string> = new Set(['status', 'commands']);
+
 async function main(modules: QuickJsModules): Promise<number> {
   const { std, words } = modules;
   const [verb = '', ...others] = words;
@@ -34,7 +36,7 @@ async function main(modules: QuickJsModules): Promise<number> {
     print('nothing to do');
     return 0;
   }
-  const { verbs } = await import('./verbs.ts');
+  const { verbs } = await (light.has(verb) ? import('./light-verbs.ts') : import('./verbs.ts'));
   const found = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined;
   if (found !== undefined && others.length === 0)
     return found({ modules, system, version: agentVersion, print });

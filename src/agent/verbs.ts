@@ -1,12 +1,11 @@
-// Everything but the quick check: loaded when there is something to do.
+// The verbs that need the whole agent: loaded when there is something to do.
 import { highestCost, planChanges } from '../domain/node-config/plan-changes.ts';
-import type { NodeReport } from '../domain/node-report.ts';
 import { createAgent, readWanted } from './agent.ts';
-import { answerCommand } from './commands.ts';
 import { planFetcher, planOutside } from './fetch.ts';
 import { createLoop, type Loop } from './loop.ts';
 import { createMetadataService } from './metadata.ts';
-import { lockPath, runFolder, statusPath } from './paths.ts';
+import { lockPath, runFolder } from './paths.ts';
+import { portDevice } from './port-device.ts';
 import { type LinePort, openLinePort } from './quickjs/line-port.ts';
 import type { QuickJsModules } from './quickjs/modules.ts';
 import { render } from './render.ts';
@@ -14,21 +13,12 @@ import { createReporter, nodeError } from './reporter.ts';
 import { readSettings } from './settings.ts';
 import { readGood, withoutSecrets } from './state.ts';
 import type { System } from './system.ts';
+import type { Verb, VerbContext } from './verb.ts';
 import { runningProblems } from './verify.ts';
 
-export interface VerbContext {
-  readonly modules: QuickJsModules;
-  readonly system: System;
-  readonly version: string;
-  readonly print: (line: string) => void;
-}
-
 const reportPort = 'org.imago.report.0';
-const commandPort = 'org.imago.commands.0';
 
-type Verb = (context: VerbContext) => Promise<number>;
-
-export const verbs: Readonly<Record<string, Verb>> = { run, apply, plan, status, verify, commands };
+export const verbs: Readonly<Record<string, Verb>> = { run, apply, plan, verify };
 
 async function run({ modules, system, version }: VerbContext): Promise<number> {
   const settings = readSettings(system, modules.std.getenv);
@@ -58,13 +48,6 @@ function openReportPort({ os, std, words }: QuickJsModules, system: System, hear
     latest = line;
     port?.send(line);
   };
-}
-
-/** The kernel makes the device before udev names it. */
-function portDevice(system: System, name: string): string | undefined {
-  const ports = '/sys/class/virtio-ports';
-  const found = system.list(ports).find((port) => system.readText(`${ports}/${port}/name`)?.trim() === name);
-  return found === undefined ? undefined : `/dev/${found}`;
 }
 
 /** Once, in the foreground. The service notices what was done by itself. */
@@ -123,16 +106,6 @@ function quiet(system: System): System {
   };
 }
 
-async function status({ system, print }: VerbContext): Promise<number> {
-  const text = system.readText(statusPath);
-  if (text === undefined) {
-    print('the agent has not reported in this boot');
-    return 1;
-  }
-  print(text.trimEnd());
-  return (JSON.parse(text) as NodeReport).phase === 'ready' ? 0 : 1;
-}
-
 /** Waits for an apply that is under way: in the middle of one nothing is as any config says. */
 async function verify(context: VerbContext): Promise<number> {
   context.system.makeFolder(runFolder);
@@ -168,24 +141,4 @@ async function verifyNow({ system, print }: VerbContext): Promise<number> {
   for (const problem of problems) print(problem);
   if (problems.length === 0) print('verified');
   return problems.length === 0 ? 0 : 1;
-}
-
-async function commands({ modules, system, print }: VerbContext): Promise<number> {
-  const { promise: never } = Promise.withResolvers<number>();
-  const device = modules.std.getenv('IMAGO_COMMAND_PORT') ?? portDevice(system, commandPort);
-  let last = Promise.resolve();
-  const port =
-    device &&
-    openLinePort(modules, device, (line) => {
-      last = last.then(
-        async () => {
-          const answer = await answerCommand(system, line);
-          if (answer !== undefined && port) await port.sendAll(JSON.stringify(answer));
-        },
-        () => undefined,
-      );
-    });
-  if (port) return never;
-  print('this machine has no port for commands');
-  return 1;
 }
