@@ -114,7 +114,7 @@ describe('a boot until the node is ready', () => {
       ...['bash -c LC_ALL=C;', 'curl --silent --show-error'],
       ...['sync -- /var/lib/imago/journal/current.json', 'sync -- /var/lib/imago/journal'],
       ...['sync -- /var/lib/imago/journal', 'ip -force -batch', 'systemctl start containerd.service'],
-      ...['curl --silent --show-error', 'curl --silent --show-error'],
+      ...['curl --silent --show-error', 'bash -c LC_ALL=C;'],
     ]);
   });
 

@@ -89,7 +89,11 @@ export function connect(system: MemorySystem, platform: MemoryPlatform): void {
     }
     if (name === 'fallocate')
       return allocate(system, words.at(-1) ?? '', Number.parseInt(words[1] ?? '', 10));
-    if (name === 'bash') return { exitCode: 1 };
+    // The kubelet is asked so; who asks the metadata service so goes on with curl.
+    if (name === 'bash')
+      return words.includes('10248')
+        ? { stdout: 'HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok' }
+        : { exitCode: 1 };
     if (name === 'curl') return curl(system, platform, words, input);
     if (name === 'systemctl' && (words[0] === 'start' || words[0] === 'try-restart')) {
       if (words.some((unit) => platform.hanging.has(unit))) return { exitCode: 137, timedOut: true };

@@ -11,19 +11,28 @@ const script =
 /** Whatever is not a plain success is asked again by curl, whose answer then holds. */
 export async function getMetadata(system: System, url: string): Promise<HttpAnswer> {
   const headers = { Metadata: 'true' };
-  const [, host = '', port = '80', path = '/'] = /^http:\/\/([^/:]+)(?::(\d+))?(\/.*)$/.exec(url) ?? [];
-  if (host !== '') {
-    const text = `GET ${path} HTTP/1.0\r\nHost: ${host}\r\nMetadata: true\r\nConnection: close\r\n\r\n`;
-    const { exitCode, stdout, timedOut } = await system.run(
-      ['bash', '-c', script, 'bash', host, port, text],
-      {
-        timeoutMs: 3000,
-      },
-    );
-    const answer = exitCode === 0 && !timedOut ? parseAnswer(stdout) : undefined;
-    if (answer?.kind === 'answer' && answer.status === 200 && isWhole(answer)) return answer;
-  }
+  const answer = await getPlain(system, url, headers);
+  if (answer.kind === 'answer' && answer.status === 200) return answer;
   return request(system, { url, headers });
+}
+
+/** Without TLS, a proxy or a redirect, and nothing but a whole answer. */
+export async function getPlain(
+  system: System,
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<HttpAnswer> {
+  const [, host = '', port = '80', path = '/'] = /^http:\/\/([^/:]+)(?::(\d+))?(\/.*)$/.exec(url) ?? [];
+  if (host === '') return { kind: 'none', why: 'the address is not a plain one' };
+  const lines = Object.entries({ Host: host, ...headers, Connection: 'close' });
+  const text = `GET ${path} HTTP/1.0\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
+  const command = ['bash', '-c', script, 'bash', host, port, text];
+  const { exitCode, stdout, timedOut } = await system.run(command, { timeoutMs: 3000 });
+  if (timedOut) return { kind: 'none', why: 'no answer in 3 s' };
+  if (exitCode !== 0) return { kind: 'none', why: `nothing listens on port ${port}` };
+  const answer = parseAnswer(stdout);
+  if (answer?.kind === 'answer' && isWhole(answer)) return answer;
+  return { kind: 'none', why: 'the answer is not whole' };
 }
 
 /** A connection that broke looks like an end; only where the length was told and is there it was none. */

@@ -1,6 +1,6 @@
 // Whether the node is what its config says: asked of the services themselves, not of those who started them.
 import { ImagoError } from '../domain/errors.ts';
-import { request } from './http.ts';
+import { getPlain } from './plain-http.ts';
 import type { RunningState } from './state.ts';
 import { kubeletUnit, runtimeUnit } from './steps/step.ts';
 import type { System } from './system.ts';
@@ -72,7 +72,7 @@ async function runtimeProblem(system: System): Promise<Problem | undefined> {
 }
 
 async function kubeletProblem(system: System): Promise<Problem | undefined> {
-  const answer = await request(system, { url: kubeletHealth });
+  const answer = await getPlain(system, kubeletHealth);
   if (answer.kind === 'answer' && answer.status === 200) return undefined;
   const said = answer.kind === 'none' ? answer.why : `status ${answer.status}`;
   const dead = await failedUnit(system, kubeletUnit);

@@ -17,6 +17,8 @@ import { measureAgent } from './machine-agent.ts';
 import { measureMachineDisk } from './machine-disk.ts';
 import { printRow } from './row.ts';
 
+/** The computer is slower at some times than at others by a third: each kind has many chances at the same times. */
+const turns = 8;
 const picture = join(import.meta.dirname, '../../docs/images/boot-timelines.svg');
 
 const folder = await mkdtemp(join(tmpdir(), 'imago-boot-'));
@@ -66,9 +68,6 @@ async function measure(): Promise<void> {
     { title: 'The same disk, configured already, without an agent', times: bare },
   ]);
 }
-
-/** The computer is slower at some times than at others by a third: each kind has many chances at the same times. */
-const turns = 8;
 
 /** A boot, or why there is none: its rows then say so and count as missed. */
 type Attempt = BootTimes | Error;
