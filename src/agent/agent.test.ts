@@ -48,6 +48,11 @@ describe('a first boot', () => {
     expect(platform.health[0]).toContain('<State>Ready</State>');
   });
 
+  it('is ready with the kernel arguments that its config wants to be there', async () => {
+    const system = machine(platformWith({ ...config, system: { kernelArguments: ['quiet'] } }));
+    expect((await start(system)).report()).toMatchObject({ phase: 'ready' });
+  });
+
   it.each([
     ['there is no userData', '', 'node-config-missing'],
     ['userData is not base64', '{}', 'node-config-invalid'],
@@ -55,8 +60,8 @@ describe('a first boot', () => {
     ['it is too big', 'A'.repeat(70_000), 'node-config-too-big'],
     ['it is of another version', encode({ schemaVersion: 9 }), 'node-config-invalid'],
     [
-      'it has a field that this agent cannot honour',
-      encode({ ...config, system: { kernelArguments: ['a=b'] } }),
+      'its kernel was started with other arguments than it must have',
+      encode({ ...config, system: { kernelArguments: ['quiet', 'a=b'] } }),
       'node-config-requires',
     ],
     ['it requires what the image lacks', encode({ ...config, requires: ['flying'] }), 'node-config-requires'],

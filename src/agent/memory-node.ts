@@ -18,6 +18,7 @@ export const base = {
   '/etc/containerd/config.toml': 'version = 2\n',
   '/usr/lib/systemd/system/containerd.service': '[Service]\nExecStart=/usr/bin/containerd\n',
   '/usr/lib/systemd/system/kubelet.service': '[Service]\nExecStart=/usr/bin/kubelet\n',
+  '/proc/cmdline': 'root=/dev/vda2 quiet\n',
   '/proc/sys/kernel/random/boot_id': 'boot-1\n',
   '/proc/sys/kernel/random/uuid': '0f0e0d0c-0b0a-4908-8706-050403020100\n',
   '/proc/sys/kernel/hostname': 'localhost\n',

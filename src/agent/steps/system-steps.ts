@@ -47,10 +47,23 @@ export const timeStep: Step = {
   },
 };
 
+/** They are sealed into the image: the agent can only see whether they are there. */
+function requireKernelArguments({ system }: StepContext, wanted: readonly string[]): void {
+  const given = new Set((system.readText('/proc/cmdline') ?? '').split(/\s+/));
+  const missing = wanted.filter((word) => !given.has(word));
+  if (missing.length === 0) return;
+  throw new ImagoError(
+    'node-config-requires',
+    `The kernel of this image is not started with ${missing.join(' ')}.`,
+    { hint: 'Put it into `settings.kernelArguments` of the recipe, and make the node from that version.' },
+  );
+}
+
 export const kernelStep: Step = {
   name: 'kernel',
   async run(context) {
-    const { sysctl = {}, modules = [], limits = {} } = context.config.system ?? {};
+    const { sysctl = {}, modules = [], limits = {}, kernelArguments = [] } = context.config.system ?? {};
+    requireKernelArguments(context, kernelArguments);
     if (modules.length > 0) {
       const text = modules.map(({ name }) => `${name}\n`).join('');
       await ownHost(context, 'kernel', 'modules').writeText(

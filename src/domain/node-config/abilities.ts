@@ -19,14 +19,9 @@ export interface ImageAbilities {
   readonly abilities: readonly string[];
 }
 
-/** The schema has them for images to come: the kernel's arguments are sealed into the boot files of this one. */
-const ofLaterAgents: readonly string[] = ['kernel-arguments'];
-
 /** Everything that the agent of this Imago can do. */
 export function agentAbilities(): ImageAbilities {
-  const names = describeFields().flatMap(({ ability }) =>
-    ability === undefined || ofLaterAgents.includes(ability) ? [] : [ability],
-  );
+  const names = describeFields().flatMap(({ ability }) => (ability === undefined ? [] : [ability]));
   return {
     schema: schemaRelease,
     schemaVersions: readableVersions,

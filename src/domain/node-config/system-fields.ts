@@ -226,9 +226,9 @@ export const systemField = {
     kernelArguments: {
       type: 'list',
       about:
-        'Arguments for the kernel beyond those of the image. Images of this release have theirs sealed (`settings.kernelArguments` of the recipe) and refuse a config that has any.',
+        'Arguments that the kernel must have been started with. They are sealed into an image (`settings.kernelArguments` of the recipe): a node whose image has others refuses the config and says which are missing.',
       ability: 'kernel-arguments',
-      cost: 'drain',
+      cost: 'reimage',
       items: {
         type: 'text',
         about: 'One argument.',
