@@ -5,6 +5,7 @@ import { removeForeignContainers } from './foreign-containers.ts';
 import type { KernelValue } from './journal.ts';
 import { guardMetadata } from './metadata-guard.ts';
 import { configuredPath } from './paths.ts';
+import { need } from './program-error.ts';
 import type { RunningState } from './state.ts';
 import { runtimeUnit } from './steps/step.ts';
 import { prepareSwap } from './swap.ts';
@@ -57,16 +58,14 @@ export async function followFiles(
   if (effects.has('modules')) await loadModules(system, running.modules);
   if (effects.has('sysctl')) setKernelValues(system, running.kernelValues);
   if (effects.has('trust'))
-    await need(
-      system,
-      ['update-ca-certificates'],
-      'The trust anchors could not be taken in',
-      trustDeadlineMs,
-    );
+    await need(system, ['update-ca-certificates'], {
+      what: 'The trust anchors could not be taken in',
+      timeoutMs: trustDeadlineMs,
+    });
   if (effects.has('limits'))
-    await need(system, ['systemctl', 'daemon-reexec'], 'The limits could not be taken in');
+    await need(system, ['systemctl', 'daemon-reexec'], { what: 'The limits could not be taken in' });
   else if (effects.has('units'))
-    await need(system, ['systemctl', 'daemon-reload'], 'The units could not be read');
+    await need(system, ['systemctl', 'daemon-reload'], { what: 'The units could not be read' });
 }
 
 /** What the kernel has now of all that the effects would set, to be put back by an undo. */
@@ -108,20 +107,6 @@ async function operate(
   );
 }
 
-async function need(
-  system: System,
-  command: readonly string[],
-  message: string,
-  timeoutMs = 120_000,
-): Promise<void> {
-  const { exitCode, stderr } = await system.run(command, { timeoutMs });
-  if (exitCode === 0) return;
-  throw new ImagoError(
-    'node-apply-failed',
-    `${message}: ${stderr.trim().split('\n').at(-1) || `exit code ${exitCode}`}`,
-  );
-}
-
 /** An undo may have taken the file away; it has put the kernel's own value back then. */
 function setHostname(system: System): void {
   const name = system.readText('/etc/hostname')?.trim() ?? '';
@@ -131,7 +116,7 @@ function setHostname(system: System): void {
 
 async function loadModules(system: System, modules: readonly string[]): Promise<void> {
   if (modules.length === 0) return;
-  await need(system, ['modprobe', '--all', ...modules], 'Not all kernel modules could be loaded');
+  await need(system, ['modprobe', '--all', ...modules], { what: 'Not all kernel modules could be loaded' });
 }
 
 function setKernelValues(system: System, values: RunningState['kernelValues']): void {

@@ -1,13 +1,16 @@
 // What a donor's container runtime ran. A runtime keeps it in one database with the images that the disk brought along,
 // so it cannot be deleted as files are: the runtime itself has to take it out, before a kubelet takes it for its own.
-import { ImagoError } from '../domain/errors.ts';
 import { foreignContainersPath, stateFolder } from './paths.ts';
+import { need } from './program-error.ts';
 import { runtimeUnit } from './steps/step.ts';
 import { makeDurable, type System } from './system.ts';
 
 const database = '/var/lib/containerd/io.containerd.metadata.v1.bolt/meta.db';
 const containers = ['ctr', '--namespace', 'k8s.io', 'containers'] as const;
-const deadlineMs = 300_000;
+const needed = {
+  what: 'The containers of the machine that this disk was copied from could not be removed',
+  retryable: true,
+} as const;
 
 /** On a clone, before it is known as a machine of its own. Nothing to do where no runtime has run. */
 export function noteForeignContainers(system: System): void {
@@ -21,23 +24,15 @@ export function noteForeignContainers(system: System): void {
  */
 export async function removeForeignContainers(system: System): Promise<void> {
   if (system.facts(foreignContainersPath) === undefined) return;
-  await need(system, ['systemctl', 'start', runtimeUnit]);
-  const ids = (await need(system, [...containers, 'list', '--quiet'])).split('\n').filter((id) => id !== '');
+  await need(system, ['systemctl', 'start', runtimeUnit], needed);
+  const ids = (await need(system, [...containers, 'list', '--quiet'], needed))
+    .split('\n')
+    .filter((id) => id !== '');
   if (ids.length > 0) {
-    await need(system, [...containers, 'delete', ...ids]);
+    await need(system, [...containers, 'delete', ...ids], needed);
     // It has read them at its start, and would go on telling of them.
-    await need(system, ['systemctl', 'restart', runtimeUnit]);
+    await need(system, ['systemctl', 'restart', runtimeUnit], needed);
   }
   system.remove(foreignContainersPath);
   await makeDurable(system, [stateFolder]);
-}
-
-async function need(system: System, command: readonly string[]): Promise<string> {
-  const { exitCode, stdout, stderr } = await system.run(command, { timeoutMs: deadlineMs });
-  if (exitCode === 0) return stdout;
-  throw new ImagoError(
-    'node-apply-failed',
-    `The containers of the machine that this disk was copied from could not be removed: ${command[0]} says: ${stderr.trim().split('\n').at(-1) || `exit code ${exitCode}`}`,
-    { retryable: true },
-  );
 }

@@ -1,13 +1,32 @@
 // Why a program failed: for lack of space, which may pass, or for a reason of its own.
 import { ImagoError } from '../domain/errors.ts';
-import { type RunResult, saysFull } from './system.ts';
+import { type RunResult, type System, saysFull } from './system.ts';
+
+interface Need {
+  /** What has failed with it: the beginning of a sentence. */
+  readonly what: string;
+  readonly timeoutMs?: number;
+  readonly retryable?: boolean;
+}
+
+/** What the program said. Throws as `programError` says. */
+export async function need(
+  system: System,
+  command: readonly string[],
+  { what, timeoutMs = 300_000, retryable = false }: Need,
+): Promise<string> {
+  const result = await system.run(command, { timeoutMs });
+  if (result.exitCode === 0) return result.stdout;
+  throw programError(what, result, retryable);
+}
 
 /** `node-disk-full`, which is tried again, or `node-apply-failed`. `what` is the beginning of a sentence. */
-export function programError(what: string, { stderr, exitCode }: RunResult): ImagoError {
+export function programError(what: string, { stderr, exitCode }: RunResult, retryable = false): ImagoError {
   const lines = stderr.trim().split('\n');
   const full = lines.find(saysFull);
   if (full !== undefined) return diskFull(`${what}: ${full.trim()}`);
-  return new ImagoError('node-apply-failed', `${what}: ${lines[0] || `exit code ${exitCode}`}`);
+  const said = lines.at(-1) || `exit code ${exitCode}`;
+  return new ImagoError('node-apply-failed', `${what}: ${said}`, { retryable });
 }
 
 export function diskFull(message: string): ImagoError {

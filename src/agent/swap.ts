@@ -1,7 +1,7 @@
 // The swap file of a node. systemd switches it on and off by its unit; here it is made, and taken away.
 import { startForFetch } from './late-units.ts';
 import { stateFolder } from './paths.ts';
-import { programError } from './program-error.ts';
+import { need } from './program-error.ts';
 import type { System } from './system.ts';
 
 export const swapPath = `${stateFolder}/swap`;
@@ -9,6 +9,7 @@ export const swapPath = `${stateFolder}/swap`;
 export const swapUnit = 'var-lib-imago-swap.swap';
 
 const mebibyte = 1_048_576;
+const what = 'The swap file could not be made';
 
 export function swapUnitText(mebibytes: number): string {
   return `[Unit]\nDescription=Swap of ${mebibytes} MiB\n\n[Swap]\nWhat=${swapPath}\n`;
@@ -29,17 +30,12 @@ export async function prepareSwap(system: System, mebibytes: number): Promise<vo
   await startForFetch(system);
   try {
     system.writeFile(beside, '', { mode: 0o600 });
-    await need(system, ['fallocate', '--length', `${mebibytes}MiB`, beside]);
-    await need(system, ['mkswap', beside]);
-    await need(system, ['sync', '--', beside]);
+    await need(system, ['fallocate', '--length', `${mebibytes}MiB`, beside], { what });
+    await need(system, ['mkswap', beside], { what });
+    await need(system, ['sync', '--', beside], { what });
     system.rename(beside, swapPath);
   } catch (thrown) {
     system.remove(beside);
     throw thrown;
   }
-}
-
-async function need(system: System, command: readonly string[]): Promise<void> {
-  const result = await system.run(command, { timeoutMs: 300_000 });
-  if (result.exitCode !== 0) throw programError('The swap file could not be made', result);
 }
