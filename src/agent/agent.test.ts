@@ -754,6 +754,37 @@ describe('verify', () => {
   });
 });
 
+describe('the credentials for the first talk with the API server', () => {
+  const bootstrap = '/var/lib/kubelet/bootstrap-kubeconfig';
+  const certificate = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+  const ca = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+  const joining = (token: string) => ({
+    ...config,
+    kubernetes: { apiServer: 'https://api.example.com', ca, bootstrap: { token } },
+  });
+
+  it('stay, and can be replaced, until the kubelet has its certificate', async () => {
+    const platform = platformWith(joining('abcdef.0123456789abcdef'));
+    const system = machine(platform);
+    const node = await start(system);
+    // As the kubelet does at once.
+    const own = `users: [{user: {client-certificate: ${certificate}}}]\n`;
+    system.writeFile('/var/lib/kubelet/kubeconfig', own, { mode: 0o600 });
+    await node.look();
+    expect(system.readText(bootstrap)).toContain('0123456789abcdef');
+    platform.userData = encode(joining('abcdef.fedcba9876543210'));
+    system.commands.length = 0;
+    await node.look();
+    expect(node.report().error).toBeUndefined();
+    expect(system.readText(bootstrap)).toContain('fedcba9876543210');
+    expect(system.commands).toContain('systemctl try-restart kubelet.service');
+    system.makeFolder('/var/lib/kubelet/pki');
+    system.writeFile(certificate, 'a certificate\n', { mode: 0o600 });
+    await node.look();
+    expect(system.facts(bootstrap)).toBeUndefined();
+  });
+});
+
 describe('a secret', () => {
   it('is in no report, log, record or command', async () => {
     const token = 'abcdef.0123456789abcdef';

@@ -18,7 +18,7 @@ import { secretsOf } from './secrets.ts';
 import type { AgentSettings } from './settings.ts';
 import { digestOfText } from './sha256.ts';
 import { readFailed, readGood, writeFailed } from './state.ts';
-import { bootstrapPath, kubeconfigPath } from './steps/kubelet-step.ts';
+import { bootstrapPath, isRegistered } from './steps/kubelet-step.ts';
 import { type Release, replaceRunFile, type System } from './system.ts';
 import { createPlatform, type Platform } from './wire-server.ts';
 
@@ -265,7 +265,7 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
   };
 
   async function housekeep(): Promise<void> {
-    if (system.facts(bootstrapPath) !== undefined && system.facts(kubeconfigPath) !== undefined) {
+    if (system.facts(bootstrapPath) !== undefined && isRegistered(system)) {
       system.remove(bootstrapPath);
     }
     const { phase, error } = reporter.current();

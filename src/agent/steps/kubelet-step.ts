@@ -2,6 +2,7 @@
 import { ImagoError } from '../../domain/errors.ts';
 import type { KubeletConfig, NodeConfig } from '../../domain/node-config/schema.ts';
 import { isWithheld, readGood } from '../state.ts';
+import type { System } from '../system.ts';
 import { environmentText } from './network-step.ts';
 import {
   hasUnit,
@@ -15,9 +16,11 @@ import {
 } from './step.ts';
 
 const folder = '/var/lib/kubelet';
-export const kubeconfigPath = `${folder}/kubeconfig`;
+const kubeconfigPath = `${folder}/kubeconfig`;
 /** Needed until the node is registered; the loop takes it away then. */
 export const bootstrapPath = `${folder}/bootstrap-kubeconfig`;
+/** The certificate that the API server gave the kubelet. */
+const certificatePath = `${folder}/pki/kubelet-client-current.pem`;
 const caPath = `${folder}/ca.crt`;
 /** Read by the kubelet's unit, through a drop-in that the agent brings: no unit changes on the node. */
 const flagsPath = '/etc/imago/kubelet.env';
@@ -144,10 +147,17 @@ export function kubeletDocument(
   };
 }
 
+/** A kubelet writes down its credentials before it has the certificate that they name, and may never get it. */
+export function isRegistered(system: System): boolean {
+  const text = system.readText(kubeconfigPath);
+  if (text === undefined) return false;
+  return !text.includes(certificatePath) || system.facts(certificatePath) !== undefined;
+}
+
 /** Undefined when the node has credentials of its own already, or the config gives none or no longer says which. */
 async function bootstrapText({ config, system, outside }: StepContext): Promise<string | undefined> {
   const { kubernetes } = config;
-  if (kubernetes?.bootstrap === undefined || system.facts(kubeconfigPath) !== undefined) return undefined;
+  if (kubernetes?.bootstrap === undefined || isRegistered(system)) return undefined;
   const { token, identity } = kubernetes.bootstrap;
   if (identity !== undefined) return outside.bootstrapKubeconfig(identity);
   if (token === undefined || isWithheld(token)) return undefined;
