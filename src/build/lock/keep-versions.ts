@@ -31,6 +31,8 @@ export async function solveKeeping(
   log: (line: string) => void,
 ): Promise<readonly LockedInput[]> {
   const kept = lockedVersions(before);
+  const newest = await solveNewest(apt, recipe, kept.size === 0);
+  if (newest !== undefined && isKept(newest, kept)) return newest;
   for (;;) {
     apt.prefer([...kept].map(([name, version]) => ({ name, version })));
     try {
@@ -42,6 +44,30 @@ export async function solveKeeping(
       release(kept, error);
     }
   }
+}
+
+/**
+ * The archive mostly has nothing newer, and what was solved of it before need not be solved again. Undefined when it
+ * does not go together, unless that is for the caller to know.
+ */
+async function solveNewest(
+  apt: AptWorkspace,
+  recipe: Recipe,
+  isLast: boolean,
+): Promise<readonly LockedInput[] | undefined> {
+  apt.prefer([]);
+  try {
+    return await solveAll(apt, recipe);
+  } catch (error) {
+    if (!isLast && error instanceof ImagoError && error.code === 'package-conflict') return undefined;
+    throw error;
+  }
+}
+
+function isKept(found: readonly LockedInput[], kept: ReadonlyMap<string, string>): boolean {
+  return found.every(
+    ({ kind, name, version }) => kind !== 'package' || (kept.get(name) ?? version) === version,
+  );
 }
 
 /** A name that is locked twice has another version for the build's own tools. */
