@@ -36,7 +36,8 @@ const bootChecks: readonly MachineCheck[] = [
     id: 'boot-critical-messages',
     title: 'nothing critical was logged',
     remedy: 'Read the message: the kernel or a service says that something is broken.',
-    script: () => 'journalctl --boot --priority=crit --quiet --no-pager --output=cat',
+    // While the log is on its way to the disk, a file of it is there that cannot be read yet.
+    script: () => 'journalctl --flush && journalctl --boot --priority=crit --quiet --no-pager --output=cat',
     judge: (answer) => whenEnded(answer, (said) => passWhenNone(said, 'nothing')),
   },
   {
