@@ -43,7 +43,7 @@ async function run(suite: Suite): Promise<SuiteRun> {
   console.log(`\n── ${name}: ${suite.what}`);
   const folder = mkdtempSync(join(tmpdir(), 'imago-check-'));
   try {
-    const told = join(folder, 'skipped.json');
+    const told = join(folder, 'report.json');
     const start = performance.now();
     const exitCode = await execute(suite, told);
     const seconds = (performance.now() - start) / 1000;
@@ -61,10 +61,10 @@ function readReport(path: string): TestReport | 'unknown' {
   }
 }
 
-function execute(suite: Suite, skipped: string): Promise<number> {
+function execute(suite: Suite, report: string): Promise<number> {
   const [command, ...rest] = suite.command;
   if (command === undefined) throw new Error(`Suite ${suite.name} has no command.`);
-  const env = { ...process.env, IMAGO_TEST_REPORT: skipped, ...(soak ? { IMAGO_SOAK: '1' } : {}) };
+  const env = { ...process.env, IMAGO_TEST_REPORT: report, ...(soak ? { IMAGO_SOAK: '1' } : {}) };
   const child = spawn(command, rest, { stdio: ['ignore', 'inherit', 'inherit'], env });
   return new Promise((resolve) => {
     child.on('error', (error) => {

@@ -1,6 +1,7 @@
 // Tells ./check which tests of a run failed, and which were left out and why: Vitest itself counts the second as
 // passed, and tells the first far above the table. One document is written when the run has come to its end.
 import { writeFileSync } from 'node:fs';
+import { stripVTControlCharacters } from 'node:util';
 import type { Reporter, TestModule, TestSuite } from 'vitest/node';
 
 export interface SkippedTest {
@@ -67,6 +68,5 @@ function listFailed(module: TestModule): readonly FailedTest[] {
 }
 
 function tell(errors: readonly { readonly message: string }[]): readonly string[] {
-  const escapes = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g');
-  return errors.flatMap(({ message }) => message.replace(escapes, '').split('\n').slice(0, linesTold));
+  return errors.flatMap(({ message }) => stripVTControlCharacters(message).split('\n').slice(0, linesTold));
 }

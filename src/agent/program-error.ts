@@ -17,15 +17,22 @@ export async function need(
 ): Promise<string> {
   const result = await system.run(command, { timeoutMs });
   if (result.exitCode === 0) return result.stdout;
-  throw programError(what, result, retryable);
+  throw programError(what, result, { retryable, line: -1 });
 }
 
-/** `node-disk-full`, which is tried again, or `node-apply-failed`. `what` is the beginning of a sentence. */
-export function programError(what: string, { stderr, exitCode }: RunResult, retryable = false): ImagoError {
+/**
+ * `node-disk-full`, which is tried again, or `node-apply-failed`. `what` is the beginning of a sentence. Of what the
+ * program said the line counts that is at `line`: some begin with the reason, and some end with it.
+ */
+export function programError(
+  what: string,
+  { stderr, exitCode }: RunResult,
+  { retryable = false, line = 0 }: { readonly retryable?: boolean; readonly line?: 0 | -1 } = {},
+): ImagoError {
   const lines = stderr.trim().split('\n');
   const full = lines.find(saysFull);
   if (full !== undefined) return diskFull(`${what}: ${full.trim()}`);
-  const said = lines.at(-1) || `exit code ${exitCode}`;
+  const said = lines.at(line) || `exit code ${exitCode}`;
   return new ImagoError('node-apply-failed', `${what}: ${said}`, { retryable });
 }
 
