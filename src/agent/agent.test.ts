@@ -23,6 +23,9 @@ describe('a first boot', () => {
     expect(files['/proc/sys/vm/max_map_count']).toContain('262144');
     expect(files['/proc/sys/kernel/hostname']).toContain('web-1');
     expect(files['/etc/containerd/config.toml']).toContain('SystemdCgroup = true');
+    expect(files['/etc/containerd/config.toml']).toContain(
+      'required_plugins = ["io.containerd.grpc.v1.cri"]',
+    );
     expect(files['/etc/containerd/certs.d/registry.example.com/hosts.toml']).toContain(
       'https://mirror.example.com',
     );
@@ -92,10 +95,15 @@ describe('a boot until the node is ready', () => {
   /** Of each program its name and what tells it from others. */
   const short = (line: string) => line.split(' ').slice(0, 3).join(' ');
 
-  it('starts no program that could wait', async () => {
+  it.each([
+    ['a runtime that says itself when it serves', 'Type=notify\n', []],
+    ['one that has to be asked', '', ['curl --silent --show-error']],
+  ])('starts no program that could wait, with %s', async (_, type, asked) => {
     const slice = '/sys/fs/cgroup/system.slice';
+    const unit = '/usr/lib/systemd/system/containerd.service';
     const system = memorySystem({
       ...base,
+      [unit]: `${base[unit]}${type}`,
       '/usr/lib/systemd/system/imago-late.target': '[Unit]\n',
       [`${slice}/containerd.service/cgroup.procs`]: '1\n',
       [`${slice}/kubelet.service/cgroup.procs`]: '2\n',
@@ -106,7 +114,7 @@ describe('a boot until the node is ready', () => {
       ...['bash -c LC_ALL=C;', 'curl --silent --show-error'],
       ...['sync -- /var/lib/imago/journal/current.json', 'sync -- /var/lib/imago/journal'],
       ...['sync -- /var/lib/imago/journal', 'ip -force -batch', 'systemctl start containerd.service'],
-      ...['curl --silent --show-error', 'bash -c LC_ALL=C;'],
+      ...[...asked, 'bash -c LC_ALL=C;'],
     ]);
   });
 

@@ -158,7 +158,10 @@ export async function applyConfig(system: System, options: ApplyOptions): Promis
       activate(system, { effects: due, running, boot, deadlineMs: options.readyDeadlineMs }),
     );
     await reporter.step('verify', () =>
-      verifyRunning(system, running, options.readyDeadlineMs, (name) => reporter.mark(name)),
+      verifyRunning(system, running, {
+        ...{ deadlineMs: options.readyDeadlineMs, boot },
+        mark: (name) => reporter.mark(name),
+      }),
     );
   });
   return {
@@ -179,7 +182,7 @@ export async function bringUp(system: System, good: GoodConfig, deadlineMs: numb
   const open = readJournal(system);
   if (open !== undefined) await goBack(system, open, good, nothing);
   await activate(system, { effects: new Set(), running: good.running, boot: true, deadlineMs });
-  await verifyRunning(system, good.running, deadlineMs, () => undefined);
+  await verifyRunning(system, good.running, { deadlineMs, boot: true });
 }
 
 /** The journal of this very config, if a crash left it open; that of another one is undone. */
@@ -215,7 +218,7 @@ async function goBack(
   const surplus = started.start.filter((unit) => !good.running.start.includes(unit));
   const effects = new Set<Effect>([...journal.effects, ...surplus.map((unit): Effect => `stop:${unit}`)]);
   await activate(system, { effects, running: good.running, boot: false });
-  await verifyRunning(system, good.running, goBackDeadlineMs, () => undefined);
+  await verifyRunning(system, good.running, { deadlineMs: goBackDeadlineMs, boot: false });
 }
 
 /** The cause stays known when the way back is blocked as well; the next start goes on with it. */

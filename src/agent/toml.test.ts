@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { setToml, tomlVersion } from './toml.ts';
+import { setToml, tomlLine, tomlVersion } from './toml.ts';
 
 const text = `version = 2
 root = "/var/lib/containerd"
@@ -36,6 +36,7 @@ describe('a value in a TOML file of somebody else', () => {
       `${text}\n[plugins."io.containerd.grpc.v1.cri".runc.options]\n  SystemdCgroup = true\n`,
     );
     expect(setToml('', [], 'version', 2)).toContain('version = 2\n');
+    expect(setToml(text, [], 'required', ['a', 'b'])).toBe(`required = ["a","b"]\n${text}`);
   });
 
   it('is as it was when it is set twice', () => {
@@ -52,5 +53,12 @@ describe('the version of the file', () => {
     ['version = 3', 3],
   ])('is read from its head: %j', (given, version) => {
     expect(tomlVersion(given)).toBe(version);
+  });
+});
+
+describe('a line at the head of the file', () => {
+  it('is found before any table only', () => {
+    expect(tomlLine(text, 'root')).toBe('root = "/var/lib/containerd"');
+    expect(tomlLine(text, 'sandbox_image')).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 // Sets single values in a TOML file that somebody else wrote, and leaves everything else as it is.
 
-export type TomlValue = string | number | boolean;
+export type TomlValue = string | number | boolean | readonly string[];
 
 /** The table's parts are its path; it is made at the end of the file when there is none. */
 export function setToml(text: string, table: readonly string[], key: string, value: TomlValue): string {
@@ -19,14 +19,19 @@ export function setToml(text: string, table: readonly string[], key: string, val
   return `${lines.join('\n')}\n`;
 }
 
-/** A whole number at the head of the file, before any table. */
-export function tomlVersion(text: string): number | undefined {
+/** The line of a key at the head of the file, before any table. */
+export function tomlLine(text: string, key: string): string | undefined {
   for (const line of text.split('\n')) {
     if (tableOf(line) !== undefined) return undefined;
-    const found = /^\s*version\s*=\s*(\d+)/.exec(line)?.[1];
-    if (found !== undefined) return Number(found);
+    if (keyOf(line) === key) return line;
   }
   return undefined;
+}
+
+/** A whole number at the head of the file. */
+export function tomlVersion(text: string): number | undefined {
+  const found = /=\s*(\d+)/.exec(tomlLine(text, 'version') ?? '')?.[1];
+  return found === undefined ? undefined : Number(found);
 }
 
 /** The parts of a table's head, one a line; undefined for other lines. */

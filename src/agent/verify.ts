@@ -2,22 +2,28 @@
 import { ImagoError } from '../domain/errors.ts';
 import { getPlain } from './plain-http.ts';
 import type { RunningState } from './state.ts';
-import { kubeletUnit, runtimeUnit } from './steps/step.ts';
+import { kubeletUnit, runtimeUnit, unitText } from './steps/step.ts';
 import type { System } from './system.ts';
 
 const runtimeSocket = '/run/containerd/containerd.sock';
 const kubeletHealth = 'http://127.0.0.1:10248/healthz';
 
+export interface VerifyOptions {
+  readonly deadlineMs: number;
+  /** All services were started just now, and none was well before. */
+  readonly boot: boolean;
+  readonly mark?: (name: 'runtime' | 'kubelet') => void;
+}
+
 /** Throws `node-service-failed` with the first that is not well by the deadline. */
 export async function verifyRunning(
   system: System,
   running: RunningState,
-  deadlineMs: number,
-  mark: (name: 'runtime' | 'kubelet') => void,
+  { deadlineMs, boot, mark = () => undefined }: VerifyOptions,
 ): Promise<void> {
   const end = system.uptimeMs() + deadlineMs;
   if (running.start.includes(runtimeUnit)) {
-    await until(system, end, () => runtimeProblem(system));
+    if (!boot || !saysReady(system, runtimeUnit)) await until(system, end, () => runtimeProblem(system));
     mark('runtime');
   }
   if (running.start.includes(kubeletUnit)) {
@@ -27,6 +33,11 @@ export async function verifyRunning(
   // They have started, or the start would have said otherwise: a unit with processes still runs.
   const idle = running.start.filter((unit) => !hasProcesses(system, unit));
   await until(system, end, () => unitProblem(system, idle));
+}
+
+/** Its start has ended only when it said itself that it serves: asked once more at a boot, it can say nothing new. */
+function saysReady(system: System, unit: string): boolean {
+  return /^Type=notify/m.test(unitText(system, unit) ?? '');
 }
 
 /** Asked of the kernel: a question to systemd costs the start of a program. */

@@ -1,6 +1,6 @@
 // The container runtime: its configuration as the image has it, with what the config says set in it; mirrors of
 // registries as files that it reads at each pull; limits of its service.
-import { setToml, type TomlValue, tomlVersion } from '../toml.ts';
+import { setToml, type TomlValue, tomlLine, tomlVersion } from '../toml.ts';
 import {
   hasUnit,
   made,
@@ -14,6 +14,8 @@ import {
 
 const configPath = '/etc/containerd/config.toml';
 const mirrorFolder = '/etc/containerd/certs.d';
+/** What the kubelet talks to. Containerd starts without it, and says that it serves, unless it is told otherwise. */
+const kubeletPlugin = 'io.containerd.grpc.v1.cri';
 
 export const runtimeStep: Step = {
   name: 'runtime',
@@ -49,13 +51,13 @@ export const runtimeStep: Step = {
 
 type Setting = readonly [table: readonly string[], key: string, value: TomlValue | undefined];
 
-function withSettings(text: string, { config }: StepContext): string {
+function withSettings(text: string, context: StepContext): string {
   const {
     cgroupDriver = 'systemd',
     sandboxImage,
     maxConcurrentDownloads,
     maxLogLineBytes,
-  } = config.runtime ?? {};
+  } = context.config.runtime ?? {};
   const newer = (tomlVersion(text) ?? 2) >= 3;
   const images = ['plugins', newer ? 'io.containerd.cri.v1.images' : 'io.containerd.grpc.v1.cri'];
   const runtime = ['plugins', newer ? 'io.containerd.cri.v1.runtime' : 'io.containerd.grpc.v1.cri'];
@@ -71,7 +73,9 @@ function withSettings(text: string, { config }: StepContext): string {
   for (const [table, key, value] of settings) {
     if (value !== undefined) result = setToml(result, table, key, value);
   }
-  return result;
+  const required = 'required_plugins';
+  const says = tomlLine(result, required) !== undefined;
+  return says || !wantsKubelet(context) ? result : setToml(result, [], required, [kubeletPlugin]);
 }
 
 function mirrorText(registry: string, mirrors: readonly string[]): string {

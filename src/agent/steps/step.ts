@@ -60,10 +60,19 @@ export interface Step {
 
 export const made = '# Made by Imago from the node config.\n';
 
+const unitFolders = ['/etc/systemd/system', '/usr/lib/systemd/system'];
+
 export function hasUnit(system: System, name: string): boolean {
-  return ['/etc/systemd/system', '/usr/lib/systemd/system'].some(
-    (folder) => system.facts(`${folder}/${name}`) !== undefined,
-  );
+  return unitFolders.some((folder) => system.facts(`${folder}/${name}`) !== undefined);
+}
+
+/** What the unit says of itself; files beside it that change it are not looked at. */
+export function unitText(system: System, name: string): string | undefined {
+  for (const folder of unitFolders) {
+    const text = system.readText(`${folder}/${name}`);
+    if (text !== undefined) return text;
+  }
+  return undefined;
 }
 
 /** A host for files that belong to this step. */
