@@ -14,16 +14,20 @@ export interface SettleOptions {
 const firstPauseMs = 500;
 const longestPauseMs = 15_000;
 
-/** Reads until `read` gives a value; `undefined` means not yet. Pauses grow up to 15 s. */
+/**
+ * Reads until `read` gives a value; `undefined` means not yet. Pauses grow up to 15 s. Only a read that began after the
+ * deadline gives up: a computer that slept through it has not looked.
+ */
 export async function settle<T>(read: () => Promise<T | undefined>, options: SettleOptions): Promise<T> {
   const { clock, signal } = options;
   const end = clock.now() + options.deadlineMs;
   let pause = firstPauseMs;
   for (;;) {
     signal.throwIfAborted();
+    const last = clock.now() >= end;
     const value = await read();
     if (value !== undefined) return value;
-    if (clock.now() >= end) {
+    if (last) {
       throw new ImagoError(
         'provider-timeout',
         `${options.what} did not settle within ${options.deadlineMs / 1000} s.`,

@@ -6,7 +6,7 @@ import type { Store } from '../../src/store/store.ts';
 import { databaseText } from '../support/database-text.ts';
 import { type Seeded, seed } from '../support/lineage-seed.ts';
 import { createProduct } from '../support/product.ts';
-import { simulateVersions } from '../support/simulated-versions.ts';
+import { simulateVersions, succeed } from '../support/simulated-versions.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
 
 let bench: StoreBench;
@@ -244,13 +244,13 @@ async function simulated() {
     ['first', old],
     ['second', middle],
   ] as const) {
-    await product.run({
+    await succeed(product, {
       kind: 'pool-create',
       subject: `pool/${name}`,
       input: { name, reference: `node:${number}`, capacity: 1 },
     });
   }
-  await product.run({ kind: 'pool-delete', subject: 'pool/first', input: { name: 'first' } });
+  await succeed(product, { kind: 'pool-delete', subject: 'pool/first', input: { name: 'first' } });
   const copies = () => product.sim.world.view().versions.map(({ version }) => version);
   return { product, store, old, middle, newest, copies };
 }
