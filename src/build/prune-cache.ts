@@ -179,7 +179,7 @@ async function lostRecords(
     if (!nameOf(record).endsWith('.json') || now - record.usedAt < inUseMs) continue;
     const [path = ''] = record.paths;
     const sha256 = /"sha256":"([0-9a-f]{64})"/.exec(await readFile(path, 'utf8').catch(() => ''))?.[1];
-    if (blobs.has(`${sha256}.tar.zst`)) continue;
+    if (blobs.has(`${sha256}.tar`)) continue;
     const lock = join(keys, `${basename(path, '.json')}.lock`);
     if (!isFileLocked(lock)) lost.push({ ...record, paths: [path, lock] });
   }

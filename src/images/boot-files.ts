@@ -6,6 +6,7 @@ import { type ModuleIndex, moduleIndex, moduleName } from './kernel-modules.ts';
 import type { MergedTree } from './merged-tree.ts';
 import { runTool } from './run-tool.ts';
 import { type Environment, requireTool } from './tools.ts';
+import { xzSize } from './xz-size.ts';
 
 export interface BootFiles {
   /** As in `uname -r`. */
@@ -43,14 +44,10 @@ export async function readBootFiles(tree: MergedTree, options: BootFilesOptions)
   if (osRelease === undefined) throw new ImagoError('boot-files-invalid', 'there is no /etc/os-release');
 
   const index = await readIndex(tree, kernelVersion);
-  const load = (drivers: readonly string[]) =>
-    Promise.all(
-      index
-        .loadOrder(drivers, optional)
-        .map((path) => readModule(tree, `${modulesFolder}/${kernelVersion}/${path}`, options)),
-    );
-  const first = await load(virtioDrivers);
-  const later = await load(otherDrivers);
+  const paths = [virtioDrivers, otherDrivers].map((drivers) =>
+    index.loadOrder(drivers, optional).map((path) => `${modulesFolder}/${kernelVersion}/${path}`),
+  );
+  const [first = [], later = []] = await readModules(tree, paths, options);
   const initrd = makeInitrd({ busybox: options.busybox, first, later, epoch: options.epoch });
   return { kernelVersion, kernel, initrd, osRelease };
 }
@@ -91,20 +88,57 @@ async function readIndex(tree: MergedTree, kernelVersion: string): Promise<Modul
   });
 }
 
-async function readModule(tree: MergedTree, path: string, options: BootFilesOptions): Promise<InitrdModule> {
-  const stored = await tree.read(path, maxFile);
-  if (stored === undefined) throw new ImagoError('boot-files-invalid', `the module ${path} is missing`);
-  return { name: moduleName(path), content: await unpackModule(path, stored, options) };
+/** In the groups that their paths came in. */
+async function readModules(
+  tree: MergedTree,
+  groups: readonly (readonly string[])[],
+  options: BootFilesOptions,
+): Promise<readonly (readonly InitrdModule[])[]> {
+  const stored = new Map<string, Buffer>();
+  for (const path of groups.flat()) {
+    const bytes = await tree.read(path, maxFile);
+    if (bytes === undefined) throw new ImagoError('boot-files-invalid', `the module ${path} is missing`);
+    stored.set(path, bytes);
+  }
+  const unpacked = await unpackXz(new Map([...stored].filter(([path]) => path.endsWith('.xz'))), options);
+  return groups.map((paths) =>
+    paths.map((path) => {
+      const bytes = stored.get(path) ?? Buffer.alloc(0);
+      return { name: moduleName(path), content: unpacked.get(path) ?? unpackModule(path, bytes) };
+    }),
+  );
 }
 
-async function unpackModule(path: string, stored: Buffer, options: BootFilesOptions): Promise<Buffer> {
+function unpackModule(path: string, stored: Buffer): Buffer {
   if (path.endsWith('.gz')) return gunzipSync(stored, { maxOutputLength: maxFile });
   if (path.endsWith('.zst')) return zstdDecompressSync(stored, { maxOutputLength: maxFile });
-  if (!path.endsWith('.xz')) return stored;
+  return stored;
+}
+
+/** All by one program: it unpacks what stands behind each other, and there are dozens. */
+async function unpackXz(
+  files: ReadonlyMap<string, Buffer>,
+  { tools, signal }: BootFilesOptions,
+): Promise<ReadonlyMap<string, Buffer>> {
+  const unpacked = new Map<string, Buffer>();
+  if (files.size === 0) return unpacked;
+  const xz = await requireTool('xz', tools);
   async function* content() {
-    yield stored;
+    yield* files.values();
   }
-  const xz = await requireTool('xz', options.tools);
-  const run = { stdin: content(), signal: options.signal, maxOutput: maxFile };
-  return (await runTool(xz, ['--decompress', '--stdout'], run)).stdout;
+  const run = { stdin: content(), signal, maxOutput: maxFile };
+  const { stdout } = await runTool(xz, ['--decompress', '--stdout'], run);
+  let at = 0;
+  for (const [path, bytes] of files) {
+    const size = xzSize(bytes);
+    if (size === undefined || at + size > stdout.length) throw notUnpacked(path);
+    unpacked.set(path, stdout.subarray(at, at + size));
+    at += size;
+  }
+  if (at !== stdout.length) throw notUnpacked([...files.keys()].at(-1) ?? '');
+  return unpacked;
+}
+
+function notUnpacked(path: string): ImagoError {
+  return new ImagoError('boot-files-invalid', `the module ${path} is not one whole stream of xz`);
 }

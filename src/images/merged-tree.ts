@@ -16,7 +16,7 @@ export interface MergedTree {
   list(path: string): string[] | undefined;
   /** A file's content; undefined when there is no such file. Refuses what is longer than `maxBytes`. */
   read(path: string, maxBytes: number): Promise<Buffer | undefined>;
-  /** The archive. The same layers give the same bytes. */
+  /** The archive. The same layers give the same bytes. A piece is good until the next one is asked for. */
   stream(signal?: AbortSignal): AsyncGenerator<Buffer>;
 }
 
@@ -115,7 +115,8 @@ async function* streamEntries(
   sources: readonly ByteSource[],
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Buffer> {
-  let chunk = Buffer.allocUnsafe(chunkSize);
+  // One for all: so many new ones would keep the garbage collector busy for a good part of a build.
+  const chunk = Buffer.allocUnsafeSlow(chunkSize);
   let used = 0;
   for (const segment of segments(placed, sources)) {
     throwIfAborted(signal);
@@ -127,7 +128,6 @@ async function* streamEntries(
       used += target.length;
       if (used < chunkSize) continue;
       yield chunk;
-      chunk = Buffer.allocUnsafe(chunkSize);
       used = 0;
     }
   }

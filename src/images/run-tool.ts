@@ -1,8 +1,8 @@
 // Starts a program, feeds it, and turns every way in which that can go wrong into one error. Programs
 // get a small fixed environment, so that a user's settings do not reach what is built.
 import { spawn } from 'node:child_process';
-import { finished } from 'node:stream/promises';
 import { ImagoError } from '../domain/errors.ts';
+import { feedProcess } from './feed-process.ts';
 
 export interface RunOptions {
   readonly signal?: AbortSignal | undefined;
@@ -108,7 +108,7 @@ export async function runTool(
     );
     child.once('close', (code, signal) => resolve({ code, signal }));
   });
-  const fed = feed(child.stdin, options.stdin, () => kill('SIGKILL'));
+  const fed = feedProcess(options.stdin, child.stdin, () => kill('SIGKILL'));
   try {
     const [{ code, signal }, fault] = await Promise.all([ended, fed]);
     throwIfAborted(options.signal);
@@ -121,46 +121,4 @@ export async function runTool(
     options.signal?.removeEventListener('abort', stop);
     clearTimeout(killTimer);
   }
-}
-
-/** Returns the error of the source, if it had one. A program that stops reading explains itself by its exit. */
-async function feed(
-  target: NodeJS.WritableStream | null,
-  source: AsyncIterable<Uint8Array> | undefined,
-  giveUp: () => void,
-): Promise<unknown> {
-  if (target === null || source === undefined) return undefined;
-  let closed = false;
-  target.on('error', () => {
-    closed = true;
-  });
-  target.on('close', () => {
-    closed = true;
-  });
-  try {
-    for await (const chunk of source) {
-      if (closed) return undefined;
-      if (!target.write(chunk)) await drained(target);
-    }
-  } catch (error) {
-    giveUp();
-    return error;
-  }
-  target.end();
-  await finished(target).catch(() => undefined);
-  return undefined;
-}
-
-function drained(target: NodeJS.WritableStream): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      target.off('drain', done);
-      target.off('close', done);
-      target.off('error', done);
-      resolve();
-    };
-    target.on('drain', done);
-    target.on('close', done);
-    target.on('error', done);
-  });
 }

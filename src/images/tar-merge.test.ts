@@ -24,7 +24,9 @@ async function merge(
 }
 
 async function bytesOf(tree: MergedTree): Promise<Buffer> {
-  return buffer(tree.stream());
+  const pieces: Buffer[] = [];
+  for await (const piece of tree.stream()) pieces.push(Buffer.from(piece));
+  return Buffer.concat(pieces);
 }
 
 async function listing(tree: MergedTree): Promise<string[]> {

@@ -269,7 +269,7 @@ describe('the cache', () => {
     const record = JSON.parse(
       await readFile(join(fixture.cache, 'layers', 'keys', `${layer?.key}.json`), 'utf8'),
     ) as { readonly sha256: string };
-    await flip(join(fixture.cache, 'layers', 'blobs', `${record.sha256}.tar.zst`));
+    await flip(join(fixture.cache, 'layers', 'blobs', `${record.sha256}.tar`));
     await rm(join(fixture.cache, 'sealed'), { recursive: true });
     expect(await fixture.builder().find(lockDigest(fixture.lock), call)).toBeUndefined();
     const again = await fixture.build(fixture.lock);

@@ -1,13 +1,26 @@
-// Finished layers, found by the key of everything that went into them and kept under the sha256 of their
-// content, compressed. Two who need one layer at the same time share the work; a damaged one counts as absent.
-import { mkdir, open, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+// Finished layers, found by the key of everything that went into them and kept under the name of their content, as
+// they are: a build reads them where they lie, after a look whether they are whole. Two who need one layer at the same
+// time share the work; a damaged one counts as absent.
+import {
+  constants,
+  copyFile,
+  link,
+  mkdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Json } from '../../domain/json.ts';
 import { nameFileError } from '../../images/file-errors.ts';
 import { withFileLock } from '../../images/store/file-lock.ts';
-import { type FrameList, packFile, unpackFile } from './frame-file.ts';
+import { systemCode } from '../../images/store/files.ts';
+import { namePieces, type PieceName } from './piece-file.ts';
 
-export interface LayerRecord extends FrameList {
+export interface LayerRecord extends PieceName {
   readonly key: string;
   readonly name: string;
   /** Everything that went into the key, for telling why a later one differs. */
@@ -16,10 +29,10 @@ export interface LayerRecord extends FrameList {
 
 export interface OpenLayer {
   readonly name: string;
-  /** The archive, uncompressed, in the build's own folder. */
+  /** The archive, in the build's own folder. */
   readonly path: string;
   readonly reused: boolean;
-  /** Resolves when the layer is safe in the cache; a build waits for it in the end, however it ends. */
+  /** Resolves when the layer is in the cache; a build waits for it in the end, however it ends. */
   readonly stored: Promise<LayerRecord>;
 }
 
@@ -45,20 +58,21 @@ export function layerCache(cacheFolder: string): LayerCache {
   const keys = join(cacheFolder, 'layers', 'keys');
   const blobs = join(cacheFolder, 'layers', 'blobs');
   const recordPath = (key: string) => join(keys, `${key}.json`);
-  const blobPath = (sha256: string) => join(blobs, `${sha256}.tar.zst`);
+  const blobPath = (sha256: string) => join(blobs, `${sha256}.tar`);
 
   async function find(key: string): Promise<LayerRecord | undefined> {
     const text = await readFile(recordPath(key), 'utf8').catch(() => undefined);
     const record = text === undefined ? undefined : parseRecord(text);
     if (record === undefined || record.key !== key) return undefined;
     const found = await stat(blobPath(record.sha256)).catch(() => undefined);
-    return found?.size === record.storedBytes ? record : undefined;
+    return found?.size === record.sizeBytes ? record : undefined;
   }
 
   /** False when the stored layer is damaged; it is gone then. */
-  async function unpack(record: LayerRecord, { path, signal }: LayerRequest): Promise<boolean> {
+  async function bring(record: LayerRecord, { path, signal }: LayerRequest): Promise<boolean> {
     const blob = blobPath(record.sha256);
-    if (await unpackFile(blob, path, record, signal)) {
+    if (!(await share(blob, path))) return false;
+    if ((await namePieces(path, signal)).sha256 === record.sha256) {
       const now = new Date();
       for (const used of [blob, recordPath(record.key)]) await utimes(used, now, now).catch(() => undefined);
       return true;
@@ -68,14 +82,14 @@ export function layerCache(cacheFolder: string): LayerCache {
   }
 
   async function store({ key, name, inputs, path }: LayerRequest): Promise<LayerRecord> {
-    const temporary = join(dirname(path), `${key}.zst`);
+    const temporary = join(dirname(path), `${key}.tar`);
     try {
-      const list = await packFile(path, temporary);
-      await rename(temporary, blobPath(list.sha256));
-      const record = { key, name, ...list, inputs };
+      const content = await namePieces(path);
+      await share(path, temporary);
+      await rename(temporary, blobPath(content.sha256));
+      const record = { key, name, ...content, inputs };
       const draft = join(dirname(path), `${key}.json`);
       await writeFile(draft, JSON.stringify(record));
-      await flush(draft);
       await rename(draft, recordPath(key));
       return record;
     } finally {
@@ -93,7 +107,7 @@ export function layerCache(cacheFolder: string): LayerCache {
       const wait = { signal: request.signal, timeoutMs: Number.POSITIVE_INFINITY };
       const stored = withFileLock(join(keys, `${request.key}.lock`), wait, async () => {
         const known = await find(request.key);
-        if (known !== undefined && (await unpack(known, request))) {
+        if (known !== undefined && (await bring(known, request))) {
           ready.resolve(true);
           return known;
         }
@@ -109,19 +123,25 @@ export function layerCache(cacheFolder: string): LayerCache {
   };
 }
 
-async function flush(path: string): Promise<void> {
-  const handle = await open(path, 'r');
+/**
+ * The same file under another name; a copy where a file system has no such thing. Nobody writes to it any more, and
+ * nothing is flushed: what a power cut spoils is not whole when it is next looked at. False when it is gone.
+ */
+async function share(from: string, to: string): Promise<boolean> {
+  await rm(to, { force: true });
   try {
-    await handle.datasync();
-  } finally {
-    await handle.close();
+    await link(from, to).catch(() => copyFile(from, to, constants.COPYFILE_FICLONE));
+    return true;
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return false;
+    throw error;
   }
 }
 
 function parseRecord(text: string): LayerRecord | undefined {
   try {
     const value = JSON.parse(text) as LayerRecord;
-    const whole = typeof value.key === 'string' && Array.isArray(value.frames);
+    const whole = typeof value.key === 'string' && typeof value.sizeBytes === 'number';
     return whole && /^[0-9a-f]{64}$/.test(value.sha256) ? value : undefined;
   } catch {
     return undefined;

@@ -15,7 +15,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 async function archiveOf(tree: MergedTree): Promise<Buffer> {
   const pieces: Buffer[] = [];
-  for await (const piece of tree.stream()) pieces.push(piece);
+  for await (const piece of tree.stream()) pieces.push(Buffer.from(piece));
   return Buffer.concat(pieces);
 }
 

@@ -1,8 +1,7 @@
 // A program between two streams: it reads what comes, and what it writes is passed on piece by piece.
 import { spawn } from 'node:child_process';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { ImagoError } from '../../domain/errors.ts';
+import { feedProcess } from '../../images/feed-process.ts';
 import { systemPath, throwIfAborted } from '../../images/run-tool.ts';
 
 export interface StreamProcessOptions {
@@ -62,21 +61,4 @@ export async function* streamProcess(
       await Promise.allSettled([ended, fed]);
     }
   }
-}
-
-/** The error of the source, if it had one; a program that stops reading explains itself by its exit. */
-export async function feedProcess(
-  source: AsyncIterable<Uint8Array> | undefined,
-  target: NodeJS.WritableStream | null,
-  giveUp: () => void,
-): Promise<unknown> {
-  if (source === undefined || target === null) return undefined;
-  const readable = Readable.from(source);
-  let fault: unknown;
-  readable.once('error', (error) => {
-    fault = error;
-    giveUp();
-  });
-  await pipeline(readable, target).catch(() => undefined);
-  return fault;
 }
