@@ -1,3 +1,4 @@
+// What is left when the machine ends during an apply, and what the next start makes of it.
 import { describe, expect, it } from 'vitest';
 import type { NodeConfig } from '../domain/node-config/schema.ts';
 import type { NodeReport } from '../domain/node-report.ts';

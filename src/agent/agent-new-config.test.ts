@@ -1,5 +1,7 @@
+// The agent on a running node that gets another config, good or bad, on a machine in memory.
 import { describe, expect, it } from 'vitest';
-import { config, connect, encode, machine, nodeFiles, platformWith, start } from './memory-node.ts';
+import { base, config, connect, encode, machine, nodeFiles, platformWith, start } from './memory-node.ts';
+import { memorySystem } from './memory-system.ts';
 
 describe('a new config on a running node', () => {
   it('is applied at once when it is live, and restarts nothing', async () => {
@@ -230,5 +232,33 @@ describe('a good config whose services do not come up at a boot', () => {
     await node.look(true);
     expect(node.report().phase).toBe('ready');
     expect(node.report().error).toBeUndefined();
+  });
+});
+
+describe('a runtime that runs and does not answer any more', () => {
+  const unit = '/usr/lib/systemd/system/containerd.service';
+  const silent = { exitCode: 7, stderr: 'curl: (7) Connection refused' };
+
+  async function brokenLater() {
+    const platform = platformWith(config);
+    const system = memorySystem({ ...base, [unit]: `${base[unit]}Type=notify\n` });
+    connect(system, platform);
+    const node = await start(system);
+    expect(node.report().phase).toBe('ready');
+    platform.answers.set('curl --silent --show-error --http2-prior-knowledge', silent);
+    return { platform, system, node };
+  }
+
+  it('leaves no node ready when another config makes it be asked', async () => {
+    const { platform, node } = await brokenLater();
+    platform.userData = encode({ ...config, files: [{ ...config.files?.[0], content: 'other\n' }] });
+    await node.look();
+    expect(node.report()).toMatchObject({ phase: 'failed', error: { class: 'node-service-failed' } });
+  });
+
+  it('leaves no node ready when the agent starts again in the same boot', async () => {
+    const { platform, system } = await brokenLater();
+    platform.userData = encode('no JSON');
+    expect((await start(system)).report().phase).toBe('failed');
   });
 });

@@ -1,3 +1,4 @@
+// The whole agent on a machine in memory: what it makes of a config, and what it says of it.
 import { describe, expect, it } from 'vitest';
 import type { NodeReport } from '../domain/node-report.ts';
 import { base, config, connect, encode, machine, nodeFiles, platformWith, start } from './memory-node.ts';
@@ -98,12 +99,14 @@ describe('a boot until the node is ready', () => {
   it.each([
     ['a runtime that says itself when it serves', 'Type=notify\n', []],
     ['one that has to be asked', '', ['curl --silent --show-error']],
-  ])('starts no program that could wait, with %s', async (_, type, asked) => {
+    ['one that is wrapped', 'Type=notify\n', ['curl --silent --show-error'], '[Service]\nType=exec\n'],
+  ])('starts no program that could wait, with %s', async (_, type, asked, beside = '') => {
     const slice = '/sys/fs/cgroup/system.slice';
     const unit = '/usr/lib/systemd/system/containerd.service';
     const system = memorySystem({
       ...base,
       [unit]: `${base[unit]}${type}`,
+      '/etc/systemd/system/containerd.service.d/10-own.conf': beside,
       '/usr/lib/systemd/system/imago-late.target': '[Unit]\n',
       [`${slice}/containerd.service/cgroup.procs`]: '1\n',
       [`${slice}/kubelet.service/cgroup.procs`]: '2\n',
@@ -172,6 +175,26 @@ describe('a boot until the node is ready', () => {
     expect(node.report().config).toBeUndefined();
     expect(nodeFiles(system)).toEqual(before);
     expect(system.readText('/run/imago/configured')).toBeUndefined();
+  });
+});
+
+describe('what the kubelet needs of the runtime', () => {
+  const cri = 'io.containerd.grpc.v1.cri';
+
+  it.each([
+    ['version = 2\n', `required_plugins = ["${cri}"]`],
+    ['version = 3\nrequired_plugins = []\n', `required_plugins = ["${cri}"]`],
+    ['version = 2\nrequired_plugins = ["other"]\n', `required_plugins = ["other","${cri}"]`],
+    [`version = 2\nrequired_plugins = ['${cri}']\n`, `required_plugins = ['${cri}']`],
+    ['version = 2\nrequired_plugins = [\n  "other",\n]\n', 'required_plugins = [\n  "other",\n]'],
+    ['version = 1\n', undefined],
+  ])('is required beside what the image requires: %j', async (given, required) => {
+    const system = memorySystem({ ...base, '/etc/containerd/config.toml': given });
+    connect(system, platformWith(config));
+    expect((await start(system)).report().phase).toBe('ready');
+    const text = system.readText('/etc/containerd/config.toml') ?? '';
+    expect(text.split('required_plugins')).toHaveLength(required === undefined ? 1 : 2);
+    expect(text).toContain(required ?? 'version = 1');
   });
 });
 

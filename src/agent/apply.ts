@@ -177,12 +177,13 @@ export async function applyConfig(system: System, options: ApplyOptions): Promis
   };
 }
 
-/** At a boot whose wanted config cannot be used: the node goes on with its last good one. */
+/** Where the wanted config cannot be used, at a boot or after it failed: the node goes on with its last good one. */
 export async function bringUp(system: System, good: GoodConfig, deadlineMs: number): Promise<void> {
+  const boot = isBooting(system);
   const open = readJournal(system);
   if (open !== undefined) await goBack(system, open, good, nothing);
-  await activate(system, { effects: new Set(), running: good.running, boot: true, deadlineMs });
-  await verifyRunning(system, good.running, { deadlineMs, boot: true });
+  await activate(system, { effects: new Set(), running: good.running, boot, deadlineMs });
+  await verifyRunning(system, good.running, { deadlineMs, boot });
 }
 
 /** The journal of this very config, if a crash left it open; that of another one is undone. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { setToml, tomlLine, tomlVersion } from './toml.ts';
+import { setToml, tomlLine, tomlTexts, tomlVersion } from './toml.ts';
 
 const text = `version = 2
 root = "/var/lib/containerd"
@@ -37,6 +37,7 @@ describe('a value in a TOML file of somebody else', () => {
     );
     expect(setToml('', [], 'version', 2)).toContain('version = 2\n');
     expect(setToml(text, [], 'required', ['a', 'b'])).toBe(`required = ["a","b"]\n${text}`);
+    expect(setToml("'required' = []\n", [], 'required', ['a'])).toBe('required = ["a"]\n');
   });
 
   it('is as it was when it is set twice', () => {
@@ -60,5 +61,18 @@ describe('a line at the head of the file', () => {
   it('is found before any table only', () => {
     expect(tomlLine(text, 'root')).toBe('root = "/var/lib/containerd"');
     expect(tomlLine(text, 'sandbox_image')).toBeUndefined();
+  });
+});
+
+describe('a list of texts in a line', () => {
+  it.each([
+    ['a = []', []],
+    [`a = ["b", 'c'] # and more`, ['b', 'c']],
+    ['a = ["b",]', ['b']],
+    ['a = [', undefined],
+    ['a = ["b", 3]', undefined],
+    ['a = "b"', undefined],
+  ])('is read where it is whole: %s', (line, texts) => {
+    expect(tomlTexts(line)).toEqual(texts);
   });
 });

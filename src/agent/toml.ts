@@ -34,6 +34,14 @@ export function tomlVersion(text: string): number | undefined {
   return found === undefined ? undefined : Number(found);
 }
 
+/** The texts of a list that a line holds whole, without `\\` in them; undefined for any other line. */
+export function tomlTexts(line: string): readonly string[] | undefined {
+  const list = /=\s*\[((?:\s*(?:"[^"\\]*"|'[^']*')\s*,?)*)\s*\]\s*(?:#.*)?$/.exec(line)?.[1];
+  return (
+    list?.match(/"[^"]*"|'[^']*'/g)?.map((text) => text.slice(1, -1)) ?? (list === undefined ? undefined : [])
+  );
+}
+
 /** The parts of a table's head, one a line; undefined for other lines. */
 function tableOf(line: string): string | undefined {
   const head = /^\s*\[\s*([^[\]].*?)\s*\]\s*(?:#.*)?$/.exec(line)?.[1];
@@ -43,7 +51,7 @@ function tableOf(line: string): string | undefined {
 }
 
 function keyOf(line: string): string | undefined {
-  return /^\s*"?([A-Za-z0-9_-]+)"?\s*=/.exec(line)?.[1];
+  return /^\s*["']?([A-Za-z0-9_-]+)["']?\s*=/.exec(line)?.[1];
 }
 
 function writePart(part: string): string {

@@ -2,7 +2,7 @@
 import { ImagoError } from '../domain/errors.ts';
 import { getPlain } from './plain-http.ts';
 import type { RunningState } from './state.ts';
-import { kubeletUnit, runtimeUnit, unitText } from './steps/step.ts';
+import { kubeletUnit, runtimeUnit, unitTexts } from './steps/step.ts';
 import type { System } from './system.ts';
 
 const runtimeSocket = '/run/containerd/containerd.sock';
@@ -37,7 +37,8 @@ export async function verifyRunning(
 
 /** Its start has ended only when it said itself that it serves: asked once more at a boot, it can say nothing new. */
 function saysReady(system: System, unit: string): boolean {
-  return /^Type=notify/m.test(unitText(system, unit) ?? '');
+  const types = unitTexts(system, unit).flatMap((text) => text.match(/^\s*Type\s*=.*/gm) ?? []);
+  return types.length > 0 && types.every((type) => /=\s*notify/.test(type));
 }
 
 /** Asked of the kernel: a question to systemd costs the start of a program. */

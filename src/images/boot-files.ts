@@ -122,20 +122,24 @@ async function unpackXz(
 ): Promise<ReadonlyMap<string, Buffer>> {
   const unpacked = new Map<string, Buffer>();
   if (files.size === 0) return unpacked;
+  const sizes = [...files].map(([path, bytes]) => {
+    const size = xzSize(bytes);
+    if (size === undefined || size > maxFile) throw notUnpacked(path);
+    return { path, size };
+  });
+  const total = sizes.reduce((sum, { size }) => sum + size, 0);
   const xz = await requireTool('xz', tools);
   async function* content() {
     yield* files.values();
   }
-  const run = { stdin: content(), signal, maxOutput: maxFile };
+  const run = { stdin: content(), signal, maxOutput: total };
   const { stdout } = await runTool(xz, ['--decompress', '--stdout'], run);
+  if (stdout.length !== total) throw notUnpacked([...files.keys()].join(', '));
   let at = 0;
-  for (const [path, bytes] of files) {
-    const size = xzSize(bytes);
-    if (size === undefined || at + size > stdout.length) throw notUnpacked(path);
+  for (const { path, size } of sizes) {
     unpacked.set(path, stdout.subarray(at, at + size));
     at += size;
   }
-  if (at !== stdout.length) throw notUnpacked([...files.keys()].at(-1) ?? '');
   return unpacked;
 }
 

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { text } from 'node:stream/consumers';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it, vi } from 'vitest';
 import { feedProcess } from './feed-process.ts';
 
@@ -20,6 +22,24 @@ describe('what a program is fed with', () => {
     const { child, printed } = start('sha256sum');
     expect(await feedProcess(source(), child.stdin, () => undefined)).toBeUndefined();
     expect(await printed).toContain(hash('sha256', expected));
+  });
+
+  it('is let go of piece by piece', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const pieces: WeakRef<Buffer>[] = [];
+    async function* source() {
+      for (let n = 0; n < 20; n += 1) {
+        const piece = Buffer.alloc(100_000);
+        pieces.push(new WeakRef(piece));
+        yield piece;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      collect();
+      expect(pieces.filter((piece) => piece.deref() !== undefined).length).toBeLessThan(5);
+    }
+    const { child } = start('sha256sum');
+    expect(await feedProcess(source(), child.stdin, () => child.kill('SIGKILL'))).toBeUndefined();
   });
 
   it('is not waited for when the program has ended', async () => {

@@ -12,20 +12,30 @@ export async function feedProcess(
   giveUp: () => void,
 ): Promise<unknown> {
   if (source === undefined || target === null) return undefined;
-  const gone = new Promise<undefined>((resolve) => {
-    target.on('error', () => resolve(undefined));
-    target.on('close', () => resolve(undefined));
-  });
+  let gone = false;
+  let leave = () => {};
+  for (const event of ['error', 'close']) {
+    target.on(event, () => {
+      gone = true;
+      leave();
+    });
+  }
+  /** Undefined when the program stops reading first. A race would keep all that ever went through it. */
+  const orGone = <T>(work: Promise<T>) =>
+    new Promise<T | undefined>((resolve, reject) => {
+      leave = () => resolve(undefined);
+      work.then(resolve, reject);
+    });
   const pieces = source[Symbol.asyncIterator]();
   try {
-    for (;;) {
-      const piece = await Promise.race([pieces.next(), gone]);
-      if (piece === undefined) {
-        void pieces.return?.().catch(() => undefined);
-        return undefined;
-      }
-      if (piece.done === true) break;
-      await Promise.race([new Promise<void>((resolve) => target.write(piece.value, () => resolve())), gone]);
+    while (!gone) {
+      const piece = await orGone(pieces.next());
+      if (piece?.done === true) break;
+      if (piece !== undefined) await orGone(written(target, piece.value));
+    }
+    if (gone) {
+      void pieces.return?.().catch(() => undefined);
+      return undefined;
     }
   } catch (error) {
     giveUp();
@@ -34,4 +44,8 @@ export async function feedProcess(
   target.end();
   await finished(target).catch(() => undefined);
   return undefined;
+}
+
+function written(target: NodeJS.WritableStream, piece: Uint8Array): Promise<void> {
+  return new Promise((resolve) => target.write(piece, () => resolve()));
 }

@@ -18,7 +18,8 @@ describe('the size of what is in an .xz file', () => {
 
   it('is not known of anything else, nor of a part of one', () => {
     const whole = xz(noise('xz', 70_000));
-    for (const bad of [Buffer.alloc(0), Buffer.from('YZ'), noise('other', 500), whole.subarray(0, -1)]) {
+    const two = Buffer.concat([whole, whole]);
+    for (const bad of [Buffer.alloc(0), Buffer.from('YZ'), noise('other', 500), whole.subarray(0, -1), two]) {
       expect(xzSize(bad)).toBeUndefined();
     }
   });

@@ -1,6 +1,6 @@
 // How many bytes an .xz file unpacks to, as the index at its end says: files of one stream only, as xz writes them.
 
-/** Undefined when it is no such file. */
+/** Undefined when it is no such file, or more than one stream. */
 export function xzSize(file: Buffer): number | undefined {
   const footer = file.length - 12;
   if (footer < 12 || file.toString('latin1', footer + 10) !== 'YZ') return undefined;
@@ -18,9 +18,10 @@ export function xzSize(file: Buffer): number | undefined {
     return value;
   };
   let size = 0;
+  let stored = 12;
   for (let blocks = number(); blocks > 0 && at < footer; blocks -= 1) {
-    number();
+    stored += Math.ceil(number() / 4) * 4;
     size += number();
   }
-  return size;
+  return stored === start ? size : undefined;
 }

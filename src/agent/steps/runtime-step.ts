@@ -1,6 +1,6 @@
 // The container runtime: its configuration as the image has it, with what the config says set in it; mirrors of
 // registries as files that it reads at each pull; limits of its service.
-import { setToml, type TomlValue, tomlLine, tomlVersion } from '../toml.ts';
+import { setToml, type TomlValue, tomlLine, tomlTexts, tomlVersion } from '../toml.ts';
 import {
   hasUnit,
   made,
@@ -73,9 +73,16 @@ function withSettings(text: string, context: StepContext): string {
   for (const [table, key, value] of settings) {
     if (value !== undefined) result = setToml(result, table, key, value);
   }
-  const required = 'required_plugins';
-  const says = tomlLine(result, required) !== undefined;
-  return says || !wantsKubelet(context) ? result : setToml(result, [], required, [kubeletPlugin]);
+  return wantsKubelet(context) ? withKubeletPlugin(result) : result;
+}
+
+/** Beside what the image requires. A list over several lines stays as it is; files of version 1 know no such names. */
+function withKubeletPlugin(text: string): string {
+  const key = 'required_plugins';
+  const line = tomlLine(text, key);
+  const required = line === undefined ? [] : tomlTexts(line);
+  if (tomlVersion(text) === 1 || required === undefined || required.includes(kubeletPlugin)) return text;
+  return setToml(text, [], key, [...required, kubeletPlugin]);
 }
 
 function mirrorText(registry: string, mirrors: readonly string[]): string {

@@ -66,13 +66,15 @@ export function hasUnit(system: System, name: string): boolean {
   return unitFolders.some((folder) => system.facts(`${folder}/${name}`) !== undefined);
 }
 
-/** What the unit says of itself; files beside it that change it are not looked at. */
-export function unitText(system: System, name: string): string | undefined {
-  for (const folder of unitFolders) {
-    const text = system.readText(`${folder}/${name}`);
-    if (text !== undefined) return text;
-  }
-  return undefined;
+/** What the unit says of itself, and after it what the files beside it say. */
+export function unitTexts(system: System, name: string): readonly string[] {
+  const own = unitFolders
+    .map((folder) => `${folder}/${name}`)
+    .find((path) => system.facts(path) !== undefined);
+  const beside = unitFolders.flatMap((folder) =>
+    system.list(`${folder}/${name}.d`).map((file) => `${folder}/${name}.d/${file}`),
+  );
+  return [...(own === undefined ? [] : [own]), ...beside].map((path) => system.readText(path) ?? '');
 }
 
 /** A host for files that belong to this step. */
