@@ -124,7 +124,7 @@ export function createClient(target: ClientTarget): Client {
   }
 
   async function ask(name: EndpointName, input: AnyInput, options: CallOptions): Promise<unknown> {
-    const response = await onceStarted(() => request(name, input, options), signalOf(options));
+    const response = await onceStarted(target, () => request(name, input, options), signalOf(options));
     return parseAnswer(await readText(response, signalOf(options)));
   }
 
@@ -168,7 +168,7 @@ export function createClient(target: ClientTarget): Client {
     async download(name: DownloadEndpoint, input: AnyInput, options: CallOptions = {}): Promise<Download> {
       const signal = signalOf(options);
       const ask = () => request(name, input, { timeoutMs: STREAM_TIMEOUT_MS, ...options });
-      const response = await onceStarted(ask, signal);
+      const response = await onceStarted(target, ask, signal);
       const length = response.headers['content-length'];
       return {
         ...(length === undefined ? {} : { sizeBytes: Number(length) }),
@@ -199,14 +199,14 @@ export function createClient(target: ClientTarget): Client {
 }
 
 /** A daemon that is still starting, or starting again, has done nothing of what it was asked: ask again. */
-async function onceStarted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+async function onceStarted<T>(target: ClientTarget, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   const begun = performance.now();
   let trouble: ImagoError | undefined;
   for (;;) {
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof ImagoError) || error.code !== 'daemon-starting') throw error;
+      if (!(error instanceof ImagoError) || !isStarting(target, error)) throw error;
       trouble = troubleIn(error) ?? trouble;
       const waited = performance.now() - begun;
       if (trouble !== undefined && waited > TROUBLE_PATIENCE_MS) throw trouble;
@@ -215,6 +215,14 @@ async function onceStarted<T>(work: () => Promise<T>, signal: AbortSignal): Prom
     signal.throwIfAborted();
     await new Promise((done) => setTimeout(done, START_PAUSE_MS));
   }
+}
+
+/** Nothing was sent to a socket that is not there, or that nobody listens at. */
+function isStarting(target: ClientTarget, { code, cause }: ImagoError): boolean {
+  if (code === 'daemon-starting') return true;
+  const system = (cause as NodeJS.ErrnoException | undefined)?.code;
+  const isBetween = system === 'ENOENT' || system === 'ECONNREFUSED';
+  return isBetween && 'socketPath' in target && target.isRunning?.() === true;
 }
 
 async function* wholeBody(response: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {

@@ -51,6 +51,11 @@ async function probeDaemon(paths: StatePaths): Promise<RunningDaemon | undefined
   return { pid: file.process.pid, version: file.version, socket: file.socket, started: false };
 }
 
+/** Whether a daemon's process is there, be it ready or not. */
+export function isDaemonThere(home = stateFolder()): boolean {
+  return runningFile(statePaths(home)) !== undefined;
+}
+
 /** The daemon that runs, or a new one. Two callers at once start one daemon. */
 export async function ensureDaemon(options: EnsureOptions = {}): Promise<RunningDaemon> {
   const home = options.home ?? stateFolder();

@@ -4,7 +4,11 @@ import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:h
 import { ImagoError } from '../domain/errors.ts';
 
 export type ClientTarget =
-  | { readonly socketPath: string }
+  | {
+      readonly socketPath: string;
+      /** Whether the daemon's process is there: one that begins again in place has no socket for a moment. */
+      readonly isRunning?: () => boolean;
+    }
   | {
       readonly url: string;
       readonly token: string;

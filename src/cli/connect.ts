@@ -1,6 +1,6 @@
 // The way to the daemon: the socket of the state folder, or another machine's API by IMAGO_URL and IMAGO_TOKEN.
 import { type Client, createClient } from '../api/client.ts';
-import { ensureDaemon, findDaemon } from '../api/daemon-process.ts';
+import { ensureDaemon, findDaemon, isDaemonThere, type RunningDaemon } from '../api/daemon-process.ts';
 import { ImagoError } from '../domain/errors.ts';
 import type { Output } from './output.ts';
 
@@ -9,7 +9,7 @@ export async function connect(out: Output): Promise<Client> {
   const remote = connectRemote();
   if (remote !== undefined) return remote;
   const daemon = await ensureDaemon({ onProgress: (sentence) => out.note(sentence) });
-  return createClient({ socketPath: daemon.socket });
+  return localClient(daemon);
 }
 
 /** Brings a daemon of this machine back when it has gone away; another machine's comes back by itself. */
@@ -22,7 +22,11 @@ export async function connectIfRunning(): Promise<Client | undefined> {
   const remote = connectRemote();
   if (remote !== undefined) return remote;
   const daemon = await findDaemon();
-  return daemon && createClient({ socketPath: daemon.socket });
+  return daemon && localClient(daemon);
+}
+
+function localClient({ socket }: RunningDaemon): Client {
+  return createClient({ socketPath: socket, isRunning: () => isDaemonThere() });
 }
 
 function connectRemote(): Client | undefined {

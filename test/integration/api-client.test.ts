@@ -47,6 +47,20 @@ describe('what broke is told apart', () => {
     });
   });
 
+  test('it begins again in place: the question waits as long as its process is there', async () => {
+    let there = true;
+    const waiting = createClient({ socketPath, isRunning: () => there });
+    const asked = waiting.call('status').catch((error: unknown) => error);
+    await new Promise((done) => setTimeout(done, 300));
+    await serve((_, response) => response.end('<html>'));
+    expect(await asked).toMatchObject({ code: 'daemon-answer-invalid' });
+    await new Promise<void>((resolve) => server?.close(() => resolve()));
+    const again = waiting.call('status').catch((error: unknown) => error);
+    await new Promise((done) => setTimeout(done, 100));
+    there = false;
+    expect(await again).toMatchObject({ code: 'daemon-not-running' });
+  });
+
   test('it does not answer', async () => {
     await serve(() => undefined);
     await expect(client.call('status', {}, { timeoutMs: 100 })).rejects.toMatchObject({
