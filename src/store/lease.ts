@@ -124,10 +124,13 @@ async function takeOver(
   await client.query('set synchronous_commit = off');
   const lease = holdLease(client, epoch, holder, timing);
   try {
-    const cannotAct = former.released || endedHere.has(former.holder.id) || isDead(former.holder);
-    const wait = cannotAct ? 0 : timing.graceMs - former.beatAgeMs;
+    const wait = former.released || endedHere.has(former.holder.id) ? 0 : timing.graceMs - former.beatAgeMs;
     // The age is told by a clock, which may have jumped: no wait is longer than the grace.
-    await sleep(Math.min(Math.max(wait, 0), timing.graceMs), undefined, signalOption(signal));
+    const end = performance.now() + Math.min(wait, timing.graceMs);
+    // One that was killed has lost its connection before it is gone: it is looked at again.
+    while (performance.now() < end && !isDead(former.holder)) {
+      await sleep(Math.min(timing.tryMs, end - performance.now()), undefined, signalOption(signal));
+    }
     lease.signal.throwIfAborted();
     return lease;
   } catch (error) {

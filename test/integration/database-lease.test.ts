@@ -169,6 +169,19 @@ test('a holder that lives but lost its connection is given the time to notice', 
   while (!said.includes('lost')) await sleep(5);
 });
 
+test('a holder that ends while it is given that time is not waited for any longer', async () => {
+  const url = await postgres.freshDatabase();
+  const { child } = await startHolder(url, 'active 1');
+  child.kill('SIGSTOP');
+  await cutConnections(url);
+  const waiting = acquire(url, { timing: { ...timing, graceMs: 3_600_000 } });
+  while ((await administer<{ epoch: number }>(url, 'select epoch from imago.lease'))[0]?.epoch !== 2)
+    await sleep(5);
+  await sleep(50);
+  child.kill('SIGKILL');
+  expect((await waiting).epoch).toBe(2);
+});
+
 test('a holder that is frozen is cut off, and finds that out when it wakes', async () => {
   const url = await postgres.freshDatabase();
   const { child, said } = await startHolder(url, 'active 1');
