@@ -37,9 +37,8 @@ export function tomlVersion(text: string): number | undefined {
 /** The texts of a list that a line holds whole, without `\\` in them; undefined for any other line. */
 export function tomlTexts(line: string): readonly string[] | undefined {
   const list = /=\s*\[((?:\s*(?:"[^"\\]*"|'[^']*')\s*,?)*)\s*\]\s*(?:#.*)?$/.exec(line)?.[1];
-  return (
-    list?.match(/"[^"]*"|'[^']*'/g)?.map((text) => text.slice(1, -1)) ?? (list === undefined ? undefined : [])
-  );
+  if (list === undefined) return undefined;
+  return [...list.matchAll(/"[^"]*"|'[^']*'/g)].map(([text]) => text.slice(1, -1));
 }
 
 /** The parts of a table's head, one a line; undefined for other lines. */

@@ -52,8 +52,8 @@ async function probeDaemon(paths: StatePaths): Promise<RunningDaemon | undefined
 }
 
 /** Whether a daemon's process is there, be it ready or not. */
-export function isDaemonThere(home = stateFolder()): boolean {
-  return runningFile(statePaths(home)) !== undefined;
+export function isDaemonThere(): boolean {
+  return runningFile(statePaths(stateFolder())) !== undefined;
 }
 
 /** The daemon that runs, or a new one. Two callers at once start one daemon. */

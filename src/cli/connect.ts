@@ -26,7 +26,7 @@ export async function connectIfRunning(): Promise<Client | undefined> {
 }
 
 function localClient({ socket }: RunningDaemon): Client {
-  return createClient({ socketPath: socket, isRunning: () => isDaemonThere() });
+  return createClient({ socketPath: socket, isRunning: isDaemonThere });
 }
 
 function connectRemote(): Client | undefined {

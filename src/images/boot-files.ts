@@ -44,11 +44,14 @@ export async function readBootFiles(tree: MergedTree, options: BootFilesOptions)
   if (osRelease === undefined) throw new ImagoError('boot-files-invalid', 'there is no /etc/os-release');
 
   const index = await readIndex(tree, kernelVersion);
-  const paths = [virtioDrivers, otherDrivers].map((drivers) =>
-    index.loadOrder(drivers, optional).map((path) => `${modulesFolder}/${kernelVersion}/${path}`),
-  );
-  const [first = [], later = []] = await readModules(tree, paths, options);
-  const initrd = makeInitrd({ busybox: options.busybox, first, later, epoch: options.epoch });
+  const order = (drivers: readonly string[]) =>
+    index.loadOrder(drivers, optional).map((path) => `${modulesFolder}/${kernelVersion}/${path}`);
+  const early = order(virtioDrivers);
+  const modules = await readModules(tree, [...early, ...order(otherDrivers)], options);
+  const initrd = makeInitrd({
+    ...{ busybox: options.busybox, epoch: options.epoch },
+    ...{ first: modules.slice(0, early.length), later: modules.slice(early.length) },
+  });
   return { kernelVersion, kernel, initrd, osRelease };
 }
 
@@ -88,41 +91,44 @@ async function readIndex(tree: MergedTree, kernelVersion: string): Promise<Modul
   });
 }
 
-/** In the groups that their paths came in. */
-async function readModules(
-  tree: MergedTree,
-  groups: readonly (readonly string[])[],
-  options: BootFilesOptions,
-): Promise<readonly (readonly InitrdModule[])[]> {
-  const stored = new Map<string, Buffer>();
-  for (const path of groups.flat()) {
-    const bytes = await tree.read(path, maxFile);
-    if (bytes === undefined) throw new ImagoError('boot-files-invalid', `the module ${path} is missing`);
-    stored.set(path, bytes);
-  }
-  const unpacked = await unpackXz(new Map([...stored].filter(([path]) => path.endsWith('.xz'))), options);
-  return groups.map((paths) =>
-    paths.map((path) => {
-      const bytes = stored.get(path) ?? Buffer.alloc(0);
-      return { name: moduleName(path), content: unpacked.get(path) ?? unpackModule(path, bytes) };
-    }),
-  );
+interface StoredModule {
+  readonly path: string;
+  readonly bytes: Buffer;
 }
 
-function unpackModule(path: string, stored: Buffer): Buffer {
-  if (path.endsWith('.gz')) return gunzipSync(stored, { maxOutputLength: maxFile });
-  if (path.endsWith('.zst')) return zstdDecompressSync(stored, { maxOutputLength: maxFile });
-  return stored;
+async function readModules(
+  tree: MergedTree,
+  paths: readonly string[],
+  options: BootFilesOptions,
+): Promise<readonly InitrdModule[]> {
+  const stored: StoredModule[] = [];
+  for (const path of paths) {
+    const bytes = await tree.read(path, maxFile);
+    if (bytes === undefined) throw new ImagoError('boot-files-invalid', `the module ${path} is missing`);
+    stored.push({ path, bytes });
+  }
+  const packed = stored.filter(({ path }) => path.endsWith('.xz'));
+  const unpacked = await unpackXz(packed, options);
+  return stored.map((module) => ({
+    name: moduleName(module.path),
+    content: unpacked.get(module.path) ?? unpackModule(module),
+  }));
+}
+
+function unpackModule({ path, bytes }: StoredModule): Buffer {
+  if (path.endsWith('.gz')) return gunzipSync(bytes, { maxOutputLength: maxFile });
+  if (path.endsWith('.zst')) return zstdDecompressSync(bytes, { maxOutputLength: maxFile });
+  return bytes;
 }
 
 /** All by one program: it unpacks what stands behind each other, and there are dozens. */
 async function unpackXz(
-  files: ReadonlyMap<string, Buffer>,
+  files: readonly StoredModule[],
   { tools, signal }: BootFilesOptions,
 ): Promise<ReadonlyMap<string, Buffer>> {
   const unpacked = new Map<string, Buffer>();
-  if (files.size === 0) return unpacked;
-  const sizes = [...files].map(([path, bytes]) => {
+  if (files.length === 0) return unpacked;
+  const sizes = files.map(({ path, bytes }) => {
     const size = xzSize(bytes);
     if (size === undefined || size > maxFile) throw notUnpacked(path);
     return { path, size };
@@ -130,11 +136,11 @@ async function unpackXz(
   const total = sizes.reduce((sum, { size }) => sum + size, 0);
   const xz = await requireTool('xz', tools);
   async function* content() {
-    yield* files.values();
+    for (const { bytes } of files) yield bytes;
   }
   const run = { stdin: content(), signal, maxOutput: total };
   const { stdout } = await runTool(xz, ['--decompress', '--stdout'], run);
-  if (stdout.length !== total) throw notUnpacked([...files.keys()].join(', '));
+  if (stdout.length !== total) throw notUnpacked(files.map(({ path }) => path).join(', '));
   let at = 0;
   for (const { path, size } of sizes) {
     unpacked.set(path, stdout.subarray(at, at + size));

@@ -14,7 +14,10 @@ import {
 
 const configPath = '/etc/containerd/config.toml';
 const mirrorFolder = '/etc/containerd/certs.d';
-/** What the kubelet talks to. Containerd starts without it, and says that it serves, unless it is told otherwise. */
+/**
+ * What the kubelet talks to, and in older files the table of its settings. Containerd starts without it, and says that
+ * it serves, unless it is told otherwise.
+ */
 const kubeletPlugin = 'io.containerd.grpc.v1.cri';
 
 export const runtimeStep: Step = {
@@ -59,8 +62,8 @@ function withSettings(text: string, context: StepContext): string {
     maxLogLineBytes,
   } = context.config.runtime ?? {};
   const newer = (tomlVersion(text) ?? 2) >= 3;
-  const images = ['plugins', newer ? 'io.containerd.cri.v1.images' : 'io.containerd.grpc.v1.cri'];
-  const runtime = ['plugins', newer ? 'io.containerd.cri.v1.runtime' : 'io.containerd.grpc.v1.cri'];
+  const images = ['plugins', newer ? 'io.containerd.cri.v1.images' : kubeletPlugin];
+  const runtime = ['plugins', newer ? 'io.containerd.cri.v1.runtime' : kubeletPlugin];
   const settings: readonly Setting[] = [
     [[...runtime, 'containerd', 'runtimes', 'runc'], 'runtime_type', 'io.containerd.runc.v2'],
     [[...runtime, 'containerd', 'runtimes', 'runc', 'options'], 'SystemdCgroup', cgroupDriver === 'systemd'],

@@ -63,14 +63,16 @@ export const made = '# Made by Imago from the node config.\n';
 const unitFolders = ['/etc/systemd/system', '/usr/lib/systemd/system'];
 
 export function hasUnit(system: System, name: string): boolean {
-  return unitFolders.some((folder) => system.facts(`${folder}/${name}`) !== undefined);
+  return unitPath(system, name) !== undefined;
+}
+
+function unitPath(system: System, name: string): string | undefined {
+  return unitFolders.map((folder) => `${folder}/${name}`).find((path) => system.facts(path) !== undefined);
 }
 
 /** What the unit says of itself, and after it what the files beside it say. */
 export function unitTexts(system: System, name: string): readonly string[] {
-  const own = unitFolders
-    .map((folder) => `${folder}/${name}`)
-    .find((path) => system.facts(path) !== undefined);
+  const own = unitPath(system, name);
   const beside = unitFolders.flatMap((folder) =>
     system.list(`${folder}/${name}.d`).map((file) => `${folder}/${name}.d/${file}`),
   );
