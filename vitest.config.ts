@@ -25,7 +25,7 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     reporters: ['default', ...(skipped === undefined ? [] : [testReporter(skipped)])],
     projects: [
-      project('unit', ['src/**/*.test.ts', 'scripts/**/*.test.ts'], 20_000),
+      project('unit', ['src/**/*.test.ts', 'scripts/**/*.test.ts', 'test/support/**/*.test.ts'], 20_000),
       project('conformance', ['test/conformance/**/*.test.ts'], 120_000),
       project('integration', ['test/integration/**/*.test.ts'], 180_000),
       project('e2e', ['test/e2e/**/*.test.ts'], 600_000, machineTests),

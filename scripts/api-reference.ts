@@ -1,9 +1,9 @@
 // docs/api.md: how to talk to the daemon, and the table of endpoints with the role that each needs.
 
+import { contractOf, isWrite } from '../src/api/contract/contract.ts';
 import { tags } from '../src/api/contract/endpoint.ts';
-import { contractOf, isWrite } from '../src/api/contract.ts';
-import { type EndpointName, endpointNames, endpoints } from '../src/api/endpoints.ts';
-import { defaultLimits } from '../src/daemon/http/limits.ts';
+import { type EndpointName, endpointNames, endpoints } from '../src/api/contract/endpoints.ts';
+import { defaultLimits } from '../src/daemon/http/guard/limits.ts';
 
 const introduction = `# The API
 

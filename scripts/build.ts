@@ -48,7 +48,7 @@ const results = await Promise.all([
   build({
     ...common,
     // Worker threads start from a file of their own.
-    entryPoints: { daemon: 'src/daemon/main.ts', 'store-worker': 'src/images/store/store-worker.ts' },
+    entryPoints: { daemon: 'src/daemon/main.ts', 'store-worker': 'src/oci/chunks/store-worker.ts' },
     splitting: true,
     chunkNames: 'daemon-[hash]',
     // Stay packages: PostgreSQL's programs, and DBOS with its driver, which look for their own files and for

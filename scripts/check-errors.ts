@@ -2,11 +2,11 @@
 //   node scripts/check-errors.ts
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { errorCatalogue } from '../src/domain/error-catalogue.ts';
+import { errorCatalogue } from '../src/domain/error/catalog.ts';
 import { typescriptFiles } from './check-layers.ts';
 import { readTokens } from './read-tokens.ts';
 
-const catalogueFile = 'src/domain/error-catalogue.ts';
+const catalogueFile = 'src/domain/error/catalog.ts';
 
 /**
  * The codes that stand in no source but the catalogue. A code of one word is also an ordinary word (`cancelled` is

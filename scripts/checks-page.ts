@@ -1,5 +1,5 @@
 // The page of built-in checks, from the checks themselves.
-import { builtInChecks } from '../src/operations/test-checks.ts';
+import { builtInChecks } from '../src/operations/image-test/checks.ts';
 import { brokenChecks } from '../test/support/faults.ts';
 
 /** A check that cannot fail says nothing: where each is seen failing. */
@@ -13,7 +13,7 @@ export function checksPage(): string {
     '',
     '`imago test` runs these, and the tests of the recipe, on the sealed disk and on machines started from it. A version becomes available only when every one passed. How to read and extend them: [Test an image](how-to/test-an-image.md).',
     '',
-    'Each is shown able to fail. *A broken machine*: `test/e2e/broken-image.test.ts` breaks a real image in all these ways at once, starts it, and exactly these checks fail (`./check --soak e2e`). *Made-up answers*: `src/domain/image-checks/image-checks.test.ts` and `src/operations/test-checks.test.ts` give the check what a broken machine would say, where the fault itself would keep the machine from answering at all, or the image of that test has nothing that the check concerns.',
+    'Each is shown able to fail. *A broken machine*: `test/e2e/broken-image.test.ts` breaks a real image in all these ways at once, starts it, and exactly these checks fail (`./check --soak e2e`). *Made-up answers*: `src/domain/image-test/image-checks.test.ts` and `src/operations/image-test/checks.test.ts` give the check what a broken machine would say, where the fault itself would keep the machine from answering at all, or the image of that test has nothing that the check concerns.',
     '',
     '| check | what is so | if not | shown failing by |',
     '|---|---|---|---|',

@@ -1,7 +1,8 @@
 // docs/commands.md: every command with its flags and examples, from the same data as --help.
-import type { CommandNode, FlagSpec } from '../src/cli/command.ts';
+
 import { commandTree } from '../src/cli/command-tree.ts';
-import { usageLine } from '../src/cli/help.ts';
+import type { CommandNode, FlagSpec } from '../src/cli/spec/command.ts';
+import { usageLine } from '../src/cli/spec/help.ts';
 
 export async function commandReference(): Promise<string> {
   const parts = [

@@ -1,6 +1,6 @@
 // docs/errors.md: every code that Imago answers with, from the catalogue that the code itself uses.
-import { type CatalogueEntry, type ErrorKind, errorGroups } from '../src/domain/error-catalogue.ts';
-import { errorKinds } from '../src/domain/errors.ts';
+import { type CatalogueEntry, type ErrorKind, errorGroups } from '../src/domain/error/catalog.ts';
+import { errorKinds } from '../src/domain/error/imago-error.ts';
 
 // What each kind means to the reader, and what to do where an entry has no hint of its own.
 const kinds = {
@@ -22,7 +22,7 @@ export function errorsPage(): string {
     '',
     'Every error has a code, a message that says what happened and a hint that says what to do. The code is in',
     '`--json` output (`{"error": {"code", "message", "hint"}}`) and in the problem documents of the API, whose `type` is',
-    '`urn:imago:error:CODE`. This page is generated from `src/domain/error-catalogue.ts` by `npm run generate`.',
+    '`urn:imago:error:CODE`. This page is generated from `src/domain/error/catalog.ts` by `npm run generate`.',
     '',
     ...table([
       ['kind', 'exit code', 'HTTP status', 'worth a retry as it is'],

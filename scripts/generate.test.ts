@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { errorCatalogue, errorGroups } from '../src/domain/error-catalogue.ts';
+import { errorCatalogue, errorGroups } from '../src/domain/error/catalog.ts';
 import { errorsPage } from './errors-page.ts';
 import { type GeneratedFile, generate } from './generate.ts';
 

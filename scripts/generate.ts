@@ -22,7 +22,7 @@ const generatedFiles: readonly GeneratedFile[] = [
   {
     path: 'docs/openapi.json',
     make: async () =>
-      `${JSON.stringify((await import('../src/api/openapi.ts')).openApiDocument(), null, 2)}\n`,
+      `${JSON.stringify((await import('../src/api/openapi/openapi.ts')).openApiDocument(), null, 2)}\n`,
   },
   {
     path: 'docs/policy.schema.json',
@@ -32,7 +32,7 @@ const generatedFiles: readonly GeneratedFile[] = [
   {
     path: 'docs/recipe.schema.json',
     make: async () =>
-      `${JSON.stringify((await import('../src/build/recipe/recipe-schema.ts')).recipeJsonSchema(), null, 2)}\n`,
+      `${JSON.stringify((await import('../src/domain/recipe/schema.ts')).recipeJsonSchema(), null, 2)}\n`,
   },
   {
     path: 'docs/node-config.md',

@@ -21,12 +21,12 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
 import { createDownloader } from '../src/build/inputs/download.ts';
-import { inputStore } from '../src/build/inputs/input-store.ts';
-import { ensureImagoError, ImagoError } from '../src/domain/errors.ts';
-import { parseNumber } from '../src/domain/version-number.ts';
-import { runTool } from '../src/images/run-tool.ts';
-import { withFileLock } from '../src/images/store/file-lock.ts';
-import { cacheFolders } from '../src/images/tools.ts';
+import { inputStore } from '../src/build/inputs/input-cache.ts';
+import { ensureImagoError, ImagoError } from '../src/domain/error/imago-error.ts';
+import { parseNumber } from '../src/domain/image/version-number.ts';
+import { withFileLock } from '../src/host/files/file-lock.ts';
+import { runTool } from '../src/host/process/run-tool.ts';
+import { cacheFolders } from '../src/host/tools/tools.ts';
 
 export const kubernetesPrograms = [
   'kubelet',

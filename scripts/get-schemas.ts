@@ -3,10 +3,10 @@
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ensureImagoError } from '../src/domain/errors.ts';
-import { runTool } from '../src/images/run-tool.ts';
-import { cacheFolders } from '../src/images/tools.ts';
-import { withWorkFolder } from '../src/images/work-folder.ts';
+import { ensureImagoError } from '../src/domain/error/imago-error.ts';
+import { withWorkFolder } from '../src/host/files/work-folder.ts';
+import { runTool } from '../src/host/process/run-tool.ts';
+import { cacheFolders } from '../src/host/tools/tools.ts';
 
 const cycloneDx = '@cyclonedx/cyclonedx-library@10.3.0';
 const spdx = 'lib4sbom==0.10.4';

@@ -1,9 +1,9 @@
 // Fetches the programs that this machine lacks into a cache outside of the tree. A second run is instant.
 // Usage: node scripts/get-tools.ts [disk] [judges] [agent] [--refresh] [--mirror URL]
 import { parseArgs } from 'node:util';
-import { ensureImagoError } from '../src/domain/errors.ts';
-import { fetchTools } from '../src/images/fetch-tools.ts';
-import { type ToolGroup, toolGroups } from '../src/images/tool-packages.ts';
+import { ensureImagoError } from '../src/domain/error/imago-error.ts';
+import { fetchTools } from '../src/host/tools/fetch-tools.ts';
+import { type ToolGroup, toolGroups } from '../src/host/tools/packages.ts';
 
 const groups = Object.keys(toolGroups) as ToolGroup[];
 const { values, positionals } = parseArgs({

@@ -1,5 +1,5 @@
 // docs/node-config.md: every field of the node config, from the schema that checks it.
-import { agentAbilities } from '../src/domain/node-config/abilities.ts';
+import { agentAbilities } from '../src/domain/node-config/capabilities.ts';
 import {
   costInWords,
   describeFields,

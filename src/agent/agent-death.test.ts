@@ -1,7 +1,5 @@
 // What is left when the machine ends during an apply, and what the next start makes of it.
 import { describe, expect, it } from 'vitest';
-import type { NodeConfig } from '../domain/node-config/schema.ts';
-import type { NodeReport } from '../domain/node-report.ts';
 import {
   config,
   connect,
@@ -11,8 +9,10 @@ import {
   nodeFiles,
   platformWith,
   start,
-} from './memory-node.ts';
-import { MachineDied, type MemorySystem } from './memory-system.ts';
+} from '../../test/support/agent/memory-node.ts';
+import { MachineDied, type MemorySystem } from '../../test/support/agent/memory-system.ts';
+import type { NodeReport } from '../domain/node/report.ts';
+import type { NodeConfig } from '../domain/node-config/schema.ts';
 
 describe('a machine that ends during an apply', () => {
   const next: NodeConfig = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { installSection } from '../install/enable-unit.ts';
 import { agentFiles } from './agent-files.ts';
-import { configuredPath, identifiedPath } from './paths.ts';
+import { configuredPath, identifiedPath } from './system/paths.ts';
 
 function text(end: string): string {
   return agentFiles().find(({ path }) => path.endsWith(end))?.text ?? '';

@@ -1,6 +1,6 @@
 // What the agent brings to an image beside its program: how it is started, its units, and those drop-ins that keep
 // services back until the node is configured. The image build enables units by their [Install] section.
-import { abilitiesPath, agentAbilities } from '../domain/node-config/abilities.ts';
+import { abilitiesPath, agentAbilities } from '../domain/node-config/capabilities.ts';
 
 export interface AgentFile {
   readonly path: string;

@@ -11,8 +11,8 @@ import {
   nodeFiles,
   platformWith,
   start,
-} from './memory-node.ts';
-import { type MemorySystem, memorySystem } from './memory-system.ts';
+} from '../../test/support/agent/memory-node.ts';
+import { type MemorySystem, memorySystem } from '../../test/support/agent/memory-system.ts';
 
 describe('a hotfix', () => {
   const program = 'the better kubelet';

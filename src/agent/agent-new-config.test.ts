@@ -1,7 +1,16 @@
 // The agent on a running node that gets another config, good or bad, on a machine in memory.
 import { describe, expect, it } from 'vitest';
-import { base, config, connect, encode, machine, nodeFiles, platformWith, start } from './memory-node.ts';
-import { memorySystem } from './memory-system.ts';
+import {
+  base,
+  config,
+  connect,
+  encode,
+  machine,
+  nodeFiles,
+  platformWith,
+  start,
+} from '../../test/support/agent/memory-node.ts';
+import { memorySystem } from '../../test/support/agent/memory-system.ts';
 
 describe('a new config on a running node', () => {
   it('is applied at once when it is live, and restarts nothing', async () => {

@@ -1,10 +1,19 @@
 // The whole agent on a machine in memory: what it makes of a config, and what it says of it.
 import { describe, expect, it } from 'vitest';
-import type { NodeReport } from '../domain/node-report.ts';
-import { base, config, connect, encode, machine, nodeFiles, platformWith, start } from './memory-node.ts';
-import { MachineDied, type MemorySystem, memorySystem } from './memory-system.ts';
+import {
+  base,
+  config,
+  connect,
+  encode,
+  machine,
+  nodeFiles,
+  platformWith,
+  start,
+} from '../../test/support/agent/memory-node.ts';
+import { MachineDied, type MemorySystem, memorySystem } from '../../test/support/agent/memory-system.ts';
+import type { NodeReport } from '../domain/node/report.ts';
 import type { QuickJsModules } from './quickjs/modules.ts';
-import { verbs } from './verbs.ts';
+import { verbs } from './subcommands.ts';
 
 describe('a first boot', () => {
   it('makes the node what its config says, and says ready', async () => {

@@ -1,26 +1,26 @@
 // The agent as a whole: what it does at a start, when it looks for a new config, and when it is told to go on.
-import { ImagoError } from '../domain/errors.ts';
-import { neededAbilities, requireAbilities } from '../domain/node-config/abilities.ts';
+import { ImagoError } from '../domain/error/imago-error.ts';
+import type { NodeError } from '../domain/node/report.ts';
+import { neededAbilities, requireAbilities } from '../domain/node-config/capabilities.ts';
 import { nodeRules, readNodeConfig } from '../domain/node-config/read-node-config.ts';
-import type { NodeError } from '../domain/node-report.ts';
 import { type ComponentReceipt, receiptPath } from '../install/receipt.ts';
-import { offeredAbilities } from './abilities.ts';
-import { applyConfig, bringUp, gate, isBooting, recover, type WantedConfig } from './apply.ts';
-import { createFetcher, createOutside } from './fetch.ts';
+import { applyConfig, bringUp, gate, isBooting, recover, type WantedConfig } from './apply/apply.ts';
+import { createFetcher, createOutside } from './apply/fetch.ts';
+import { secretsOf } from './apply/secrets.ts';
+import { offeredAbilities } from './capabilities.ts';
+import { readFailed, readGood, writeFailed } from './desired/state.ts';
 import { makeHostKeys, sealIdentity, settleIdentity } from './identity.ts';
-import { hasRest, startRest } from './late-units.ts';
-import { createMetadataService, decodeUserData, type Instance } from './metadata.ts';
-import { waitForRoute } from './network.ts';
-import { bootIdPath, journalFolder, lockPath, quickPath, runFolder } from './paths.ts';
-import { quickFacts } from './quick-check.ts';
-import { nodeError, type Reporter } from './reporter.ts';
-import { secretsOf } from './secrets.ts';
+import { createMetadataService, decodeUserData, type Instance } from './metadata/metadata.ts';
+import { waitForRoute } from './metadata/network.ts';
+import { quickFacts } from './metadata/quick-check.ts';
+import { createPlatform, type Platform } from './metadata/wire-server.ts';
+import { nodeError, type Reporter } from './report/reporter.ts';
 import type { AgentSettings } from './settings.ts';
-import { digestOfText } from './sha256.ts';
-import { readFailed, readGood, writeFailed } from './state.ts';
-import { bootstrapPath, isRegistered } from './steps/kubelet-step.ts';
-import { type Release, replaceRunFile, type System } from './system.ts';
-import { createPlatform, type Platform } from './wire-server.ts';
+import { bootstrapPath, isRegistered } from './steps/kubelet.ts';
+import { hasRest, startRest } from './system/deferred-units.ts';
+import { bootIdPath, journalFolder, lockPath, quickPath, runFolder } from './system/paths.ts';
+import { digestOfText } from './system/sha256.ts';
+import { type Release, replaceRunFile, type System } from './system/system.ts';
 
 export interface Agent {
   /** Recovers, finds out which machine this is, and makes the identity its own. Throws what keeps it from that. */

@@ -1,6 +1,5 @@
 // A disk that was copied from another machine: nothing of that one is used, and nobody takes the two for one.
 import { describe, expect, it } from 'vitest';
-import type { NodeConfig } from '../domain/node-config/schema.ts';
 import {
   base,
   config,
@@ -12,8 +11,9 @@ import {
   nodeFiles,
   platformWith,
   start,
-} from './memory-node.ts';
-import { MachineDied, type MemorySystem, memorySystem } from './memory-system.ts';
+} from '../../test/support/agent/memory-node.ts';
+import { MachineDied, type MemorySystem, memorySystem } from '../../test/support/agent/memory-system.ts';
+import type { NodeConfig } from '../domain/node-config/schema.ts';
 
 const database = '/var/lib/containerd/io.containerd.metadata.v1.bolt/meta.db';
 

@@ -1,7 +1,7 @@
 // Who this machine is. A disk that was copied from another machine carries that one's keys and names: they are
 // replaced before anything uses them.
-import { ImagoError } from '../domain/errors.ts';
-import { noteForeignContainers } from './foreign-containers.ts';
+import { ImagoError } from '../domain/error/imago-error.ts';
+import { noteForeignContainers } from './apply/foreign-containers.ts';
 import {
   attemptsPath,
   downloadsFolder,
@@ -11,7 +11,7 @@ import {
   identityPath,
   platformReportPath,
   stateFolder,
-} from './paths.ts';
+} from './system/paths.ts';
 import {
   folderOf,
   makeDurable,
@@ -20,7 +20,7 @@ import {
   replaceRunFile,
   type System,
   swapIn,
-} from './system.ts';
+} from './system/system.ts';
 
 /** `first`: nobody's disk so far. `clone`: another machine's. */
 export type IdentityKind = 'same' | 'first' | 'clone';

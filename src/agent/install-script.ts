@@ -1,6 +1,6 @@
 // For plain images, which have no agent: what their cloud-init is given as custom data, once. It fetches the agent,
 // checks it, and starts it; everything else is the agent's, from the same node config.
-import { ImagoError } from '../domain/errors.ts';
+import { ImagoError } from '../domain/error/imago-error.ts';
 
 export interface AgentSource {
   /** Where the agent's archive (tar, gzip) is. */

@@ -1,9 +1,9 @@
 // The long-running service: applies at the start, then looks for changes, cheaply, for as long as the machine runs.
 import type { Agent } from './agent.ts';
-import { bootMarks } from './boot-times.ts';
-import { nodeError, type Reporter } from './reporter.ts';
+import { bootMarks } from './report/boot-times.ts';
+import { nodeError, type Reporter } from './report/reporter.ts';
 import type { AgentSettings } from './settings.ts';
-import type { System } from './system.ts';
+import type { System } from './system/system.ts';
 
 export interface Loop {
   /** Does not end. */

@@ -1,11 +1,12 @@
 // The agent's program. What is asked most often, an apply with nothing to do, is answered by this small part alone.
-import { quickPath } from './paths.ts';
-import { getMetadata } from './plain-http.ts';
-import { isNothingToDo, type QuickFacts } from './quick-check.ts';
+
+import { getMetadata } from './metadata/plain-http.ts';
+import { isNothingToDo, type QuickFacts } from './metadata/quick-check.ts';
 import { type QuickJsModules, quickJsModules } from './quickjs/modules.ts';
 import { quickJsSystem } from './quickjs/quickjs-system.ts';
 import { readSettings } from './settings.ts';
-import type { System } from './system.ts';
+import { quickPath } from './system/paths.ts';
+import type { System } from './system/system.ts';
 
 declare const agentVersion: string;
 
@@ -36,7 +37,7 @@ async function main(modules: QuickJsModules): Promise<number> {
     print('nothing to do');
     return 0;
   }
-  const { verbs } = await (light.has(verb) ? import('./light-verbs.ts') : import('./verbs.ts'));
+  const { verbs } = await (light.has(verb) ? import('./light-subcommands.ts') : import('./subcommands.ts'));
   const found = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined;
   if (found !== undefined && others.length === 0)
     return found({ modules, system, version: agentVersion, print });

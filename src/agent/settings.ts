@@ -1,6 +1,6 @@
 // Where the agent finds its platform. The addresses are fixed in every cloud that speaks Azure's protocol; tests and
 // other platforms set them in a file or in the environment.
-import type { System } from './system.ts';
+import type { System } from './system/system.ts';
 
 export interface AgentSettings {
   readonly metadataUrl: string;

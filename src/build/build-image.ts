@@ -1,25 +1,25 @@
 // From a lock to a raw disk: fetches what the missing layers need, makes them, and assembles the disk.
 import { join } from 'node:path';
-import { ensureImagoError } from '../domain/errors.ts';
-import type { Lock } from '../domain/lock.ts';
-import { machineNames } from '../domain/recipe-variables.ts';
-import { readBootFiles } from '../images/boot-files.ts';
-import { assembleDisk, rootContent } from '../images/disk.ts';
-import { tarFile } from '../images/tar-writer.ts';
-import { readToolFile } from '../images/tools.ts';
-import type { BuildContext } from './build-context.ts';
-import { type BuildReport, noReport } from './build-report.ts';
-import { defaultSuite, kernelArguments } from './build-rules.ts';
-import { fittingSize, requireBudget, requireRoom, tightRoom } from './disk/disk-size.ts';
-import { type FetchContext, fetchInputs } from './inputs/fetch-inputs.ts';
+import { assembleDisk, rootContent } from '../disk/assemble/assemble-disk.ts';
+import { readBootFiles } from '../disk/boot/boot-files.ts';
+import { tarFile } from '../disk/tar/writer.ts';
+import { ensureImagoError } from '../domain/error/imago-error.ts';
+import type { Lock } from '../domain/lock/lock.ts';
+import { machineNames } from '../domain/recipe/variables.ts';
+import { readToolFile } from '../host/tools/tools.ts';
+import type { BuildContext } from './context.ts';
+import { fittingSize, requireBudget, requireRoom, tightRoom } from './disk-size.ts';
+import { type FetchContext, fetchInputs } from './fetch-inputs.ts';
 import { failedShell, withShell } from './layers/failed-shell.ts';
-import { planLayers } from './layers/layer-plan.ts';
 import { lockedTools } from './layers/locked-tools.ts';
 import { makeLayers } from './layers/make-layers.ts';
-import { layerInputs, neededInputs } from './layers/needed-inputs.ts';
 import { withTree, writeItems } from './layers/own-layers.ts';
+import { planLayers } from './layers/plan.ts';
 import { releaseText } from './layers/system-files.ts';
 import { archiveWish } from './lock/resolve-packages.ts';
+import { defaultSuite, kernelArguments } from './lock/rules.ts';
+import { layerInputs, neededInputs } from './needed-inputs.ts';
+import { type BuildReport, noReport } from './report.ts';
 import { sweepWorkSpaces, withWorkSpace } from './sandbox/work-space.ts';
 
 export interface BuildImageOptions {

@@ -1,18 +1,18 @@
 // Puts together what a builder works with, from what its owner gives.
 import { join } from 'node:path';
-import type { Recipe } from '../domain/recipe.ts';
-import { machineNames } from '../domain/recipe-variables.ts';
-import { machineMirror } from '../images/fetch-tools.ts';
-import type { DiskStore } from '../images/store/disk-store.ts';
-import type { BuildContext } from './build-context.ts';
+import type { Recipe } from '../domain/recipe/recipe.ts';
+import { machineNames } from '../domain/recipe/variables.ts';
+import { machineMirror } from '../host/tools/fetch-tools.ts';
+import type { DiskStore } from '../oci/disks/disk-store.ts';
 import type { FindCredentials } from './containers/oci-source.ts';
+import type { BuildContext } from './context.ts';
 import { type DebianArchive, debianKeyring } from './debian/apt-workspace.ts';
 import { createDownloader, type DownloadRules } from './inputs/download.ts';
 import { downloadProgress } from './inputs/download-progress.ts';
-import { inputStore } from './inputs/input-store.ts';
-import { layerCache } from './layers/layer-cache.ts';
+import { inputStore } from './inputs/input-cache.ts';
+import { layerCache } from './layers/cache.ts';
 import { treeCache } from './layers/tree-cache.ts';
-import type { AgentBundle, ArchiveWish, LockContext } from './lock/lock-context.ts';
+import type { AgentBundle, ArchiveWish, LockContext } from './lock/context.ts';
 import type { CacheLimits } from './prune-cache.ts';
 import { canOverlay } from './sandbox/overlay.ts';
 import { createSandbox, type Sandbox } from './sandbox/sandbox.ts';

@@ -1,28 +1,28 @@
 // The builder role of a provider: locks recipes, builds disks from locks, and seals them in the store. What the
 // command line offers beyond the role (hotfixes, what is behind, what would rebuild) is here too.
 import { lstat, mkdir, rm } from 'node:fs/promises';
-import { ImagoError } from '../domain/errors.ts';
-import type { Json } from '../domain/json.ts';
-import type { Lock } from '../domain/lock.ts';
-import type { Recipe } from '../domain/recipe.ts';
-import type { CallOptions } from '../ports/provider.ts';
-import type { Builder, BuilderTools, BuildProgress, SealedDisk } from '../ports/provider-builder.ts';
-import type { BuildContext } from './build-context.ts';
+import { sharedWork } from '../async/shared-work.ts';
+import { ImagoError } from '../domain/error/imago-error.ts';
+import type { Lock } from '../domain/lock/lock.ts';
+import type { Recipe } from '../domain/recipe/recipe.ts';
+import type { Json } from '../domain/value/json.ts';
+import type { Builder, BuilderTools, BuildProgress, SealedDisk } from '../ports/provider/builder.ts';
+import type { CallOptions } from '../ports/provider/provider.ts';
 import { type BuildImageOptions, buildImage, fetchContext } from './build-image.ts';
 import { type BuilderOptions, buildContext, lockContext } from './builder-context.ts';
-import { forecastHotfix, forecastRecipe } from './forecast.ts';
-import { fetchInputs, hasParts } from './inputs/fetch-inputs.ts';
+import type { BuildContext } from './context.ts';
+import { fetchInputs, hasParts } from './fetch-inputs.ts';
 import { checkLock } from './lock/check-lock.ts';
 import { hotfixLock, parseHotfixSet } from './lock/hotfix.ts';
 import { lockDigest, writeLockFile } from './lock/lock-file.ts';
 import { type LockRules, lockRecipe } from './lock/lock-recipe.ts';
 import { findOutdated, type OutdatedReport } from './lock/outdated.ts';
-import { privateWords } from './private-words.ts';
+import { type KnownLock, type RememberedLocks, rememberedLocks } from './lock-cache.ts';
+import { forecastHotfix, forecastRecipe } from './preview-build.ts';
 import { defaultCacheLimits, type PruneReport, pruneCache, sweepTemporary } from './prune-cache.ts';
-import { type KnownLock, type RememberedLocks, rememberedLocks } from './remembered-locks.ts';
+import { privateWords } from './redactor.ts';
 import type { Sandbox } from './sandbox/sandbox.ts';
 import { findSealed, sealDisk } from './seal-disk.ts';
-import { sharedWork } from './shared-work.ts';
 import { stepReport } from './step-report.ts';
 import { type LayerVerdict, whyRebuild } from './why-rebuild.ts';
 

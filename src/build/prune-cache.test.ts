@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ownedName } from './process/owned-name.ts';
+import { ownedName } from '../host/process/owned-name.ts';
 import { cacheBytes, pruneCache, sweepTemporary } from './prune-cache.ts';
 
 const now = 1_800_000_000_000;

@@ -2,8 +2,8 @@
 // goes by its age. What a running build may be using is left alone.
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { isFileLocked } from '../images/store/file-lock.ts';
-import { isAbandoned } from './process/owned-name.ts';
+import { isFileLocked } from '../host/files/file-lock.ts';
+import { isAbandoned } from '../host/process/owned-name.ts';
 
 export interface CacheLimits {
   readonly maxBytes: number;

@@ -1,15 +1,15 @@
 // Puts a finished disk into the store, and remembers which lock it came from.
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ImagoError } from '../domain/errors.ts';
-import type { Lock } from '../domain/lock.ts';
-import { dataExtents } from '../images/raw-extents.ts';
-import { type Digest, isDigest } from '../images/store/digest.ts';
-import type { DiskStore } from '../images/store/disk-store.ts';
-import { findTool } from '../images/tools.ts';
-import type { SealedDisk } from '../ports/provider-builder.ts';
-import type { BuildContext } from './build-context.ts';
+import { dataExtents } from '../disk/bytes/raw-extents.ts';
+import { ImagoError } from '../domain/error/imago-error.ts';
+import type { Lock } from '../domain/lock/lock.ts';
+import { findTool } from '../host/tools/tools.ts';
+import type { DiskStore } from '../oci/disks/disk-store.ts';
+import { type Digest, isDigest } from '../oci/layout/digest.ts';
+import type { SealedDisk } from '../ports/provider/builder.ts';
 import type { BuiltImage } from './build-image.ts';
+import type { BuildContext } from './context.ts';
 import type { StepReport } from './step-report.ts';
 
 export interface SealRequest {

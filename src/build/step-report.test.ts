@@ -2,8 +2,8 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { sampleInput, sampleLock } from '../images/inventory/testing.ts';
-import type { BuildContext } from './build-context.ts';
+import { sampleInput, sampleLock } from '../../test/support/inventory.ts';
+import type { BuildContext } from './context.ts';
 import { publicStep, stepReport } from './step-report.ts';
 
 let folder: string;

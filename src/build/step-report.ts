@@ -3,15 +3,15 @@
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { formatBytes } from '../domain/bytes.ts';
-import { formatDuration } from '../domain/duration.ts';
-import type { Lock } from '../domain/lock.ts';
-import { type PrivateInput, privateInputs } from '../images/inventory/redact-inventory.ts';
-import type { BuildProgress } from '../ports/provider-builder.ts';
-import type { BuildContext } from './build-context.ts';
-import type { BuildReport } from './build-report.ts';
-import { planLayers } from './layers/layer-plan.ts';
-import { privateWords } from './private-words.ts';
+import type { Lock } from '../domain/lock/lock.ts';
+import { formatBytes } from '../domain/value/bytes.ts';
+import { formatDuration } from '../domain/value/duration.ts';
+import { type PrivateInput, privateInputs } from '../inventory/model/redact.ts';
+import type { BuildProgress } from '../ports/provider/builder.ts';
+import type { BuildContext } from './context.ts';
+import { planLayers } from './layers/plan.ts';
+import { privateWords } from './redactor.ts';
+import type { BuildReport } from './report.ts';
 import { expectSteps, readHistory, writeHistory } from './step-times.ts';
 
 export interface StepReport extends BuildReport {

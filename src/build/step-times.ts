@@ -2,8 +2,8 @@
 // beforehand.
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { BuildContext } from './build-context.ts';
-import type { PlannedLayer } from './layers/layer-plan.ts';
+import type { BuildContext } from './context.ts';
+import type { PlannedLayer } from './layers/plan.ts';
 
 /** Milliseconds on a small machine, for a first build. */
 const firstGuess: Readonly<Record<string, number>> = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sampleInput, sampleLock } from '../images/inventory/testing.ts';
+import { sampleInput, sampleLock } from '../../test/support/inventory.ts';
 import { whyRebuild } from './why-rebuild.ts';
 
 function lockOf(name: string, version: string, forward = 1) {

@@ -1,10 +1,11 @@
 // What a build of a lock would make anew, and the inputs that are why.
-import type { Json } from '../domain/json.ts';
-import type { Lock } from '../domain/lock.ts';
-import { valueChanges } from '../domain/lock-changes.ts';
-import type { LayerCache } from './layers/layer-cache.ts';
-import { type PlannedLayer, planLayers } from './layers/layer-plan.ts';
-import { privateWords } from './private-words.ts';
+
+import { valueChanges } from '../domain/lock/changes.ts';
+import type { Lock } from '../domain/lock/lock.ts';
+import type { Json } from '../domain/value/json.ts';
+import type { LayerCache } from './layers/cache.ts';
+import { type PlannedLayer, planLayers } from './layers/plan.ts';
+import { privateWords } from './redactor.ts';
 
 export interface LayerVerdict {
   readonly name: string;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { type CommandNode, commonFlags } from './command.ts';
 import { commandTree } from './command-tree.ts';
-import { completeWords } from './complete-words.ts';
-import { commandHelp, groupHelp } from './help.ts';
+import { completeWords } from './completion/complete-words.ts';
+import { type CommandNode, commonFlags } from './spec/command.ts';
+import { commandHelp, groupHelp } from './spec/help.ts';
 
 function leaves(node: CommandNode, path: readonly string[] = []): [string, CommandNode][] {
   if (node.children === undefined) return [[path.join(' '), node]];

@@ -1,12 +1,12 @@
 // The command line: finds the command, reads its words, calls it, and turns what goes wrong into one
 // sentence, a hint and the right exit code.
-import type { Client } from '../api/client.ts';
-import { ensureImagoError, ImagoError } from '../domain/errors.ts';
-import { nearest } from '../domain/suggest.ts';
-import type { CommandNode, CommandSpec, Invocation } from './command.ts';
+import type { Client } from '../api/client/client.ts';
+import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
+import { nearest } from '../domain/value/suggest.ts';
 import { commandTree } from './command-tree.ts';
-import { createOutput, type Format, type Output, type Streams } from './output.ts';
-import { parseWords } from './parse.ts';
+import { createOutput, type Format, type Output, type Streams } from './output/output.ts';
+import type { CommandNode, CommandSpec, Invocation } from './spec/command.ts';
+import { parseWords } from './spec/parse.ts';
 
 interface Found {
   readonly path: string;
@@ -33,14 +33,14 @@ async function runWords(words: readonly string[]): Promise<number> {
   if (words[0] === '__complete') return complete(words.slice(2));
   const found = findCommand(commandTree, words);
   if (found.node.load === undefined) {
-    const { groupHelp } = await import('./help.ts');
+    const { groupHelp } = await import('./spec/help.ts');
     process.stdout.write(`${groupHelp(found.path, found.node)}\n`);
     return found.words.length === 0 || found.words[0] === '--help' || found.words[0] === '-h' ? 0 : 2;
   }
   const { command } = await found.node.load();
   const parsed = parseWords(command, found.path, found.words);
   if (parsed.flags.help === true) {
-    const { commandHelp } = await import('./help.ts');
+    const { commandHelp } = await import('./spec/help.ts');
     process.stdout.write(`${commandHelp(found.path, command)}\n`);
     return 0;
   }
@@ -60,7 +60,7 @@ async function invoke(
   process.once('SIGTERM', interrupt);
   let connected: Promise<Client> | undefined;
   const client = () => {
-    connected ??= import('./connect.ts').then(({ connect }) => connect(out));
+    connected ??= import('./run/connect.ts').then(({ connect }) => connect(out));
     return connected;
   };
   try {
@@ -99,7 +99,7 @@ function unknownCommand(path: string, word: string, children: readonly CommandNo
 
 /** Words for completion, one a line. Never fails, never starts a daemon. */
 async function complete(words: readonly string[]): Promise<number> {
-  const { completeWords } = await import('./complete-words.ts');
+  const { completeWords } = await import('./completion/complete-words.ts');
   const candidates = await completeWords(commandTree, words).catch(() => []);
   if (candidates.length > 0) process.stdout.write(`${candidates.join('\n')}\n`);
   return 0;

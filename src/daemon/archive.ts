@@ -1,12 +1,12 @@
 // Backups of the running daemon's database, and the way back. A restore needs the database for itself: the
 // engine is stopped first, and the daemon begins again afterwards, whatever came of it.
 import { PassThrough, Readable } from 'node:stream';
-import { ImagoError } from '../domain/errors.ts';
-import type { Archive } from '../ports/archive.ts';
-import { backup } from '../store/backup/backup.ts';
-import { restore } from '../store/backup/restore.ts';
-import type { Database } from '../store/database.ts';
-import { packageVersion } from './version.ts';
+import { backup } from '../database/backup/backup.ts';
+import { restore } from '../database/backup/restore.ts';
+import type { Database } from '../database/connection/database.ts';
+import { ImagoError } from '../domain/error/imago-error.ts';
+import type { Archive } from '../ports/database/archive.ts';
+import { packageVersion } from './process/version.ts';
 
 export interface ArchiveParts {
   readonly database: Pick<Database, 'url' | 'epoch' | 'read'>;

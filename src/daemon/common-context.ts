@@ -1,13 +1,13 @@
 // What the routes of an active daemon and of one that stands by have in common: reading, and telling how it is.
 import { sql } from 'kysely';
-import { systemClock } from '../engine/system-clock.ts';
-import type { OperationState } from '../ports/operation.ts';
-import type { Provider, ProviderName } from '../ports/provider.ts';
-import type { Store } from '../store/store.ts';
-import type { DaemonContext } from './context.ts';
-import { runDoctor, usualChecks } from './doctor.ts';
-import type { DaemonStatus } from './status.ts';
-import { packageVersion } from './version.ts';
+import type { Store } from '../database/open-database.ts';
+import { systemClock } from '../host/system-clock.ts';
+import type { Provider, ProviderName } from '../ports/provider/provider.ts';
+import type { OperationState } from '../ports/workflow/operation.ts';
+import { runDoctor, usualChecks } from './doctor/doctor.ts';
+import type { DaemonContext } from './http/endpoint/context.ts';
+import type { DaemonStatus } from './http/endpoint/status.ts';
+import { packageVersion } from './process/version.ts';
 import type { WireOptions } from './wiring.ts';
 
 export interface CommonParts {

@@ -1,25 +1,25 @@
 // The daemon from its first moment to its last: folders and lock, door, database, lease, work. What it does
 // when a part is missing or goes away is decided here; how the parts fit together stands in wiring.ts.
 import { existsSync, statSync } from 'node:fs';
-import { readDaemonFile, removeDaemonFile, writeDaemonFile } from '../api/daemon-file.ts';
-import { type StatePaths, type Surroundings, stateFolder } from '../api/daemon-paths.ts';
-import { type FileLock, tryFileLock, waitForFileLock } from '../api/file-lock.ts';
-import { identifyProcess, isSameProcess, type ProcessIdentity } from '../api/process-identity.ts';
-import { ensureImagoError, ImagoError } from '../domain/errors.ts';
-import { createLifecycle, type Lifecycle, readRestarts } from './lifecycle.ts';
-import { type Listener, openListener } from './listener.ts';
-import { type Log, openLog, rotateByCopy } from './log.ts';
-import type { Messages } from './messages.ts';
+import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
+import { type FileLock, tryFileLock, waitForFileLock } from '../host/files/process-lock.ts';
+import { identifyProcess, isSameProcess, type ProcessIdentity } from '../host/process/identity.ts';
+import { readDaemonFile, removeDaemonFile, writeDaemonFile } from '../launcher/daemon-file.ts';
+import { type StatePaths, type Surroundings, stateFolder } from '../launcher/paths.ts';
+import { type Listener, openListener } from './http/listener.ts';
 import { type DaemonOptions, flagsOf } from './options.ts';
+import type { PostgresServer } from './postgres/server.ts';
+import { createLifecycle, type Lifecycle, readRestarts } from './process/lifecycle.ts';
+import { type Log, openLog, rotateByCopy } from './process/log.ts';
+import type { Messages } from './process/messages.ts';
 import {
   prepareStateFolder,
   type RuntimePaths,
   removeRuntimeFolders,
   runtimePaths,
   secureFolder,
-} from './paths.ts';
-import type { PostgresServer } from './postgres/server.ts';
-import { packageVersion } from './version.ts';
+} from './process/paths.ts';
+import { packageVersion } from './process/version.ts';
 
 export interface DaemonRun {
   readonly surroundings: Surroundings;

@@ -1,6 +1,6 @@
 // Which provider answers when nobody names one.
-import { ImagoError } from '../domain/errors.ts';
-import type { ProviderName } from '../ports/provider.ts';
+import { ImagoError } from '../domain/error/imago-error.ts';
+import type { ProviderName } from '../ports/provider/provider.ts';
 import { qemuName } from './doctor/machines.ts';
 import { findProgram } from './doctor/probe.ts';
 

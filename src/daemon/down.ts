@@ -1,22 +1,22 @@
 // Stops everything that belongs to a state folder: a daemon that follows, one that hangs, and a PostgreSQL
 // whose daemon was killed. Processes are identified before they are signalled, so that nobody else is hit.
 import { accessSync, constants, existsSync, realpathSync, rmSync } from 'node:fs';
-import { readDaemonFile } from '../api/daemon-file.ts';
-import { type StatePaths, type Surroundings, stateFolder, statePaths } from '../api/daemon-paths.ts';
-import type { StoppedProcesses } from '../api/daemon-spawn.ts';
-import { type FileLock, tryFileLock, waitForFileLock } from '../api/file-lock.ts';
-import { isSameProcess, type ProcessIdentity, signalProcess, waitForExit } from '../api/process-identity.ts';
-import { ImagoError } from '../domain/errors.ts';
-import { localFolder, stopLocalMachines } from './local-machines.ts';
+import { ImagoError } from '../domain/error/imago-error.ts';
+import { type FileLock, tryFileLock, waitForFileLock } from '../host/files/process-lock.ts';
+import { isSameProcess, type ProcessIdentity, signalProcess, waitForExit } from '../host/process/identity.ts';
+import { readDaemonFile } from '../launcher/daemon-file.ts';
+import { type StatePaths, type Surroundings, stateFolder, statePaths } from '../launcher/paths.ts';
+import type { StoppedProcesses } from '../launcher/spawn.ts';
+import { findPostmaster, processesOn } from './postgres/postmaster.ts';
+import { stopPostmaster } from './postgres/server.ts';
 import {
   explainFolderError,
   type RuntimePaths,
   removeRuntimeFolders,
   runtimePaths,
   runtimePathsOf,
-} from './paths.ts';
-import { findPostmaster, processesOn } from './postgres/postmaster.ts';
-import { stopPostmaster } from './postgres/server.ts';
+} from './process/paths.ts';
+import { localFolder, stopLocalMachines } from './providers/local-machines.ts';
 
 /** Longer than a clean stop may take. */
 const POLITE_MS = 30_000;

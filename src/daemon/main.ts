@@ -4,10 +4,10 @@
 //             --leave-machines: not the machines
 //   --doctor  look at this machine, without a daemon
 import { parseArgs } from 'node:util';
-import { currentSurroundings } from '../api/daemon-paths.ts';
-import { ensureImagoError, ImagoError } from '../domain/errors.ts';
-import { openMessages } from './messages.ts';
+import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
+import { currentSurroundings } from '../launcher/paths.ts';
 import { type DaemonOptions, readOptions } from './options.ts';
+import { openMessages } from './process/messages.ts';
 
 process.umask(0o077);
 const messages = openMessages(process.env);
@@ -31,7 +31,7 @@ async function run(): Promise<void> {
     return;
   }
   if (doctor) {
-    const { runDoctor, usualChecks } = await import('./doctor.ts');
+    const { runDoctor, usualChecks } = await import('./doctor/doctor.ts');
     messages.send({ doctor: await runDoctor(usualChecks(surroundings)) });
     return;
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ImagoError } from '../domain/errors.ts';
+import { ImagoError } from '../domain/error/imago-error.ts';
 import { defaultProvider } from './default-provider.ts';
 import { flagsOf, type OptionWords, readOptions } from './options.ts';
 

@@ -1,9 +1,10 @@
 // What the daemon was started with, checked once.
-import type { DaemonFlags } from '../api/daemon-spawn.ts';
-import { ImagoError } from '../domain/errors.ts';
-import type { ProviderName } from '../ports/provider.ts';
+
+import { ImagoError } from '../domain/error/imago-error.ts';
+import type { DaemonFlags } from '../launcher/spawn.ts';
+import type { ProviderName } from '../ports/provider/provider.ts';
 import { defaultProvider, readProviderName } from './default-provider.ts';
-import { parseListen, type TcpOptions } from './listener.ts';
+import { parseListen, type TcpOptions } from './http/listener.ts';
 
 export interface DaemonOptions {
   readonly tcp?: TcpOptions;

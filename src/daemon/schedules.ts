@@ -1,10 +1,11 @@
 // Schedules that act: what the store keeps, given to the engine at every start, and an operation for each time.
-import { ImagoError } from '../domain/errors.ts';
-import { parseCron } from '../engine/ticker.ts';
-import type { Engine } from '../ports/engine.ts';
-import type { OperationDesk } from '../ports/operation.ts';
-import type { Schedule, ScheduleRecord, Schedules } from '../ports/schedules.ts';
-import type { ScheduleStore } from '../store/schedules.ts';
+
+import type { ScheduleStore } from '../database/schedules.ts';
+import { ImagoError } from '../domain/error/imago-error.ts';
+import type { Schedule, ScheduleRecord, Schedules } from '../ports/database/schedules.ts';
+import type { Engine } from '../ports/workflow/engine.ts';
+import type { OperationDesk } from '../ports/workflow/operation.ts';
+import { parseCron } from '../workflow/engine/ticker.ts';
 
 export interface SchedulesParts {
   readonly engine: Pick<Engine, 'schedule' | 'unschedule'>;

@@ -1,10 +1,11 @@
 // What a daemon that stands by can do: read, and tell where to go. Writes are for the active one.
-import { ImagoError } from '../domain/errors.ts';
-import type { OperationDesk } from '../ports/operation.ts';
-import type { Store } from '../store/store.ts';
+
+import type { Store } from '../database/open-database.ts';
+import { ImagoError } from '../domain/error/imago-error.ts';
+import type { OperationDesk } from '../ports/workflow/operation.ts';
 import { backupOf } from './archive.ts';
 import { commonContext } from './common-context.ts';
-import type { DaemonContext } from './context.ts';
+import type { DaemonContext } from './http/endpoint/context.ts';
 import type { WireOptions } from './wiring.ts';
 
 export function standbyContext(options: WireOptions, store: Store): DaemonContext {

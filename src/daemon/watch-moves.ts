@@ -1,7 +1,7 @@
 // Hears of channel moves, made by any process, so that pools which follow a channel do not wait for the next round.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../database/open-database.ts';
 
 /** Events come in bursts: one look is enough for all of a burst. */
 const gatherMs = 200;

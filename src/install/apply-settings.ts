@@ -1,10 +1,10 @@
 // Writes the settings of a recipe to a system: sysctl, modules, units, users, files, limits and time. Everything
 // is a file or a link, so that the same settings always give the same system. Kernel arguments belong to the
 // boot loader, and trust anchors to the package that manages them.
-import { ImagoError } from '../domain/errors.ts';
-import type { RecipeSettings, UnitSetting } from '../domain/recipe-settings.ts';
-import { limitNames } from '../domain/recipe-settings-problems.ts';
-import { didYouMean } from '../domain/suggest.ts';
+import { ImagoError } from '../domain/error/imago-error.ts';
+import type { RecipeSettings, UnitSetting } from '../domain/recipe/settings.ts';
+import { limitNames } from '../domain/recipe/settings-problems.ts';
+import { didYouMean } from '../domain/value/suggest.ts';
 import { addUsers } from './add-users.ts';
 import { disableUnit, enableUnit, findUnit, unitFolder } from './enable-unit.ts';
 import type { Host } from './host.ts';

@@ -1,7 +1,7 @@
 // Which of several versions of a component is in use: a link, set when the image is baked and again at first boot
 // when the node config names another one.
-import { ImagoError } from '../domain/errors.ts';
-import { orList } from '../domain/suggest.ts';
+import { ImagoError } from '../domain/error/imago-error.ts';
+import { orList } from '../domain/value/suggest.ts';
 import type { Host } from './host.ts';
 import { type ComponentReceipt, receiptPath } from './receipt.ts';
 

@@ -1,29 +1,29 @@
 // Every kind of operation, by name.
-import type { OperationKind } from '../ports/operation.ts';
-import { buildOperation } from './build.ts';
-import { buildMatrixOperation } from './build-matrix.ts';
-import { recipeLockOperation, recipeOutdatedOperation, recipeWhyOperation } from './build-questions.ts';
-import type { OperationDeps } from './deps.ts';
-import { imageImportOperation } from './image-import.ts';
-import { imagePublishOperation } from './image-publish.ts';
-import { imagePullOperation } from './image-pull.ts';
-import { imagePushOperation } from './image-push.ts';
-import { imageVerifyOperation } from './image-verify.ts';
-import { nodeConfigSetOperation } from './node-config-set.ts';
-import { poolCreateOperation } from './pool-create.ts';
-import { poolDeleteOperation } from './pool-delete.ts';
-import { poolScaleOperation } from './pool-scale.ts';
-import { poolSetImageOperation } from './pool-set-image.ts';
-import { overridePromoteOperation, promoteOperation } from './promote.ts';
-import { pruneOperation } from './prune.ts';
-import { releaseOperation } from './release.ts';
-import { releaseMatrixOperation } from './release-matrix.ts';
-import { releaseNewerOperation } from './release-newer.ts';
-import { replaceNodesOperation } from './replace-nodes.ts';
-import { restoreVersionOperation } from './restore-version.ts';
-import { rollbackChannelOperation } from './rollback-channel.ts';
-import { testImageOperation } from './test-image.ts';
-import { withdrawOperation } from './withdraw.ts';
+import type { OperationKind } from '../ports/workflow/operation.ts';
+import { buildOperation } from './build/build.ts';
+import { buildMatrixOperation } from './build/matrix.ts';
+import { overridePromoteOperation, promoteOperation } from './channel/promote.ts';
+import { rollbackChannelOperation } from './channel/rollback.ts';
+import type { OperationDeps } from './common/deps.ts';
+import { imagePublishOperation } from './gallery/publish.ts';
+import { imageImportOperation } from './image/import.ts';
+import { imagePullOperation } from './image/pull.ts';
+import { imagePushOperation } from './image/push.ts';
+import { imageVerifyOperation } from './image/verify.ts';
+import { testImageOperation } from './image-test/test-image.ts';
+import { nodeConfigSetOperation } from './node-config/set.ts';
+import { poolCreateOperation } from './pool/create.ts';
+import { poolDeleteOperation } from './pool/delete.ts';
+import { replaceNodesOperation } from './pool/replace-nodes.ts';
+import { poolScaleOperation } from './pool/scale.ts';
+import { poolSetImageOperation } from './pool/set-image.ts';
+import { recipeLockOperation, recipeOutdatedOperation, recipeWhyOperation } from './recipe/queries.ts';
+import { releaseMatrixOperation } from './release/matrix.ts';
+import { releaseNewerOperation } from './release/newer.ts';
+import { releaseOperation } from './release/release.ts';
+import { pruneOperation } from './retention/prune.ts';
+import { restoreVersionOperation } from './withdrawal/restore.ts';
+import { withdrawOperation } from './withdrawal/withdraw.ts';
 
 export function operationKinds(deps: OperationDeps): ReadonlyMap<string, OperationKind<never>> {
   const kinds = [

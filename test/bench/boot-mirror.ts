@@ -6,8 +6,8 @@ import { mkdir, rename, stat, writeFile } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { machineMirror } from '../../src/images/fetch-tools.ts';
-import { cacheFolders } from '../../src/images/tools.ts';
+import { machineMirror } from '../../src/host/tools/fetch-tools.ts';
+import { cacheFolders } from '../../src/host/tools/tools.ts';
 
 export interface BootMirror {
   /** `http://127.0.0.1:PORT`; what is below `/debian/` is the mirror. */

@@ -2,7 +2,7 @@
 // a line on its console.
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MachineHost } from '../../src/providers/local/host/machine-host.ts';
+import type { MachineHost } from '../../src/providers/local/qemu/machine-host.ts';
 import { type MachineImage, startImageMachine } from '../support/cloud-init-machine.ts';
 import { nodeDocument, readyMark, stageScript } from './boot-images.ts';
 

@@ -5,8 +5,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openMachineHost } from '../../src/providers/local/host/open-machine-host.ts';
-import { flattenDisk } from '../../src/providers/local/machine-disk.ts';
+import { flattenDisk } from '../../src/providers/local/disk/machine-disk.ts';
+import { openMachineHost } from '../../src/providers/local/host/open.ts';
 import type { MachineImage } from '../support/cloud-init-machine.ts';
 import { startFileServer } from '../support/file-server.ts';
 import { makeBootImages, withoutAgent } from './boot-images.ts';

@@ -1,9 +1,9 @@
 // A large catalogue through the real daemon on its embedded PostgreSQL: 200 images, 50,000 versions, 5,000 pools,
 // 200,000 nodes, 100,000 moves. Prints one line of JSON for each measure.
 import { readFileSync } from 'node:fs';
-import { createClient } from '../../src/api/client.ts';
-import { findDaemon } from '../../src/api/daemon-process.ts';
-import { openStore } from '../../src/store/store.ts';
+import { createClient } from '../../src/api/client/client.ts';
+import { openStore } from '../../src/database/open-database.ts';
+import { findDaemon } from '../../src/launcher/process.ts';
 import { largeCatalogue, loadCatalogue } from '../support/catalogue-load.ts';
 import { createImago } from '../support/imago.ts';
 import { startStoreBench } from '../support/store.ts';

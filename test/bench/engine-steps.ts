@@ -2,10 +2,10 @@
 // the same cluster puts on its disk. The best of some rounds, for both: what else runs only makes them slower.
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
-import { createDbosEngine } from '../../src/engine/dbos/dbos-engine.ts';
-import { systemClock } from '../../src/engine/system-clock.ts';
-import { createOperations } from '../../src/operations/operations.ts';
-import type { OperationKind } from '../../src/ports/operation.ts';
+import { systemClock } from '../../src/host/system-clock.ts';
+import type { OperationKind } from '../../src/ports/workflow/operation.ts';
+import { createDbosEngine } from '../../src/workflow/engine/dbos/engine.ts';
+import { createOperations } from '../../src/workflow/operations.ts';
 import { startStoreBench } from '../support/store.ts';
 import { printRow } from './row.ts';
 

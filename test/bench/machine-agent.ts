@@ -1,5 +1,5 @@
 // What the agent takes on a node: bytes on the disk, memory while it runs, time for an apply that finds nothing to do.
-import type { MachineHost } from '../../src/providers/local/host/machine-host.ts';
+import type { MachineHost } from '../../src/providers/local/qemu/machine-host.ts';
 import { printRow } from './row.ts';
 
 /** Its own files, and the interpreter's package, which no node would have without it. */

@@ -1,7 +1,7 @@
 // How long a machine's own disk takes to make, and what it takes up until it is used.
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeMachineDisk } from '../../src/providers/local/machine-disk.ts';
+import { makeMachineDisk } from '../../src/providers/local/disk/machine-disk.ts';
 import { printRow } from './row.ts';
 
 const times = 31;

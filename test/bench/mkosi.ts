@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { machineMirror, proxySettings } from '../../src/images/fetch-tools.ts';
-import { runTool } from '../../src/images/run-tool.ts';
-import { cacheFolders } from '../../src/images/tools.ts';
+import { runTool } from '../../src/host/process/run-tool.ts';
+import { machineMirror, proxySettings } from '../../src/host/tools/fetch-tools.ts';
+import { cacheFolders } from '../../src/host/tools/tools.ts';
 
 export interface Mkosi {
   /** Seconds of one build; the first one is cold. */

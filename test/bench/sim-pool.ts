@@ -1,8 +1,8 @@
 // A simulated pool of 10,000 nodes through the real daemon: made, listed page by page, resolved; with the
 // daemon's largest resident size. Prints one line of JSON for each measure.
 import { readFileSync } from 'node:fs';
-import { createClient } from '../../src/api/client.ts';
-import { findDaemon } from '../../src/api/daemon-process.ts';
+import { createClient } from '../../src/api/client/client.ts';
+import { findDaemon } from '../../src/launcher/process.ts';
 import { createImago, recipe } from '../support/imago.ts';
 import { printRow } from './row.ts';
 

@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { NodeReport } from '../../src/domain/node-report.ts';
-import type { MachineHost } from '../../src/providers/local/host/machine-host.ts';
-import { openMachineHost } from '../../src/providers/local/host/open-machine-host.ts';
+import type { NodeReport } from '../../src/domain/node/report.ts';
+import { openMachineHost } from '../../src/providers/local/host/open.ts';
+import type { MachineHost } from '../../src/providers/local/qemu/machine-host.ts';
 import {
   type AgentImage,
   type AgentMachine,

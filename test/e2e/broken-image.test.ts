@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { getKubernetes, kubernetesFolder } from '../../scripts/get-kubernetes.ts';
-import type { CheckResult } from '../../src/domain/image-checks/image-check.ts';
+import type { CheckResult } from '../../src/domain/image-test/image-check.ts';
 import { buildAgentImage } from '../support/agent-machine.ts';
 import { breakDisk } from '../support/broken-image.ts';
 import { writeContainerImage } from '../support/container-image.ts';

@@ -5,7 +5,7 @@ import { chmod, chown, copyFile, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fetchTools } from '../../src/images/fetch-tools.ts';
+import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
 import { type BuildOutcome, runBuild } from '../support/build-child.ts';
 import { collect } from '../support/imago.ts';
 import { canBeOrdinary, ordinaryUser } from '../support/ordinary-user.ts';

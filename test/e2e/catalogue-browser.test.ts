@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { writeCatalog } from '../../src/cli/write-catalog.ts';
+import { writeCatalog } from '../../src/cli/output/write-catalog.ts';
 import { describedVersion, sampleCatalog, sampleNotes } from '../support/catalog-document.ts';
 
 const program = findBrowser();

@@ -11,7 +11,7 @@ import {
   type ProcessIdentity,
   signalProcess,
   waitForExit,
-} from '../../src/api/process-identity.ts';
+} from '../../src/host/process/identity.ts';
 import { until } from '../support/daemon.ts';
 import { type FileServer, startFileServer } from '../support/file-server.ts';
 import { createOrdinaryImago, type OrdinaryImago } from '../support/ordinary-imago.ts';

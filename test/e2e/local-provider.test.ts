@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CallOptions } from '../../src/ports/provider.ts';
-import type { SealedDisk } from '../../src/ports/provider-builder.ts';
-import type { MachineSpec } from '../../src/ports/provider-machines.ts';
-import type { PoolModel, ProviderNode } from '../../src/ports/provider-pools.ts';
-import { openMachineHost } from '../../src/providers/local/host/open-machine-host.ts';
-import type { LocalProvider } from '../../src/providers/local/local-provider.ts';
+import type { SealedDisk } from '../../src/ports/provider/builder.ts';
+import type { MachineSpec } from '../../src/ports/provider/machines.ts';
+import type { PoolModel, ProviderNode } from '../../src/ports/provider/pools.ts';
+import type { CallOptions } from '../../src/ports/provider/provider.ts';
+import { openMachineHost } from '../../src/providers/local/host/open.ts';
+import type { LocalProvider } from '../../src/providers/local/provider.ts';
 import { createLocalBench, type LocalBench } from '../support/local-bench.ts';
 import { makeMachineDisk } from '../support/machine-disk.ts';
 

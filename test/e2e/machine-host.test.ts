@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { HostMachine, MachineReportLine } from '../../src/providers/local/host/machine-host.ts';
+import type { HostMachine, MachineReportLine } from '../../src/providers/local/qemu/machine-host.ts';
 import { type ChildUser, childUser, type HostChild, startHostChild } from '../support/host-child.ts';
 import { type MachineDisk, makeMachineDisk, makeOverlay } from '../support/machine-disk.ts';
 

@@ -5,8 +5,8 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runTool } from '../../src/images/run-tool.ts';
-import { requireTool } from '../../src/images/tools.ts';
+import { runTool } from '../../src/host/process/run-tool.ts';
+import { requireTool } from '../../src/host/tools/tools.ts';
 import { daemonCache, workFolder } from '../support/build-fixture.ts';
 import { collect } from '../support/imago.ts';
 

@@ -5,9 +5,9 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { memorySystem } from '../../src/agent/memory-system.ts';
-import { guardMetadata } from '../../src/agent/metadata-guard.ts';
+import { guardMetadata } from '../../src/agent/metadata/guard.ts';
 import type { NodeConfig } from '../../src/domain/node-config/schema.ts';
+import { memorySystem } from '../support/agent/memory-system.ts';
 import { type AgentSandbox, agentSandbox } from '../support/agent-sandbox.ts';
 import { testCertificate, testKey } from '../support/tls-fixture.ts';
 

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readImports } from '../../scripts/read-imports.ts';
 import { readTokens } from '../../scripts/read-tokens.ts';
-import { type Client, createClient } from '../../src/api/client.ts';
+import { type Client, createClient } from '../../src/api/client/client.ts';
 
 let folder: string;
 let socketPath: string;
@@ -267,9 +267,9 @@ test('an upload that the daemon refuses at once gives the refusal, not a broken 
 });
 
 test('the client starts quickly: it loads neither zod nor any other package', () => {
-  const loaded = [...loadedWith(join(import.meta.dirname, '../../src/api/client.ts'))];
+  const loaded = [...loadedWith(join(import.meta.dirname, '../../src/api/client/client.ts'))];
   expect(loaded.filter((from) => !from.startsWith('/') && !from.startsWith('node:'))).toEqual([]);
-  expect(loaded.some((from) => from.endsWith('error-catalogue.ts'))).toBe(true);
+  expect(loaded.some((from) => from.endsWith('error/catalog.ts'))).toBe(true);
   expect(loaded.length).toBeLessThan(15);
 });
 

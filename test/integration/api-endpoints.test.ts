@@ -2,8 +2,8 @@
 import { PassThrough } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { endpointNames } from '../../src/api/endpoints.ts';
-import type { AnswerOf } from '../../src/api/types.ts';
+import { endpointNames } from '../../src/api/contract/endpoints.ts';
+import type { AnswerOf } from '../../src/api/contract/types.ts';
 import { type ApiBench, openApi } from '../support/api-bench.ts';
 import { fakeAccess } from '../support/fake-access.ts';
 import { newPublicKey } from '../support/public-key.ts';

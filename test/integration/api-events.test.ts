@@ -2,13 +2,13 @@
 import { get, type IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createClient } from '../../src/api/client.ts';
-import { createEventParser } from '../../src/api/event-stream.ts';
-import type { ApiEvent } from '../../src/api/watch-events.ts';
-import type { DaemonContext } from '../../src/daemon/context.ts';
+import { createClient } from '../../src/api/client/client.ts';
+import { createEventParser } from '../../src/api/client/event-stream.ts';
+import type { ApiEvent } from '../../src/api/client/watch-events.ts';
 import { createApp } from '../../src/daemon/http/app.ts';
+import type { DaemonContext } from '../../src/daemon/http/endpoint/context.ts';
+import { openListener } from '../../src/daemon/http/listener.ts';
 import { createRequestListener } from '../../src/daemon/http/request-listener.ts';
-import { openListener } from '../../src/daemon/listener.ts';
 import { type ApiBench, type ApiBenchOptions, checkAnswer, openApi } from '../support/api-bench.ts';
 import { startCuttingProxy } from '../support/cutting-proxy.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';

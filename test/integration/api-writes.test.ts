@@ -1,8 +1,8 @@
 // Writes: a dry run writes nothing, a repeated request is done once, also when the daemon died in between.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { contractOf, isWrite } from '../../src/api/contract.ts';
-import { type EndpointName, endpointNames, endpoints } from '../../src/api/endpoints.ts';
+import { contractOf, isWrite } from '../../src/api/contract/contract.ts';
+import { type EndpointName, endpointNames, endpoints } from '../../src/api/contract/endpoints.ts';
 import { type ApiBench, finish, makeVersions, openApi } from '../support/api-bench.ts';
 import { databaseText } from '../support/database-text.ts';
 import { newPublicKey } from '../support/public-key.ts';

@@ -4,14 +4,14 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readAgentBundle } from '../../src/build/layers/agent-layer.ts';
-import { planLayers } from '../../src/build/layers/layer-plan.ts';
+import { planLayers } from '../../src/build/layers/plan.ts';
 import { readLockFile, writeLockFile } from '../../src/build/lock/lock-file.ts';
-import { ImagoError } from '../../src/domain/errors.ts';
-import { type Lock, makeLock } from '../../src/domain/lock.ts';
-import { inputChanges } from '../../src/domain/lock-changes.ts';
-import { diffInventories } from '../../src/images/inventory/diff-inventory.ts';
-import { unintendedChanges } from '../../src/images/inventory/hotfix-proof.ts';
-import type { Inventory } from '../../src/images/inventory/inventory.ts';
+import { ImagoError } from '../../src/domain/error/imago-error.ts';
+import { inputChanges } from '../../src/domain/lock/changes.ts';
+import { type Lock, makeLock } from '../../src/domain/lock/lock.ts';
+import { diffInventories } from '../../src/inventory/diff/diff.ts';
+import { unintendedChanges } from '../../src/inventory/diff/hotfix-proof.ts';
+import type { Inventory } from '../../src/inventory/model/inventory.ts';
 import {
   type BuildFixture,
   type BuiltDisk,

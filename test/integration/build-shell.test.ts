@@ -8,8 +8,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { failedShell, withShell } from '../../src/build/layers/failed-shell.ts';
 import { canOverlay } from '../../src/build/sandbox/overlay.ts';
 import { createSandbox } from '../../src/build/sandbox/sandbox.ts';
-import { ImagoError } from '../../src/domain/errors.ts';
-import { readToolFile } from '../../src/images/tools.ts';
+import { ImagoError } from '../../src/domain/error/imago-error.ts';
+import { readToolFile } from '../../src/host/tools/tools.ts';
 
 const sandbox = createSandbox();
 let place = '';

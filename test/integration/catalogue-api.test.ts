@@ -1,7 +1,7 @@
 // Promotion over the API by people with tokens: who may approve, who may override, and that no roundabout way
 // gets past a gate.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { AnswerOf } from '../../src/api/types.ts';
+import type { AnswerOf } from '../../src/api/contract/types.ts';
 import { type ApiBench, openApi } from '../support/api-bench.ts';
 import { type StoreBench, seedImage, startStoreBench } from '../support/store.ts';
 

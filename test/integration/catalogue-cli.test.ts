@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { createPublicKey } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openEnvelope } from '../../src/images/store/dsse.ts';
+import { openEnvelope } from '../../src/oci/signatures/dsse.ts';
 import { createImago, type Imago, recipe } from '../support/imago.ts';
 
 let imago: Imago;

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { CatalogDocument } from '../../src/domain/catalog-export.ts';
+import type { CatalogDocument } from '../../src/domain/public-catalog/catalog.ts';
 import { createImago, type Imago } from '../support/imago.ts';
 
 let imago: Imago;

@@ -1,10 +1,10 @@
 // A withdrawal followed to zero: new nodes stop using it at once, running ones are replaced one at a time, galleries
 // are told, through crashes and lies.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { lifecycleRound } from '../../src/operations/lifecycle-round.ts';
-import { poolScaleOperation } from '../../src/operations/pool-scale.ts';
-import type { OperationRecord } from '../../src/ports/operation.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/database/open-database.ts';
+import { poolScaleOperation } from '../../src/operations/pool/scale.ts';
+import { lifecycleRound } from '../../src/operations/reconcile/lifecycle.ts';
+import type { OperationRecord } from '../../src/ports/workflow/operation.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { simulateVersions, succeed } from '../support/simulated-versions.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';

@@ -2,10 +2,10 @@
 // one no channel points at what is out or missing, nothing that is needed is gone, and the log tells the state.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { stateFromMoves } from '../../src/domain/channel-log.ts';
-import { ImagoError } from '../../src/domain/errors.ts';
-import { isInForce } from '../../src/domain/withdrawal.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/database/open-database.ts';
+import { stateFromMoves } from '../../src/domain/channel/log.ts';
+import { ImagoError } from '../../src/domain/error/imago-error.ts';
+import { isInForce } from '../../src/domain/withdrawal/withdrawal.ts';
 import { type Seeded, seed } from '../support/lineage-seed.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
 

@@ -1,8 +1,8 @@
 // Limits and dates: told ahead of time, once, and refused before anything is copied.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { lifecycleRound } from '../../src/operations/lifecycle-round.ts';
-import { readLimits } from '../../src/operations/limits.ts';
-import type { Gallery } from '../../src/ports/provider-gallery.ts';
+import { readLimits } from '../../src/operations/gallery/limits.ts';
+import { lifecycleRound } from '../../src/operations/reconcile/lifecycle.ts';
+import type { Gallery } from '../../src/ports/provider/gallery.ts';
 import { seed } from '../support/lineage-seed.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { simulateVersions, succeed } from '../support/simulated-versions.ts';

@@ -1,7 +1,7 @@
 // Lineage: from recipe to node to the next version, and which latest a machine was made with, a year later.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { lineageMermaid, lineageTree } from '../../src/domain/lineage-text.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/database/open-database.ts';
+import { lineageMermaid, lineageTree } from '../../src/domain/lineage/text.ts';
 import { seed } from '../support/lineage-seed.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
 

@@ -1,10 +1,10 @@
 // Promotion through gates, on a real store and the simulated cloud: what is refused, what is recorded, and what is
 // left when two act at once or the process dies between two writes.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { GateResult } from '../../src/domain/gate.ts';
-import type { ChannelPolicy, Policy } from '../../src/domain/policy.ts';
-import type { Role } from '../../src/domain/roles.ts';
-import type { OperationRecord } from '../../src/ports/operation.ts';
+import type { Role } from '../../src/domain/access/roles.ts';
+import type { GateResult } from '../../src/domain/gate/gate.ts';
+import type { ChannelPolicy, Policy } from '../../src/domain/policy/policy.ts';
+import type { OperationRecord } from '../../src/ports/workflow/operation.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { digestOf, type StoreBench, seedImage, startStoreBench } from '../support/store.ts';
 

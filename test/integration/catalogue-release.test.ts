@@ -1,11 +1,11 @@
 // A release from recipe to production, on a real store and the simulated cloud: passed over when nothing changed,
 // waiting for people, overtaken, killed at every step.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Json } from '../../src/domain/json.ts';
-import type { ChannelPolicy, Policy } from '../../src/domain/policy.ts';
+import type { ChannelPolicy, Policy } from '../../src/domain/policy/policy.ts';
+import type { Json } from '../../src/domain/value/json.ts';
 import { operationKinds } from '../../src/operations/kinds.ts';
-import { resolveImage } from '../../src/operations/resolve-image.ts';
-import type { OperationKind, OperationRecord } from '../../src/ports/operation.ts';
+import { resolveImage } from '../../src/operations/resolve/resolve.ts';
+import type { OperationKind, OperationRecord } from '../../src/ports/workflow/operation.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
 

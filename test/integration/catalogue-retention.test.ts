@@ -1,8 +1,8 @@
 // Retention: what keeps a version, what may go, and what a prune does when something became used meanwhile.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Policy } from '../../src/domain/policy.ts';
-import type { RetentionEntry, RetentionPolicy } from '../../src/domain/retention.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/database/open-database.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
+import type { RetentionEntry, RetentionPolicy } from '../../src/domain/retention/retention.ts';
 import { databaseText } from '../support/database-text.ts';
 import { type Seeded, seed } from '../support/lineage-seed.ts';
 import { createProduct } from '../support/product.ts';

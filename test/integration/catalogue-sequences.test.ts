@@ -2,7 +2,7 @@
 // breaks on the way, the store is what a model of the rules says, and the state rebuilt from the log equals the state.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/database/open-database.ts';
 import {
   brokenRules,
   type CatalogueAction,

@@ -1,7 +1,7 @@
 // Withdrawal: what it takes out, where channels go, what is inherited, and what a restore gives back.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ImagoError } from '../../src/domain/errors.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/database/open-database.ts';
+import { ImagoError } from '../../src/domain/error/imago-error.ts';
 import { type Seeded, seed } from '../support/lineage-seed.ts';
 import { administer, type StoreBench, startStoreBench } from '../support/store.ts';
 

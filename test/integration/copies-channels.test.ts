@@ -1,12 +1,12 @@
 // Channels and galleries: a channel moves only to what its galleries have, and a gallery’s own latest follows it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { GalleryRecord } from '../../src/domain/gallery.ts';
+import type { GalleryRecord } from '../../src/domain/gallery/gallery.ts';
+import { planCopies } from '../../src/operations/channel/copies.ts';
 import { operationKinds } from '../../src/operations/kinds.ts';
-import { latestUpkeep } from '../../src/operations/latest-upkeep.ts';
-import { planCopies } from '../../src/operations/promote-copies.ts';
-import { galleryLatest } from '../../src/providers/sim/latest.ts';
+import { latestUpkeep } from '../../src/operations/reconcile/latest.ts';
 import { copiesWorld, copyOf, options, regions } from '../support/copies-world.ts';
 import type { Product } from '../support/product.ts';
+import { galleryLatest } from '../support/sim/latest.ts';
 import { succeed } from '../support/simulated-versions.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
 

@@ -1,7 +1,7 @@
 // Copies in several galleries and regions: made from the tested version, compared with it, and a region that fails is
 // tried again alone.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import type { GalleryRecord } from '../../src/domain/gallery.ts';
+import type { GalleryRecord } from '../../src/domain/gallery/gallery.ts';
 import { copiesWorld, copyOf, options, publish, regions, tell } from '../support/copies-world.ts';
 import { createProduct } from '../support/product.ts';
 import { simulateVersions, succeed } from '../support/simulated-versions.ts';

@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { daemonCommand } from '../../src/api/daemon-spawn.ts';
-import { isSameProcess } from '../../src/api/process-identity.ts';
+import { isSameProcess } from '../../src/host/process/identity.ts';
+import { daemonCommand } from '../../src/launcher/spawn.ts';
 import { daemonFile, isRoot, processOf, statusOf, until, untilGone } from '../support/daemon.ts';
 import { createImago, type Imago } from '../support/imago.ts';
 

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { isSameProcess } from '../../src/api/process-identity.ts';
+import { isSameProcess } from '../../src/host/process/identity.ts';
 import { daemonFile, logOf, processOf, type Status, statusOf, until, untilGone } from '../support/daemon.ts';
 import { createImago, type Imago, recipe } from '../support/imago.ts';
 

@@ -3,8 +3,8 @@
 import { mkdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { currentSurroundings } from '../../src/api/daemon-paths.ts';
-import { type RuntimePaths, runtimePaths } from '../../src/daemon/paths.ts';
+import { type RuntimePaths, runtimePaths } from '../../src/daemon/process/paths.ts';
+import { currentSurroundings } from '../../src/launcher/paths.ts';
 import { daemonFile, type Status, statusOf, until } from '../support/daemon.ts';
 import { createImago, type Finished, type Imago, recipe } from '../support/imago.ts';
 import { canMount, createSmallDisk, type SmallDisk } from '../support/small-disk.ts';

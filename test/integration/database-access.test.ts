@@ -1,8 +1,8 @@
 // Tokens, the audit log, idempotency keys and schedules.
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { connectClient } from '../../src/store/connection.ts';
-import type { Store } from '../../src/store/store.ts';
+import { connectClient } from '../../src/database/connection/connection.ts';
+import type { Store } from '../../src/database/open-database.ts';
 import { administer, type StoreBench, startStoreBench } from '../support/store.ts';
 
 let bench: StoreBench;

@@ -1,8 +1,8 @@
 // The catalogue: numbers are never used again, channels are moved by one at a time, `latest` is always right.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { VersionRecord } from '../../src/domain/version.ts';
+import type { Store } from '../../src/database/open-database.ts';
+import type { VersionRecord } from '../../src/domain/image/version.ts';
 import type { Page, PageQuery } from '../../src/ports/page.ts';
-import type { Store } from '../../src/store/store.ts';
 import { digestOf, makeAvailable, type StoreBench, seedImage, startStoreBench } from '../support/store.ts';
 
 let bench: StoreBench;

@@ -1,9 +1,9 @@
 // The log of events: a watcher misses nothing, however many write at once and whatever happens to its connection.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { connectClient } from '../../src/store/connection.ts';
-import { listenForEvents } from '../../src/store/listen.ts';
-import type { Store } from '../../src/store/store.ts';
+import { connectClient } from '../../src/database/connection/connection.ts';
+import { listenForEvents } from '../../src/database/connection/listen.ts';
+import type { Store } from '../../src/database/open-database.ts';
 import { administer, cutConnections, type StoreBench, startStoreBench } from '../support/store.ts';
 
 let bench: StoreBench;

@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { connectClient } from '../../src/store/connection.ts';
-import { acquireLease } from '../../src/store/lease.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
+import { connectClient } from '../../src/database/connection/connection.ts';
+import { acquireLease } from '../../src/database/lease/lease.ts';
+import { openStore, type Store } from '../../src/database/open-database.ts';
 import { type LossyDatabase, startLossyDatabase } from '../support/lossy-database.ts';
 import {
   administer,

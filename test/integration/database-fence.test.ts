@@ -1,9 +1,9 @@
 // Rule 12: a stale owner's late writes are refused. And what is kept for ever stays as it is.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { connectClient, urlWithEpoch } from '../../src/store/connection.ts';
-import { fenceSchema } from '../../src/store/fence.ts';
-import { acquireLease } from '../../src/store/lease.ts';
-import type { Store } from '../../src/store/store.ts';
+import { connectClient, urlWithEpoch } from '../../src/database/connection/connection.ts';
+import { fenceSchema } from '../../src/database/lease/fence.ts';
+import { acquireLease } from '../../src/database/lease/lease.ts';
+import type { Store } from '../../src/database/open-database.ts';
 import { administer, digestOf, type StoreBench, seedImage, startStoreBench } from '../support/store.ts';
 
 let bench: StoreBench;

@@ -1,8 +1,8 @@
 // Rule 6: for every node, which version, digest, reference and move it was made from, for ever.
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { NodeRecord } from '../../src/domain/node.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/database/open-database.ts';
+import type { NodeRecord } from '../../src/domain/node/node.ts';
 import { administer, digestOf, type StoreBench, seedImage, startStoreBench } from '../support/store.ts';
 
 let bench: StoreBench;

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openStore, type Store } from '../../src/store/store.ts';
+import { openStore, type Store } from '../../src/database/open-database.ts';
 import type { Owner } from '../support/postgres.ts';
 import { administer, digestOf, type StoreBench, startStoreBench } from '../support/store.ts';
 

@@ -1,8 +1,8 @@
 // Operations as they are recorded: what a second caller, a repeated call or a strange value does to them.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ImagoEvent } from '../../src/ports/events.ts';
-import type { OperationRequest } from '../../src/ports/operation.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/database/open-database.ts';
+import type { ImagoEvent } from '../../src/ports/database/events.ts';
+import type { OperationRequest } from '../../src/ports/workflow/operation.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
 
 let bench: StoreBench;

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { Lease } from '../../src/ports/lease.ts';
-import { connectClient } from '../../src/store/connection.ts';
-import { acquireLease, type LeaseOptions } from '../../src/store/lease.ts';
+import { connectClient } from '../../src/database/connection/connection.ts';
+import { acquireLease, type LeaseOptions } from '../../src/database/lease/lease.ts';
+import type { Lease } from '../../src/ports/database/lease.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { administer, cutConnections } from '../support/store.ts';
 

@@ -1,11 +1,11 @@
 // Migrations: from every earlier state, by two at once, through a crash, and never backwards.
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { connectClient } from '../../src/store/connection.ts';
-import { migrate } from '../../src/store/migrate.ts';
-import { migrations } from '../../src/store/migrations/index.ts';
-import type { Migration } from '../../src/store/migrations/migration.ts';
-import { openStore } from '../../src/store/store.ts';
+import { connectClient } from '../../src/database/connection/connection.ts';
+import { migrations } from '../../src/database/migrations/all.ts';
+import { migrate } from '../../src/database/migrations/migrate.ts';
+import type { Migration } from '../../src/database/migrations/migration.ts';
+import { openStore } from '../../src/database/open-database.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { administer, cutConnections, seedImage } from '../support/store.ts';
 import { typicalRows } from '../support/typical-rows.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createDownloader } from '../../src/build/inputs/download.ts';
-import { inputStore } from '../../src/build/inputs/input-store.ts';
+import { inputStore } from '../../src/build/inputs/input-cache.ts';
 import { type FileServer, startFileServer } from '../support/file-server.ts';
 
 let folder: string;

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { OperationRecord } from '../../src/ports/operation.ts';
+import type { OperationRecord } from '../../src/ports/workflow/operation.ts';
 import { stepNames, type WorkerOptions } from './engine-worker.ts';
 
 export interface Worker {

@@ -3,13 +3,13 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createDbosEngine } from '../../src/engine/dbos/dbos-engine.ts';
-import { forgetRunsBefore } from '../../src/engine/dbos/forget-ended-runs.ts';
-import { loadWorkflows } from '../../src/engine/dbos/workflows.ts';
-import { systemClock } from '../../src/engine/system-clock.ts';
-import { createOperations, type Operations } from '../../src/operations/operations.ts';
-import type { OperationKind, OperationRecord, Step, WorkStep } from '../../src/ports/operation.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/database/open-database.ts';
+import { systemClock } from '../../src/host/system-clock.ts';
+import type { OperationKind, OperationRecord, Step, WorkStep } from '../../src/ports/workflow/operation.ts';
+import { createDbosEngine } from '../../src/workflow/engine/dbos/engine.ts';
+import { forgetRunsBefore } from '../../src/workflow/engine/dbos/forget-ended-runs.ts';
+import { loadWorkflows } from '../../src/workflow/engine/dbos/workflows.ts';
+import { createOperations, type Operations } from '../../src/workflow/operations.ts';
 import { administer, type StoreBench, startStoreBench } from '../support/store.ts';
 
 const names = Array.from({ length: 12 }, (_, place) => `step-${place + 1}`);

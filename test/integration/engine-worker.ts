@@ -3,14 +3,14 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createDbosEngine } from '../../src/engine/dbos/dbos-engine.ts';
-import { systemClock } from '../../src/engine/system-clock.ts';
-import { createOperations } from '../../src/operations/operations.ts';
-import type { Lease } from '../../src/ports/lease.ts';
-import type { OperationKind, StepContext, WorkStep } from '../../src/ports/operation.ts';
-import { connectClient } from '../../src/store/connection.ts';
-import { acquireLease } from '../../src/store/lease.ts';
-import { openStore } from '../../src/store/store.ts';
+import { connectClient } from '../../src/database/connection/connection.ts';
+import { acquireLease } from '../../src/database/lease/lease.ts';
+import { openStore } from '../../src/database/open-database.ts';
+import { systemClock } from '../../src/host/system-clock.ts';
+import type { Lease } from '../../src/ports/database/lease.ts';
+import type { OperationKind, StepContext, WorkStep } from '../../src/ports/workflow/operation.ts';
+import { createDbosEngine } from '../../src/workflow/engine/dbos/engine.ts';
+import { createOperations } from '../../src/workflow/operations.ts';
 
 export interface WorkerOptions {
   readonly url: string;

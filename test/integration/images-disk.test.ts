@@ -6,16 +6,16 @@ import { chmod, mkdir, mkdtemp, open, readdir, readFile, rm, stat } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { readBootParts } from '../../src/images/boot-parts.ts';
-import { openFileSource } from '../../src/images/byte-source.ts';
-import { rootContent } from '../../src/images/disk.ts';
-import { layOutDisk } from '../../src/images/disk-layout.ts';
-import { makeExt4 } from '../../src/images/ext4.ts';
-import { measureEntries, neededExt4Size } from '../../src/images/ext4-size.ts';
-import { fetchTools } from '../../src/images/fetch-tools.ts';
-import { runTool } from '../../src/images/run-tool.ts';
-import { type TarItem, tarEntry, tarFile, writeTar } from '../../src/images/tar-writer.ts';
-import { requireTool } from '../../src/images/tools.ts';
+import { rootContent } from '../../src/disk/assemble/assemble-disk.ts';
+import { layOutDisk } from '../../src/disk/assemble/layout.ts';
+import { readBootParts } from '../../src/disk/boot/boot-parts.ts';
+import { openFileSource } from '../../src/disk/bytes/byte-source.ts';
+import { makeExt4 } from '../../src/disk/ext4/make.ts';
+import { measureEntries, neededExt4Size } from '../../src/disk/ext4/size.ts';
+import { type TarItem, tarEntry, tarFile, writeTar } from '../../src/disk/tar/writer.ts';
+import { runTool } from '../../src/host/process/run-tool.ts';
+import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
+import { requireTool } from '../../src/host/tools/tools.ts';
 import { assembleSample, capability, fakeBoot, sampleTree } from '../support/assemble-disk.ts';
 
 const mebibyte = 1024 * 1024;

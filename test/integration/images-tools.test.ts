@@ -7,8 +7,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { fetchTools } from '../../src/images/fetch-tools.ts';
-import { runTool } from '../../src/images/run-tool.ts';
+import { runTool } from '../../src/host/process/run-tool.ts';
+import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
 
 const script = join(import.meta.dirname, '../../scripts/get-tools.ts');
 let cacheFolder: string;

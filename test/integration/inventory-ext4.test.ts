@@ -5,12 +5,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type ByteSource, bufferSource, openFileSource, readBytes } from '../../src/images/byte-source.ts';
-import { type Ext4Entry, openExt4 } from '../../src/images/ext4/ext4-reader.ts';
-import { fetchTools } from '../../src/images/fetch-tools.ts';
-import { runTool } from '../../src/images/run-tool.ts';
-import type { TarItem } from '../../src/images/tar-writer.ts';
-import { requireTool } from '../../src/images/tools.ts';
+import {
+  type ByteSource,
+  bufferSource,
+  openFileSource,
+  readBytes,
+} from '../../src/disk/bytes/byte-source.ts';
+import { type Ext4Entry, openExt4 } from '../../src/disk/ext4/reader.ts';
+import type { TarItem } from '../../src/disk/tar/writer.ts';
+import { runTool } from '../../src/host/process/run-tool.ts';
+import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
+import { requireTool } from '../../src/host/tools/tools.ts';
 import { debugfs, makeExt4Image, variedItems } from '../support/ext4-image.ts';
 
 let folder: string;

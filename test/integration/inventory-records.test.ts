@@ -4,33 +4,28 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fetchTools } from '../../src/images/fetch-tools.ts';
+import { tarFile } from '../../src/disk/tar/writer.ts';
+import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
 import {
   attachMeasures,
   attachRecords,
   readRecord,
   recordTypes,
-} from '../../src/images/inventory/attach-records.ts';
-import { diffInventories } from '../../src/images/inventory/diff-inventory.ts';
-import { unintendedChanges } from '../../src/images/inventory/hotfix-proof.ts';
-import type { Inventory } from '../../src/images/inventory/inventory.ts';
-import { loadInventory } from '../../src/images/inventory/load-inventory.ts';
-import { provenanceType } from '../../src/images/inventory/provenance.ts';
-import { readInventory } from '../../src/images/inventory/read-inventory.ts';
-import { sbomComponents } from '../../src/images/inventory/sbom-components.ts';
-import { cycloneDxSbom } from '../../src/images/inventory/sbom-cyclonedx.ts';
-import { spdxSbom } from '../../src/images/inventory/sbom-spdx.ts';
-import {
-  sampleInput,
-  sampleInventory,
-  sampleLock,
-  sampleSubject,
-} from '../../src/images/inventory/testing.ts';
-import type { Digest } from '../../src/images/store/digest.ts';
-import { type DiskStore, openDiskStore } from '../../src/images/store/disk-store.ts';
-import { keyFolder } from '../../src/images/store/key-folder.ts';
-import { verifyStatements } from '../../src/images/store/sign.ts';
-import { tarFile } from '../../src/images/tar-writer.ts';
+} from '../../src/inventory/attach-records.ts';
+import { diffInventories } from '../../src/inventory/diff/diff.ts';
+import { unintendedChanges } from '../../src/inventory/diff/hotfix-proof.ts';
+import { loadInventory } from '../../src/inventory/load-inventory.ts';
+import type { Inventory } from '../../src/inventory/model/inventory.ts';
+import { provenanceType } from '../../src/inventory/provenance.ts';
+import { readInventory } from '../../src/inventory/read-inventory.ts';
+import { sbomComponents } from '../../src/inventory/sbom/components.ts';
+import { cycloneDxSbom } from '../../src/inventory/sbom/cyclonedx.ts';
+import { spdxSbom } from '../../src/inventory/sbom/spdx.ts';
+import { type DiskStore, openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import type { Digest } from '../../src/oci/layout/digest.ts';
+import { keyFolder } from '../../src/oci/signatures/key-folder.ts';
+import { verifyStatements } from '../../src/oci/signatures/sign.ts';
+import { sampleInput, sampleInventory, sampleLock, sampleSubject } from '../support/inventory.ts';
 import { makeNodeDisk, type NodeDiskChange } from '../support/node-disk.ts';
 import { type SbomJudge, sbomJudge } from '../support/sbom-judge.ts';
 

@@ -4,13 +4,13 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { nodePackages, toolPackages } from '../../src/build/build-rules.ts';
 import { openWorkspace, writeConfig } from '../../src/build/debian/apt-workspace.ts';
 import { solveKeeping } from '../../src/build/lock/keep-versions.ts';
-import type { LockedInput } from '../../src/domain/lock.ts';
-import type { Recipe } from '../../src/domain/recipe.ts';
-import { sampleLock } from '../../src/images/inventory/testing.ts';
-import { runTool } from '../../src/images/run-tool.ts';
+import { nodePackages, toolPackages } from '../../src/build/lock/rules.ts';
+import type { LockedInput } from '../../src/domain/lock/lock.ts';
+import type { Recipe } from '../../src/domain/recipe/recipe.ts';
+import { runTool } from '../../src/host/process/run-tool.ts';
+import { sampleLock } from '../support/inventory.ts';
 
 let folder: string;
 let told: string[];

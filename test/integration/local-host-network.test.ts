@@ -6,7 +6,7 @@ import {
   type PoolGroup,
   type PoolStation,
   poolGroup,
-} from '../../src/providers/local/host/pool-station.ts';
+} from '../../src/providers/local/host/pool-dhcp.ts';
 
 const hostKey = `test-${process.pid}-${Date.now()}`;
 const blue = poolGroup(hostKey, 'blue');

@@ -6,8 +6,8 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runTool } from '../../src/images/run-tool.ts';
-import type { HostMachine } from '../../src/providers/local/host/machine-host.ts';
+import { runTool } from '../../src/host/process/run-tool.ts';
+import type { HostMachine } from '../../src/providers/local/qemu/machine-host.ts';
 import { makeBootSectorDisk } from '../support/boot-sector.ts';
 import { type ChildUser, childUser, type HostChild, startHostChild } from '../support/host-child.ts';
 

@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runTool } from '../../src/images/run-tool.ts';
+import { runTool } from '../../src/host/process/run-tool.ts';
 import { documentSigner, makeCertificate } from '../../src/providers/local/imds/document-signer.ts';
 import { tokenIssuer } from '../../src/providers/local/imds/local-token.ts';
 import type { MachineMetadata, PlatformHealth } from '../../src/providers/local/imds/machine-metadata.ts';

@@ -3,10 +3,10 @@ import { type FileHandle, mkdtemp, open, readFile, rm, stat } from 'node:fs/prom
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { runTool } from '../../src/images/run-tool.ts';
-import { requireTool } from '../../src/images/tools.ts';
-import { diskBytesOf } from '../../src/providers/local/machine-disk.ts';
-import { writeOverlay } from '../../src/providers/local/qcow2-overlay.ts';
+import { writeOverlay } from '../../src/disk/qcow2/overlay.ts';
+import { runTool } from '../../src/host/process/run-tool.ts';
+import { requireTool } from '../../src/host/tools/tools.ts';
+import { diskBytesOf } from '../../src/providers/local/disk/machine-disk.ts';
 
 const imageBytes = 3 * 1024 * 1024;
 let folder: string;

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { writeRelay, writeRelayPrograms } from '../../src/providers/local/host/relay.ts';
+import { writeRelay, writeRelayPrograms } from '../../src/providers/local/network/relay.ts';
 
 let folder: string;
 let server: Server | undefined;

@@ -1,7 +1,7 @@
 // The config of pools and nodes is changed while they run: what takes it, what waits, and that nothing stays of a
 // change that failed, whatever dies or lies on the way.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { OperationRecord } from '../../src/ports/operation.ts';
+import type { OperationRecord } from '../../src/ports/workflow/operation.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
 

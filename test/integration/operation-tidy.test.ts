@@ -1,8 +1,8 @@
 // Operations that ended long ago are let go of, and nothing that somebody still needs.
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { tidyOperations } from '../../src/store/operation-tidy.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/database/open-database.ts';
+import { tidyOperations } from '../../src/database/operation/prune-operations.ts';
 import { seed } from '../support/lineage-seed.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
 

@@ -1,6 +1,6 @@
 // Undo is proven by comparing the world before and after, for every step and every fault.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { OperationRequest } from '../../src/ports/operation.ts';
+import type { OperationRequest } from '../../src/ports/workflow/operation.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
 

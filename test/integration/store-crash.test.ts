@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runTool } from '../../src/images/run-tool.ts';
-import { digestOf } from '../../src/images/store/digest.ts';
-import { type DiskStore, openDiskStore } from '../../src/images/store/disk-store.ts';
-import { diskOf } from '../../src/images/store/testing.ts';
+import { runTool } from '../../src/host/process/run-tool.ts';
+import { type DiskStore, openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import { digestOf } from '../../src/oci/layout/digest.ts';
+import { diskOf } from '../support/test-disks.ts';
 
 const childFile = join(import.meta.dirname, '../support/store-child.ts');
 const parts = Array.from({ length: 9 }, (_, seed) => ({ kind: 'noise', seed, blocks: 1000 }) as const);

@@ -3,22 +3,21 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runTool } from '../../src/images/run-tool.ts';
-import { type Digest, digestOf } from '../../src/images/store/digest.ts';
-import { type DiskStore, openDiskStore } from '../../src/images/store/disk-store.ts';
-import { keyFolder, type SigningKey } from '../../src/images/store/key-folder.ts';
-import { addKey, type Keyring } from '../../src/images/store/keyring.ts';
-import { planPull, pull } from '../../src/images/store/registry/pull.ts';
-import { planPush, push } from '../../src/images/store/registry/push.ts';
-import { RegistryClient } from '../../src/images/store/registry/registry-client.ts';
+import { runTool } from '../../src/host/process/run-tool.ts';
+import { requireTool } from '../../src/host/tools/tools.ts';
+import { type DiskStore, openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import { type Digest, digestOf } from '../../src/oci/layout/digest.ts';
+import { RegistryClient } from '../../src/oci/registry/client.ts';
+import { planPull, pull } from '../../src/oci/registry/pull.ts';
+import { planPush, push } from '../../src/oci/registry/push.ts';
+import { keyFolder, type SigningKey } from '../../src/oci/signatures/key-folder.ts';
+import { addKey, type Keyring } from '../../src/oci/signatures/keyring.ts';
 import {
   attestVersion,
   signVersion,
   verifySignatures,
   verifyStatements,
-} from '../../src/images/store/sign.ts';
-import { type DiskPart, diskOf } from '../../src/images/store/testing.ts';
-import { requireTool } from '../../src/images/tools.ts';
+} from '../../src/oci/signatures/sign.ts';
 import {
   judge,
   startRegistry,
@@ -26,6 +25,7 @@ import {
   type TestRegistry,
   testUser,
 } from '../support/docker-registry.ts';
+import { type DiskPart, diskOf } from '../support/test-disks.ts';
 
 const january = '2026-01-01T00:00:00Z';
 const sbomType = 'application/vnd.cyclonedx+json';

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { CatalogDocument } from '../../src/domain/catalog-export.ts';
+import type { CatalogDocument } from '../../src/domain/public-catalog/catalog.ts';
 import { collect, createImago, type Imago } from '../support/imago.ts';
 
 const root = resolve(import.meta.dirname, '../..');

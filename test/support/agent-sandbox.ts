@@ -9,8 +9,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { buildAgent } from '../../scripts/build-agent.ts';
-import type { NodeReport } from '../../src/domain/node-report.ts';
-import { requireTool } from '../../src/images/tools.ts';
+import type { NodeReport } from '../../src/domain/node/report.ts';
+import { requireTool } from '../../src/host/tools/tools.ts';
 
 export interface AgentRun {
   readonly exitCode: number;

@@ -2,13 +2,18 @@
 // a program it does so in a process of its own: node assemble-disk.ts FOLDER [SLOW]
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import type { BootFiles } from '../../src/images/boot-files.ts';
-import { bufferSource } from '../../src/images/byte-source.ts';
-import { type AssembledDisk, assembleDisk, type DiskInput, rootContent } from '../../src/images/disk.ts';
-import type { MergedTree } from '../../src/images/merged-tree.ts';
-import { rootFiles } from '../../src/images/root-files.ts';
-import { mergeLayers } from '../../src/images/tar-merge.ts';
-import { type TarItem, tarEntry, tarFile, writeTar } from '../../src/images/tar-writer.ts';
+import {
+  type AssembledDisk,
+  assembleDisk,
+  type DiskInput,
+  rootContent,
+} from '../../src/disk/assemble/assemble-disk.ts';
+import type { BootFiles } from '../../src/disk/boot/boot-files.ts';
+import { rootFiles } from '../../src/disk/boot/root-files.ts';
+import { bufferSource } from '../../src/disk/bytes/byte-source.ts';
+import { mergeLayers } from '../../src/disk/tar/merge.ts';
+import type { MergedTree } from '../../src/disk/tar/merged-tree.ts';
+import { type TarItem, tarEntry, tarFile, writeTar } from '../../src/disk/tar/writer.ts';
 
 const epoch = 1_750_000_000;
 

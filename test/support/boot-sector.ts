@@ -1,7 +1,7 @@
 // Disks that a PC's firmware starts a few instructions from: real machines that do one thing, a second after their
 // start, without a system. What they say goes to the console.
 import { open } from 'node:fs/promises';
-import { writeOverlay } from '../../src/providers/local/qcow2-overlay.ts';
+import { writeOverlay } from '../../src/disk/qcow2/overlay.ts';
 
 const programs = {
   /** Writes a sector to one place after the other, some times a second: `w` when it was written, `e` when not. */

@@ -2,11 +2,11 @@
 // ready.
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { openFileSource } from '../../src/images/byte-source.ts';
-import { sectorSize } from '../../src/images/gpt.ts';
-import { readGpt } from '../../src/images/gpt-reader.ts';
-import { runTool } from '../../src/images/run-tool.ts';
-import { requireTool } from '../../src/images/tools.ts';
+import { openFileSource } from '../../src/disk/bytes/byte-source.ts';
+import { readGpt } from '../../src/disk/gpt/reader.ts';
+import { sectorSize } from '../../src/disk/gpt/table.ts';
+import { runTool } from '../../src/host/process/run-tool.ts';
+import { requireTool } from '../../src/host/tools/tools.ts';
 import { faults } from './faults.ts';
 
 const breaker = `#!/bin/sh

@@ -3,17 +3,17 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type BuilderOptions, createBuilder } from '../../src/build/builder.ts';
-import { inputStore } from '../../src/build/inputs/input-store.ts';
+import { inputStore } from '../../src/build/inputs/input-cache.ts';
 import { inputsMount } from '../../src/build/layers/install-packages.ts';
 import { lockDigest } from '../../src/build/lock/lock-file.ts';
 import { readRecipe } from '../../src/build/recipe/read-recipe.ts';
 import { createSandbox, type Sandbox, type SandboxRun } from '../../src/build/sandbox/sandbox.ts';
-import { agentBundle } from '../../src/daemon/agent-bundle.ts';
-import { ensureImagoError } from '../../src/domain/errors.ts';
-import type { Json } from '../../src/domain/json.ts';
-import type { Lock } from '../../src/domain/lock.ts';
-import type { Recipe } from '../../src/domain/recipe.ts';
-import { openDiskStore } from '../../src/images/store/disk-store.ts';
+import { agentBundle } from '../../src/daemon/providers/agent-bundle.ts';
+import { ensureImagoError } from '../../src/domain/error/imago-error.ts';
+import type { Lock } from '../../src/domain/lock/lock.ts';
+import type { Recipe } from '../../src/domain/recipe/recipe.ts';
+import type { Json } from '../../src/domain/value/json.ts';
+import { openDiskStore } from '../../src/oci/disks/disk-store.ts';
 
 export interface BuildJob {
   /** The file of a recipe. */

@@ -5,17 +5,17 @@ import { mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/p
 import { dirname, join } from 'node:path';
 import { type BuilderOptions, createBuilder, type ImageBuilder } from '../../src/build/builder.ts';
 import { lockDigest } from '../../src/build/lock/lock-file.ts';
-import type { Json } from '../../src/domain/json.ts';
-import type { Lock } from '../../src/domain/lock.ts';
-import { openFileSource } from '../../src/images/byte-source.ts';
-import { fetchTools } from '../../src/images/fetch-tools.ts';
-import type { Inventory } from '../../src/images/inventory/inventory.ts';
-import { readInventory } from '../../src/images/inventory/read-inventory.ts';
-import { runTool } from '../../src/images/run-tool.ts';
-import { parseDigest } from '../../src/images/store/digest.ts';
-import { type DiskStore, openDiskStore } from '../../src/images/store/disk-store.ts';
-import { cacheFolders } from '../../src/images/tools.ts';
-import type { SealedDisk } from '../../src/ports/provider-builder.ts';
+import { openFileSource } from '../../src/disk/bytes/byte-source.ts';
+import type { Lock } from '../../src/domain/lock/lock.ts';
+import type { Json } from '../../src/domain/value/json.ts';
+import { runTool } from '../../src/host/process/run-tool.ts';
+import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
+import { cacheFolders } from '../../src/host/tools/tools.ts';
+import type { Inventory } from '../../src/inventory/model/inventory.ts';
+import { readInventory } from '../../src/inventory/read-inventory.ts';
+import { type DiskStore, openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import { parseDigest } from '../../src/oci/layout/digest.ts';
+import type { SealedDisk } from '../../src/ports/provider/builder.ts';
 import { loadVariant } from './build-child.ts';
 import { sharedBuildCache, writeTestRecipe } from './test-recipe.ts';
 

@@ -1,7 +1,12 @@
 // A catalogue as a team has it after two years: several images, systems and regions, versions in every state.
-import { type CatalogDocument, type CatalogImage, catalogImage } from '../../src/domain/catalog-export.ts';
-import { kubernetesCalendar } from '../../src/domain/support-calendar.ts';
-import type { ImageRecord, VersionRecord } from '../../src/domain/version.ts';
+
+import type { ImageRecord, VersionRecord } from '../../src/domain/image/version.ts';
+import {
+  type CatalogDocument,
+  type CatalogImage,
+  catalogImage,
+} from '../../src/domain/public-catalog/catalog.ts';
+import { kubernetesCalendar } from '../../src/domain/support/calendar.ts';
 
 const now = new Date('2026-11-16T09:00:00Z');
 const azure = {

@@ -1,5 +1,5 @@
 // A catalogue as large as the largest that Imago is measured with, written by the database itself.
-import { connectClient } from '../../src/store/connection.ts';
+import { connectClient } from '../../src/database/connection/connection.ts';
 
 export interface CatalogueSize {
   readonly images: number;

@@ -1,12 +1,12 @@
 // A small model of the catalogue, written from the rules and not from the code: random sequences of what people do
 // are played on a real store and on the model, and compared. `holds` are the rules that no sequence may break.
 import fc from 'fast-check';
-import type { ChannelMove } from '../../src/domain/channel.ts';
-import { stateFromMoves } from '../../src/domain/channel-log.ts';
-import { ensureImagoError } from '../../src/domain/errors.ts';
-import { testsPassed } from '../../src/domain/evidence.ts';
-import type { VersionRecord } from '../../src/domain/version.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/database/open-database.ts';
+import type { ChannelMove } from '../../src/domain/channel/channel.ts';
+import { stateFromMoves } from '../../src/domain/channel/log.ts';
+import { ensureImagoError } from '../../src/domain/error/imago-error.ts';
+import { testsPassed } from '../../src/domain/evidence/evidence.ts';
+import type { VersionRecord } from '../../src/domain/image/version.ts';
 import { digestOf } from './store.ts';
 
 export const modelImage = 'node';

@@ -3,9 +3,9 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { HostMachine, MachineBoot, MachineHost } from '../../src/providers/local/host/machine-host.ts';
-import { mainNetwork } from '../../src/providers/local/host/network-plan.ts';
-import { writeOverlay } from '../../src/providers/local/qcow2-overlay.ts';
+import { writeOverlay } from '../../src/disk/qcow2/overlay.ts';
+import { mainNetwork } from '../../src/providers/local/network/plan.ts';
+import type { HostMachine, MachineBoot, MachineHost } from '../../src/providers/local/qemu/machine-host.ts';
 import type { FileServer } from './file-server.ts';
 
 export interface MachineImage {

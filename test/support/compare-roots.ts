@@ -1,10 +1,10 @@
 // Compares the disks of two stopped machines file by file: kind, mode, owner, target and content of everything.
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import { openFileSource } from '../../src/images/byte-source.ts';
-import type { Ext4Reader } from '../../src/images/ext4/ext4-reader.ts';
-import { openRoot } from '../../src/images/inventory/read-inventory.ts';
-import { flattenDisk } from '../../src/providers/local/machine-disk.ts';
+import { openFileSource } from '../../src/disk/bytes/byte-source.ts';
+import type { Ext4Reader } from '../../src/disk/ext4/reader.ts';
+import { openRoot } from '../../src/inventory/read-inventory.ts';
+import { flattenDisk } from '../../src/providers/local/disk/machine-disk.ts';
 
 export interface RootContent {
   /** What is at each path, in words that are equal when it is the same. */

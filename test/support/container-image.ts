@@ -5,9 +5,9 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
-import { mediaTypes } from '../../src/images/store/media-types.ts';
-import { type TarItem, tarEntry, tarFile, writeTar } from '../../src/images/tar-writer.ts';
-import { readToolFile } from '../../src/images/tools.ts';
+import { type TarItem, tarEntry, tarFile, writeTar } from '../../src/disk/tar/writer.ts';
+import { readToolFile } from '../../src/host/tools/tools.ts';
+import { mediaTypes } from '../../src/oci/layout/media-types.ts';
 
 export interface ContainerImageOptions {
   readonly tag: string;

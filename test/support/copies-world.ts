@@ -1,5 +1,5 @@
 // A product with two versions and galleries to copy them to, in a database of its own.
-import type { GalleryRecord } from '../../src/domain/gallery.ts';
+import type { GalleryRecord } from '../../src/domain/gallery/gallery.ts';
 import { createProduct, type Product } from './product.ts';
 import { simulateVersions } from './simulated-versions.ts';
 import type { StoreBench } from './store.ts';

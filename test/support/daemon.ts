@@ -1,9 +1,9 @@
 // A daemon as tests look at it: which processes it has, and whether anything of it is left.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type DaemonFile, readDaemonFile } from '../../src/api/daemon-file.ts';
-import { statePaths } from '../../src/api/daemon-paths.ts';
-import { identifyProcess, isSameProcess, type ProcessIdentity } from '../../src/api/process-identity.ts';
+import { identifyProcess, isSameProcess, type ProcessIdentity } from '../../src/host/process/identity.ts';
+import { type DaemonFile, readDaemonFile } from '../../src/launcher/daemon-file.ts';
+import { statePaths } from '../../src/launcher/paths.ts';
 import type { Imago } from './imago.ts';
 
 export const isRoot = process.getuid?.() === 0;

@@ -1,5 +1,5 @@
 // All rows of a database as one text: equal texts mean that nothing was written.
-import { connectClient } from '../../src/store/connection.ts';
+import { connectClient } from '../../src/database/connection/connection.ts';
 
 /** Every table of Imago's schema but those left out, in a fixed order. */
 export async function databaseText(url: string, without: readonly string[] = []): Promise<string> {

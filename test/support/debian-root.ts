@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { machineMirror, proxySettings } from '../../src/images/fetch-tools.ts';
-import { runTool } from '../../src/images/run-tool.ts';
-import { cacheFolders } from '../../src/images/tools.ts';
+import { runTool } from '../../src/host/process/run-tool.ts';
+import { machineMirror, proxySettings } from '../../src/host/tools/fetch-tools.ts';
+import { cacheFolders } from '../../src/host/tools/tools.ts';
 
 export const testEpoch = 1_750_000_000;
 

@@ -1,8 +1,8 @@
 // A file system for tests: a tar archive, made into ext4 by mke2fs with the features that a test asks for.
 import { join } from 'node:path';
-import { runTool } from '../../src/images/run-tool.ts';
-import { type TarItem, tarEntry, tarFile, writeTar } from '../../src/images/tar-writer.ts';
-import { requireTool } from '../../src/images/tools.ts';
+import { type TarItem, tarEntry, tarFile, writeTar } from '../../src/disk/tar/writer.ts';
+import { runTool } from '../../src/host/process/run-tool.ts';
+import { requireTool } from '../../src/host/tools/tools.ts';
 
 export interface Ext4ImageOptions {
   readonly megabytes?: number;

@@ -1,6 +1,6 @@
 // A way into machines that are none: a console of a few lines, and a shell that says back what it is told.
 import { PassThrough } from 'node:stream';
-import type { NodeAccess } from '../../src/ports/provider-access.ts';
+import type { NodeAccess } from '../../src/ports/provider/access.ts';
 
 export interface FakeAccess extends NodeAccess {
   readonly sizes: readonly { readonly rows: number; readonly columns: number }[];

@@ -4,8 +4,8 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { ImagoError } from '../../src/domain/errors.ts';
-import { type NodeReport, nodeReportSchema } from '../../src/domain/node-report.ts';
+import { ImagoError } from '../../src/domain/error/imago-error.ts';
+import { type NodeReport, nodeReportSchema } from '../../src/domain/node/report.ts';
 import type {
   HostEvent,
   HostMachine,
@@ -14,8 +14,8 @@ import type {
   MachineHalt,
   MachineHost,
   MachineReportLine,
-} from '../../src/providers/local/host/machine-host.ts';
-import { answerTo, configRef } from '../../src/providers/sim/node-agent.ts';
+} from '../../src/providers/local/qemu/machine-host.ts';
+import { answerTo, configRef } from '../../src/providers/sim/pool/node-agent.ts';
 
 interface FakeMachine {
   spec: HostMachine;

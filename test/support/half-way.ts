@@ -4,12 +4,12 @@
 import { appendFileSync, existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createDbosEngine } from '../../src/engine/dbos/dbos-engine.ts';
-import { connectClient, urlWithEpoch } from '../../src/store/connection.ts';
-import { fenceSchema } from '../../src/store/fence.ts';
-import { acquireLease } from '../../src/store/lease.ts';
-import { migrate } from '../../src/store/migrate.ts';
-import { openStore } from '../../src/store/store.ts';
+import { connectClient, urlWithEpoch } from '../../src/database/connection/connection.ts';
+import { fenceSchema } from '../../src/database/lease/fence.ts';
+import { acquireLease } from '../../src/database/lease/lease.ts';
+import { migrate } from '../../src/database/migrations/migrate.ts';
+import { openStore } from '../../src/database/open-database.ts';
+import { createDbosEngine } from '../../src/workflow/engine/dbos/engine.ts';
 
 const [url = '', ledger = ''] = process.argv.slice(2);
 const steps = ['one', 'two', 'three', 'four', 'five', 'six'];

@@ -6,8 +6,8 @@ import { chmod, chown, lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import type { HostEvent, MachineHost } from '../../src/providers/local/host/machine-host.ts';
-import { openMachineHost } from '../../src/providers/local/host/open-machine-host.ts';
+import { openMachineHost } from '../../src/providers/local/host/open.ts';
+import type { HostEvent, MachineHost } from '../../src/providers/local/qemu/machine-host.ts';
 import { canBeOrdinary, type OrdinaryUser, ordinaryUser } from './ordinary-user.ts';
 
 type Method =

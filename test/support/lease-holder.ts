@@ -1,7 +1,7 @@
 // A process that holds the lease until it is told or forced to stop, for tests that freeze or kill it.
 //   node lease-holder.ts URL
-import { connectClient } from '../../src/store/connection.ts';
-import { acquireLease } from '../../src/store/lease.ts';
+import { connectClient } from '../../src/database/connection/connection.ts';
+import { acquireLease } from '../../src/database/lease/lease.ts';
 
 const url = process.argv[2] ?? '';
 const lease = await acquireLease({

@@ -2,7 +2,7 @@
 // what he made. Files are linked, so that lending costs a moment and no room; what lies in them never changes.
 import { chmod, chown, copyFile, link, lstat, mkdir, readdir, readlink, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cacheFolders } from '../../src/images/tools.ts';
+import { cacheFolders } from '../../src/host/tools/tools.ts';
 import { workFolder } from './build-fixture.ts';
 
 export interface LentCache {

@@ -1,8 +1,8 @@
 // Versions with parents, pools and nodes, written straight into a store: for tests of what keeps and withdraws them.
 import { randomUUID } from 'node:crypto';
-import type { NodeRecord } from '../../src/domain/node.ts';
-import type { Origin, VersionRecord } from '../../src/domain/version.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/database/open-database.ts';
+import type { Origin, VersionRecord } from '../../src/domain/image/version.ts';
+import type { NodeRecord } from '../../src/domain/node/node.ts';
 import { digestOf, makeAvailable } from './store.ts';
 
 export interface Seeded {

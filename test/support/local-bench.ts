@@ -3,15 +3,15 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '../../src/engine/system-clock.ts';
-import { type DiskStore, openDiskStore } from '../../src/images/store/disk-store.ts';
-import type { SealedDisk } from '../../src/ports/provider-builder.ts';
-import type { MachineHost } from '../../src/providers/local/host/machine-host.ts';
+import { systemClock } from '../../src/host/system-clock.ts';
+import { type DiskStore, openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import type { SealedDisk } from '../../src/ports/provider/builder.ts';
 import {
   createLocalProvider,
   type LocalProvider,
   type LocalProviderOptions,
-} from '../../src/providers/local/local-provider.ts';
+} from '../../src/providers/local/provider.ts';
+import type { MachineHost } from '../../src/providers/local/qemu/machine-host.ts';
 
 export interface LocalBench {
   readonly folder: string;

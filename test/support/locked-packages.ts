@@ -1,9 +1,9 @@
 // A small Debian archive of exactly the packages that a lock names, for machines that install some of them.
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { inputStore } from '../../src/build/inputs/input-store.ts';
-import { inputsOf, type Lock, type LockedInput } from '../../src/domain/lock.ts';
-import { runTool } from '../../src/images/run-tool.ts';
+import { inputStore } from '../../src/build/inputs/input-cache.ts';
+import { inputsOf, type Lock, type LockedInput } from '../../src/domain/lock/lock.ts';
+import { runTool } from '../../src/host/process/run-tool.ts';
 import { seenByMachines } from './cloud-init-machine.ts';
 import type { FileServer } from './file-server.ts';
 import { sharedBuildCache } from './test-recipe.ts';

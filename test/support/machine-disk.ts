@@ -3,15 +3,15 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { readBootFiles } from '../../src/images/boot-files.ts';
-import { bufferSource, openFileSource } from '../../src/images/byte-source.ts';
-import { assembleDisk, rootContent } from '../../src/images/disk.ts';
-import { fetchTools } from '../../src/images/fetch-tools.ts';
-import { rootFiles } from '../../src/images/root-files.ts';
-import { runTool } from '../../src/images/run-tool.ts';
-import { mergeLayers } from '../../src/images/tar-merge.ts';
-import { type TarItem, tarEntry, tarFile, writeTar } from '../../src/images/tar-writer.ts';
-import { readToolFile } from '../../src/images/tools.ts';
+import { assembleDisk, rootContent } from '../../src/disk/assemble/assemble-disk.ts';
+import { readBootFiles } from '../../src/disk/boot/boot-files.ts';
+import { rootFiles } from '../../src/disk/boot/root-files.ts';
+import { bufferSource, openFileSource } from '../../src/disk/bytes/byte-source.ts';
+import { mergeLayers } from '../../src/disk/tar/merge.ts';
+import { type TarItem, tarEntry, tarFile, writeTar } from '../../src/disk/tar/writer.ts';
+import { runTool } from '../../src/host/process/run-tool.ts';
+import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
+import { readToolFile } from '../../src/host/tools/tools.ts';
 import { debianRoot, testEpoch } from './debian-root.ts';
 
 export interface MachineDisk {

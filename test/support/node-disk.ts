@@ -3,16 +3,16 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
-import { bufferSource } from '../../src/images/byte-source.ts';
-import { type AssembledDisk, assembleDisk, rootContent } from '../../src/images/disk.ts';
-import { rootFiles } from '../../src/images/root-files.ts';
-import { mergeLayers } from '../../src/images/tar-merge.ts';
-import { type TarItem, tarEntry, tarFile, writeTar } from '../../src/images/tar-writer.ts';
+import { type AssembledDisk, assembleDisk, rootContent } from '../../src/disk/assemble/assemble-disk.ts';
+import { rootFiles } from '../../src/disk/boot/root-files.ts';
+import { bufferSource } from '../../src/disk/bytes/byte-source.ts';
+import { mergeLayers } from '../../src/disk/tar/merge.ts';
+import { type TarItem, tarEntry, tarFile, writeTar } from '../../src/disk/tar/writer.ts';
 import { fakeBoot } from './assemble-disk.ts';
 
 export const epoch = 1_750_000_000;
 
-const fixture = join(import.meta.dirname, '../../src/images/inventory/containerd-database.fixture.gz');
+const fixture = join(import.meta.dirname, '../../src/inventory/linux/containerd-database.fixture.gz');
 const stanza = (name: string, version: string) =>
   `Package: ${name}\nStatus: install ok installed\nInstalled-Size: 10\nArchitecture: amd64\nVersion: ${version}\nMaintainer: Some One <some@example.com>\nHomepage: https://example.com/${name}\n\n`;
 const unit = (install: boolean) =>

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { systemPath } from '../../src/images/run-tool.ts';
+import { systemPath } from '../../src/host/process/run-tool.ts';
 
 export interface OrdinaryUser {
   readonly uid: number;

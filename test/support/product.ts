@@ -1,21 +1,21 @@
 // Imago's own operations on a real store and the simulated cloud, with an engine in memory whose process can
 // be made to die: to compare the world before and after.
 import { createHash, randomUUID } from 'node:crypto';
-import { createMemoryEngine } from '../../src/engine/memory/memory-engine.ts';
-import { createMemoryEngineState } from '../../src/engine/memory/memory-engine-state.ts';
-import { createMemoryJournal, createMemoryJournalState } from '../../src/engine/memory/memory-journal.ts';
-import type { CrashPoint } from '../../src/engine/memory/memory-run.ts';
-import { systemClock } from '../../src/engine/system-clock.ts';
-import type { OperationDeps } from '../../src/operations/deps.ts';
+import type { Store } from '../../src/database/open-database.ts';
+import { systemClock } from '../../src/host/system-clock.ts';
+import type { OperationDeps } from '../../src/operations/common/deps.ts';
 import { operationKinds } from '../../src/operations/kinds.ts';
-import { createOperations, type Operations } from '../../src/operations/operations.ts';
-import type { OperationRecord, OperationRequest } from '../../src/ports/operation.ts';
+import type { OperationRecord, OperationRequest } from '../../src/ports/workflow/operation.ts';
 import {
   createSimProvider,
   type SimProvider,
   type SimProviderOptions,
-} from '../../src/providers/sim/sim-provider.ts';
-import type { Store } from '../../src/store/store.ts';
+} from '../../src/providers/sim/provider.ts';
+import { createOperations, type Operations } from '../../src/workflow/operations.ts';
+import { createMemoryEngine } from './engine/memory-engine.ts';
+import { createMemoryEngineState } from './engine/memory-engine-state.ts';
+import { createMemoryJournal, createMemoryJournalState } from './engine/memory-journal.ts';
+import type { CrashPoint } from './engine/memory-run.ts';
 
 export interface Product {
   readonly sim: SimProvider;

@@ -1,5 +1,5 @@
 // Versions that were built and tested in the simulated cloud, by the product's own operations.
-import type { OperationRecord } from '../../src/ports/operation.ts';
+import type { OperationRecord } from '../../src/ports/workflow/operation.ts';
 import type { Product } from './product.ts';
 
 /** Runs the operation, which must succeed. */

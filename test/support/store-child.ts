@@ -1,9 +1,9 @@
 // A process of its own that works on a store, for tests that kill it or give it a full disk:
 // node store-child.ts STORE put DISK | extract DIGEST PATH | collect [DIGEST...]. Prints one line of JSON, with the most memory that it used.
 
-import { ensureImagoError } from '../../src/domain/errors.ts';
-import { parseDigest } from '../../src/images/store/digest.ts';
-import { openDiskStore } from '../../src/images/store/disk-store.ts';
+import { ensureImagoError } from '../../src/domain/error/imago-error.ts';
+import { openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import { parseDigest } from '../../src/oci/layout/digest.ts';
 
 const [, , root = '', command = '', ...args] = process.argv;
 

@@ -1,8 +1,8 @@
 // Databases for tests of what is kept in PostgreSQL: migrated once for each server, then copied.
 import { randomUUID } from 'node:crypto';
-import { connectClient } from '../../src/store/connection.ts';
-import { migrate } from '../../src/store/migrate.ts';
-import { openStore, type Store, type StoreOptions } from '../../src/store/store.ts';
+import { connectClient } from '../../src/database/connection/connection.ts';
+import { migrate } from '../../src/database/migrations/migrate.ts';
+import { openStore, type Store, type StoreOptions } from '../../src/database/open-database.ts';
 import { startPostgres, type TestPostgres, type TestPostgresOptions } from './postgres.ts';
 
 export interface StoreBench {

@@ -3,8 +3,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { tarFile, writeTar } from '../../src/images/tar-writer.ts';
-import { cacheFolders } from '../../src/images/tools.ts';
+import { tarFile, writeTar } from '../../src/disk/tar/writer.ts';
+import { cacheFolders } from '../../src/host/tools/tools.ts';
 import { writeContainerImage } from './container-image.ts';
 
 export const greeting = 'GREETING from a container';

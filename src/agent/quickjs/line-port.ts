@@ -1,6 +1,6 @@
 // A serial port to whoever runs the machine, in lines. The other side may be away: writes never wait for it, and a
 // port without anybody at the other end is looked at now and then, for it always says that it has something to say.
-import { decodeUtf8, encodeUtf8 } from '../utf8.ts';
+import { decodeUtf8, encodeUtf8 } from '../system/utf8.ts';
 import type { QuickJsModules } from './modules.ts';
 
 const nonBlocking = 0o4000;

@@ -8,8 +8,8 @@ import {
   type RunOptions,
   type System,
   SystemFault,
-} from '../system.ts';
-import { decodeUtf8, encodeUtf8 } from '../utf8.ts';
+} from '../system/system.ts';
+import { decodeUtf8, encodeUtf8 } from '../system/utf8.ts';
 import type { QuickJsModules, QuickJsOs } from './modules.ts';
 import { openPipe, runProcess } from './run-process.ts';
 

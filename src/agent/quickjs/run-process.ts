@@ -1,6 +1,6 @@
 // Runs a program from QuickJS and gathers what it says, without holding up timers and ports meanwhile.
-import type { RunOptions, RunResult } from '../system.ts';
-import { decodeUtf8, encodeUtf8 } from '../utf8.ts';
+import type { RunOptions, RunResult } from '../system/system.ts';
+import { decodeUtf8, encodeUtf8 } from '../system/utf8.ts';
 import type { QuickJsModules, QuickJsOs } from './modules.ts';
 
 /** What a program may say at most; the rest is read and dropped. */

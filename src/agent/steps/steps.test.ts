@@ -1,12 +1,12 @@
 // What single steps write, where the whole agent's tests do not look.
 import { describe, expect, it } from 'vitest';
+import { memorySystem } from '../../../test/support/agent/memory-system.ts';
 import type { NodeConfig } from '../../domain/node-config/schema.ts';
-import { planFetcher, planOutside } from '../fetch.ts';
-import { memorySystem } from '../memory-system.ts';
-import { render } from '../render.ts';
-import { kubeletDocument } from './kubelet-step.ts';
-import { environmentText, noProxy, withBlock } from './network-step.ts';
-import { sysctlPath } from './system-steps.ts';
+import { planFetcher, planOutside } from '../apply/fetch.ts';
+import { render } from '../apply/render.ts';
+import { kubeletDocument } from './kubelet.ts';
+import { environmentText, noProxy, withBlock } from './network.ts';
+import { sysctlPath } from './system.ts';
 
 const system = memorySystem({
   '/etc/passwd': 'root:x:0:0::/root:/bin/sh\n',

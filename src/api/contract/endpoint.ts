@@ -1,6 +1,6 @@
 // What is said of one endpoint. The routes, the client's types and the OpenAPI document are all made from it.
 import type * as z from 'zod';
-import type { Role } from '../../domain/roles.ts';
+import type { Role } from '../../domain/access/roles.ts';
 
 /** What endpoints are grouped by. */
 export const tags = {

@@ -1,6 +1,6 @@
 // Promotion: channels, gates and their policy, approvals, scan reports, signed statements, releases.
 import * as z from 'zod';
-import { channel, evidence } from '../schemas/catalogue.ts';
+import { channel, evidence } from '../schemas/catalog.ts';
 import { name, pageOf, pageQuery } from '../schemas/common.ts';
 import { operation } from '../schemas/operation.ts';
 import { composed, gatesQuery, policyRecord, policyRequest, policyResult } from '../schemas/policy.ts';

@@ -1,6 +1,6 @@
 // Tokens, and the record of who wrote what.
 import * as z from 'zod';
-import { roles } from '../../domain/roles.ts';
+import { roles } from '../../domain/access/roles.ts';
 import { json, name, pageQuery, timestamp } from './common.ts';
 
 const role = z.enum(roles).describe('Each role may do all that the ones before it may.');

@@ -1,7 +1,7 @@
 // What every part of the API is made of: pages, plans, errors, and the forms of single values.
 import * as z from 'zod';
-import { errorKinds } from '../../domain/errors.ts';
-import type { Json } from '../../domain/json.ts';
+import { errorKinds } from '../../domain/error/imago-error.ts';
+import type { Json } from '../../domain/value/json.ts';
 
 /** Any JSON value. The document itself was read by a JSON parser, so nothing is left to check. */
 export const json = z.unknown() as z.ZodType<Json, Json>;

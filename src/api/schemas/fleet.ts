@@ -1,9 +1,9 @@
 // Pools and nodes: what Imago remembers of them, joined with what their provider says now.
 import * as z from 'zod';
-import { versionState } from './catalogue.ts';
+import { versionState } from './catalog.ts';
 import { digest, name, pageQuery, timestamp } from './common.ts';
 import { behind } from './lifecycle.ts';
-import { recipeCommit } from './recipes.ts';
+import { recipeCommit } from './recipe.ts';
 
 const orchestration = z.enum(['uniform', 'flexible']);
 const capacity = z.int().min(0).max(100_000);

@@ -1,6 +1,6 @@
 // Lineage, withdrawal, retention, limits and support.
 import * as z from 'zod';
-import { version } from './catalogue.ts';
+import { version } from './catalog.ts';
 import { digest, listOf, name, pageQuery, sentence, timestamp } from './common.ts';
 
 const flag = z.enum(['true', 'false']);

@@ -1,13 +1,13 @@
 // The policy file as people write it, and what gates say. The file's schema also makes its JSON Schema.
 import * as z from 'zod';
-import { parseBytes } from '../../domain/bytes.ts';
-import { parseDuration } from '../../domain/duration.ts';
-import { ensureImagoError } from '../../domain/errors.ts';
-import { gateNames } from '../../domain/gate.ts';
-import { findingLevels } from '../../domain/gate-finding.ts';
-import { isTimeZone, weekdays } from '../../domain/gate-freeze.ts';
-import type { ChannelPolicy, Policy } from '../../domain/policy.ts';
-import { roles } from '../../domain/roles.ts';
+import { roles } from '../../domain/access/roles.ts';
+import { ensureImagoError } from '../../domain/error/imago-error.ts';
+import { findingLevels } from '../../domain/evidence/finding.ts';
+import { gateNames } from '../../domain/gate/gate.ts';
+import { isTimeZone, weekdays } from '../../domain/policy/freeze.ts';
+import type { ChannelPolicy, Policy } from '../../domain/policy/policy.ts';
+import { parseBytes } from '../../domain/value/bytes.ts';
+import { parseDuration } from '../../domain/value/duration.ts';
 import { digest, listOf, name, sentence, timestamp } from './common.ts';
 
 function parsed<T>(parse: (text: string) => T) {

@@ -1,10 +1,10 @@
 // Requests of promotion: channels, approvals, scan reports, overrides, releases.
 import * as z from 'zod';
-import { gateNames } from '../../domain/gate.ts';
-import { reportFormats } from '../../domain/gate-finding.ts';
-import { promoteRequest } from './catalogue.ts';
+import { reportFormats } from '../../domain/evidence/finding.ts';
+import { gateNames } from '../../domain/gate/gate.ts';
+import { promoteRequest } from './catalog.ts';
 import { digest, listOf, name, sentence, timestamp } from './common.ts';
-import { bump, locked, recipeSource } from './recipes.ts';
+import { bump, locked, recipeSource } from './recipe.ts';
 
 export const newChannel = z
   .strictObject({

@@ -1,6 +1,6 @@
 // Steering of the simulated provider.
 import * as z from 'zod';
-import { faultKinds } from '../../domain/fault-kind.ts';
+import { faultKinds } from '../../domain/sim/fault-kind.ts';
 import { name, timestamp } from './common.ts';
 
 const spec = {

@@ -2,14 +2,14 @@
 // Docker's older form. Its parts are taken into the input store on the way.
 
 import * as z from 'zod';
-import { ImagoError } from '../../domain/errors.ts';
-import type { Digest } from '../../images/store/digest.ts';
-import { annotationKeys, mediaTypes } from '../../images/store/media-types.ts';
-import { encodeJson, parseIndex } from '../../images/store/oci.ts';
-import { streamInput } from '../../images/tar-input.ts';
-import type { TarRecord } from '../../images/tar-reader.ts';
-import { readTar } from '../../images/tar-reader.ts';
-import type { InputStore, StoredInput } from '../inputs/input-store.ts';
+import { streamInput } from '../../disk/tar/input.ts';
+import type { TarRecord } from '../../disk/tar/reader.ts';
+import { readTar } from '../../disk/tar/reader.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { Digest } from '../../oci/layout/digest.ts';
+import { encodeJson, parseIndex } from '../../oci/layout/manifest.ts';
+import { annotationKeys, mediaTypes } from '../../oci/layout/media-types.ts';
+import type { InputStore, StoredInput } from '../inputs/input-cache.ts';
 import { gone, type OciSource } from './oci-source.ts';
 
 const limits = { maxEntries: 10_000, maxBytes: 64 * 1024 ** 3 };

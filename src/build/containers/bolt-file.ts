@@ -1,6 +1,6 @@
 // Writes a bbolt database in one go. containerd keeps what it knows about images in two of them; written here
 // rather than by containerd, they are the same bytes each time.
-import { ImagoError } from '../../domain/errors.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 
 export interface BoltBucket {
   /** What the next NextSequence counts on from. */

@@ -3,13 +3,13 @@
 // containerd 1.7 (schema 3 of its metadata), which later ones read too.
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import { ImagoError } from '../../domain/errors.ts';
-import { hexOf } from '../../images/store/digest.ts';
-import { mediaTypes } from '../../images/store/media-types.ts';
-import type { Descriptor, Manifest } from '../../images/store/oci.ts';
-import type { TarEntry } from '../../images/tar-entry.ts';
-import { type TarItem, tarEntry, tarFile } from '../../images/tar-writer.ts';
-import type { InputStore } from '../inputs/input-store.ts';
+import type { TarEntry } from '../../disk/tar/entry.ts';
+import { type TarItem, tarEntry, tarFile } from '../../disk/tar/writer.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { hexOf } from '../../oci/layout/digest.ts';
+import type { Descriptor, Manifest } from '../../oci/layout/manifest.ts';
+import { mediaTypes } from '../../oci/layout/media-types.ts';
+import type { InputStore } from '../inputs/input-cache.ts';
 import { type BoltBucket, boltFile } from './bolt-file.ts';
 import { goTime, uvarint, varint } from './go-values.ts';
 import { type SnapshotUsage, snapshotEntries } from './image-layers.ts';

@@ -1,9 +1,9 @@
 // Takes an image or artifact with all its parts into the input store, each checked against its digest.
-import { ImagoError } from '../../domain/errors.ts';
-import { digestOf, hexOf } from '../../images/store/digest.ts';
-import type { Descriptor, Manifest, ManifestLike } from '../../images/store/oci.ts';
-import { contentOf, parseManifestLike } from '../../images/store/oci.ts';
-import type { InputStore } from '../inputs/input-store.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { digestOf, hexOf } from '../../oci/layout/digest.ts';
+import type { Descriptor, Manifest, ManifestLike } from '../../oci/layout/manifest.ts';
+import { contentOf, parseManifestLike } from '../../oci/layout/manifest.ts';
+import type { InputStore } from '../inputs/input-cache.ts';
 import { gone, type OciSource } from './oci-source.ts';
 
 export interface FetchedImage {

@@ -1,11 +1,11 @@
 // The layers of a container image as the overlay snapshots that containerd makes of them: each layer's own files,
 // whiteouts as devices, opaque folders by an attribute.
 import { createHash, type Hash } from 'node:crypto';
-import { ImagoError } from '../../domain/errors.ts';
-import type { TarEntry } from '../../images/tar-entry.ts';
-import { streamInput } from '../../images/tar-input.ts';
-import { readTar, type TarReadOptions } from '../../images/tar-reader.ts';
-import { type TarItem, tarEntry } from '../../images/tar-writer.ts';
+import type { TarEntry } from '../../disk/tar/entry.ts';
+import { streamInput } from '../../disk/tar/input.ts';
+import { readTar, type TarReadOptions } from '../../disk/tar/reader.ts';
+import { type TarItem, tarEntry } from '../../disk/tar/writer.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 import { unpack } from '../inputs/unpack.ts';
 
 const rules = {

@@ -2,13 +2,13 @@
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ImagoError } from '../../domain/errors.ts';
-import { type Digest, hexOf, isDigest } from '../../images/store/digest.ts';
-import { annotationKeys } from '../../images/store/media-types.ts';
-import { maxManifestSize, parseIndex } from '../../images/store/oci.ts';
-import type { Credentials } from '../../images/store/registry/auth.ts';
-import { parseRegistryReference } from '../../images/store/registry/reference.ts';
-import { RegistryClient } from '../../images/store/registry/registry-client.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { type Digest, hexOf, isDigest } from '../../oci/layout/digest.ts';
+import { maxManifestSize, parseIndex } from '../../oci/layout/manifest.ts';
+import { annotationKeys } from '../../oci/layout/media-types.ts';
+import type { Credentials } from '../../oci/registry/auth.ts';
+import { RegistryClient } from '../../oci/registry/client.ts';
+import { parseRegistryReference } from '../../oci/registry/reference.ts';
 
 export interface OciSource {
   /** The bytes of the manifest or index that was asked for. `input-missing` when there is none. */

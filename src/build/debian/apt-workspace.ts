@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ImagoError } from '../../domain/errors.ts';
-import { runTool } from '../../images/run-tool.ts';
-import { withFileLock } from '../../images/store/file-lock.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { withFileLock } from '../../host/files/file-lock.ts';
+import { runTool } from '../../host/process/run-tool.ts';
 import { aptAnswers } from './apt-answers.ts';
 import { indexDigest, isIndexCurrent } from './index-state.ts';
 

@@ -1,8 +1,8 @@
 // Which packages a set of names comes to, by apt's own solver: the base system first, so that adding a package
 // to the node never changes the base below it.
-import { ImagoError } from '../../domain/errors.ts';
-import { packageVersionFits } from '../../domain/lock.ts';
-import { didYouMean } from '../../domain/suggest.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { packageVersionFits } from '../../domain/lock/lock.ts';
+import { didYouMean } from '../../domain/value/suggest.ts';
 import type { AptWorkspace } from './apt-workspace.ts';
 import { installedRecord, type PackageRecord, readRecords } from './package-record.ts';
 

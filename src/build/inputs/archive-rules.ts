@@ -1,10 +1,10 @@
 // What an archive of a component may hold, and how much: the same rules when it is locked and when it is built.
 
-import { ensureImagoError } from '../../domain/errors.ts';
-import { decodeHeader, tarBlock } from '../../images/tar-header.ts';
-import { streamInput } from '../../images/tar-input.ts';
-import type { TarReadOptions } from '../../images/tar-reader.ts';
-import { readTar } from '../../images/tar-reader.ts';
+import { decodeHeader, tarBlock } from '../../disk/tar/header.ts';
+import { streamInput } from '../../disk/tar/input.ts';
+import type { TarReadOptions } from '../../disk/tar/reader.ts';
+import { readTar } from '../../disk/tar/reader.ts';
+import { ensureImagoError } from '../../domain/error/imago-error.ts';
 import { unpack } from './unpack.ts';
 
 export const archiveRules = {

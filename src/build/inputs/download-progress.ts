@@ -1,6 +1,6 @@
 // How far the downloads of a recipe are while it is locked: its parts make the bar, and what has come of a part's
 // bytes counts as much of it.
-import { formatBytes } from '../../domain/bytes.ts';
+import { formatBytes } from '../../domain/value/bytes.ts';
 
 export type TellProgress = (done: number, total: number, sentence: string) => void;
 

@@ -4,12 +4,12 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatBytes } from '../../domain/bytes.ts';
-import { ImagoError } from '../../domain/errors.ts';
-import { nameFileError } from '../../images/file-errors.ts';
-import { throwIfAborted } from '../../images/run-tool.ts';
-import { withFileLock } from '../../images/store/file-lock.ts';
-import { hashFile, type InputStore, mismatch, type StoredInput } from './input-store.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { formatBytes } from '../../domain/value/bytes.ts';
+import { nameFileError } from '../../host/files/file-errors.ts';
+import { withFileLock } from '../../host/files/file-lock.ts';
+import { throwIfAborted } from '../../host/process/run-tool.ts';
+import { hashFile, type InputStore, mismatch, type StoredInput } from './input-cache.ts';
 
 export interface DownloadRequest {
   readonly url: string;

@@ -3,9 +3,9 @@
 import { createReadStream } from 'node:fs';
 import { lstat, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ImagoError } from '../../domain/errors.ts';
-import { staysInside } from '../../images/tar-entry.ts';
-import { type TarItem, tarEntry, writeTar } from '../../images/tar-writer.ts';
+import { staysInside } from '../../disk/tar/entry.ts';
+import { type TarItem, tarEntry, writeTar } from '../../disk/tar/writer.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 
 /** Throws `file-missing` when there is no such folder, and `tar-unsafe` for what cannot be put on a node. */
 export async function* folderArchive(folder: string, epoch: number): AsyncGenerator<Buffer> {

@@ -1,9 +1,9 @@
 // What a compressed archive holds: gzip, xz and zstd are told by their first bytes.
 import { Readable } from 'node:stream';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
-import { ImagoError } from '../../domain/errors.ts';
-import { requireTool } from '../../images/tools.ts';
-import { streamProcess } from '../process/stream-process.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { streamProcess } from '../../host/process/stream-process.ts';
+import { requireTool } from '../../host/tools/tools.ts';
 
 export type Compression = 'none' | 'gzip' | 'xz' | 'zstd';
 

@@ -2,17 +2,17 @@
 // enabled here, so that a first boot finds nothing to decide.
 import { lstat } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
-import type { LockedInput } from '../../domain/lock.ts';
-import { streamInput } from '../../images/tar-input.ts';
-import { readTar } from '../../images/tar-reader.ts';
+import { streamInput } from '../../disk/tar/input.ts';
+import { readTar } from '../../disk/tar/reader.ts';
+import type { LockedInput } from '../../domain/lock/lock.ts';
 import { enableUnit, packageUnits } from '../../install/enable-unit.ts';
 import type { Host } from '../../install/host.ts';
-import { buildEpoch } from '../build-rules.ts';
 import { archiveRules } from '../inputs/archive-rules.ts';
 import { folderArchive } from '../inputs/folder-archive.ts';
-import type { InputStore } from '../inputs/input-store.ts';
-import type { AgentBundle } from '../lock/lock-context.ts';
-import { deferUnits } from './late-units.ts';
+import type { InputStore } from '../inputs/input-cache.ts';
+import type { AgentBundle } from '../lock/context.ts';
+import { buildEpoch } from '../lock/rules.ts';
+import { deferUnits } from './deferred-units.ts';
 
 /**
  * The folder that the agent's build leaves, as it goes on images: `usr/lib/imago/agent.js`, `usr/bin/imago-agent`,

@@ -1,8 +1,8 @@
 // From a component of the recipe and its locked inputs to what the installer puts on a system.
-import { ImagoError } from '../../domain/errors.ts';
-import { componentInputs, type Lock } from '../../domain/lock.ts';
-import { type RecipeComponent, sourceKind, sourceOf } from '../../domain/recipe.ts';
-import { substitute } from '../../domain/recipe-variables.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { componentInputs, type Lock } from '../../domain/lock/lock.ts';
+import { type RecipeComponent, sourceKind, sourceOf } from '../../domain/recipe/recipe.ts';
+import { substitute } from '../../domain/recipe/variables.ts';
 import type { InstallComponent, InstallFile, InstallVersion } from '../../install/install-component.ts';
 
 /** The text of what names it by content or file. */

@@ -1,11 +1,11 @@
 // Turns a file tree that package tools left behind into the entries of a layer: without what belongs to one
 // machine or one moment, with one time for everything younger, and, above other layers, only what differs.
-import type { TarEntry } from '../../images/tar-entry.ts';
-import { streamInput } from '../../images/tar-input.ts';
-import { readTar } from '../../images/tar-reader.ts';
-import { type TarItem, tarEntry } from '../../images/tar-writer.ts';
-import type { LayerIndex } from './layer-index.ts';
+import type { TarEntry } from '../../disk/tar/entry.ts';
+import { streamInput } from '../../disk/tar/input.ts';
+import { readTar } from '../../disk/tar/reader.ts';
+import { type TarItem, tarEntry } from '../../disk/tar/writer.ts';
 import { ownLayerRules } from './own-layers.ts';
+import type { LayerIndex } from './path-index.ts';
 import { emptied, staysWithin } from './volatile-paths.ts';
 
 export interface CaptureOptions {

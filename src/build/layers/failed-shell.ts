@@ -2,7 +2,7 @@
 // package tools had done by then.
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ensureImagoError, ImagoError } from '../../domain/errors.ts';
+import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { prepareRoot } from './install-packages.ts';
 

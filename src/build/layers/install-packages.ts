@@ -1,7 +1,7 @@
 // The scripts by which dpkg installs packages in a root file system of its own. Maintainer scripts run, the
 // package database is true; services are not started, no initrd is made, and nothing is flushed to disk before
 // the layer is whole.
-import { buildEpoch, excludedPaths, includedPaths } from '../build-rules.ts';
+import { buildEpoch, excludedPaths, includedPaths } from '../lock/rules.ts';
 
 /** Where the input store is seen inside. */
 export const inputsMount = '/imago-inputs';

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { mergeLayers } from '../../images/tar-merge.ts';
-import { type TarItem, tarEntry, tarFile, writeTar } from '../../images/tar-writer.ts';
+import { mergeLayers } from '../../disk/tar/merge.ts';
+import { type TarItem, tarEntry, tarFile, writeTar } from '../../disk/tar/writer.ts';
 import { applySettings } from '../../install/apply-settings.ts';
 import { installComponent } from '../../install/install-component.ts';
-import { inputStore } from '../inputs/input-store.ts';
+import { inputStore } from '../inputs/input-cache.ts';
 import { layerHost } from './layer-host.ts';
 import { ownLayerRules } from './own-layers.ts';
 

@@ -1,17 +1,18 @@
 // The host that a layer in the making is: what is put on it becomes entries of the layer, and what is read comes
 // from the layers below. Nothing is unpacked anywhere.
-import { ImagoError } from '../../domain/errors.ts';
-import type { MergedTree } from '../../images/merged-tree.ts';
-import { hexOf } from '../../images/store/digest.ts';
-import { annotationKeys } from '../../images/store/media-types.ts';
-import { parseManifest } from '../../images/store/oci.ts';
-import { normalisePath } from '../../images/tar-entry.ts';
-import { streamInput } from '../../images/tar-input.ts';
-import { readTar } from '../../images/tar-reader.ts';
-import { type TarItem, tarEntry, tarFile } from '../../images/tar-writer.ts';
+
+import { normalisePath } from '../../disk/tar/entry.ts';
+import { streamInput } from '../../disk/tar/input.ts';
+import type { MergedTree } from '../../disk/tar/merged-tree.ts';
+import { readTar } from '../../disk/tar/reader.ts';
+import { type TarItem, tarEntry, tarFile } from '../../disk/tar/writer.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { FileOptions, Host, HostInput, UnpackOptions } from '../../install/host.ts';
+import { hexOf } from '../../oci/layout/digest.ts';
+import { parseManifest } from '../../oci/layout/manifest.ts';
+import { annotationKeys } from '../../oci/layout/media-types.ts';
 import { archiveRules, isArchive } from '../inputs/archive-rules.ts';
-import type { InputStore } from '../inputs/input-store.ts';
+import type { InputStore } from '../inputs/input-cache.ts';
 import { unpack } from '../inputs/unpack.ts';
 
 export interface LayerHost extends Host {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Lock } from '../../domain/lock.ts';
+import type { Lock } from '../../domain/lock/lock.ts';
 import { hasTools, markReady, toolsKey } from './locked-tools.ts';
 
 const lock: Lock = { format: 1, rules: 1, epoch: 0, recipe: {} as Lock['recipe'], inputs: [] };

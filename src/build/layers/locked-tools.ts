@@ -3,13 +3,13 @@
 import { createHash } from 'node:crypto';
 import { lstat, mkdir, readdir, readFile, readlink, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { type Lock, packagesIn } from '../../domain/lock.ts';
-import { machineNames } from '../../domain/recipe-variables.ts';
-import { unpackTools } from '../../images/fetch-tools.ts';
-import { withFileLock } from '../../images/store/file-lock.ts';
-import { toolGroups } from '../../images/tool-packages.ts';
-import type { Environment } from '../../images/tools.ts';
-import type { InputStore } from '../inputs/input-store.ts';
+import { type Lock, packagesIn } from '../../domain/lock/lock.ts';
+import { machineNames } from '../../domain/recipe/variables.ts';
+import { withFileLock } from '../../host/files/file-lock.ts';
+import { unpackTools } from '../../host/tools/fetch-tools.ts';
+import { toolGroups } from '../../host/tools/packages.ts';
+import type { Environment } from '../../host/tools/tools.ts';
+import type { InputStore } from '../inputs/input-cache.ts';
 
 /** The key of the tools of a lock. */
 export function toolsKey(lock: Lock): string {

@@ -1,25 +1,25 @@
 // Makes or takes every layer of a lock. What does not stand on another layer is made at the same time, and what
 // is in the cache does not wait for what is below it.
 import { join } from 'node:path';
-import { ImagoError } from '../../domain/errors.ts';
-import type { Recipe } from '../../domain/recipe.ts';
-import { expandOne } from '../../domain/recipe-variables.ts';
-import { rootFiles } from '../../images/root-files.ts';
-import { throwIfAborted } from '../../images/run-tool.ts';
-import type { TarItem } from '../../images/tar-writer.ts';
+import { rootFiles } from '../../disk/boot/root-files.ts';
+import type { TarItem } from '../../disk/tar/writer.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { Recipe } from '../../domain/recipe/recipe.ts';
+import { expandOne } from '../../domain/recipe/variables.ts';
+import { throwIfAborted } from '../../host/process/run-tool.ts';
 import { applySettings } from '../../install/apply-settings.ts';
 import { installComponent } from '../../install/install-component.ts';
 import { containerdStore, type StoredImageInput } from '../containers/containerd-store.ts';
 import { storedImage } from '../containers/fetch-image.ts';
-import { agentName } from '../lock/lock-parts.ts';
+import { agentName } from '../lock/parts.ts';
 import { placeAgent } from './agent-layer.ts';
 import { installableComponent } from './bake-component.ts';
-import type { OpenLayer } from './layer-cache.ts';
-import type { LayerContext } from './layer-context.ts';
+import type { OpenLayer } from './cache.ts';
+import type { LayerContext } from './context.ts';
 import { layerHost } from './layer-host.ts';
-import type { PlannedLayer } from './layer-plan.ts';
 import { withTree, writeItems } from './own-layers.ts';
 import { packageLayers, type StackedLayer } from './package-layers.ts';
+import type { PlannedLayer } from './plan.ts';
 import { refuseSharedPaths } from './shared-paths.ts';
 import { writeSystemFiles } from './system-files.ts';
 import { textReader } from './text-reader.ts';

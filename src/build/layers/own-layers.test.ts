@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { sampleLock } from '../../images/inventory/testing.ts';
-import type { MergedTree } from '../../images/merged-tree.ts';
-import { tarEntry, tarFile } from '../../images/tar-writer.ts';
+import { sampleLock } from '../../../test/support/inventory.ts';
+import type { MergedTree } from '../../disk/tar/merged-tree.ts';
+import { tarEntry, tarFile } from '../../disk/tar/writer.ts';
 import { withTree, writeItems } from './own-layers.ts';
 
 let folder = '';

@@ -1,13 +1,13 @@
 // Layers that Imago itself has written: read without the limits that strangers' archives have.
 import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
-import type { Lock } from '../../domain/lock.ts';
-import { type OpenByteSource, openFileSource } from '../../images/byte-source.ts';
-import { nameFileError } from '../../images/file-errors.ts';
-import type { MergedTree } from '../../images/merged-tree.ts';
-import { type IndexedFile, indexLayer, mergeLayers } from '../../images/tar-merge.ts';
-import type { TarReadOptions } from '../../images/tar-reader.ts';
-import { type TarItem, writeTar } from '../../images/tar-writer.ts';
+import { type OpenByteSource, openFileSource } from '../../disk/bytes/byte-source.ts';
+import { type IndexedFile, indexLayer, mergeLayers } from '../../disk/tar/merge.ts';
+import type { MergedTree } from '../../disk/tar/merged-tree.ts';
+import type { TarReadOptions } from '../../disk/tar/reader.ts';
+import { type TarItem, writeTar } from '../../disk/tar/writer.ts';
+import type { Lock } from '../../domain/lock/lock.ts';
+import { nameFileError } from '../../host/files/file-errors.ts';
 
 export const ownLayerRules = {
   maxEntries: 4_000_000,

@@ -3,9 +3,11 @@
 import { existsSync } from 'node:fs';
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type LockedInput, packagesIn } from '../../domain/lock.ts';
-import { expandOne } from '../../domain/recipe-variables.ts';
+import { type LockedInput, packagesIn } from '../../domain/lock/lock.ts';
+import { expandOne } from '../../domain/recipe/variables.ts';
+import type { OpenLayer } from './cache.ts';
 import { captureTree } from './capture-tree.ts';
+import type { LayerContext } from './context.ts';
 import {
   archiveScript,
   baseScript,
@@ -16,11 +18,9 @@ import {
   trustScript,
   unpackScript,
 } from './install-packages.ts';
-import type { OpenLayer } from './layer-cache.ts';
-import type { LayerContext } from './layer-context.ts';
-import { LayerIndex } from './layer-index.ts';
-import type { PlannedLayer } from './layer-plan.ts';
 import { withTree, writeItems } from './own-layers.ts';
+import { LayerIndex } from './path-index.ts';
+import type { PlannedLayer } from './plan.ts';
 import { textReader } from './text-reader.ts';
 
 /** A layer of the stack whose archive may still be on its way. */

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { noise } from '../../images/store/testing.ts';
+import { noise } from '../../../test/support/test-disks.ts';
 import { namePieces } from './piece-file.ts';
 
 let folder = '';

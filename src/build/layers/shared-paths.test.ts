@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RecipeComponent } from '../../domain/recipe.ts';
-import { type TarItem, tarEntry, tarFile } from '../../images/tar-writer.ts';
+import { type TarItem, tarEntry, tarFile } from '../../disk/tar/writer.ts';
+import type { RecipeComponent } from '../../domain/recipe/recipe.ts';
 import { writeItems } from './own-layers.ts';
 import { refuseSharedPaths } from './shared-paths.ts';
 

@@ -1,12 +1,13 @@
 // Components that bring whole trees share folders, and must not share files: the later one would replace what the
 // earlier one brought without a word. Seen here, where it is known what each of them holds.
-import { ImagoError } from '../../domain/errors.ts';
-import { mergedUsr, ownPaths } from '../../domain/own-paths.ts';
-import type { RecipeComponent } from '../../domain/recipe.ts';
-import { openFileSource } from '../../images/byte-source.ts';
-import type { TarEntry } from '../../images/tar-entry.ts';
-import { sourceInput } from '../../images/tar-input.ts';
-import { readTar } from '../../images/tar-reader.ts';
+
+import { openFileSource } from '../../disk/bytes/byte-source.ts';
+import type { TarEntry } from '../../disk/tar/entry.ts';
+import { sourceInput } from '../../disk/tar/input.ts';
+import { readTar } from '../../disk/tar/reader.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { RecipeComponent } from '../../domain/recipe/recipe.ts';
+import { mergedUsr, ownPaths } from '../../domain/recipe/reserved-paths.ts';
 import { receiptPath } from '../../install/receipt.ts';
 import { ownLayerRules } from './own-layers.ts';
 

@@ -1,7 +1,7 @@
 // The texts of a recipe that are given in place or by their file.
-import { ImagoError } from '../../domain/errors.ts';
-import type { Lock } from '../../domain/lock.ts';
-import type { InputStore } from '../inputs/input-store.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { Lock } from '../../domain/lock/lock.ts';
+import type { InputStore } from '../inputs/input-cache.ts';
 import type { ReadText } from './bake-component.ts';
 
 export function textReader(inputs: InputStore, lock: Lock): ReadText {

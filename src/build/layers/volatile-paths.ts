@@ -1,6 +1,6 @@
 // What package tools leave behind that belongs to one machine or one moment, and so on no image: identities,
 // logs, caches, locks and copies of what was before.
-import type { TarEntry } from '../../images/tar-entry.ts';
+import type { TarEntry } from '../../disk/tar/entry.ts';
 
 /** Files that must exist and be empty: systemd fills them at the first start. */
 export const emptied: ReadonlySet<string> = new Set(['etc/machine-id']);

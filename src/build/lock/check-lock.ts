@@ -1,9 +1,9 @@
 // A lock that was handed over as plain data: it is what it says, or it is refused.
-import { ImagoError } from '../../domain/errors.ts';
-import type { Json } from '../../domain/json.ts';
-import { type Lock, lockText, makeLock } from '../../domain/lock.ts';
-import { buildRules } from '../build-rules.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { type Lock, lockText, makeLock } from '../../domain/lock/lock.ts';
+import type { Json } from '../../domain/value/json.ts';
 import { lockDigest } from './lock-file.ts';
+import { buildRules } from './rules.ts';
 
 /** Throws `lock-invalid` when the digest is another one, or the lock is not one that this Imago can build. */
 export function checkLock(given: Json, digest: string): Lock {

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Recipe, RecipeComponent } from '../../domain/recipe.ts';
-import type { RecipeSettings } from '../../domain/recipe-settings.ts';
-import { tarEntry, tarFile, writeTar } from '../../images/tar-writer.ts';
-import { inputStore } from '../inputs/input-store.ts';
+import { tarEntry, tarFile, writeTar } from '../../disk/tar/writer.ts';
+import type { Recipe, RecipeComponent } from '../../domain/recipe/recipe.ts';
+import type { RecipeSettings } from '../../domain/recipe/settings.ts';
+import { inputStore } from '../inputs/input-cache.ts';
+import type { LockContext } from './context.ts';
 import { refuseCoveredFiles } from './covered-files.ts';
-import type { LockContext } from './lock-context.ts';
 
 let folder: string;
 beforeAll(async () => {

@@ -2,21 +2,21 @@
 // into when they are locked, and only where something else of the recipe lies below them.
 import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
-import { ImagoError } from '../../domain/errors.ts';
-import { componentInputs, type LockedInput } from '../../domain/lock.ts';
-import { mergedUsr } from '../../domain/own-paths.ts';
-import { type Recipe, type RecipeComponent, sourceOf } from '../../domain/recipe.ts';
-import { componentPlaces, type RecipePlace, recipePlaces } from '../../domain/recipe-places.ts';
-import { substitute } from '../../domain/recipe-variables.ts';
-import type { TarEntry } from '../../images/tar-entry.ts';
-import { streamInput } from '../../images/tar-input.ts';
-import { readTar } from '../../images/tar-reader.ts';
-import { buildEpoch } from '../build-rules.ts';
+import type { TarEntry } from '../../disk/tar/entry.ts';
+import { streamInput } from '../../disk/tar/input.ts';
+import { readTar } from '../../disk/tar/reader.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { componentInputs, type LockedInput } from '../../domain/lock/lock.ts';
+import { componentPlaces, type RecipePlace, recipePlaces } from '../../domain/recipe/places.ts';
+import { type Recipe, type RecipeComponent, sourceOf } from '../../domain/recipe/recipe.ts';
+import { mergedUsr } from '../../domain/recipe/reserved-paths.ts';
+import { substitute } from '../../domain/recipe/variables.ts';
 import { archiveRules } from '../inputs/archive-rules.ts';
 import { folderArchive } from '../inputs/folder-archive.ts';
 import { unpack } from '../inputs/unpack.ts';
 import { isLocal } from '../recipe/compose-recipe.ts';
-import type { LockContext } from './lock-context.ts';
+import type { LockContext } from './context.ts';
+import { buildEpoch } from './rules.ts';
 
 /**
  * Throws `recipe-invalid` with both places. Archives that are neither here nor in the cache are passed over: the

@@ -1,17 +1,17 @@
 // Takes the lock of a version that was shipped and changes one input of it: nothing else moves, and the two locks
 // prove it.
-import { ImagoError } from '../../domain/errors.ts';
-import type { Lock, LockedInput } from '../../domain/lock.ts';
-import { makeLock } from '../../domain/lock.ts';
-import { inputChanges } from '../../domain/lock-changes.ts';
-import { type Recipe, type RecipeComponent, sourceOf } from '../../domain/recipe.ts';
-import { checkRecipe } from '../../domain/recipe-problems.ts';
-import { expandOne } from '../../domain/recipe-variables.ts';
-import { didYouMean } from '../../domain/suggest.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { inputChanges } from '../../domain/lock/changes.ts';
+import type { Lock, LockedInput } from '../../domain/lock/lock.ts';
+import { makeLock } from '../../domain/lock/lock.ts';
+import { checkRecipe } from '../../domain/recipe/problems.ts';
+import { type Recipe, type RecipeComponent, sourceOf } from '../../domain/recipe/recipe.ts';
+import { expandOne } from '../../domain/recipe/variables.ts';
+import { didYouMean } from '../../domain/value/suggest.ts';
 import { withApt } from '../debian/apt-workspace.ts';
 import type { PackageRecord } from '../debian/package-record.ts';
 import { describePackages, packageVersions, solvePackages } from '../debian/solve-packages.ts';
-import type { LockContext } from './lock-context.ts';
+import type { LockContext } from './context.ts';
 import { resolveComponent } from './resolve-component.ts';
 import { archiveWish, lockedPackage } from './resolve-packages.ts';
 

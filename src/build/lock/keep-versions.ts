@@ -1,10 +1,10 @@
 // Solves packages so that those of an earlier lock stay what they were: one more package on the list must not bring a
 // new libc along. What the archive has forgotten, or what does not go together otherwise, moves, and is told.
-import { ImagoError } from '../../domain/errors.ts';
-import type { LockedInput } from '../../domain/lock.ts';
-import type { Recipe } from '../../domain/recipe.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { LockedInput } from '../../domain/lock/lock.ts';
+import type { Recipe } from '../../domain/recipe/recipe.ts';
 import { type AptWorkspace, withApt } from '../debian/apt-workspace.ts';
-import type { LockContext } from './lock-context.ts';
+import type { LockContext } from './context.ts';
 import { archiveWish, solveAll, wantedPackages } from './resolve-packages.ts';
 
 const mostLines = 20;

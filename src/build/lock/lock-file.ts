@@ -3,9 +3,7 @@
 import { createHash } from 'node:crypto';
 import { Document, isMap, isSeq, parseDocument } from 'yaml';
 import * as z from 'zod';
-import { canonicalJson } from '../../domain/canonical-json.ts';
-import { ImagoError } from '../../domain/errors.ts';
-import type { Json } from '../../domain/json.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 import {
   inputKey,
   inputKinds,
@@ -14,10 +12,12 @@ import {
   lockText,
   makeLock,
   packageSets,
-} from '../../domain/lock.ts';
-import type { Recipe } from '../../domain/recipe.ts';
-import { buildRules } from '../build-rules.ts';
+} from '../../domain/lock/lock.ts';
+import type { Recipe } from '../../domain/recipe/recipe.ts';
+import { canonicalJson } from '../../domain/value/canonical-json.ts';
+import type { Json } from '../../domain/value/json.ts';
 import { variantsOf } from '../recipe/read-recipe.ts';
+import { buildRules } from './rules.ts';
 
 const heading =
   ' Made by `imago recipe lock` and meant to be committed. Do not edit it: change the recipe and lock it again.';

@@ -1,15 +1,16 @@
 // Resolves a recipe to a lock: every input with its exact version, sha256, size and source. Given the lock from
 // before, only what the recipe says differently is resolved anew, so that a changed setting does not bring a new
 // libc along; what lies beside the recipe is always looked at.
-import { type Lock, type LockedInput, lockText, makeLock } from '../../domain/lock.ts';
-import type { Recipe } from '../../domain/recipe.ts';
-import { checkRecipe } from '../../domain/recipe-problems.ts';
-import { expandOne } from '../../domain/recipe-variables.ts';
-import { mapLimit } from '../../images/store/registry/map-limit.ts';
-import { buildEpoch, buildRules } from '../build-rules.ts';
+
+import { mapLimit } from '../../async/map-limit.ts';
+import { type Lock, type LockedInput, lockText, makeLock } from '../../domain/lock/lock.ts';
+import { checkRecipe } from '../../domain/recipe/problems.ts';
+import type { Recipe } from '../../domain/recipe/recipe.ts';
+import { expandOne } from '../../domain/recipe/variables.ts';
+import type { LockContext } from './context.ts';
 import { refuseCoveredFiles } from './covered-files.ts';
-import type { LockContext } from './lock-context.ts';
-import { lockParts } from './lock-parts.ts';
+import { lockParts } from './parts.ts';
+import { buildEpoch, buildRules } from './rules.ts';
 import { requireKept, staleLock } from './stale-lock.ts';
 
 export interface LockRules {

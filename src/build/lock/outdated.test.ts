@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { ImagoError } from '../../domain/errors.ts';
-import type { RecipeComponent } from '../../domain/recipe.ts';
-import { sampleInput, sampleLock } from '../../images/inventory/testing.ts';
+import { sampleInput, sampleLock } from '../../../test/support/inventory.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { RecipeComponent } from '../../domain/recipe/recipe.ts';
 import type { DownloadRequest } from '../inputs/download.ts';
-import type { StoredInput } from '../inputs/input-store.ts';
-import type { LockContext } from './lock-context.ts';
+import type { StoredInput } from '../inputs/input-cache.ts';
+import type { LockContext } from './context.ts';
 import { findOutdated, newerPackage } from './outdated.ts';
 
 const page = 'https://vault.example.com/hush';

@@ -1,18 +1,18 @@
 // What is behind: packages by the distribution's index, other components by the page that their recipe names.
 
-import { ensureImagoError } from '../../domain/errors.ts';
-import { inputsOf, type Lock, type LockedInput } from '../../domain/lock.ts';
-import { compareLoosely, isWithin } from '../../domain/loose-version.ts';
-import type { Recipe, RecipeComponent } from '../../domain/recipe.ts';
-import { componentKind, sourceOf, versionsOf } from '../../domain/recipe.ts';
-import { expandOne } from '../../domain/recipe-variables.ts';
-import { privateInputs } from '../../images/inventory/redact-inventory.ts';
-import { mapLimit } from '../../images/store/registry/map-limit.ts';
+import { mapLimit } from '../../async/map-limit.ts';
+import { ensureImagoError } from '../../domain/error/imago-error.ts';
+import { inputsOf, type Lock, type LockedInput } from '../../domain/lock/lock.ts';
+import type { Recipe, RecipeComponent } from '../../domain/recipe/recipe.ts';
+import { componentKind, sourceOf, versionsOf } from '../../domain/recipe/recipe.ts';
+import { expandOne } from '../../domain/recipe/variables.ts';
+import { compareLoosely, isWithin } from '../../domain/value/loose-version.ts';
+import { privateInputs } from '../../inventory/model/redact.ts';
 import { withApt } from '../debian/apt-workspace.ts';
 import { compareDebianVersions } from '../debian/compare-versions.ts';
 import { packageVersions } from '../debian/solve-packages.ts';
 import { isLocal } from '../recipe/compose-recipe.ts';
-import type { LockContext } from './lock-context.ts';
+import type { LockContext } from './context.ts';
 import { archiveWish, wantedPackages } from './resolve-packages.ts';
 
 export interface OutdatedInput {

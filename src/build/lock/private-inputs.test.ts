@@ -3,19 +3,19 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Lock, type LockedInput, makeLock } from '../../domain/lock.ts';
-import { whyVersion } from '../../domain/lock-reason.ts';
-import type { Recipe } from '../../domain/recipe.ts';
-import { makeProvenance } from '../../images/inventory/provenance.ts';
-import { makeReleaseNotes } from '../../images/inventory/release-notes.ts';
-import { renderReleaseNotes } from '../../images/inventory/render-release-notes.ts';
-import { sampleInventory, sampleLock } from '../../images/inventory/testing.ts';
-import { buildRules } from '../build-rules.ts';
+import { sampleInventory, sampleLock } from '../../../test/support/inventory.ts';
+import { type Lock, type LockedInput, makeLock } from '../../domain/lock/lock.ts';
+import { whyVersion } from '../../domain/lock/reason.ts';
+import type { Recipe } from '../../domain/recipe/recipe.ts';
+import { makeReleaseNotes } from '../../inventory/notes/release-notes.ts';
+import { renderReleaseNotes } from '../../inventory/notes/render.ts';
+import { makeProvenance } from '../../inventory/provenance.ts';
 import type { AptWorkspace } from '../debian/apt-workspace.ts';
-import { inputStore } from '../inputs/input-store.ts';
-import { lockParts } from './lock-parts.ts';
+import { inputStore } from '../inputs/input-cache.ts';
+import { lockParts } from './parts.ts';
 import { solveAll } from './resolve-packages.ts';
 import { resolveTexts } from './resolve-texts.ts';
+import { buildRules } from './rules.ts';
 
 const recipe: Recipe = {
   ...sampleLock().recipe,

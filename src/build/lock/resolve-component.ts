@@ -1,18 +1,18 @@
 // The inputs of one component that is not a Debian package: fetched or taken in, checked, and named by sha256.
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { ImagoError } from '../../domain/errors.ts';
-import { describeInput, expectedSha256, type LockedInput } from '../../domain/lock.ts';
-import { componentKind, type RecipeComponent, sourceOf, versionsOf } from '../../domain/recipe.ts';
-import { substitute } from '../../domain/recipe-variables.ts';
-import { buildEpoch } from '../build-rules.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { describeInput, expectedSha256, type LockedInput } from '../../domain/lock/lock.ts';
+import { componentKind, type RecipeComponent, sourceOf, versionsOf } from '../../domain/recipe/recipe.ts';
+import { substitute } from '../../domain/recipe/variables.ts';
 import { fetchImage } from '../containers/fetch-image.ts';
 import { layoutSource, registrySource } from '../containers/oci-source.ts';
 import { measureArchive } from '../inputs/archive-rules.ts';
 import { folderArchive } from '../inputs/folder-archive.ts';
-import type { StoredInput } from '../inputs/input-store.ts';
+import type { StoredInput } from '../inputs/input-cache.ts';
 import { isLocal } from '../recipe/compose-recipe.ts';
-import type { LockContext } from './lock-context.ts';
+import type { LockContext } from './context.ts';
+import { buildEpoch } from './rules.ts';
 
 /** One input for each version. Packages have none here. */
 export async function resolveComponent(

@@ -1,14 +1,14 @@
 // The container images of a recipe, with all their parts in the input store.
 import { resolve } from 'node:path';
-import { describeInput, type LockedInput } from '../../domain/lock.ts';
-import type { Recipe, RecipeImage } from '../../domain/recipe.ts';
-import { machineNames } from '../../domain/recipe-variables.ts';
+import { describeInput, type LockedInput } from '../../domain/lock/lock.ts';
+import type { Recipe, RecipeImage } from '../../domain/recipe/recipe.ts';
+import { machineNames } from '../../domain/recipe/variables.ts';
 import { archiveSource } from '../containers/archive-source.ts';
 import { fetchImage } from '../containers/fetch-image.ts';
 import { layoutSource, type OciSource, registrySource } from '../containers/oci-source.ts';
 import { unpack } from '../inputs/unpack.ts';
 import { isLocal } from '../recipe/compose-recipe.ts';
-import type { LockContext } from './lock-context.ts';
+import type { LockContext } from './context.ts';
 import { takeFile } from './resolve-component.ts';
 
 export async function resolveImage(

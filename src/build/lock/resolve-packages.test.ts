@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sampleLock } from '../../images/inventory/testing.ts';
+import { sampleLock } from '../../../test/support/inventory.ts';
 import { wantedPackages } from './resolve-packages.ts';
 
 function wanted(settings: object, packages: readonly { readonly name: string }[] = []): readonly string[] {

@@ -1,14 +1,14 @@
 // The Debian packages of a recipe with everything that they depend on, each with its sha256 from the signed index.
-import type { LockedInput, PackageSet } from '../../domain/lock.ts';
-import { type Recipe, sourceOf } from '../../domain/recipe.ts';
-import { machineNames } from '../../domain/recipe-variables.ts';
-import { defaultSuite, nodePackages, toolPackages } from '../build-rules.ts';
+import type { LockedInput, PackageSet } from '../../domain/lock/lock.ts';
+import { type Recipe, sourceOf } from '../../domain/recipe/recipe.ts';
+import { machineNames } from '../../domain/recipe/variables.ts';
 import type { AptWorkspace } from '../debian/apt-workspace.ts';
 import { neededPackages } from '../debian/needed-packages.ts';
 import type { PackageRecord } from '../debian/package-record.ts';
 import { solvePackages, type WantedPackage } from '../debian/solve-packages.ts';
 import { splitPackages } from '../debian/split-packages.ts';
-import type { ArchiveWish } from './lock-context.ts';
+import type { ArchiveWish } from './context.ts';
+import { defaultSuite, nodePackages, toolPackages } from './rules.ts';
 
 export function archiveWish(recipe: Recipe): ArchiveWish {
   return {

@@ -1,7 +1,7 @@
 // An update for Windows as an input: its bytes, its sha256, and which of the monthly classes it is of.
-import { describeInput, type LockedInput } from '../../domain/lock.ts';
-import type { WindowsPatch } from '../../domain/recipe-windows.ts';
-import type { LockContext } from './lock-context.ts';
+import { describeInput, type LockedInput } from '../../domain/lock/lock.ts';
+import type { WindowsPatch } from '../../domain/recipe/windows.ts';
+import type { LockContext } from './context.ts';
 import { takeFile } from './resolve-component.ts';
 
 export async function resolvePatch(patch: WindowsPatch, context: LockContext): Promise<LockedInput> {

@@ -1,8 +1,8 @@
 // The texts that a recipe names by their file: units, configuration, trust anchors, scripts. They are inputs like
 // all others, so that a lock says everything that is on the disk.
-import { describeInput, type LockedInput } from '../../domain/lock.ts';
-import { componentTexts, type Recipe } from '../../domain/recipe.ts';
-import type { LockContext } from './lock-context.ts';
+import { describeInput, type LockedInput } from '../../domain/lock/lock.ts';
+import { componentTexts, type Recipe } from '../../domain/recipe/recipe.ts';
+import type { LockContext } from './context.ts';
 import { takeFile } from './resolve-component.ts';
 
 /** The files, each once. */

@@ -1,11 +1,11 @@
 // A lock that is not the one of its recipe any more: refused, with what differs, where a build from the lock alone was
 // asked for.
-import { ImagoError } from '../../domain/errors.ts';
-import type { Lock } from '../../domain/lock.ts';
-import { whyVersion } from '../../domain/lock-reason.ts';
-import type { Recipe } from '../../domain/recipe.ts';
-import { buildRules } from '../build-rules.ts';
-import type { LockPart } from './lock-parts.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { Lock } from '../../domain/lock/lock.ts';
+import { whyVersion } from '../../domain/lock/reason.ts';
+import type { Recipe } from '../../domain/recipe/recipe.ts';
+import type { LockPart } from './parts.ts';
+import { buildRules } from './rules.ts';
 
 /** Throws `lock-stale` when anybody would have to be asked, or there is no lock. */
 export function requireKept(recipe: Recipe, parts: readonly LockPart[], previous: Lock | undefined): void {

@@ -1,7 +1,8 @@
 // An overlay that names one Kubernetes version over a recipe with a matrix chooses from it: the recipe stands for that
 // version alone, and is otherwise what it was.
-import { ImagoError } from '../../domain/errors.ts';
-import type { MapTree, Tree } from './yaml-tree.ts';
+
+import type { MapTree, Tree } from '../../document/yaml-tree.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 
 /** `merged` is `above` laid over `below`. Throws `recipe-invalid` for a version that the matrix does not have. */
 export function chooseVersion(below: Tree, above: Tree, merged: Tree): Tree {

@@ -1,10 +1,10 @@
 // Puts a recipe together: what it extends below it, overlays above it, every value with its file and line.
 import { posix } from 'node:path';
-import { ImagoError } from '../../domain/errors.ts';
+import { type Origin, parseYamlTree, type Tree } from '../../document/yaml-tree.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 import { chooseVersion } from './choose-version.ts';
 import { mergeTrees } from './merge-trees.ts';
 import { relativePath } from './relative-path.ts';
-import { type Origin, parseYamlTree, type Tree } from './yaml-tree.ts';
 
 /** Where the files of a recipe come from: a folder, or what a client sent along. */
 export interface RecipeFiles {

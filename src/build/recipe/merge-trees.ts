@@ -1,6 +1,6 @@
 // Lays one recipe over another: maps are merged, lists of named things are merged by name, other values are
 // replaced. What the upper one says last, stays.
-import type { ListTree, MapTree, Tree } from './yaml-tree.ts';
+import type { ListTree, MapTree, Tree } from '../../document/yaml-tree.ts';
 
 /** How the items of a list are told apart: by these fields of theirs, or by their own text. */
 const identities: Readonly<Record<string, readonly string[]>> = {

@@ -1,6 +1,6 @@
 // Recipes are told what is wrong with file, line and column, whichever of their files it stands in.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ImagoError } from '../../domain/errors.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 import { type LoadedRecipe, readRecipe } from './read-recipe.ts';
 import { showRecipe } from './show-recipe.ts';
 

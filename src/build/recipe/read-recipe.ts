@@ -1,15 +1,16 @@
 // Reads a recipe: puts its files together, checks shape and rules, and tells every mistake with its file, line
 // and column.
-import { ImagoError } from '../../domain/errors.ts';
-import type { Recipe } from '../../domain/recipe.ts';
-import type { RecipeProblem } from '../../domain/recipe-problem.ts';
-import { recipeProblems } from '../../domain/recipe-problems.ts';
-import { expandRecipe } from '../../domain/recipe-variables.ts';
+
+import { schemaProblems } from '../../document/schema-problems.ts';
+import { type Origin, type Tree, toValue, treeAt } from '../../document/yaml-tree.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { RecipeProblem } from '../../domain/recipe/problem.ts';
+import { recipeProblems } from '../../domain/recipe/problems.ts';
+import type { Recipe } from '../../domain/recipe/recipe.ts';
+import { recipeSchema } from '../../domain/recipe/schema.ts';
+import { expandRecipe } from '../../domain/recipe/variables.ts';
 import { type ComposeOptions, composeRecipe } from './compose-recipe.ts';
-import { normaliseRecipe } from './normalise-recipe.ts';
-import { recipeSchema } from './recipe-schema.ts';
-import { schemaProblems } from './schema-problems.ts';
-import { type Origin, type Tree, toValue, treeAt } from './yaml-tree.ts';
+import { normaliseRecipe } from './normalize-recipe.ts';
 
 export interface LoadedRecipe {
   /** As it is written, put together and checked; its variables are not written out. */

@@ -1,6 +1,6 @@
 // The composed recipe as YAML, with the file and line that each value came from.
 import { Document, isMap, isScalar, isSeq, type Node } from 'yaml';
-import { type Tree, toValue } from './yaml-tree.ts';
+import { type Tree, toValue } from '../../document/yaml-tree.ts';
 
 /** `components:` … with `# imago.yaml:12` behind each value. The text can be read as a recipe again. */
 export function showRecipe(tree: Tree): string {

@@ -2,7 +2,7 @@
 // for an ordinary user, user ids. Everything in them ends when Imago ends, however it ends.
 import { existsSync, readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
-import { ImagoError } from '../../domain/errors.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 
 export interface Namespace {
   /** The program that enters it, and its arguments, before those of what is run inside. */

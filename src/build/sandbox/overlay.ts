@@ -2,8 +2,8 @@
 // unpacked and compared instead, which gives the same layers, only slower.
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ImagoError } from '../../domain/errors.ts';
-import { ownedName } from '../process/owned-name.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { ownedName } from '../../host/process/owned-name.ts';
 import type { Sandbox } from './sandbox.ts';
 
 const script = `

@@ -3,10 +3,10 @@
 import { spawn } from 'node:child_process';
 import { mkdir, rm } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { ImagoError } from '../../domain/errors.ts';
-import { feedProcess } from '../../images/feed-process.ts';
-import { systemPath, throwIfAborted } from '../../images/run-tool.ts';
-import { streamProcess } from '../process/stream-process.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { feedProcess } from '../../host/process/feed-process.ts';
+import { systemPath, throwIfAborted } from '../../host/process/run-tool.ts';
+import { streamProcess } from '../../host/process/stream-process.ts';
 import { findNamespace, type Namespace } from './namespace.ts';
 
 export interface SandboxRun {

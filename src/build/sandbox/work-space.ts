@@ -2,7 +2,7 @@
 // what a killed build left is swept by the next one.
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isAbandoned, ownedName } from '../process/owned-name.ts';
+import { isAbandoned, ownedName } from '../../host/process/owned-name.ts';
 import type { Sandbox } from './sandbox.ts';
 
 export interface WorkSpace {

@@ -1,6 +1,6 @@
 // Who changed what.
-import { type CommandSpec, text } from '../command.ts';
-import { pageFlags, pageQuery } from '../paging.ts';
+import { type CommandSpec, text } from '../spec/command.ts';
+import { pageFlags, pageQuery } from '../spec/paging.ts';
 
 export const command: CommandSpec = {
   summary: 'List every write, done or refused, newest first',

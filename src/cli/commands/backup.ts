@@ -1,6 +1,7 @@
 // Write everything Imago remembers to a file.
-import { argument, type CommandSpec } from '../command.ts';
-import { writeBeside } from '../write-beside.ts';
+
+import { writeBeside } from '../output/write-atomically.ts';
+import { argument, type CommandSpec } from '../spec/command.ts';
 
 export const command: CommandSpec = {
   summary: 'Write everything Imago remembers to a file',

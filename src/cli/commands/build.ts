@@ -1,11 +1,11 @@
 // Lock, build and seal a candidate.
 import { dirname, resolve } from 'node:path';
-import type { InputOf } from '../../api/types.ts';
-import { argumentOr, type CommandSpec, type Invocation, isSet, text, texts } from '../command.ts';
-import { offerShell } from '../failed-build.ts';
-import { usage } from '../parse.ts';
-import { gatherRecipe, recipeFlags } from '../read-recipe.ts';
-import { type OperationCall, operationFlags, runOperation } from '../run-operation.ts';
+import type { InputOf } from '../../api/contract/types.ts';
+import { gatherRecipe, recipeFlags } from '../input/read-recipe.ts';
+import { offerShell } from '../run/failed-build.ts';
+import { type OperationCall, operationFlags, runOperation } from '../run/run-operation.ts';
+import { argumentOr, type CommandSpec, type Invocation, isSet, text, texts } from '../spec/command.ts';
+import { usage } from '../spec/parse.ts';
 
 interface Built {
   readonly image: string;

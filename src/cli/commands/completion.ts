@@ -1,7 +1,8 @@
 // Completion for the shell.
-import { argument, type CommandSpec } from '../command.ts';
-import { completionScripts } from '../completion-scripts.ts';
-import { usage } from '../parse.ts';
+
+import { completionScripts } from '../completion/completion-scripts.ts';
+import { argument, type CommandSpec } from '../spec/command.ts';
+import { usage } from '../spec/parse.ts';
 
 export const command: CommandSpec = {
   summary: 'Print the completion script for bash, zsh or fish',

@@ -1,6 +1,6 @@
 // What this machine lacks, and how to get it.
-import { localDoctor } from '../../api/daemon-process.ts';
-import type { CommandSpec, Invocation } from '../command.ts';
+import { localDoctor } from '../../launcher/process.ts';
+import type { CommandSpec, Invocation } from '../spec/command.ts';
 
 export const command: CommandSpec = {
   summary: 'Tell what this machine has and lacks, with the command that gets it',

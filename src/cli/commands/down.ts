@@ -1,8 +1,8 @@
 // Stop the daemon, its database and its machines.
-import { createClient } from '../../api/client.ts';
-import { stopDaemon } from '../../api/daemon-process.ts';
-import type { StoppedProcesses } from '../../api/daemon-spawn.ts';
-import type { CommandSpec } from '../command.ts';
+import { createClient } from '../../api/client/client.ts';
+import { stopDaemon } from '../../launcher/process.ts';
+import type { StoppedProcesses } from '../../launcher/spawn.ts';
+import type { CommandSpec } from '../spec/command.ts';
 
 export const command: CommandSpec = {
   summary: 'Stop the daemon, its database and its machines; nothing is left running',

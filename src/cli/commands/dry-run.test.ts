@@ -1,12 +1,12 @@
 // Commands that write at once: with --dry-run they ask for the plan, and for nothing else.
 import { expect, test } from 'vitest';
-import { createOutput } from '../output.ts';
-import { command as hold } from './image-hold.ts';
-import { command as release } from './image-release.ts';
-import { command as createSchedule } from './schedule-create.ts';
-import { command as deleteSchedule } from './schedule-delete.ts';
-import { command as setSupport } from './support-set.ts';
-import { command as unsetSupport } from './support-unset.ts';
+import { createOutput } from '../output/output.ts';
+import { command as hold } from './image/hold.ts';
+import { command as release } from './image/unhold.ts';
+import { command as createSchedule } from './schedule/create.ts';
+import { command as deleteSchedule } from './schedule/delete.ts';
+import { command as setSupport } from './support/set.ts';
+import { command as unsetSupport } from './support/unset.ts';
 
 const version = { IMAGE: 'node:1.34.2' };
 const line = { PRODUCT: 'kubernetes', LINE: '1.37' };

@@ -1,10 +1,10 @@
 // A first recipe in this folder.
 import { writeFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
-import { ImagoError } from '../../domain/errors.ts';
-import { argumentOr, type CommandSpec } from '../command.ts';
-import { firstRecipe, schemaLine } from '../first-recipe.ts';
-import { packageFile } from '../package-version.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { packageFile } from '../input/package-version.ts';
+import { firstRecipe, schemaLine } from '../output/first-recipe.ts';
+import { argumentOr, type CommandSpec } from '../spec/command.ts';
 
 export const command: CommandSpec = {
   summary: 'Write a first recipe into this folder',

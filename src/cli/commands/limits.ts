@@ -1,6 +1,6 @@
 // How near each limit is.
-import { formatBytes } from '../../domain/bytes.ts';
-import type { CommandSpec } from '../command.ts';
+import { formatBytes } from '../../domain/value/bytes.ts';
+import type { CommandSpec } from '../spec/command.ts';
 
 export const command: CommandSpec = {
   summary: 'Show how near each limit is, when it is reached, and what to do',

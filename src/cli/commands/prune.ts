@@ -1,12 +1,12 @@
 // Delete what nothing needs.
-import type { InputOf } from '../../api/types.ts';
-import { formatBytes } from '../../domain/bytes.ts';
-import { describeKeeper } from '../../domain/retention.ts';
-import { type CommandSpec, type Invocation, isSet, readCount, text, yesFlag } from '../command.ts';
-import { confirm } from '../confirm.ts';
-import { operationFlags, runOperation } from '../run-operation.ts';
-import { runWrite } from '../run-write.ts';
-import { table } from '../table.ts';
+import type { InputOf } from '../../api/contract/types.ts';
+import { describeKeeper } from '../../domain/retention/retention.ts';
+import { formatBytes } from '../../domain/value/bytes.ts';
+import { table } from '../output/table.ts';
+import { confirm } from '../run/confirm.ts';
+import { operationFlags, runOperation } from '../run/run-operation.ts';
+import { runWrite } from '../run/run-write.ts';
+import { type CommandSpec, type Invocation, isSet, readCount, text, yesFlag } from '../spec/command.ts';
 
 export const command: CommandSpec = {
   summary: 'Delete versions that nothing needs',

@@ -1,7 +1,10 @@
 // From a recipe to production in one operation, now or by the clock.
 import { basename } from 'node:path';
-import type { InputOf } from '../../api/types.ts';
-import { formatDuration, parseDuration } from '../../domain/duration.ts';
+import type { InputOf } from '../../api/contract/types.ts';
+import { formatDuration, parseDuration } from '../../domain/value/duration.ts';
+import { gatherRecipe, recipeFlags } from '../input/read-recipe.ts';
+import { operationFlags, runOperation } from '../run/run-operation.ts';
+import { runWrite } from '../run/run-write.ts';
 import {
   argumentOr,
   type CommandSpec,
@@ -10,10 +13,7 @@ import {
   requiredText,
   text,
   texts,
-} from '../command.ts';
-import { gatherRecipe, recipeFlags } from '../read-recipe.ts';
-import { operationFlags, runOperation } from '../run-operation.ts';
-import { runWrite } from '../run-write.ts';
+} from '../spec/command.ts';
 
 interface Released {
   readonly image: string;

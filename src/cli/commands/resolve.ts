@@ -1,10 +1,10 @@
 // The exact version behind a reference.
-import type { AnswerOf } from '../../api/types.ts';
-import { ImagoError } from '../../domain/errors.ts';
-import { orList } from '../../domain/suggest.ts';
-import { isUsable } from '../../domain/version-state.ts';
-import { argument, type CommandSpec, isSet, text } from '../command.ts';
-import { facts } from '../table.ts';
+import type { AnswerOf } from '../../api/contract/types.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { isUsable } from '../../domain/image/version-state.ts';
+import { orList } from '../../domain/value/suggest.ts';
+import { facts } from '../output/table.ts';
+import { argument, type CommandSpec, isSet, text } from '../spec/command.ts';
 
 export const command: CommandSpec = {
   summary: 'Tell the exact version and digest behind a reference',

@@ -1,9 +1,9 @@
 // Read a backup into an empty database.
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { ImagoError } from '../../domain/errors.ts';
-import { argument, type CommandSpec, isSet } from '../command.ts';
-import { facts } from '../table.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { facts } from '../output/table.ts';
+import { argument, type CommandSpec, isSet } from '../spec/command.ts';
 
 export const command: CommandSpec = {
   summary: 'Read a backup into an empty database',

@@ -1,13 +1,13 @@
 // What runs.
-import { ImagoError } from '../../domain/errors.ts';
-import type { CommandSpec } from '../command.ts';
-import { facts } from '../table.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { facts } from '../output/table.ts';
+import type { CommandSpec } from '../spec/command.ts';
 
 export const command: CommandSpec = {
   summary: 'Tell what runs',
   examples: [['imago status --json', 'for a script; daemon.pid is the process']],
   async run(invocation) {
-    const { connectIfRunning } = await import('../connect.ts');
+    const { connectIfRunning } = await import('../run/connect.ts');
     const client = await connectIfRunning();
     if (client === undefined) {
       throw new ImagoError('daemon-not-running', 'No daemon runs for this state folder.');

@@ -1,12 +1,12 @@
 // Start a sealed version on fresh machines, and tell what its checks found.
 import { readFile, writeFile } from 'node:fs/promises';
-import type { Client } from '../../api/client.ts';
-import { ImagoError } from '../../domain/errors.ts';
-import type { CheckResult } from '../../domain/image-checks/image-check.ts';
-import { junitReport } from '../../domain/image-checks/junit.ts';
-import { argument, type CommandSpec, type Invocation, isSet, text, texts } from '../command.ts';
-import { followOperation } from '../follow-operation.ts';
-import { operationFlags, showPlan } from '../run-operation.ts';
+import type { Client } from '../../api/client/client.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { CheckResult } from '../../domain/image-test/image-check.ts';
+import { junitReport } from '../../domain/image-test/junit.ts';
+import { followOperation } from '../run/follow-operation.ts';
+import { operationFlags, showPlan } from '../run/run-operation.ts';
+import { argument, type CommandSpec, type Invocation, isSet, text, texts } from '../spec/command.ts';
 
 const firmwares = ['uefi', 'bios', 'direct'] as const;
 

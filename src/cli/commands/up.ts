@@ -1,7 +1,7 @@
 // Start the daemon.
-import { ensureDaemon } from '../../api/daemon-process.ts';
-import { type CommandSpec, text } from '../command.ts';
-import { usage } from '../parse.ts';
+import { ensureDaemon } from '../../launcher/process.ts';
+import { type CommandSpec, text } from '../spec/command.ts';
+import { usage } from '../spec/parse.ts';
 
 export const command: CommandSpec = {
   summary: 'Start the daemon, or find the one that runs',

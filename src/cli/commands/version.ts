@@ -1,6 +1,7 @@
 // The version of Imago.
-import type { CommandSpec } from '../command.ts';
-import { packageVersion } from '../package-version.ts';
+
+import { packageVersion } from '../input/package-version.ts';
+import type { CommandSpec } from '../spec/command.ts';
 
 export const command: CommandSpec = {
   summary: 'Print the version of Imago',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Sandbox, SandboxRun } from '../../build/sandbox/sandbox.ts';
-import { ImagoError } from '../../domain/errors.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 import { type BuildLook, buildChecks } from './build.ts';
 import type { CheckResult } from './check.ts';
 

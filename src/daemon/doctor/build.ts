@@ -3,15 +3,15 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Surroundings, stateFolder } from '../../api/daemon-paths.ts';
 import { debianKeyring } from '../../build/debian/apt-workspace.ts';
 import { cacheBytes, defaultCacheLimits } from '../../build/prune-cache.ts';
 import { findNamespace } from '../../build/sandbox/namespace.ts';
 import { canOverlay } from '../../build/sandbox/overlay.ts';
 import { createSandbox, type Sandbox } from '../../build/sandbox/sandbox.ts';
-import { formatBytes } from '../../domain/bytes.ts';
-import { ensureImagoError, type ImagoError } from '../../domain/errors.ts';
-import { buildCacheFolder } from '../build-cache.ts';
+import { ensureImagoError, type ImagoError } from '../../domain/error/imago-error.ts';
+import { formatBytes } from '../../domain/value/bytes.ts';
+import { type Surroundings, stateFolder } from '../../launcher/paths.ts';
+import { buildCacheFolder } from '../providers/build-cache.ts';
 import type { CheckResult, DoctorCheck } from './check.ts';
 import { findProgram, installCommand, outputOf } from './probe.ts';
 

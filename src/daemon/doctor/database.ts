@@ -1,6 +1,6 @@
 // The database: PostgreSQL's programs, and the user that they run as for root.
 import { existsSync } from 'node:fs';
-import { type Surroundings, statePaths } from '../../api/daemon-paths.ts';
+import { type Surroundings, statePaths } from '../../launcher/paths.ts';
 import { hasCluster } from '../postgres/cluster.ts';
 import { findPackagedPrograms } from '../postgres/programs.ts';
 import { systemUsers } from '../postgres/system-user.ts';

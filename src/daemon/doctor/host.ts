@@ -1,8 +1,8 @@
 // The machine itself: Node.js, the state folder, room on disk and in memory.
 import { accessSync, constants, readFileSync, statfsSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
-import type { Surroundings } from '../../api/daemon-paths.ts';
-import { nearestExisting } from '../paths.ts';
+import type { Surroundings } from '../../launcher/paths.ts';
+import { nearestExisting } from '../process/paths.ts';
 import type { CheckResult, DoctorCheck } from './check.ts';
 import { isAtLeast, versionIn } from './probe.ts';
 

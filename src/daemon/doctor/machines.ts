@@ -1,8 +1,8 @@
 // What running machines on this computer needs: QEMU, firmware, memory, and an accelerator for speed.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { localPaths } from '../../providers/local/local-context.ts';
-import { localFolder } from '../local-machines.ts';
+import { localPaths } from '../../providers/local/state/context.ts';
+import { localFolder } from '../providers/local-machines.ts';
 import type { CheckResult, DoctorCheck } from './check.ts';
 import { findProgram, installCommand, outputOf, versionIn } from './probe.ts';
 
@@ -71,7 +71,7 @@ async function checkAccelerator(home: string): Promise<CheckResult> {
       fix: installCommand(qemuPackage()),
     };
   }
-  const { probeAccelerator } = await import('../../providers/local/host/accelerator.ts');
+  const { probeAccelerator } = await import('../../providers/local/qemu/accelerator.ts');
   const remembered = join(localFolder(home), 'host', 'accelerator.json');
   const { name, reason } = await probeAccelerator({
     qemu,
@@ -89,8 +89,8 @@ async function checkAccelerator(home: string): Promise<CheckResult> {
 
 /** For the machines of a pool; the check of this computer's memory is about the daemon. */
 async function checkMemory(): Promise<CheckResult> {
-  const { freeMb, systemGauge } = await import('../../providers/local/memory.ts');
-  const { readSize } = await import('../../providers/local/machine-size.ts');
+  const { freeMb, systemGauge } = await import('../../providers/local/state/memory.ts');
+  const { readSize } = await import('../../providers/local/state/machine-size.ts');
   const free = freeMb(systemGauge, []);
   const count = Math.floor(free / readSize('small').memoryMb);
   const detail = `${free} MB are free now: room for ${count} more small machines.`;
@@ -99,7 +99,7 @@ async function checkMemory(): Promise<CheckResult> {
 }
 
 async function checkImages(home: string): Promise<CheckResult> {
-  const { listImages } = await import('../../providers/local/image-cache.ts');
+  const { listImages } = await import('../../providers/local/state/image-cache.ts');
   const images = await listImages(localPaths(localFolder(home)).images);
   const megabytes = Math.round(images.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6);
   return {

@@ -1,16 +1,16 @@
 // The HTTP application: every endpoint of the contract, the OpenAPI document and its page.
 import { Hono } from 'hono';
-import { endpointNames, endpoints } from '../../api/endpoints.ts';
-import type { DaemonContext } from '../context.ts';
-import type { Log } from '../log.ts';
-import type { Door } from './caller.ts';
-import { createGate } from './gate.ts';
-import { defaultLimits, type Limits } from './limits.ts';
+import { endpointNames, endpoints } from '../../api/contract/endpoints.ts';
+import type { Log } from '../process/log.ts';
+import type { DaemonContext } from './endpoint/context.ts';
+import type { Door } from './guard/caller.ts';
+import { defaultLimits, type Limits } from './guard/limits.ts';
+import { createGate } from './guard/request-guard.ts';
+import { createStreamSlots } from './guard/streams.ts';
 import { createPipeline } from './pipeline.ts';
-import { problemResponse, tellable } from './problem.ts';
 import { publicPages } from './public-pages.ts';
 import { requestIdOf } from './request-id.ts';
-import { createStreamSlots } from './streams.ts';
+import { problemResponse, tellable } from './response/problem.ts';
 import { unknownPath } from './unknown-path.ts';
 
 export interface AppOptions {

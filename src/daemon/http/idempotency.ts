@@ -1,7 +1,7 @@
 // Repeated writes: a request with a key that was answered before gets the same answer, and is not done again.
 import { createHash } from 'node:crypto';
-import { ImagoError } from '../../domain/errors.ts';
-import type { IdempotencyKeys, StoredAnswer } from '../../ports/access.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { IdempotencyKeys, StoredAnswer } from '../../ports/database/access.ts';
 
 export interface KeyedRequest {
   readonly key: string;

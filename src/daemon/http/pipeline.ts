@@ -1,22 +1,22 @@
 // What happens around every handler, in this order: let in, read, check, claim the idempotency key, do,
 // audit, keep the answer, answer. Handlers hold none of it.
-import { isWrite } from '../../api/contract.ts';
-import type { EndpointName } from '../../api/endpoints.ts';
-import { ImagoError } from '../../domain/errors.ts';
-import type { DaemonContext } from '../context.ts';
-import type { Log } from '../log.ts';
-import type { Call } from './call.ts';
-import { type Caller, identifyCaller, requireRole } from './caller.ts';
-import type { Gate } from './gate.ts';
+import { isWrite } from '../../api/contract/contract.ts';
+import type { EndpointName } from '../../api/contract/endpoints.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { Log } from '../process/log.ts';
+import type { Call } from './endpoint/call.ts';
+import type { DaemonContext } from './endpoint/context.ts';
+import { type Caller, identifyCaller, requireRole } from './guard/caller.ts';
+import type { Limits } from './guard/limits.ts';
+import type { Gate } from './guard/request-guard.ts';
+import type { StreamSlots } from './guard/streams.ts';
 import { generalHandler } from './handlers/handlers.ts';
 import { operationIdOf, readKey } from './idempotency.ts';
-import { jsonResponse } from './json-response.ts';
-import type { Limits } from './limits.ts';
-import { LongAnswer, longResponse } from './long-answer.ts';
-import { problemResponse, tellable } from './problem.ts';
-import { type ReadParts, readParts } from './read-call.ts';
-import type { StreamSlots } from './streams.ts';
-import { auditDone, auditFailed, beginVisit, type EndpointRequest, type Visit } from './visit.ts';
+import { type ReadParts, readParts } from './request/read-call.ts';
+import { auditDone, auditFailed, beginVisit, type EndpointRequest, type Visit } from './request-context.ts';
+import { jsonResponse } from './response/json-response.ts';
+import { problemResponse, tellable } from './response/problem.ts';
+import { LongAnswer, longResponse } from './response/streamed-json.ts';
 import { performWrite } from './write.ts';
 
 export interface PipelineOptions {

@@ -5,10 +5,10 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Server } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import { ImagoError } from '../../domain/errors.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { App } from './app.ts';
-import type { Door } from './caller.ts';
-import { problemResponse, tellable } from './problem.ts';
+import type { Door } from './guard/caller.ts';
+import { problemResponse, tellable } from './response/problem.ts';
 
 export function createRequestListener(app: App): RequestListener {
   return getRequestListener(

@@ -1,7 +1,7 @@
 // What is said about a request that no endpoint takes: the methods that the path has, or the nearest path.
-import { endpointNames, endpoints } from '../../api/endpoints.ts';
-import { ImagoError } from '../../domain/errors.ts';
-import { nearest } from '../../domain/suggest.ts';
+import { endpointNames, endpoints } from '../../api/contract/endpoints.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { nearest } from '../../domain/value/suggest.ts';
 import { publicPaths } from './public-pages.ts';
 
 interface Place {

@@ -1,13 +1,13 @@
 // Does a write: once for each idempotency key, audited before it is answered, and not at all for a dry run.
-import type { EndpointName } from '../../api/endpoints.ts';
+import type { EndpointName } from '../../api/contract/endpoints.ts';
 import type { Plan } from '../../api/schemas/common.ts';
-import type { Json } from '../../domain/json.ts';
-import type { StoredAnswer } from '../../ports/access.ts';
-import type { Log } from '../log.ts';
-import type { Call, PreparedWrite } from './call.ts';
+import type { Json } from '../../domain/value/json.ts';
+import type { StoredAnswer } from '../../ports/database/access.ts';
+import type { Log } from '../process/log.ts';
+import type { Call, PreparedWrite } from './endpoint/call.ts';
 import { claimKey, fingerprintOf, type Settle } from './idempotency.ts';
-import { jsonResponse } from './json-response.ts';
-import { auditDone, type Visit } from './visit.ts';
+import { auditDone, type Visit } from './request-context.ts';
+import { jsonResponse } from './response/json-response.ts';
 
 export interface WriteJob {
   readonly visit: Visit;

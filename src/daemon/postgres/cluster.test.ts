@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type StatePaths, statePaths } from '../../api/daemon-paths.ts';
+import { type StatePaths, statePaths } from '../../launcher/paths.ts';
 import { databasePassword, hasCluster } from './cluster.ts';
 
 let paths: StatePaths;

@@ -14,8 +14,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import type { StatePaths } from '../../api/daemon-paths.ts';
-import { ImagoError } from '../../domain/errors.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { StatePaths } from '../../launcher/paths.ts';
 import { explainPostgresOutput } from './failure.ts';
 import type { PostgresPrograms } from './programs.ts';
 import type { SystemUser } from './system-user.ts';

@@ -1,5 +1,5 @@
 // What PostgreSQL's own words mean for the one who started Imago.
-import { ImagoError } from '../../domain/errors.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 
 /** Seen while the children of a killed server are still ending: the next try in a moment succeeds. */
 const PASSING = [

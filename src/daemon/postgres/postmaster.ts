@@ -2,9 +2,9 @@
 // killed one left when its pid now belongs to somebody else: PostgreSQL itself would then refuse to start.
 import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { identifyProcess, type ProcessIdentity } from '../../api/process-identity.ts';
-import { ImagoError } from '../../domain/errors.ts';
-import { POSTGRES_PORT } from '../paths.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { identifyProcess, type ProcessIdentity } from '../../host/process/identity.ts';
+import { POSTGRES_PORT } from '../process/paths.ts';
 
 export interface Postmaster {
   readonly process: ProcessIdentity;

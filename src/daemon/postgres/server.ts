@@ -3,18 +3,18 @@
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { StatePaths, Surroundings } from '../../api/daemon-paths.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 import {
   identifyProcess,
   isSameProcess,
   type ProcessIdentity,
   signalProcess,
   waitForExit,
-} from '../../api/process-identity.ts';
-import { ImagoError } from '../../domain/errors.ts';
-import { cacheFolders } from '../../images/tools.ts';
-import { type Log, rotateByCopy } from '../log.ts';
-import { POSTGRES_PORT, type RuntimePaths, secureFolder } from '../paths.ts';
+} from '../../host/process/identity.ts';
+import { cacheFolders } from '../../host/tools/tools.ts';
+import type { StatePaths, Surroundings } from '../../launcher/paths.ts';
+import { type Log, rotateByCopy } from '../process/log.ts';
+import { POSTGRES_PORT, type RuntimePaths, secureFolder } from '../process/paths.ts';
 import {
   createCluster,
   DATA_ARGUMENT,

@@ -6,8 +6,8 @@
 // may share; `imago doctor` then says so. IMAGO_POSTGRES_USER names another user.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
-import type { Surroundings } from '../../api/daemon-paths.ts';
-import { ImagoError } from '../../domain/errors.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { Surroundings } from '../../launcher/paths.ts';
 
 export interface SystemUser {
   readonly name: string;

@@ -1,6 +1,6 @@
 // Checks a value against a field and all below it, with the path of everything that is wrong.
-import { quote } from '../quote.ts';
-import { didYouMean, orList } from '../suggest.ts';
+import { quote } from '../value/quote.ts';
+import { didYouMean, orList } from '../value/suggest.ts';
 import { kindOf, type SecretRule, wrongValue } from './check-value.ts';
 import type { Field, ListField, MapField, ObjectField } from './field.ts';
 import type { ConfigProblem, FieldPath } from './problem.ts';

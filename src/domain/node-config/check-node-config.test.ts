@@ -1,7 +1,7 @@
 // What is wrong with a node config is said with its field, the nearest name and what to do, and never with a secret.
 import { describe, expect, it } from 'vitest';
-import { ImagoError } from '../errors.ts';
-import { missingAbilities, requireAbilities } from './abilities.ts';
+import { ImagoError } from '../error/imago-error.ts';
+import { missingAbilities, requireAbilities } from './capabilities.ts';
 import { describeFields, findField } from './describe-fields.ts';
 import { maxConfigBytes, nodeRules, readNodeConfig, strictRules } from './read-node-config.ts';
 

@@ -1,6 +1,6 @@
 // Checks one plain value of the node config: text, choice, number, boolean. Secrets are never repeated.
-import { quote } from '../quote.ts';
-import { didYouMean, orList } from '../suggest.ts';
+import { quote } from '../value/quote.ts';
+import { didYouMean, orList } from '../value/suggest.ts';
 import type {
   BooleanField,
   ChoiceField,

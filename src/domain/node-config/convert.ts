@@ -1,10 +1,10 @@
 // Ways between the versions of the node config. Up always succeeds; down is refused when the older version cannot
 // say something, with the fields that would be lost.
-import { ImagoError } from '../errors.ts';
+import { ImagoError } from '../error/imago-error.ts';
 import { type CheckRules, checkField, type Findings, isObject } from './check-field.ts';
 import { planChanges } from './plan-changes.ts';
-import { fromPreview, type PreviewConfig, previewSchema, toPreview } from './preview-version.ts';
 import { currentSchemaVersion, type NodeConfig } from './schema.ts';
+import { fromPreview, type PreviewConfig, previewSchema, toPreview } from './schema-v0.ts';
 
 interface OlderVersion {
   /** What is wrong with a document of this version. */

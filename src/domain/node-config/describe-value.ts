@@ -1,5 +1,5 @@
 // What a field takes, in words.
-import { orList } from '../suggest.ts';
+import { orList } from '../value/suggest.ts';
 import type { Field } from './field.ts';
 
 export function describeValue(field: Field): string {

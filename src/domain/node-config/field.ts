@@ -1,6 +1,6 @@
 // What a field of the node config is, as plain data: the same tables make the types, the check on the node and on
 // the command line, the plan of a change, the JSON Schema and the page in the docs. No library: this runs in the agent.
-import type { Json } from '../json.ts';
+import type { Json } from '../value/json.ts';
 
 /** What changing a field on a running node costs, from nothing to a new disk. */
 export const costs = ['live', 'restart', 'drain', 'reimage'] as const;

@@ -1,5 +1,5 @@
 // The JSON Schema of the node config, for editors and for programs that write configs.
-import type { Json } from '../json.ts';
+import type { Json } from '../value/json.ts';
 import { describeValue } from './describe-value.ts';
 import type { Cost, Field, TextForm } from './field.ts';
 import { nodeConfigSchema, schemaRelease } from './schema.ts';

@@ -1,16 +1,16 @@
 // What holds for every node config, shown on documents that are made from the schema itself.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalJson } from '../canonical-json.ts';
-import { ImagoError } from '../errors.ts';
-import { agentAbilities, missingAbilities, neededAbilities } from './abilities.ts';
+import { ImagoError } from '../error/imago-error.ts';
+import { canonicalJson } from '../value/canonical-json.ts';
+import { agentAbilities, missingAbilities, neededAbilities } from './capabilities.ts';
 import { downgradeConfig, upgradeConfig } from './convert.ts';
 import type { Field, TextForm } from './field.ts';
 import { highestCost, planChanges } from './plan-changes.ts';
-import { previewSchema } from './preview-version.ts';
 import { checkNodeConfig, nodeRules, readNodeConfig, strictRules } from './read-node-config.ts';
 import { renderNodeConfig } from './render.ts';
 import { type NodeConfig, nodeConfigSchema } from './schema.ts';
+import { previewSchema } from './schema-v0.ts';
 
 const certificate = `-----BEGIN CERTIFICATE-----\n${'QUJD'.repeat(16)}\n-----END CERTIFICATE-----\n`;
 const token = 'abcdef.0123456789abcdef';

@@ -1,8 +1,8 @@
 // What changes on a node when its config does: a list that people can read, each with what it costs. Pure: the
 // command line shows it before anything is sent, and the agent acts by the same list.
-import { canonicalJson } from '../canonical-json.ts';
-import type { Json } from '../json.ts';
-import { quote } from '../quote.ts';
+import { canonicalJson } from '../value/canonical-json.ts';
+import type { Json } from '../value/json.ts';
+import { quote } from '../value/quote.ts';
 import { identityOf, isObject } from './check-field.ts';
 import { isHidden } from './check-value.ts';
 import { type Cost, costs, type Field, type ListField, type ObjectField } from './field.ts';

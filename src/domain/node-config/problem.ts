@@ -1,5 +1,5 @@
 // One thing that is wrong with a node config, and how its place is written.
-import { ImagoError } from '../errors.ts';
+import { ImagoError } from '../error/imago-error.ts';
 
 export type FieldPath = readonly (string | number)[];
 

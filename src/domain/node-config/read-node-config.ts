@@ -1,5 +1,5 @@
 // The way in for a node config: from text or a parsed value to a document of the current version, or every problem.
-import { ImagoError } from '../errors.ts';
+import { ImagoError } from '../error/imago-error.ts';
 import { type CheckRules, checkField, isObject } from './check-field.ts';
 import { configRuleProblems } from './config-rules.ts';
 import { upgradeConfig } from './convert.ts';

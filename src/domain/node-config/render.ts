@@ -1,9 +1,10 @@
 // From a pool's config to what one node reads: the node's own facts and its secrets filled in, what the fields need
 // of the image added, in one form. The same input gives the same bytes, so a digest tells whether two are alike.
-import { canonicalJson } from '../canonical-json.ts';
-import { ImagoError } from '../errors.ts';
-import type { Json } from '../json.ts';
-import { neededAbilities } from './abilities.ts';
+
+import { ImagoError } from '../error/imago-error.ts';
+import { canonicalJson } from '../value/canonical-json.ts';
+import type { Json } from '../value/json.ts';
+import { neededAbilities } from './capabilities.ts';
 import { mapSecrets, nameOfSecret } from './map-secrets.ts';
 import { type FieldPath, writePath } from './problem.ts';
 import { nodeRules, readNodeConfig, strictRules } from './read-node-config.ts';

@@ -1,7 +1,7 @@
 // Galleries and images as they are stored, and the checks that need them to be there.
-import type { GalleryImage, GallerySpec } from '../../ports/provider-gallery.ts';
+import type { GalleryImage, GallerySpec } from '../../ports/provider/gallery.ts';
 import { conflict, notFound } from './refusals.ts';
-import type { World } from './world-file.ts';
+import type { World } from './state-database.ts';
 
 export interface GalleryRow {
   readonly name: string;

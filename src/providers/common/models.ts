@@ -1,8 +1,8 @@
 // Models of pools, kept by their content for the nodes that were made from them.
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '../../domain/canonical-json.ts';
-import type { PoolModel } from '../../ports/provider-pools.ts';
-import type { World } from './world-file.ts';
+import { canonicalJson } from '../../domain/value/canonical-json.ts';
+import type { PoolModel } from '../../ports/provider/pools.ts';
+import type { World } from './state-database.ts';
 
 /** Keeps the model under its hash. The same content has the same hash, whatever the order of its tags. */
 export function keepModel(world: World, model: PoolModel): string {

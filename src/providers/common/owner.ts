@@ -1,6 +1,6 @@
 // Which daemon acts: a provider of our own compares the epochs of those who call it.
-import { ImagoError } from '../../domain/errors.ts';
-import type { World } from './world-file.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { World } from './state-database.ts';
 
 /** Every call shows which owner acts now; only writes of an older one are refused. */
 export function checkEpoch(

@@ -1,5 +1,5 @@
 // The ways in which a provider that we wrote says no, in one place so that they mean the same everywhere.
-import { ImagoError } from '../../domain/errors.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 
 /** Something else stands there; trying again does not help. */
 export function conflict(message: string): ImagoError {

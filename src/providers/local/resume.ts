@@ -1,9 +1,9 @@
 // Machines that ran when everything was stopped, or when the computer went down, run again afterwards.
 import { existsSync } from 'node:fs';
-import type { HostMachineStatus } from './host/machine-host.ts';
-import { type LocalContext, localPaths } from './local-context.ts';
-import { changeMachine, type MachineRow } from './machine-rows.ts';
-import { openLocalWorld } from './world-schema.ts';
+import type { HostMachineStatus } from './qemu/machine-host.ts';
+import { type LocalContext, localPaths } from './state/context.ts';
+import { changeMachine, type MachineRow } from './state/machine-rows.ts';
+import { openLocalWorld } from './state/schema.ts';
 
 export function isAlive(status: HostMachineStatus | undefined): boolean {
   return status?.state === 'running' || status?.state === 'starting' || status?.state === 'stopping';

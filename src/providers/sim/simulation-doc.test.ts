@@ -1,9 +1,9 @@
 // docs/simulation.md says what the code does.
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { faultKinds } from '../../ports/sim-control.ts';
-import { azureDurations, type Duration } from './durations.ts';
-import { breakKinds } from './traits.ts';
+import { faultKinds } from '../../ports/provider/sim-control.ts';
+import { azureDurations, type Duration } from './world/durations.ts';
+import { breakKinds } from './world/traits.ts';
 
 const text = readFileSync(new URL('../../../docs/simulation.md', import.meta.url), 'utf8');
 

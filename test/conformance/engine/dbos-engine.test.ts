@@ -1,8 +1,8 @@
 // The engine on DBOS and a real PostgreSQL, under the suite that all engines pass.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDbosEngine, type DbosEngineOptions } from '../../../src/engine/dbos/dbos-engine.ts';
-import type { Engine } from '../../../src/ports/engine.ts';
+import type { Engine } from '../../../src/ports/workflow/engine.ts';
+import { createDbosEngine, type DbosEngineOptions } from '../../../src/workflow/engine/dbos/engine.ts';
 import { startPostgres, type TestPostgres } from '../../support/postgres.ts';
 import { administer } from '../../support/store.ts';
 import { describeEngine } from './engine-suite.ts';

@@ -1,8 +1,8 @@
 // What every durable engine promises, in one suite: it runs over all adapters.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ImagoError } from '../../../src/domain/errors.ts';
-import type { Json } from '../../../src/domain/json.ts';
-import type { Engine, Interpreter, Run } from '../../../src/ports/engine.ts';
+import { ImagoError } from '../../../src/domain/error/imago-error.ts';
+import type { Json } from '../../../src/domain/value/json.ts';
+import type { Engine, Interpreter, Run } from '../../../src/ports/workflow/engine.ts';
 
 /** One adapter, with a place of its own to record in. */
 export interface EngineHarness {

@@ -1,7 +1,7 @@
 // A small world in which operations make things, with faults that a test orders call by call: the ways in
 // which providers really fail. What a dead process still tries to do in it has no effect.
-import { ImagoError } from '../../../src/domain/errors.ts';
-import type { OperationKind, StepContext, WorkStep } from '../../../src/ports/operation.ts';
+import { ImagoError } from '../../../src/domain/error/imago-error.ts';
+import type { OperationKind, StepContext, WorkStep } from '../../../src/ports/workflow/operation.ts';
 
 export type Fault =
   | 'none'

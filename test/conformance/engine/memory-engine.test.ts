@@ -1,7 +1,7 @@
 // The in-memory engine, under the suite that all engines pass.
-import { createMemoryEngine, type MemoryEngine } from '../../../src/engine/memory/memory-engine.ts';
-import { createMemoryEngineState } from '../../../src/engine/memory/memory-engine-state.ts';
-import { createVirtualClock } from '../../../src/engine/memory/virtual-clock.ts';
+import { createMemoryEngine, type MemoryEngine } from '../../support/engine/memory-engine.ts';
+import { createMemoryEngineState } from '../../support/engine/memory-engine-state.ts';
+import { createVirtualClock } from '../../support/engine/virtual-clock.ts';
 import { describeEngine } from './engine-suite.ts';
 
 describeEngine('in memory', async () => {

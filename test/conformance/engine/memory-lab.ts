@@ -1,20 +1,22 @@
 // Processes that die and are started again, on the in-memory engine and journal with virtual time.
-import { createMemoryEngine } from '../../../src/engine/memory/memory-engine.ts';
-import {
-  createMemoryEngineState,
-  type MemoryEngineState,
-} from '../../../src/engine/memory/memory-engine-state.ts';
+
+import type {
+  OperationKind,
+  OperationRecord,
+  OperationRequest,
+} from '../../../src/ports/workflow/operation.ts';
+import type { OperationKinds } from '../../../src/workflow/interpreter/recorded-steps.ts';
+import { createOperations, type Operations } from '../../../src/workflow/operations.ts';
+import { createMemoryEngine } from '../../support/engine/memory-engine.ts';
+import { createMemoryEngineState, type MemoryEngineState } from '../../support/engine/memory-engine-state.ts';
 import {
   createMemoryJournal,
   createMemoryJournalState,
   loseUnsafeWrites,
   type MemoryJournalState,
-} from '../../../src/engine/memory/memory-journal.ts';
-import type { CrashPoint } from '../../../src/engine/memory/memory-run.ts';
-import { createVirtualClock, type VirtualClock } from '../../../src/engine/memory/virtual-clock.ts';
-import { createOperations, type Operations } from '../../../src/operations/operations.ts';
-import type { OperationKinds } from '../../../src/operations/script.ts';
-import type { OperationKind, OperationRecord, OperationRequest } from '../../../src/ports/operation.ts';
+} from '../../support/engine/memory-journal.ts';
+import type { CrashPoint } from '../../support/engine/memory-run.ts';
+import { createVirtualClock, type VirtualClock } from '../../support/engine/virtual-clock.ts';
 import type { FaultyWorld } from './faulty-world.ts';
 
 export interface LabOptions {

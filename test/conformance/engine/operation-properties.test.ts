@@ -2,7 +2,7 @@
 // what they could not put back. Thousands of random stories, each replayable by its seed.
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import type { OperationRecord } from '../../../src/ports/operation.ts';
+import type { OperationRecord } from '../../../src/ports/workflow/operation.ts';
 import { createFaultyWorld, type Fault, type FaultyWorld, faults, makeThings } from './faulty-world.ts';
 import { createLab, type Lab } from './memory-lab.ts';
 

@@ -1,7 +1,7 @@
 // What operations promise, whatever fails: one example for each promise.
 import { afterEach, describe, expect, it } from 'vitest';
-import { ImagoError } from '../../../src/domain/errors.ts';
-import type { OperationKind, Step } from '../../../src/ports/operation.ts';
+import { ImagoError } from '../../../src/domain/error/imago-error.ts';
+import type { OperationKind, Step } from '../../../src/ports/workflow/operation.ts';
 import {
   createFaultyWorld,
   type Fault,

@@ -1,7 +1,7 @@
 // What the rules check with.
 import { expect } from 'vitest';
-import type { ErrorCode, ErrorKind } from '../../../src/domain/error-catalogue.ts';
-import { ImagoError } from '../../../src/domain/errors.ts';
+import type { ErrorCode, ErrorKind } from '../../../src/domain/error/catalog.ts';
+import { ImagoError } from '../../../src/domain/error/imago-error.ts';
 import type { Page, PageQuery } from '../../../src/ports/page.ts';
 
 /** Every item of a paged list. */

@@ -1,6 +1,6 @@
 // Snapshots, and versions made from them: what a capture goes through.
 import { describe, expect, it } from 'vitest';
-import type { Snapshot } from '../../../src/ports/provider-disks.ts';
+import type { Snapshot } from '../../../src/ports/provider/disks.ts';
 import { everything, refusal } from './checks.ts';
 import type { Suite } from './suite.ts';
 

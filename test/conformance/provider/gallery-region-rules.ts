@@ -1,6 +1,6 @@
 // Copies of a version in regions: each has a progress and a fate of its own.
 import { describe, expect, it } from 'vitest';
-import type { GalleryVersion, RegionTarget } from '../../../src/ports/provider-gallery.ts';
+import type { GalleryVersion, RegionTarget } from '../../../src/ports/provider/gallery.ts';
 import { refusal, refusalOfKind } from './checks.ts';
 import type { Suite } from './suite.ts';
 

@@ -1,6 +1,6 @@
 // Images of a gallery.
 import { describe, expect, it } from 'vitest';
-import type { GalleryImage } from '../../../src/ports/provider-gallery.ts';
+import type { GalleryImage } from '../../../src/ports/provider/gallery.ts';
 import { everything, refusal, refusalOfKind } from './checks.ts';
 import type { Suite } from './suite.ts';
 

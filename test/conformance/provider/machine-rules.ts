@@ -1,6 +1,6 @@
 // Single machines: they boot what they were given, speak for themselves, and leave nothing behind.
 import { describe, expect, it } from 'vitest';
-import type { Machine, MachineSpec } from '../../../src/ports/provider-machines.ts';
+import type { Machine, MachineSpec } from '../../../src/ports/provider/machines.ts';
 import { everything, refusal } from './checks.ts';
 import type { Suite } from './suite.ts';
 

@@ -1,8 +1,8 @@
 // The config of running nodes: it reaches the node and nothing else, and the node says what it did with it.
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { NodeReport } from '../../../src/domain/node-report.ts';
-import type { ProviderNode } from '../../../src/ports/provider-pools.ts';
+import type { NodeReport } from '../../../src/domain/node/report.ts';
+import type { ProviderNode } from '../../../src/ports/provider/pools.ts';
 import { refusal } from './checks.ts';
 import type { Suite } from './suite.ts';
 

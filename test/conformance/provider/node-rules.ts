@@ -1,6 +1,6 @@
 // Nodes of a pool: power, disks and identity.
 import { describe, expect, it } from 'vitest';
-import type { PoolSpec, ProviderNode } from '../../../src/ports/provider-pools.ts';
+import type { PoolSpec, ProviderNode } from '../../../src/ports/provider/pools.ts';
 import { refusal } from './checks.ts';
 import type { Suite } from './suite.ts';
 

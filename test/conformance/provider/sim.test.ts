@@ -2,8 +2,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createVirtualClock } from '../../../src/providers/sim/sim-clock.ts';
-import { createSimProvider, type SimProviderOptions } from '../../../src/providers/sim/sim-provider.ts';
+import { createSimProvider, type SimProviderOptions } from '../../../src/providers/sim/provider.ts';
+import { createVirtualClock } from '../../../src/providers/sim/world/clock.ts';
 import { describeProvider } from './describe-provider.ts';
 import type { ProviderUnderTest } from './suite.ts';
 

@@ -1,9 +1,10 @@
 // Tokens and the audit.
-import { ImagoError } from '../../../domain/errors.ts';
-import { localOwner } from '../../../domain/roles.ts';
-import type { Tokens } from '../../../ports/access.ts';
-import type { ReadHandlers, WriteHandlers } from '../call.ts';
-import { allItems, pageQuery } from '../page-query.ts';
+
+import { localOwner } from '../../../domain/access/roles.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import type { Tokens } from '../../../ports/database/access.ts';
+import type { ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import { allItems, pageQuery } from '../endpoint/page-query.ts';
 
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 90;

@@ -1,6 +1,6 @@
 // The daemon itself.
-import { ImagoError } from '../../../domain/errors.ts';
-import type { ReadHandlers, StreamHandlers, WriteHandlers } from '../call.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import type { ReadHandlers, StreamHandlers, WriteHandlers } from '../endpoint/call.ts';
 
 export const daemonReads = {
   async status({ context }) {

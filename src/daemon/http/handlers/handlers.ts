@@ -1,23 +1,23 @@
 // Every endpoint's handler. The types hold that none is missing.
-import type { EndpointName } from '../../../api/endpoints.ts';
-import type { Call, PreparedWrite, ReadHandlers, StreamHandlers, WriteHandlers } from '../call.ts';
+import type { EndpointName } from '../../../api/contract/endpoints.ts';
+import type { Call, PreparedWrite, ReadHandlers, StreamHandlers, WriteHandlers } from '../endpoint/call.ts';
 import { accessReads, accessWrites } from './access.ts';
-import { catalogueReads, catalogueWrites } from './catalogue.ts';
+import { catalogueReads, catalogueWrites } from './catalog.ts';
 import { backupStream, daemonReads, daemonWrites } from './daemon.ts';
-import { eventsStream } from './events.ts';
-import { imageReads, imageStreams, imageWrites } from './images.ts';
-import { keyReads, keyWrites } from './keys.ts';
+import { reachReads, reachWrites } from './distribution.ts';
+import { eventsStream } from './event.ts';
+import { imageReads, imageStreams, imageWrites } from './image.ts';
 import { lifecycleReads, lifecycleWrites } from './lifecycle.ts';
-import { machineReads, machineWrites } from './machines.ts';
+import { machineReads, machineWrites } from './machine.ts';
+import { nodeReads, nodeWrites } from './node.ts';
 import { nodeAccessReads, nodeAccessStreams } from './node-access.ts';
 import { nodeConfigReads, nodeConfigWrites } from './node-config.ts';
-import { nodeReads, nodeWrites } from './nodes.ts';
-import { operationReads, operationWrites } from './operations.ts';
-import { poolReads, poolWrites } from './pools.ts';
+import { operationReads, operationWrites } from './operation.ts';
+import { poolReads, poolWrites } from './pool.ts';
 import { promotionReads, promotionWrites } from './promotion.ts';
-import { reachReads, reachWrites } from './reach.ts';
-import { recipeReads, recipeWrites } from './recipes.ts';
-import { scheduleReads, scheduleWrites } from './schedules.ts';
+import { recipeReads, recipeWrites } from './recipe.ts';
+import { scheduleReads, scheduleWrites } from './schedule.ts';
+import { keyReads, keyWrites } from './signing-key.ts';
 import { simReads, simWrites } from './sim.ts';
 
 const reads: ReadHandlers = {

@@ -1,18 +1,18 @@
 // Lineage, withdrawal, retention, limits and support.
-import { ImagoError } from '../../../domain/errors.ts';
-import { checkSupportDate, mergeDates, type SupportDate } from '../../../domain/support.ts';
-import { kubernetesCalendar } from '../../../domain/support-calendar.ts';
-import { checkReason } from '../../../domain/withdrawal.ts';
-import { readLimits } from '../../../operations/limits.ts';
-import { type PruneInput, planPrune } from '../../../operations/prune.ts';
-import type { SetSupportDate } from '../../../ports/lifecycle.ts';
-import type { VersionName } from '../../../ports/lineage.ts';
-import type { DaemonContext } from '../../context.ts';
-import type { ReadHandlers, WriteHandlers } from '../call.ts';
-import { LongAnswer } from '../long-answer.ts';
-import { pageQuery } from '../page-query.ts';
-import { startOperation } from '../start-operation.ts';
-import { requireVersion } from './catalogue.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { kubernetesCalendar } from '../../../domain/support/calendar.ts';
+import { checkSupportDate, mergeDates, type SupportDate } from '../../../domain/support/support.ts';
+import { checkReason } from '../../../domain/withdrawal/withdrawal.ts';
+import { readLimits } from '../../../operations/gallery/limits.ts';
+import { type PruneInput, planPrune } from '../../../operations/retention/prune.ts';
+import type { SetSupportDate } from '../../../ports/database/lifecycle.ts';
+import type { VersionName } from '../../../ports/database/lineage.ts';
+import type { ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { DaemonContext } from '../endpoint/context.ts';
+import { pageQuery } from '../endpoint/page-query.ts';
+import { startOperation } from '../endpoint/start-operation.ts';
+import { LongAnswer } from '../response/streamed-json.ts';
+import { requireVersion } from './catalog.ts';
 
 export const lifecycleReads = {
   async listAncestors({ context, path }) {

@@ -1,9 +1,9 @@
 // Consoles, shells and timelines of nodes, where their provider has a way to them.
-import { ImagoError } from '../../../domain/errors.ts';
-import type { NodeAccess, NodeShell } from '../../../ports/provider-access.ts';
-import type { Call, ReadHandlers, StreamHandlers } from '../call.ts';
-import { requireNode } from './nodes.ts';
-import { requirePool } from './pools.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import type { NodeAccess, NodeShell } from '../../../ports/provider/access.ts';
+import type { Call, ReadHandlers, StreamHandlers } from '../endpoint/call.ts';
+import { requireNode } from './node.ts';
+import { requirePool } from './pool.ts';
 
 type NodeEndpoint = 'readConsole' | 'followConsole' | 'showTimeline' | 'openShell';
 type NodeCall = Pick<Call<NodeEndpoint>, 'context' | 'path'>;

@@ -1,16 +1,16 @@
 // The config of one node, as its provider and its agent tell it.
 import { createHash } from 'node:crypto';
-import type { AnswerOf } from '../../../api/types.ts';
-import { ImagoError } from '../../../domain/errors.ts';
+import type { AnswerOf } from '../../../api/contract/types.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import type { NodeConfigRef, NodeReport } from '../../../domain/node/report.ts';
 import { hideSecrets } from '../../../domain/node-config/map-secrets.ts';
 import { nodeRules, readNodeConfig } from '../../../domain/node-config/read-node-config.ts';
-import type { NodeConfigRef, NodeReport } from '../../../domain/node-report.ts';
-import type { NodeRecord } from '../../../ports/fleet.ts';
-import type { CallOptions } from '../../../ports/provider.ts';
-import type { NodeConfigs } from '../../../ports/provider-node-configs.ts';
-import type { Call, ReadHandlers, WriteHandlers } from '../call.ts';
-import { requireLiveNode } from './nodes.ts';
-import { requirePool } from './pools.ts';
+import type { NodeRecord } from '../../../ports/database/fleet.ts';
+import type { NodeConfigs } from '../../../ports/provider/node-configs.ts';
+import type { CallOptions } from '../../../ports/provider/provider.ts';
+import type { Call, ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import { requireLiveNode } from './node.ts';
+import { requirePool } from './pool.ts';
 
 type View = AnswerOf<'showNodeConfig'>;
 type NodeCall = Pick<Call<'showNodeConfig' | 'allowNodeConfig'>, 'context' | 'path' | 'limits' | 'signal'>;

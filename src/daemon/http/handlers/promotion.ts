@@ -1,22 +1,23 @@
 // Channels, gates and their policy, approvals, scan reports, signed statements, releases.
-import { channelLine } from '../../../domain/channel-line.ts';
-import { ImagoError } from '../../../domain/errors.ts';
-import type { Json } from '../../../domain/json.ts';
-import { parseReference } from '../../../domain/reference.ts';
-import { localOwner } from '../../../domain/roles.ts';
-import { attestMove, findStatement, type KnownStatement } from '../../../operations/attest-move.ts';
-import { decide } from '../../../operations/gate-facts.ts';
-import { gatesTopic } from '../../../operations/release-channels.ts';
-import type { Catalogue, ChannelMove, VersionRecord } from '../../../ports/catalogue.ts';
-import type { PolicyRecord } from '../../../ports/promotion.ts';
-import type { Schedule } from '../../../ports/schedules.ts';
-import type { DaemonContext } from '../../context.ts';
-import type { Call, ReadHandlers, WriteHandlers } from '../call.ts';
-import { pageQuery } from '../page-query.ts';
-import { readPolicy } from '../read-policy.ts';
-import { startOperation } from '../start-operation.ts';
-import { channelTrail, requireChannel, requireImage, requireVersion } from './catalogue.ts';
-import { requireKeys } from './keys.ts';
+
+import { localOwner } from '../../../domain/access/roles.ts';
+import { channelLine } from '../../../domain/channel/minor-channel.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { parseReference } from '../../../domain/image/reference.ts';
+import type { Json } from '../../../domain/value/json.ts';
+import { attestMove, findStatement, type KnownStatement } from '../../../operations/channel/attest-move.ts';
+import { decide } from '../../../operations/channel/gate-facts.ts';
+import { gatesTopic } from '../../../operations/release/channels.ts';
+import type { Catalogue, ChannelMove, VersionRecord } from '../../../ports/database/catalog.ts';
+import type { PolicyRecord } from '../../../ports/database/promotion.ts';
+import type { Schedule } from '../../../ports/database/schedules.ts';
+import type { Call, ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { DaemonContext } from '../endpoint/context.ts';
+import { pageQuery } from '../endpoint/page-query.ts';
+import { readPolicy } from '../endpoint/read-policy.ts';
+import { startOperation } from '../endpoint/start-operation.ts';
+import { channelTrail, requireChannel, requireImage, requireVersion } from './catalog.ts';
+import { requireKeys } from './signing-key.ts';
 
 export const promotionReads = {
   async showGates({ context, query, caller }) {
@@ -245,7 +246,7 @@ async function releaseOf({
       'input-invalid',
       'A release is of the lock as it is, or of the newest inputs, not both.',
     );
-  const { receiveRecipe } = await import('../read-recipe.ts');
+  const { receiveRecipe } = await import('../endpoint/read-recipe.ts');
   const { recipe, variants } = await receiveRecipe(body, caller);
   requireReason(why);
   const order = channels ?? (await channelOrder(context.catalogue, recipe.name));

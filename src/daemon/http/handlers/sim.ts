@@ -1,9 +1,9 @@
 // The simulated provider.
-import { ImagoError } from '../../../domain/errors.ts';
-import type { Json } from '../../../domain/json.ts';
-import type { Fault, FaultSpec, SimControl } from '../../../ports/sim-control.ts';
-import type { DaemonContext } from '../../context.ts';
-import type { ReadHandlers, WriteHandlers } from '../call.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import type { Json } from '../../../domain/value/json.ts';
+import type { Fault, FaultSpec, SimControl } from '../../../ports/provider/sim-control.ts';
+import type { ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { DaemonContext } from '../endpoint/context.ts';
 
 export const simReads = {
   listFaults: async ({ context }) => ({ items: await requireSim(context).listFaults() }),

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
-import type { HostMachineStatus, MachineHost } from './machine-host.ts';
+import type { HostMachineStatus, MachineHost } from '../qemu/machine-host.ts';
 import { hostAccess } from './node-access.ts';
 
 function accessTo(shell: PassThrough, scripts: string[] = [], state: HostMachineStatus['state'] = 'running') {

@@ -1,9 +1,9 @@
 // Consoles, shells and timelines of the machines of this host.
 import type { Duplex } from 'node:stream';
-import { ImagoError } from '../../../domain/errors.ts';
-import { makeTimeline } from '../../../domain/timeline.ts';
-import type { NodeAccess, NodeShell } from '../../../ports/provider-access.ts';
-import type { HostMachineStatus, MachineHost } from './machine-host.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { makeTimeline } from '../../../domain/node/timeline.ts';
+import type { NodeAccess, NodeShell } from '../../../ports/provider/access.ts';
+import type { HostMachineStatus, MachineHost } from '../qemu/machine-host.ts';
 
 const RESIZE_MS = 5000;
 

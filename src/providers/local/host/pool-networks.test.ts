@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { type Entry, newEntry } from './host-entry.ts';
-import type { HostMachine } from './machine-host.ts';
+import type { HostMachine } from '../qemu/machine-host.ts';
+import { type Entry, newEntry } from './entry.ts';
 import { createPoolNetworks } from './pool-networks.ts';
 
 function spec(id: string, pool: string): HostMachine {

@@ -1,9 +1,9 @@
 // Which networks of pools this host stands in, and who has which address there.
-import { ImagoError } from '../../../domain/errors.ts';
-import { type Entry, isLive } from './host-entry.ts';
-import type { MachineRecord } from './machine-record.ts';
-import { freeNumber, machineCards, type PoolPlace } from './network-plan.ts';
-import { joinPool, type PoolStation, poolGroup } from './pool-station.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { freeNumber, machineCards, type PoolPlace } from '../network/plan.ts';
+import type { MachineRecord } from '../qemu/record.ts';
+import { type Entry, isLive } from './entry.ts';
+import { joinPool, type PoolStation, poolGroup } from './pool-dhcp.ts';
 
 export interface PoolNetworks {
   /** The machine's place in the pool: the one that it has, or a free one. `undefined` without a pool. */

@@ -3,21 +3,21 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { ImagoError } from '../../../domain/errors.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { DocumentSigner } from '../imds/document-signer.ts';
 import type { InterfaceFacts } from '../imds/instance-document.ts';
 import type { TokenIssuer } from '../imds/local-token.ts';
 import type { MachineMetadata, PlatformHealth } from '../imds/machine-metadata.ts';
 import { startMetadataServer } from '../imds/metadata-server.ts';
-import { writeWord } from './agent-port.ts';
-import { type CommandPort, openCommandPort } from './command-port.ts';
-import { cutConsole } from './console-log.ts';
-import { watchHalt } from './machine-halt.ts';
-import type { AgentWord, MachineHalt, MachineReportLine } from './machine-host.ts';
-import type { MachineFiles, MachineSockets } from './machine-paths.ts';
-import { findProcess } from './qemu-process.ts';
-import { connectQmp, type Qmp, type QmpEvent } from './qmp.ts';
-import { openReportLog } from './report-log.ts';
+import { writeWord } from '../qemu/agent-port.ts';
+import { type CommandPort, openCommandPort } from '../qemu/command-port.ts';
+import { cutConsole } from '../qemu/console-log.ts';
+import { watchHalt } from '../qemu/machine-halt.ts';
+import type { AgentWord, MachineHalt, MachineReportLine } from '../qemu/machine-host.ts';
+import type { MachineFiles, MachineSockets } from '../qemu/paths.ts';
+import { findProcess } from '../qemu/process.ts';
+import { connectQmp, type Qmp, type QmpEvent } from '../qemu/qmp.ts';
+import { openReportLog } from '../qemu/report-log.ts';
 
 export interface MachineServices {
   readonly id: string;

@@ -1,17 +1,17 @@
 // Starts QEMU for a machine and waits until it answers, or says why it does not.
 import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { ImagoError } from '../../../domain/errors.ts';
-import type { OpenForward, PortForward } from '../../../domain/port-forward.ts';
-import type { AcceleratorName } from './accelerator.ts';
-import { makeAgentPort } from './agent-port.ts';
-import type { HostMachine } from './machine-host.ts';
-import type { MachineFiles, MachineSockets } from './machine-paths.ts';
-import type { MachineCards } from './network-plan.ts';
-import { qemuArguments } from './qemu-command.ts';
-import { type Launch, lastWords, launchQemu } from './qemu-process.ts';
-import { requireFirmware } from './qemu-program.ts';
-import { connectQmp, type Qmp } from './qmp.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import type { OpenForward, PortForward } from '../../../domain/pool/port-forward.ts';
+import type { MachineCards } from '../network/plan.ts';
+import type { AcceleratorName } from '../qemu/accelerator.ts';
+import { makeAgentPort } from '../qemu/agent-port.ts';
+import { qemuArguments } from '../qemu/command.ts';
+import type { HostMachine } from '../qemu/machine-host.ts';
+import type { MachineFiles, MachineSockets } from '../qemu/paths.ts';
+import { type Launch, lastWords, launchQemu } from '../qemu/process.ts';
+import { requireFirmware } from '../qemu/program.ts';
+import { connectQmp, type Qmp } from '../qemu/qmp.ts';
 
 export interface StartOptions {
   readonly spec: HostMachine;

@@ -10,7 +10,7 @@ import {
   X509Certificate,
 } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { writeFileSafely } from '../host/safe-file.ts';
+import { writeFileSafely } from '../../../host/files/safe-file.ts';
 import { bits, der, integer, objectId, octets, sequence, set, tagged, text, time } from './der.ts';
 
 export interface DocumentSigner {

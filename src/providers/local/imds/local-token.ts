@@ -9,7 +9,7 @@ import {
   verify,
 } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { writeFileSafely } from '../host/safe-file.ts';
+import { writeFileSafely } from '../../../host/files/safe-file.ts';
 
 export interface TokenClaims {
   readonly iss: 'imago-local';

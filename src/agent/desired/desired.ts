@@ -1,0 +1,196 @@
+// The system as the config wants it: installers write into it as if it were the system, nothing is touched, and at
+// the end it says what would have to change. So a plan and an apply are the same code, and an apply is one change.
+import type { FileOptions, Host, HostInput, UnpackOptions } from '../../install/host.ts';
+import { managedPath, originalsFolder } from '../system/paths.ts';
+import { folderOf, nameOf, type System } from '../system/system.ts';
+import { type Change, type Effect, isAsWanted, type Wanted } from './change.ts';
+import { type Managed, type ManagedPath, writtenManaged } from './managed.ts';
+
+export interface Scope {
+  readonly step: string;
+  /** Absent for files that are shared with others and therefore never taken away, like /etc/passwd. */
+  readonly owner?: string;
+  readonly effects?: readonly Effect[];
+}
+
+/** Gets things from outside. A plan has one that gets nothing. */
+export interface Fetcher {
+  /** The path of a file with the input's bytes. */
+  file(input: HostInput): Promise<string>;
+  /** The path of a folder with the archive's files; their paths below it are `files`. */
+  archive(input: HostInput, options: UnpackOptions): Promise<UnpackedTree>;
+}
+
+export interface UnpackedTree {
+  readonly folder: string;
+  readonly files: readonly string[];
+}
+
+interface Entry {
+  readonly wanted: Wanted;
+  readonly scope: Scope;
+}
+
+export interface Desired {
+  /** The system, as it will be; writes are noted under the scope. */
+  scope(scope: Scope): Host;
+  /** What an owner had before stays, although nobody asks for it again. */
+  keep(owner: string): void;
+  keepUsers(names: readonly string[]): void;
+  /** The text that the image has there, whatever a config has put there since. */
+  originalText(path: string): string | undefined;
+  /** Whether anything that the step asked for is not so yet. */
+  changedBy(step: string): boolean;
+  /** In the order in which they were asked for; those that the config no longer names come last. */
+  changes(): readonly Change[];
+  /** Every path that was asked for, whether it changes or not. */
+  paths(): readonly string[];
+}
+
+export function createDesired(system: System, managed: Managed, fetcher: Fetcher): Desired {
+  const entries = new Map<string, Entry>();
+  const kept = new Set<string>();
+  let users: readonly string[] = [];
+
+  function put(path: string, wanted: Wanted, scope: Scope): void {
+    entries.delete(path);
+    entries.set(path, { wanted, scope });
+  }
+
+  function hostOf(scope: Scope): Host {
+    return {
+      async readText(path) {
+        const entry = entries.get(path);
+        if (entry === undefined) return system.readText(path);
+        return entry.wanted.kind === 'file' ? entry.wanted.text : undefined;
+      },
+      async list(path) {
+        const names = new Set(system.list(path));
+        for (const [known, { wanted }] of entries) {
+          if (!known.startsWith(`${path}/`)) continue;
+          const [name = '', ...below] = known.slice(path.length + 1).split('/');
+          if (wanted.kind !== 'absent') names.add(name);
+          else if (below.length === 0) names.delete(name);
+        }
+        return [...names].sort();
+      },
+      async readLink(path) {
+        const entry = entries.get(path);
+        if (entry === undefined) return system.readLink(path);
+        return entry.wanted.kind === 'link' ? entry.wanted.target : undefined;
+      },
+      async writeText(path, text, { mode = 0o644, uid = 0, gid = 0 }: FileOptions = {}) {
+        put(path, { kind: 'file', text, mode, uid, gid }, scope);
+      },
+      async makeFolder(path, { mode = 0o755, uid = 0, gid = 0 }: FileOptions = {}) {
+        put(path, { kind: 'folder', mode, uid, gid }, { step: scope.step });
+      },
+      async link(path, target) {
+        put(path, { kind: 'link', target }, scope);
+      },
+      async remove(path) {
+        put(path, { kind: 'absent' }, scope);
+      },
+      async placeFile(input, path, mode) {
+        put(path, { kind: 'copy', from: await fetcher.file(input), mode, uid: 0, gid: 0 }, scope);
+      },
+      async unpackArchive(input, folder, options) {
+        const tree = await fetcher.archive(input, options);
+        for (const file of tree.files) {
+          const from = `${tree.folder}/${file}`;
+          const path = `${folder === '/' ? '' : folder}/${file}`;
+          const target = system.readLink(from);
+          const mode = system.facts(from)?.mode ?? 0o644;
+          const wanted: Wanted =
+            target === undefined ? { kind: 'copy', from, mode, uid: 0, gid: 0 } : { kind: 'link', target };
+          put(path, wanted, scope);
+        }
+      },
+      async unpackArtifact(input) {
+        throw new Error(`${input.name}: artifacts of registries are baked, not fetched by nodes`);
+      },
+    };
+  }
+
+  return {
+    scope: hostOf,
+    keep: (owner) => void kept.add(owner),
+    keepUsers(names) {
+      users = names;
+    },
+    originalText(path) {
+      const known = managed.paths[path];
+      if (known === undefined) return system.readText(path);
+      if (known.original?.kind === 'copy') return system.readText(known.original.from);
+      return undefined;
+    },
+    paths: () => [...entries.keys()],
+    changedBy: (step) =>
+      [...entries].some(
+        ([path, { wanted, scope }]) => scope.step === step && !isAsWanted(system, path, wanted),
+      ),
+    changes() {
+      const changes: Change[] = [];
+      const paths: Record<string, ManagedPath> = {};
+      for (const [path, { wanted, scope }] of entries) {
+        const changed = !isAsWanted(system, path, wanted);
+        const change = { path, wanted, step: scope.step, effects: scope.effects ?? [] };
+        const known = managed.paths[path];
+        if (changed && scope.owner !== undefined && known === undefined) {
+          changes.push(...keepOriginal(system, path, scope.step));
+        }
+        if (changed) changes.push(change);
+        if (scope.owner === undefined) continue;
+        const original = known === undefined ? originalOf(system, path) : known.original;
+        paths[path] = { owner: scope.owner, effects: change.effects, ...(original && { original }) };
+      }
+      for (const [path, known] of Object.entries(managed.paths)) {
+        if (entries.has(path)) continue;
+        if (kept.has(known.owner)) paths[path] = known;
+        else changes.push(...takeAway(system, path, known));
+      }
+      const text = writtenManaged({ paths, users });
+      const wanted: Wanted = { kind: 'file', text, mode: 0o600, uid: 0, gid: 0 };
+      if (!isAsWanted(system, managedPath, wanted)) {
+        changes.push({ path: managedPath, wanted, step: 'record', effects: [] });
+      }
+      return changes;
+    },
+  };
+}
+
+/** Where the image's own file is kept while a config's stands in its place. */
+function originalPath(path: string): string {
+  return `${originalsFolder}/${path.slice(1).replaceAll('%', '%25').replaceAll('/', '%2F')}`;
+}
+
+function originalOf(system: System, path: string): Wanted | undefined {
+  const facts = system.facts(path);
+  if (facts?.kind === 'link') return { kind: 'link', target: system.readLink(path) ?? '' };
+  if (facts?.kind !== 'file') return undefined;
+  const { mode, uid, gid } = facts;
+  return { kind: 'copy', from: originalPath(path), mode, uid, gid };
+}
+
+function keepOriginal(system: System, path: string, step: string): readonly Change[] {
+  const original = originalOf(system, path);
+  if (original?.kind !== 'copy') return [];
+  const wanted: Wanted = { ...original, from: path };
+  return [{ path: original.from, wanted, step, effects: [] }];
+}
+
+function takeAway(system: System, path: string, known: ManagedPath): readonly Change[] {
+  const { original, effects } = known;
+  const wanted: Wanted = original ?? { kind: 'absent' };
+  const changes: Change[] = [];
+  if (!isAsWanted(system, path, wanted)) changes.push({ path, wanted, step: 'removal', effects });
+  if (original?.kind === 'copy') {
+    changes.push({ path: original.from, wanted: { kind: 'absent' }, step: 'removal', effects: [] });
+  }
+  return changes;
+}
+
+/** Names that a change is staged and saved under. */
+export function stagedPath(path: string): string {
+  return `${folderOf(path)}/.${nameOf(path)}.imago-new`;
+}

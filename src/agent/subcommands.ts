@@ -1,0 +1,144 @@
+// The verbs that need the whole agent: loaded when there is something to do.
+import { highestCost, planChanges } from '../domain/node-config/plan-changes.ts';
+import { createAgent, readWanted } from './agent.ts';
+import { planFetcher, planOutside } from './apply/fetch.ts';
+import { render } from './apply/render.ts';
+import { runningProblems } from './apply/verify.ts';
+import { readGood, withoutSecrets } from './desired/state.ts';
+import { createLoop, type Loop } from './loop.ts';
+import { createMetadataService } from './metadata/metadata.ts';
+import { type LinePort, openLinePort } from './quickjs/line-port.ts';
+import type { QuickJsModules } from './quickjs/modules.ts';
+import { createReporter, nodeError } from './report/reporter.ts';
+import { readSettings } from './settings.ts';
+import type { Verb, VerbContext } from './subcommand.ts';
+import { lockPath, runFolder } from './system/paths.ts';
+import { portDevice } from './system/port-device.ts';
+import type { System } from './system/system.ts';
+
+const reportPort = 'org.imago.report.0';
+
+export const verbs: Readonly<Record<string, Verb>> = { run, apply, plan, verify };
+
+async function run({ modules, system, version }: VerbContext): Promise<number> {
+  const settings = readSettings(system, modules.std.getenv);
+  let loop: Loop | undefined;
+  const send = openReportPort(modules, system, (line) => loop?.hear(line));
+  const reporter = createReporter(system, version, send);
+  const agent = createAgent(system, settings, reporter);
+  loop = createLoop(system, settings, agent, reporter);
+  return loop.run();
+}
+
+/** The driver of the port may come later than the agent: the last report is sent when it is there. */
+function openReportPort({ os, std, words }: QuickJsModules, system: System, hear: (line: string) => void) {
+  const path = std.getenv('IMAGO_REPORT_PORT');
+  let port: LinePort | undefined;
+  let latest: string | undefined;
+  let looks = 0;
+  function look(): void {
+    const found = path ?? portDevice(system, reportPort);
+    if (found !== undefined) port = openLinePort({ os, std, words }, found, hear);
+    looks += 1;
+    if (port === undefined) os.setTimeout(look, looks < 600 ? 200 : 30_000);
+    else if (latest !== undefined) port.send(latest);
+  }
+  look();
+  return (line: string) => {
+    latest = line;
+    port?.send(line);
+  };
+}
+
+/** Once, in the foreground. The service notices what was done by itself. */
+async function apply({ modules, system, version, print }: VerbContext): Promise<number> {
+  const settings = readSettings(system, modules.std.getenv);
+  const reporter = createReporter(system, version, () => undefined);
+  const agent = createAgent(system, settings, reporter);
+  try {
+    await agent.start();
+    await agent.look();
+  } catch (thrown) {
+    reporter.update({ phase: 'failed', error: nodeError(thrown) });
+  }
+  const { phase, error, waiting } = reporter.current();
+  print(error === undefined ? phase : `${phase}: ${error.message}`);
+  if (waiting !== undefined) print(`waiting: the config needs ${waiting.for}`);
+  return phase === 'ready' && error === undefined ? 0 : 1;
+}
+
+async function plan({ modules, system, version, print }: VerbContext): Promise<number> {
+  const settings = readSettings(system, modules.std.getenv);
+  const reporter = createReporter(quiet(system), version, () => undefined);
+  try {
+    const metadata = createMetadataService(system, settings.metadataUrl);
+    const instance = await metadata.instance(20_000);
+    const { config } = await readWanted(system, await metadata.userData(20_000), reporter);
+    const changes = planChanges(readGood(system)?.config, withoutSecrets(config));
+    for (const { sentence, cost } of changes) print(`${cost.padEnd(8)} ${sentence}`);
+    const rendered = await render(system, {
+      config,
+      name: config.node?.name ?? instance.name,
+      fetcher: planFetcher,
+      outside: planOutside,
+      within: (_, work) => work(),
+    });
+    for (const { path, wanted } of rendered.changes) {
+      print(`${wanted.kind === 'absent' ? 'remove' : 'write'}  ${path}`);
+    }
+    const nothing = changes.length === 0 && rendered.changes.length === 0;
+    print(nothing ? 'nothing to do' : `cost: ${highestCost(changes)}`);
+    return 0;
+  } catch (thrown) {
+    print(nodeError(thrown).message);
+    return 1;
+  }
+}
+
+/** A plan writes nothing. */
+function quiet(system: System): System {
+  return {
+    ...system,
+    writeFile: () => undefined,
+    rename: () => undefined,
+    remove: () => undefined,
+    makeFolder: () => undefined,
+  };
+}
+
+/** Waits for an apply that is under way: in the middle of one nothing is as any config says. */
+async function verify(context: VerbContext): Promise<number> {
+  context.system.makeFolder(runFolder);
+  const release = await context.system.lock(lockPath, 600_000);
+  if (release === undefined) {
+    context.print('another run of the agent does not end');
+    return 1;
+  }
+  try {
+    return await verifyNow(context);
+  } finally {
+    release();
+  }
+}
+
+async function verifyNow({ system, print }: VerbContext): Promise<number> {
+  const good = readGood(system);
+  if (good === undefined) {
+    print('no config was applied yet');
+    return 1;
+  }
+  const rendered = await render(system, {
+    config: good.config,
+    name: good.config.node?.name ?? system.readText('/etc/hostname')?.trim() ?? 'localhost',
+    fetcher: planFetcher,
+    outside: planOutside,
+    within: (_, work) => work(),
+  });
+  const problems = [
+    ...rendered.changes.map(({ path }) => `${path} is not as the config says`),
+    ...(await runningProblems(system, good.running)),
+  ];
+  for (const problem of problems) print(problem);
+  if (problems.length === 0) print('verified');
+  return problems.length === 0 ? 0 : 1;
+}

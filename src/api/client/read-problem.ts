@@ -1,0 +1,46 @@
+// Turns the problem document of an answer back into the error that the daemon threw.
+import type { IncomingMessage } from 'node:http';
+import { type ErrorCode, errorCatalogue } from '../../domain/error/catalog.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { Problem } from '../schemas/common.ts';
+import { readText } from './exchange.ts';
+
+export async function readProblem(response: IncomingMessage, signal?: AbortSignal): Promise<ImagoError> {
+  const text = await readText(response, signal);
+  const status = response.statusCode ?? 0;
+  const problem = parseProblem(text);
+  if (problem === undefined) {
+    return new ImagoError(
+      'daemon-answer-invalid',
+      `The answer has status ${status} and is no problem document.`,
+    );
+  }
+  const { code, detail, hint, retryable, details } = problem;
+  if (!isKnown(code)) return new ImagoError('daemon-answer-invalid', `${detail} (${code})`, { retryable });
+  const retryAfter = Number(response.headers['retry-after']);
+  const facts = {
+    ...details,
+    ...(problem.kind === 'bug' ? { requestId: problem.requestId } : {}),
+    ...(retryAfter > 0 ? { retryAfterMs: retryAfter * 1000 } : {}),
+  };
+  return new ImagoError(code, detail, {
+    httpStatus: status,
+    retryable,
+    ...(hint === undefined ? {} : { hint }),
+    ...(Object.keys(facts).length === 0 ? {} : { details: facts }),
+  });
+}
+
+function parseProblem(text: string): Problem | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    const fits = typeof value === 'object' && value !== null && 'code' in value && 'detail' in value;
+    return fits ? (value as Problem) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isKnown(code: string): code is ErrorCode {
+  return Object.hasOwn(errorCatalogue, code);
+}

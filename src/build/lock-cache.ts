@@ -1,0 +1,80 @@
+// Locks that were made here: the last one of each image, so that a build right after another does not ask the
+// distribution again and the versions of a matrix stand on the same packages, and the last one that was built of each
+// image, for telling what a next build would change.
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Lock } from '../domain/lock/lock.ts';
+import type { Recipe } from '../domain/recipe/recipe.ts';
+import { readLockFile } from './lock/lock-file.ts';
+import { buildRules } from './lock/rules.ts';
+
+/** For so long the newest packages are taken to be the newest. */
+const freshMs = 15 * 60 * 1000;
+
+export interface KnownLock {
+  readonly lock: Lock;
+  /** When its newest inputs were looked up; 0 when that is not known. */
+  readonly at: number;
+}
+
+export interface RememberedLocks {
+  /** The lock that lies beside the recipe, else one of this image that was made a short while ago. */
+  previous(recipe: Recipe): Promise<KnownLock | undefined>;
+  /** `at` is that of the lock that this one was made from, if there was one. */
+  remember(lock: Lock, at: number): Promise<void>;
+  /** The lock that the image's last disk was built from. */
+  lastBuilt(recipe: Recipe): Promise<Lock | undefined>;
+  rememberBuilt(lock: Lock): Promise<void>;
+}
+
+export function rememberedLocks(cacheFolder: string, now: () => number): RememberedLocks {
+  const folder = join(cacheFolder, 'locks');
+  const lockedPath = ({ name }: Recipe) => join(folder, `locked-${hash(name)}.json`);
+  const imagePath = ({ name, kubernetes }: Recipe) =>
+    join(folder, `built-${hash(`${name} ${kubernetes ?? ''}`)}.json`);
+
+  return {
+    async previous(recipe) {
+      const beside = await committedLock(recipe);
+      if (beside !== undefined) return { lock: beside, at: 0 };
+      const path = lockedPath(recipe);
+      const lock = await readLock(path);
+      const at = (await stat(path).catch(() => undefined))?.mtimeMs ?? 0;
+      return lock !== undefined && Math.abs(now() - at) < freshMs ? { lock, at } : undefined;
+    },
+    remember: (lock, at) => writeLock(folder, lockedPath(lock.recipe), lock, new Date(at)),
+    lastBuilt: (recipe) => readLock(imagePath(recipe)),
+    rememberBuilt: (lock) => writeLock(folder, imagePath(lock.recipe), lock),
+  };
+}
+
+/** Throws `lock-invalid` when the file was edited: it is not silently made anew. */
+async function committedLock({ lockFile, kubernetes }: Recipe): Promise<Lock | undefined> {
+  if (lockFile === undefined) return undefined;
+  const text = await readFile(lockFile, 'utf8').catch(() => undefined);
+  if (text === undefined) return undefined;
+  const { locks } = readLockFile(text, lockFile);
+  return locks.find((lock) => lock.recipe.kubernetes === kubernetes);
+}
+
+async function readLock(path: string): Promise<Lock | undefined> {
+  try {
+    const lock = JSON.parse(await readFile(path, 'utf8')) as Lock;
+    return lock.rules === buildRules ? lock : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function writeLock(folder: string, path: string, lock: Lock, at?: Date): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const draft = `${path}.${process.pid}`;
+  await writeFile(draft, JSON.stringify(lock));
+  if (at !== undefined) await utimes(draft, at, at);
+  await rename(draft, path);
+}
+
+function hash(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 32);
+}

@@ -1,0 +1,38 @@
+// What locking a recipe works with.
+import type { FindCredentials } from '../containers/oci-source.ts';
+import type { DebianArchive } from '../debian/apt-workspace.ts';
+import type { Downloader } from '../inputs/download.ts';
+import type { InputStore } from '../inputs/input-cache.ts';
+
+export interface LockContext {
+  readonly cacheFolder: string;
+  readonly inputs: InputStore;
+  readonly downloads: Downloader;
+  /** The archive that a base system comes from. */
+  readonly findArchive: (base: ArchiveWish) => Promise<DebianArchive>;
+  readonly findCredentials?: FindCredentials | undefined;
+  /** Imago's own program for nodes, as an archive of files from the root on. */
+  readonly agent?: AgentBundle | undefined;
+  /** Debian's and Go's name of the recipe's processor. */
+  readonly machine: string;
+  /** Where relative paths of the recipe begin. */
+  readonly folder: string;
+  readonly signal?: AbortSignal | undefined;
+  readonly log: (line: string) => void;
+  readonly progress: (done: number, total: number, sentence: string) => void;
+  /** How much of one input has come. */
+  readonly onBytes?: (label: string, bytes: number, total: number | undefined) => void;
+}
+
+export interface ArchiveWish {
+  readonly suite: string;
+  readonly machine: string;
+  readonly mirror?: string | undefined;
+  readonly securityMirror?: string | undefined;
+}
+
+export interface AgentBundle {
+  readonly version: string;
+  /** A tar archive. */
+  readonly archive: Uint8Array;
+}

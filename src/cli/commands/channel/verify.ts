@@ -1,0 +1,115 @@
+// Check the signed statement of a channel's move, where there is no server.
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { describeGate, type GateResult } from '../../../domain/gate/gate.ts';
+import type { SignedMove } from '../../attestation/signed-move.ts';
+import { readText } from '../../input/read-text.ts';
+import { argument, type CommandSpec, type Invocation, text, texts } from '../../spec/command.ts';
+import { usage } from '../../spec/parse.ts';
+
+export const command: CommandSpec = {
+  summary: 'Check the signed statement of a move, with no server and no network',
+  details:
+    'FILE is what `imago channel attestation` prints, or the folder of an OCI layout with the version in it. ' +
+    'The statement tells what was so at the time of the move: the channel may have moved since.',
+  args: [{ name: 'FILE', what: 'the statement, or the folder of an OCI layout', completes: 'file' }],
+  flags: {
+    key: {
+      what: 'the public key, of `imago keys show`; again for more',
+      value: 'FILE',
+      repeated: true,
+      completes: 'file',
+    },
+    digest: { what: 'refuse unless this is the version that was moved', value: 'DIGEST' },
+    channel: { what: 'refuse unless it was moved to this channel', value: 'NAME:CHANNEL' },
+  },
+  examples: [
+    [
+      'imago channel verify move.json --key imago.pub --channel node:production',
+      'was this release let into production, and by whom?',
+    ],
+  ],
+  async run(invocation) {
+    const files = texts(invocation, 'key');
+    if (files.length === 0) throw usage('--key is missing.', 'channel verify');
+    const { readPublicKey } = await import('../../attestation/signed-move.ts');
+    const keys = await Promise.all(files.map(async (file) => readPublicKey(await readText(file), file)));
+    const moves = await signedMoves(argument(invocation, 'FILE'), keys);
+    const asked = moves.filter((move) => isAsked(invocation, move));
+    if (asked.length === 0) throw elsewhere(invocation, moves);
+    invocation.out.thing({ items: asked, next: null }, asked.map(({ move }) => move).join('\n'), () =>
+      asked.flatMap(describe),
+    );
+  },
+};
+
+/** What the keys signed; never empty. */
+async function signedMoves(
+  path: string,
+  keys: Parameters<typeof import('../../attestation/signed-move.ts').openSignedMove>[2],
+): Promise<readonly SignedMove[]> {
+  const { openSignedMove } = await import('../../attestation/signed-move.ts');
+  const isLayout = await stat(join(path, 'index.json')).then(
+    () => true,
+    () => false,
+  );
+  if (!isLayout) {
+    const move = openSignedMove(await readText(path), path, keys);
+    if (move !== undefined) return [move];
+    throw new ImagoError('attestation-missing', `${path} is signed, but not the statement of a move.`);
+  }
+  const { readLayoutStatements } = await import('../../attestation/layout-statements.ts');
+  const found: SignedMove[] = [];
+  let others = 0;
+  for (const { digest, envelope } of await readLayoutStatements(path)) {
+    try {
+      const move = openSignedMove(envelope, digest, keys);
+      if (move !== undefined) found.push(move);
+    } catch (thrown) {
+      if (!(thrown instanceof ImagoError && thrown.code === 'signature-missing')) throw thrown;
+      others += 1;
+    }
+  }
+  if (found.length > 0) return onlyOnce(found).sort((a, b) => b.move - a.move);
+  throw others > 0
+    ? new ImagoError('signature-missing', `No move in ${path} bears a signature of the key that was given.`)
+    : new ImagoError('attestation-missing', `${path} holds no statement of a move.`);
+}
+
+/** A move that was signed anew is there once for each key. */
+function onlyOnce(moves: readonly SignedMove[]): SignedMove[] {
+  return [...new Map(moves.map((move) => [JSON.stringify(move), move])).values()];
+}
+
+function isAsked(invocation: Invocation, { image, channel, digest }: SignedMove): boolean {
+  const askedDigest = text(invocation, 'digest');
+  const askedChannel = text(invocation, 'channel');
+  return (
+    (askedDigest === undefined || askedDigest === digest) &&
+    (askedChannel === undefined || askedChannel === `${image}:${channel}`)
+  );
+}
+
+function elsewhere(invocation: Invocation, moves: readonly SignedMove[]): ImagoError {
+  const asked = [text(invocation, 'digest'), text(invocation, 'channel')].filter((one) => one !== undefined);
+  const told = moves.map(({ image, channel, to, digest }) => `${image}:${channel} to ${to} (${digest})`);
+  return new ImagoError(
+    'attestation-elsewhere',
+    `Nothing is signed about ${asked.join(' in ')}, but about ${told.join(', ')}.`,
+  );
+}
+
+function describe(move: SignedMove): readonly string[] {
+  const { policy } = move;
+  return [
+    `${move.image}:${move.channel} was moved from ${move.from ?? 'nothing'} to ${move.to} (move ${move.move})`,
+    `  digest ${move.digest}`,
+    `  by ${move.by} at ${move.at}: ${move.why}`,
+    ...(policy?.gates ?? []).map((gate) => `  ${describeGate(gate as GateResult)}`),
+    ...(policy?.override === undefined
+      ? []
+      : [`  overridden by ${policy.override.by}: ${policy.override.reason}`]),
+    ...(move.composed === null ? [] : [`  tested together as ${move.composed.id}`]),
+  ];
+}

@@ -1,0 +1,85 @@
+// What could come next: commands, flags, choices, and the names that a running daemon knows.
+import type { ListEndpoint } from '../../api/contract/types.ts';
+import {
+  type CommandNode,
+  type CommandSpec,
+  type Completes,
+  commonFlags,
+  type FlagSpec,
+} from '../spec/command.ts';
+
+export async function completeWords(tree: CommandNode, words: readonly string[]): Promise<readonly string[]> {
+  const last = words.at(-1) ?? '';
+  let node = tree;
+  let index = 0;
+  for (; index < words.length - 1 && node.children !== undefined; index += 1) {
+    const next = node.children.find((child) => child.name === words[index]);
+    if (next === undefined) return [];
+    node = next;
+  }
+  if (node.children !== undefined) {
+    return starting(
+      last,
+      node.children.filter((child) => !child.hidden).map((child) => child.name),
+    );
+  }
+  if (node.load === undefined) return [];
+  const { command } = await node.load();
+  return completeCommand(command, words.slice(index, -1), last);
+}
+
+async function completeCommand(
+  command: CommandSpec,
+  before: readonly string[],
+  last: string,
+): Promise<readonly string[]> {
+  const flags: Readonly<Record<string, FlagSpec>> = { ...command.flags, ...commonFlags };
+  const open = openFlag(flags, before.at(-1));
+  if (open !== undefined) return starting(last, open.choices ?? (await namesOf(open.completes)));
+  if (last.startsWith('-'))
+    return starting(
+      last,
+      Object.keys(flags).map((name) => `--${name}`),
+    );
+  const place = positionals(flags, before);
+  return starting(last, await namesOf(command.args?.[place]?.completes));
+}
+
+function openFlag(flags: Readonly<Record<string, FlagSpec>>, word: string | undefined): FlagSpec | undefined {
+  if (word === undefined || !word.startsWith('-')) return undefined;
+  const found = Object.entries(flags).find(
+    ([name, spec]) => word === `--${name}` || word === `-${spec.short}`,
+  )?.[1];
+  return found?.value === undefined ? undefined : found;
+}
+
+function positionals(flags: Readonly<Record<string, FlagSpec>>, before: readonly string[]): number {
+  return before.filter(
+    (word, index) => !word.startsWith('-') && openFlag(flags, before[index - 1]) === undefined,
+  ).length;
+}
+
+const lists = {
+  image: 'listImages',
+  pool: 'listPools',
+  node: 'listNodes',
+  operation: 'listOperations',
+} as const satisfies Partial<Record<Completes, ListEndpoint>>;
+
+async function namesOf(what: Completes | undefined): Promise<readonly string[]> {
+  if (what === 'channel') return ['staging', 'production'];
+  if (what === undefined || what === 'file') return [];
+  const { connectIfRunning } = await import('../run/connect.ts');
+  const client = await connectIfRunning();
+  if (client === undefined) return [];
+  try {
+    const page = await client.call(lists[what], { query: { limit: 200 } });
+    return page.items.map((item) => ('name' in item ? item.name : item.id));
+  } finally {
+    client.close();
+  }
+}
+
+function starting(prefix: string, all: readonly string[]): readonly string[] {
+  return all.filter((candidate) => candidate.startsWith(prefix));
+}

@@ -1,0 +1,55 @@
+// Public keys out of a file: PEM, or what `imago keys show --json` and `imago keys list --json` of another installation
+// print, which also tell when a key began and ceased to sign. A private key is refused before anything is sent.
+import { ImagoError } from '../../domain/error/imago-error.ts';
+
+export interface ReadKey {
+  readonly publicKey: string;
+  readonly validFrom?: string;
+  readonly validUntil?: string;
+  readonly revoked?: string;
+}
+
+const block = /-----BEGIN PUBLIC KEY-----[A-Za-z0-9+/=\s]+-----END PUBLIC KEY-----/g;
+
+/** Throws `key-invalid` when the text has no public key, or a private one. */
+export function readPublicKeys(text: string, file: string): readonly ReadKey[] {
+  if (text.includes('PRIVATE KEY')) {
+    throw new ImagoError('key-invalid', `${file} holds a private key, and only the public part is shared.`, {
+      hint: 'Its owner gets the public part from `imago keys show`, or `cosign public-key --key FILE`.',
+    });
+  }
+  const found = text.trimStart().startsWith('{') ? readDocument(text, file) : readPem(text);
+  if (found.length > 0) return found;
+  throw new ImagoError('key-invalid', `${file} holds no public key.`, {
+    hint: 'Its owner gets it from `imago keys show`.',
+  });
+}
+
+function readPem(text: string): readonly ReadKey[] {
+  return [...text.matchAll(block)].map(([publicKey]) => ({ publicKey: `${publicKey}\n` }));
+}
+
+function readDocument(text: string, file: string): readonly ReadKey[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new ImagoError('key-invalid', `${file} is neither PEM nor JSON.`, { cause });
+  }
+  const items = isObject(value) && Array.isArray(value.items) ? value.items : [value];
+  return items.flatMap((item: unknown) => (isObject(item) ? readItem(item) : []));
+}
+
+/** Keys that the other installation only trusts are not its own to vouch for. */
+function readItem({ publicKey, owner, ...rest }: Readonly<Record<string, unknown>>): readonly ReadKey[] {
+  if (typeof publicKey !== 'string' || owner !== undefined) return [];
+  const told = (['validFrom', 'validUntil', 'revoked'] as const).flatMap((name) => {
+    const value = rest[name];
+    return typeof value === 'string' ? [[name, value]] : [];
+  });
+  return [{ publicKey, ...Object.fromEntries(told) }];
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,15 @@
+// A file's text; what it says is checked by others.
+import { readFile } from 'node:fs/promises';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+
+export async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (cause) {
+    const missing = (cause as NodeJS.ErrnoException).code === 'ENOENT';
+    const message = missing
+      ? `There is no file ${file}.`
+      : `${file} cannot be read: ${(cause as Error).message}`;
+    throw new ImagoError('file-missing', message, { cause });
+  }
+}

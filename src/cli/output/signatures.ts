@@ -1,0 +1,15 @@
+// What a version's signatures say to a person.
+import type { AnswerOf } from '../../api/contract/types.ts';
+
+export type Signature = AnswerOf<'listSignatures'>['items'][number];
+
+export function describeSignatures(signatures: readonly Signature[]): readonly string[] {
+  if (signatures.length === 0) return ['not signed'];
+  return signatures.map(({ key, owner, signedAt, counts, problem }) => {
+    const by = key === undefined ? 'a key that is not known here' : `key ${key}`;
+    const whose = owner === undefined ? '' : ` of ${owner}`;
+    const when = signedAt === undefined ? '' : ` at ${signedAt}`;
+    const line = `signed by ${by}${whose}${when}`;
+    return counts ? `✓ ${line}` : `✗ ${line}: does not count, ${problem}`;
+  });
+}

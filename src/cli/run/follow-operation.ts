@@ -1,0 +1,132 @@
+// Follows an operation to its end: by events, with the record as the truth. Survives a daemon that goes away
+// and comes back. Ctrl-C detaches; the operation goes on.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from '../../api/client/client.ts';
+import type { AnswerOf } from '../../api/contract/types.ts';
+import {
+  type ErrorRecord,
+  ensureImagoError,
+  errorFromRecord,
+  ImagoError,
+} from '../../domain/error/imago-error.ts';
+import { createProgress, type ProgressView } from '../output/progress.ts';
+import type { Invocation } from '../spec/command.ts';
+import { reviveDaemon } from './connect.ts';
+
+type Operation = AnswerOf<'showOperation'>;
+type Step = Operation['steps'][number];
+
+const goneCodes: ReadonlySet<string> = new Set([
+  'daemon-not-running',
+  'daemon-connection-lost',
+  'daemon-standby',
+]);
+const endedStates: ReadonlySet<string> = new Set(['succeeded', 'failed', 'cancelled']);
+
+export async function followOperation(
+  invocation: Invocation,
+  client: Client,
+  id: string,
+): Promise<Operation> {
+  const view = createProgress(invocation.out, process.stderr, () => performance.now());
+  const shown = new Map<string, string>();
+  try {
+    let operation = await readOperation(invocation, client, id);
+    show(invocation, view, operation, shown);
+    if (!endedStates.has(operation.state)) {
+      const watch = {
+        subject: `operation/${id}`,
+        after: 0,
+        signal: invocation.signal,
+        onCut: () => cut(view),
+      };
+      for await (const event of client.events(watch)) {
+        if (event.type === 'operation.log') continue;
+        operation = await readOperation(invocation, client, id);
+        show(invocation, view, operation, shown);
+        if (endedStates.has(operation.state)) break;
+      }
+    }
+    view.end();
+    return requireSuccess(operation);
+  } catch (thrown) {
+    view.end();
+    if (!invocation.signal.aborted) throw thrown;
+    throw new ImagoError('cancelled', `Detached; operation ${id} goes on.`, {
+      hint: `Watch it with \`imago op watch ${id}\`, stop it with \`imago op cancel ${id}\`.`,
+    });
+  }
+}
+
+function cut(view: ProgressView): void {
+  view.line('The daemon went away; waiting for it. The operation is not lost.');
+  reviveDaemon().catch(() => undefined);
+}
+
+/** Reads the record, and waits for a daemon that has gone away in between. */
+async function readOperation(invocation: Invocation, client: Client, id: string): Promise<Operation> {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await client.call('showOperation', { path: { operation: id } }, { signal: invocation.signal });
+    } catch (thrown) {
+      const error = ensureImagoError(thrown);
+      if (!goneCodes.has(error.code) || tries >= 60) throw error;
+      await reviveDaemon().catch(() => undefined);
+      await sleep(500, undefined, { signal: invocation.signal });
+    }
+  }
+}
+
+function show(
+  invocation: Invocation,
+  view: ProgressView,
+  operation: Operation,
+  shown: Map<string, string>,
+): void {
+  for (const step of operation.steps) {
+    if (shown.get(step.name) === step.state) continue;
+    shown.set(step.name, step.state);
+    const line = stepLine(invocation, step);
+    if (line !== undefined) view.line(line);
+  }
+  const { currentStep, progress } = operation;
+  const runs = operation.steps.some((step) => step.name === currentStep && step.state === 'running');
+  if (currentStep !== undefined && runs) {
+    view.update(currentStep, progress?.done, progress?.total, progress?.sentence ?? '');
+  }
+}
+
+export function stepLine(invocation: Invocation, step: Step): string | undefined {
+  const { style } = invocation.out;
+  const took = seconds(step);
+  if (step.state === 'done') return `${style.green('✓')} ${step.name}${took}`;
+  if (step.state === 'skipped') return `${style.green('✓')} ${step.name} (already so)`;
+  if (step.state === 'failed') return `${style.red('✗')} ${step.name}${took}`;
+  if (step.state === 'undone') return `${style.yellow('↶')} ${step.name} undone`;
+  if (step.state === 'undo-failed') return `${style.red('!')} ${step.name} could not be undone`;
+  return undefined;
+}
+
+function seconds(step: Step): string {
+  if (step.startedAt === undefined || step.endedAt === undefined) return '';
+  const ms = Date.parse(step.endedAt) - Date.parse(step.startedAt);
+  return ` ${(Math.max(0, ms) / 1000).toFixed(1)} s`;
+}
+
+function requireSuccess(operation: Operation): Operation {
+  if (operation.state === 'succeeded') return operation;
+  const exceptions = operation.exceptions.map((exception) => ` Not put back: ${exception}`).join('');
+  if (operation.state === 'cancelled') {
+    throw new ImagoError('cancelled', `Operation ${operation.id} was cancelled and undone.${exceptions}`);
+  }
+  const error = operation.error as ErrorRecord | undefined;
+  if (error === undefined)
+    throw new ImagoError('operation-failed', `Operation ${operation.id} failed.${exceptions}`);
+  throw errorFromRecord({
+    ...error,
+    message: `${error.message}${exceptions}`,
+    hint:
+      error.hint ??
+      `See \`imago op show ${operation.id}\`; try again with \`imago op retry ${operation.id}\`.`,
+  });
+}

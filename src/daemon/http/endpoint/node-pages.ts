@@ -1,0 +1,118 @@
+// Pages of nodes: our records joined with the provider's list, pool by pool. Both are in the order of names, so
+// a page costs about a page of each, however many nodes there are.
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import type { NodeRecord, PoolRecord } from '../../../ports/database/fleet.ts';
+import type { Page } from '../../../ports/page.ts';
+import type { ProviderNode } from '../../../ports/provider/pools.ts';
+import { pageQuery } from './page-query.ts';
+import { askProvider, type NodeView, nodeView } from './provider-view.ts';
+
+type Looking = Parameters<typeof askProvider>[0];
+type Query = { readonly limit: number; readonly cursor?: string | undefined };
+
+/** Where a pool's nodes go on: in our list, and in the provider's. */
+interface Place {
+  readonly records?: string;
+  readonly provider?: string;
+}
+
+/** Also in which pool, and where the list of pools goes on after it. */
+interface Cursor extends Place {
+  readonly pool?: string;
+  readonly pools?: string;
+}
+
+interface NodesOfPool {
+  readonly items: readonly NodeView[];
+  readonly rest?: Place;
+}
+
+/** The live nodes of one pool, by name. */
+export async function pageOfPool(call: Looking, pool: PoolRecord, query: Query): Promise<Page<NodeView>> {
+  const { items, rest } = await nodesOfPool(call, pool, query.limit, readCursor(query.cursor));
+  return { items, ...(rest === undefined ? {} : { next: writeCursor(rest) }) };
+}
+
+/** The live nodes of all pools, by pool and name. A pool that is made or deleted meanwhile shifts no other. */
+export async function pageOfAll(call: Looking, query: Query): Promise<Page<NodeView>> {
+  const items: NodeView[] = [];
+  let at: Cursor | undefined = readCursor(query.cursor);
+  while (at !== undefined && items.length < query.limit) {
+    const { pool, pools } = await nextPool(call, at);
+    const some: NodesOfPool | undefined =
+      pool && (await nodesOfPool(call, pool, query.limit - items.length, at));
+    items.push(...(some?.items ?? []));
+    const later = pools === undefined ? undefined : { pools };
+    at = pool && some?.rest ? { ...some.rest, ...later, pool: pool.name } : later;
+  }
+  return { items, ...(at === undefined ? {} : { next: writeCursor(at) }) };
+}
+
+async function nextPool(
+  { context: { fleet } }: Looking,
+  at: Cursor,
+): Promise<{ readonly pool: PoolRecord | undefined; readonly pools: string | undefined }> {
+  if (at.pool !== undefined) return { pool: await fleet.getPool(at.pool), pools: at.pools };
+  const page = await fleet.listPools(pageQuery({ limit: 1, cursor: at.pools }));
+  return { pool: page.items[0], pools: page.next };
+}
+
+async function nodesOfPool(
+  call: Looking,
+  pool: PoolRecord,
+  limit: number,
+  from: Place,
+): Promise<NodesOfPool> {
+  const records = await call.context.fleet.listNodes(pool.name, pageQuery({ limit, cursor: from.records }));
+  const seen = await seenNodes(call, pool, records.items, from.provider);
+  const items = records.items.map((record) =>
+    nodeView(record, seen === 'unknown' ? seen : seen.nodes.get(record.name)),
+  );
+  if (records.next === undefined) return { items };
+  const provider = seen === 'unknown' ? from.provider : seen.cursor;
+  return { items, rest: { records: records.next, ...(provider === undefined ? {} : { provider }) } };
+}
+
+/** What the provider says of these nodes, and at which of its pages the next ones begin. */
+async function seenNodes(
+  call: Looking,
+  pool: PoolRecord,
+  records: readonly NodeRecord[],
+  from: string | undefined,
+): Promise<{ readonly nodes: ReadonlyMap<string, ProviderNode>; readonly cursor?: string } | 'unknown'> {
+  const wanted = new Set(records.map(({ name }) => name));
+  const last = records.at(-1)?.name ?? '';
+  return askProvider(call, pool, async (pools, options) => {
+    const nodes = new Map<string, ProviderNode>();
+    let cursor = from;
+    while (wanted.size > 0) {
+      const page = await pools.listNodes(pool.name, pageQuery({ limit: 1000, cursor }), options);
+      for (const node of page.items) if (wanted.delete(node.name)) nodes.set(node.name, node);
+      const passed = (page.items.at(-1)?.name ?? '') >= last;
+      if (passed || page.next === undefined) break;
+      cursor = page.next;
+    }
+    return { nodes, ...(cursor === undefined ? {} : { cursor }) };
+  });
+}
+
+function writeCursor(cursor: Cursor): string {
+  return Buffer.from(JSON.stringify({ ...cursor, list: 'nodes' })).toString('base64url');
+}
+
+function readCursor(text: string | undefined): Cursor {
+  if (text === undefined) return {};
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
+    if (isCursor(value)) return value;
+  } catch {
+    // Told below.
+  }
+  throw new ImagoError('api-cursor-invalid', 'The cursor does not belong to the list of nodes.');
+}
+
+function isCursor(value: unknown): value is Cursor {
+  if (typeof value !== 'object' || value === null || !('list' in value) || value.list !== 'nodes')
+    return false;
+  return Object.values(value).every((part) => typeof part === 'string');
+}

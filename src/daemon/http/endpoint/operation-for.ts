@@ -1,0 +1,33 @@
+// An operation as one caller may see it. Its record holds what it was given, and recipes and locks name private
+// inputs: who may not start such an operation does not get to read them.
+
+import { roleIncludes } from '../../../domain/access/roles.ts';
+import type { Json } from '../../../domain/value/json.ts';
+import type { OperationRecord } from '../../../ports/workflow/operation.ts';
+import type { Caller } from '../guard/caller.ts';
+import { roleOfKind } from '../guard/kind-roles.ts';
+
+/** Without private inputs, or for those who may know them, it is the record itself. */
+export function operationFor(caller: Pick<Caller, 'role'>, record: OperationRecord): OperationRecord {
+  if (roleIncludes(caller.role, roleOfKind(record.kind))) return record;
+  const { input, steps, result, ...rest } = record;
+  if (![input, ...steps.map((step) => step.result)].some(isPrivate)) return record;
+  return {
+    ...rest,
+    input: { private: true },
+    steps: steps.map(({ result: _, ...step }) => step),
+    ...(result !== undefined && !holdsLock(result) && { result }),
+  };
+}
+
+function isPrivate(value: Json | undefined): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (Array.isArray(value)) return value.some((item: Json) => isPrivate(item));
+  const fields = value as Readonly<Record<string, Json | undefined>>;
+  return fields.private === true || Object.values(fields).some(isPrivate);
+}
+
+/** The answer of locking has the lock as a text. */
+function holdsLock(result: Json): boolean {
+  return typeof result === 'object' && result !== null && 'locks' in result;
+}

@@ -1,0 +1,22 @@
+// Paging as the ports take it.
+import type { Page, PageQuery } from '../../../ports/page.ts';
+
+export function pageQuery(query: {
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}): PageQuery {
+  return { limit: query.limit, ...(query.cursor === undefined ? {} : { cursor: query.cursor }) };
+}
+
+/** Every item of a list, page by page as it is asked for. */
+export async function* allItems<T>(
+  list: (query: PageQuery) => Promise<Page<T>>,
+  limit = 500,
+): AsyncGenerator<T> {
+  let cursor: string | undefined;
+  do {
+    const page = await list(pageQuery({ limit, cursor }));
+    yield* page.items;
+    cursor = page.next;
+  } while (cursor !== undefined);
+}

@@ -1,0 +1,59 @@
+// What a provider says now about what Imago remembers. A provider that does not answer in time is no reason to
+// hide the records: what only it can tell is then `unknown`.
+import type { EndpointName } from '../../../api/contract/endpoints.ts';
+import type { AnswerOf } from '../../../api/contract/types.ts';
+import { formatPortForward } from '../../../domain/pool/port-forward.ts';
+import type { NodeRecord, PoolRecord } from '../../../ports/database/fleet.ts';
+import type { Pools, ProviderNode } from '../../../ports/provider/pools.ts';
+import type { CallOptions } from '../../../ports/provider/provider.ts';
+import type { Call } from './call.ts';
+
+export type PoolView = AnswerOf<'showPool'>;
+export type NodeView = AnswerOf<'showNode'>;
+type Looking = Pick<Call<EndpointName>, 'context' | 'limits' | 'signal'>;
+
+export async function lookAtPool(call: Looking, pool: PoolRecord): Promise<PoolView> {
+  const seen = await askProvider(call, pool, (pools, options) => pools.getPool(pool.name, options));
+  if (seen === 'unknown') return { ...pool, state: 'unknown' };
+  if (seen === undefined) return { ...pool, state: 'missing' };
+  const forwards = seen.model.forwards?.map(formatPortForward);
+  return {
+    ...{ ...pool, capacity: seen.capacity, state: seen.state },
+    ...(forwards === undefined ? {} : { forwards }),
+  };
+}
+
+/** What `ask` gives, or `unknown` when the provider is not loaded, fails, or takes too long. */
+export async function askProvider<T>(
+  { context, limits, signal }: Looking,
+  pool: PoolRecord,
+  ask: (pools: Pools, options: CallOptions) => Promise<T>,
+): Promise<T | 'unknown'> {
+  const pools = context.providers.get(pool.provider)?.pools;
+  if (pools === undefined) return 'unknown';
+  const options = { signal: AbortSignal.any([signal, AbortSignal.timeout(limits.providerMs)]), epoch: 0 };
+  try {
+    return await ask(pools, options);
+  } catch {
+    signal.throwIfAborted();
+    return 'unknown';
+  }
+}
+
+/** The record together with what the provider says: a node, nothing (`undefined`), or no answer. */
+export function nodeView(record: NodeRecord, seen: ProviderNode | undefined | 'unknown'): NodeView {
+  if (record.goneAt !== undefined) return { ...record, power: 'stopped', state: 'gone' };
+  if (seen === 'unknown') return { ...record, power: 'unknown', state: 'unknown' };
+  if (seen === undefined) return { ...record, power: 'stopped', state: 'missing' };
+  // Starting is not running yet, and stopping is running still.
+  const running = seen.power === 'running' || seen.power === 'stopping';
+  const { forwards, address, state, health, trouble, error } = seen;
+  return {
+    ...{ ...record, power: running ? 'running' : 'stopped', state },
+    ...(health === undefined ? {} : { health }),
+    ...(trouble === undefined ? {} : { trouble }),
+    ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }),
+    ...(address === undefined ? {} : { address }),
+    ...(forwards === undefined ? {} : { forwards: forwards.map((one) => ({ ...one })) }),
+  };
+}

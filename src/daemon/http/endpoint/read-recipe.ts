@@ -1,0 +1,93 @@
+// A recipe that came in a request: its text with those of the files that it extends, the lock beside it, and where
+// its local inputs are. The daemon reads no recipe file itself, and local inputs only for callers of its own machine.
+import { resolve } from 'node:path';
+import { readLockFile } from '../../../build/lock/lock-file.ts';
+import { isLocal } from '../../../build/recipe/compose-recipe.ts';
+import { type LoadedRecipe, readRecipe as readRecipeFiles } from '../../../build/recipe/read-recipe.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import type { Lock } from '../../../domain/lock/lock.ts';
+import type { Recipe } from '../../../domain/recipe/recipe.ts';
+import type { Json } from '../../../domain/value/json.ts';
+
+export interface SentRecipe {
+  readonly recipe: string;
+  readonly fileName?: string | undefined;
+  readonly files?: Readonly<Record<string, string | null>> | undefined;
+  readonly overlays?: readonly string[] | undefined;
+  readonly folder?: string | undefined;
+  readonly lock?: string | undefined;
+  /** What the lock's file is called. */
+  readonly lockName?: string | undefined;
+  /** The newest of everything, whatever was locked before: the lock may be unreadable. */
+  readonly newest?: boolean | undefined;
+}
+
+export interface ReceivedRecipe extends Pick<LoadedRecipe, 'recipe' | 'tree'> {
+  /**
+   * One for each version that it stands for, with the lock that was sent for it. One that the lock does not have gets
+   * that of another: they stand on the same packages.
+   */
+  readonly variants: readonly { readonly recipe: Recipe; readonly lock?: Lock }[];
+}
+
+/**
+ * Throws `recipe-syntax`, `recipe-invalid` or `lock-invalid` with everything that is wrong, `recipe-files-wanted`
+ * when another file is needed, and `recipe-local-input` when the caller may not name files of this machine.
+ */
+export async function receiveRecipe(
+  sent: SentRecipe,
+  caller: { readonly local: boolean },
+): Promise<ReceivedRecipe> {
+  const { recipe, variants, tree } = await loadRecipe(sent);
+  if (sent.folder !== undefined && !caller.local) throw localRefused(sent.folder);
+  const [local] = localInputs(recipe as unknown as Json);
+  if (sent.folder === undefined && local !== undefined) throw localRefused(local);
+  const locks =
+    sent.lock === undefined || sent.newest === true
+      ? []
+      : readLockFile(sent.lock, sent.lockName ?? lockName(sent.fileName ?? 'recipe')).locks;
+  return {
+    recipe,
+    tree,
+    variants: variants.map((variant) => {
+      const lock = locks.find((one) => one.recipe.kubernetes === variant.kubernetes) ?? locks[0];
+      const placed = sent.folder === undefined ? variant : { ...variant, folder: resolve(sent.folder) };
+      return { recipe: placed, ...(lock === undefined ? {} : { lock }) };
+    }),
+  };
+}
+
+/** Puts it together and checks it, for looking at it alone. */
+export async function loadRecipe(sent: SentRecipe): Promise<LoadedRecipe> {
+  const file = sent.fileName ?? 'recipe';
+  const files = { read: async (path: string) => (path === file ? sent.recipe : otherFile(sent, path)) };
+  return readRecipeFiles({ file, files, overlays: sent.overlays ?? [] });
+}
+
+/** What lies beside `imago.yaml` is `imago.lock`. */
+export function lockName(file: string): string {
+  return `${file.replace(/\.ya?ml$/i, '')}.lock`;
+}
+
+function otherFile({ files }: SentRecipe, path: string): string | undefined {
+  if (files === undefined) return undefined;
+  if (Object.hasOwn(files, path)) return files[path] ?? undefined;
+  throw new ImagoError('recipe-files-wanted', `The recipe needs the file ${path}.`, {
+    details: { files: [path] },
+  });
+}
+
+const pathFields = new Set(['file', 'folder', 'layout', 'tar']);
+
+/** The paths of this machine that a recipe, or anything with recipes in it, names. */
+export function localInputs(value: Json | undefined): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  if (Array.isArray(value)) return value.flatMap((item: Json) => localInputs(item));
+  return Object.entries(value as Readonly<Record<string, Json | undefined>>).flatMap(([key, item]) =>
+    pathFields.has(key) && typeof item === 'string' && isLocal(item) ? [item] : localInputs(item),
+  );
+}
+
+export function localRefused(path: string): ImagoError {
+  return new ImagoError('recipe-local-input', `${path} is a path of the daemon's machine.`);
+}

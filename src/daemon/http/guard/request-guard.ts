@@ -1,0 +1,68 @@
+// Lets a request in: right host, known caller, not too often, role big enough. In this order, and before
+// anything of the request is read.
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import type { Tokens } from '../../../ports/database/access.ts';
+import { addressKey } from './address-key.ts';
+import { type Caller, type Door, identifyCaller, unauthenticated } from './caller.ts';
+import { checkHost } from './check-host.ts';
+import type { Limits } from './limits.ts';
+import { createRecentNames } from './recent-names.ts';
+import { createRateLimiter, type RateLimiter } from './token-bucket.ts';
+
+export interface Gate {
+  /** For pages that need no token. */
+  passAnyone(door: Door, headers: Headers): void;
+  /** Throws `api-host-refused`, `api-unauthenticated` or `api-rate-limited`. */
+  passCaller(door: Door, headers: Headers): Promise<Caller>;
+}
+
+export interface GateOptions {
+  readonly tokens: Tokens;
+  readonly limits: Limits;
+  /** Names that this daemon may be called by on a loopback address, beside `localhost`. */
+  readonly hosts: ReadonlySet<string>;
+}
+
+const MAX_GOOD = 10_000;
+
+export function createGate({ tokens, limits, hosts }: GateOptions): Gate {
+  const now = () => performance.now();
+  const byToken = createRateLimiter({ burst: limits.tokenBurst, perSecond: limits.tokenPerSecond }, now);
+  const perAddress = { burst: limits.addressBurst, perSecond: limits.addressPerSecond };
+  const badTokens = createRateLimiter(perAddress, now);
+  const pages = createRateLimiter(perAddress, now);
+  const goodBefore = createRecentNames(MAX_GOOD);
+  return {
+    passAnyone(door, headers) {
+      checkHost(door, headers.get('host') ?? undefined, hosts);
+      if (door.kind === 'tcp') requireAllowed(pages, 'take', addressKey(door.remoteAddress));
+    },
+    async passCaller(door, headers) {
+      checkHost(door, headers.get('host') ?? undefined, hosts);
+      const authorization = headers.get('authorization') ?? undefined;
+      const address = door.kind === 'tcp' ? addressKey(door.remoteAddress) : undefined;
+      // Whoever guesses tokens is stopped before the database is asked. Those whose token was good before are
+      // not: behind a proxy all callers have one address.
+      const known = authorization !== undefined && goodBefore.has(authorization);
+      if (address !== undefined && !known) requireAllowed(badTokens, 'peek', address);
+      const caller = await identifyCaller(door, authorization, tokens);
+      if (caller === undefined) {
+        if (address !== undefined) requireAllowed(badTokens, 'take', address);
+        throw unauthenticated(authorization);
+      }
+      if (authorization !== undefined) goodBefore.add(authorization);
+      if (caller.token !== undefined) requireAllowed(byToken, 'take', caller.token);
+      return caller;
+    },
+  };
+}
+
+function requireAllowed(limiter: RateLimiter, how: 'take' | 'peek', name: string): void {
+  const answer = limiter[how](name);
+  if (answer.allowed) return;
+  throw new ImagoError('api-rate-limited', 'Too many requests in a short time.', {
+    retryable: true,
+    hint: `Try again in ${Math.max(1, Math.ceil(answer.waitMs / 1000))} s.`,
+    details: { retryAfterMs: answer.waitMs },
+  });
+}

@@ -1,0 +1,212 @@
+// Galleries, webhooks, and the catalogue for people.
+import type { BodyOf } from '../../../api/contract/types.ts';
+import { answerDeadline } from '../../../async/answer-deadline.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { type AzureCoordinates, checkCoordinates } from '../../../domain/gallery/gallery.ts';
+import { checkName } from '../../../domain/value/name.ts';
+import { didYouMean } from '../../../domain/value/suggest.ts';
+import { readWebhookEvents, readWebhookUrl } from '../../../domain/webhook/webhook.ts';
+import { checkMayBePublic, makePublic } from '../../../operations/gallery/make-public.ts';
+import { readCatalogImage } from '../../../operations/public-catalog/image.ts';
+import type { Provider } from '../../../ports/provider/provider.ts';
+import { checkWebhookAddress } from '../../webhook/post.ts';
+import type { ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { DaemonContext } from '../endpoint/context.ts';
+import { allItems, pageQuery } from '../endpoint/page-query.ts';
+import { requireImage } from './catalog.ts';
+
+/** How long a gallery may take to tell all that it holds. */
+const galleryMs = 60_000;
+
+export const reachReads = {
+  async showCatalogImage({ context, path, limits, signal }) {
+    const { catalogue, lifecycle, galleryBook, images, clock } = context;
+    const image = await requireImage(catalogue, path.image);
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(limits.providerMs)]);
+    return readCatalogImage(
+      {
+        ...{ catalogue, lifecycle, galleryBook, images },
+        providers: [...context.providers.values()],
+        now: new Date(clock.now()),
+        options: { signal: deadline, epoch: 0 },
+      },
+      image,
+    );
+  },
+  listGalleries: async ({ context }) => ({ items: await context.galleryBook.list() }),
+  listWebhooks: ({ context, query }) => context.webhooks.list(pageQuery(query)),
+  async listDeliveries({ context, path, query }) {
+    await requireWebhook(context, path.webhook);
+    return context.webhooks.log(path.webhook, pageQuery(query));
+  },
+} satisfies Partial<ReadHandlers>;
+
+export const reachWrites = {
+  async addGallery({ context, body, caller }) {
+    const { name, place, home, channels, regions, azure } = body;
+    checkName('gallery', name);
+    for (const channel of channels) checkName('channel', channel);
+    const provider = requireProvider(context, body.provider);
+    checkPlace(provider, place);
+    for (const region of [...regions.map((target) => target.region), ...(home === undefined ? [] : [home])]) {
+      checkRegion(provider, region);
+    }
+    const named = azure && coordinatesOf(azure);
+    if (named !== undefined) checkCoordinates(named);
+    const gallery = {
+      ...{ name, provider: provider.name, channels, regions, public: body.public, by: caller.who },
+      ...(place === undefined ? {} : { place }),
+      ...(home === undefined ? {} : { home }),
+      ...(named === undefined ? {} : { azure: named }),
+    };
+    const { catalogue, galleryBook } = context;
+    const reading = () => ({
+      ...{ catalogue, galleryBook, provider },
+      options: { signal: answerDeadline(galleryMs, `Gallery ${name}`), epoch: 0 },
+    });
+    const known = await galleryBook.get(name);
+    if (gallery.public && known?.public !== true) await checkMayBePublic(reading(), gallery);
+    return {
+      subject: `gallery/${name}`,
+      plan: async () => [
+        `Know ${[provider.name, place].filter((part) => part !== undefined).join('/')} as gallery ${name}.`,
+        ...channels.map((channel) => `Copy versions there before ${channel} moves to them.`),
+        ...(gallery.public ? ['Keep versions with private inputs out of it, and show it to all.'] : []),
+      ],
+      run: () => (gallery.public ? makePublic(reading(), gallery) : galleryBook.set(gallery)),
+    };
+  },
+  async removeGallery({ context, path }) {
+    const gallery = await requireGallery(context, path.gallery);
+    return {
+      subject: `gallery/${gallery.name}`,
+      before: {
+        ...gallery,
+        azure: { ...gallery.azure },
+        regions: gallery.regions.map((one) => ({ ...one })),
+      },
+      plan: async () => [`Forget gallery ${gallery.name}. What it holds stays there.`],
+      async run() {
+        await context.galleryBook.remove(gallery.name);
+        return gallery;
+      },
+      record: () => null,
+    };
+  },
+  async createWebhook({ context, body, caller }) {
+    const { name, image, allowPrivate } = body;
+    checkName('webhook', name);
+    const events = readWebhookEvents(body.events);
+    const url = readWebhookUrl(body.url, allowPrivate);
+    await checkWebhookAddress(url, allowPrivate);
+    if (image !== undefined) await requireImage(context.catalogue, image);
+    if ((await context.webhooks.get(name)) !== undefined) {
+      throw new ImagoError('webhook-exists', `There is a webhook ${name} already.`, {
+        hint: 'Its secret cannot be shown again: delete it to make another.',
+      });
+    }
+    const key = requireKey(context);
+    return {
+      subject: `webhook/${name}`,
+      plan: async () => [
+        `Tell ${url.href} of: ${events.join(', ')}${image === undefined ? '' : ` (${image})`}.`,
+      ],
+      async run() {
+        const salt = key.newSalt();
+        const made = await context.webhooks.create({
+          ...{ name, url: url.href, events, allowPrivate, salt, keyId: key.id, by: caller.who },
+          ...(image === undefined ? {} : { image }),
+        });
+        return { ...made, secret: key.secretOf({ name, salt, keyId: key.id }) };
+      },
+      record: ({ url: target, events: asked }) => ({ url: target, events: asked, allowPrivate }),
+    };
+  },
+  async resendDeliveries({ context, path, body, caller }) {
+    const { name, url, state } = await requireWebhook(context, path.webhook);
+    if (state === 'gone') throw new ImagoError('webhook-gone', `Webhook ${name} ended.`);
+    const { event } = body ?? {};
+    const what = event === undefined ? 'what failed' : `event ${event}`;
+    return {
+      subject: `webhook/${name}`,
+      plan: async () => [`Send ${what} to ${url} again.`],
+      run: async () => ({
+        webhook: name,
+        deliveries: await context.webhooks.resend(name, event, caller.who),
+      }),
+    };
+  },
+  async deleteWebhook({ context, path }) {
+    const webhook = await requireWebhook(context, path.webhook);
+    return {
+      subject: `webhook/${webhook.name}`,
+      before: { ...webhook },
+      plan: async () => [`End webhook ${webhook.name}: ${webhook.url} is told of nothing any more.`],
+      async run() {
+        await context.webhooks.delete(webhook.name);
+        return webhook;
+      },
+      record: () => null,
+    };
+  },
+} satisfies Partial<WriteHandlers>;
+
+function coordinatesOf(given: NonNullable<BodyOf<'addGallery'>['azure']>): AzureCoordinates {
+  const { communityName, ...coordinates } = given;
+  return { ...coordinates, ...(communityName === undefined ? {} : { communityName }) };
+}
+
+function requireProvider({ providers }: DaemonContext, name: string): Provider {
+  const found = [...providers.values()].find((provider) => provider.name === name);
+  if (found !== undefined) return found;
+  throw new ImagoError('provider-unknown', `There is no provider ${name} here.`, {
+    hint: `There are: ${[...providers.keys()].join(', ')}.`,
+  });
+}
+
+function checkPlace(provider: Provider, place: string | undefined): void {
+  const has = place === undefined ? provider.gallery : provider.galleries;
+  if (has !== undefined) return;
+  throw new ImagoError(
+    'provider-lacks',
+    `Provider ${provider.name} has no ${place === undefined ? 'gallery' : 'galleries of several names'}.`,
+  );
+}
+
+function checkRegion({ name, abilities: { regions } }: Provider, region: string): void {
+  if (regions.includes(region)) return;
+  throw new ImagoError('input-invalid', `There is no region ${region} at ${name}.`, {
+    hint: regions.length === 0 ? 'It has only one place.' : `There are: ${regions.join(', ')}.`,
+  });
+}
+
+async function requireGallery({ galleryBook }: DaemonContext, name: string) {
+  const known = await galleryBook.list();
+  const found = known.find((gallery) => gallery.name === name);
+  if (found !== undefined) return found;
+  throw new ImagoError('gallery-not-found', `There is no gallery ${name}.`, {
+    hint:
+      didYouMean(
+        name,
+        known.map((gallery) => gallery.name),
+      ) ?? 'See `imago gallery list`.',
+  });
+}
+
+async function requireWebhook({ webhooks }: DaemonContext, name: string) {
+  const found = await webhooks.get(name);
+  if (found !== undefined) return found;
+  const known: string[] = [];
+  for await (const webhook of allItems((query) => webhooks.list(query))) known.push(webhook.name);
+  throw new ImagoError('webhook-not-found', `There is no webhook ${name}.`, {
+    hint: didYouMean(name, known) ?? 'See `imago webhook list`.',
+  });
+}
+
+function requireKey({ webhookKey }: DaemonContext) {
+  if (webhookKey !== undefined) return webhookKey;
+  throw new ImagoError('daemon-standby', 'This daemon stands by: another one sends webhooks.', {
+    httpStatus: 503,
+    retryable: true,
+  });
+}

@@ -1,0 +1,61 @@
+// Nodes.
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { parseTime } from '../../../domain/value/time.ts';
+import type { Fleet, NodeRecord } from '../../../ports/database/fleet.ts';
+import type { ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import { pageOfAll, pageOfPool } from '../endpoint/node-pages.ts';
+import { askProvider, nodeView } from '../endpoint/provider-view.ts';
+import { startOperation } from '../endpoint/start-operation.ts';
+import { requirePool } from './pool.ts';
+
+export const nodeReads = {
+  async listNodes(call) {
+    const { pool } = call.query;
+    if (pool === undefined) return pageOfAll(call, call.query);
+    return pageOfPool(call, await requirePool(call.context.fleet, pool), call.query);
+  },
+  async showNode(call) {
+    const record = await requireNode(call.context.fleet, call.path.node);
+    const pool = await call.context.fleet.getPool(record.pool);
+    if (pool === undefined || record.goneAt !== undefined) return nodeView(record, undefined);
+    const seen = await askProvider(call, pool, (pools, options) =>
+      pools.getNode(pool.name, record.name, options),
+    );
+    return nodeView(record, seen);
+  },
+  async whichNode({ context, path, query }) {
+    const at = query.at === undefined ? undefined : parseTime(query.at).toISOString();
+    const found = await context.lifecycle.lineage.which(path.node, at);
+    if (found === undefined) {
+      const { name } = await requireNode(context.fleet, path.node);
+      throw new ImagoError('node-not-found', `There was no node ${name} at ${at}.`);
+    }
+    const { name, machineId: _id, schedulable: _schedulable, ...made } = found;
+    return { node: name, ...made };
+  },
+} satisfies Partial<ReadHandlers>;
+
+export const nodeWrites = {
+  async setNodeConfig(call) {
+    const { name, pool } = await requireLiveNode(call.context.fleet, call.path.node);
+    return startOperation(call, {
+      kind: 'node-config-set',
+      subject: `pool/${pool}`,
+      input: { pool, node: name, ...call.body },
+    });
+  },
+} satisfies Partial<WriteHandlers>;
+
+export async function requireLiveNode(fleet: Fleet, name: string): Promise<NodeRecord> {
+  const node = await requireNode(fleet, name);
+  if (node.goneAt === undefined) return node;
+  throw new ImagoError('node-not-found', `Node ${name} is gone since ${node.goneAt}.`, {
+    hint: 'See `imago node list`.',
+  });
+}
+
+export async function requireNode(fleet: Fleet, name: string): Promise<NodeRecord> {
+  const node = await fleet.getNode(name);
+  if (node !== undefined) return node;
+  throw new ImagoError('node-not-found', `There is no node ${name}.`, { hint: 'See `imago node list`.' });
+}

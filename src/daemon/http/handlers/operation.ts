@@ -1,0 +1,125 @@
+// Operations.
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import type { OperationRecord } from '../../../ports/workflow/operation.ts';
+import type { Call, ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { DaemonContext } from '../endpoint/context.ts';
+import { operationFor } from '../endpoint/operation-for.ts';
+import { pageQuery } from '../endpoint/page-query.ts';
+import { operationTrail } from '../endpoint/start-operation.ts';
+import { requireRole } from '../guard/caller.ts';
+import { roleOfKind } from '../guard/kind-roles.ts';
+
+const endedStates: ReadonlySet<string> = new Set(['succeeded', 'failed', 'cancelled']);
+
+export const operationReads = {
+  async listOperations({ context, caller, query }) {
+    const { state, kind, subject, parent } = query;
+    const filter = {
+      ...(state === undefined ? {} : { state }),
+      ...(kind === undefined ? {} : { kind }),
+      ...(subject === undefined ? {} : { subject }),
+      ...(parent === undefined ? {} : { parent }),
+    };
+    const { items, ...page } = await context.operationLists.list(filter, pageQuery(query));
+    return { ...page, items: items.map((one) => operationFor(caller, one)) };
+  },
+  showOperation: async ({ context, caller, path }) =>
+    operationFor(caller, await requireOperation(context, path.operation)),
+  async waitOperation({ context, caller, path, query, signal }) {
+    const operation = await requireOperation(context, path.operation);
+    if (endedStates.has(operation.state) || query.seconds === 0) return operationFor(caller, operation);
+    const timeout = AbortSignal.timeout(query.seconds * 1000);
+    const until = AbortSignal.any([timeout, signal, context.stopping]);
+    try {
+      return operationFor(caller, await context.operations.ended(path.operation, until));
+    } catch (error) {
+      if (!until.aborted) throw error;
+      return operationFor(caller, await requireOperation(context, path.operation));
+    }
+  },
+  async listOperationChildren({ context, caller, path }) {
+    await requireOperation(context, path.operation);
+    const children = await context.operationLists.children(path.operation);
+    return { items: children.map((one) => operationFor(caller, one)) };
+  },
+  async listOperationLogs({ context, path, query }) {
+    await requireOperation(context, path.operation);
+    return context.operationLists.logs(path.operation, pageQuery(query));
+  },
+} satisfies Partial<ReadHandlers>;
+
+export const operationWrites = {
+  async cancelOperation(call) {
+    const operation = await requireOwnOperation(call);
+    return {
+      subject: `operation/${operation.id}`,
+      before: operationTrail(operation),
+      async plan() {
+        if (endedStates.has(operation.state)) throw ended(operation);
+        return [`Undo and stop ${operation.kind} of ${operation.subject}, which is ${operation.state}.`];
+      },
+      run: () => call.context.operations.cancel(operation.id, call.caller.who),
+      record: operationTrail,
+    };
+  },
+  async retryOperation(call) {
+    const operation = await requireOwnOperation(call);
+    const { kind, subject, input, key } = operation;
+    return {
+      subject: `operation/${operation.id}`,
+      before: operationTrail(operation),
+      async plan() {
+        if (!endedStates.has(operation.state)) throw stillLive(operation);
+        return call.context.operations.plan({
+          kind,
+          subject,
+          input,
+          key,
+          by: call.caller.who,
+          retryOf: operation.id,
+        });
+      },
+      run: () => call.context.operations.retry(operation.id, call.caller.who, call.operationId),
+      record: operationTrail,
+    };
+  },
+  async sendToOperation(call) {
+    const operation = await requireOwnOperation(call);
+    const { topic, message } = call.body;
+    if (endedStates.has(operation.state)) throw ended(operation);
+    return {
+      subject: `operation/${operation.id}`,
+      before: operationTrail(operation),
+      plan: async () => [`Send a message on ${topic} to ${operation.kind} of ${operation.subject}.`],
+      async run() {
+        await call.context.operations.send(operation.id, topic, { by: call.caller.who, message });
+        return { operation: operation.id, topic };
+      },
+    };
+  },
+} satisfies Partial<WriteHandlers>;
+
+async function requireOperation(context: DaemonContext, id: string): Promise<OperationRecord> {
+  const operation = await context.journal.get(id);
+  if (operation !== undefined) return operation;
+  throw new ImagoError('operation-not-found', `There is no operation ${id}.`, {
+    hint: 'See `imago op list`.',
+  });
+}
+
+/** Also checks that the caller may start such an operation. */
+async function requireOwnOperation(
+  call: Call<'cancelOperation' | 'retryOperation' | 'sendToOperation'>,
+): Promise<OperationRecord> {
+  const operation = await requireOperation(call.context, call.path.operation);
+  requireRole(call.caller, roleOfKind(operation.kind), `an operation of kind ${operation.kind}`);
+  return operation;
+}
+
+function ended({ id, state }: OperationRecord): ImagoError {
+  return new ImagoError('operation-ended', `Operation ${id} has ended already: ${state}.`);
+}
+
+function stillLive({ id, state }: OperationRecord): ImagoError {
+  return new ImagoError('operation-busy', `Operation ${id} is still ${state}.`);
+}

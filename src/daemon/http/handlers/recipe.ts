@@ -1,0 +1,116 @@
+// Recipes: looked at, locked, built.
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { requireExact } from '../../../domain/resolve/resolve.ts';
+import type { Json } from '../../../domain/value/json.ts';
+import type { Call, ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import { startOperation } from '../endpoint/start-operation.ts';
+
+export const recipeReads = {
+  async showRecipe({ body }) {
+    const { loadRecipe } = await import('../endpoint/read-recipe.ts');
+    const { showRecipe } = await import('../../../build/recipe/show-recipe.ts');
+    const { recipe, variants, tree } = await loadRecipe(body);
+    return {
+      name: recipe.name,
+      recipe: recipe as unknown as Json,
+      versions: variants.map(({ kubernetes }) => (kubernetes === undefined ? {} : { kubernetes })),
+      text: showRecipe(tree),
+    };
+  },
+} satisfies Partial<ReadHandlers>;
+
+export const recipeWrites = {
+  async createBuild(call) {
+    refuseKept(call);
+    const { provider, bump, keepFailed, source, locked } = call.body;
+    const { receiveRecipe } = await import('../endpoint/read-recipe.ts');
+    const { recipe, variants } = await receiveRecipe(call.body, call.caller);
+    const builds = variants.map((variant) => ({
+      ...(variant as unknown as Sent),
+      provider,
+      bump,
+      keepFailed,
+      source,
+      locked,
+    }));
+    const [first] = builds;
+    const subject = `image/${recipe.name}`;
+    if (first !== undefined && recipe.matrix === undefined)
+      return startOperation(call, { kind: 'build', subject, input: first });
+    return startOperation(call, { kind: 'build-matrix', subject, input: { image: recipe.name, builds } });
+  },
+  async createHotfix(call) {
+    refuseKept(call);
+    const { from, set, folder, provider, bump, keepFailed } = call.body;
+    const { catalogue } = call.context;
+    requireExact(from);
+    const { image, version } = await catalogue.resolve(from);
+    const record = await catalogue.getVersion(image, version);
+    if (record?.origin.kind !== 'built') {
+      throw new ImagoError('lock-not-kept', `${image}:${version} was not built, and has no lock.`);
+    }
+    const { lockDigest, source: base } = record.origin;
+    const source = base && { ...base, dirty: true };
+    await refuseLocal(call, lockDigest, set, folder);
+    const hotfix = { from: `${image}:${version}`, lockDigest, set, folder };
+    return startOperation(call, {
+      kind: 'build',
+      subject: `image/${image}`,
+      input: { hotfix, provider, bump, keepFailed, source },
+    });
+  },
+  lockRecipe: async (call) => ask(call, 'recipe-lock', call.body.newest),
+  findOutdated: async (call) => ask(call, 'recipe-outdated'),
+  explainRebuild: async (call) => ask(call, 'recipe-why'),
+} satisfies Partial<WriteHandlers>;
+
+/** What a failed build leaves is for a person on this machine: nobody else could look at it or take it away. */
+function refuseKept({ body, caller }: Pick<Call<'createBuild' | 'createHotfix'>, 'body' | 'caller'>): void {
+  if (body.keepFailed !== true || caller.local) return;
+  throw new ImagoError(
+    'recipe-local-input',
+    'What a failed build worked on is kept for callers of its own machine alone.',
+    { hint: 'Leave `keepFailed` out, or build on the machine of the daemon.' },
+  );
+}
+
+type Sent = Readonly<Record<string, Json | undefined>>;
+
+async function ask(
+  call: Call<'lockRecipe' | 'findOutdated' | 'explainRebuild'>,
+  kind: string,
+  newest?: boolean,
+) {
+  const { receiveRecipe } = await import('../endpoint/read-recipe.ts');
+  const { recipe, variants } = await receiveRecipe(call.body, call.caller);
+  const { provider } = call.body;
+  return startOperation(call, {
+    kind,
+    subject: `recipe/${recipe.name}`,
+    input: {
+      recipe: recipe as unknown as Json,
+      variants: variants as unknown as Json,
+      provider,
+      newest,
+    },
+  });
+}
+
+/** A lock remembers paths of this machine; only a caller of this machine may have them read again. */
+async function refuseLocal(
+  { context, caller }: Call<'createHotfix'>,
+  lockDigest: string,
+  set: readonly string[],
+  folder: string | undefined,
+): Promise<void> {
+  if (caller.local && folder !== undefined) return;
+  const { localInputs, localRefused } = await import('../endpoint/read-recipe.ts');
+  if (folder !== undefined) throw localRefused(folder);
+  const lock = (await context.images?.locks.read(lockDigest)) as
+    | { readonly recipe: { readonly components: readonly { readonly name: string }[] } }
+    | undefined;
+  const names = new Set(set.map((text) => text.replace(/=.*$/s, '')));
+  const changed = lock?.recipe.components.filter(({ name }) => names.has(name)) ?? [];
+  const [path] = localInputs(changed as unknown as Json);
+  if (path !== undefined) throw localRefused(path);
+}

@@ -1,0 +1,92 @@
+// Schedules.
+import { ensureImagoError, ImagoError } from '../../../domain/error/imago-error.ts';
+import { didYouMean } from '../../../domain/value/suggest.ts';
+import type { Schedule, ScheduleRecord, Schedules } from '../../../ports/database/schedules.ts';
+import type { ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { DaemonContext } from '../endpoint/context.ts';
+import { pageQuery } from '../endpoint/page-query.ts';
+import { requireRole } from '../guard/caller.ts';
+import { knownKinds, roleOfKind } from '../guard/kind-roles.ts';
+
+export const scheduleReads = {
+  listSchedules: ({ context, query }) => context.schedules.list(pageQuery(query)),
+} satisfies Partial<ReadHandlers>;
+
+export const scheduleWrites = {
+  async createSchedule({ context, body, caller }) {
+    const { name, cron, kind, subject, input } = body;
+    requireRole(caller, roleOfKind(kind), `an operation of kind ${kind}`);
+    const schedule: Schedule = {
+      name,
+      cron,
+      timeZone: body.timeZone ?? 'UTC',
+      kind,
+      subject,
+      input,
+      by: caller.who,
+    };
+    if (!caller.local) await refuseLocalInputs(schedule);
+    await context.schedules.check(schedule);
+    await checkInput(context, schedule);
+    return {
+      subject: `schedule/${name}`,
+      plan: async () => [`Start ${kind} of ${subject} at ${cron} (${schedule.timeZone}), for ${caller.who}.`],
+      run: () => context.schedules.create(schedule),
+    };
+  },
+  async deleteSchedule({ context, path, caller }) {
+    const schedule = await requireSchedule(context.schedules, path.schedule);
+    requireRole(caller, roleOfKind(schedule.kind), `a schedule of kind ${schedule.kind}`);
+    return {
+      subject: `schedule/${schedule.name}`,
+      before: { ...schedule },
+      plan: async () => [
+        `End the schedule ${schedule.name}: no more ${schedule.kind} of ${schedule.subject}.`,
+      ],
+      async run() {
+        await context.schedules.delete(schedule.name);
+        return schedule;
+      },
+      record: () => null,
+    };
+  },
+} satisfies Partial<WriteHandlers>;
+
+/** Refuses an input that can never run. One that cannot run today may well run when its time comes. */
+async function checkInput({ operations }: DaemonContext, schedule: Schedule): Promise<void> {
+  const { kind, subject, input, by } = schedule;
+  try {
+    await operations.plan({ kind, subject, input, by });
+  } catch (thrown) {
+    const error = ensureImagoError(thrown);
+    if (error.code === 'operation-unknown-kind') throw unknownKind(kind);
+    if (error.kind === 'input' || error.kind === 'bug') throw thrown;
+  }
+}
+
+/** Nobody on another machine may have files of this one put into an image, by way of a schedule either. */
+async function refuseLocalInputs({ kind, input }: Schedule): Promise<void> {
+  if (!/^(?:build|recipe|release)\b/.test(kind)) return;
+  const { localInputs, localRefused } = await import('../endpoint/read-recipe.ts');
+  const [path] = localInputs(input);
+  if (path !== undefined) throw localRefused(path);
+}
+
+function unknownKind(kind: string): ImagoError {
+  return new ImagoError('input-invalid', `There is no kind of operation ${JSON.stringify(kind)}.`, {
+    hint: didYouMean(kind, knownKinds) ?? `There are: ${knownKinds.join(', ')}.`,
+  });
+}
+
+async function requireSchedule(schedules: Schedules, name: string): Promise<ScheduleRecord> {
+  const schedule = await schedules.get(name);
+  if (schedule !== undefined) return schedule;
+  const known = await schedules.list({ limit: 1000 });
+  const near = didYouMean(
+    name,
+    known.items.map((item) => item.name),
+  );
+  throw new ImagoError('schedule-not-found', `There is no schedule ${name}.`, {
+    hint: near ?? 'See `imago schedule list`.',
+  });
+}

@@ -1,0 +1,92 @@
+// One request on its way through the pipeline, and the trail that it leaves in the audit.
+
+import { contractOf, isWrite } from '../../api/contract/contract.ts';
+import type { EndpointContract } from '../../api/contract/endpoint.ts';
+import type { EndpointName } from '../../api/contract/endpoints.ts';
+import type { ImagoError } from '../../domain/error/imago-error.ts';
+import type { Json } from '../../domain/value/json.ts';
+import type { Audit } from '../../ports/database/access.ts';
+import type { Log } from '../process/log.ts';
+import type { Caller, Door } from './guard/caller.ts';
+import { requestIdOf } from './request-id.ts';
+
+export interface EndpointRequest {
+  readonly name: EndpointName;
+  readonly request: Request;
+  /** From the path. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly door: Door;
+}
+
+export interface Visit extends EndpointRequest {
+  readonly endpoint: EndpointContract;
+  readonly requestId: string;
+  readonly dryRun: boolean;
+  /** The path until the handler knows better. */
+  subject: string;
+  before?: Json;
+  audited: boolean;
+}
+
+export function beginVisit(asked: EndpointRequest): Visit {
+  const url = new URL(asked.request.url);
+  return {
+    ...asked,
+    endpoint: contractOf(asked.name),
+    requestId: requestIdOf(asked.request),
+    dryRun: url.searchParams.get('dryRun') === 'true',
+    subject: url.pathname,
+    audited: false,
+  };
+}
+
+/** Writes the row of a request that was done. Throws when it cannot: what is not audited is not confirmed. */
+export async function auditDone(
+  audit: Audit,
+  visit: Visit,
+  caller: Caller,
+  status: number,
+  after?: Json,
+): Promise<void> {
+  await audit.add({
+    who: caller.who,
+    what: visit.name,
+    subject: visit.subject,
+    ...(visit.before === undefined ? {} : { before: visit.before }),
+    ...(after === undefined ? {} : { after }),
+    requestId: visit.requestId,
+    status,
+  });
+  visit.audited = true;
+}
+
+/** Too fast to be counted, or nowhere to write: a daemon that stands by has no audit of its own. */
+const uncounted: ReadonlySet<string> = new Set(['api-rate-limited', 'api-host-refused', 'daemon-standby']);
+
+/**
+ * Writes the row of a request that was refused or failed. Dry runs leave none, and requests that came too fast
+ * to be let in could fill the table. A row that cannot be written is logged: the caller gets the first error.
+ */
+export async function auditFailed(
+  audit: Audit,
+  visit: Visit,
+  caller: Caller | undefined,
+  error: ImagoError,
+  log: Log | undefined,
+): Promise<void> {
+  const counts = isWrite(visit.endpoint) || visit.endpoint.audited === true;
+  if (!counts || visit.dryRun || visit.audited || uncounted.has(error.code)) return;
+  try {
+    await audit.add({
+      who: caller?.who ?? 'unknown',
+      what: visit.name,
+      subject: visit.subject,
+      ...(visit.before === undefined ? {} : { before: visit.before }),
+      after: { error: error.code },
+      requestId: visit.requestId,
+      status: error.httpStatus,
+    });
+  } catch (thrown) {
+    log?.error('a failed request could not be audited', { requestId: visit.requestId, error: thrown });
+  }
+}

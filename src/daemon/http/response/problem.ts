@@ -1,0 +1,51 @@
+// Errors as problem documents (RFC 9457). What was not thrown on purpose is not shown: its message may hold
+// anything, so the caller gets the request's id and the log gets the rest.
+import type { Problem } from '../../../api/schemas/common.ts';
+import { type CatalogueEntry, errorCatalogue } from '../../../domain/error/catalog.ts';
+import { ensureImagoError, ImagoError } from '../../../domain/error/imago-error.ts';
+
+export function problemDocument(error: ImagoError, requestId: string): Problem {
+  const entry: CatalogueEntry = errorCatalogue[error.code];
+  return {
+    type: `urn:imago:error:${error.code}`,
+    title: entry.when,
+    status: error.httpStatus,
+    detail: error.message,
+    code: error.code,
+    kind: error.kind,
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
+    retryable: error.retryable,
+    requestId,
+    ...(error.details === undefined ? {} : { details: { ...error.details } }),
+  };
+}
+
+export function problemResponse(error: ImagoError, requestId: string): Response {
+  const headers: Record<string, string> = {
+    'content-type': 'application/problem+json',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'x-request-id': requestId,
+  };
+  const { allow, retryAfterMs } = error.details ?? {};
+  if (typeof allow === 'string') headers.allow = allow;
+  if (typeof retryAfterMs === 'number')
+    headers['retry-after'] = String(Math.max(1, Math.ceil(retryAfterMs / 1000)));
+  if (error.httpStatus === 401) headers['www-authenticate'] = 'Bearer realm="imago"';
+  if (error.httpStatus === 408 || error.httpStatus === 413) headers.connection = 'close';
+  return new Response(JSON.stringify(problemDocument(error, requestId)), {
+    status: error.httpStatus,
+    headers,
+  });
+}
+
+/** What may be told of whatever was thrown. */
+export function tellable(thrown: unknown): ImagoError {
+  const error = ensureImagoError(thrown);
+  const meant = error === thrown && !(error.cause instanceof Error && error.cause.message === error.message);
+  if (meant || error.kind !== 'bug') return error;
+  return new ImagoError('internal', 'Something went wrong inside the daemon.', {
+    cause: thrown,
+    hint: "This is a bug in Imago. Look for the request's id in the daemon's log, and please report it.",
+  });
+}

@@ -1,0 +1,29 @@
+// The cache of this machine's builds as prune, doctor and the rounds in the background see it. One that was never
+// used is not made.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { cacheBytes, defaultCacheLimits } from '../../build/prune-cache.ts';
+import { cacheFolders } from '../../host/tools/tools.ts';
+import type { BuildCache } from '../../ports/database/lifecycle.ts';
+
+/** Where the builds of a state folder keep their downloads and layers. */
+export function buildCacheFolder(
+  home: string,
+  env: Readonly<Record<string, string | undefined>>,
+  uid: number,
+): string {
+  return join(cacheFolders(env, uid)[0] ?? join(home, 'cache'), 'build');
+}
+
+export function buildCache(
+  folder: string,
+  prune: () => Promise<{ readonly bytesRemoved: number }>,
+): BuildCache {
+  return {
+    async use() {
+      if (!existsSync(folder)) return undefined;
+      return { folder, bytes: await cacheBytes(folder), limitBytes: defaultCacheLimits.maxBytes };
+    },
+    trim: async () => (existsSync(folder) ? (await prune()).bytesRemoved : 0),
+  };
+}

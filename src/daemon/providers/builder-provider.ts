@@ -1,0 +1,28 @@
+// A provider that only builds: where no machines can be started, recipes still become disks in the local store.
+import { systemClock } from '../../host/system-clock.ts';
+import type { Builder } from '../../ports/provider/builder.ts';
+import type { Provider } from '../../ports/provider/provider.ts';
+
+export function builderProvider(builder: Builder): Provider {
+  return {
+    name: 'local',
+    abilities: {
+      orchestration: [],
+      reimage: false,
+      upgrade: false,
+      protect: false,
+      regions: [],
+      excludeFromLatest: false,
+      deletionGuard: false,
+      galleryDigest: false,
+      snapshots: false,
+      runCommand: false,
+      fencing: false,
+      simulated: false,
+      ownClock: false,
+    },
+    clock: systemClock,
+    builder,
+    close: async () => undefined,
+  };
+}

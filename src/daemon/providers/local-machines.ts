@@ -1,0 +1,97 @@
+// The local provider of a state folder: its host of QEMU machines, and what opens and stops both. Machines outlive
+// the daemon; what is needed to find them again stands in the state folder.
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '../../host/system-clock.ts';
+import type { DiskStore } from '../../oci/disks/disk-store.ts';
+import type { Builder } from '../../ports/provider/builder.ts';
+import type { Provider } from '../../ports/provider/provider.ts';
+import type { LocalProvider } from '../../providers/local/provider.ts';
+import type { MachineHost } from '../../providers/local/qemu/machine-host.ts';
+import { secureFolder } from '../process/paths.ts';
+
+/** Everything of the provider in a state folder. */
+export function localFolder(home: string): string {
+  return join(home, 'local');
+}
+
+export interface OpenLocalOptions {
+  readonly home: string;
+  /** Where the sockets of machines go, unless machines of an earlier daemon have theirs elsewhere. */
+  readonly socketFolder: string;
+  readonly uid: number;
+  readonly store: DiskStore;
+  readonly builder: Builder;
+  readonly onTrouble: (message: string, error: unknown) => void;
+}
+
+/** Finds the machines of an earlier daemon again, and goes on with what it had begun. */
+export async function openLocal(options: OpenLocalOptions): Promise<LocalProvider> {
+  const { store, builder, onTrouble } = options;
+  const host = await openHost(options);
+  try {
+    const { createLocalProvider } = await import('../../providers/local/provider.ts');
+    const folder = localFolder(options.home);
+    return await createLocalProvider({ folder, store, host, builder, clock: systemClock, onTrouble });
+  } catch (thrown) {
+    await host.close({ leaveRunning: true });
+    throw thrown;
+  }
+}
+
+type HostOptions = Pick<OpenLocalOptions, 'home' | 'socketFolder' | 'uid' | 'onTrouble'>;
+
+async function openHost(options: HostOptions): Promise<MachineHost> {
+  const { openMachineHost } = await import('../../providers/local/host/open.ts');
+  const folder = join(localFolder(options.home), 'host');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const socketFolder = keptSocketFolder(folder, options.socketFolder);
+  secureFolder(socketFolder, { uid: options.uid, gid: process.getgid?.() ?? 0 });
+  return openMachineHost({ folder, socketFolder, onTrouble: options.onTrouble });
+}
+
+/** Machines go on without the daemon, unless the state folder is gone: nobody would ever find them again. */
+export async function closeLocal(provider: Provider | LocalProvider, home: string): Promise<void> {
+  if ('host' in provider && !existsSync(home)) {
+    const { host } = provider;
+    await Promise.all((await host.list()).map(({ id }) => host.kill(id)));
+  }
+  await provider.close();
+}
+
+/** Machines listen where they were started, whatever the environment says by now. */
+function keptSocketFolder(folder: string, wanted: string): string {
+  const file = join(folder, 'socket-folder');
+  const kept = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
+  if (kept !== '' && existsSync(kept)) return kept;
+  if (kept !== wanted) writeFileSync(file, `${wanted}\n`, { mode: 0o600 });
+  return wanted;
+}
+
+/**
+ * Stops the machines of a state folder that no daemon serves, and notes that they are to run again with the next
+ * one. Answers how many there were.
+ */
+export async function stopLocalMachines(
+  options: HostOptions & { readonly deadlineMs?: number },
+): Promise<number> {
+  if (!existsSync(join(localFolder(options.home), 'host'))) return 0;
+  const host = await openHost(options);
+  const { isAlive, noteStopped } = await import('../../providers/local/resume.ts');
+  const running = (await host.adopt()).filter(isAlive).map(({ id }) => id);
+  noteStopped(localFolder(options.home), running);
+  await host.close({
+    leaveRunning: false,
+    ...(options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }),
+  });
+  removeEmpty(keptSocketFolder(join(localFolder(options.home), 'host'), options.socketFolder));
+  return running.length;
+}
+
+function removeEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // Not there, or not only ours.
+  }
+}

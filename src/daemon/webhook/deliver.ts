@@ -1,0 +1,114 @@
+// Tells webhooks of what happened: writes deliveries down, sends what is due, and tries again what failed. Webhooks do
+// not wait for each other; the deliveries of one go one after the other.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ensureImagoError } from '../../domain/error/imago-error.ts';
+import { cloudEvent, pauseAfter } from '../../domain/webhook/webhook.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Events } from '../../ports/database/events.ts';
+import type { DeliveryOutcome, DueDelivery, WebhookOutbox } from '../../ports/database/webhooks.ts';
+import type { WebhookKey } from './key.ts';
+import { postWebhook } from './post.ts';
+
+export interface WebhookSenderOptions {
+  readonly outbox: WebhookOutbox;
+  readonly events: Pick<Events, 'onAdded'>;
+  readonly key: WebhookKey;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly signal: AbortSignal;
+  readonly onTrouble: (error: unknown) => void;
+  readonly post?: typeof postWebhook;
+  readonly random?: () => number;
+}
+
+const dueAtOnce = 100;
+const longestRestMs = 60_000;
+const afterTroubleMs = 5_000;
+/** Many events come at once: they are looked at together. */
+const gatherMs = 50;
+const longestHoldMs = 60_000;
+const goneStatus = 410;
+
+/** Runs until the signal is aborted. Resolves when nothing is being sent any more. */
+export async function sendWebhooks(options: WebhookSenderOptions): Promise<void> {
+  const { outbox, events, clock, signal } = options;
+  let isNew = false;
+  let wake: () => void = () => undefined;
+  const stopListening = events.onAdded(() => {
+    isNew = true;
+    wake();
+  });
+  try {
+    while (!signal.aborted) {
+      isNew = false;
+      const rest = await round(options).catch((error) => {
+        if (!signal.aborted) options.onTrouble(error);
+        return afterTroubleMs;
+      });
+      const woken = new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      if (!isNew) await Promise.race([pause(rest, signal), woken]);
+      await pause(gatherMs, signal);
+    }
+  } finally {
+    stopListening();
+  }
+
+  /** How long nothing is to be done. */
+  async function round(parts: WebhookSenderOptions): Promise<number> {
+    await outbox.collect((event) => cloudEvent(event, `urn:imago:${parts.key.id}`));
+    const due = await outbox.due(dueAtOnce);
+    await Promise.all([...Map.groupBy(due, ({ webhook }) => webhook.name).values()].map(sendInTurn));
+    const next = await outbox.nextAt();
+    if (next === undefined) return longestRestMs;
+    return Math.min(longestRestMs, Math.max(0, Date.parse(next) - clock.now()));
+  }
+
+  /** What comes after a failure waits: the other side needs a moment. */
+  async function sendInTurn(deliveries: readonly DueDelivery[]): Promise<void> {
+    for (const delivery of deliveries) {
+      const outcome = await deliver(delivery, options);
+      if (signal.aborted) return;
+      await outbox.record(delivery.id, outcome);
+      if (outcome.kind !== 'delivered') return;
+    }
+  }
+}
+
+async function deliver(
+  { event, attempts, body, webhook }: DueDelivery,
+  { key, clock, signal, post = postWebhook, random = Math.random, onTrouble }: WebhookSenderOptions,
+): Promise<DeliveryOutcome> {
+  let failure: { readonly status?: number; readonly error: string };
+  try {
+    const status = await post({
+      url: new URL(webhook.url),
+      allowPrivate: webhook.allowPrivate,
+      id: `${key.id}_${webhook.name}_${event}`,
+      body,
+      secret: key.secretOf(webhook),
+      timestamp: Math.floor(clock.now() / 1000),
+      signal,
+    });
+    if (status >= 200 && status < 300) return { kind: 'delivered', status };
+    if (status === goneStatus) return { kind: 'gone', status };
+    failure = { status, error: `It answered ${status}.` };
+  } catch (thrown) {
+    const { code, message } = ensureImagoError(thrown);
+    if (code === 'webhook-key-missing') onTrouble(thrown);
+    failure = { error: thrown instanceof Error ? thrown.message : message };
+  }
+  const wait = pauseAfter(attempts + 1, random());
+  if (wait === undefined) return { kind: 'failed', ...failure };
+  const now = clock.now();
+  return {
+    kind: 'again',
+    at: new Date(now + wait).toISOString(),
+    othersAt: new Date(now + Math.min(wait, longestHoldMs)).toISOString(),
+    ...failure,
+  };
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal, ref: false }).catch(() => undefined);
+}

@@ -1,0 +1,25 @@
+// What is known of digests: tests, scans and approvals, as they were added. Adding is in evidence-add.ts.
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Evidence } from '../../domain/evidence/evidence.ts';
+import type { Tables } from '../connection/tables.ts';
+import { toEvidence } from './rows.ts';
+
+/** Oldest first. */
+export async function listEvidence(tables: Kysely<Tables>, digest: string): Promise<readonly Evidence[]> {
+  const rows = await tables
+    .selectFrom('evidence')
+    .selectAll()
+    .where('digest', '=', digest)
+    .orderBy('id')
+    .execute();
+  return rows.map(toEvidence);
+}
+
+/** Whether the newest test of the digest in this column failed. */
+export function newestTestFailed(column: string): RawBuilder<boolean> {
+  return sql<boolean>`exists (
+    select from imago.evidence failed
+    where failed.digest = ${sql.ref(column)} and failed.kind = 'test' and not failed.passed and not exists (
+      select from imago.evidence later
+      where later.digest = failed.digest and later.kind = 'test' and later.id > failed.id and later.passed))`;
+}

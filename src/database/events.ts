@@ -1,0 +1,70 @@
+// The log of what happens, for watchers. Ids become visible in their order (see migration 1), so a watcher that
+// asks for what came after the last one it saw misses nothing, however many write at once.
+import { sql } from 'kysely';
+import type { Events, ImagoEvent } from '../ports/database/events.ts';
+import type { Database } from './connection/database.ts';
+import { fromJson } from './connection/json.ts';
+import { listenForEvents } from './connection/listen.ts';
+
+export interface EventRetention {
+  readonly maxAgeMs: number;
+  readonly maxCount: number;
+  /** Never fewer than this many, whatever their age: a clock that jumps ahead must not empty the log. */
+  readonly minCount: number;
+}
+
+export interface EventLog extends Events {
+  /** Deletes what is beyond the retention and returns how many went. */
+  trim(retention?: Partial<EventRetention>): Promise<number>;
+  /** Ends the listening. A second call does nothing. */
+  close(): Promise<void>;
+}
+
+const usualRetention: EventRetention = { maxAgeMs: 7 * 24 * 3_600_000, maxCount: 500_000, minCount: 1_000 };
+
+export function createEvents(database: Database): EventLog {
+  const listening = listenForEvents(database.url);
+
+  return {
+    async add(event) {
+      await database.write(async ({ emit }) => emit(event));
+    },
+    async list({ subject, after, limit }) {
+      const rows = await database.read((tables) => {
+        const query = tables
+          .selectFrom('events')
+          .selectAll()
+          .where('id', '>', after)
+          .orderBy('id')
+          .limit(limit);
+        return (subject === undefined ? query : query.where('subject', '=', subject)).execute();
+      });
+      return rows.map((row): ImagoEvent => ({ ...row, data: fromJson(row.data) }));
+    },
+    last: () => boundary(database, 'desc'),
+    oldest: () => boundary(database, 'asc'),
+    onAdded: listening.onAdded,
+    trim: (retention = {}) => trim(database, { ...usualRetention, ...retention }),
+    close: listening.close,
+  };
+}
+
+async function boundary(database: Database, order: 'asc' | 'desc'): Promise<number> {
+  const row = await database.read((tables) =>
+    tables.selectFrom('events').select('id').orderBy('id', order).limit(1).executeTakeFirst(),
+  );
+  return row?.id ?? 0;
+}
+
+async function trim(database: Database, retention: EventRetention): Promise<number> {
+  const last = await boundary(database, 'desc');
+  const oldEnough = sql<string>`clock_timestamp() - ${retention.maxAgeMs} * interval '1 millisecond'`;
+  const result = await database.writeOnce((tables) =>
+    tables
+      .deleteFrom('events')
+      .where('id', '<=', last - retention.minCount)
+      .where((row) => row.or([row('at', '<', oldEnough), row('id', '<=', last - retention.maxCount)]))
+      .executeTakeFirst(),
+  );
+  return Number(result.numDeletedRows);
+}

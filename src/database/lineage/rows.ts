@@ -1,0 +1,135 @@
+// The two walks along origins that lineage, withdrawal and retention share: up to the first version, and down to
+// everything made from one.
+import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
+import type { VersionRecord } from '../../domain/image/version.ts';
+import { parentOf } from '../../domain/lineage/lineage.ts';
+import type { Descendant, VersionName } from '../../ports/database/lineage.ts';
+import { toVersion } from '../catalog/rows.ts';
+import type { Tables, VersionsTable } from '../connection/tables.ts';
+
+/**
+ * `line`: the given versions and all that was made from them, as a query to put after `with recursive`. `roots`
+ * selects image, version and digest. Two versions of one digest cannot lead it in circles. `knownSince`: what was built
+ * after that time, knowing what had become of its parent, is left out, and what was made from it.
+ */
+export function lineFrom(
+  roots: RawBuilder<unknown>,
+  knownSince = sql`null::timestamptz`,
+): RawBuilder<unknown> {
+  return sql`line (image, version, digest) as (
+    ${roots}
+    union
+    select child.image, child.version, child.digest
+    from line join imago.versions child on child.origin ->> 'parent' in
+      (line.digest, line.image || ':' || line.version, line.image || '@' || line.digest)
+    where child.origin ->> 'parent' is not null
+      and (${knownSince} is null or child.origin ->> 'kind' <> 'built' or child.created_at <= ${knownSince}))`;
+}
+
+export function lineOf(
+  { image, version }: VersionName,
+  knownSince: string | null = null,
+): RawBuilder<unknown> {
+  return lineFrom(
+    sql`select image, version, digest from imago.versions where image = ${image} and version = ${version}`,
+    sql`${knownSince}::timestamptz`,
+  );
+}
+
+/**
+ * The whole rows `v` of `line`, looked up one by one: nothing tells the planner that a line is short, and left to
+ * itself it reads all versions for it.
+ */
+const rowsOfLine = sql`line cross join lateral (
+  select * from imago.versions where image = line.image and version = line.version offset 0) v`;
+
+function inOrder({ image, version }: VersionName): RawBuilder<unknown> {
+  return sql`(v.image = ${image} and v.version = ${version}) desc, v.created_at, v.image, v.version`;
+}
+
+/** The version itself first, then its descendants in the order of their making. Empty when it does not exist. */
+export async function readLine(
+  tables: Kysely<Tables>,
+  name: VersionName,
+  knownSince: string | null = null,
+): Promise<Selectable<VersionsTable>[]> {
+  const found = await sql<Selectable<VersionsTable>>`
+    with recursive ${lineOf(name, knownSince)}
+    select v.* from ${rowsOfLine} order by ${inOrder(name)}`.execute(tables);
+  return found.rows;
+}
+
+/** As `readLine`, with how many live nodes run each and which pools make new ones from it. */
+export async function readUsedLine(
+  tables: Kysely<Tables>,
+  name: VersionName,
+): Promise<readonly Descendant[]> {
+  const found = await sql<Selectable<VersionsTable> & { nodes: number; pools: string[] | null }>`
+    with recursive ${lineOf(name)}
+    select v.*,
+      (select count(*) from imago.nodes n
+        where n.image = line.image and n.version = line.version and n.ended_at is null) as nodes,
+      (select array_agg(p.name::text order by p.name) from imago.pools p
+        where p.image = line.image and p.version = line.version) as pools
+    from ${rowsOfLine} order by ${inOrder(name)}`.execute(tables);
+  return found.rows.map(({ nodes, pools, ...row }) => ({ ...toVersion(row), nodes, pools: pools ?? [] }));
+}
+
+/** The version first, then its parent, and so on; stops where a parent is not known. */
+export async function readAncestors(
+  tables: Kysely<Tables>,
+  { image, version }: VersionName,
+): Promise<readonly VersionRecord[]> {
+  const first = await tables
+    .selectFrom('versions')
+    .selectAll()
+    .where('image', '=', image)
+    .where('version', '=', version)
+    .executeTakeFirst();
+  const chain: VersionRecord[] = [];
+  const seen = new Set<string>();
+  for (let row = first; row !== undefined; ) {
+    const record = toVersion(row);
+    const key = `${record.image}:${record.version}`;
+    if (seen.has(key)) break;
+    seen.add(key);
+    chain.push(record);
+    row = await readParent(tables, record);
+  }
+  return chain;
+}
+
+/** Of several with the digest that was named, one of the same image, and the oldest. */
+function readParent(
+  tables: Kysely<Tables>,
+  child: VersionRecord,
+): Promise<Selectable<VersionsTable> | undefined> {
+  const parent = parentOf(child.origin);
+  if (parent === undefined) return Promise.resolve(undefined);
+  if (parent.kind === 'version') {
+    return tables
+      .selectFrom('versions')
+      .selectAll()
+      .where('image', '=', parent.image)
+      .where('version', '=', parent.version)
+      .executeTakeFirst();
+  }
+  return tables
+    .selectFrom('versions')
+    .selectAll()
+    .where('digest', '=', parent.digest)
+    .$if(parent.image !== undefined, (rows) => rows.where('image', '=', parent.image ?? ''))
+    .where((row) => row.not(row.and([row('image', '=', child.image), row('version', '=', child.version)])))
+    .orderBy((row) => row('image', '=', child.image), 'desc')
+    .orderBy('created_at')
+    .limit(1)
+    .executeTakeFirst();
+}
+
+/** Names as two lists, for `unnest`. */
+export function nameLists(versions: readonly VersionName[]): {
+  readonly images: readonly string[];
+  readonly numbers: readonly string[];
+} {
+  return { images: versions.map(({ image }) => image), numbers: versions.map(({ version }) => version) };
+}

@@ -1,0 +1,150 @@
+// Turns disks from one format into another: raw, VHD (fixed and dynamic) by our own code, qcow2 through
+// qemu-img. Holes stay holes, and what is written follows from the input alone.
+import { type FileHandle, open } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { publishFile, withWorkFolder } from '../../host/files/work-folder.ts';
+import { runTool, throwIfAborted } from '../../host/process/run-tool.ts';
+import { requireTool } from '../../host/tools/tools.ts';
+import { type ByteSource, openFileSource, writeFully } from '../bytes/byte-source.ts';
+import type { Extent } from '../bytes/extent.ts';
+import { dataExtents } from '../bytes/raw-extents.ts';
+import type { VhdIdentity } from '../vhd/footer.ts';
+import { openVhd } from '../vhd/reader.ts';
+import { appendVhdFooter, writeDynamicVhd } from '../vhd/writer.ts';
+import { type DiskFormat, detectDiskFormat } from './format.ts';
+
+export interface ConvertInput {
+  readonly from: string;
+  readonly to: string;
+  readonly format: DiskFormat;
+  /** What a VHD says about itself. */
+  readonly identity: VhdIdentity;
+  /** For half-made files; on the same file system as `to`. */
+  readonly workFolder: string;
+  readonly signal?: AbortSignal;
+  /** Bytes of data copied so far. */
+  readonly onBytes?: (bytes: number) => void;
+}
+
+interface OpenDisk {
+  readonly disk: ByteSource;
+  extents(): Promise<Iterable<Extent>> | AsyncIterable<Extent>;
+}
+
+const mebibyte = 1024 * 1024;
+const copySize = 4 * mebibyte;
+
+/**
+ * Converts a disk file; its format is found out. Replaces what is at `to`, all at once, or leaves it as
+ * it was. A raw disk that is not whole MiB is filled up with zeros when it becomes a fixed VHD.
+ */
+export async function convertDisk(input: ConvertInput): Promise<void> {
+  await withWorkFolder(input.workFolder, async (folder) => {
+    const result = join(folder, 'result');
+    const file = await openFileSource(input.from);
+    try {
+      const format = await detectDiskFormat(file);
+      if (format === 'qcow2') await fromQcow2(folder, result, input);
+      else await fromFile(file, format, folder, result, input);
+    } finally {
+      await file.close();
+    }
+    throwIfAborted(input.signal);
+    await publishFile(result, input.to);
+  });
+}
+
+async function fromQcow2(folder: string, result: string, input: ConvertInput): Promise<void> {
+  if (input.format === 'qcow2') return qemuConvert('qcow2', input.from, 'qcow2', result, input);
+  const raw = join(folder, 'raw');
+  await qemuConvert('qcow2', input.from, 'raw', raw, input);
+  const source = await openFileSource(raw);
+  try {
+    await fromFile(source, 'raw', folder, result, { ...input, from: raw });
+  } finally {
+    await source.close();
+  }
+}
+
+async function fromFile(
+  file: ByteSource,
+  format: Exclude<DiskFormat, 'qcow2'>,
+  folder: string,
+  result: string,
+  input: ConvertInput,
+): Promise<void> {
+  const opened = await openDisk(file, format, input);
+  if (input.format === 'qcow2') {
+    const raw = format === 'raw' ? input.from : join(folder, 'plain');
+    if (format !== 'raw') await writeRaw(raw, opened, input);
+    return qemuConvert('raw', raw, 'qcow2', result, input);
+  }
+  if (input.format === 'vhd-dynamic') return writeDynamic(result, opened, input);
+  await writeRaw(result, opened, input);
+  if (input.format === 'vhd-fixed') await appendVhdFooter(result, input.identity);
+}
+
+async function openDisk(file: ByteSource, format: DiskFormat, input: ConvertInput): Promise<OpenDisk> {
+  if (format === 'raw') {
+    return { disk: file, extents: () => dataExtents(input.from, file.size, input.signal) };
+  }
+  const vhd = await openVhd(file);
+  if (format === 'vhd-dynamic') return { disk: vhd.disk, extents: () => vhd.extents() };
+  return { disk: vhd.disk, extents: () => dataExtents(input.from, vhd.disk.size, input.signal) };
+}
+
+async function qemuConvert(
+  from: string,
+  source: string,
+  to: string,
+  target: string,
+  input: ConvertInput,
+): Promise<void> {
+  const qemuImg = await requireTool('qemu-img');
+  const args = ['convert', '-f', from, '-O', to, resolve(source), resolve(target)];
+  await runTool(qemuImg, args, { signal: input.signal });
+}
+
+async function withFile(path: string, work: (file: FileHandle) => Promise<void>): Promise<void> {
+  const file = await open(path, 'wx');
+  try {
+    await work(file);
+  } finally {
+    await file.close();
+  }
+}
+
+async function writeDynamic(path: string, opened: OpenDisk, input: ConvertInput): Promise<void> {
+  let done = 0;
+  await withFile(path, async (file) =>
+    writeDynamicVhd(file, {
+      disk: opened.disk,
+      extents: await opened.extents(),
+      identity: input.identity,
+      signal: input.signal,
+      onBytes(bytes) {
+        done += bytes;
+        input.onBytes?.(done);
+      },
+    }),
+  );
+}
+
+async function writeRaw(path: string, opened: OpenDisk, input: ConvertInput): Promise<void> {
+  const buffer = Buffer.allocUnsafe(copySize);
+  let done = 0;
+  await withFile(path, async (file) => {
+    const { size } = opened.disk;
+    await file.truncate(input.format === 'vhd-fixed' ? Math.ceil(size / mebibyte) * mebibyte : size);
+    for await (const extent of await opened.extents()) {
+      for (let at = 0; at < extent.length; at += copySize) {
+        throwIfAborted(input.signal);
+        const part = buffer.subarray(0, Math.min(copySize, extent.length - at));
+        await opened.disk.read(extent.offset + at, part);
+        await writeFully(file, extent.offset + at, part);
+        done += part.length;
+        input.onBytes?.(done);
+      }
+    }
+  });
+}

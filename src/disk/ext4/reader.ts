@@ -1,0 +1,232 @@
+// Reads ext4 file systems without mounting them, strictly: every number is checked before it is followed, and
+// every checksum is compared, so that a damaged or hostile disk is refused and never makes Imago read, allocate
+// or wait without bound. The journal is not replayed: a file system that needs it is refused.
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { throwIfAborted } from '../../host/process/run-tool.ts';
+import { type ByteSource, readBytes } from '../bytes/byte-source.ts';
+import type { Extent } from '../bytes/extent.ts';
+import { type Attributes, readAttributes } from './attributes.ts';
+import { type Name, parseBlock, parseInline } from './directory.ts';
+import { readRuns } from './extent-tree.ts';
+import { contentExtents, contentName, readContent, readInline } from './file-content.ts';
+import { readInodeTables } from './groups.ts';
+import { type Ext4Type, type Inode, openInodeTable, rootInode } from './inode.ts';
+import { ext4Invalid } from './invalid.ts';
+import { readSuperblock, type Superblock, type SuperblockOptions } from './superblock.ts';
+
+export interface Ext4Entry {
+  /** From the root: `/etc/passwd`. Names that are no UTF-8 have their bytes written as `\xNN`. */
+  readonly path: string;
+  readonly type: Ext4Type;
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  /** Bytes of content; 0 for all but files. */
+  readonly size: number;
+  readonly mtime: number;
+  /** A symlink's target as written, else empty. */
+  readonly link: string;
+  readonly device: { readonly major: number; readonly minor: number } | undefined;
+  /** The same for all names of one file. */
+  readonly inode: number;
+  readonly links: number;
+  readonly attributes: Attributes;
+}
+
+export interface WalkOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** More entries than this are refused. Five million unless given. */
+  readonly maxEntries?: number;
+}
+
+export interface Ext4Reader {
+  readonly shape: Superblock;
+  /** Every entry, the root first and each directory before what is in it, by name in the order of code units. */
+  walk(options?: WalkOptions): AsyncGenerator<Ext4Entry>;
+  /** The entry at a path, links not followed; `undefined` when there is none. */
+  find(path: string): Promise<Ext4Entry | undefined>;
+  /** A file's content in pieces. Throws `ext4-invalid` for what is no file. */
+  stream(entry: Pick<Ext4Entry, 'inode'>): AsyncGenerator<Buffer>;
+  /** A file's content; `input-invalid` when it has more than `maxBytes`. */
+  read(entry: Pick<Ext4Entry, 'inode'>, maxBytes: number): Promise<Buffer>;
+  /** Where a file's content lies, from the start of the file system, in the order of the file. */
+  extents(entry: Pick<Ext4Entry, 'inode'>): AsyncGenerator<Extent>;
+  /**
+   * A name for a file's content, 64 hex digits, told without reading it: files of one name have the same bytes, on
+   * whatever disks. `undefined` where the source names no bytes, and for what is inside of the inode.
+   */
+  identify(entry: Pick<Ext4Entry, 'inode'>): Promise<string | undefined>;
+}
+
+const defaultMaxEntries = 5_000_000;
+const maxLink = 4096;
+
+/**
+ * Opens a file system that begins at the start of `source` (see `partOf` for one on a disk). Throws
+ * `ext4-invalid` for what it cannot read, and `ext4-unclean` when the journal would have to be replayed.
+ */
+export async function openExt4(source: ByteSource, options: SuperblockOptions = {}): Promise<Ext4Reader> {
+  const shape = await readSuperblock(source, options);
+  const inodes = openInodeTable(source, shape, await readInodeTables(source, shape));
+
+  async function file(number: number): Promise<Inode> {
+    const inode = await inodes.read(number);
+    if (inode.type !== 'file') throw ext4Invalid(`inode ${number} is a ${inode.type} and no file`);
+    return inode;
+  }
+
+  async function names(folder: Inode): Promise<Name[]> {
+    const found = await readNames(source, shape, folder);
+    const seen = new Set<string>();
+    for (const { name } of found) {
+      if (seen.has(name))
+        throw ext4Invalid(`two entries of one directory are called ${JSON.stringify(name)}`);
+      seen.add(name);
+    }
+    return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  async function entry(
+    path: string,
+    number: number,
+    said: Ext4Type | undefined,
+  ): Promise<[Ext4Entry, Inode]> {
+    const inode = await inodes.read(number);
+    if (said !== undefined && said !== inode.type) {
+      throw ext4Invalid(
+        `${JSON.stringify(path)} is a ${said} in its directory and a ${inode.type} in its inode`,
+      );
+    }
+    return [await describe(source, shape, path, inode), inode];
+  }
+
+  async function* walk(walkOptions: WalkOptions = {}): AsyncGenerator<Ext4Entry> {
+    const limit = walkOptions.maxEntries ?? defaultMaxEntries;
+    const visited = new Set<number>();
+    let count = 0;
+    const waiting: { path: string; number: number; type: Ext4Type | undefined }[] = [
+      { path: '/', number: rootInode, type: 'directory' },
+    ];
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      throwIfAborted(walkOptions.signal);
+      count += 1;
+      if (count > limit) throw ext4Invalid(`it has more than ${limit} entries`);
+      const [found, inode] = await entry(next.path, next.number, next.type);
+      yield found;
+      if (inode.type !== 'directory') continue;
+      if (visited.has(inode.number))
+        throw ext4Invalid(`the directory ${JSON.stringify(next.path)} is in two places`);
+      visited.add(inode.number);
+      const prefix = next.path === '/' ? '/' : `${next.path}/`;
+      for (const child of (await names(inode)).reverse()) {
+        waiting.push({ path: `${prefix}${child.name}`, number: child.inode, type: child.type });
+      }
+    }
+  }
+
+  return {
+    shape,
+    walk,
+    async find(path) {
+      let at = await inodes.read(rootInode);
+      for (const part of path.split('/').filter((name) => name !== '')) {
+        if (at.type !== 'directory') return undefined;
+        const child = (await names(at)).find(({ name }) => name === part);
+        if (child === undefined) return undefined;
+        at = await inodes.read(child.inode);
+      }
+      return describe(source, shape, path, at);
+    },
+    async *stream({ inode }) {
+      yield* readContent(source, shape, await file(inode));
+    },
+    async read({ inode: number }, maxBytes) {
+      const inode = await file(number);
+      if (inode.size > maxBytes) {
+        throw new ImagoError(
+          'input-invalid',
+          `a file has ${inode.size} bytes, more than the ${maxBytes} expected`,
+        );
+      }
+      const pieces: Buffer[] = [];
+      for await (const piece of readContent(source, shape, inode)) pieces.push(piece);
+      return pieces.length === 1 ? (pieces[0] ?? Buffer.alloc(0)) : Buffer.concat(pieces);
+    },
+    async *extents({ inode }) {
+      yield* contentExtents(source, shape, await file(inode));
+    },
+    async identify({ inode }) {
+      return contentName(source, shape, await file(inode));
+    },
+  };
+}
+
+async function describe(
+  source: ByteSource,
+  shape: Superblock,
+  path: string,
+  inode: Inode,
+): Promise<Ext4Entry> {
+  const attributes = await readAttributes(source, shape, inode);
+  if (inode.isInline) attributes.delete('system.data');
+  const isDevice = inode.type === 'character' || inode.type === 'block';
+  return {
+    path,
+    type: inode.type,
+    mode: inode.mode,
+    uid: inode.uid,
+    gid: inode.gid,
+    size: inode.type === 'file' ? inode.size : 0,
+    mtime: inode.mtime,
+    link: inode.type === 'symlink' ? await readLink(source, shape, inode) : '',
+    device: isDevice ? deviceNumber(inode) : undefined,
+    inode: inode.number,
+    links: inode.links,
+    attributes,
+  };
+}
+
+async function readLink(source: ByteSource, shape: Superblock, inode: Inode): Promise<string> {
+  if (inode.size === 0 || inode.size >= maxLink) {
+    throw ext4Invalid(`the link of inode ${inode.number} has an impossible length`);
+  }
+  if (!inode.usesExtents && !inode.isInline) {
+    if (inode.size >= inode.content.length)
+      throw ext4Invalid(`the link of inode ${inode.number} is cut short`);
+    return inode.content.toString('utf8', 0, inode.size);
+  }
+  const pieces: Buffer[] = [];
+  for await (const piece of readContent(source, shape, inode)) pieces.push(piece);
+  return Buffer.concat(pieces).toString('utf8');
+}
+
+/** The old form has 8 bits for each number; the new one is behind it. */
+function deviceNumber(inode: Inode): { major: number; minor: number } {
+  const old = inode.content.readUInt32LE(0);
+  if (old !== 0) return { major: (old >> 8) & 0xff, minor: old & 0xff };
+  const value = inode.content.readUInt32LE(4);
+  return { major: (value >>> 8) & 0xfff, minor: (value & 0xff) | ((value >>> 12) & 0xf_ff00) };
+}
+
+async function readNames(source: ByteSource, shape: Superblock, folder: Inode): Promise<Name[]> {
+  if (folder.isInline) {
+    return parseInline(shape, folder, (await readInline(source, shape, folder)).subarray(60));
+  }
+  const { blockSize } = shape;
+  if (folder.size === 0 || folder.size % blockSize !== 0) {
+    throw ext4Invalid(`the directory of inode ${folder.number} has an impossible size`);
+  }
+  const found: Name[] = [];
+  const blocks = folder.size / blockSize;
+  let next = 0;
+  for await (const run of readRuns(source, shape, folder)) {
+    if (run.logical !== next || run.isUnwritten) break;
+    for (let index = 0; index < run.blocks && next < blocks; index += 1) {
+      const block = await readBytes(source, (run.physical + index) * blockSize, blockSize);
+      found.push(...parseBlock(shape, folder, block, next === 0));
+      next += 1;
+    }
+  }
+  if (next < blocks) throw ext4Invalid(`the directory of inode ${folder.number} has a hole`);
+  return found;
+}

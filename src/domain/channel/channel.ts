@@ -1,0 +1,187 @@
+// Channels: names that point at versions. Every move is appended to a log that is kept for ever, and the log
+// alone tells where a channel points, now or at any time.
+import { ImagoError } from '../error/imago-error.ts';
+import type { PolicyResult } from '../gate/gate.ts';
+import { compareAge, newestOf, type VersionRecord } from '../image/version.ts';
+import type { VersionState } from '../image/version-state.ts';
+
+export interface ChannelRecord {
+  readonly image: string;
+  readonly name: string;
+  /** Channels for testing take candidates; the others only available versions. */
+  readonly forTesting: boolean;
+  readonly managed: boolean;
+  /** Its place in the order of promotion: versions go from the smaller to the greater. */
+  readonly position: number;
+  /** Everyone may see it: restricted versions never reach it. */
+  readonly public: boolean;
+  readonly version?: string;
+  readonly digest?: string;
+  /** The move that set it. */
+  readonly move?: number;
+  readonly movedAt?: string;
+}
+
+/** One move of a channel. Kept for ever, also when channel and version are gone. */
+export interface ChannelMove {
+  /** Grows with every move: the order of the log, whatever the clock says. */
+  readonly id: number;
+  readonly image: string;
+  readonly channel: string;
+  readonly from?: string;
+  /** Absent when a managed channel was emptied because no version fits it any more. */
+  readonly to?: string;
+  readonly toDigest?: string;
+  readonly by: string;
+  readonly why: string;
+  readonly operation?: string;
+  /** What every gate said, for moves through gates. */
+  readonly policy?: PolicyResult;
+  readonly at: string;
+}
+
+/** The channel that Imago moves itself: the newest available version. */
+export const latestChannel = 'latest';
+
+/** What a new image begins with. */
+export const usualChannels = [
+  { name: 'staging', forTesting: true, managed: false },
+  { name: 'production', forTesting: false, managed: false },
+  { name: latestChannel, forTesting: false, managed: true },
+] as const satisfies readonly Pick<ChannelRecord, 'name' | 'forTesting' | 'managed'>[];
+
+type Target = Pick<ChannelRecord, 'image' | 'name' | 'forTesting' | 'managed' | 'public' | 'version'>;
+type Candidate = Pick<VersionRecord, 'image' | 'version' | 'state' | 'restricted'>;
+
+export interface MoveCheck {
+  /** The version that the caller believes the channel points at (`null`: none). */
+  readonly expect?: string | null;
+  /** It goes back: a version whose support has ended is taken too. */
+  readonly back?: boolean;
+}
+
+/**
+ * `true` when the channel is to be moved, `false` when it points there already: so a caller that lost the
+ * reply to a move may repeat it. Throws `channel-managed`, `version-withdrawn`, `version-state`,
+ * `channel-untested`, `channel-restricted` or `channel-moved`; no option gets around them.
+ */
+export function checkMove(channel: Target, version: Candidate, check: MoveCheck = {}): boolean {
+  const name = `${channel.image}:${channel.name}`;
+  if (channel.managed) {
+    throw new ImagoError('channel-managed', `${name} is the newest available version and cannot be set.`, {
+      hint: 'Move another channel; this one follows by itself when a version becomes available.',
+    });
+  }
+  if (version.image !== channel.image) {
+    throw new ImagoError(
+      'input-invalid',
+      `${version.image}:${version.version} is no version of ${channel.image}.`,
+    );
+  }
+  const takes =
+    channelTakes(channel, version.state) || (check.back === true && version.state === 'deprecated');
+  if (!takes) throw refusal(channel, version);
+  if (channel.public && version.restricted === true) {
+    throw new ImagoError(
+      'channel-restricted',
+      `${version.image}:${version.version} has private inputs, and ${channel.name} is public.`,
+    );
+  }
+  const now = channel.version ?? null;
+  if (now === version.version) return false;
+  if (check.expect !== undefined && check.expect !== now) {
+    throw new ImagoError(
+      'channel-moved',
+      `${name} points at ${now ?? 'nothing'} by now, not at ${check.expect ?? 'nothing'}.`,
+      { hint: `See who moved it with \`imago channel history ${name}\`.` },
+    );
+  }
+  return true;
+}
+
+/** Whether a channel may point at a version in this state: rule 4. */
+export function channelTakes(channel: Pick<ChannelRecord, 'forTesting'>, state: VersionState): boolean {
+  return state === 'available' || (channel.forTesting && state === 'candidate');
+}
+
+/** As much of a version as decides whether a channel may go back to it. */
+export interface ReturnTarget {
+  readonly state: VersionState;
+  readonly restricted?: boolean | undefined;
+  /** Its newest test failed: what it passed before does not count any more. */
+  readonly testFailed?: boolean | undefined;
+}
+
+/** `poor` when its support has ended: better than what is broken, and taken only when nothing good is left. */
+export type ReturnFit = 'good' | 'poor' | undefined;
+
+export function fitToReturn(
+  channel: Pick<ChannelRecord, 'forTesting' | 'public'>,
+  { state, restricted, testFailed }: ReturnTarget,
+): ReturnFit {
+  if (channel.public && restricted === true) return undefined;
+  if (!channel.forTesting && testFailed === true) return undefined;
+  if (channelTakes(channel, state)) return 'good';
+  return state === 'deprecated' ? 'poor' : undefined;
+}
+
+/** What the channel goes back to, of what it can, nearest first. */
+export function wayBack(
+  nearestFirst: readonly string[],
+  fitOf: (version: string) => ReturnFit,
+): string | undefined {
+  return (
+    nearestFirst.find((version) => fitOf(version) === 'good') ??
+    nearestFirst.find((version) => fitOf(version) === 'poor')
+  );
+}
+
+function refusal(channel: Target, { image, version, state }: Candidate): ImagoError {
+  const subject = `${image}:${version}`;
+  switch (state) {
+    case 'withdrawn':
+      return new ImagoError('version-withdrawn', `${subject} was withdrawn.`, {
+        hint: `See why with \`imago image show ${subject}\`, and name another version.`,
+      });
+    case 'candidate':
+      return new ImagoError(
+        'channel-untested',
+        `${subject} has not passed its tests, and ${channel.name} is not a channel for testing.`,
+        { hint: `Run \`imago test ${subject}\` first.` },
+      );
+    default:
+      return new ImagoError(
+        'version-state',
+        `${subject} is ${state}, and channels take available versions only.`,
+        {
+          ...(state === 'deprecated'
+            ? {
+                hint: `Its support has ended: \`imago image show ${subject}\` says by which date. It is available again soon after that date is set anew with \`imago support set\`, or taken back.`,
+              }
+            : {}),
+        },
+      );
+  }
+}
+
+/** Throws `channel-backwards` when the version was made before the one that the channel points at. */
+export function checkForward(
+  channel: Pick<ChannelRecord, 'image' | 'name'>,
+  now: Pick<VersionRecord, 'version' | 'createdAt'> | undefined,
+  to: Pick<VersionRecord, 'version' | 'createdAt'>,
+): void {
+  if (now === undefined || compareAge(to, now) >= 0) return;
+  const name = `${channel.image}:${channel.name}`;
+  throw new ImagoError(
+    'channel-backwards',
+    `${name} points at ${now.version}, which was made after ${to.version}.`,
+    { hint: `Say so with --back, or go to the version before with \`imago channel rollback ${name}\`.` },
+  );
+}
+
+/** What `latest` should point at: the available version that was made last. */
+export function latestOf<T extends Pick<VersionRecord, 'version' | 'createdAt' | 'state'>>(
+  versions: Iterable<T>,
+): T | undefined {
+  return newestOf([...versions].filter(({ state }) => state === 'available'));
+}

@@ -1,0 +1,30 @@
+// Evidence: the stored result of a test, scan or approval, tied to one digest and to nothing else.
+import type { Json } from '../value/json.ts';
+
+export interface Evidence {
+  readonly id: number;
+  readonly digest: string;
+  readonly kind: 'test' | 'scan' | 'approval';
+  readonly passed: boolean;
+  readonly summary: string;
+  readonly details: Json;
+  readonly by: string;
+  readonly operation?: string;
+  /** The composed version that was tested: see `ComposedVersion`. */
+  readonly composed?: string;
+  readonly at: string;
+}
+
+/** Whether the newest test of this digest passed. A later failure counts against an earlier success. */
+export function testsPassed(digest: string, evidence: readonly Evidence[]): boolean {
+  return newestTest(digest, evidence)?.passed === true;
+}
+
+export function newestTest(digest: string, evidence: readonly Evidence[]): Evidence | undefined {
+  let newest: Evidence | undefined;
+  for (const item of evidence) {
+    if (item.kind !== 'test' || item.digest !== digest) continue;
+    if (newest === undefined || item.id > newest.id) newest = item;
+  }
+  return newest;
+}

@@ -1,0 +1,180 @@
+// Which number a new version gets. Numbers are never used again and grow within their line: the whole image,
+// or one minor version under the Kubernetes policies, where a new build of an old minor version is normal.
+//
+// Days are those of UTC. The clock is not trusted: when it stands before the newest day that was used, `calendar`
+// goes on counting on that day, and `date` refuses, because a day has one number only.
+import { ImagoError } from '../error/imago-error.ts';
+import { orList } from '../value/suggest.ts';
+import {
+  compareNumbers,
+  formatNumber,
+  isVersionNumber,
+  largestPart,
+  parseNumber,
+  type VersionNumber,
+} from './version-number.ts';
+
+export const numberingPolicies = ['semver', 'date', 'calendar', 'kubernetes', 'kubernetes-build'] as const;
+export type NumberingPolicy = (typeof numberingPolicies)[number];
+
+export const numberBumps = ['patch', 'minor', 'major'] as const;
+export type NumberBump = (typeof numberBumps)[number];
+
+export interface NumberingFacts {
+  /** Every number that the image ever had, in any order, also of deleted versions and of other policies. */
+  readonly used: readonly string[];
+  readonly now: Date;
+  /** Needed by the Kubernetes policies, e.g. `1.34.2` or `v1.34.2`. */
+  readonly kubernetes?: string;
+  /** Which part grows under `semver`; the others refuse it. Defaults to `patch`. */
+  readonly bump?: NumberBump;
+}
+
+/** How many builds of one Kubernetes version `kubernetes-build` has room for. */
+export const buildsPerPatch = 1000;
+
+export function isNumberingPolicy(text: string): text is NumberingPolicy {
+  return numberingPolicies.some((policy) => policy === text);
+}
+
+/** Whether versions of this policy are numbered after the Kubernetes version that they carry. */
+export function needsKubernetes(policy: NumberingPolicy): boolean {
+  return policy === 'kubernetes' || policy === 'kubernetes-build';
+}
+
+/**
+ * The next number of the image. Throws `number-exhausted` when the policy has none left for this build, and
+ * `input-invalid` when it lacks a fact or is given one that it has no use for.
+ */
+export function nextNumber(policy: NumberingPolicy, facts: NumberingFacts): string {
+  if (facts.bump !== undefined && policy !== 'semver') {
+    throw new ImagoError('input-invalid', `Numbers under the policy ${policy} cannot be raised by hand.`, {
+      hint: `Leave the bump out; ${orList([...numberBumps])} are for the policy semver.`,
+    });
+  }
+  const used = facts.used.map(parseNumber);
+  const next = policies[policy](used, facts);
+  if (!isVersionNumber(next)) {
+    throw exhausted(`${formatNumber(next)} is too large for a version number.`, partHint(policy));
+  }
+  return formatNumber(next);
+}
+
+const policies: Readonly<
+  Record<NumberingPolicy, (used: readonly VersionNumber[], facts: NumberingFacts) => VersionNumber>
+> = {
+  semver: nextSemver,
+  date: nextDate,
+  calendar: nextCalendar,
+  kubernetes: nextKubernetes,
+  'kubernetes-build': nextKubernetesBuild,
+};
+
+function nextSemver(used: readonly VersionNumber[], { bump }: NumberingFacts): VersionNumber {
+  const last = greatest(used);
+  if (last === undefined) return { major: 1, minor: 0, patch: 0 };
+  if (bump === 'major') return { major: last.major + 1, minor: 0, patch: 0 };
+  if (bump === 'minor') return { major: last.major, minor: last.minor + 1, patch: 0 };
+  return { ...last, patch: last.patch + 1 };
+}
+
+function nextDate(used: readonly VersionNumber[], { now }: NumberingFacts): VersionNumber {
+  const { year, month, day } = readDay(now);
+  const today = { major: year, minor: month, patch: day };
+  const last = greatest(used);
+  if (last === undefined || compareNumbers(today, last) > 0) return today;
+  const number = formatNumber(today);
+  throw exhausted(
+    compareNumbers(today, last) === 0
+      ? `${number} is used already, and the policy date has one number a day.`
+      : `The clock says ${number}, but ${formatNumber(last)} is used already, and numbers only grow.`,
+    'Use the policy `calendar`, which has many numbers a day and goes on when the clock is behind.',
+  );
+}
+
+function nextCalendar(used: readonly VersionNumber[], { now }: NumberingFacts): VersionNumber {
+  const { year, month, day } = readDay(now);
+  const today = { major: year * 100 + month, minor: day, patch: 0 };
+  const last = greatest(used);
+  if (last === undefined || compareNumbers(today, last) > 0) return today;
+  return { ...last, patch: last.patch + 1 };
+}
+
+function nextKubernetes(used: readonly VersionNumber[], facts: NumberingFacts): VersionNumber {
+  const wanted = readKubernetes('kubernetes', facts);
+  const last = greatest(used.filter((number) => sameMinor(number, wanted)));
+  if (last === undefined || compareNumbers(wanted, last) > 0) return wanted;
+  const number = formatNumber(wanted);
+  if (compareNumbers(wanted, last) < 0) throw behind(number, last);
+  throw exhausted(
+    `${number} is used already, and the policy kubernetes has one build for each Kubernetes version.`,
+    `Use the policy \`kubernetes-build\`, which numbers ${buildsPerPatch} builds of each Kubernetes version.`,
+  );
+}
+
+function nextKubernetesBuild(used: readonly VersionNumber[], facts: NumberingFacts): VersionNumber {
+  const wanted = readKubernetes('kubernetes-build', facts);
+  const first = { ...wanted, patch: wanted.patch * buildsPerPatch };
+  const last = greatest(used.filter((number) => sameMinor(number, wanted)));
+  if (last === undefined || compareNumbers(first, last) > 0) return first;
+  const build = last.patch + 1 - first.patch;
+  if (build < buildsPerPatch) return { ...first, patch: first.patch + build };
+  if (last.patch >= first.patch + buildsPerPatch) throw behind(formatNumber(wanted), last);
+  throw exhausted(
+    `All ${buildsPerPatch} builds of Kubernetes ${formatNumber(wanted)} are used.`,
+    'Build a newer patch release of Kubernetes, or begin a new image.',
+  );
+}
+
+function readKubernetes(policy: NumberingPolicy, { kubernetes }: NumberingFacts): VersionNumber {
+  if (kubernetes === undefined) {
+    throw new ImagoError('input-invalid', `The policy ${policy} needs a Kubernetes version.`, {
+      hint: 'Set `kubernetes` in the recipe, or choose another numbering policy.',
+    });
+  }
+  return parseNumber(kubernetes.replace(/^v/, ''));
+}
+
+/** The day of a clock. One that stands before 1970 or after 9999 makes no number. */
+function readDay(now: Date): { readonly year: number; readonly month: number; readonly day: number } {
+  const year = now.getUTCFullYear();
+  if (!(year >= 1970 && year <= 9999)) {
+    throw new ImagoError(
+      'input-invalid',
+      'The clock stands at a time that no version can be numbered after.',
+      {
+        hint: 'Set the clock of this machine.',
+      },
+    );
+  }
+  return { year, month: now.getUTCMonth() + 1, day: now.getUTCDate() };
+}
+
+function greatest(numbers: readonly VersionNumber[]): VersionNumber | undefined {
+  let found: VersionNumber | undefined;
+  for (const number of numbers) {
+    if (found === undefined || compareNumbers(number, found) > 0) found = number;
+  }
+  return found;
+}
+
+function sameMinor(a: VersionNumber, b: VersionNumber): boolean {
+  return a.major === b.major && a.minor === b.minor;
+}
+
+function behind(wanted: string, last: VersionNumber): ImagoError {
+  return exhausted(
+    `Kubernetes ${wanted} comes before ${formatNumber(last)}, which is used already, and numbers only grow within ${last.major}.${last.minor}.`,
+    'Build the newest patch release, or begin a new image for the older one.',
+  );
+}
+
+function exhausted(message: string, hint: string): ImagoError {
+  return new ImagoError('number-exhausted', message, { hint });
+}
+
+function partHint(policy: NumberingPolicy): string {
+  return policy === 'semver'
+    ? `Raise the minor or major number instead; no part may pass ${largestPart}.`
+    : `No part may pass ${largestPart}; begin a new image.`;
+}

@@ -1,0 +1,74 @@
+// Nodes and the record of what each was made from: version, digest, the reference that was asked for and the
+// channel move that answered it (rule 6).
+import type { ChannelMove } from '../channel/channel.ts';
+import { ImagoError } from '../error/imago-error.ts';
+import { parseReference } from '../image/reference.ts';
+import type { PoolImage } from '../pool/pool.ts';
+import { nodeSuffixLength } from '../value/name.ts';
+
+/** What a node was made from, written when it is first seen and again when its disk is made anew. */
+export interface NodeRecord {
+  readonly name: string;
+  readonly pool: string;
+  readonly machineId: string;
+  readonly image: string;
+  readonly version: string;
+  readonly digest: string;
+  readonly reference: string;
+  readonly channel?: string;
+  readonly move?: number;
+  /** When its disk was made from the image. */
+  readonly at: string;
+  readonly schedulable: boolean;
+  /** Set when the node is gone; the record stays. */
+  readonly goneAt?: string;
+}
+
+/** What was asked for, and which move of which channel answered it. */
+export type NodeAnswer = Pick<NodeRecord, 'reference' | 'channel' | 'move'>;
+
+/**
+ * Which request a node's version answers. A node that was made just before its pool's model changed carries the
+ * version of an earlier move of the followed channel; one that fits nothing was made from its exact version.
+ * Times play no part: a provider's clock is not ours.
+ */
+export function nodeAnswer(
+  node: Pick<NodeRecord, 'image' | 'version'>,
+  pool: PoolImage,
+  moves: readonly ChannelMove[],
+): NodeAnswer {
+  const exact = { reference: `${node.image}:${node.version}` };
+  if (node.image !== pool.image) return exact;
+  const asked = parseReference(pool.reference);
+  const channel = asked.kind === 'channel' ? asked.channel : undefined;
+  if (node.version === pool.version) {
+    return {
+      reference: pool.reference,
+      ...(channel === undefined ? {} : { channel }),
+      ...(pool.move === undefined ? {} : { move: pool.move }),
+    };
+  }
+  if (channel === undefined) return exact;
+  const answered = moves.filter(
+    (move) => move.image === pool.image && move.channel === channel && move.to === node.version,
+  );
+  if (answered.length === 0) return exact;
+  return { reference: pool.reference, channel, move: Math.max(...answered.map(({ id }) => id)) };
+}
+
+const suffixDigits = nodeSuffixLength - 1;
+
+/** `web-00000a`: the pool's name and a number in base 36, padded so that names sort in the order of numbers. */
+export function nodeName(pool: string, index: number): string {
+  if (!Number.isInteger(index) || index < 0 || index >= 36 ** suffixDigits) {
+    throw new ImagoError('internal', `${index} is no node number.`);
+  }
+  return `${pool}-${index.toString(36).padStart(suffixDigits, '0')}`;
+}
+
+/** The pool and number of a name that `nodeName` made; `undefined` for names that a provider chose. */
+export function readNodeName(name: string): { readonly pool: string; readonly index: number } | undefined {
+  const match = /^([a-z][a-z0-9-]*)-([0-9a-z]{6})$/.exec(name);
+  if (match?.[1] === undefined || match[2] === undefined) return undefined;
+  return { pool: match[1], index: Number.parseInt(match[2], 36) };
+}

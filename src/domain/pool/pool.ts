@@ -1,0 +1,98 @@
+// Pools: nodes made from one model, which always holds an exact version. A pool that was given a channel
+// follows it for new nodes; existing nodes move only by a rollout.
+import type { ChannelMove } from '../channel/channel.ts';
+import { ImagoError } from '../error/imago-error.ts';
+import type { OperatingSystem } from '../image/version.ts';
+import type { Resolution } from '../resolve/resolve.ts';
+import { checkName, nodeSuffixLength } from '../value/name.ts';
+
+export const providerNames = ['local', 'azure', 'sim'] as const;
+export type ProviderName = (typeof providerNames)[number];
+
+export const orchestrations = ['uniform', 'flexible'] as const;
+export type Orchestration = (typeof orchestrations)[number];
+
+/** What new nodes of a pool are made from, and which reference and channel move said so. */
+export interface PoolImage {
+  /** What was asked for, e.g. `node:production`. */
+  readonly reference: string;
+  /** The channel that new nodes follow; absent when a version was given or the pool is pinned. */
+  readonly follows?: string;
+  readonly image: string;
+  /** The exact version that the model holds, and the channel move that answered it. */
+  readonly version: string;
+  readonly digest: string;
+  readonly move?: number;
+}
+
+export interface PoolRecord extends PoolImage {
+  readonly name: string;
+  readonly provider: ProviderName;
+  readonly orchestration: Orchestration;
+  readonly region?: string;
+  readonly size: string;
+  readonly nodeConfig: string;
+  readonly createdAt: string;
+}
+
+/** The model's image for an answer. A channel is followed unless the pool is pinned to what it says now. */
+export function poolImage(resolution: Resolution, options: { readonly pin: boolean }): PoolImage {
+  const { reference, image, version, digest, channel, move } = resolution;
+  return {
+    reference,
+    ...(channel === undefined || options.pin ? {} : { follows: channel }),
+    image,
+    version,
+    digest,
+    ...(move === undefined ? {} : { move }),
+  };
+}
+
+/**
+ * The pool's image after a move of the channel that it follows; `undefined` when the move does not concern it:
+ * another channel, a pinned pool, a channel that was emptied, or a move older than the one it has.
+ */
+export function followMove(pool: PoolImage, move: ChannelMove): PoolImage | undefined {
+  if (pool.image !== move.image || pool.follows !== move.channel) return undefined;
+  if (move.to === undefined || move.toDigest === undefined) return undefined;
+  if (pool.move !== undefined && move.id <= pool.move) return undefined;
+  const { reference, follows, image } = pool;
+  return { reference, follows, image, version: move.to, digest: move.toDigest, move: move.id };
+}
+
+/** Windows knows computers by 15 characters: its pools leave room for their nodes' numbers within them. */
+const windowsNameLength = 15 - nodeSuffixLength;
+
+/** Throws `name-malformed`. */
+export function checkPoolName(name: string, os: OperatingSystem): string {
+  checkName('pool', name);
+  if (os === 'linux' || name.length <= windowsNameLength) return name;
+  throw new ImagoError(
+    'name-malformed',
+    `The pool name ${name} has ${name.length} characters, and ${windowsNameLength} are allowed for Windows.`,
+    { hint: 'Windows computer names have at most 15 characters, and 7 of them number the node.' },
+  );
+}
+
+export const maxCapacity = 100_000;
+
+/** Throws `input-invalid` for what is no number of nodes. */
+export function checkCapacity(capacity: number): number {
+  if (Number.isInteger(capacity) && capacity >= 0 && capacity <= maxCapacity) return capacity;
+  throw new ImagoError('input-invalid', `${capacity} is not a number of nodes.`, {
+    hint: `Give a whole number from 0 to ${maxCapacity}.`,
+  });
+}
+
+/**
+ * What an undo sets the capacity back to. `undefined` when it is not what we had set any more: someone else
+ * changed it since, and that is never overwritten (rule 3).
+ */
+export function capacityToRestore(capacity: {
+  readonly before: number;
+  readonly ours: number;
+  readonly now: number;
+}): number | undefined {
+  if (capacity.now !== capacity.ours || capacity.before === capacity.ours) return undefined;
+  return capacity.before;
+}

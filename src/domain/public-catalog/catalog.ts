@@ -1,0 +1,122 @@
+// The catalogue for people without an account: what is available, until when, where, and how to name it. Restricted
+// versions and candidates are never in it.
+
+import type { ChannelRecord } from '../channel/channel.ts';
+import type { AzureCoordinates } from '../gallery/gallery.ts';
+import type { Architecture, ImageRecord, OperatingSystem, VersionRecord } from '../image/version.ts';
+import { compareAge } from '../image/version.ts';
+import { type SupportDate, type SupportPhase, supportOf } from '../support/support.ts';
+import { type CatalogReference, referencesTo } from './references.ts';
+
+export const catalogSchemaVersion = 1;
+
+/** Where copies of a version are ready. */
+export interface CatalogPlace {
+  readonly gallery: string;
+  /** Empty where the gallery has only one place. */
+  readonly regions: readonly string[];
+  readonly references: readonly CatalogReference[];
+}
+
+export interface CatalogVersion {
+  readonly version: string;
+  readonly state: 'available' | 'deprecated' | 'withdrawn';
+  readonly reason?: string | undefined;
+  readonly digest: string;
+  /** sha256 of the raw disk. */
+  readonly diskDigest: string;
+  readonly sizeBytes: number;
+  readonly kubernetes?: string | undefined;
+  readonly createdAt: string;
+  readonly support?:
+    | { readonly phase: SupportPhase; readonly endsOn: string; readonly by: string }
+    | undefined;
+  /** Those that point at it now. */
+  readonly channels: readonly string[];
+  readonly places: readonly CatalogPlace[];
+  /** Whether release notes and bills of materials can be had from the store. */
+  readonly described: boolean;
+}
+
+export interface CatalogImage {
+  readonly name: string;
+  readonly os: OperatingSystem;
+  readonly architecture: Architecture;
+  /** Newest first. */
+  readonly versions: readonly CatalogVersion[];
+}
+
+export interface CatalogDocument {
+  readonly schemaVersion: typeof catalogSchemaVersion;
+  readonly title: string;
+  readonly generatedAt: string;
+  readonly images: readonly CatalogImage[];
+}
+
+/** A gallery that has the version, by what the provider says. */
+export interface CatalogCopy {
+  readonly gallery: string;
+  readonly version: string;
+  readonly regions: readonly string[];
+  readonly azure?: AzureCoordinates;
+}
+
+export interface CatalogFacts {
+  readonly image: ImageRecord;
+  readonly versions: readonly VersionRecord[];
+  readonly channels: readonly ChannelRecord[];
+  readonly copies: readonly CatalogCopy[];
+  readonly dates: readonly SupportDate[];
+  /** Digests of versions whose records can be read. */
+  readonly described: ReadonlySet<string>;
+  readonly now: Date;
+}
+
+/** Everyone may know of it. One that was withdrawn before it was ever available never was public. */
+export function isListed({ state, restricted, withdrawnFrom }: VersionRecord): boolean {
+  if (restricted === true) return false;
+  if (state === 'withdrawn') return withdrawnFrom !== undefined && withdrawnFrom !== 'candidate';
+  return state === 'available' || state === 'deprecated';
+}
+
+export function catalogImage(facts: CatalogFacts): CatalogImage {
+  const { name, os, architecture } = facts.image;
+  const shown = facts.channels.filter((channel) => !channel.forTesting);
+  const versions = facts.versions
+    .filter(isListed)
+    .toSorted((a, b) => compareAge(b, a))
+    .map((version) => catalogVersion(version, shown, facts));
+  return { name, os, architecture, versions };
+}
+
+function catalogVersion(
+  version: VersionRecord,
+  channels: readonly ChannelRecord[],
+  { copies, dates, described, now }: CatalogFacts,
+): CatalogVersion {
+  const support = supportOf(version, dates, now);
+  const usable = version.state !== 'withdrawn';
+  return {
+    version: version.version,
+    state: usable ? (version.state as 'available' | 'deprecated') : 'withdrawn',
+    ...(version.reason === undefined ? {} : { reason: version.reason }),
+    digest: version.digest,
+    diskDigest: version.diskDigest,
+    sizeBytes: version.sizeBytes,
+    ...(version.kubernetes === undefined ? {} : { kubernetes: version.kubernetes.replace(/^v/, '') }),
+    createdAt: version.createdAt,
+    ...(support && { support: { phase: support.phase, endsOn: support.endsOn, by: support.by } }),
+    channels: channels
+      .filter((channel) => channel.version === version.version)
+      .map((channel) => channel.name)
+      .toSorted(),
+    places: copies
+      .filter((copy) => usable && copy.version === version.version)
+      .map(({ gallery, regions, azure }) => ({
+        gallery,
+        regions: regions.toSorted(),
+        references: azure === undefined ? [] : referencesTo(azure, version.image, version.version),
+      })),
+    described: usable && described.has(version.digest),
+  };
+}

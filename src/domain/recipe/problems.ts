@@ -1,0 +1,201 @@
+// The rules of a recipe that no schema can state, each told with the place where it is broken. They are for an
+// expanded recipe: one Kubernetes version, no variables left.
+import { ImagoError } from '../error/imago-error.ts';
+import { needsKubernetes } from '../image/numbering.ts';
+import { likelyNumber, readNumber } from '../image/version-number.ts';
+import { nameProblem } from '../value/name.ts';
+import { quote } from '../value/quote.ts';
+import { componentProblems } from './component-problems.ts';
+import { placeProblems } from './places.ts';
+import { type RecipeProblem, repeated } from './problem.ts';
+import type { Recipe, RecipeImage, RecipePackage } from './recipe.ts';
+import { settingsProblems } from './settings-problems.ts';
+import { patchProblem } from './windows.ts';
+
+export type { RecipeProblem } from './problem.ts';
+
+/** Everything that is wrong, in the order of the recipe; empty when it is good. */
+export function recipeProblems(recipe: Recipe): readonly RecipeProblem[] {
+  return [
+    ...nameProblems(recipe),
+    ...methodProblems(recipe),
+    ...kubernetesProblems(recipe),
+    ...diskProblems(recipe),
+    ...packageProblems(recipe.base?.packages ?? [], ['base', 'packages']),
+    ...packageProblems(recipe.packages ?? [], ['packages']),
+    ...recipe.components.flatMap((component, index) => componentProblems(recipe.os, component, index)),
+    ...repeated(recipe.components, (component) => component.name, ['components'], 'component'),
+    ...imageProblems(recipe.images ?? []),
+    ...settingsProblems(recipe.settings),
+    ...windowsProblems(recipe),
+    ...repeated(recipe.steps ?? [], (step) => step.name, ['steps'], 'step'),
+    ...stepProblems(recipe),
+    ...repeated(recipe.tests ?? [], (test) => test.name, ['tests'], 'test'),
+    ...expectProblems(recipe),
+    ...placeProblems(recipe),
+  ];
+}
+
+/** Throws `recipe-invalid` with the first problem as its message and all of them in `details`. */
+export function checkRecipe(recipe: Recipe): void {
+  const problems = recipeProblems(recipe);
+  const [first] = problems;
+  if (first === undefined) return;
+  const others = problems.length === 1 ? '' : ` (and ${problems.length - 1} more)`;
+  throw new ImagoError('recipe-invalid', `${first.path.join('.')}: ${first.message}${others}`, {
+    ...(first.hint === undefined ? {} : { hint: first.hint }),
+    details: { problems },
+  });
+}
+
+function nameProblems({ name }: Recipe): readonly RecipeProblem[] {
+  const problem = nameProblem('image', name);
+  return problem === undefined ? [] : [{ path: ['name'], message: `${quote(name)} ${problem}` }];
+}
+
+function methodProblems(recipe: Recipe): readonly RecipeProblem[] {
+  const problems: RecipeProblem[] = [];
+  const machine = recipe.method === 'machine';
+  const say = (key: keyof Recipe, message: string, hint?: string) =>
+    problems.push({ path: [key], message, ...(hint === undefined ? {} : { hint }) });
+  if (recipe.os === 'windows' && !machine) {
+    say('os', 'Windows cannot be assembled offline', 'Add `method: machine`.');
+  }
+  if (recipe.os !== 'windows' && recipe.windows !== undefined) {
+    say('windows', 'is for `os: windows` only');
+  }
+  if (recipe.os === 'windows') {
+    if ((recipe.packages ?? []).length > 0)
+      say('packages', 'are Debian packages, and this is a Windows image');
+    if (Object.keys(recipe.settings).some((key) => key !== 'sim')) {
+      say(
+        'settings',
+        'are for Linux; a Windows image is set up by `windows.registry` and `windows.services`',
+      );
+    }
+  }
+  if (!machine && recipe.architecture !== 'x64') {
+    say(
+      'architecture',
+      `images for ${recipe.architecture} cannot be assembled: Imago has the boot loaders of x64 alone`,
+      'Write `architecture: x64`, or `method: machine` for a provider that builds on a machine of its own.',
+    );
+  }
+  if (machine && recipe.base?.image === undefined) {
+    say('base', 'needs an `image` to start the machine from, because of `method: machine`');
+  }
+  if (!machine && recipe.base?.image !== undefined) say('base', 'has an `image` only with `method: machine`');
+  if (!machine && recipe.steps !== undefined) say('steps', 'are run only with `method: machine`');
+  return problems;
+}
+
+function kubernetesProblems({ kubernetes, numbering }: Recipe): readonly RecipeProblem[] {
+  if (kubernetes !== undefined) return kubernetesProblem(kubernetes, ['kubernetes']);
+  if (!needsKubernetes(numbering)) return [];
+  return [
+    {
+      path: ['numbering'],
+      message: `the policy ${numbering} needs a Kubernetes version`,
+      hint: 'Add `kubernetes: 1.34.2`, or choose another numbering policy.',
+    },
+  ];
+}
+
+export function kubernetesProblem(text: string, path: RecipeProblem['path']): readonly RecipeProblem[] {
+  if (readNumber(text.replace(/^v/, '')) !== undefined) return [];
+  const likely = likelyNumber(text);
+  return [
+    {
+      path,
+      message: `${quote(text)} is not a Kubernetes version`,
+      ...(likely === undefined ? {} : { hint: `Did you mean \`${likely}\`?` }),
+    },
+  ];
+}
+
+const mebibyte = 1024 * 1024;
+const smallestDisk = 256 * mebibyte;
+
+function diskProblems({ disk }: Recipe): readonly RecipeProblem[] {
+  if (disk === undefined) return [];
+  const path = ['disk', 'size'];
+  if (disk.sizeBytes < smallestDisk) return [{ path, message: 'must be at least 256MiB' }];
+  return disk.sizeBytes % mebibyte === 0 ? [] : [{ path, message: 'must be whole MiB' }];
+}
+
+const packageName = /^[a-z0-9][a-z0-9+.-]+$/;
+
+function packageProblems(
+  packages: readonly RecipePackage[],
+  at: RecipeProblem['path'],
+): readonly RecipeProblem[] {
+  return [
+    ...packages.flatMap(({ name }, index) =>
+      packageName.test(name)
+        ? []
+        : [{ path: [...at, index], message: `${quote(name)} is not the name of a Debian package` }],
+    ),
+    ...repeated(packages, (item) => item.name, at, 'package'),
+  ];
+}
+
+const referencePattern = /^[a-z0-9]+(?:[._:/-][a-z0-9]+)*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$/;
+
+function imageProblems(images: readonly RecipeImage[]): readonly RecipeProblem[] {
+  return [
+    ...images.flatMap(({ name }, index) => {
+      const path = ['images', index, 'name'];
+      if (!referencePattern.test(name)) {
+        return [{ path, message: `${quote(name)} is not the name of a container image` }];
+      }
+      const hint = 'Write it like example.com/pause:3.10.';
+      if (!/:[^/]+$/.test(name)) return [{ path, message: `${quote(name)} has no tag`, hint }];
+      if (!/^(?:localhost|[^/]*[.:][^/]*)\//.test(name)) {
+        return [{ path, message: `${quote(name)} does not say which registry it is of`, hint }];
+      }
+      return [];
+    }),
+    ...repeated(images, (image) => image.name, ['images'], 'container image'),
+  ];
+}
+
+function windowsProblems({ windows }: Recipe): readonly RecipeProblem[] {
+  const patches = windows?.patches ?? [];
+  const problems = patches.flatMap((patch, index) => {
+    const path = ['windows', 'patches', index];
+    const found: RecipeProblem[] = [];
+    if (!/^KB[0-9]{6,8}$/.test(patch.kb))
+      found.push({ path, message: `${quote(patch.kb)} is not a KB number` });
+    if ((patch.url === undefined) === (patch.file === undefined)) {
+      found.push({ path, message: `${patch.kb} needs one of \`url\` and \`file\`` });
+    }
+    return found;
+  });
+  const order = patchProblem(patches);
+  return [
+    ...problems,
+    ...repeated(patches, (patch) => patch.kb, ['windows', 'patches'], 'patch'),
+    ...(order === undefined ? [] : [{ path: ['windows', 'patches'], message: order }]),
+  ];
+}
+
+function expectProblems({ expect: { ports = [], setuid = [] } = {} }: Recipe): readonly RecipeProblem[] {
+  const at = ['expect', 'setuid'];
+  return [
+    ...repeated(ports, String, ['expect', 'ports'], 'port'),
+    ...setuid.flatMap((path, index) =>
+      /^(?:\/[^/\s]+)+$/.test(path) && !/\/\.{1,2}(?:\/|$)/.test(path)
+        ? []
+        : [{ path: [...at, index], message: `${quote(path)} is not the absolute path of a program` }],
+    ),
+    ...repeated(setuid, (path) => path, at, 'program'),
+  ];
+}
+
+function stepProblems({ steps }: Recipe): readonly RecipeProblem[] {
+  return (steps ?? []).flatMap((step, index) =>
+    (step.run === undefined) === (step.file === undefined)
+      ? [{ path: ['steps', index], message: `${step.name} needs one of \`run\` and \`file\`` }]
+      : [],
+  );
+}

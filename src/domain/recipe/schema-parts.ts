@@ -1,0 +1,70 @@
+// Small parts that the schemas of a recipe share.
+import * as z from 'zod';
+import { ensureImagoError } from '../error/imago-error.ts';
+import { parseBytes } from '../value/bytes.ts';
+import { parseDuration } from '../value/duration.ts';
+import { orList } from '../value/suggest.ts';
+
+/** Text that cannot be empty. */
+export const words = z.string().min(1);
+
+export const remove = z.literal(true).describe('Takes away what the recipes below have under this name.');
+
+function parsed<T>(parse: (text: string) => T) {
+  return (text: string, context: z.RefinementCtx<string>): T => {
+    try {
+      return parse(text);
+    } catch (error) {
+      const { message, hint } = ensureImagoError(error);
+      context.addIssue({ code: 'custom', message, params: { hint } });
+      return z.NEVER;
+    }
+  };
+}
+
+/** `30GiB`, as bytes. */
+export const size = z.string().transform(parsed(parseBytes));
+
+/** `90s`, as milliseconds. */
+export const duration = z.string().transform(parsed(parseDuration));
+
+export const sha256 = z.string().describe('64 lower-case hexadecimal digits.');
+
+/** The content of a file, here or in a file beside the recipe. */
+export const textFields = {
+  content: z.string().optional().describe('The text itself.'),
+  file: words.optional().describe('The file that holds it, from the folder of the recipe.'),
+} as const;
+
+export const configFile = z
+  .strictObject({
+    path: words.describe('Where it goes: an absolute path.'),
+    ...textFields,
+    mode: z.string().optional().describe('Permission bits in octal, in quotes. "0644" when left out.'),
+    owner: words
+      .optional()
+      .describe('USER:GROUP, by name or number (in a component by number). root:root when left out.'),
+    remove: remove.optional(),
+  })
+  .describe('A file on the node.');
+
+/** Exactly one of `keys`, and the others only beside the key that they belong to. */
+export function oneOf(keys: readonly string[], belongs: Readonly<Record<string, readonly string[]>> = {}) {
+  return (value: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {
+    const given = keys.filter((key) => value[key] !== undefined);
+    if (given.length !== 1) {
+      const names = orList(keys.map((key) => `\`${key}\``));
+      const message = given.length === 0 ? `needs one of ${names}` : `has more than one of ${names}`;
+      context.addIssue({ code: 'custom', message });
+      return;
+    }
+    for (const [key, owners] of Object.entries(belongs)) {
+      if (value[key] === undefined || owners.includes(given[0] ?? '')) continue;
+      context.addIssue({
+        code: 'custom',
+        path: [key],
+        message: `goes only with \`${owners.join('` or `')}\``,
+      });
+    }
+  };
+}

@@ -1,0 +1,120 @@
+// Withdrawals: why versions are out of use. One is asked for a version, at once or from a time on, and can pass
+// on to everything made from it. What was inherited ends only with the ancestor's; what was asked for beats
+// what was inherited; of several the earliest date wins.
+import { type ChannelMove, type ChannelRecord, type ReturnFit, wayBack } from '../channel/channel.ts';
+import { earlierVersions } from '../channel/log.ts';
+import { ImagoError } from '../error/imago-error.ts';
+
+export interface Withdrawal {
+  readonly id: number;
+  readonly image: string;
+  readonly version: string;
+  /** The ancestor's withdrawal that this one came from; absent when it was asked for this very version. */
+  readonly cause?: number;
+  readonly reason: string;
+  readonly withDescendants: boolean;
+  readonly effectiveAt: string;
+  readonly by: string;
+  readonly operation: string;
+  readonly at: string;
+  /** When the version was taken out; absent while it is only planned. */
+  readonly appliedAt?: string;
+  readonly liftedAt?: string;
+  readonly liftedBy?: string;
+  readonly liftedWhy?: string;
+  readonly liftedOperation?: string;
+}
+
+type Standing = Pick<Withdrawal, 'id' | 'cause' | 'effectiveAt' | 'appliedAt' | 'liftedAt'>;
+
+/** Whether it keeps its version out of use now. */
+export function isInForce({ appliedAt, liftedAt }: Pick<Withdrawal, 'appliedAt' | 'liftedAt'>): boolean {
+  return appliedAt !== undefined && liftedAt === undefined;
+}
+
+/** Planned for a time that has come, or is to come. */
+export function isPlanned({ appliedAt, liftedAt }: Pick<Withdrawal, 'appliedAt' | 'liftedAt'>): boolean {
+  return appliedAt === undefined && liftedAt === undefined;
+}
+
+/** The one that speaks for the version: asked for before inherited, then the earliest; `undefined` when none is in force. */
+export function standingWithdrawal<T extends Standing>(withdrawals: readonly T[]): T | undefined {
+  return withdrawals.filter(isInForce).sort(compareWeight)[0];
+}
+
+function compareWeight(a: Standing, b: Standing): number {
+  const inherited = Number(a.cause !== undefined) - Number(b.cause !== undefined);
+  return inherited || Date.parse(a.effectiveAt) - Date.parse(b.effectiveAt) || a.id - b.id;
+}
+
+/** Throws `reason-missing`. */
+export function checkReason(subject: string, reason: string): string {
+  if (reason.trim() !== '') return reason.trim();
+  throw new ImagoError('reason-missing', `${subject} cannot be withdrawn without a reason.`);
+}
+
+/** What a channel that loses its version goes back to. */
+export interface ChannelFallback {
+  readonly image: string;
+  readonly channel: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * The nearest earlier version of the channel that is still good. Throws `channel-no-earlier`: a channel is
+ * never left empty, and never on a version that is out.
+ */
+export function channelFallback(
+  channel: Pick<ChannelRecord, 'image' | 'name'>,
+  from: string,
+  moves: readonly ChannelMove[],
+  fitOf: (version: string) => ReturnFit,
+): ChannelFallback {
+  const { image, name } = channel;
+  const to = wayBack(
+    earlierVersions(moves).filter((version) => version !== from),
+    fitOf,
+  );
+  if (to !== undefined) return { image, channel: name, from, to };
+  throw new ImagoError(
+    'channel-no-earlier',
+    `${image}:${name} points at ${from} and has no earlier version that is still good.`,
+    {
+      hint: `Move it first with \`imago channel promote ${image}:VERSION --to ${name}\`, then withdraw again.`,
+    },
+  );
+}
+
+/**
+ * The withdrawals that a restore of the version lifts: those that were asked for it. Throws `version-state` when
+ * it is not withdrawn or its disk is gone, and `withdrawal-inherited` when only an ancestor can be restored.
+ */
+export function liftable(
+  subject: string,
+  state: string,
+  withdrawals: readonly Withdrawal[],
+  ancestorOf: (cause: number) => string,
+): readonly Withdrawal[] {
+  if (state === 'deleted') {
+    throw new ImagoError('version-state', `${subject} is deleted: its disk is gone.`, {
+      hint: 'Build it again: it gets a new number.',
+    });
+  }
+  const live = withdrawals.filter(({ liftedAt }) => liftedAt === undefined);
+  const asked = live.filter(({ cause }) => cause === undefined);
+  if (asked.length > 0) return asked;
+  const inherited = live[0];
+  if (inherited?.cause !== undefined) {
+    const ancestor = ancestorOf(inherited.cause);
+    throw new ImagoError('withdrawal-inherited', `${subject} is out because ${ancestor} was withdrawn.`, {
+      hint: `Restore the ancestor with \`imago image restore ${ancestor}\`.`,
+    });
+  }
+  if (state === 'withdrawn') return [];
+  throw new ImagoError('version-state', `${subject} is ${state}: there is nothing to restore.`, {
+    ...(state === 'deprecated'
+      ? { hint: 'Its support has ended; set another day with `imago support set`, or take it back.' }
+      : {}),
+  });
+}

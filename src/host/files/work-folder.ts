@@ -1,0 +1,54 @@
+// A folder for the half-made files of one piece of work: gone when the work ends, whether well or not,
+// and swept up by the next one when its process was killed.
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { nameFileError } from './file-errors.ts';
+
+const pattern = /^imago-work-(\d+)-/;
+
+async function sweep(parent: string): Promise<void> {
+  for (const name of await readdir(parent)) {
+    const pid = pattern.exec(name)?.[1];
+    if (pid !== undefined && !existsSync(`/proc/${pid}`))
+      await rm(join(parent, name), { recursive: true, force: true });
+  }
+}
+
+/** Runs `work` with an empty folder inside of `parent`, and takes the folder away afterwards. */
+export async function withWorkFolder<T>(parent: string, work: (folder: string) => Promise<T>): Promise<T> {
+  await mkdir(parent, { recursive: true });
+  await sweep(parent);
+  const folder = await mkdtemp(join(resolve(parent), `imago-work-${process.pid}-`));
+  try {
+    return await work(folder);
+  } catch (error) {
+    throw nameFileError(error);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Puts a finished file in its place for good: its bytes first, then its name. Replaces what is there. */
+export async function publishFile(finished: string, path: string): Promise<void> {
+  await syncPath(finished);
+  try {
+    await rename(finished, path);
+  } catch (cause) {
+    throw new ImagoError('input-invalid', `${basename(path)} cannot be put into ${dirname(path)}`, {
+      hint: 'The work folder must be on the same file system as the result.',
+      cause,
+    });
+  }
+  await syncPath(dirname(path));
+}
+
+async function syncPath(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,55 @@
+// Signs statements about versions with the key of now: the envelope for whoever asked, and a copy at the version
+// where the store has it, so that it goes along to registries.
+import type { KeyObject } from 'node:crypto';
+import { ImagoError } from '../domain/error/imago-error.ts';
+import { parseDigest } from '../oci/layout/digest.ts';
+import { openEnvelope, signStatement, statementOf } from '../oci/signatures/dsse.ts';
+import { isTrustedAt, parsePublicKey, signingKey } from '../oci/signatures/keyring.ts';
+import { attestVersion } from '../oci/signatures/sign.ts';
+import type { Attestor } from '../ports/image-store/attestor.ts';
+import type { VersionsContext } from './context.ts';
+
+export interface AttestorContext extends Pick<VersionsContext, 'store' | 'keys' | 'passphrase' | 'now'> {
+  /** Whether the store has the version. Opens nothing when nothing was ever stored. */
+  has(digest: string): Promise<boolean>;
+}
+
+export function createAttestor({ store, keys, passphrase, now, has }: AttestorContext): Attestor {
+  return {
+    async attest({ digest: text, name, predicateType, predicate }) {
+      const at = new Date(now()).toISOString();
+      if (signingKey(await keys.keyring(), at) === undefined) return undefined;
+      const key = await keys.load(at, passphrase);
+      const digest = parseDigest(text);
+      if (await has(text)) {
+        await attestVersion(await store(), digest, key, { name, predicateType, predicate });
+      }
+      return signStatement(statementOf(digest, name, predicateType, predicate), key).toString('utf8');
+    },
+    async problem(envelope) {
+      const ring = (await keys.keyring()).keys.map((known) => ({
+        ...{ known, publicKey: parsePublicKey(known.publicKey) },
+      }));
+      const signers = signersOf(envelope, ring)?.map(({ known }) => known);
+      if (signers === undefined) return 'it cannot be read';
+      if (signers.some((key) => isTrustedAt(key, undefined))) return undefined;
+      const revoked = signers.find((key) => key.revoked !== undefined);
+      return revoked === undefined
+        ? 'no key that is trusted here made it'
+        : `its key was revoked: ${revoked.revoked}`;
+    },
+  };
+}
+
+/** `undefined` for what is no envelope at all. */
+function signersOf<K extends { readonly publicKey: KeyObject }>(
+  envelope: string,
+  ring: readonly K[],
+): readonly K[] | undefined {
+  try {
+    return openEnvelope(Buffer.from(envelope), ring).signedBy;
+  } catch (thrown) {
+    if (thrown instanceof ImagoError && thrown.code === 'signature-invalid') return undefined;
+    throw thrown;
+  }
+}

@@ -1,0 +1,128 @@
+// Signing versions with the key of now, and telling which signatures count.
+import { type Lock, packagesIn } from '../domain/lock/lock.ts';
+import { attestProvenance } from '../inventory/provenance.ts';
+import type { DiskStore } from '../oci/disks/disk-store.ts';
+import { hexOf, parseDigest } from '../oci/layout/digest.ts';
+import type { SigningKey } from '../oci/signatures/key-folder.ts';
+import {
+  forgetKey,
+  type Keyring,
+  keyId,
+  parsePublicKey,
+  requireKey,
+  signingKey,
+  type TrustedKey,
+  trustKey,
+} from '../oci/signatures/keyring.ts';
+import {
+  type FoundSignature,
+  readSignatures,
+  type SignatureProblem,
+  signVersion,
+} from '../oci/signatures/sign.ts';
+import type { ImageSignature, ImageSignatures, SignRequest } from '../ports/image-store/image-store.ts';
+import type { SigningKeyRecord, SigningKeys } from '../ports/image-store/signing-keys.ts';
+import type { VersionsContext } from './context.ts';
+
+type SignContext = Pick<VersionsContext, 'store' | 'keys' | 'passphrase' | 'tool'>;
+
+export function imageSignatures(context: SignContext): ImageSignatures {
+  return {
+    async sign(request) {
+      if (signingKey(await context.keys.keyring(), request.at) === undefined) return undefined;
+      const key = await context.keys.load(request.at, context.passphrase);
+      const store = await context.store();
+      const digest = parseDigest(request.digest);
+      await attest(context, store, key, request);
+      await signVersion(store, digest, key, { identity: request.image, at: request.at });
+      return { key: key.id, identity: request.image, signedAt: request.at, counts: true };
+    },
+    async list(digest) {
+      const found = await readSignatures(
+        await context.store(),
+        parseDigest(digest),
+        await context.keys.keyring(),
+      );
+      return found.map(describe);
+    },
+  };
+}
+
+function describe({ key, identity, signedAt, problem }: FoundSignature): ImageSignature {
+  return {
+    ...(key !== undefined && { key: key.id }),
+    ...(key?.owner !== undefined && { owner: key.owner }),
+    identity,
+    ...(signedAt !== undefined && { signedAt }),
+    counts: problem === undefined,
+    ...(problem !== undefined && { problem: sentences[problem](key) }),
+  };
+}
+
+const sentences: Readonly<Record<SignatureProblem, (key: TrustedKey | undefined) => string>> = {
+  malformed: () => 'it cannot be read',
+  'other-version': () => 'it is for another version',
+  'unknown-key': () => 'no key that is trusted here made it',
+  revoked: (key) => `its key was revoked: ${key?.revoked}`,
+  'out-of-time': () => 'it was made before its key began to sign, or after it ceased to',
+};
+
+async function attest(
+  context: SignContext,
+  store: DiskStore,
+  key: SigningKey,
+  { provenance, digest: text, image, version }: SignRequest,
+): Promise<void> {
+  if (provenance === undefined) return;
+  const digest = parseDigest(text);
+  const { sha256 } = await store.inspect(digest);
+  const { operation, startedAt, finishedAt, source } = provenance;
+  const lock = provenance.lock as unknown as Lock;
+  const tools = packagesIn(lock, 'tools').map(({ name, version: number }) => [name, number] as const);
+  await attestProvenance(store, digest, key, {
+    ...{ image, version, lock, operation, startedAt, finishedAt, source },
+    tool: context.tool,
+    toolVersions: Object.fromEntries(tools),
+    diskSha256: hexOf(sha256),
+  });
+}
+
+export function signingKeys({
+  keys,
+  passphrase,
+  now,
+}: Pick<VersionsContext, 'keys' | 'passphrase' | 'now'>): SigningKeys {
+  const time = () => new Date(now()).toISOString();
+
+  function toRecord(ring: Keyring, key: TrustedKey): SigningKeyRecord {
+    return { ...key, signs: key.id === signingKey(ring, time())?.id };
+  }
+
+  async function recordOf(id: string): Promise<SigningKeyRecord> {
+    const ring = await keys.keyring();
+    return toRecord(ring, requireKey(ring, id));
+  }
+
+  return {
+    async list() {
+      const ring = await keys.keyring();
+      return ring.keys.map((key) => toRecord(ring, key));
+    },
+    create: async () => recordOf((await keys.create(time(), passphrase)).id),
+    async revoke(id, reason) {
+      await keys.revoke(id, reason);
+      return recordOf(id);
+    },
+    async trust(given, { dryRun = false } = {}) {
+      if (!dryRun) return recordOf((await keys.trust(given)).id);
+      const ring = trustKey(await keys.keyring(), given);
+      return toRecord(ring, requireKey(ring, keyId(parsePublicKey(given.publicKey))));
+    },
+    async forget(id, { dryRun = false } = {}) {
+      const ring = await keys.keyring();
+      forgetKey(ring, id);
+      if (!dryRun) await keys.forget(id);
+      return toRecord(ring, requireKey(ring, id));
+    },
+  };
+}

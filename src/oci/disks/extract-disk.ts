@@ -1,0 +1,200 @@
+// Writes a stored disk to a file, with holes where the disk is zero. Every frame is checked on the way; the
+// file appears under its name only when it is whole and flushed.
+import { constants } from 'node:fs';
+import { type FileHandle, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { renameDurably, storeError } from '../../host/files/durable-files.ts';
+import { isFileLocked } from '../../host/files/file-lock.ts';
+import { throwIfAborted } from '../../host/process/run-tool.ts';
+import {
+  bytesOfFrame,
+  type DiskMap,
+  damagedFrame,
+  type FramePlaces,
+  framePlaces,
+  type MappedPack,
+  readDiskMap,
+} from '../chunks/disk-map.ts';
+import { openChunkPool } from '../chunks/worker-pool.ts';
+import { holdVersion, type StoreContext, worthThreads } from '../layout/context.ts';
+import type { Digest } from '../layout/digest.ts';
+
+export interface ExtractOptions {
+  /**
+   * Whether to wait until the file is on the disk, so that it is whole even after a power cut. Yes unless given;
+   * tools like qemu-img and cp do not wait.
+   */
+  readonly flush?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?:
+    | ((progress: { readonly written: number; readonly total: number }) => void)
+    | undefined;
+  /**
+   * Called with the path of the whole file before it appears under its name, to add what belongs to its
+   * format: a VHD's footer.
+   */
+  readonly complete?: ((path: string) => Promise<void>) | undefined;
+}
+
+export interface ExtractedDisk {
+  readonly path: string;
+  readonly size: number;
+  /** Bytes written; the rest are holes. */
+  readonly dataBytes: number;
+}
+
+const framesOfJob = 4;
+const jobsPerThread = 3;
+const flushBytes = 64 * 1024 * 1024;
+const leftoverAgeMs = 60_000;
+let extracts = 0;
+
+/**
+ * Writes the version's raw disk to `path`; a file that is there is replaced, when all is well. `store-corrupt`
+ * names the pack and the chunks that are damaged, `no-space` says how much is missing before anything is written.
+ */
+export async function extractDisk(
+  store: StoreContext,
+  digest: Digest,
+  path: string,
+  options: ExtractOptions,
+): Promise<ExtractedDisk> {
+  const hold = store.session.hold();
+  const temporary = join(dirname(path), `.${basename(path)}.${store.session.id}.${extracts++}.partial`);
+  try {
+    await holdVersion(store, digest, hold);
+    const map = await readDiskMap(store, digest);
+    const dataBytes = map.runs.reduce((sum, run) => sum + run.length, 0);
+    await sweepPartial(store, path);
+    await checkSpace(path, dataBytes);
+    await writeDisk(store, map, dataBytes, temporary, options);
+    await options.complete?.(temporary);
+    await (options.flush === false ? rename(temporary, path) : putInPlace(temporary, path));
+    return { path, size: map.size, dataBytes };
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw storeError(error, `writing ${path}`);
+  } finally {
+    hold.release();
+  }
+}
+
+async function writeDisk(
+  store: StoreContext,
+  map: DiskMap,
+  dataBytes: number,
+  path: string,
+  options: ExtractOptions,
+): Promise<void> {
+  const pool = openChunkPool(dataBytes < worthThreads ? 0 : store.threads);
+  const packs = new Map<number, FileHandle>();
+  const out = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC, 0o644);
+  const jobs: Promise<void>[] = [];
+  let written = 0;
+  let flushed = 0;
+  let flushing: Promise<void> | undefined;
+  /** Told once by the system: a later flush of the same file may succeed without what is lost. */
+  let unflushed: unknown;
+
+  /**
+   * Flushed along the way, the end does not have to wait for all of it. One at a time: each waits for the journal of
+   * the file system, which on a busy disk takes longer than the writing.
+   */
+  function flushSome(): void {
+    if (options.flush === false || flushing !== undefined || written - flushed < flushBytes) return;
+    flushed = written;
+    flushing = out
+      .datasync()
+      .catch((error: unknown) => {
+        unflushed ??= error;
+      })
+      .finally(() => {
+        flushing = undefined;
+      });
+  }
+
+  async function write(batch: readonly FramePlaces[], pack: MappedPack, packFd: number): Promise<void> {
+    const frames = batch.map(({ frame, places }) => ({
+      packOffset: pack.frameStarts[frame] ?? 0,
+      storedLength: pack.chunkTable.storedLength(frame),
+      storedHash: new Uint8Array(pack.chunkTable.storedHash(frame)),
+      length: bytesOfFrame(pack, frame),
+      places,
+    }));
+    const { damaged } = await pool.run('decode', { packFd, outFd: out.fd, frames });
+    if (damaged !== undefined) throw damagedFrame(pack, batch[damaged]?.frame ?? 0);
+    for (const { places } of batch) {
+      for (let place = 0; place < places.length; place += 3) written += places[place + 1] ?? 0;
+    }
+    flushSome();
+    options.onProgress?.({ written, total: dataBytes });
+  }
+
+  try {
+    await out.truncate(map.size);
+    for (const batch of batches(map)) {
+      throwIfAborted(options.signal);
+      const number = batch[0]?.pack ?? 0;
+      const pack = map.packs[number];
+      if (pack === undefined) throw new ImagoError('internal', `the disk has no pack ${number}`);
+      const handle = packs.get(number) ?? (await open(store.blobs.path(pack.digest), 'r'));
+      packs.set(number, handle);
+      const job = write(batch, pack, handle.fd);
+      job.catch(() => undefined);
+      jobs.push(job);
+      if (jobs.length >= pool.width * jobsPerThread) await jobs.shift();
+    }
+    await Promise.all(jobs);
+    await flushing;
+    if (unflushed !== undefined) throw unflushed;
+  } finally {
+    await pool.close();
+    await flushing;
+    for (const handle of packs.values()) await handle.close();
+    await out.close();
+  }
+}
+
+/** A few frames of the same pack at a time. */
+function* batches(map: DiskMap): Generator<readonly FramePlaces[]> {
+  let batch: FramePlaces[] = [];
+  for (const frame of framePlaces(map)) {
+    if (batch.length === framesOfJob || (batch[0] !== undefined && batch[0].pack !== frame.pack)) {
+      yield batch;
+      batch = [];
+    }
+    batch.push(frame);
+  }
+  if (batch.length > 0) yield batch;
+}
+
+async function putInPlace(temporary: string, path: string): Promise<void> {
+  const handle = await open(temporary, 'r+');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await renameDurably(temporary, path);
+}
+
+async function checkSpace(path: string, needed: number): Promise<void> {
+  const { bavail, bsize } = await statfs(dirname(path));
+  const free = bavail * bsize;
+  if (free >= needed) return;
+  throw new ImagoError('no-space', `${path} needs ${needed} bytes, and its file system has ${free} free`);
+}
+
+/** Removes what an extract to the same place left behind when it was killed. */
+async function sweepPartial(store: StoreContext, path: string): Promise<void> {
+  const start = `.${basename(path)}.`;
+  for (const name of await readdir(dirname(path))) {
+    if (!name.startsWith(start)) continue;
+    const id = /^([0-9a-f-]{36})\.\d+\.partial$/.exec(name.slice(start.length))?.[1];
+    if (id === undefined || isFileLocked(join(store.paths.sessions, id))) continue;
+    const leftover = join(dirname(path), name);
+    const { mtimeMs } = await stat(leftover).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
+    if (Date.now() - mtimeMs > leftoverAgeMs) await rm(leftover, { force: true });
+  }
+}

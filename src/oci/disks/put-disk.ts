@@ -1,0 +1,206 @@
+// Stores a raw disk as a version: reads it, keeps what the store has, compresses and packs what is new,
+// and only when everything is flushed lists the manifest. A put that dies leaves finished packs, which the
+// next one takes up, and temporary files, which are swept.
+import type { BigIntStats } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import type { Extent } from '../../disk/bytes/extent.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { systemCode } from '../../host/files/durable-files.ts';
+import { withFileLock } from '../../host/files/file-lock.ts';
+import { throwIfAborted } from '../../host/process/run-tool.ts';
+import type { ChunkCatalogue } from '../chunks/chunk-index.ts';
+import { RunCollector } from '../chunks/disk-index.ts';
+import type { ScanBatch } from '../chunks/disk-scan.ts';
+import { EncodeQueue, type NewChunk } from '../chunks/encode-queue.ts';
+import { loadCatalogue } from '../chunks/load-chunk-index.ts';
+import { packsToRewrite } from '../chunks/pack-reuse.ts';
+import { PackSink } from '../chunks/pack-sink.ts';
+import { PackUsage } from '../chunks/pack-usage.ts';
+import { rewritePacks } from '../chunks/rewrite-packs.ts';
+import { type ChunkPool, openChunkPool, openHash, openScan } from '../chunks/worker-pool.ts';
+import { type StoreContext, worthThreads } from '../layout/context.ts';
+import type { Digest } from '../layout/digest.ts';
+import type { Annotations } from '../layout/manifest.ts';
+import { objectLockPath } from '../layout/paths.ts';
+import type { StoreHold } from '../layout/session.ts';
+import { publishDisk, type StoredDisk } from './commit-disk.ts';
+
+export interface PutOptions {
+  /** The parts of the file that may hold data, if the caller knows; the rest is taken as zero, unread. */
+  readonly extents?: readonly Extent[] | undefined;
+  /** How much of the file is the disk: for a fixed VHD, all but its footer. The whole file unless given. */
+  readonly size?: number | undefined;
+  /** Versions that the disk is likely to share most with; the store's newest are tried in any case. */
+  readonly basis?: readonly Digest[];
+  /** Stand in the manifest, and so are part of its digest. */
+  readonly annotations?: Annotations | undefined;
+  /** Listed under this tag as soon as it is listed at all. */
+  readonly tag?: string | undefined;
+  /** Keeps the new version until the caller has recorded it. Without one, garbage collection's grace does. */
+  readonly hold?: StoreHold | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((progress: PutProgress) => void) | undefined;
+}
+
+export interface PutProgress {
+  /** Bytes of the disk that have been read, of `size`. */
+  readonly position: number;
+  readonly size: number;
+  readonly storedBytes: number;
+}
+
+/**
+ * Stores the disk and returns its version. The same disk with the same annotations again is the same
+ * version and adds nothing. Two puts of one file take turns. `disk-changed` when something writes to the
+ * file meanwhile, `no-space` when the store's file system is full; the store then holds what it held.
+ */
+export async function putDisk(store: StoreContext, path: string, options: PutOptions): Promise<StoredDisk> {
+  const handle = await openDisk(path);
+  try {
+    const before = await handle.stat({ bigint: true });
+    return await withFileLock(
+      objectLockPath(store.paths, 'put', `${before.dev} ${before.ino}`),
+      { signal: options.signal, timeoutMs: Number.POSITIVE_INFINITY },
+      () => putOpened(store, handle, before, options),
+    );
+  } finally {
+    await handle.close();
+  }
+}
+
+async function putOpened(
+  store: StoreContext,
+  handle: FileHandle,
+  before: BigIntStats,
+  options: PutOptions,
+): Promise<StoredDisk> {
+  if (!before.isFile()) {
+    throw new ImagoError('input-invalid', 'a disk is stored from a file, not from a device or folder');
+  }
+  const size = options.size ?? Number(before.size);
+  if (size > Number(before.size)) {
+    throw new ImagoError('input-invalid', `the file has only ${before.size} of the disk's ${size} bytes`);
+  }
+  const hold = options.hold ?? store.session.hold();
+  try {
+    const catalogue = await loadCatalogue(store, options.basis ?? [], hold);
+    const run = new PutRun(store, handle.fd, size, catalogue, hold, options);
+    const { sha256, runs } = await run.finish();
+    const after = await handle.stat({ bigint: true });
+    if (after.mtimeNs !== before.mtimeNs || after.size !== before.size) {
+      throw new ImagoError('disk-changed', 'the disk was written to while it was being stored');
+    }
+    return await publishDisk(store, hold, {
+      size,
+      sha256: `sha256:${sha256}`,
+      catalogue,
+      runs,
+      addedBytes: run.addedBytes,
+      annotations: options.annotations,
+      tag: options.tag,
+    });
+  } finally {
+    if (options.hold === undefined) hold.release();
+  }
+}
+
+async function openDisk(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'r');
+  } catch (cause) {
+    if (systemCode(cause) === undefined) throw cause;
+    throw new ImagoError('file-missing', `cannot read the disk ${path}`, { cause });
+  }
+}
+
+class PutRun {
+  readonly #fd: number;
+  readonly #size: number;
+  readonly #options: PutOptions;
+  readonly #catalogue: ChunkCatalogue;
+  readonly #threads: number;
+  readonly #pool: ChunkPool;
+  readonly #sink: PackSink;
+  readonly #queue: EncodeQueue;
+  readonly #usage: PackUsage;
+
+  constructor(
+    store: StoreContext,
+    fd: number,
+    size: number,
+    catalogue: ChunkCatalogue,
+    hold: StoreHold,
+    options: PutOptions,
+  ) {
+    const dataBytes = options.extents?.reduce((sum, extent) => sum + extent.length, 0) ?? size;
+    this.#fd = fd;
+    this.#size = size;
+    this.#options = options;
+    this.#catalogue = catalogue;
+    this.#threads = dataBytes < worthThreads ? 0 : store.threads;
+    this.#pool = openChunkPool(this.#threads);
+    this.#sink = new PackSink(store.blobs, catalogue, hold);
+    this.#queue = new EncodeQueue(fd, this.#pool, this.#sink, catalogue);
+    this.#usage = new PackUsage(catalogue);
+  }
+
+  get addedBytes(): number {
+    return this.#sink.addedBytes;
+  }
+
+  async finish(): Promise<{ sha256: string; runs: RunCollector }> {
+    try {
+      const { sha256, runs } = await this.#scan();
+      const leave = packsToRewrite(this.#usage.uses(), this.#sink.diskBytes, this.#sink.packs);
+      const kept =
+        leave.size === 0 ? runs : await rewritePacks(runs, leave, this.#catalogue, this.#sink, this.#queue);
+      await this.#queue.drain();
+      await this.#sink.finish();
+      return { sha256, runs: kept };
+    } catch (error) {
+      await this.#sink.abandon();
+      throw error;
+    } finally {
+      await this.#pool.close();
+    }
+  }
+
+  async #scan(): Promise<{ sha256: string; runs: RunCollector }> {
+    const input = { fd: this.#fd, size: this.#size, extents: this.#options.extents };
+    const hash = openHash(input, this.#threads > 0);
+    const scan = openScan(input, this.#threads > 0);
+    const runs = new RunCollector();
+    try {
+      let ahead = scan.next();
+      for (;;) {
+        const batch = await ahead;
+        if (!batch.isLast) {
+          ahead = scan.next();
+          ahead.catch(() => undefined);
+        }
+        throwIfAborted(this.#options.signal);
+        await this.#queue.add(this.#place(batch, runs));
+        const storedBytes = this.#sink.storedBytes;
+        this.#options.onProgress?.({ position: batch.position, size: this.#size, storedBytes });
+        if (batch.isLast) return { sha256: await hash.sha256, runs };
+      }
+    } finally {
+      await Promise.all([scan.close(), hash.close()]);
+    }
+  }
+
+  /** Finds or gives every chunk its place, and returns those that are new. */
+  #place(batch: ScanBatch, runs: RunCollector): NewChunk[] {
+    const fresh: NewChunk[] = [];
+    for (const [number, offset] of batch.offsets.entries()) {
+      const at = number * 32;
+      const length = batch.lengths[number] ?? 0;
+      const known = this.#catalogue.find(batch.hashes, at);
+      const ref = known ?? this.#sink.allocate(batch.hashes, at, length);
+      if (known === undefined) fresh.push({ ref, offset, length, hash: batch.hashes.subarray(at, at + 32) });
+      this.#usage.mark(ref);
+      runs.add(offset, length, ref.pack, ref.index);
+    }
+    return fresh;
+  }
+}

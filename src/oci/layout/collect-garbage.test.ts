@@ -1,0 +1,162 @@
+import { readdir, rm, writeFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { diskOf, type TestStore, testStore } from '../../../test/support/test-disks.ts';
+import type { DiskStore } from '../disks/disk-store.ts';
+import { type Digest, digestOf } from './digest.ts';
+
+const grace = { graceMs: 0 };
+
+async function putSeed(made: TestStore, ...seeds: number[]): Promise<Digest> {
+  const disk = diskOf(seeds.map((seed) => ({ kind: 'noise', seed, blocks: 100 })));
+  return (await made.store.put(await made.disk(seeds.join('-'), disk))).digest;
+}
+
+async function totalBytes(store: DiskStore): Promise<number> {
+  return (await store.context.blobs.list()).reduce((sum, blob) => sum + blob.size, 0);
+}
+
+describe('collecting garbage', () => {
+  test('what is said to be reclaimable is exactly what goes, and a dry run writes nothing', async () => {
+    await using made = await testStore();
+    const kept = await putSeed(made, 1, 2);
+    const gone = await putSeed(made, 3, 4);
+    const before = await totalBytes(made.store);
+    const plan = await made.store.collectGarbage({ roots: [kept], ...grace, dryRun: true });
+    expect(await totalBytes(made.store)).toBe(before);
+    expect(plan).toMatchObject({ dryRun: true, manifests: [gone] });
+    const report = await made.store.collectGarbage({ roots: [kept], ...grace });
+    expect({ ...report, dryRun: true }).toEqual(plan);
+    expect(before - (await totalBytes(made.store))).toBe(plan.bytes);
+    expect((await made.store.verify(kept)).damages).toEqual([]);
+    expect((await made.store.list()).map((disk) => disk.digest)).toEqual([kept]);
+  });
+
+  test('packs that another version shares stay', async () => {
+    await using made = await testStore();
+    const one = await putSeed(made, 1, 2, 3);
+    const two = await putSeed(made, 1, 2, 4);
+    await made.store.collectGarbage({ roots: [two], ...grace });
+    expect((await made.store.verify(two)).damages).toEqual([]);
+    expect((await made.store.verify(one)).damages).toMatchObject([{ kind: 'missing' }]);
+  });
+
+  test('a tag keeps a version, and what is attached to it; attachments go with their version', async () => {
+    await using made = await testStore();
+    const tagged = await putSeed(made, 1);
+    const other = await putSeed(made, 2);
+    for (const digest of [tagged, other]) {
+      const sbom = await made.store.attach(digest, {
+        artifactType: 'application/spdx+json',
+        parts: [{ mediaType: 'application/spdx+json', bytes: Buffer.from(digest) }],
+      });
+      await made.store.attach(sbom.digest, {
+        artifactType: 'signature',
+        parts: [{ mediaType: 'text/plain', bytes: Buffer.from(`signed ${digest}`) }],
+        tag: `sha256-${sbom.digest.slice(7)}.sig`,
+      });
+    }
+    await made.store.tag('stable', tagged);
+    const report = await made.store.collectGarbage({ roots: [], ...grace });
+    expect(report.manifests).toContain(other);
+    expect((await made.store.verify(tagged)).damages).toEqual([]);
+    expect((await made.store.referrers(tagged)).length).toBe(1);
+    expect(await made.store.referrers(other)).toEqual([]);
+    const left = await made.store.context.index.entries();
+    expect(left.length).toBe(5);
+    const again = await made.store.collectGarbage({ roots: [], ...grace });
+    expect(again).toMatchObject({ bytes: 0, blobs: [], manifests: [] });
+  });
+
+  test('what is young stays for its grace, and is counted apart', async () => {
+    await using made = await testStore();
+    const digest = await putSeed(made, 1);
+    const young = await made.store.collectGarbage({ roots: [] });
+    expect(young.bytes).toBe(0);
+    expect(young.keptBytes).toBe(await totalBytes(made.store));
+    const later = await made.store.collectGarbage({ roots: [], now: () => Date.now() + 3_600_000 });
+    expect(later.manifests).toEqual([digest]);
+    expect(await totalBytes(made.store)).toBe(0);
+  });
+
+  test('what is held stays until it is released', async () => {
+    await using made = await testStore();
+    const hold = made.store.hold();
+    const disk = await made.disk('held', diskOf([{ kind: 'noise', seed: 1, blocks: 50 }]));
+    const { digest } = await made.store.put(disk, { hold });
+    await made.store.collectGarbage({ roots: [], ...grace });
+    expect((await made.store.verify(digest)).damages).toEqual([]);
+    hold.release();
+    await made.store.collectGarbage({ roots: [], ...grace });
+    expect(await made.store.list()).toEqual([]);
+  });
+
+  test('a disk that is open can be read to its end', async () => {
+    await using made = await testStore();
+    const digest = await putSeed(made, 1, 2);
+    const reader = await made.store.open(digest);
+    await made.store.collectGarbage({ roots: [], ...grace });
+    await reader.read(0, Buffer.alloc(reader.size));
+    await reader.close();
+    expect((await made.store.collectGarbage({ roots: [], ...grace })).bytes).toBeGreaterThan(0);
+  });
+
+  test('collected again and again while disks are put, it never takes what a put relies on', async () => {
+    await using made = await testStore();
+    let running = true;
+    const collecting = (async () => {
+      while (running) await made.store.collectGarbage({ roots: [], ...grace });
+    })();
+    for (let round = 0; round < 6; round += 1) {
+      const hold = made.store.hold();
+      const disk = diskOf([1, 2, round + 10, 3].map((seed) => ({ kind: 'noise', seed, blocks: 60 })));
+      const { digest } = await made.store.put(await made.disk(`disk-${round}`, disk), { hold });
+      expect((await made.store.verify(digest)).damages).toEqual([]);
+      hold.release();
+    }
+    running = false;
+    await collecting;
+  });
+
+  test('a manifest that must stay but cannot be read stops it before anything is removed', async () => {
+    await using made = await testStore();
+    const kept = await putSeed(made, 1);
+    await putSeed(made, 2);
+    await writeFile(made.store.context.blobs.path(kept), 'damaged');
+    const before = await readdir(made.store.context.paths.blobs);
+    await expect(made.store.collectGarbage({ roots: [kept], ...grace })).rejects.toMatchObject({
+      code: 'store-corrupt',
+    });
+    expect(await readdir(made.store.context.paths.blobs)).toEqual(before);
+  });
+
+  test('so does one that is listed and lost, because what it named may heal it', async () => {
+    await using made = await testStore();
+    const lost = await putSeed(made, 1);
+    await rm(made.store.context.blobs.path(lost));
+    const before = await totalBytes(made.store);
+    const collecting = made.store.collectGarbage({ roots: [lost], ...grace });
+    await expect(collecting).rejects.toMatchObject({ code: 'store-corrupt' });
+    expect(await totalBytes(made.store)).toBe(before);
+    await expect(made.store.collectGarbage({ roots: [], ...grace })).resolves.toMatchObject({
+      bytes: before,
+    });
+  });
+
+  test('a root that the store never had is no obstacle, and one that is not listed is kept whole', async () => {
+    await using made = await testStore();
+    const unlisted = await putSeed(made, 1);
+    await made.store.context.index.change(() => []);
+    const roots = [digestOf(Buffer.from('never here')), unlisted];
+    expect(await made.store.collectGarbage({ roots, ...grace })).toMatchObject({ bytes: 0 });
+    expect((await made.store.verify(unlisted)).damages).toEqual([]);
+  });
+
+  test('a store that lost its list refuses to guess', async () => {
+    await using made = await testStore();
+    await putSeed(made, 1);
+    await rm(made.store.context.paths.indexFile);
+    await expect(made.store.collectGarbage({ roots: [], ...grace })).rejects.toMatchObject({
+      code: 'store-corrupt',
+    });
+  });
+});

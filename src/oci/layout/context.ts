@@ -1,0 +1,60 @@
+// What the operations on a store share: its folder, its blobs, its list of manifests.
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { withFileLock } from '../../host/files/file-lock.ts';
+import { type DiskIndex, maxIndexSize, parseDiskIndex } from '../chunks/disk-index.ts';
+import type { BlobFolder } from './blob-folder.ts';
+import type { Digest } from './digest.ts';
+import type { LayoutIndex } from './layout-index.ts';
+import {
+  contentOf,
+  type Manifest,
+  type ManifestLike,
+  maxManifestSize,
+  parseManifestLike,
+} from './manifest.ts';
+import { mediaTypes } from './media-types.ts';
+import type { StorePaths } from './paths.ts';
+import type { StoreHold, StoreSession } from './session.ts';
+
+export interface StoreContext {
+  readonly paths: StorePaths;
+  readonly session: StoreSession;
+  readonly blobs: BlobFolder;
+  readonly index: LayoutIndex;
+  /** How many worker threads one operation may use; small disks use none. */
+  readonly threads: number;
+}
+
+/** Less work than this is done quicker than threads are started. */
+export const worthThreads = 16 * 1024 * 1024;
+
+export async function readManifestLike(store: StoreContext, digest: Digest): Promise<ManifestLike> {
+  return parseManifestLike(await store.blobs.read(digest, maxManifestSize), `manifest ${digest}`);
+}
+
+/** The manifest of a stored disk; `input-invalid` when the digest is that of something else. */
+export async function readDiskManifest(store: StoreContext, digest: Digest): Promise<Manifest> {
+  const parsed = await readManifestLike(store, digest);
+  if (parsed.kind === 'manifest' && parsed.manifest.artifactType === mediaTypes.disk) return parsed.manifest;
+  throw new ImagoError('input-invalid', `${digest} is not a disk`);
+}
+
+export async function readDiskIndex(store: StoreContext, manifest: Manifest): Promise<DiskIndex> {
+  const layer = manifest.layers.find((candidate) => candidate.mediaType === mediaTypes.diskIndex);
+  if (layer === undefined) throw new ImagoError('store-corrupt', 'a disk manifest names no index');
+  const index = parseDiskIndex(await store.blobs.readDescribed(layer, maxIndexSize));
+  const named = new Map(manifest.layers.map((candidate) => [candidate.digest, candidate.size]));
+  for (const pack of index.packs) {
+    if (named.get(pack.digest) === pack.size) continue;
+    throw new ImagoError('store-corrupt', `the index names pack ${pack.digest}, which its manifest does not`);
+  }
+  return index;
+}
+
+/** Keeps a version and all its parts; `store-not-found` when the store does not have it. */
+export async function holdVersion(store: StoreContext, digest: Digest, hold: StoreHold): Promise<void> {
+  await withFileLock(store.paths.lock, {}, async () => {
+    const parsed = await readManifestLike(store, digest);
+    hold.pin([digest, ...contentOf(parsed).map((part) => part.digest)]);
+  });
+}

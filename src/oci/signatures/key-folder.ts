@@ -1,0 +1,146 @@
+// Signing keys at rest: a folder with one private key a file, readable by its owner alone and encrypted where
+// a passphrase is given, and the keyring that says which of them may be used.
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomUUID,
+} from 'node:crypto';
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { renameDurably, systemCode, writeFileDurably } from '../../host/files/durable-files.ts';
+import { withFileLock } from '../../host/files/file-lock.ts';
+import type { ForeignKey } from '../../ports/image-store/signing-keys.ts';
+import {
+  addKey,
+  forgetKey,
+  type Keyring,
+  keyId,
+  parseKeyring,
+  parsePublicKey,
+  requireKey,
+  revokeKey,
+  signingKey,
+  type TrustedKey,
+  trustKey,
+} from './keyring.ts';
+
+export interface SigningKey {
+  readonly id: string;
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+}
+
+export interface KeyFolder {
+  /** The keys that are trusted; an empty ring when none was made yet. */
+  keyring(): Promise<Keyring>;
+  /**
+   * Makes a new key that signs from `at` on, and ends the ones before it: rotation is making a key. With a
+   * passphrase the private key is encrypted with it.
+   */
+  create(at: string, passphrase?: string): Promise<TrustedKey>;
+  /** The key to sign with. `key-not-found` when none may sign, `key-invalid` when the passphrase is wrong. */
+  load(at: string, passphrase?: string): Promise<SigningKey>;
+  /** Nothing that this key signed counts any more; its private key is deleted. */
+  revoke(id: string, reason: string): Promise<void>;
+  /** What this key of another installation signed counts here too. The same again changes nothing. */
+  trust(key: ForeignKey): Promise<TrustedKey>;
+  /** Nothing that this key of another installation signed counts any more, unless it is trusted again. */
+  forget(id: string): Promise<void>;
+}
+
+export function keyFolder(folder: string): KeyFolder {
+  const ringFile = join(folder, 'keyring.json');
+  const privateFile = (id: string) => join(folder, `${id}.pem`);
+
+  async function read(): Promise<Keyring> {
+    const text = await readFile(ringFile, 'utf8').catch((error: unknown) => {
+      if (systemCode(error) === 'ENOENT') return undefined;
+      throw error;
+    });
+    return text === undefined ? { keys: [] } : parseKeyring(text);
+  }
+
+  async function change<T>(work: (ring: Keyring) => Promise<{ ring: Keyring; result: T }>): Promise<T> {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    return withFileLock(join(folder, '.lock'), {}, async () => {
+      const { ring, result } = await work(await read());
+      const text = Buffer.from(`${JSON.stringify(ring, null, 2)}\n`);
+      await writeFileDurably(ringFile, `${ringFile}.${randomUUID()}`, text);
+      return result;
+    });
+  }
+
+  return {
+    keyring: read,
+    create: (at, passphrase) =>
+      change(async (ring) => {
+        const { privatePem, publicPem, id } = newKeyPair(passphrase);
+        const temporary = join(folder, `.${randomUUID()}`);
+        try {
+          await writeFile(temporary, privatePem, { mode: 0o600, flush: true });
+          await chmod(temporary, 0o600);
+          await renameDurably(temporary, privateFile(id));
+        } catch (error) {
+          await rm(temporary, { force: true });
+          throw error;
+        }
+        const added = addKey(ring, publicPem, at);
+        return { ring: added, result: requireKey(added, id) };
+      }),
+    async load(at, passphrase) {
+      const trusted = signingKey(await read(), at);
+      if (trusted === undefined) {
+        throw new ImagoError('key-not-found', 'no key may sign now', {
+          hint: 'Make one with `imago keys create`.',
+        });
+      }
+      const pem = await readFile(privateFile(trusted.id)).catch((cause: unknown) => {
+        throw new ImagoError('key-not-found', `the private part of key ${trusted.id} is not here`, { cause });
+      });
+      return openPrivateKey(pem, passphrase);
+    },
+    revoke: (id, reason) =>
+      change(async (ring) => {
+        const revoked = revokeKey(ring, id, reason);
+        await rm(privateFile(id), { force: true });
+        return { ring: revoked, result: undefined };
+      }),
+    trust: (key) =>
+      change(async (ring) => {
+        const id = keyId(parsePublicKey(key.publicKey));
+        const changed = trustKey(ring, key);
+        return { ring: changed, result: requireKey(changed, id) };
+      }),
+    forget: (id) => change(async (ring) => ({ ring: forgetKey(ring, id), result: undefined })),
+  };
+}
+
+/** Reads a private key. `key-invalid` when it is none, of another kind, or the passphrase does not fit. */
+export function openPrivateKey(pem: Buffer | string, passphrase?: string): SigningKey {
+  let privateKey: KeyObject;
+  try {
+    privateKey = createPrivateKey({ key: pem, ...(passphrase === undefined ? {} : { passphrase }) });
+  } catch {
+    throw new ImagoError('key-invalid', 'a private key cannot be opened', {
+      hint: 'Check the passphrase, and that the file is a PEM private key.',
+    });
+  }
+  if (privateKey.asymmetricKeyType !== 'ec' || privateKey.asymmetricKeyDetails?.namedCurve !== 'prime256v1') {
+    throw new ImagoError('key-invalid', 'a private key is not ECDSA on the curve P-256');
+  }
+  const publicKey = createPublicKey(privateKey);
+  return { id: keyId(publicKey), privateKey, publicKey };
+}
+
+function newKeyPair(passphrase: string | undefined) {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+  const encryption = passphrase === undefined ? {} : { cipher: 'aes-256-cbc', passphrase };
+  return {
+    id: keyId(publicKey),
+    privatePem: privateKey.export({ type: 'pkcs8', format: 'pem', ...encryption }),
+    publicPem: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+  };
+}

@@ -1,0 +1,286 @@
+// Signatures and attestations on versions, in the form of cosign: so `cosign verify` and
+// `cosign verify-attestation` accept what Imago signed, and Imago accepts what cosign signed.
+import { sign, verify } from 'node:crypto';
+import { z } from 'zod';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { Json } from '../../domain/value/json.ts';
+import { withFileLock } from '../../host/files/file-lock.ts';
+import type { DiskStore } from '../disks/disk-store.ts';
+import { type Digest, digestOf } from '../layout/digest.ts';
+import {
+  type Annotations,
+  type Descriptor,
+  encodeJson,
+  maxManifestSize,
+  parseManifest,
+} from '../layout/manifest.ts';
+import { annotationKeys, mediaTypes } from '../layout/media-types.ts';
+import { objectLockPath } from '../layout/paths.ts';
+import { type AttachedPart, fallbackTag } from '../layout/referrers.ts';
+import { openEnvelope, type Statement, signStatement, statementOf } from './dsse.ts';
+import type { SigningKey } from './key-folder.ts';
+import { isTrustedAt, type Keyring, parsePublicKey, type TrustedKey } from './keyring.ts';
+
+export interface SignOptions {
+  /** Whom the version claims to be: the image's name, or where it is published. */
+  readonly identity: string;
+  /** ISO time of signing; stands in what is signed. */
+  readonly at: string;
+}
+
+export interface VerifiedSignature {
+  readonly key: TrustedKey;
+  /** ISO time that the signer stated, if any. */
+  readonly signedAt: string | undefined;
+  readonly identity: string;
+}
+
+/** `other-version`: it is for another digest; `out-of-time`: made before its key began, or after it ceased, to sign. */
+export type SignatureProblem = 'malformed' | 'other-version' | 'unknown-key' | 'revoked' | 'out-of-time';
+
+export interface FoundSignature extends Omit<VerifiedSignature, 'key'> {
+  /** The key of the ring that made it; `undefined` when none did. */
+  readonly key: TrustedKey | undefined;
+  /** Why it does not count; absent when it does. */
+  readonly problem?: SignatureProblem;
+}
+
+export interface VerifiedStatement {
+  readonly key: TrustedKey;
+  readonly statement: Statement;
+}
+
+const artifactTypes = {
+  '.sig': 'application/vnd.dev.cosign.artifact.sig.v1+json',
+  '.att': mediaTypes.inToto,
+} as const;
+const partTypes = { '.sig': mediaTypes.simpleSigning, '.att': mediaTypes.dsse } as const;
+const payloadKind = 'cosign container image signature';
+const maxPayload = 64 * 1024 * 1024;
+
+const payloadSchema = z.looseObject({
+  critical: z.looseObject({
+    identity: z.looseObject({ 'docker-reference': z.string() }),
+    image: z.looseObject({ 'docker-manifest-digest': z.string() }),
+    type: z.string(),
+  }),
+  optional: z.looseObject({ timestamp: z.number().optional() }).nullish(),
+});
+
+/** Signs a version. Signing again with the same key and identity changes nothing; signatures of others stay. */
+export async function signVersion(
+  store: DiskStore,
+  digest: Digest,
+  key: SigningKey,
+  options: SignOptions,
+): Promise<void> {
+  await takingTurns(store, digest, () => addSignature(store, digest, key, options));
+}
+
+async function addSignature(
+  store: DiskStore,
+  digest: Digest,
+  key: SigningKey,
+  options: SignOptions,
+): Promise<void> {
+  const parts = await partsUnder(store, digest, '.sig');
+  for (const part of parts) {
+    const signed = readPayload(part);
+    if (signed?.identity === options.identity && signed.digest === digest && isSignedBy(part, key.publicKey))
+      return;
+  }
+  const payload = encodeJson({
+    critical: {
+      identity: { 'docker-reference': options.identity },
+      image: { 'docker-manifest-digest': digest },
+      type: payloadKind,
+    },
+    optional: { creator: 'imago', timestamp: Math.floor(Date.parse(options.at) / 1000) },
+  } satisfies z.input<typeof payloadSchema>);
+  const signature = sign('sha256', payload, key.privateKey).toString('base64');
+  parts.push({
+    mediaType: mediaTypes.simpleSigning,
+    bytes: payload,
+    annotations: { [annotationKeys.signature]: signature },
+  });
+  await attachUnder(store, digest, '.sig', parts);
+}
+
+/**
+ * The signatures on a version that count, by keys of the ring in their time. `signature-missing` when there is
+ * none; what others signed is passed over.
+ */
+export async function verifySignatures(
+  store: DiskStore,
+  digest: Digest,
+  ring: Keyring,
+): Promise<VerifiedSignature[]> {
+  const found = (await readSignatures(store, digest, ring)).flatMap(({ key, problem, ...signed }) =>
+    key === undefined || problem !== undefined ? [] : [{ ...signed, key }],
+  );
+  if (found.length > 0) return found;
+  throw new ImagoError('signature-missing', `${digest} bears no signature of a key that is trusted`);
+}
+
+/** Every signature on a version, with what speaks against it, if anything does. */
+export async function readSignatures(
+  store: DiskStore,
+  digest: Digest,
+  ring: Keyring,
+): Promise<FoundSignature[]> {
+  const keys = ring.keys.map((key) => ({ key, publicKey: parsePublicKey(key.publicKey) }));
+  return (await partsUnder(store, digest, '.sig')).map((part) => {
+    const key = keys.find(({ publicKey }) => isSignedBy(part, publicKey))?.key;
+    const payload = readPayload(part);
+    const problem = signatureProblem(digest, key, payload);
+    return {
+      ...{ key, identity: payload?.identity ?? '', signedAt: payload?.signedAt },
+      ...(problem !== undefined && { problem }),
+    };
+  });
+}
+
+function signatureProblem(
+  digest: Digest,
+  key: TrustedKey | undefined,
+  payload: SignedPayload | undefined,
+): SignatureProblem | undefined {
+  if (payload === undefined) return 'malformed';
+  if (payload.digest !== digest) return 'other-version';
+  if (key === undefined) return 'unknown-key';
+  if (key.revoked !== undefined) return 'revoked';
+  return isTrustedAt(key, payload.signedAt) ? undefined : 'out-of-time';
+}
+
+/** Attaches a signed in-toto statement about a version: provenance, test evidence. The same again adds nothing. */
+export async function attestVersion(
+  store: DiskStore,
+  digest: Digest,
+  key: SigningKey,
+  about: { readonly name: string; readonly predicateType: string; readonly predicate: Json },
+): Promise<void> {
+  const statement = statementOf(digest, about.name, about.predicateType, about.predicate);
+  await takingTurns(store, digest, () => addStatement(store, digest, key, statement));
+}
+
+async function addStatement(
+  store: DiskStore,
+  digest: Digest,
+  key: SigningKey,
+  statement: Statement,
+): Promise<void> {
+  const parts = await partsUnder(store, digest, '.att');
+  for (const part of parts) {
+    const opened = openEnvelope(part.bytes, [key]);
+    if (opened.signedBy.length > 0 && JSON.stringify(opened.statement) === JSON.stringify(statement)) return;
+  }
+  parts.push({
+    mediaType: mediaTypes.dsse,
+    bytes: signStatement(statement, key),
+    annotations: { [annotationKeys.signature]: '', [annotationKeys.predicateType]: statement.predicateType },
+  });
+  await attachUnder(store, digest, '.att', parts);
+}
+
+/** The statements about a version that trusted keys signed, of one kind if it is given. None is the empty list. */
+export async function verifyStatements(
+  store: DiskStore,
+  digest: Digest,
+  ring: Keyring,
+  predicateType?: string,
+): Promise<VerifiedStatement[]> {
+  const keys = ring.keys
+    .filter((key) => isTrustedAt(key, undefined))
+    .map((key) => ({ trusted: key, publicKey: parsePublicKey(key.publicKey) }));
+  const found: VerifiedStatement[] = [];
+  for (const part of await partsUnder(store, digest, '.att')) {
+    const { statement, signedBy } = openEnvelope(part.bytes, keys);
+    const isAbout = statement.subject.some((subject) => `sha256:${subject.digest.sha256}` === digest);
+    if (!isAbout || (predicateType !== undefined && statement.predicateType !== predicateType)) continue;
+    for (const { trusted } of signedBy) found.push({ key: trusted, statement });
+  }
+  return found;
+}
+
+/** Signatures of one version share a manifest: two signers must not overwrite each other's. */
+async function takingTurns(store: DiskStore, digest: Digest, work: () => Promise<void>): Promise<void> {
+  await withFileLock(objectLockPath(store.context.paths, 'sign', digest), {}, work);
+}
+
+interface SignedPayload {
+  readonly digest: string;
+  readonly identity: string;
+  readonly signedAt: string | undefined;
+}
+
+function readPayload(part: AttachedPart): SignedPayload | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(part.bytes).toString('utf8'));
+  } catch {
+    return undefined;
+  }
+  const parsed = payloadSchema.safeParse(value);
+  if (!parsed.success || parsed.data.critical.type !== payloadKind) return undefined;
+  const { critical, optional } = parsed.data;
+  const seconds = optional?.timestamp;
+  return {
+    digest: critical.image['docker-manifest-digest'],
+    identity: critical.identity['docker-reference'],
+    signedAt: seconds === undefined ? undefined : new Date(seconds * 1000).toISOString(),
+  };
+}
+
+function isSignedBy(part: AttachedPart, publicKey: SigningKey['publicKey']): boolean {
+  const signature = part.annotations?.[annotationKeys.signature];
+  return signature !== undefined && verify('sha256', part.bytes, publicKey, Buffer.from(signature, 'base64'));
+}
+
+/**
+ * The parts of every manifest that is attached as a signature or statement: under cosign's tag, and as a referrer, for
+ * copies that others made with what refers to a version and without its tags. Each part once.
+ */
+async function partsUnder(
+  store: DiskStore,
+  digest: Digest,
+  suffix: '.sig' | '.att',
+): Promise<AttachedPart[]> {
+  const tagged = await store.resolve(fallbackTag(digest, suffix));
+  const attached = (await store.referrers(digest, artifactTypes[suffix])).map((referrer) => referrer.digest);
+  const parts = new Map<string, AttachedPart>();
+  for (const found of new Set([...attached, ...(tagged === undefined ? [] : [tagged])])) {
+    const { layers } = parseManifest(await store.readBlob(found, maxManifestSize), `manifest ${found}`);
+    for (const layer of layers) {
+      if (found !== tagged && layer.mediaType !== partTypes[suffix]) continue;
+      const key = `${layer.digest} ${layer.annotations?.[annotationKeys.signature] ?? ''}`;
+      if (!parts.has(key)) parts.set(key, await readPart(store, layer));
+    }
+  }
+  return [...parts.values()];
+}
+
+async function readPart(store: DiskStore, layer: Descriptor): Promise<AttachedPart> {
+  const annotations: Annotations = layer.annotations ?? {};
+  return { mediaType: layer.mediaType, bytes: await store.readBlob(layer.digest, maxPayload), annotations };
+}
+
+/** cosign wants an image config that lists its layers. */
+async function attachUnder(
+  store: DiskStore,
+  digest: Digest,
+  suffix: '.sig' | '.att',
+  parts: readonly AttachedPart[],
+): Promise<void> {
+  const config = encodeJson({
+    architecture: '',
+    os: '',
+    config: {},
+    rootfs: { type: 'layers', diff_ids: parts.map((part) => digestOf(part.bytes)) },
+  });
+  await store.attach(digest, {
+    artifactType: artifactTypes[suffix],
+    parts,
+    config: { mediaType: mediaTypes.imageConfig, bytes: config },
+    tag: fallbackTag(digest, suffix),
+  });
+}

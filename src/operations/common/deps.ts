@@ -1,0 +1,68 @@
+// What operations work with, passed in by the daemon.
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Catalogue } from '../../ports/database/catalog.ts';
+import type { Fleet } from '../../ports/database/fleet.ts';
+import type { GalleryBook } from '../../ports/database/galleries.ts';
+import type { BuildCache, ImageSpace, Lifecycle } from '../../ports/database/lifecycle.ts';
+import type { Promotion } from '../../ports/database/promotion.ts';
+import type { Attestor } from '../../ports/image-store/attestor.ts';
+import type { ImageStore } from '../../ports/image-store/image-store.ts';
+import type { CallOptions, Provider } from '../../ports/provider/provider.ts';
+import type { Journal, OperationDesk } from '../../ports/workflow/operation.ts';
+
+export interface OperationDeps {
+  readonly catalogue: Catalogue;
+  readonly fleet: Fleet;
+  readonly promotion: Promotion;
+  readonly lifecycle: Lifecycle;
+  readonly galleryBook: GalleryBook;
+  /** Reading of operations, for those made of others. */
+  readonly journal: Pick<Journal, 'get'>;
+  /** For what is decided before an operation begins; steps have a clock of their own. */
+  readonly clock: Pick<Clock, 'now'>;
+  /** Imago's own version, which stands in what was tested together. */
+  readonly imagoVersion: string;
+  /** Signs what was decided; absent where nothing is signed. */
+  readonly attestor?: Attestor | undefined;
+  /** The provider of that name, or the daemon's default one; throws `provider-unknown`. */
+  provider(name?: string): Provider;
+  /** All that are loaded. */
+  providers(): readonly Provider[];
+  /** Where operations start others whose number is known only when they run. */
+  desk(): Pick<OperationDesk, 'submit' | 'cancel' | 'ended'>;
+  /** Frees what deleted versions held of the local store; absent where there is none. */
+  readonly space?: ImageSpace | undefined;
+  /** Absent where nothing is built on this machine. */
+  readonly cache?: BuildCache | undefined;
+  /** The epoch of the lease under which this daemon acts. */
+  readonly epoch: number;
+  readonly sha256: (text: string) => string;
+  /** The text of a secret that node configs name; `undefined` when there is none. Absent: there are no secrets. */
+  readonly readSecret?: (name: string) => Promise<string | undefined>;
+  /** The local store of disks; absent where only simulated or remote versions are worked on. */
+  readonly images?: ImageStore | undefined;
+}
+
+export function callOptions({ epoch }: Pick<OperationDeps, 'epoch'>, signal: AbortSignal): CallOptions {
+  return { signal, epoch };
+}
+
+/** The local store, for operations that cannot do without it. */
+export function requireImages({ images }: OperationDeps): ImageStore {
+  if (images !== undefined) return images;
+  throw new ImagoError('provider-lacks', 'This daemon has no local store.');
+}
+
+type Role = 'gallery' | 'pools' | 'nodeConfigs' | 'machines' | 'disks' | 'builder';
+
+/** The provider's role, or the reason why the command cannot run there. */
+export function requireRole<R extends Role>(provider: Provider, role: R): NonNullable<Provider[R]> {
+  const found = provider[role];
+  if (found === undefined) {
+    throw new ImagoError('provider-lacks', `Provider ${provider.name} has no ${role}.`, {
+      hint: 'See `imago doctor` for what each provider can do here.',
+    });
+  }
+  return found;
+}

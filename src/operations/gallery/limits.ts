@@ -1,0 +1,80 @@
+// How full every gallery is, with the pace of the last weeks. One that does not answer fails the whole answer: what is
+// missing would look like room.
+import {
+  checkRoom,
+  forecast,
+  type LimitForecast,
+  type LimitSample,
+  type LimitUse,
+} from '../../domain/limits/limits.ts';
+import type { Gallery } from '../../ports/provider/gallery.ts';
+import type { CallOptions } from '../../ports/provider/provider.ts';
+import { callOptions, type OperationDeps, requireRole } from '../common/deps.ts';
+import type { CopyTarget } from './copy-target.ts';
+
+export interface PlacedLimit extends LimitForecast {
+  /** The provider. */
+  readonly place: string;
+}
+
+type LimitDeps = Pick<OperationDeps, 'lifecycle' | 'providers' | 'clock' | 'epoch'>;
+
+const windowDays = 31;
+
+export async function readLimits(deps: LimitDeps, signal: AbortSignal): Promise<readonly PlacedLimit[]> {
+  const now = new Date(deps.clock.now());
+  const since = new Date(now.getTime() - windowDays * 86_400_000).toISOString().slice(0, 10);
+  const found: PlacedLimit[] = [];
+  let byDay: readonly LimitSample[] | undefined;
+  for (const provider of deps.providers()) {
+    if (provider.gallery === undefined) continue;
+    const uses = await provider.gallery.limits({ signal, epoch: deps.epoch });
+    const samples = await deps.lifecycle.samples.list(provider.name, since);
+    for (const use of uses) {
+      const own = samples.filter(({ name }) => name === use.name);
+      if (own.length < 2 && use.name === 'versions') {
+        byDay ??= await deps.lifecycle.samples.versionsByDay(windowDays - 1);
+      }
+      const past = own.length < 2 && use.name === 'versions' ? asIfHere(use, byDay ?? []) : own;
+      found.push({ place: provider.name, ...forecast(use, past, now) });
+    }
+  }
+  return found;
+}
+
+/** The catalogue's growth, laid so that it ends at what the gallery has. */
+function asIfHere(use: LimitUse, byDay: readonly LimitSample[]): readonly LimitSample[] {
+  const last = byDay.at(-1)?.used ?? 0;
+  return byDay.map(({ day, used }) => ({ day, used: Math.max(0, use.used - (last - used)) }));
+}
+
+/**
+ * Refuses a copy that the gallery would refuse hours later. A version that is there already needs no room.
+ * `limit-reached` with what to do.
+ */
+export async function requireRoom(
+  gallery: Gallery,
+  { image, version }: { readonly image: string; readonly version: string },
+  options: CallOptions,
+): Promise<void> {
+  if ((await gallery.getVersion(image, version, options)) !== undefined) return;
+  const known = await gallery.getImage(image, options);
+  checkRoom(`${image}:${version}`, await gallery.limits(options), {
+    versions: 1,
+    images: known === undefined ? 1 : 0,
+    'versions-per-image': 1,
+  });
+}
+
+/** For plans: what would be refused is refused before anything starts. */
+export async function requireRoomIn(
+  deps: OperationDeps,
+  { gallery, provider, record }: CopyTarget,
+  version: { readonly image: string; readonly version: string },
+): Promise<void> {
+  const options = callOptions(deps, AbortSignal.timeout(60_000));
+  const isThere =
+    record?.place === undefined ||
+    (await provider.galleries?.getGallery(record.place, options)) !== undefined;
+  await requireRoom(isThere ? gallery : requireRole(provider, 'gallery'), version, options);
+}

@@ -1,0 +1,117 @@
+// Looks at the machines of a test: what their provider says of them, and what they answer, all of them at once.
+import type { CheckResult, MachineFacts } from '../../domain/image-test/image-check.ts';
+import { secretTexts, testConfig } from '../../domain/image-test/test-config.ts';
+import type { StepContext } from '../../ports/workflow/operation.ts';
+import type { OperationDeps } from '../common/deps.ts';
+import { resolved } from '../image/resolve-step.ts';
+import { type Answers, checkMachine, checkReady, checkRecords, checkReport, probesFor } from './checks.ts';
+import {
+  askMachine,
+  type BootOutcome,
+  bootOutcome,
+  firstTwo,
+  type TestBench,
+  type TestMachine,
+  type TestTarget,
+} from './machines.ts';
+import type { TestSubject } from './subject.ts';
+
+/** For images whose recipe has no budget. */
+const defaultBootDeadlineMs = 10 * 60_000;
+
+/** What a test is asked for that its machines must know. */
+export interface TestedWith extends TestTarget {
+  readonly nodeConfig?: string | undefined;
+}
+
+/** What the machines are told to be: the same text for all of a test. */
+export function configOf({ input }: StepContext<TestedWith>, { disk }: TestSubject): string {
+  return input.nodeConfig ?? testConfig(disk);
+}
+
+/** What the provider itself says of the machines. */
+export async function examineRecords(
+  bench: TestBench,
+  context: StepContext<TestedWith>,
+): Promise<CheckResult[]> {
+  const names = firstTwo(bench).map(({ name }) => name);
+  const records = await Promise.all(names.map((name) => bench.machines.getMachine(name, bench.options)));
+  return checkRecords(
+    records.map((record) => record ?? {}),
+    resolved(context).digest,
+  );
+}
+
+export interface Examined {
+  readonly results: readonly CheckResult[];
+  readonly answers: Answers;
+  readonly outcome: BootOutcome;
+  readonly facts: MachineFacts;
+}
+
+/** Waits for one machine and runs everything that concerns it alone. */
+export async function examine(
+  deps: OperationDeps,
+  context: StepContext<TestedWith>,
+  bench: TestBench,
+  subject: TestSubject,
+  { name }: TestMachine,
+  notBoot?: string,
+): Promise<Examined> {
+  const deadlineMs = subject.budgets.bootToReadyMs ?? defaultBootDeadlineMs;
+  const outcome = await bootOutcome(bench, name, deadlineMs, notBoot);
+  const { simulated } = bench.provider.abilities;
+  const config = configOf(context, subject);
+  const known: MachineFacts = {
+    name,
+    disk: subject.disk,
+    report: outcome.report,
+    budgets: subject.budgets,
+    now: Date.now(),
+    readyAfterMs: outcome.readyAfterMs,
+    configDigest: simulated ? undefined : deps.sha256(config),
+    secrets: secretTexts(config),
+    expect: subject.expect,
+    isRestarted: notBoot !== undefined,
+  };
+  const canAsk = !simulated && outcome.report !== undefined;
+  const answers = canAsk ? await askMachine(bench, name, probesFor(known, subject.tests)) : new Map();
+  const facts = { ...known, now: Date.now() };
+  return {
+    results: [
+      checkReady(name, outcome.phase === 'ready', outcome.error ?? outcome.phase),
+      ...(simulated ? [] : checkReport(facts)),
+      ...checkMachine(facts, answers, subject.tests, simulated || outcome.phase !== 'ready'),
+    ],
+    answers,
+    outcome,
+    facts,
+  };
+}
+
+/** All at once: each has a processor of its own. What fails is thrown when the others have come to their end too. */
+export async function examineAll(
+  context: StepContext<TestedWith>,
+  machines: readonly (readonly [TestMachine, () => Promise<Examined>])[],
+): Promise<readonly Examined[]> {
+  const waitedFor = new Set(machines.map(([{ name, firmware }]) => `${name} (${firmware})`));
+  const tell = () =>
+    context.progress(
+      machines.length - waitedFor.size,
+      machines.length,
+      waitedFor.size === 0 ? 'all have answered' : `waiting for ${[...waitedFor].join(' and ')}`,
+    );
+  tell();
+  const ends = await Promise.allSettled(
+    machines.map(async ([{ name, firmware }, look]) => {
+      const seen = await look();
+      waitedFor.delete(`${name} (${firmware})`);
+      tell();
+      return seen;
+    }),
+  );
+  return ends.map((end) => {
+    if (end.status === 'rejected') throw end.reason;
+    return end.value;
+  });
+}

@@ -1,0 +1,29 @@
+// What a test must know of the version: what is on its disk, and what its recipe asks for.
+import type { DiskFacts } from '../../domain/image-test/image-check.ts';
+import type { Lock } from '../../domain/lock/lock.ts';
+import type { RecipeBudgets, RecipeExpect, RecipeTest } from '../../domain/recipe/recipe.ts';
+import type { OperationDeps } from '../common/deps.ts';
+
+export interface TestSubject {
+  /** Absent when the version is not in the local store, or nobody could look into its disk. */
+  readonly disk?: DiskFacts;
+  readonly budgets: RecipeBudgets;
+  readonly tests: readonly RecipeTest[];
+  readonly expect: RecipeExpect;
+}
+
+export async function testSubject(
+  { catalogue, images }: OperationDeps,
+  { image, version, digest }: { readonly image: string; readonly version: string; readonly digest: string },
+): Promise<TestSubject> {
+  const inventory = await images?.records.read(digest, 'inventory');
+  const origin = (await catalogue.getVersion(image, version))?.origin;
+  const lock = origin?.kind === 'built' ? await images?.locks.read(origin.lockDigest) : undefined;
+  const { recipe } = (lock ?? { recipe: {} }) as unknown as Partial<Pick<Lock, 'recipe'>>;
+  return {
+    ...(inventory === undefined ? {} : { disk: JSON.parse(inventory) as DiskFacts }),
+    budgets: recipe?.budgets ?? {},
+    tests: recipe?.tests ?? [],
+    expect: recipe?.expect ?? {},
+  };
+}

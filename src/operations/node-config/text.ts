@@ -1,0 +1,58 @@
+// Node configs as pools store them, and as nodes read them: secrets are named in the one and filled in in the other,
+// so that no record, log or answer ever holds one.
+
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { hideSecrets, secretNames } from '../../domain/node-config/map-secrets.ts';
+import { type CheckRules, nodeRules, readNodeConfig } from '../../domain/node-config/read-node-config.ts';
+import { type NodeFacts, renderNodeConfig } from '../../domain/node-config/render.ts';
+import type { NodeConfig } from '../../domain/node-config/schema.ts';
+import { canonicalJson } from '../../domain/value/canonical-json.ts';
+import type { Json } from '../../domain/value/json.ts';
+import type { OperationDeps } from '../common/deps.ts';
+
+const storedRules: CheckRules = { unknown: 'refuse', secrets: 'named' };
+
+/** A pool that was told nothing. */
+export const emptyConfig: NodeConfig = { schemaVersion: 1 };
+
+/** Pools of an earlier Imago hold `{}` when they were told nothing. Throws `node-config-invalid`. */
+export function readStoredConfig(text: string): NodeConfig {
+  return text === '{}' ? emptyConfig : readNodeConfig(text, storedRules).config;
+}
+
+export function storedText(config: NodeConfig): string {
+  return canonicalJson(config as Json);
+}
+
+/** What a node reads, or all nodes of a pool. Holds secrets. Throws `secret-not-found`. */
+export async function renderText(deps: OperationDeps, config: NodeConfig, facts: NodeFacts): Promise<string> {
+  const secrets = new Map<string, string>();
+  for (const name of secretNames(config)) {
+    const secret = await deps.readSecret?.(name);
+    if (secret !== undefined) secrets.set(name, secret);
+  }
+  return renderNodeConfig(config, facts, (name) => secrets.get(name)).text;
+}
+
+/**
+ * What a node was told, in a form that may be recorded: secrets of the `known` configs by their names, others left
+ * out. `undefined` for what is no node config: nobody can tell what of it is secret.
+ */
+export async function recordableConfig(
+  deps: OperationDeps,
+  text: string,
+  known: readonly NodeConfig[],
+): Promise<NodeConfig | undefined> {
+  const names = new Map<string, string>();
+  for (const name of known.flatMap(secretNames)) {
+    const secret = await deps.readSecret?.(name);
+    if (secret !== undefined) names.set(secret.trim(), name);
+  }
+  try {
+    const { config } = readNodeConfig(text, nodeRules);
+    return hideSecrets(config, names);
+  } catch (thrown) {
+    if (thrown instanceof ImagoError) return undefined;
+    throw thrown;
+  }
+}

@@ -1,0 +1,82 @@
+// What time brings about, looked at again and again: withdrawals that are due, support that ends, and galleries that
+// fill up. Each is told once, a gallery once each time that it fills up; trouble with one does not keep the others
+// waiting.
+import { ensureImagoError } from '../../domain/error/imago-error.ts';
+import type { OperationDeps } from '../common/deps.ts';
+import { readLimits } from '../gallery/limits.ts';
+import { supportRound } from './support.ts';
+
+export interface LifecycleReport {
+  /** Operations that were started. */
+  readonly started: readonly string[];
+  /** What could not be done, one sentence each: a person should see it. */
+  readonly troubles: readonly string[];
+}
+
+/** One that was refused is tried again once in this time. */
+const againMs = 10 * 60_000;
+/** So few publications before the end, people are told. */
+const publicationsLeft = 10;
+
+export async function lifecycleRound(deps: OperationDeps, signal: AbortSignal): Promise<LifecycleReport> {
+  const started: string[] = [];
+  const troubles: string[] = [];
+  async function guard(what: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown) {
+      signal.throwIfAborted();
+      troubles.push(`${what}: ${ensureImagoError(thrown).message}`);
+    }
+  }
+  await guard('Withdrawals that are due could not be done', async () => {
+    started.push(...(await submitDue(deps)));
+  });
+  await guard('The dates of support could not be looked at', async () => {
+    started.push(...(await supportRound(deps)));
+  });
+  await guard('The limits of galleries could not be looked at', () => sampleLimits(deps, signal));
+  return { started, troubles };
+}
+
+/** The id keeps two rounds from starting the same twice. */
+async function submitDue(deps: OperationDeps): Promise<readonly string[]> {
+  const started: string[] = [];
+  const slot = Math.floor(deps.clock.now() / againMs);
+  for (const {
+    id,
+    image,
+    version,
+    reason,
+    withDescendants,
+    by,
+    operation,
+  } of await deps.lifecycle.withdrawals.due()) {
+    const name = `withdraw-${id}-${slot}`;
+    if ((await deps.journal.get(name)) !== undefined) continue;
+    const asked = await deps.journal.get(operation);
+    const replace = (asked?.input as { readonly replace?: boolean } | undefined)?.replace === true;
+    const input = { image, version, reason, descendants: withDescendants, replace, withdrawal: id };
+    await deps.desk().submit({ id: name, kind: 'withdraw', subject: `image/${image}`, by, input });
+    started.push(name);
+  }
+  return started;
+}
+
+async function sampleLimits(deps: OperationDeps, signal: AbortSignal): Promise<void> {
+  const day = new Date(deps.clock.now()).toISOString().slice(0, 10);
+  for (const { place, name, used, limit, reachedOn } of await readLimits(deps, signal)) {
+    await deps.lifecycle.samples.record(place, name, day, used, limit);
+    if (name === 'bytes') continue;
+    const subject = `limit/${place}/${name}`;
+    if (limit - used > publicationsLeft) {
+      await deps.lifecycle.support.forgetTold('limit.near', subject);
+      continue;
+    }
+    const data = { place, used, limit, ...(reachedOn === undefined ? {} : { reachedOn }) };
+    await deps.lifecycle.support.tellOnce(
+      { kind: 'limit.near', subject, mark: `${limit - used} of ${limit} left` },
+      data,
+    );
+  }
+}

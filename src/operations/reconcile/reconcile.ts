@@ -1,0 +1,117 @@
+// What is put right from time to time, whoever or whatever got it out of step: pools that follow a channel,
+// the records of nodes that others made, and machines that an ended operation left behind (rule 2).
+import { ensureImagoError } from '../../domain/error/imago-error.ts';
+import type { Json } from '../../domain/value/json.ts';
+import type { PoolRecord } from '../../ports/database/fleet.ts';
+import type { Provider } from '../../ports/provider/provider.ts';
+import type { OperationRecord } from '../../ports/workflow/operation.ts';
+import { allPages } from '../common/all-pages.ts';
+import { callOptions, type OperationDeps } from '../common/deps.ts';
+import { keptForMs } from '../image-test/test-image.ts';
+import { poolAccess, recordPoolNodes } from '../node/pool-nodes.ts';
+
+export interface ReconcileDeps extends OperationDeps {
+  readonly now: () => number;
+}
+
+export interface ReconcileReport {
+  /** Operations that were started so that pools follow their channels. */
+  readonly followed: readonly string[];
+  readonly removedMachines: readonly string[];
+  /** What could not be looked at or put right, one sentence each: a person should see it. */
+  readonly troubles: readonly string[];
+}
+
+const by = 'imago';
+/** A pool that could not follow is tried again once in this time. */
+const followAgainMs = 10 * 60_000;
+
+/** One round. Trouble with one thing does not keep the others from being put right. */
+export async function reconcile(deps: ReconcileDeps, signal: AbortSignal): Promise<ReconcileReport> {
+  const followed: string[] = [];
+  const removedMachines: string[] = [];
+  const troubles: string[] = [];
+  async function guard(what: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown) {
+      signal.throwIfAborted();
+      troubles.push(`${what}: ${ensureImagoError(thrown).message}`);
+    }
+  }
+  for await (const pool of allPages((query) => deps.fleet.listBehind(query))) {
+    await guard(`Pool ${pool.name} could not follow its channel`, async () => {
+      const operation = await followChannel(deps, pool);
+      if (operation !== undefined) followed.push(operation);
+    });
+  }
+  const here = new Set(deps.providers().map(({ name }): string => name));
+  const elsewhere = new Map<string, number>();
+  for await (const pool of allPages((query) => deps.fleet.listPools(query))) {
+    if (!here.has(pool.provider)) {
+      elsewhere.set(pool.provider, (elsewhere.get(pool.provider) ?? 0) + 1);
+      continue;
+    }
+    await guard(`The nodes of pool ${pool.name} could not be recorded`, async () => {
+      const { strangers } = await recordPoolNodes(deps, poolAccess(deps, pool.provider, signal), pool);
+      for (const name of strangers) {
+        troubles.push(
+          `Node ${name} of pool ${pool.name} was made from a version that the catalogue does not know.`,
+        );
+      }
+    });
+  }
+  for (const [provider, pools] of elsewhere) {
+    troubles.push(
+      `There is no provider ${provider} here: the nodes of ${pools} of its pools are not looked at.`,
+    );
+  }
+  for (const provider of deps.providers()) {
+    await guard(`Machines of provider ${provider.name} could not be looked at`, async () => {
+      removedMachines.push(...(await removeLeftMachines(deps, provider, signal)));
+    });
+  }
+  return { followed, removedMachines, troubles };
+}
+
+/** Starts the change of model when the channel has moved since; the id keeps two rounds from doing it twice. */
+async function followChannel(deps: ReconcileDeps, pool: PoolRecord): Promise<string | undefined> {
+  if (pool.follows === undefined) return undefined;
+  const channel = await deps.catalogue.getChannel(pool.image, pool.follows);
+  if (channel?.move === undefined || channel.move === pool.move) return undefined;
+  const id = `follow-${pool.name}-${channel.move}-${Math.floor(deps.now() / followAgainMs)}`;
+  if ((await deps.journal.get(id)) !== undefined) return undefined;
+  const input = { name: pool.name, reference: pool.reference, pin: false };
+  await deps.desk().submit({ id, kind: 'pool-set-image', subject: `pool/${pool.name}`, by, input });
+  return id;
+}
+
+async function removeLeftMachines(
+  deps: ReconcileDeps,
+  provider: Provider,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const { machines } = provider;
+  if (machines === undefined) return [];
+  const options = callOptions(deps, signal);
+  const removed: string[] = [];
+  for await (const machine of allPages((query) => machines.listMachines(query, options))) {
+    const operation = machine.tags.operation;
+    if (operation === undefined || machine.state === 'deleting') continue;
+    const record = await deps.journal.get(operation);
+    if (record?.endedAt === undefined) continue;
+    if (wasKept(record) && deps.now() < Date.parse(record.endedAt) + keptForMs) continue;
+    await machines.deleteMachine(machine.name, options);
+    removed.push(machine.name);
+  }
+  return removed;
+}
+
+/** A test that was asked to leave its machines for a look, and failed. */
+function wasKept({ steps }: OperationRecord): boolean {
+  return steps.some(({ name, result }) => name === 'clean' && isObject(result) && result.kept !== undefined);
+}
+
+function isObject(value: Json | undefined): value is { readonly [key: string]: Json | undefined } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,68 @@
+// Keeps the inputs of versions that left `candidate`, for as long as the version: mirrors forget old packages. It is
+// put right from time to time, whoever moved the state, so that no crash in between can lose them.
+import type { Catalogue, LockedVersion } from '../../ports/database/catalog.ts';
+import type { KeptLocks } from '../../ports/image-store/image-store.ts';
+
+export interface UpkeepDeps {
+  readonly catalogue: Pick<Catalogue, 'listByLocks'>;
+  readonly locks: KeptLocks;
+  readonly now: () => number;
+}
+
+/** A build keeps its lock some time before its version is in the catalogue. */
+const orphanMs = 24 * 3_600_000;
+/** So many locks are asked about at a time. */
+const locksAtOnce = 500;
+
+export interface Upkeep {
+  /** One round. Says what could not be kept, once for each lock. */
+  round(signal: AbortSignal): Promise<readonly string[]>;
+}
+
+export function imageUpkeep({ catalogue, locks, now }: UpkeepDeps): Upkeep {
+  const whole = new Set<string>();
+  const told = new Set<string>();
+  const orphans = new Map<string, number>();
+
+  async function keep(
+    { image, version, lockDigest }: LockedVersion,
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
+    const { missing } = await locks.keepInputs(lockDigest, signal);
+    if (missing.length === 0) whole.add(lockDigest);
+    if (missing.length === 0 || told.has(lockDigest)) return [];
+    told.add(lockDigest);
+    const more = missing.length === 1 ? '' : ` and ${missing.length - 1} more`;
+    return [`${image}:${version} cannot keep all its inputs: ${missing[0]}${more} is not in the cache.`];
+  }
+
+  /** What was kept for a version that never came about goes after a day. */
+  async function dropOrphans(kept: readonly string[], needed: ReadonlySet<string>): Promise<void> {
+    for (const digest of kept) {
+      if (needed.has(digest)) orphans.delete(digest);
+      else if (!orphans.has(digest)) orphans.set(digest, now());
+      else if (now() - (orphans.get(digest) ?? 0) > orphanMs) {
+        await locks.drop(digest);
+        orphans.delete(digest);
+      }
+    }
+  }
+
+  return {
+    async round(signal) {
+      const kept = await locks.list();
+      const needed = new Set<string>();
+      const troubles: string[] = [];
+      for (let start = 0; start < kept.length; start += locksAtOnce) {
+        for (const version of await catalogue.listByLocks(kept.slice(start, start + locksAtOnce))) {
+          signal.throwIfAborted();
+          needed.add(version.lockDigest);
+          if (version.state === 'candidate' || whole.has(version.lockDigest)) continue;
+          troubles.push(...(await keep(version, signal)));
+        }
+      }
+      await dropOrphans(kept, needed);
+      return troubles;
+    },
+  };
+}

@@ -1,0 +1,252 @@
+// The exact version behind a reference, narrowed by Kubernetes version, region and time. What is missing is said
+// here, with what is near, before any machine is asked for.
+import { lineChannel } from '../../domain/channel/minor-channel.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { parseReference } from '../../domain/image/reference.ts';
+import { isUsable } from '../../domain/image/version-state.ts';
+import {
+  bestForKubernetes,
+  fitsKubernetes,
+  kubernetesNotFound,
+  readKubernetes,
+} from '../../domain/resolve/kubernetes.ts';
+import { nearestVersions } from '../../domain/resolve/resolve.ts';
+import { didYouMean, orList } from '../../domain/value/suggest.ts';
+import { parseTime } from '../../domain/value/time.ts';
+import type { Catalogue, Resolution, VersionRecord } from '../../ports/database/catalog.ts';
+import type { RegionState } from '../../ports/provider/gallery.ts';
+import type { CallOptions, Provider } from '../../ports/provider/provider.ts';
+import { allPages } from '../common/all-pages.ts';
+import { listGalleries } from '../gallery/galleries.ts';
+
+export interface ResolveQuestion {
+  readonly reference: string;
+  readonly at?: string | undefined;
+  readonly kubernetes?: string | undefined;
+  readonly region?: string | undefined;
+}
+
+export interface ResolveDeps {
+  readonly catalogue: Catalogue;
+  readonly providers: readonly Provider[];
+  readonly options: CallOptions;
+}
+
+export interface ResolveAnswer extends Resolution {
+  readonly kubernetes?: string;
+  /** Where it was asked for, and is ready. */
+  readonly region?: string;
+  /** Why it is deprecated or withdrawn. */
+  readonly reason?: string;
+  /** Of one that is out of use: the nearest versions of the image that can be used. */
+  readonly nearest?: readonly string[];
+}
+
+/**
+ * One that is withdrawn is an answer too, since nodes run it still, and it says so. Throws as `Catalogue.resolve`, and
+ * `kubernetes-not-found` or `region-missing` with why and what is near. A region can only be asked for now.
+ */
+export async function resolveImage(deps: ResolveDeps, question: ResolveQuestion): Promise<ResolveAnswer> {
+  const { reference, at, region } = question;
+  const kubernetes = question.kubernetes === undefined ? undefined : readKubernetes(question.kubernetes);
+  if (at !== undefined && region !== undefined) {
+    throw new ImagoError('input-invalid', 'Where a version was at a time is not kept.', {
+      hint: 'Leave out --region or --at.',
+    });
+  }
+  if (kubernetes !== undefined && at === undefined && parseReference(reference).kind === 'image') {
+    return bestOf(deps, reference, kubernetes, region);
+  }
+  const { catalogue } = deps;
+  const read = async (name: string) => {
+    const found = await (at === undefined
+      ? catalogue.resolve(name)
+      : catalogue.resolveAt(name, parseTime(at)));
+    return { found, record: await catalogue.getVersion(found.image, found.version) };
+  };
+  let { found, record } = await read(reference);
+  if (kubernetes !== undefined && !fitsKubernetes(record?.kubernetes, kubernetes)) {
+    const inLine = await readLine(reference, kubernetes, read);
+    if (!fitsKubernetes(inLine?.record?.kubernetes, kubernetes) || inLine === undefined) {
+      throw await otherKubernetes(catalogue, found, record, kubernetes);
+    }
+    ({ found, record } = inLine);
+  }
+  if (region !== undefined) await requireRegion(deps, found, region);
+  if (isUsable(found.state)) return answer(found, record, region);
+  const usable = (await allVersions(catalogue, found.image)).filter(({ state }) => isUsable(state));
+  const numbers = usable.map(({ version }) => version);
+  return { ...answer(found, record, region), nearest: nearestVersions(found.version, numbers) };
+}
+
+/** The channel of that Kubernetes minor version, in place of the plain one; `undefined` when it points nowhere. */
+async function readLine<T>(
+  reference: string,
+  kubernetes: string,
+  read: (name: string) => Promise<T>,
+): Promise<T | undefined> {
+  const parsed = parseReference(reference);
+  if (parsed.kind !== 'channel') return undefined;
+  try {
+    return await read(`${parsed.image}:${lineChannel(parsed.channel, kubernetes)}`);
+  } catch (thrown) {
+    if (thrown instanceof ImagoError && nowhere.has(thrown.code)) return undefined;
+    throw thrown;
+  }
+}
+
+const nowhere: ReadonlySet<string> = new Set(['channel-not-found', 'channel-empty']);
+
+function answer(
+  found: Resolution,
+  record: Pick<VersionRecord, 'kubernetes' | 'reason'> | undefined,
+  region: string | undefined,
+): ResolveAnswer {
+  return {
+    ...found,
+    ...(record?.kubernetes === undefined ? {} : { kubernetes: record.kubernetes }),
+    ...(region === undefined ? {} : { region }),
+    ...(record?.reason === undefined ? {} : { reason: record.reason }),
+  };
+}
+
+/** The best that the region has, when one is asked for. */
+async function bestOf(
+  deps: ResolveDeps,
+  image: string,
+  kubernetes: string,
+  region: string | undefined,
+): Promise<ResolveAnswer> {
+  const { catalogue } = deps;
+  const best = bestForKubernetes(await catalogue.listForKubernetes(image, kubernetes));
+  const [first] = best;
+  if (first === undefined) {
+    if ((await catalogue.getImage(image)) === undefined) await catalogue.resolve(image);
+    throw kubernetesNotFound(image, kubernetes, await allVersions(catalogue, image));
+  }
+  const galleries = region === undefined ? undefined : await galleriesOf(deps, region);
+  for (const version of best) {
+    if (galleries !== undefined && !(await isReady(galleries, deps, version, region))) continue;
+    const { version: number, digest, state } = version;
+    const resolution = { reference: image, image, version: number, digest, state };
+    return answer(resolution, version, region);
+  }
+  throw await notThere(deps, first, region ?? '');
+}
+
+async function otherKubernetes(
+  catalogue: Catalogue,
+  { image, reference, version }: Resolution,
+  record: VersionRecord | undefined,
+  asked: string,
+): Promise<ImagoError> {
+  const near = bestForKubernetes(await catalogue.listForKubernetes(image, asked))[0];
+  return new ImagoError(
+    'kubernetes-not-found',
+    `${reference} is ${version}, which has ${record?.kubernetes === undefined ? 'no Kubernetes' : `Kubernetes ${record.kubernetes}`}, not ${asked}.`,
+    {
+      hint:
+        near === undefined
+          ? `No available version of ${image} has it.`
+          : `The best available with it is \`${image}:${near.version}\` (Kubernetes ${near.kubernetes}).`,
+    },
+  );
+}
+
+async function allVersions(catalogue: Catalogue, image: string): Promise<readonly VersionRecord[]> {
+  const all: VersionRecord[] = [];
+  for await (const version of allPages((query) => catalogue.listVersions(image, query), 500)) {
+    all.push(version);
+  }
+  return all;
+}
+
+type Gallery = NonNullable<Provider['gallery']>;
+
+/** All galleries of the provider that has the region. */
+async function galleriesOf({ providers, options }: ResolveDeps, region: string): Promise<readonly Gallery[]> {
+  const provider = providers.find(({ abilities }) => abilities.regions.includes(region));
+  if (provider !== undefined) {
+    return (await listGalleries([provider], options)).map(({ gallery }) => gallery);
+  }
+  const known = [...new Set(providers.flatMap(({ abilities }) => abilities.regions))];
+  throw new ImagoError('input-invalid', `No provider here has a region ${JSON.stringify(region)}.`, {
+    hint:
+      didYouMean(region, known) ??
+      (known.length === 0 ? 'None of them has regions.' : `There are: ${known.join(', ')}.`),
+  });
+}
+
+async function isReady(
+  galleries: readonly Gallery[],
+  deps: ResolveDeps,
+  version: Pick<Resolution, 'image' | 'version'>,
+  region: string | undefined,
+): Promise<boolean> {
+  const copies = await copiesIn(galleries, deps, version);
+  return copies.some((one) => one.region === region && one.state === 'ready');
+}
+
+/** Every copy, in whatever gallery. */
+async function copiesIn(
+  galleries: readonly Gallery[],
+  { options }: ResolveDeps,
+  { image, version }: Pick<Resolution, 'image' | 'version'>,
+): Promise<readonly RegionState[]> {
+  const copies: RegionState[] = [];
+  for (const gallery of galleries) {
+    const found = await gallery.getVersion(image, version, options);
+    if (found?.state !== 'deleting') copies.push(...(found?.regions ?? []));
+  }
+  return copies;
+}
+
+async function requireRegion(deps: ResolveDeps, found: Resolution, region: string): Promise<void> {
+  if (!(await isReady(await galleriesOf(deps, region), deps, found, region)))
+    throw await notThere(deps, found, region);
+}
+
+/** Says where the version is instead, and which one of the image the region has. */
+async function notThere(
+  deps: ResolveDeps,
+  { image, version }: Pick<Resolution, 'image' | 'version'>,
+  region: string,
+): Promise<ImagoError> {
+  const galleries = await galleriesOf(deps, region);
+  const copies = await copiesIn(galleries, deps, { image, version });
+  const near = await newestIn(deps, galleries, image, region);
+  return new ImagoError(
+    'region-missing',
+    `${image}:${version} is not in ${region}: ${copies.length === 0 ? 'the gallery does not have it' : whereIs(copies)}.`,
+    {
+      hint:
+        near === undefined
+          ? `The region has no version of ${image} yet.`
+          : `The newest that is there: \`${image}:${near}\`.`,
+    },
+  );
+}
+
+function whereIs(copies: readonly RegionState[]): string {
+  const places = copies.map(({ region, state }) => (state === 'ready' ? region : `${region} (${state})`));
+  return `it is in ${orList([...new Set(places)])}`;
+}
+
+async function newestIn(
+  { catalogue, options }: ResolveDeps,
+  galleries: readonly Gallery[],
+  image: string,
+  region: string,
+): Promise<string | undefined> {
+  const there = new Set<string>();
+  for (const gallery of galleries) {
+    if ((await gallery.getImage(image, options)) === undefined) continue;
+    for await (const copy of allPages((query) => gallery.listVersions(image, query, options), 500)) {
+      if (copy.regions.some((one) => one.region === region && one.state === 'ready')) there.add(copy.version);
+    }
+  }
+  const [newest] = (await allVersions(catalogue, image))
+    .filter(({ version, state }) => state === 'available' && there.has(version))
+    .sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt));
+  return newest?.version;
+}

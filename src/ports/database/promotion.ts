@@ -1,0 +1,52 @@
+// What promotion remembers beside the catalogue: policies, units that were tested together, and signed statements.
+// All of it is kept for ever. Every write is one transaction, refused with `owner-stale` as in the catalogue.
+import type { ComposedRecord, ComposedVersion } from '../../domain/evidence/tested-combination.ts';
+import type { Policy, PolicyRecord } from '../../domain/policy/policy.ts';
+import type { Page, PageQuery } from '../page.ts';
+
+export type { ComposedRecord, ComposedVersion } from '../../domain/evidence/tested-combination.ts';
+export type { PolicyRecord } from '../../domain/policy/policy.ts';
+
+export interface NewPolicy {
+  readonly policy: Policy;
+  /** As it was written, comments and all. */
+  readonly text: string;
+  readonly digest: string;
+  readonly by: string;
+  readonly why: string;
+}
+
+/** The signed statement of one channel move: a DSSE envelope, as cosign and in-toto read it. */
+export interface MoveAttestation {
+  /** Grows with each that is kept. */
+  readonly id: number;
+  readonly move: number;
+  /** Of the version that the channel was moved to. */
+  readonly digest: string;
+  readonly predicateType: string;
+  readonly envelope: string;
+  readonly at: string;
+}
+
+export interface Promotion {
+  /** The policy in force; `undefined` before the first. */
+  getPolicy(): Promise<PolicyRecord | undefined>;
+  /** Puts it in force. The one that is in force already changes nothing, whoever asks. */
+  setPolicy(policy: NewPolicy): Promise<PolicyRecord>;
+  /** Newest first. */
+  listPolicies(query: PageQuery): Promise<Page<PolicyRecord>>;
+
+  /** Records a unit under its id. The same again changes nothing. */
+  addComposed(id: string, composed: ComposedVersion): Promise<ComposedRecord>;
+  getComposed(id: string): Promise<ComposedRecord | undefined>;
+  /** All units that a digest was tested in, newest first. */
+  listComposed(digest: string): Promise<readonly ComposedRecord[]>;
+
+  /**
+   * Keeps the statement of a move, after the one that `after` is the id of. A move whose newest is another one by now
+   * keeps that: of two that sign at once, the first is the answer to both.
+   */
+  addAttestation(attestation: Omit<MoveAttestation, 'id' | 'at'>, after?: number): Promise<MoveAttestation>;
+  /** All that a move ever had, newest first: the first is in force. */
+  listAttestations(move: number): Promise<readonly MoveAttestation[]>;
+}

@@ -1,0 +1,77 @@
+// Webhooks as they are kept: who is told of what, and what became of every delivery. A delivery is written down before
+// it is sent, so that a crash loses none; one may be sent twice, with the same id.
+import type { Delivery, ToldEvent, Webhook } from '../../domain/webhook/webhook.ts';
+import type { Page, PageQuery } from '../page.ts';
+
+export type { Delivery, Webhook } from '../../domain/webhook/webhook.ts';
+
+export interface NewWebhook extends Omit<Webhook, 'state' | 'at'> {
+  /** What the secret is made from, together with the key that `keyId` names. */
+  readonly salt: string;
+  readonly keyId: string;
+}
+
+export interface KeptWebhook extends Webhook {
+  readonly salt: string;
+  readonly keyId: string;
+}
+
+/** One that is to be sent now. */
+export interface DueDelivery {
+  readonly id: number;
+  readonly event: number;
+  readonly attempts: number;
+  readonly body: string;
+  readonly webhook: KeptWebhook;
+}
+
+export type DeliveryOutcome =
+  | { readonly kind: 'delivered'; readonly status: number }
+  /** It is sent again at `at`; others that wait for the same webhook not before `othersAt`. */
+  | {
+      readonly kind: 'again';
+      readonly at: string;
+      readonly othersAt: string;
+      readonly status?: number;
+      readonly error: string;
+    }
+  | { readonly kind: 'failed'; readonly status?: number; readonly error: string }
+  /** The other side wants no more: the webhook is `gone`, and all that waits for it failed. */
+  | { readonly kind: 'gone'; readonly status: number };
+
+export interface Webhooks {
+  /** By name. */
+  list(query: PageQuery): Promise<Page<Webhook>>;
+  get(name: string): Promise<Webhook | undefined>;
+  /**
+   * It is told of what happens from now on. `webhook-exists` when the name is taken, also by the same content: the
+   * secret is shown only once.
+   */
+  create(webhook: NewWebhook): Promise<Webhook>;
+  /** With its log. `false` when there is none of that name. */
+  delete(name: string): Promise<boolean>;
+  /**
+   * Sends again what failed, or one delivery that ended, with the id that it had before; answers how many. What waits is
+   * left as it is. `webhook-gone` when the other side wants no more.
+   */
+  resend(name: string, event: number | undefined, by: string): Promise<number>;
+  /** Newest first. */
+  log(name: string, query: PageQuery): Promise<Page<Delivery>>;
+}
+
+/** What the sender works with. */
+export interface WebhookOutbox {
+  /**
+   * Writes down a delivery for each event since the last call that a webhook asked for, and answers how many. A
+   * second call finds nothing new. `body` makes what is sent.
+   */
+  collect(body: (event: ToldEvent) => string): Promise<number>;
+  /** Those whose time has come, the longest waiting first. */
+  due(limit: number): Promise<readonly DueDelivery[]>;
+  /** Unknown ids are ignored: the webhook was deleted meanwhile. */
+  record(delivery: number, outcome: DeliveryOutcome): Promise<void>;
+  /** When the next one is due; `undefined` when none waits. */
+  nextAt(): Promise<string | undefined>;
+  /** Forgets deliveries that ended before then. */
+  trim(before: string): Promise<number>;
+}

@@ -1,0 +1,271 @@
+// The local store as operations and routes see it: the disks of versions by digest, what was made from them
+// (notes, SBOM, signatures, locks), and their copies in files and registries. Versions of providers that keep
+// their disks elsewhere are not in it: then `find` answers `undefined`.
+
+import type { RecipeCommit } from '../../domain/image/recipe-commit.ts';
+import type { Json } from '../../domain/value/json.ts';
+
+export interface StoredImage {
+  readonly digest: string;
+  /** sha256 of the raw disk. */
+  readonly diskDigest: string;
+  readonly sizeBytes: number;
+  /** What its blobs take up in the store, also those that other versions share. */
+  readonly storedBytes: number;
+}
+
+/** How long work is watched and stopped. */
+export interface Watch {
+  readonly signal: AbortSignal;
+  progress(done: number, total: number, sentence: string): void;
+  log(line: string): void;
+}
+
+export const recordKinds = [
+  'notes',
+  'notes-markdown',
+  'cyclonedx',
+  'spdx',
+  'inventory',
+  'provenance',
+] as const;
+export type ImageRecordKind = (typeof recordKinds)[number];
+
+/** What is known about a version when its records are made. */
+export interface DescribeRequest {
+  readonly image: string;
+  readonly version: string;
+  readonly digest: string;
+  /** ISO time; the same for every try, so that a second one adds nothing. */
+  readonly createdAt: string;
+  /** Absent for versions that were captured or imported. */
+  readonly lock?: Json;
+  /** The version before, if the store has it. */
+  readonly previous?: {
+    readonly version: string;
+    readonly digest: string;
+    readonly lockDigest?: string | undefined;
+  };
+  readonly timings?: readonly { readonly step: string; readonly ms: number }[];
+  /** What nodes got by their config before, and is on the image by now. */
+  readonly hotfixes?: readonly { readonly name: string; readonly version: string }[];
+}
+
+export interface Described {
+  /** Holds private inputs, and may not leave for a shared place. */
+  readonly restricted: boolean;
+}
+
+export interface ImageRecords {
+  /**
+   * Reads the sealed disk and attaches inventory, both SBOMs and release notes. The same again adds nothing.
+   * `inventory-invalid`, `gpt-invalid` or `ext4-invalid` when the disk cannot be read, `store-not-found` when it
+   * is not here.
+   */
+  describe(request: DescribeRequest, watch: Watch): Promise<Described>;
+  /** `undefined` when the version was not described, or only under another number, if one is given. */
+  described(digest: string, version?: string): Promise<Described | undefined>;
+  /**
+   * Adds to the release notes what the tests measured, where a budget of the recipe asks for it. The same again adds
+   * nothing, and so does a version without notes.
+   */
+  measured(digest: string, measures: { readonly bootToReadyMs: number }): Promise<void>;
+  /** The newest record of a kind as text; `undefined` when the version has none. */
+  read(digest: string, kind: ImageRecordKind): Promise<string | undefined>;
+  /** What differs between two versions of the store, also ones that were never described. */
+  diff(before: string, after: string, signal: AbortSignal): Promise<ImageDiff>;
+  /**
+   * One sentence for each difference that was not intended; the empty list is the proof that nothing else moved.
+   * Private inputs go by their alias. What was recorded about a version does when its disk is gone;
+   * `store-not-found` when neither is there.
+   */
+  unintended(
+    versions: ComparedVersions,
+    intended: IntendedChanges,
+    signal: AbortSignal,
+  ): Promise<readonly string[]>;
+}
+
+export interface ComparedVersions {
+  /** Digests. */
+  readonly before: string;
+  readonly after: string;
+  /** Of the one after. */
+  readonly lock: Json;
+}
+
+/** What a hotfix was meant to change. */
+export interface IntendedChanges {
+  /** Components and packages that were set. */
+  readonly names: readonly string[];
+  /** Debian packages that may differ, with all files that they own. */
+  readonly packages: readonly string[];
+  /** Files, or folders with all below them, that may differ. */
+  readonly places: readonly string[];
+  /** Where what was not set is: it may not differ there, though it be below one of `places`. */
+  readonly others: readonly string[];
+}
+
+export interface ImageDiff {
+  readonly same: boolean;
+  readonly diff: Json;
+  /** For people. */
+  readonly text: string;
+}
+
+export interface SignRequest {
+  readonly digest: string;
+  readonly image: string;
+  readonly version: string;
+  /** ISO time that stands in the signature. */
+  readonly at: string;
+  /** Of a built version: how it was made. */
+  readonly provenance?: {
+    readonly lock: Json;
+    readonly operation: string;
+    readonly startedAt: string;
+    readonly finishedAt: string;
+    /** The commit that the recipe was at, if it is known. */
+    readonly source?: RecipeCommit | undefined;
+  };
+}
+
+export interface ImageSignature {
+  /** Absent when no key that is known here made it. */
+  readonly key?: string;
+  /** Whose key it is, if not this installation's. */
+  readonly owner?: string;
+  readonly identity: string;
+  readonly signedAt?: string;
+  /** Made by a trusted key, in its time. */
+  readonly counts: boolean;
+  /** Why it does not count. */
+  readonly problem?: string;
+}
+
+export interface ImageSignatures {
+  /** Signs with the key of now. `undefined` when there is no key to sign with. A second call adds nothing. */
+  sign(request: SignRequest): Promise<(ImageSignature & { readonly key: string }) | undefined>;
+  /** All that are attached, also those that do not count. Empty when there are none. */
+  list(digest: string): Promise<readonly ImageSignature[]>;
+}
+
+/** Locks of versions, and the inputs of those that left `candidate`: mirrors forget old packages. */
+export interface KeptLocks {
+  /** Keeps the lock. The same again changes nothing. */
+  keep(lockDigest: string, lock: Json): Promise<void>;
+  read(lockDigest: string): Promise<Json | undefined>;
+  /**
+   * Keeps every input of a kept lock that the build cache has, shared with other versions. Says what it could not
+   * find. A second call only adds what was missing.
+   */
+  keepInputs(lockDigest: string, signal: AbortSignal): Promise<KeptInputs>;
+  /** Lock and inputs may go with the next garbage collection, unless other versions share them. */
+  drop(lockDigest: string): Promise<void>;
+  /** Digests of all locks that are kept. */
+  list(): Promise<readonly string[]>;
+}
+
+export interface KeptInputs {
+  readonly count: number;
+  readonly bytes: number;
+  /** Named; empty when all are kept. */
+  readonly missing: readonly string[];
+}
+
+export const diskFormats = ['vhd', 'vhd-dynamic', 'raw', 'qcow2'] as const;
+/** `vhd` is fixed, as Azure wants it. */
+export type ImageFormat = (typeof diskFormats)[number];
+
+export interface ExportedDisk {
+  /** Of the file. Known before the first byte. */
+  readonly sizeBytes: number;
+  /** To be read once, to its end or until it is given up. */
+  content(): AsyncGenerator<Uint8Array>;
+  /** Lets go of it when `content` was never read. A second call does nothing. */
+  close(): Promise<void>;
+}
+
+export interface DiskFiles {
+  /**
+   * The version's disk as a file, read and checked as it is sent. `store-corrupt` in the middle when a part is
+   * damaged.
+   */
+  exportDisk(digest: string, format: ImageFormat, signal: AbortSignal): Promise<ExportedDisk>;
+  /** Takes in bytes under a name of its own; they are gone after a day, or when they are dropped. */
+  upload(content: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Upload>;
+  findUpload(id: string): Promise<Upload | undefined>;
+  dropUpload(id: string): Promise<void>;
+  /**
+   * Stores an uploaded disk, whatever its format. The same disk for the same image again is the same version.
+   * `input-invalid` when it is no disk, `upload-not-found` when the upload is gone.
+   */
+  importDisk(upload: string, image: string, watch: Watch): Promise<StoredImage>;
+}
+
+export interface Upload {
+  readonly id: string;
+  readonly sizeBytes: number;
+  readonly format: string;
+}
+
+export interface TransferPlan {
+  readonly digest: string;
+  readonly bytes: number;
+  readonly bytesTotal: number;
+}
+
+export interface Transferred {
+  readonly digest: string;
+  readonly bytes: number;
+}
+
+/** What a version says of itself. */
+export interface PulledFacts {
+  readonly image?: string;
+  readonly version?: string;
+  readonly os?: 'linux' | 'windows';
+  readonly kubernetes?: string;
+}
+
+/** Copies in OCI registries: `HOST/REPOSITORY[:TAG]`. Signing in is by the machine's own files for that. */
+export interface ImageCopies {
+  /** What a push would send. Sends nothing. */
+  planPush(digest: string, to: string, signal: AbortSignal): Promise<TransferPlan>;
+  /** Sends what is missing there, with all that is attached. A second call goes on where the first stopped. */
+  push(digest: string, to: string, watch: Watch): Promise<Transferred>;
+  /** Whether the registry has the version under that name, with everything of it. */
+  isPushed(digest: string, to: string, signal: AbortSignal): Promise<boolean>;
+  planPull(from: string, signal: AbortSignal): Promise<TransferPlan>;
+  /** Fetches what is missing here. A second call goes on where the first stopped. */
+  pull(from: string, watch: Watch): Promise<Transferred & PulledFacts>;
+}
+
+export interface ImageCheck {
+  readonly bytesRead: number;
+  /** One sentence for each damage that was found. */
+  readonly found: readonly string[];
+  /** What was mended, and from where. */
+  readonly healed: readonly string[];
+  /** What is still damaged. */
+  readonly left: readonly string[];
+}
+
+export interface CheckRequest {
+  readonly digest: string;
+  /** Mend what is damaged: from the registry, if one is named, else by building it again. */
+  readonly heal: boolean;
+  readonly registry?: string | undefined;
+  readonly lockDigest?: string | undefined;
+}
+
+export interface ImageStore {
+  find(digest: string): Promise<StoredImage | undefined>;
+  /** Reads every byte again. Damage is in the answer, not thrown. */
+  check(request: CheckRequest, watch: Watch): Promise<ImageCheck>;
+  readonly records: ImageRecords;
+  readonly signatures: ImageSignatures;
+  readonly locks: KeptLocks;
+  readonly files: DiskFiles;
+  readonly copies: ImageCopies;
+}

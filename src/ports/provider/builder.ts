@@ -1,0 +1,126 @@
+// Makes a sealed disk from a locked recipe.
+
+import type { BuildMethod } from '../../domain/recipe/recipe.ts';
+import type { Json } from '../../domain/value/json.ts';
+import type { CallOptions } from './provider.ts';
+
+export interface BuildRequest {
+  /** Of the lock; the same digest gives the same disk. */
+  readonly lockDigest: string;
+  readonly lock: Json;
+}
+
+export interface BuildProgress {
+  progress(done: number, total: number, sentence: string): void;
+  log(line: string): void;
+}
+
+export interface SealedDisk {
+  /** Of the version's manifest: what evidence, channels and nodes name. */
+  readonly digest: string;
+  /** sha256 of the raw disk without footer. */
+  readonly diskDigest: string;
+  readonly sizeBytes: number;
+  /**
+   * Of the build that made it: how long each step took that was not reused, in the order in which they ended, with
+   * private inputs by their alias. Absent where the builder does not measure.
+   */
+  readonly timings?: readonly { readonly step: string; readonly ms: number }[];
+}
+
+export interface LockOptions extends CallOptions {
+  /** The lock that is committed beside the recipe: what still fits the recipe is taken over. */
+  readonly previous?: Json | undefined;
+  /** `previous` must be the recipe's lock as it is; throws `lock-stale` otherwise, and asks nobody. */
+  readonly exact?: boolean | undefined;
+}
+
+export interface BuildOptions extends CallOptions {
+  /** Leaves what a failed build worked on, for a person to look at; the error's `details.shell` says how. */
+  readonly keepFailed?: boolean | undefined;
+}
+
+export interface Builder {
+  /** How it can build; recipes that want another way are refused before anything starts. */
+  readonly methods: readonly BuildMethod[];
+  /**
+   * Resolves every input of the recipe to an exact version, sha256 and size. Reads from outside, writes
+   * nothing but caches. The same recipe may give another lock tomorrow; a lock never changes.
+   */
+  lock(recipe: Json, progress: BuildProgress, options: LockOptions): Promise<Json>;
+  /**
+   * Builds and seals. Finished layers and downloads are kept under their content's name, so a second call
+   * goes on where the first stopped; two calls for one lock share the work.
+   */
+  build(request: BuildRequest, progress: BuildProgress, options: BuildOptions): Promise<SealedDisk>;
+  /** The sealed disk of this lock if it was built before and is whole. */
+  find(lockDigest: string, options: CallOptions): Promise<SealedDisk | undefined>;
+  /** What `lock` would answer, where it makes locks up and asks nobody: for dry runs. Makes no call, takes no time. */
+  knownLock?(recipe: Json): Json;
+  /** Absent where locks are only made up. */
+  readonly tools?: BuilderTools;
+}
+
+/** What can be asked about recipes and locks. Nothing here builds. */
+export interface BuilderTools {
+  /** The lock with the newest of everything, whatever was locked before. */
+  relock(recipe: Json, progress: BuildProgress, options: CallOptions): Promise<Json>;
+  /** The locks of a recipe's variants as one text, to be committed beside the recipe. */
+  lockFile(recipe: Json, locks: readonly Json[]): Promise<string>;
+  /** `sets` as `COMPONENT=VERSION`: the lock with these inputs changed and no other. */
+  hotfix(lock: Json, sets: readonly string[], progress: BuildProgress, options: CallOptions): Promise<Json>;
+  /** Inputs of which there are newer versions. */
+  outdated(lock: Json, options: CallOptions): Promise<Outdated>;
+  /** Which layers a build of the lock would make anew, and what changed since the image's last build. */
+  whyRebuild(lock: Json): Promise<readonly LayerForecast[]>;
+  /**
+   * What a build of the recipe would find here and have to do, from reading alone: nothing is written, nobody is
+   * asked. What only others know is assumed to have changed, and named in `unresolved`.
+   */
+  forecast(recipe: Json, options: LockOptions): Promise<BuildForecast>;
+  /** The same for a lock in which these inputs change. */
+  forecastHotfix(lock: Json, sets: readonly string[]): Promise<BuildForecast>;
+}
+
+export interface BuildForecast {
+  /** Of the lock that would be built, when all of it is known. */
+  readonly lockDigest?: string;
+  /** That lock itself. */
+  readonly lock?: Json;
+  /** What must be asked for first: `packages`, names of components; private ones only as such. */
+  readonly unresolved: readonly string[];
+  /** Why something cannot be resolved or built as things are: a file that is not there, a disk that is too small. */
+  readonly problems: readonly string[];
+  /** What may go wrong, and is known only then: a disk that is hardly large enough. */
+  readonly warnings?: readonly string[];
+  readonly layers: readonly Pick<LayerForecast, 'name' | 'state'>[];
+  /** Of what is resolved and not in the cache. */
+  readonly downloads: { readonly count: number; readonly bytes: number };
+  readonly estimate: {
+    readonly ms: number;
+    /** Whether each step that takes time was made here before; else part of it is guessed. */
+    readonly fromHistory: boolean;
+  };
+}
+
+export interface Outdated {
+  readonly behind: readonly {
+    readonly kind: string;
+    readonly name: string;
+    readonly current: string;
+    readonly newest: string;
+    /** Whether the recipe names it, or it only comes along. */
+    readonly named: boolean;
+  }[];
+  /** Names that could not be looked up, and why. */
+  readonly unknown: readonly { readonly name: string; readonly why: string }[];
+  /** Names for which nobody said where newer ones are found. */
+  readonly unruled: readonly string[];
+}
+
+export interface LayerForecast {
+  readonly name: string;
+  /** `hit` when the cache has it. */
+  readonly state: 'hit' | 'miss';
+  readonly changes: readonly { readonly input: string; readonly before: string; readonly after: string }[];
+}

@@ -1,0 +1,33 @@
+// Snapshots of disks: what a capture is made through.
+import type { Page, PageQuery } from '../page.ts';
+import type { CallOptions, ProvisioningError, ProvisioningState } from './provider.ts';
+
+export interface SnapshotSpec {
+  readonly name: string;
+  /** The disk, as `ProviderNode.osDisk` or `Machine.osDisk` names it. */
+  readonly disk: string;
+  readonly tags: Readonly<Record<string, string>>;
+}
+
+export interface Snapshot extends SnapshotSpec {
+  /** Where it lies: the region of its disk. Absent when the provider has only one place. */
+  readonly region?: string;
+  readonly state: ProvisioningState;
+  readonly sizeBytes: number;
+  readonly createdAt: string;
+  readonly error?: ProvisioningError;
+}
+
+export interface Disks {
+  /**
+   * Starts a snapshot of the disk as it is now. The same disk again adopts the one there is, as it was then;
+   * another disk is `provider-conflict`. `provider-not-found` when there is no such disk. Needs
+   * `abilities.snapshots`.
+   */
+  createSnapshot(spec: SnapshotSpec, options: CallOptions): Promise<void>;
+  getSnapshot(name: string, options: CallOptions): Promise<Snapshot | undefined>;
+  /** In the order of their names. */
+  listSnapshots(query: PageQuery, options: CallOptions): Promise<Page<Snapshot>>;
+  /** Versions made from it stay whole. A retryable `provider-conflict` while one is still being made from it. */
+  deleteSnapshot(name: string, options: CallOptions): Promise<void>;
+}

@@ -1,0 +1,107 @@
+// What makes machines and disks, as small roles with stated abilities. A provider implements the roles it
+// has; commands that need another are refused with the reason before anything starts.
+//
+// Rules for every method of every role:
+// - Names are given by the caller and deterministic. A method that makes something starts the making and
+//   returns when the provider has accepted it; `get` tells when it is `ready` or `failed`. Calling it again
+//   with the same name and the same content changes nothing; with other content it throws `provider-conflict`.
+// - `get` of something that does not exist returns `undefined`. Deleting it succeeds. Any other call on it,
+//   also a list of what is inside it, throws `provider-not-found`.
+// - What is being deleted is shown as `deleting` until it is gone. Deleting it again changes nothing; making
+//   it anew, or changing it, throws a `provider-conflict` that is retryable: the name becomes free.
+// - A `provider-conflict` because other work on the same thing is under way is retryable too; one because
+//   content or etag differ is not.
+// - A value that cannot be right (unknown region, negative capacity, malformed name) throws an error of kind
+//   `input`; one that passes a limit throws `provider-quota`; one that needs a missing ability throws
+//   `provider-lacks`. None of them changes anything.
+// - A thrown `provider-no-reply` or `provider-timeout` leaves open whether the call took effect: read back.
+// - `provider-throttled` is retryable; its `details.retryAfterMs` says when, by the provider's clock.
+// - Every method stops waiting when `options.signal` is aborted, and rejects with the signal's reason. What
+//   the provider had accepted by then goes on.
+// - Lists give at most `limit` items a page, in an order that stays: what exists during the whole listing
+//   comes exactly once, whatever is made or deleted meanwhile.
+import type { ProviderName } from '../../domain/pool/pool.ts';
+import type { Clock } from '../clock.ts';
+import type { NodeAccess } from './access.ts';
+import type { Builder } from './builder.ts';
+import type { Disks } from './disks.ts';
+import type { Galleries, Gallery } from './gallery.ts';
+import type { Machines } from './machines.ts';
+import type { NodeConfigs } from './node-configs.ts';
+import type { Orchestration, Pools } from './pools.ts';
+
+export type { ProviderName } from '../../domain/pool/pool.ts';
+
+/** Passed with every call. */
+export interface CallOptions {
+  readonly signal: AbortSignal;
+  /**
+   * The epoch of the daemon that acts. A provider that can compare (`abilities.fencing`) refuses writes with a
+   * smaller one than it has seen in any call, with `owner-stale`, so that a daemon which lost its lease cannot
+   * write late.
+   */
+  readonly epoch: number;
+}
+
+/** What this provider can do beyond the roles; shown by `imago doctor` and checked before an operation starts. */
+export interface Abilities {
+  /** Nodes of a pool are changed to the model in place (`uniform`), or only replaced (`flexible`). */
+  readonly orchestration: readonly Orchestration[];
+  /** A node of a uniform pool can be given a new disk from the model and keep its name. */
+  readonly reimage: boolean;
+  /** A node of a uniform pool can be brought to the model, with a new disk only when the image differs. */
+  readonly upgrade: boolean;
+  readonly protect: boolean;
+  /**
+   * Regions that versions can be copied to; empty when the provider has only one place. The first is where
+   * galleries, pools and machines stand unless another is named.
+   */
+  readonly regions: readonly string[];
+  /** Versions can be taken out of the gallery's own idea of `latest`. */
+  readonly excludeFromLatest: boolean;
+  /** Versions can be guarded against deletion before their end of life. */
+  readonly deletionGuard: boolean;
+  /** The gallery can give back a digest of the disk that it holds. */
+  readonly galleryDigest: boolean;
+  readonly snapshots: boolean;
+  /** Ports of nodes can be reached from the computer that they run on; absent where they cannot. */
+  readonly forwards?: true;
+  /** Scripts can be run in single machines. */
+  readonly runCommand: boolean;
+  /** The provider compares epochs and refuses stale writers. */
+  readonly fencing: boolean;
+  /** Its machines are made up: what their scripts and disks say means nothing. */
+  readonly simulated: boolean;
+  /** Time at the provider runs by another clock than the daemon's. */
+  readonly ownClock: boolean;
+}
+
+export interface Provider {
+  readonly name: ProviderName;
+  readonly abilities: Abilities;
+  /** The time that passes at the provider: waiting for its work is done by this clock. */
+  readonly clock: Clock;
+  /** The gallery that versions go to unless another is named. */
+  readonly gallery?: Gallery;
+  /** Where a provider can have several, e.g. one for staging and one for production. */
+  readonly galleries?: Galleries;
+  readonly pools?: Pools;
+  /** Where the config of a running node can be changed. */
+  readonly nodeConfigs?: NodeConfigs;
+  readonly machines?: Machines;
+  readonly disks?: Disks;
+  readonly builder?: Builder;
+  /** Consoles, shells and timelines of machines and nodes. */
+  readonly access?: NodeAccess;
+  /** Lets go of connections and files. What the provider holds goes on living. A second call does nothing. */
+  close(): Promise<void>;
+}
+
+/** How far something that takes long has come. */
+export type ProvisioningState = 'creating' | 'updating' | 'ready' | 'failed' | 'deleting';
+
+/** Why something is `failed`, in the provider's words. */
+export interface ProvisioningError {
+  readonly code: string;
+  readonly message: string;
+}

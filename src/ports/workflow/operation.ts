@@ -1,0 +1,276 @@
+// What an operation is: a list of named steps with do, verify and undo, and the record that it leaves.
+import type { ErrorRecord } from '../../domain/error/imago-error.ts';
+import type { Json } from '../../domain/value/json.ts';
+import type { Clock } from '../clock.ts';
+import type { Page, PageQuery } from '../page.ts';
+
+export type OperationState =
+  | 'queued'
+  | 'running'
+  | 'waiting'
+  | 'undoing'
+  | 'succeeded'
+  | 'failed'
+  | 'cancelled';
+export type StepState = 'pending' | 'running' | 'done' | 'skipped' | 'failed' | 'undone' | 'undo-failed';
+
+export interface Progress {
+  readonly done: number;
+  readonly total: number;
+  readonly sentence: string;
+}
+
+export interface StepRecord {
+  readonly name: string;
+  readonly state: StepState;
+  /** How often its body was begun: more than once after a crash. */
+  readonly attempts: number;
+  readonly startedAt?: string;
+  readonly endedAt?: string;
+  readonly result?: Json;
+  readonly error?: ErrorRecord;
+}
+
+export interface OperationRecord {
+  readonly id: string;
+  readonly kind: string;
+  /** What it is about, for people and lists: `pool/web`, `image/node:1.34.2`. */
+  readonly subject: string;
+  readonly by: string;
+  readonly key: string;
+  readonly input: Json;
+  readonly state: OperationState;
+  readonly steps: readonly StepRecord[];
+  readonly currentStep?: string;
+  readonly progress?: Progress;
+  readonly result?: Json;
+  readonly error?: ErrorRecord;
+  /** What undo could not put back: a person must look. */
+  readonly exceptions: readonly string[];
+  readonly cancelRequestedBy?: string;
+  readonly parent?: string;
+  readonly retryOf?: string;
+  readonly createdAt: string;
+  readonly startedAt?: string;
+  readonly endedAt?: string;
+}
+
+export interface OperationRequest {
+  readonly kind: string;
+  readonly subject: string;
+  readonly by: string;
+  readonly input: Json;
+  /** Operations with one key run one at a time. Defaults to the kind's own key, or to the subject. */
+  readonly key?: string;
+  /** What to do when another operation holds the key. Defaults to `wait`. */
+  readonly whenBusy?: 'wait' | 'refuse';
+  readonly parent?: string;
+  readonly retryOf?: string;
+  /** Chosen by the caller when the request must be safe to repeat; a second request with it changes nothing. */
+  readonly id?: string;
+}
+
+/** What a step's body has to work with. */
+export interface StepContext<Input = Json> {
+  readonly operation: {
+    readonly id: string;
+    readonly kind: string;
+    readonly subject: string;
+    readonly by: string;
+  };
+  readonly input: Input;
+  /** The recorded result of an earlier step of this run; `undefined` when it gave none or was not in the list. */
+  result<T extends Json>(step: string): T | undefined;
+  /** Aborted when the body must stop: cancel was asked for, or this process may no longer act. */
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  progress(done: number, total: number, sentence: string): void;
+  /** One line into the operation's log. Never a secret. */
+  log(line: string): void;
+}
+
+/** The ordinary step: makes something so, reads back that it is so, and can put it back. */
+export interface WorkStep<Input = Json> {
+  /** Recorded when an operation starts: released names stay, or are mapped in `renamed`. */
+  readonly name: string;
+  /**
+   * Makes it so. Called again after a crash, so it adopts what an earlier call left. What it returns is
+   * recorded and shown: never a secret.
+   */
+  do(context: StepContext<Input>): Promise<Json | undefined>;
+  /**
+   * Reads whether it is so: returns what `do` would have returned (`null` when that is nothing), or
+   * `undefined` when it is not so. Called before `do`, when a hit means that `do` is skipped, and after it:
+   * the read decides, whatever `do` said. Steps without effect on the world have none.
+   */
+  verify?(context: StepContext<Input>): Promise<Json | undefined>;
+  /**
+   * Puts back what `do` changed, also when `do` failed half-way. Called in reverse order after a failure or
+   * a cancel, for steps that were begun; not for steps that were so before the operation began. Tried several
+   * times, and read back: when `verify` still finds it so, or every try failed, the operation records an
+   * exception that a person must see, and goes on undoing the others. Cancel does not reach it. Steps whose
+   * result is only costly (a download, a layer) have none; one that leaves half of it when it is stopped takes
+   * that half away, and answers `kept` when it finds the whole.
+   */
+  undo?(context: StepContext<Input>): Promise<'kept' | undefined>;
+  /**
+   * How often `do` is tried when it throws a retryable error, with growing pauses (or after the error's
+   * `details.retryAfterMs`). Defaults to 5.
+   */
+  readonly tries?: number;
+  /**
+   * How long one try of `do`, `verify` or `undo` may take before its signal is aborted and the try counts as
+   * failed with `operation-step-timeout`, which is retried like any other. Defaults to an hour.
+   */
+  readonly timeoutMs?: number;
+}
+
+/** Waits durably for a message from outside (an approval), without holding anything in memory. */
+export interface WaitStep<Input = Json> {
+  readonly name: string;
+  /** The topic and how long to wait; a timeout fails the step with `operation-wait-timeout`. */
+  wait(context: StepContext<Input>): {
+    readonly topic: string;
+    readonly timeoutMs: number;
+    readonly sentence: string;
+  };
+}
+
+/** Runs another operation and waits for its end; its failure is this step's failure, cancel reaches it too. */
+export interface ChildStep<Input = Json> {
+  readonly name: string;
+  /** `undefined` when there is nothing to do: the step is skipped. */
+  child(context: StepContext<Input>): Omit<OperationRequest, 'by' | 'parent' | 'id'> | undefined;
+}
+
+/** Looks now and then, durably, until something is so, and holds nothing in memory meanwhile. */
+export interface UntilStep<Input = Json> {
+  readonly name: string;
+  /** A message on it makes the step look at once; what it says does not matter. */
+  readonly topic: string;
+  /** How long it goes on; then it fails with `operation-wait-timeout` and the last sentence. */
+  patience(context: StepContext<Input>): { readonly timeoutMs: number };
+  /**
+   * Reads only. `done` ends the step with that result; otherwise what is waited for, and when at the latest it is
+   * to look again. A retryable error is a look that found nothing; any other fails the step.
+   */
+  look(
+    context: StepContext<Input>,
+  ): Promise<{ readonly done: Json } | { readonly againMs: number; readonly sentence: string }>;
+}
+
+export type Step<Input = Json> = WorkStep<Input> | WaitStep<Input> | ChildStep<Input> | UntilStep<Input>;
+
+/** A kind of operation: how its input is read and which steps it has. */
+export interface OperationKind<Input = Json> {
+  readonly kind: string;
+  /** Checks the input before anything is recorded; throws an `input-invalid` error. */
+  parse(input: Json): Input;
+  /** The key of kinds that must not wait for all other work on their subject. Defaults to the subject. */
+  key?(input: Input, id: string): string;
+  /**
+   * What it would do when `by` asks for it, one sentence each, from reading alone. Throws what a start would be
+   * refused with.
+   */
+  plan(input: Input, by: string): Promise<readonly string[]>;
+  /**
+   * What a dry run tells instead, where that takes a longer look than there is time for before each start. Reads
+   * only, and is called after `plan` let it pass.
+   */
+  foresee?(input: Input, by: string): Promise<readonly string[]>;
+  /** The steps for this input, in order. Recorded by name when the operation starts. */
+  steps(input: Input): readonly Step<Input>[];
+  /** Old step name to new one, for operations that an earlier version of Imago began. */
+  readonly renamed?: Readonly<Record<string, string>>;
+  /** Steps that no longer exist: operations that an earlier version began pass over them. */
+  readonly removed?: readonly string[];
+  /** What the operation answers with when all steps are done. Defaults to the last step's result. */
+  result?(context: StepContext<Input>): Json;
+}
+
+/** Where operations are recorded. The PostgreSQL one is the truth that people see; tests use one in memory. */
+export interface Journal {
+  /**
+   * Records a new operation in state `queued`. With an id that exists it returns that record unchanged.
+   * With `whenBusy: 'refuse'` and another live operation on the key it throws `operation-busy`.
+   */
+  create(
+    request: OperationRequest & { readonly id: string; readonly steps: readonly string[] },
+    at: number,
+  ): Promise<OperationRecord>;
+  get(id: string): Promise<OperationRecord | undefined>;
+  /**
+   * Merges the fields into the record; a field that is `undefined` is taken away. Refused with `owner-stale`
+   * when this process is no longer the active one, `operation-not-found` for an unknown id.
+   */
+  update(id: string, change: OperationChange, options?: JournalWrite): Promise<void>;
+  /** The same for one step of the list that was recorded at the start. */
+  updateStep(id: string, step: string, change: StepChange, options?: JournalWrite): Promise<void>;
+  log(id: string, at: number, lines: readonly string[]): Promise<void>;
+  /** Live operations (not ended), oldest first: what must be enqueued again after a crash. */
+  live(): Promise<readonly OperationRecord[]>;
+  /** Sets the flag that the operation sees and answers by undoing. A second call keeps the first name. */
+  requestCancel(id: string, by: string): Promise<void>;
+}
+
+export interface JournalWrite {
+  /**
+   * `false` lets the call return before the write has reached the disk: when the database dies at that moment
+   * the write may be lost, never reordered. A later durable write makes it safe too. Defaults to true.
+   */
+  readonly durable?: boolean;
+}
+
+/** Fields to merge: `undefined` takes a field away. */
+type Change<T> = { readonly [K in keyof T]?: T[K] | undefined };
+
+export type OperationChange = Change<
+  Pick<
+    OperationRecord,
+    'state' | 'currentStep' | 'progress' | 'result' | 'error' | 'exceptions' | 'startedAt' | 'endedAt'
+  >
+>;
+
+export type StepChange = Change<Omit<StepRecord, 'name'>>;
+
+/** What lists of operations can be narrowed by. */
+export interface OperationFilter {
+  readonly state?: OperationState;
+  readonly kind?: string;
+  readonly subject?: string;
+  readonly parent?: string;
+}
+
+export interface OperationLogLine {
+  readonly at: string;
+  readonly line: string;
+}
+
+/** Reading of operations, for people. */
+export interface OperationLists {
+  /** Newest first. */
+  list(filter: OperationFilter, query: PageQuery): Promise<Page<OperationRecord>>;
+  children(id: string): Promise<readonly OperationRecord[]>;
+  logs(id: string, query: PageQuery): Promise<Page<OperationLogLine>>;
+}
+
+/** The way in to operations, for routes and for operations that start others. */
+export interface OperationDesk {
+  /** What `submit` would do, or the error it would be refused with. Writes nothing. */
+  plan(request: OperationRequest): Promise<readonly string[]>;
+  /** The same for people, who can wait: with all that a longer look tells. */
+  foresee(request: OperationRequest): Promise<readonly string[]>;
+  /** Checks the input, records the operation and enqueues it. Same id again: the same operation. */
+  submit(request: OperationRequest): Promise<OperationRecord>;
+  /** Asks a live operation to undo and stop. `operation-ended` when it has ended. */
+  cancel(id: string, by: string): Promise<OperationRecord>;
+  /**
+   * A new operation of the same request; steps whose check already holds are skipped. With a name for the new one
+   * a second call gives the one that the first call began.
+   */
+  retry(id: string, by: string, newId?: string): Promise<OperationRecord>;
+  /** Answers a step that waits on `topic`. */
+  send(id: string, topic: string, message: Json): Promise<void>;
+  /** Resolves when the operation has ended. */
+  ended(id: string, signal: AbortSignal): Promise<OperationRecord>;
+}

@@ -1,0 +1,84 @@
+// Copies of disks: made in the machine's own turn, so that nothing is done to the machine meanwhile.
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ensureImagoError } from '../../../domain/error/imago-error.ts';
+import type { ProvisioningError } from '../../../ports/provider/provider.ts';
+import type { World } from '../../common/state-database.ts';
+import type { LocalContext } from '../state/context.ts';
+import { machineById, machineFolder } from '../state/machine-rows.ts';
+import type { SnapshotRow } from '../state/snapshot-rows.ts';
+import { copyDisk, diskBytesOf, diskPath } from './machine-disk.ts';
+
+export function snapshotPath({ paths }: LocalContext, name: string): string {
+  return join(paths.snapshots, `${name}.qcow2`);
+}
+
+/** Makes the snapshots of this machine's disk that were asked for, oldest first. */
+export async function copyDueSnapshots(context: LocalContext, machineId: string): Promise<void> {
+  const { world } = context;
+  const due = world.transaction(() =>
+    world.all<SnapshotRow>(
+      `SELECT * FROM snapshot WHERE machineId = ? AND made = 0 AND deleting = 0 AND errorCode IS NULL
+       ORDER BY createdAt, name`,
+      machineId,
+    ),
+  );
+  for (const snapshot of due) {
+    const outcome = await copyFor(context, machineId, snapshot.name);
+    world.transaction(() => record(world, snapshot, outcome));
+    context.work.snapshot(snapshot.name);
+  }
+}
+
+interface Copied {
+  /** The version under the disk, whose image must stay as long as the snapshot. */
+  readonly content: string;
+  readonly diskBytes: number;
+}
+
+function record(world: World, snapshot: SnapshotRow, outcome: Copied | ProvisioningError): void {
+  const failure = 'code' in outcome ? outcome : undefined;
+  const { content, diskBytes } = 'code' in outcome ? snapshot : outcome;
+  world.run(
+    'UPDATE snapshot SET made = ?, content = ?, diskBytes = ?, errorCode = ?, errorMessage = ? WHERE name = ?',
+    Number(failure === undefined),
+    content,
+    diskBytes,
+    failure?.code ?? null,
+    failure?.message ?? null,
+    snapshot.name,
+  );
+}
+
+async function copyFor(
+  context: LocalContext,
+  machineId: string,
+  name: string,
+): Promise<Copied | ProvisioningError> {
+  const { world, host } = context;
+  const row = world.transaction(() => machineById(world, machineId));
+  if (row === undefined || row.disk === 0 || row.content === null) {
+    return { code: 'DiskNotFound', message: `The disk of snapshot ${name} went away before it was copied.` };
+  }
+  const disk = diskPath(machineFolder(context, machineId), row.disk);
+  try {
+    await host.held(machineId, () => copyDisk(disk, snapshotPath(context, name)));
+    return { content: row.content, diskBytes: await diskBytesOf(snapshotPath(context, name)) };
+  } catch (thrown) {
+    await rm(`${snapshotPath(context, name)}.partial`, { force: true });
+    const { code, message } = ensureImagoError(thrown);
+    return { code, message };
+  }
+}
+
+/** Takes away what is left of a snapshot that is being deleted, once nothing is made from it any more. */
+export async function dropSnapshot(context: LocalContext, name: string): Promise<void> {
+  const { world } = context;
+  const row = world.transaction(() =>
+    world.get<SnapshotRow>('SELECT * FROM snapshot WHERE name = ? AND deleting = 1', name),
+  );
+  if (row === undefined) return;
+  await rm(snapshotPath(context, name), { force: true });
+  await rm(`${snapshotPath(context, name)}.partial`, { force: true });
+  world.transaction(() => world.run('DELETE FROM snapshot WHERE name = ?', name));
+}

@@ -1,0 +1,83 @@
+// A stored machine as the host is to run it.
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { forwardOfNode, type PortForward } from '../../../domain/pool/port-forward.ts';
+import type { MachineSpec } from '../../../ports/provider/machines.ts';
+import { findImage } from '../../common/gallery-rows.ts';
+import { readModel } from '../../common/models.ts';
+import type { World } from '../../common/state-database.ts';
+import { diskPath } from '../disk/machine-disk.ts';
+import type { MachineMetadata } from '../imds/machine-metadata.ts';
+import type { HostMachine, MachineBoot } from '../qemu/machine-host.ts';
+import type { LocalContext } from '../state/context.ts';
+import type { CachedImage } from '../state/image-cache.ts';
+import { type MachineRow, machineFolder, sizeOf } from '../state/machine-rows.ts';
+import { readSize } from '../state/machine-size.ts';
+
+const region = 'local';
+
+export function hostMachine(context: LocalContext, row: MachineRow, image: CachedImage): HostMachine {
+  const folder = machineFolder(context, row.machineId);
+  return {
+    id: row.machineId,
+    folder,
+    disk: diskPath(folder, row.disk),
+    boot: bootOf(context, row, image),
+    ...readSize(sizeOf(context.world, row)),
+    network: { ...(row.pool === null ? {} : { pool: row.pool }), forwards: forwardsOf(context.world, row) },
+    metadata: metadataOf(context, row),
+  };
+}
+
+function forwardsOf(world: World, row: MachineRow): readonly PortForward[] {
+  if (row.appliedModel === null) return [];
+  const { forwards = [] } = readModel(world, row.appliedModel);
+  return forwards.map((forward) => forwardOfNode(forward, row.ordinal));
+}
+
+/** What the machine may know about itself now. */
+export function metadataOf(context: LocalContext, row: MachineRow): MachineMetadata {
+  const { gallery, image, version, digest, size, userData, tags } = wordsOf(context.world, row);
+  return {
+    machineId: row.machineId,
+    name: row.name,
+    ...(row.pool === null ? {} : { pool: row.pool }),
+    size,
+    region,
+    image: { gallery: gallery ?? context.defaultGallery, image, version, digest },
+    userData: Buffer.from(userData).toString('base64'),
+    tags,
+  };
+}
+
+/** A node's image is that of its disk, and all else that of the model it was brought to. */
+function wordsOf(world: World, row: MachineRow): Omit<MachineSpec, 'name' | 'firmware'> {
+  if (row.spec !== null) return JSON.parse(row.spec) as MachineSpec;
+  const { gallery, image, version, digest } = readModel(world, row.diskModel ?? '');
+  const { size, nodeConfig, tags } = readModel(world, row.appliedModel ?? '');
+  return {
+    ...(gallery === undefined ? {} : { gallery }),
+    image,
+    version,
+    digest,
+    size,
+    userData: row.userData ?? nodeConfig,
+    tags,
+  };
+}
+
+/** Nodes start the quickest way that their disk allows; machines as they were asked to. */
+function bootOf(context: LocalContext, row: MachineRow, image: CachedImage): MachineBoot {
+  if (row.firmware !== 'direct') return { kind: row.firmware };
+  if (image.direct !== undefined) return { kind: 'direct', ...image.direct };
+  if (row.pool !== null) return { kind: firmwareOf(context, row) };
+  throw new ImagoError(
+    'provider-lacks',
+    `The disk of machine ${row.name} has no kernel that can be started without firmware.`,
+    { hint: 'Start it by uefi or bios.' },
+  );
+}
+
+function firmwareOf({ world, defaultGallery }: LocalContext, row: MachineRow): 'uefi' | 'bios' {
+  const { gallery = defaultGallery, image } = readModel(world, row.diskModel ?? '');
+  return findImage(world, gallery, image)?.generation === 1 ? 'bios' : 'uefi';
+}

@@ -1,0 +1,180 @@
+// What is done to a machine until it is as its row says: a disk, metadata, power, or its end. Each duty is read
+// from the row, done, and only then struck off, so that a killed daemon goes on where it stopped.
+import { rm } from 'node:fs/promises';
+import { ensureImagoError } from '../../../domain/error/imago-error.ts';
+import type { ProvisioningError } from '../../../ports/provider/provider.ts';
+import { diskPath, dropOtherDisks, makeMachineDisk } from '../disk/machine-disk.ts';
+import { copyDueSnapshots } from '../disk/snapshot-work.ts';
+import type { LocalContext } from '../state/context.ts';
+import {
+  changeMachine,
+  type MachineRow,
+  machineById,
+  machineFolder,
+  memoryClaims,
+  sizeOf,
+} from '../state/machine-rows.ts';
+import { readSize } from '../state/machine-size.ts';
+import { requireMemory } from '../state/memory.ts';
+import type { BootQueue } from './boot-queue.ts';
+import { hostMachine, metadataOf } from './host-machine.ts';
+
+export interface DutyContext extends LocalContext {
+  readonly queue: BootQueue;
+  /** A machine is gone, or has another disk: images may be unused now. */
+  readonly onDiskDropped: () => void;
+}
+
+/** Does all that is due. Returns early when the machine has to wait for its turn to boot. */
+export async function doDuties(context: DutyContext, machineId: string): Promise<void> {
+  await copyDueSnapshots(context, machineId);
+  for (;;) {
+    const row = context.world.transaction(() => machineById(context.world, machineId));
+    if (row === undefined) return context.queue.leave(machineId);
+    if (row.deleting === 1) return remove(context, row);
+    if (row.nextContent !== null) await giveDisk(context, row, row.nextContent);
+    else if (row.metadataDue === 1) await tell(context, row);
+    else if (row.resizeDue === 1) await powerOff(context, row, { resizeDue: 0, powerDue: 1 });
+    else if (row.powerDue === 0) return;
+    else if (row.powerTo === 'stopped') await powerOff(context, row, { powerDue: 0, busyWith: null });
+    else if (!context.queue.enter(machineId)) return;
+    else await powerOn(context, row);
+  }
+}
+
+async function remove(context: DutyContext, row: MachineRow): Promise<void> {
+  const { world, host, board, queue } = context;
+  queue.leave(row.machineId);
+  await host.remove(row.machineId);
+  await rm(machineFolder(context, row.machineId), { recursive: true, force: true });
+  world.transaction(() => {
+    world.run('DELETE FROM machine WHERE machineId = ?', row.machineId);
+    if (row.pool !== null) forgetEmptyPool(context, row.pool);
+  });
+  board.forget(row.machineId);
+  context.onDiskDropped();
+}
+
+/** A pool that is being deleted goes with its last node. */
+export function forgetEmptyPool({ world }: LocalContext, pool: string): void {
+  world.run(
+    'DELETE FROM pool WHERE name = ?1 AND deleting = 1 AND NOT EXISTS (SELECT 1 FROM machine WHERE pool = ?1)',
+    pool,
+  );
+}
+
+/** The new disk is made before the old one is let go: when there is no room, the machine stays as it is. */
+async function giveDisk(context: DutyContext, row: MachineRow, content: string): Promise<void> {
+  const { world, host, board, images, limits } = context;
+  const folder = machineFolder(context, row.machineId);
+  const serial = row.disk + 1;
+  try {
+    await makeMachineDisk(await images.ensure(content), diskPath(folder, serial), limits.diskBytes);
+    await host.kill(row.machineId);
+  } catch (thrown) {
+    await rm(diskPath(folder, serial), { force: true });
+    const kept = row.disk > 0 ? {} : { powerTo: 'stopped' as const };
+    return fail(context, row, errorOf(thrown), { nextContent: null, nextModel: null, powerDue: 0, ...kept });
+  }
+  await board.refresh(row.machineId);
+  world.transaction(() =>
+    changeMachine(world, row.machineId, {
+      disk: serial,
+      content,
+      nextContent: null,
+      diskModel: row.nextModel,
+      appliedModel: row.nextModel,
+      nextModel: null,
+      userData: null,
+      imagedAt: row.disk === 0 ? row.imagedAt : Math.max(world.time(), row.imagedAt + 1),
+      needsWord: row.generalized,
+      powerTo: 'running',
+      powerDue: 1,
+      metadataDue: 0,
+      resizeDue: 0,
+    }),
+  );
+  await dropOtherDisks(folder, serial);
+  if (row.disk > 0) context.onDiskDropped();
+}
+
+async function tell(context: DutyContext, row: MachineRow): Promise<void> {
+  const { world, host, board } = context;
+  try {
+    if (board.status(row.machineId) !== undefined) {
+      const metadata = world.transaction(() => metadataOf(context, row));
+      await host.setMetadata(row.machineId, metadata);
+    }
+  } catch (thrown) {
+    return fail(context, row, errorOf(thrown), { metadataDue: 0 });
+  }
+  world.transaction(() => {
+    const now = machineById(world, row.machineId);
+    const same = now !== undefined && now.appliedModel === row.appliedModel && now.userData === row.userData;
+    if (same) changeMachine(world, row.machineId, { metadataDue: 0, ...settledBy(now) });
+  });
+}
+
+/** Whether nothing but the metadata was to be done. */
+function settledBy(row: MachineRow): Partial<MachineRow> {
+  return row.resizeDue === 0 && row.powerDue === 0 && row.needsWord === 0 ? { busyWith: null } : {};
+}
+
+async function powerOff(
+  { world, host, board, queue, limits }: DutyContext,
+  row: MachineRow,
+  done: Partial<MachineRow>,
+): Promise<void> {
+  queue.leave(row.machineId);
+  await host.stop(row.machineId, { deadlineMs: limits.stopMs });
+  await board.refresh(row.machineId);
+  world.transaction(() => {
+    if (machineById(world, row.machineId)?.powerTo === row.powerTo) changeMachine(world, row.machineId, done);
+  });
+}
+
+async function powerOn(context: DutyContext, row: MachineRow): Promise<void> {
+  const { world, host, board, images } = context;
+  try {
+    const image = await images.ensure(row.content ?? '');
+    const spec = world.transaction(() => {
+      const others = memoryClaims(context, row.machineId);
+      requireMemory(context.memory, others, { count: 1, memoryMb: readSize(sizeOf(world, row)).memoryMb });
+      return hostMachine(context, row, image);
+    });
+    await host.start(spec);
+  } catch (thrown) {
+    return fail(context, row, errorOf(thrown), { powerDue: 0 });
+  }
+  await board.refresh(row.machineId);
+  world.transaction(() => {
+    if (machineById(world, row.machineId)?.powerTo !== 'running') return;
+    changeMachine(world, row.machineId, {
+      powerDue: 0,
+      bootedAt: world.time(),
+      ...(row.needsWord === 1 ? {} : { busyWith: null }),
+    });
+  });
+}
+
+function fail(
+  context: DutyContext,
+  row: MachineRow,
+  error: ProvisioningError,
+  columns: Partial<MachineRow>,
+): void {
+  context.queue.leave(row.machineId);
+  context.world.transaction(() =>
+    changeMachine(context.world, row.machineId, {
+      ...columns,
+      busyWith: null,
+      errorCode: error.code,
+      errorMessage: error.message,
+    }),
+  );
+}
+
+function errorOf(thrown: unknown): ProvisioningError {
+  const { code, message } = ensureImagoError(thrown);
+  return { code, message };
+}

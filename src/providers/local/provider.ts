@@ -1,0 +1,158 @@
+// The local provider: real machines of sealed disks on this computer, with the roles that a cloud has.
+import { mkdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import type { DiskStore } from '../../oci/disks/disk-store.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { NodeAccess } from '../../ports/provider/access.ts';
+import type { Builder } from '../../ports/provider/builder.ts';
+import type { Disks } from '../../ports/provider/disks.ts';
+import type { Galleries, Gallery } from '../../ports/provider/gallery.ts';
+import type { Machines } from '../../ports/provider/machines.ts';
+import type { NodeConfigs } from '../../ports/provider/node-configs.ts';
+import type { Pools } from '../../ports/provider/pools.ts';
+import type { Abilities, Provider } from '../../ports/provider/provider.ts';
+import { findGallery } from '../common/gallery-rows.ts';
+import type { World } from '../common/state-database.ts';
+import { localDisks } from './disk/disks.ts';
+import { localGalleries } from './gallery/galleries.ts';
+import { localGallery } from './gallery/gallery.ts';
+import { hostAccess } from './host/node-access.ts';
+import { localMachines } from './machine/machines.ts';
+import { localNodeConfigs } from './pool/node-configs.ts';
+import { localPools } from './pool/pools.ts';
+import type { MachineHost } from './qemu/machine-host.ts';
+import { resumeMachines } from './resume.ts';
+import { type LocalContext, type LocalLimits, localPaths } from './state/context.ts';
+import {
+  createImageCache,
+  defaultImageLimits,
+  type ImageCache,
+  type ImageCacheLimits,
+} from './state/image-cache.ts';
+import { type MachineBoard, openMachineBoard } from './state/machine-status-cache.ts';
+import { type MemoryGauge, systemGauge } from './state/memory.ts';
+import { openLocalWorld } from './state/schema.ts';
+import { createLocalWorker, type LocalWorker } from './work.ts';
+
+export interface LocalProviderOptions {
+  /** Where everything of the provider lies; made for its owner alone. */
+  readonly folder: string;
+  /** Holds the disks of versions. Stays open until the provider is closed; then it is the caller's to close. */
+  readonly store: DiskStore;
+  /** Runs the machines. The provider adopts them, and lets go of them when it is closed. */
+  readonly host: MachineHost;
+  readonly clock: Clock;
+  /** The role that seals disks into the same store. */
+  readonly builder?: Builder;
+  readonly memory?: MemoryGauge;
+  readonly limits?: Partial<LocalLimits>;
+  readonly imageLimits?: ImageCacheLimits;
+  /** Work in the background that failed and is tried again. */
+  readonly onTrouble?: (what: string, error: unknown) => void;
+}
+
+export interface LocalProvider extends Provider {
+  readonly gallery: Gallery;
+  readonly galleries: Galleries;
+  readonly pools: Pools;
+  readonly nodeConfigs: NodeConfigs;
+  readonly machines: Machines;
+  readonly disks: Disks;
+  readonly access: NodeAccess;
+  /** Machines by their `machineId`, for what goes beyond the roles. */
+  readonly host: MachineHost;
+  readonly images: ImageCache;
+  /** Resolves when nothing is under way that does not wait for a machine. */
+  idle(): Promise<void>;
+}
+
+export const localAbilities: Abilities = {
+  orchestration: ['uniform', 'flexible'],
+  reimage: true,
+  upgrade: true,
+  protect: true,
+  regions: [],
+  excludeFromLatest: true,
+  deletionGuard: true,
+  galleryDigest: true,
+  snapshots: true,
+  forwards: true,
+  runCommand: true,
+  fencing: true,
+  simulated: false,
+  ownClock: false,
+};
+
+const defaultGallery = 'imago';
+
+const defaultLimits: LocalLimits = {
+  bootMs: 10 * 60_000,
+  stopMs: 120_000,
+  silenceMs: 180_000,
+  bootsAtOnce: availableParallelism(),
+  diskBytes: 8 * 1024 ** 3,
+};
+
+/** Opens what an earlier process left, finds its machines again, and goes on with what it had begun. */
+export async function createLocalProvider(options: LocalProviderOptions): Promise<LocalProvider> {
+  mkdirSync(options.folder, { recursive: true, mode: 0o700 });
+  const paths = localPaths(options.folder);
+  const world = openLocalWorld(paths.world);
+  try {
+    world.goBy(options.clock);
+    return await providerOf(world, options);
+  } catch (thrown) {
+    world.close();
+    throw thrown;
+  }
+}
+
+async function providerOf(world: World, options: LocalProviderOptions): Promise<LocalProvider> {
+  const { host, store, clock } = options;
+  const paths = localPaths(options.folder);
+  const limits = { ...defaultLimits, ...options.limits };
+  const images = createImageCache(paths.images, store, options.imageLimits ?? defaultImageLimits, clock.now);
+  let board: MachineBoard | undefined;
+  const worker: LocalWorker = createLocalWorker(() => context, options.onTrouble ?? (() => undefined));
+  board = await openMachineBoard(host, (machineId) => {
+    if (board !== undefined) worker.machine(machineId);
+  });
+  const context: LocalContext = {
+    ...{ world, clock, store, host, board, images, paths, defaultGallery, limits, work: worker },
+    memory: options.memory ?? systemGauge,
+  };
+  world.transaction(() => {
+    if (findGallery(world, defaultGallery) === undefined) {
+      world.insert('gallery', { name: defaultGallery, region: 'local' });
+    }
+    resumeMachines(context);
+  });
+  worker.begin();
+  const opened = board;
+  let closed: Promise<void> | undefined;
+  return {
+    name: 'local',
+    abilities: localAbilities,
+    clock,
+    gallery: localGallery(context, defaultGallery),
+    galleries: localGalleries(context),
+    pools: localPools(context),
+    nodeConfigs: localNodeConfigs(context),
+    machines: localMachines(context),
+    disks: localDisks(context),
+    ...(options.builder === undefined ? {} : { builder: options.builder }),
+    access: hostAccess(host),
+    host,
+    images,
+    idle: () => worker.idle(),
+    close() {
+      closed ??= (async () => {
+        opened.close();
+        await worker.close();
+        await host.close({ leaveRunning: true });
+        world.close();
+      })();
+      return closed;
+    },
+  };
+}

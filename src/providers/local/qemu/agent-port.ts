@@ -1,0 +1,33 @@
+// The way to the agent of a machine: a named pipe that QEMU holds open and carries to the port on which the agent
+// reports. It needs nobody at the other end, and words that nobody took yet wait in it for the agent.
+import { constants } from 'node:fs';
+import { open, rm, symlink } from 'node:fs/promises';
+import { runTool } from '../../../host/process/run-tool.ts';
+import type { AgentWord } from './machine-host.ts';
+
+/** Makes what QEMU needs at that path anew. What the machine writes is kept by QEMU's log, and so by nobody else. */
+export async function makeAgentPort(path: string): Promise<void> {
+  const [input, output] = [`${path}.in`, `${path}.out`];
+  await Promise.all([input, output].map((file) => rm(file, { force: true })));
+  await runTool('mkfifo', ['-m', '600', input]);
+  await symlink('/dev/null', output);
+}
+
+/** Without waiting: a pipe that QEMU does not hold, or that is full of words, takes none. */
+export async function writeWord(path: string, word: AgentWord): Promise<void> {
+  try {
+    const file = await open(`${path}.in`, constants.O_WRONLY | constants.O_NONBLOCK);
+    try {
+      await file.write(`${JSON.stringify(lineOf(word))}\n`);
+    } finally {
+      await file.close();
+    }
+  } catch {
+    return;
+  }
+}
+
+function lineOf(word: AgentWord): object {
+  if (word.kind === 'allow') return { allow: word.cost, digest: word.digest };
+  return word.kind === 'deny' ? { deny: word.digest } : {};
+}

@@ -1,0 +1,152 @@
+// Everything that the provider does by itself: what rows say is to be done, what machines say, images that
+// nothing uses any more. It begins anew where the process before was killed.
+
+import { createLanes } from '../../async/keyed-worker.ts';
+import type { World } from '../common/state-database.ts';
+import { dropSnapshot } from './disk/snapshot-work.ts';
+import { workOnVersion } from './gallery/version-work.ts';
+import { createBootQueue } from './machine/boot-queue.ts';
+import { heed } from './machine/evaluate.ts';
+import { type DutyContext, doDuties } from './machine/reconcile.ts';
+import type { LocalContext, LocalWork, VersionKey } from './state/context.ts';
+import { markMadePools } from './state/pool-rows.ts';
+import { sweepMachine, sweepStrays } from './sweep.ts';
+
+const retryMs = 5000;
+
+export interface LocalWorker extends LocalWork {
+  /** Takes up what is to be done, by this process and those before it. */
+  begin(): void;
+  /** Resolves when nothing is under way that does not wait for a machine. */
+  idle(): Promise<void>;
+  /** Begins nothing any more, and waits for what cannot be left half done. */
+  close(): Promise<void>;
+}
+
+export function createLocalWorker(
+  contextOf: () => LocalContext,
+  onTrouble: (what: string, error: unknown) => void,
+): LocalWorker {
+  const lanes = createLanes({ retryMs, onTrouble });
+  const alarms = new Map<string, NodeJS.Timeout>();
+  const making = new Map<string, AbortController>();
+  const closing = new AbortController();
+  /** Machines that a killed process may have left something of. */
+  const unswept = new Set<string>();
+  const queue = createBootQueue(() => contextOf().limits.bootsAtOnce, machine);
+
+  function dutyContext(): DutyContext {
+    return { ...contextOf(), queue, onDiskDropped: pruneImages };
+  }
+
+  function machine(machineId: string): void {
+    const context = dutyContext();
+    if (isDeleting(context.world, machineId)) context.host.kill(machineId).catch(() => undefined);
+    lanes.run(`machine ${machineId}`, () => tend(context, machineId));
+  }
+
+  async function tend(context: DutyContext, machineId: string): Promise<void> {
+    if (unswept.has(machineId)) await sweepMachine(context, machineId);
+    unswept.delete(machineId);
+    await doDuties(context, machineId);
+    setAlarm(machineId, await heed(context, machineId));
+    context.world.transaction(() => markMadePools(context.world));
+  }
+
+  function setAlarm(machineId: string, ms: number | undefined): void {
+    clearTimeout(alarms.get(machineId));
+    alarms.delete(machineId);
+    if (ms === undefined || closing.signal.aborted) return;
+    const alarm = setTimeout(() => machine(machineId), ms);
+    alarm.unref();
+    alarms.set(machineId, alarm);
+  }
+
+  /** A version that is to go is not made to its end first. */
+  function version(key: VersionKey): void {
+    const name = `${key.gallery}/${key.image}/${key.version}`;
+    const { world } = contextOf();
+    const going = world.transaction(() =>
+      world.get(
+        'SELECT 1 FROM version WHERE gallery = ? AND image = ? AND version = ? AND deleting = 1',
+        key.gallery,
+        key.image,
+        key.version,
+      ),
+    );
+    if (going !== undefined) making.get(name)?.abort();
+    lanes.run(`version ${name}`, async () => {
+      const abort = new AbortController();
+      making.set(name, abort);
+      try {
+        await workOnVersion(contextOf(), key, AbortSignal.any([abort.signal, closing.signal]));
+      } finally {
+        making.delete(name);
+      }
+    });
+  }
+
+  function snapshot(name: string): void {
+    lanes.run(`snapshot ${name}`, async () => {
+      await dropSnapshot(contextOf(), name);
+      pruneImages();
+    });
+  }
+
+  function pruneImages(): void {
+    lanes.run('images', async () => {
+      const { world, images } = contextOf();
+      await images.prune(world.transaction(() => usedImages(world)));
+    });
+  }
+
+  return {
+    machine,
+    version,
+    snapshot,
+    begin() {
+      const { world } = contextOf();
+      const found = world.transaction(() => ({
+        machines: world.all<{ machineId: string }>(
+          'SELECT machineId FROM machine ORDER BY createdAt, ordinal',
+        ),
+        versions: world.all<VersionKey>(
+          'SELECT gallery, image, version FROM version WHERE made = 0 OR deleting = 1',
+        ),
+        snapshots: world.all<{ name: string }>('SELECT name FROM snapshot WHERE deleting = 1'),
+      }));
+      for (const { machineId } of found.machines) {
+        unswept.add(machineId);
+        machine(machineId);
+      }
+      lanes.run('strays', () => sweepStrays(contextOf()));
+      for (const { gallery, image, version: number } of found.versions) {
+        version({ gallery, image, version: number });
+      }
+      for (const { name } of found.snapshots) snapshot(name);
+      pruneImages();
+    },
+    idle: () => lanes.idle(),
+    async close() {
+      closing.abort();
+      for (const alarm of alarms.values()) clearTimeout(alarm);
+      alarms.clear();
+      await lanes.close();
+    },
+  };
+}
+
+function isDeleting(world: World, machineId: string): boolean {
+  const found = world.transaction(() =>
+    world.get('SELECT 1 FROM machine WHERE machineId = ? AND deleting = 1', machineId),
+  );
+  return found !== undefined;
+}
+
+/** What the disks of machines and snapshots stand on, or will. */
+function usedImages(world: World): ReadonlySet<string> {
+  const rows = world.all<{ digest: string | null }>(
+    `SELECT content AS digest FROM machine UNION SELECT nextContent FROM machine UNION SELECT content FROM snapshot`,
+  );
+  return new Set(rows.flatMap(({ digest }) => digest ?? []));
+}

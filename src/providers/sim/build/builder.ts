@@ -1,0 +1,141 @@
+// The simulated builder: simulated minutes, layer by layer, and a digest that follows from the lock. Finished
+// layers are kept in the world, so a build that was cut off goes on where it stopped.
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { buildMethods } from '../../../domain/recipe/recipe.ts';
+import type { Json } from '../../../domain/value/json.ts';
+import type { Builder, BuildProgress, BuildRequest, SealedDisk } from '../../../ports/provider/builder.ts';
+import { type Bend, finds, reads } from '../world/call.ts';
+import { type SimContext, sha256 } from '../world/context.ts';
+import { traitsOf } from '../world/traits.ts';
+import { diskBytesOf, type Layer, layersOf, lockOf } from './plan.ts';
+import { createSharedWork } from './shared-work.ts';
+
+interface SealedRow {
+  readonly digest: string;
+  readonly diskDigest: string;
+  readonly diskBytes: number;
+}
+
+type Tell = (event: (progress: BuildProgress) => void) => void;
+
+const partsOfLayer = 5;
+
+export function simBuilder(context: SimContext): Builder {
+  const { call, clock, world } = context;
+  const builds = createSharedWork<(progress: BuildProgress) => void, SealedDisk>();
+  return {
+    methods: buildMethods,
+    knownLock: lockOf,
+    lock: (recipe, progress, options) =>
+      call.long(
+        reads('builder.lock', recipeName(recipe), () => lockOf(recipe)),
+        options,
+        async ({ factor, failure }) => {
+          progress.progress(0, 1, 'resolving the inputs of the recipe');
+          await clock.sleep(context.durationOf('lock', recipeName(recipe)) * factor, options.signal);
+          if (failure !== undefined) throw new ImagoError('provider-failed', failure.message);
+          progress.progress(1, 1, 'every input has an exact version');
+          return lockOf(recipe);
+        },
+      ),
+    build: (request, progress, options) =>
+      call.long(
+        { ...reads('builder.build', request.lockDigest, () => sealedFrom(request)), writes: true },
+        options,
+        (bend) =>
+          builds.join(
+            request.lockDigest,
+            options.signal,
+            (event) => event(progress),
+            (signal, tell) => build(context, request, signal, tell, bend),
+          ),
+      ),
+    find: (lockDigest, options) =>
+      call(finds<SealedDisk>('builder.find', lockDigest), options, () => {
+        const row = world.get<SealedRow>('SELECT * FROM sealedDisk WHERE lockDigest = ?', lockDigest);
+        return row && { digest: row.digest, diskDigest: row.diskDigest, sizeBytes: row.diskBytes };
+      }),
+  };
+}
+
+function recipeName(recipe: Json): string {
+  return typeof recipe === 'object' && recipe !== null && 'name' in recipe ? String(recipe.name) : '';
+}
+
+async function build(
+  context: SimContext,
+  request: BuildRequest,
+  signal: AbortSignal,
+  tell: Tell,
+  bend: Bend,
+): Promise<SealedDisk> {
+  const layers = layersOf(request.lock);
+  const total = layers.length * partsOfLayer + 1;
+  for (const [index, layer] of layers.entries()) {
+    await buildLayer(
+      context,
+      layer,
+      signal,
+      bend.factor,
+      (part, sentence) => tell((progress) => progress.progress(index * partsOfLayer + part, total, sentence)),
+      (line) => tell((progress) => progress.log(line)),
+    );
+    if (layer.name === 'components' && traitsOf(request.lock).breaks === 'build') {
+      throw new ImagoError(
+        'build-failed',
+        'The component layer failed: a unit test of the recipe did not pass.',
+      );
+    }
+  }
+  if (bend.failure !== undefined) throw new ImagoError('provider-failed', bend.failure.message);
+  const disk = seal(context, request);
+  tell((progress) => progress.progress(total, total, `sealed ${disk.digest}`));
+  return disk;
+}
+
+async function buildLayer(
+  context: SimContext,
+  layer: Layer,
+  signal: AbortSignal,
+  factor: number,
+  progress: (part: number, sentence: string) => void,
+  log: (line: string) => void,
+): Promise<void> {
+  const { world, clock } = context;
+  if (world.get('SELECT 1 FROM layer WHERE key = ?', layer.key) !== undefined) {
+    log(`layer ${layer.name}: reused ${layer.key.slice(0, 12)}`);
+    return progress(partsOfLayer, `layer ${layer.name} is reused`);
+  }
+  for (let part = 0; part < partsOfLayer; part++) {
+    progress(part, `building layer ${layer.name}`);
+    await clock.sleep(((layer.seconds * 1000) / partsOfLayer) * factor, signal);
+  }
+  world.transaction(() => world.run('INSERT OR IGNORE INTO layer VALUES (?, ?)', layer.key, world.time()));
+  log(`layer ${layer.name}: built ${layer.key.slice(0, 12)}`);
+  progress(partsOfLayer, `layer ${layer.name} is built`);
+}
+
+function seal({ world }: SimContext, request: BuildRequest): SealedDisk {
+  const disk = sealedFrom(request);
+  world.transaction(() =>
+    world.run(
+      'INSERT OR IGNORE INTO sealedDisk VALUES (?, ?, ?, ?, ?, ?)',
+      request.lockDigest,
+      disk.digest,
+      disk.diskDigest,
+      disk.sizeBytes,
+      JSON.stringify(traitsOf(request.lock)),
+      world.time(),
+    ),
+  );
+  return disk;
+}
+
+/** The same lock, the same bytes. */
+function sealedFrom({ lockDigest }: BuildRequest): SealedDisk {
+  return {
+    digest: `sha256:${sha256('manifest', lockDigest)}`,
+    diskDigest: `sha256:${sha256('disk', lockDigest)}`,
+    sizeBytes: diskBytesOf(lockDigest),
+  };
+}

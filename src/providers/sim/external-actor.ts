@@ -1,0 +1,78 @@
+// What others do to the simulated world behind Imago's back, and a look at all of it. No fault strikes here and
+// no owner is compared: this is the hand of a person or of a cloud's own autoscaler.
+import type { Snapshot } from '../../ports/provider/disks.ts';
+import type { GalleryImage, GallerySpec, GalleryVersion } from '../../ports/provider/gallery.ts';
+import type { Machine } from '../../ports/provider/machines.ts';
+import type { ProviderNode, ProviderPool } from '../../ports/provider/pools.ts';
+import { type GalleryRow, type ImageRow, toGalleryImage, toGallerySpec } from '../common/gallery-rows.ts';
+import { type MachineRow, toMachine } from './machine/machines.ts';
+import { setCapacity } from './pool/pools.ts';
+import { type NodeRow, nodeReader, type PoolRow, toProviderPool } from './state/pool-rows.ts';
+import { type SnapshotRow, toSnapshot } from './state/snapshot-rows.ts';
+import { toGalleryVersion, type VersionRow } from './state/version-rows.ts';
+import type { SimContext } from './world/context.ts';
+
+/** Everything that there is, as the roles would show it now; to compare before and after. */
+export interface WorldView {
+  readonly galleries: readonly GallerySpec[];
+  readonly images: readonly (GalleryImage & { readonly gallery: string })[];
+  readonly versions: readonly (GalleryVersion & { readonly gallery: string })[];
+  readonly pools: readonly ProviderPool[];
+  readonly nodes: readonly ProviderNode[];
+  readonly machines: readonly Machine[];
+  readonly snapshots: readonly Snapshot[];
+}
+
+export interface WorldHand {
+  /** An autoscaler or a person sets a pool's capacity. Throws what `setCapacity` throws. */
+  setCapacityByOther(pool: string, capacity: number): void;
+  /** Someone else takes a version out of a gallery, whatever guards it. */
+  deleteVersionByOther(image: string, version: string, gallery?: string): void;
+  view(): WorldView;
+}
+
+const straight = { factor: 1 };
+
+export function createWorldHand(context: SimContext): WorldHand {
+  const { world } = context;
+  return {
+    setCapacityByOther: (pool, capacity) =>
+      world.transaction(() => setCapacity(context, pool, capacity, {}, straight)),
+    deleteVersionByOther: (image, version, gallery = context.defaultGallery) =>
+      world.transaction(() => {
+        world.run(
+          'UPDATE version SET goneAt = ? WHERE gallery = ? AND image = ? AND version = ?',
+          world.time(),
+          gallery,
+          image,
+          version,
+        );
+      }),
+    view: () => world.transaction(() => viewWorld(context)),
+  };
+}
+
+function viewWorld(context: SimContext): WorldView {
+  const { world, abilities } = context;
+  const live = (table: string, order: string) =>
+    `SELECT * FROM ${table} WHERE goneAt IS NULL OR goneAt > ${world.time()} ORDER BY ${order}`;
+  const pools = world.all<PoolRow>(live('pool', 'name'));
+  const readers = new Map(pools.map((pool) => [pool.name, nodeReader(context, pool)]));
+  return {
+    galleries: world
+      .all<GalleryRow>('SELECT * FROM gallery ORDER BY name')
+      .map((row) => toGallerySpec(row, abilities.regions.length > 0)),
+    images: world
+      .all<ImageRow>('SELECT * FROM image ORDER BY gallery, name')
+      .map((row) => ({ gallery: row.gallery, ...toGalleryImage(row) })),
+    versions: world
+      .all<VersionRow>(live('version', 'gallery, image, major, minor, patch'))
+      .map((row) => ({ gallery: row.gallery, ...toGalleryVersion(context, row) })),
+    pools: pools.map((row) => toProviderPool(context, row)),
+    nodes: world
+      .all<NodeRow>(live('node', 'pool, name'))
+      .flatMap((row) => readers.get(row.pool)?.(row) ?? []),
+    machines: world.all<MachineRow>(live('machine', 'name')).map((row) => toMachine(context, row)),
+    snapshots: world.all<SnapshotRow>(live('snapshot', 'name')).map((row) => toSnapshot(context, row)),
+  };
+}

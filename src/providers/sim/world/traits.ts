@@ -1,0 +1,50 @@
+// What a simulated disk carries from its recipe into every version, machine and node that is made from it, so
+// that a broken image behaves broken wherever it goes.
+import type { Json } from '../../../domain/value/json.ts';
+
+export const breakKinds = ['build', 'boot', 'agent', 'sometimes', 'slow'] as const;
+
+/**
+ * Ordered in a recipe by `settings.sim.breaks`: the build fails; machines never come up; the agent reports a
+ * failure; one machine in three reports a failure; everything takes 20 times as long after power on.
+ */
+export type BreakKind = (typeof breakKinds)[number];
+
+export interface Traits {
+  readonly breaks?: BreakKind;
+  readonly kubernetes?: string;
+}
+
+/** Read from a lock, wherever the recipe stands in it; anything that it does not know is left alone. */
+export function traitsOf(lock: Json): Traits {
+  const breaks =
+    textAt(lock, 'settings', 'sim', 'breaks') ?? textAt(lock, 'recipe', 'settings', 'sim', 'breaks');
+  const kubernetes = textAt(lock, 'kubernetes') ?? textAt(lock, 'recipe', 'kubernetes');
+  const known = breakKinds.find((kind) => kind === breaks);
+  return {
+    ...(known === undefined ? {} : { breaks: known }),
+    ...(kubernetes === undefined ? {} : { kubernetes }),
+  };
+}
+
+export function readTraits(text: string): Traits {
+  return JSON.parse(text) as Traits;
+}
+
+export function valueAt(value: Json | undefined, ...path: readonly string[]): Json | undefined {
+  let found = value;
+  for (const key of path) {
+    if (!isObject(found)) return undefined;
+    found = found[key];
+  }
+  return found;
+}
+
+export function textAt(value: Json | undefined, ...path: readonly string[]): string | undefined {
+  const found = valueAt(value, ...path);
+  return typeof found === 'string' ? found : undefined;
+}
+
+export function isObject(value: Json | undefined): value is { readonly [key: string]: Json | undefined } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,8 +1,0 @@
-// What the parts of the catalogue work with.
-import type { Database } from './database.ts';
-
-export interface CatalogueContext {
-  readonly database: Database;
-  /** The time of a record that must stand after another one of its kind. */
-  stamp(last?: string | null): string;
-}

@@ -1,0 +1,216 @@
+// Durable runs on DBOS, in the schema `dbos` of Imago's own database. Only the holder of the lease starts it,
+// and all holders share one executor id: who starts takes up what the one before left unfinished.
+import { AsyncResource } from 'node:async_hooks';
+import type { Pool } from 'pg';
+import { createKeyGate } from '../../../async/key-queue.ts';
+import { within } from '../../../async/settles-within.ts';
+import { createSlots } from '../../../async/slots.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { systemClock } from '../../../host/system-clock.ts';
+import type { Engine, Interpreter } from '../../../ports/workflow/engine.ts';
+import { never, unlessStopped } from '../run-body.ts';
+import { endTelemetry, forgoSchedules } from './disable-dbos-features.ts';
+import { forgetEndedRuns } from './forget-ended-runs.ts';
+import { dbosLogger, type EngineLog } from './log.ts';
+import { restQueues } from './pause-idle-queues.ts';
+import { createEnginePool } from './pool.ts';
+import { createDbosRun, wrapMessage } from './run.ts';
+import { createDbosSchedules } from './schedules.ts';
+import { unfinishedRuns } from './unfinished-runs.ts';
+import { engineUrl } from './url.ts';
+import { loadWorkflows, takeHost, type Workflows } from './workflows.ts';
+
+export interface DbosEngineOptions {
+  readonly databaseUrl: string;
+  /** Aborted when this process may no longer act: the lease's. */
+  readonly signal: AbortSignal;
+  /** How many step bodies may run at the same time; runs that wait do not count. Defaults to 64. */
+  readonly maxRunningSteps?: number;
+  /** How long `stop` waits for step bodies that were told to stop. Defaults to 10 s. */
+  readonly patienceMs?: number;
+  /** How long DBOS may take to hand an unfinished run over before it is asked again. Defaults to 20 s. */
+  readonly handOverMs?: number;
+  readonly log?: EngineLog;
+}
+
+interface Started {
+  readonly workflows: Workflows;
+  readonly interpreter: Interpreter;
+}
+
+const settings = {
+  name: 'imago',
+  systemDatabaseSchemaName: 'dbos',
+  executorID: 'imago',
+  // One version for ever: steps are found by name, so new code finishes what old code began.
+  applicationVersion: '1',
+  enableOTLP: false,
+  // What is sent this way (streams, events) is not used.
+  notificationCoalesceMs: 3_600_000,
+} as const;
+
+const poolSize = 8;
+const usualPatienceMs = 10_000;
+const shutdownPatienceMs = 15_000;
+/** DBOS hands unfinished runs over within two seconds. */
+const usualHandOverMs = 20_000;
+
+export function createDbosEngine(options: DbosEngineOptions): Engine {
+  const log = options.log ?? (() => undefined);
+  const gate = createKeyGate();
+  const slots = createSlots(options.maxRunningSteps ?? 64);
+  const stopping = new AbortController();
+  const signal = AbortSignal.any([stopping.signal, options.signal]);
+  // DBOS looks at the asynchronous context: what operations ask of the engine from inside a step is not part of it.
+  const outside = new AsyncResource('ImagoEngine');
+  const bodies = new Set<Promise<void>>();
+  /** Runs that have not ended, as far as this process knows: when DBOS was last asked for them, if it still owes them. */
+  const runs = new Map<string, { readonly owedSince: number | undefined }>();
+  const opened = Promise.withResolvers<Started>();
+  opened.promise.catch(() => undefined);
+  let begun = false;
+  let pool: Pool | undefined;
+  let nextPlace = 1;
+  let releaseHost: (() => void) | undefined;
+  let stopForgetting = (): void => undefined;
+
+  async function started(): Promise<Started> {
+    if (!begun) throw new ImagoError('internal', 'The engine has not been started.');
+    if (signal.aborted) throw new ImagoError('owner-stale', 'This daemon is no longer the active one.');
+    return opened.promise;
+  }
+
+  function ask<T>(work: () => Promise<T>): Promise<T> {
+    return outside.runInAsyncScope(work);
+  }
+
+  async function operation(id: string, key: string): Promise<void> {
+    const { workflows, interpreter } = await opened.promise.catch(never);
+    runs.set(id, { owedSince: undefined });
+    await unlessStopped(gate.enter(key, id), signal);
+    const run = createDbosRun({
+      ...{ dbos: workflows.dbos, id, signal, clock: systemClock, slots, track },
+      onThrow: (error) => log('warn', `Run ${id} goes on after: ${describe(error)}`),
+    });
+    try {
+      await interpreter(run);
+    } catch (error) {
+      if (signal.aborted) return never();
+      log('error', `Run ${id} ended by a bug: ${describe(error)}`);
+    }
+    gate.leave(key, id);
+    runs.delete(id);
+  }
+
+  function track(): () => void {
+    const settled = Promise.withResolvers<void>();
+    bodies.add(settled.promise);
+    return () => {
+      bodies.delete(settled.promise);
+      settled.resolve();
+    };
+  }
+
+  const schedules = createDbosSchedules({
+    ...{ ask, signal, log },
+    started: async () => (await started()).workflows,
+    opened: async () => (await opened.promise.catch(never)).workflows,
+  });
+
+  async function launch(interpreter: Interpreter): Promise<Started> {
+    const workflows = await loadWorkflows();
+    const { DBOS } = workflows.dbos;
+    const systemDatabaseUrl = engineUrl(options.databaseUrl);
+    pool = createEnginePool(systemDatabaseUrl, poolSize, log);
+    DBOS.setConfig({
+      ...settings,
+      systemDatabaseUrl,
+      systemDatabasePool: pool,
+      logger: dbosLogger(log),
+    });
+    await forgoSchedules();
+    await DBOS.launch();
+    await endTelemetry();
+    const unfinished = await unfinishedRuns(workflows.dbos);
+    for (const { id, key, place } of unfinished) {
+      gate.reserve(key, id);
+      runs.set(id, { owedSince: performance.now() });
+      nextPlace = Math.max(nextPlace, place + 1);
+    }
+    stopForgetting = forgetEndedRuns(workflows.dbos, log);
+    void restQueues(workflows, { clock: systemClock, signal, owes });
+    return { workflows, interpreter };
+  }
+
+  function owes(): boolean {
+    return [...runs.values()].some(({ owedSince }) => owedSince !== undefined);
+  }
+
+  /** DBOS may lose a run between claiming and starting it, when the database dies in that moment. */
+  async function askAgain({ dbos }: Workflows, id: string): Promise<void> {
+    const { owedSince } = runs.get(id) ?? {};
+    if (owedSince === undefined || performance.now() - owedSince < (options.handOverMs ?? usualHandOverMs))
+      return;
+    log('warn', `Run ${id} was not handed over; asking for it again.`);
+    runs.set(id, { owedSince: performance.now() });
+    await ask(() => dbos.DBOS.resumeWorkflow(id));
+  }
+
+  async function shutdown(): Promise<void> {
+    const release = releaseHost;
+    releaseHost = undefined;
+    if (release === undefined) return;
+    const { dbos } = await loadWorkflows();
+    const done = ask(() => dbos.DBOS.shutdown()).catch((error) => log('warn', describe(error)));
+    await within(done, shutdownPatienceMs);
+    release();
+    await within(pool?.end() ?? Promise.resolve(), shutdownPatienceMs);
+  }
+
+  return {
+    async start(interpreter) {
+      releaseHost = takeHost({ operation, tick: schedules.tick });
+      begun = true;
+      try {
+        opened.resolve(await ask(() => launch(interpreter)));
+      } catch (error) {
+        opened.reject(error);
+        await shutdown();
+        throw error;
+      }
+    },
+    async enqueue(id, { key }) {
+      const { workflows } = await started();
+      if (runs.has(id)) return askAgain(workflows, id);
+      const start = workflows.dbos.DBOS.startWorkflow(workflows.operation, { workflowID: id });
+      await ask(() => start(key, nextPlace++));
+    },
+    async letPass(id) {
+      await started();
+      gate.letPass(id);
+    },
+    async send(id, topic, message) {
+      const { dbos } = (await started()).workflows;
+      try {
+        await ask(() => dbos.DBOS.send(id, wrapMessage(message), topic));
+      } catch (error) {
+        if (!(error instanceof dbos.Error.DBOSNonExistentWorkflowError)) throw error;
+        throw new ImagoError('operation-not-found', `There is no run ${id}.`, { cause: error });
+      }
+    },
+    schedule: schedules.schedule,
+    unschedule: schedules.unschedule,
+    async stop() {
+      stopping.abort(new Error('The engine was stopped.'));
+      stopForgetting();
+      if (!begun) return;
+      await opened.promise.catch(() => undefined);
+      await within(Promise.all(bodies), options.patienceMs ?? usualPatienceMs);
+      await shutdown();
+    },
+  };
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

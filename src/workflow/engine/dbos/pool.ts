@@ -1,0 +1,54 @@
+// The connections that DBOS works with. DBOS asks again after a lost connection, but knows only some of the
+// ways in which Node tells of one: a socket that is not there (ENOENT), or whose other end has gone (EPIPE),
+// is none of them.
+import pg from 'pg';
+import type { EngineLog } from './log.ts';
+
+const connectDeadlineMs = 10_000;
+
+export function createEnginePool(connectionString: string, max: number, log: EngineLog): pg.Pool {
+  const pool = new pg.Pool({
+    ...{ connectionString, max, Client: EngineClient },
+    connectionTimeoutMillis: connectDeadlineMs,
+    application_name: 'imago-engine',
+    keepAlive: true,
+  });
+  pool.on('error', (error) => log('warn', `DBOS lost an idle connection: ${error.message}`));
+  return pool;
+}
+
+type Callback = (error: unknown, ...rest: unknown[]) => void;
+
+class EngineClient extends pg.Client {
+  override connect(...given: unknown[]): never {
+    return translated((all) => super.connect(...(all as Parameters<pg.Client['connect']>)), given);
+  }
+
+  override query(...given: unknown[]): never {
+    return translated((all) => super.query(...(all as Parameters<pg.Client['query']>)), given);
+  }
+}
+
+/** Calls with a callback at the end, or for a promise: either way the error is one that DBOS knows. */
+function translated(call: (given: unknown[]) => unknown, given: unknown[]): never {
+  const last = given.at(-1);
+  if (typeof last === 'function') {
+    const callback = last as Callback;
+    given = given.with(-1, (error: unknown, ...rest: unknown[]) => callback(asLost(error), ...rest));
+  }
+  const answer = call(given);
+  const told = answer instanceof Promise ? answer.catch((error) => Promise.reject(asLost(error))) : answer;
+  return told as never;
+}
+
+/** The same error, under the code by which DBOS knows a lost connection. */
+export function asLost(error: unknown): unknown {
+  if (error instanceof Error && isLoss(error)) Object.assign(error, { code: 'ECONNRESET' });
+  return error;
+}
+
+/** What the operating system says about a socket, and what the driver says of a connection that it gave up. */
+function isLoss(error: Error): boolean {
+  if ('code' in error && typeof error.code === 'string') return /^E[A-Z]+$/.test(error.code);
+  return /connection terminated|not queryable|timeout expired/i.test(error.message);
+}

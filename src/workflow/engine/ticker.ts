@@ -1,0 +1,49 @@
+// Cron by a clock that may jump: it looks again at least every half minute, never goes back behind a time
+// that it has fired, and makes up for times that passed while the computer slept by firing the last of them.
+import { Cron } from 'croner';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { ScheduleSpec } from '../../ports/workflow/engine.ts';
+
+const longestNapMs = 30_000;
+
+/** Throws `input-invalid` for a cron line or a time zone that cannot be read. */
+export function parseCron(spec: ScheduleSpec): Cron {
+  try {
+    const cron = new Cron(spec.cron, { timezone: spec.timeZone, paused: true, mode: '5-or-6-parts' });
+    cron.nextRun();
+    return cron;
+  } catch (error) {
+    throw new ImagoError('input-invalid', `Schedule ${spec.name} cannot be read: ${String(error)}`, {
+      cause: error,
+      hint: 'Write five or six cron fields, and a time zone such as Europe/Paris.',
+    });
+  }
+}
+
+/** Calls `fire` at each time until `signal` is aborted. */
+export async function tick(
+  cron: Cron,
+  clock: Clock,
+  signal: AbortSignal,
+  fire: (at: Date) => Promise<void>,
+): Promise<void> {
+  let last = clock.now();
+  while (!signal.aborted) {
+    const next = cron.nextRun(new Date(last))?.getTime();
+    if (next === undefined) return;
+    const left = next - clock.now();
+    if (left > 0) {
+      await clock.sleep(Math.min(left, longestNapMs), signal).catch(() => undefined);
+      continue;
+    }
+    last = lastDue(cron, next, clock.now());
+    await fire(new Date(last));
+  }
+}
+
+function lastDue(cron: Cron, first: number, now: number): number {
+  const nextSecond = Math.floor(now / 1000 + 1) * 1000;
+  const [previous] = cron.previousRuns(1, new Date(nextSecond));
+  return Math.max(first, previous?.getTime() ?? first);
+}

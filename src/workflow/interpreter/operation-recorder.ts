@@ -1,0 +1,145 @@
+// Writes an operation's record while it runs, without ever holding a step up: changes are gathered while a
+// write is under way, all of them wait a moment for more, and only `flush` waits for the disk.
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type {
+  Journal,
+  JournalWrite,
+  OperationChange,
+  Progress,
+  StepChange,
+} from '../../ports/workflow/operation.ts';
+
+export interface Scribe {
+  operation(change: OperationChange): void;
+  step(name: string, change: StepChange): void;
+  progress(progress: Progress): void;
+  log(line: string): void;
+  /** Everything said so far is safe on disk when this returns; throws when it could not be written. */
+  flush(): Promise<void>;
+}
+
+export interface ScribeOptions {
+  readonly journal: Pick<Journal, 'update' | 'updateStep' | 'log'>;
+  readonly id: string;
+  readonly clock: Clock;
+  /** Nothing more is written in the background once this is aborted. */
+  readonly signal: AbortSignal;
+}
+
+interface Gathered {
+  operation: OperationChange | undefined;
+  steps: Map<string, StepChange>;
+  lines: string[];
+  linesAt: number;
+  dropped: number;
+}
+
+/** Quick steps are written several at a time. */
+const soonMs = 40;
+const throttleMs = 250;
+const afterTroubleMs = 1_000;
+const mostLines = 500;
+const longestLine = 4_000;
+
+export function createScribe({ journal, id, clock, signal }: ScribeOptions): Scribe {
+  let gathered = nothing();
+  let writing: Promise<void> = Promise.resolve();
+  let planned: 'no' | 'later' | 'soon' = 'no';
+
+  function plan(when: 'later' | 'soon', delayMs = when === 'soon' ? soonMs : throttleMs): void {
+    if (signal.aborted || planned === 'soon' || planned === when) return;
+    planned = when;
+    void writeInBackground(when, delayMs);
+  }
+
+  async function writeInBackground(when: 'later' | 'soon', delayMs: number): Promise<void> {
+    await clock.sleep(delayMs, signal).catch(() => undefined);
+    await writing;
+    if (planned !== when || signal.aborted) return;
+    planned = 'no';
+    await write(false).catch((error) => {
+      if (!isStale(error)) plan('later', afterTroubleMs);
+    });
+  }
+
+  function write(durable: boolean): Promise<void> {
+    const turn = writing.then(() => writeGathered(durable));
+    writing = turn.catch(() => undefined);
+    return turn;
+  }
+
+  function writesOf({ steps, operation }: Gathered): ((options: JournalWrite) => Promise<void>)[] {
+    return [
+      ...[...steps].map(([name, change]) => (options: JournalWrite) => {
+        return journal.updateStep(id, name, change, options);
+      }),
+      ...(operation === undefined ? [] : [(options: JournalWrite) => journal.update(id, operation, options)]),
+    ];
+  }
+
+  async function writeGathered(durable: boolean): Promise<void> {
+    const taken = gathered;
+    gathered = nothing();
+    try {
+      if (taken.lines.length > 0) await journal.log(id, taken.linesAt, linesOf(taken));
+      taken.lines = [];
+      const writes = writesOf(taken);
+      // The last write, once it is on disk, has taken those before it there too.
+      for (const write of writes) await write({ durable: durable && write === writes.at(-1) });
+    } catch (error) {
+      gathered = together(taken, gathered);
+      throw error;
+    }
+  }
+
+  return {
+    operation(change) {
+      gathered.operation = { ...gathered.operation, ...change };
+      plan('soon');
+    },
+    step(name, change) {
+      gathered.steps.set(name, { ...gathered.steps.get(name), ...change });
+      plan('soon');
+    },
+    progress(progress) {
+      gathered.operation = { ...gathered.operation, progress };
+      plan('later');
+    },
+    log(line) {
+      if (gathered.lines.length === 0) gathered.linesAt = clock.now();
+      gathered.lines.push(line.length > longestLine ? `${line.slice(0, longestLine)}…` : line);
+      if (gathered.lines.length > mostLines) {
+        gathered.lines.shift();
+        gathered.dropped += 1;
+      }
+      plan('later');
+    },
+    flush: () => write(true),
+  };
+}
+
+function nothing(): Gathered {
+  return { operation: undefined, steps: new Map(), lines: [], linesAt: 0, dropped: 0 };
+}
+
+function linesOf({ lines, dropped }: Gathered): string[] {
+  return dropped === 0 ? lines : [`(${dropped} lines left out)`, ...lines];
+}
+
+function together(older: Gathered, newer: Gathered): Gathered {
+  const steps = new Map(older.steps);
+  for (const [name, change] of newer.steps) steps.set(name, { ...steps.get(name), ...change });
+  const lines = [...older.lines, ...newer.lines];
+  return {
+    operation: older.operation || newer.operation ? { ...older.operation, ...newer.operation } : undefined,
+    steps,
+    lines: lines.slice(-mostLines),
+    linesAt: older.lines.length > 0 ? older.linesAt : newer.linesAt,
+    dropped: older.dropped + newer.dropped + Math.max(0, lines.length - mostLines),
+  };
+}
+
+function isStale(error: unknown): boolean {
+  return error instanceof ImagoError && error.code === 'owner-stale';
+}

@@ -1,0 +1,105 @@
+// The journal of the tests. Like PostgreSQL it can lose what was not written durably when it dies, and it
+// refuses the writes of a process that is no longer the active one.
+import { ImagoError } from '../../../src/domain/error/imago-error.ts';
+import type {
+  Journal,
+  JournalWrite,
+  OperationRecord,
+  StepRecord,
+} from '../../../src/ports/workflow/operation.ts';
+
+export interface MemoryJournalState {
+  /** What readers see. */
+  records: Map<string, OperationRecord>;
+  /** What would be left if the database died now. */
+  safe: Map<string, OperationRecord>;
+  readonly logs: Map<string, { readonly at: number; readonly line: string }[]>;
+  /** Grows with every process that becomes the active one. */
+  epoch: number;
+}
+
+const endedStates = new Set(['succeeded', 'failed', 'cancelled']);
+
+export function createMemoryJournalState(): MemoryJournalState {
+  return { records: new Map(), safe: new Map(), logs: new Map(), epoch: 0 };
+}
+
+/** The database dies and comes back: writes that were not durable, and came after the last that was, are gone. */
+export function loseUnsafeWrites(state: MemoryJournalState): void {
+  state.records = structuredClone(state.safe);
+}
+
+/** A journal for one process; opening another makes this one's writes stale. */
+export function createMemoryJournal(state: MemoryJournalState): Journal {
+  state.epoch += 1;
+  const { epoch } = state;
+
+  function find(id: string): OperationRecord {
+    const record = state.records.get(id);
+    if (record === undefined) throw new ImagoError('operation-not-found', `There is no operation ${id}.`);
+    return record;
+  }
+
+  function write(record: OperationRecord, options: JournalWrite = {}): void {
+    if (epoch !== state.epoch) throw new ImagoError('owner-stale', 'Another process is the active one.');
+    state.records.set(record.id, structuredClone(record));
+    if (options.durable ?? true) state.safe = structuredClone(state.records);
+  }
+
+  function live(): OperationRecord[] {
+    return [...state.records.values()].filter((record) => !endedStates.has(record.state));
+  }
+
+  return {
+    async create(request, at) {
+      const known = state.records.get(request.id);
+      if (known !== undefined) return structuredClone(known);
+      const key = request.key ?? request.subject;
+      const holder = live().find((record) => record.key === key);
+      if (request.whenBusy === 'refuse' && holder !== undefined) {
+        throw new ImagoError('operation-busy', `Operation ${holder.id} holds ${key}.`);
+      }
+      const { id, kind, subject, by, input, parent, retryOf } = request;
+      const steps: StepRecord[] = request.steps.map((name) => ({ name, state: 'pending', attempts: 0 }));
+      const record: OperationRecord = {
+        ...{ id, kind, subject, by, key, input, state: 'queued', steps, exceptions: [] },
+        ...(parent === undefined ? {} : { parent }),
+        ...(retryOf === undefined ? {} : { retryOf }),
+        createdAt: new Date(at).toISOString(),
+      };
+      write(record);
+      return structuredClone(record);
+    },
+    async get(id) {
+      return structuredClone(state.records.get(id));
+    },
+    async update(id, change, options) {
+      write(merge(find(id), change), options);
+    },
+    async updateStep(id, name, change, options) {
+      const record = find(id);
+      if (!record.steps.some((step) => step.name === name)) {
+        throw new ImagoError('internal', `Operation ${id} has no step ${name}.`);
+      }
+      const steps = record.steps.map((step) => (step.name === name ? merge(step, change) : step));
+      write({ ...record, steps }, options);
+    },
+    async log(id, at, lines) {
+      const known = state.logs.get(id) ?? [];
+      state.logs.set(id, [...known, ...lines.map((line) => ({ at, line }))]);
+    },
+    async live() {
+      return structuredClone(live());
+    },
+    async requestCancel(id, by) {
+      const record = find(id);
+      write({ ...record, cancelRequestedBy: record.cancelRequestedBy ?? by });
+    },
+  };
+}
+
+function merge<T extends object>(record: T, change: object): T {
+  const merged = { ...record, ...change };
+  const kept = Object.entries(merged).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(kept) as T;
+}
