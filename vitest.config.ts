@@ -3,7 +3,9 @@ import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './scripts/longest-first.ts';
 import { machineTests } from './scripts/machine-tests.ts';
 import { testReporter } from './scripts/test-report.ts';
+import { patience, shareSpeed } from './test/support/speed.ts';
 
+shareSpeed();
 const skipped = process.env.IMAGO_TEST_REPORT;
 
 function project(name: string, include: readonly string[], timeout: number, exclude: readonly string[] = []) {
@@ -11,8 +13,9 @@ function project(name: string, include: readonly string[], timeout: number, excl
     test: {
       name,
       include: [...include],
-      testTimeout: timeout,
-      hookTimeout: timeout,
+      testTimeout: patience(timeout),
+      hookTimeout: patience(timeout),
+      expect: { poll: { timeout: patience(timeout) / 2 } },
       pool: 'forks' as const,
       exclude: ['**/node_modules/**', ...exclude],
     },
@@ -22,7 +25,8 @@ function project(name: string, include: readonly string[], timeout: number, excl
 export default defineConfig({
   test: {
     passWithNoTests: false,
-    sequence: { sequencer: LongestFirst },
+    // scripts/repeat.ts asks for a random order, which a sequencer of our own would undo.
+    sequence: process.env.IMAGO_TEST_ORDER === 'random' ? {} : { sequencer: LongestFirst },
     reporters: ['default', ...(skipped === undefined ? [] : [testReporter(skipped)])],
     projects: [
       project('unit', ['src/**/*.test.ts', 'scripts/**/*.test.ts', 'test/support/**/*.test.ts'], 20_000),

@@ -17,8 +17,8 @@ every field, is in \`docs/openapi.json\` (OpenAPI 3.1), and as a page at \`/docs
 - **Unix socket.** Always open; \`imago status\` says where. Without a token the caller is \`local\`: an admin of
   this machine, who counts as one person and never as an approver. With a token it is the token's owner.
 - **TCP.** Only with \`imago up --listen HOST:PORT\`, and then every request needs \`Authorization: Bearer TOKEN\`,
-  save for \`/docs\` and \`/v1/openapi.json\`. With \`--tls-certificate\` and \`--tls-key\` it speaks TLS. On a
-  loopback address the \`Host\` must be a loopback name too, so that web pages cannot reach it by a name of theirs.
+  save for \`/docs\` and \`/v1/openapi.json\`. Beyond loopback it always speaks TLS, with the certificate of
+  \`--tls-cert\` and \`--tls-key\` or with its own; see [security.md](security.md). On a loopback address the \`Host\` must be a loopback name too, so that web pages cannot reach it by a name of theirs.
 
 \`\`\`
 imago token create --owner ci --role publisher
@@ -34,7 +34,7 @@ curl --unix-socket "$(imago status -o json | jq -r .sockets.api)" http://localho
   writes nothing. Every write, done or refused, leaves a row in the audit.
 - **\`Idempotency-Key\`.** A write repeated with its key, within a day and by the same caller, is done once and
   answered the same (\`Idempotent-Replayed: true\`). The same key for another request is 422; while the first is
-  under way, 409.
+  in progress, 409. After that day the key is refused: its response is no longer stored.
 - **Lists** are \`{"items": […], "next": …}\`; give \`next\` back as \`cursor\`. \`limit\` is 1 to 1000.
 - **Errors** are problem documents (RFC 9457) with \`code\`, \`hint\`, \`retryable\` and \`requestId\`; the codes are
   in [errors.md](errors.md).

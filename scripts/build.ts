@@ -48,7 +48,11 @@ const results = await Promise.all([
   build({
     ...common,
     // Worker threads start from a file of their own.
-    entryPoints: { daemon: 'src/daemon/main.ts', 'store-worker': 'src/oci/chunks/store-worker.ts' },
+    entryPoints: {
+      daemon: 'src/daemon/main.ts',
+      'store-worker': 'src/oci/chunks/store-worker.ts',
+      'match-worker': 'src/build/lock/match-worker.ts',
+    },
     splitting: true,
     chunkNames: 'daemon-[hash]',
     // Stay packages: PostgreSQL's programs, and DBOS with its driver, which look for their own files and for

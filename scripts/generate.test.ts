@@ -79,7 +79,7 @@ describe('docs/errors.md', () => {
         '',
         'Kind: wrong input · exit code 2 · HTTP 400',
         '',
-        'What happened: A bare image name was given where nodes are started or moved, or versions copied to others.',
+        'What happened: A bare image name was given where nodes are started or moved, or versions copied or withdrawn.',
         '',
         'What to do: Name a version or a channel: NAME:VERSION or NAME:CHANNEL.',
       ].join('\n'),

@@ -9,11 +9,11 @@ import {
   copyFile,
   lstat,
   mkdir,
-  mkdtemp,
   readFile,
   rename,
   rm,
   symlink,
+  utimes,
   writeFile,
 } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
@@ -25,8 +25,9 @@ import { inputStore } from '../src/build/inputs/input-cache.ts';
 import { ensureImagoError, ImagoError } from '../src/domain/error/imago-error.ts';
 import { parseNumber } from '../src/domain/image/version-number.ts';
 import { withFileLock } from '../src/host/files/file-lock.ts';
+import { withWorkFolder } from '../src/host/files/work-folder.ts';
 import { runTool } from '../src/host/process/run-tool.ts';
-import { cacheFolders } from '../src/host/tools/tools.ts';
+import { cacheFolders, makeCacheFolder } from '../src/host/tools/tools.ts';
 
 export const kubernetesPrograms = [
   'kubelet',
@@ -68,6 +69,7 @@ export async function getKubernetes(options: GetKubernetesOptions): Promise<read
   parseNumber(options.version);
   const cache = kubernetesFolder(options.cacheFolder);
   const folder = join(cache, options.version, machine());
+  makeCacheFolder(options.cacheFolder ?? cacheFolders()[0] ?? '');
   await mkdir(folder, { recursive: true });
   return withFileLock(join(folder, 'lock'), { timeoutMs: Number.POSITIVE_INFINITY }, async () => {
     const missing: KubernetesProgram[] = [];
@@ -76,7 +78,10 @@ export async function getKubernetes(options: GetKubernetesOptions): Promise<read
         (await present(folder, program, options.version)) ?? (await takeOrDownload(folder, program, options));
       if (there === undefined) missing.push(program);
     }
-    if (missing.length > 0) await buildAll(cache, folder, missing, options);
+    if (missing.length > 0) await withWorkFolder(cache, (work) => buildAll(work, folder, missing, options));
+    // When it was last used decides which version goes first when the cache is full.
+    const now = new Date();
+    await utimes(join(cache, options.version), now, now);
     return Promise.all(options.programs.map((program) => required(folder, program, options.version)));
   });
 }
@@ -151,23 +156,25 @@ async function keep(source: string, folder: string, program: KubernetesProgram):
  * A module of our own names their released versions instead.
  */
 async function buildAll(
-  cache: string,
+  work: string,
   folder: string,
   programs: readonly KubernetesProgram[],
   options: GetKubernetesOptions,
 ): Promise<void> {
   const { version, log } = options;
-  const own = options.work === undefined ? await mkdtemp(join(cache, 'go-')) : options.work;
-  const source = await mkdtemp(join(cache, 'source-'));
+  const own = options.work ?? join(work, 'go');
+  const source = join(work, 'source');
   let env: Readonly<Record<string, string>> = {};
   const go = (args: readonly string[]) => runTool('go', args, { folder: source, env });
   try {
+    for (const made of [own, source]) await mkdir(made, { recursive: true });
     env = {
       ...(await goSettings()),
       GOMODCACHE: join(own, 'mod'),
       GOCACHE: join(own, 'cache'),
       GOTOOLCHAIN: 'local',
-      GOFLAGS: '-mod=mod -buildvcs=false',
+      // Modules that can be written can also be removed, by an ordinary user too.
+      GOFLAGS: '-mod=mod -modcacherw -buildvcs=false',
       CGO_ENABLED: '0',
       HOME: own,
     };
@@ -195,12 +202,6 @@ async function buildAll(
       cause,
       hint: 'Give a folder that has them with --from or IMAGO_KUBERNETES, or an address with --url.',
     });
-  } finally {
-    await rm(source, { recursive: true, force: true });
-    if (options.work === undefined) {
-      await go(['clean', '-modcache']).catch(() => undefined);
-      await rm(own, { recursive: true, force: true });
-    }
   }
 }
 

@@ -31,6 +31,14 @@ describe('a suite', () => {
     expect(judgeSuite(left('a'), true).why.join()).toContain('by a condition of its own');
   });
 
+  it.each([true, false])('fails if what it needs could not be prepared (CI: %s)', (ci) => {
+    const why = 'preparing kubernetes failed: no compiler';
+    expect(judgeSuite({ name: 'e2e', seconds: 0, unprepared: why }, ci)).toMatchObject({
+      state: 'failed',
+      why: [why],
+    });
+  });
+
   it('passes in CI without what is for --soak, and without what is named', () => {
     expect(judgeSuite(left('every death (soak)'), true)).toMatchObject({
       state: 'passed',
@@ -56,6 +64,13 @@ describe('a suite', () => {
     const lacking: SuiteRun = { name: 'e2e', seconds: 0, lacks: 'no QEMU' };
     expect(judgeSuite(lacking, false)).toMatchObject({ state: 'skipped', why: ['no QEMU'] });
     expect(judgeSuite(lacking, true)).toMatchObject({ state: 'failed', why: ['no QEMU'] });
+  });
+
+  it('whose service outside does not answer is skipped, in CI too, and the table says why', () => {
+    const silent: SuiteRun = { name: 'advisories', seconds: 0, lacks: 'no answer', outside: true };
+    expect(judgeSuite(silent, true)).toMatchObject({ state: 'skipped', why: ['no answer'] });
+    const found: SuiteRun = { name: 'advisories', seconds: 1, exitCode: 1, outside: true };
+    expect(judgeSuite(found, true)).toMatchObject({ state: 'failed' });
   });
 
   it('has a line for every reason', () => {

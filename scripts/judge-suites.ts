@@ -7,6 +7,10 @@ export interface SuiteRun {
   readonly seconds: number;
   /** What this machine lacks: the suite was not started. */
   readonly lacks?: string;
+  /** What it lacks is a service outside of this project, which CI cannot be held to. */
+  readonly outside?: boolean;
+  /** Why what it needs could not be prepared: the suite was not started. */
+  readonly unprepared?: string;
   readonly exitCode?: number;
   /** `unknown`: its tests are counted, and it did not say which of them it left out. */
   readonly tests?: TestReport | 'unknown';
@@ -39,8 +43,11 @@ export function excuse({ file, name }: SkippedTest): string | undefined {
 }
 
 export function judgeSuite(run: SuiteRun, ci: boolean): SuiteVerdict {
-  const { name, seconds, lacks, exitCode, tests } = run;
-  if (lacks !== undefined) return { name, seconds, state: ci ? 'failed' : 'skipped', why: [lacks] };
+  const { name, seconds, lacks, outside = false, unprepared, exitCode, tests } = run;
+  if (unprepared !== undefined) return { name, seconds, state: 'failed', why: [unprepared] };
+  if (lacks !== undefined) {
+    return { name, seconds, state: ci && !outside ? 'failed' : 'skipped', why: [lacks] };
+  }
   const { skipped, failed } = tests === undefined || tests === 'unknown' ? nothing : tests;
   const count = `${skipped.length} of its tests ${skipped.length === 1 ? 'was' : 'were'} left out`;
   const told = skipped.length === 0 ? [] : [count, ...skipped.map(describe)];

@@ -36,6 +36,8 @@ A node is told when its document changes, and looks at once. \`imago node config
 
 A document is applied as a whole or not at all: it costs what its dearest change costs. On a node that has no config yet nothing has a cost. Entries of \`files\`, \`units\` and \`hotfixes\` say their own cost. A field that is absent is its default, so writing a default down changes nothing.
 
+A node's config has three layers: that of its pool, what the node has of its own (\`imago node config set NODE\`), and hotfixes. A change of the pool's config reaches a node with its own config as a merge: what differs from the pool stays as it is on the node, and everything else changes. Setting a document that does not have \`hotfixes\` leaves the hotfixes; \`hotfixes: []\` removes them. \`--dry-run\` lists what each node keeps. A node's own config ends when it gets a new disk, or when you set the document of its pool.
+
 ## What holds between versions
 
 - Old configs work on new images: the agent reads every version of the document that Imago ever released, and converts it.

@@ -36,8 +36,7 @@ lock_stamp="$root/node_modules/.imago-lock"
 lock_sum=$(sha256sum "$root/package-lock.json" | cut -d' ' -f1)
 if [ "$(cat "$lock_stamp" 2>/dev/null || true)" != "$lock_sum" ]; then
   echo "Installing npm packages of package-lock.json"
-  # Not `npm ci`: it refuses a lock that leaves out optional packages of other platforms.
-  (cd "$root" && npm install --no-save --no-audit --no-fund --loglevel=error)
+  (cd "$root" && npm ci --no-audit --no-fund --loglevel=error)
   echo "$lock_sum" >"$lock_stamp"
 fi
 

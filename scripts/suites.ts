@@ -1,13 +1,21 @@
 // The suites of ./check, in the order they run: quick ones first.
+import { advisoriesUnknown } from './advisories.ts';
+import type { PreparationName } from './preparations.ts';
 
 export interface Suite {
   readonly name: string;
   readonly what: string;
   readonly command: readonly string[];
+  /** It takes a minute or two and needs nothing prepared. */
+  readonly quick?: boolean;
   /** It runs tests, and tells which of them it left out. */
   readonly countsTests?: boolean;
+  /** The slow work that is done before it starts, and does not count toward its limits. */
+  readonly needs?: readonly PreparationName[];
   /** Why it cannot run on this machine; `undefined` when it can. */
   readonly lacks?: () => Promise<string | undefined>;
+  /** It asks a service that this project does not run: if the service does not answer, CI skips it too. */
+  readonly outside?: true;
 }
 
 function vitest(project: string, ...words: readonly string[]) {
@@ -27,24 +35,35 @@ const heavy = '--maxWorkers=2';
 const machines = vitest('machines', heavy, '--configLoader=native');
 
 export const suites: readonly Suite[] = [
-  { name: 'lint', what: 'format and lint', command: ['biome', 'check', '.'] },
-  { name: 'types', what: 'strict type check', command: ['tsc', '--noEmit'] },
+  { name: 'lint', what: 'format and lint', quick: true, command: ['biome', 'check', '.'] },
+  { name: 'types', what: 'strict type check', quick: true, command: ['tsc', '--noEmit'] },
   {
     name: 'layers',
     what: 'who may import whom, and no cycles',
+    quick: true,
     command: ['node', 'scripts/check-layers.ts'],
   },
   {
     name: 'errors',
     what: 'every code of the error catalogue is answered by something',
+    quick: true,
     command: ['node', 'scripts/check-errors.ts'],
   },
   {
     name: 'generated',
     what: 'generated files are up to date',
+    quick: true,
     command: ['node', 'scripts/generate.ts', '--check'],
   },
-  { name: 'unit', what: 'rules and parts, nothing booted', ...vitest('unit') },
+  {
+    name: 'advisories',
+    what: 'no known advisories on the lock file',
+    quick: true,
+    command: ['npm', 'audit', '--audit-level=moderate'],
+    lacks: () => advisoriesUnknown(),
+    outside: true,
+  },
+  { name: 'unit', what: 'rules and parts, nothing booted', quick: true, ...vitest('unit') },
   {
     name: 'conformance',
     what: 'one suite over every engine and provider',
@@ -54,11 +73,18 @@ export const suites: readonly Suite[] = [
     name: 'integration',
     what: 'real PostgreSQL, daemon, sockets, packed package',
     ...vitest('integration', waiting),
+    needs: ['build-cache', 'debian-root'],
   },
-  { name: 'e2e', what: 'the whole product as a user sees it', ...vitest('e2e', heavy) },
+  {
+    name: 'e2e',
+    what: 'the whole product as a user sees it',
+    ...vitest('e2e', heavy),
+    needs: ['build-cache', 'kubernetes'],
+  },
   {
     name: 'machines',
     what: 'real machines, started by an ordinary user',
     ...{ ...machines, command: [...ordinary, ...machines.command] },
+    needs: ['build-cache', 'debian-root', 'kubernetes'],
   },
 ];

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { localMachineProduct } from '../domain/node/node.ts';
 import { installSection } from '../install/enable-unit.ts';
 import { agentFiles } from './agent-files.ts';
 import { configuredPath, identifiedPath } from './system/paths.ts';
@@ -14,6 +15,13 @@ describe('what the agent brings to an image', () => {
       expect(installSection(text(unit))).toEqual({ wantedBy: [], requiredBy: [], alias: [] });
       expect(text('99-imago.rules')).toContain(`ENV{SYSTEMD_WANTS}+="${unit}"`);
     }
+  });
+
+  it('opens the owner’s doors only on local machines of Imago, by what their firmware says', () => {
+    const rules = text('99-imago.rules').trim().split('\n').slice(1);
+    expect(rules).toHaveLength(2);
+    for (const rule of rules)
+      expect(rule.split(', ')).toContain(`ATTR{[dmi/id]product_name}=="${localMachineProduct}"`);
   });
 
   it('holds services back by the marks that the agent sets', () => {

@@ -1,5 +1,6 @@
 // What the agent brings to an image beside its program: how it is started, its units, and those drop-ins that keep
 // services back until the node is configured. The image build enables units by their [Install] section.
+import { localMachineProduct } from '../domain/node/node.ts';
 import { abilitiesPath, agentAbilities } from '../domain/node-config/capabilities.ts';
 
 export interface AgentFile {
@@ -78,9 +79,14 @@ SendSIGHUP=yes
 IgnoreSIGPIPE=no
 `;
 
+/**
+ * Both doors lead to root without a password, so they open only on machines that Imago itself runs on a host: others
+ * may have a console of that name too.
+ */
+const onLocalMachine = `ATTR{[dmi/id]product_name}=="${localMachineProduct}"`;
 const udevRules = `# Made by Imago: the ports of whoever runs this machine.
-SUBSYSTEM=="virtio-ports", ATTR{name}=="org.imago.commands.0", TAG+="systemd", ENV{SYSTEMD_WANTS}+="imago-commands.service"
-SUBSYSTEM=="tty", KERNEL=="hvc0", TAG+="systemd", ENV{SYSTEMD_WANTS}+="imago-shell.service"
+SUBSYSTEM=="virtio-ports", ${onLocalMachine}, ATTR{name}=="org.imago.commands.0", TAG+="systemd", ENV{SYSTEMD_WANTS}+="imago-commands.service"
+SUBSYSTEM=="tty", ${onLocalMachine}, KERNEL=="hvc0", TAG+="systemd", ENV{SYSTEMD_WANTS}+="imago-shell.service"
 `;
 
 /** There is one shell on that console, and it asks for no password. */

@@ -10,23 +10,29 @@ describe('lanes', () => {
     let inside = 0;
     let most = 0;
     let runs = 0;
+    const [started, finish] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const work = async () => {
       inside += 1;
       most = Math.max(most, inside);
       runs += 1;
-      await sleep(5);
+      started.resolve();
+      await finish.promise;
       inside -= 1;
     };
     lanes.run('a', work);
-    await sleep(1);
+    await started.promise;
     for (let index = 0; index < 5; index++) lanes.run('a', work);
+    finish.resolve();
     await lanes.idle();
     expect({ most, runs }).toEqual({ most: 1, runs: 2 });
   });
 
   it('work that throws is told, and tried again', async () => {
     const troubles: string[] = [];
-    const lanes = createLanes({ ...options, onTrouble: (key) => troubles.push(key) });
+    const repaired: string[] = [];
+    const lanes = createLanes({
+      ...{ ...options, onTrouble: (key) => troubles.push(key), onRepaired: (key) => repaired.push(key) },
+    });
     const { promise: again, resolve } = Promise.withResolvers<void>();
     let runs = 0;
     lanes.run('a', async () => {
@@ -36,20 +42,24 @@ describe('lanes', () => {
     });
     await again;
     expect(troubles).toEqual(['a']);
+    await expect.poll(() => repaired).toEqual(['a']);
     await lanes.close();
   });
 
   it('closing waits for what runs and begins nothing', async () => {
     const lanes = createLanes(options);
     const told: string[] = [];
+    const [started, finish] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     lanes.run('a', async () => {
-      await sleep(5);
+      started.resolve();
+      await finish.promise;
       told.push('a');
     });
-    await sleep(1);
-    lanes.run('a', async () => undefined);
+    await started.promise;
+    lanes.run('a', async () => void told.push('a again'));
     const closing = lanes.close();
     lanes.run('b', async () => void told.push('b'));
+    finish.resolve();
     await closing;
     await sleep(10);
     expect(told).toEqual(['a']);

@@ -13,6 +13,8 @@ export interface LanesOptions {
   /** Work that throws is tried again after this. */
   readonly retryMs: number;
   readonly onTrouble: (key: string, error: unknown) => void;
+  /** Called when work that threw has succeeded. */
+  readonly onRepaired?: (key: string) => void;
 }
 
 interface Lane {
@@ -20,9 +22,10 @@ interface Lane {
   done: Promise<void>;
 }
 
-export function createLanes({ retryMs, onTrouble }: LanesOptions): Lanes {
+export function createLanes({ retryMs, onTrouble, onRepaired }: LanesOptions): Lanes {
   const lanes = new Map<string, Lane>();
   const retries = new Map<string, NodeJS.Timeout>();
+  const failing = new Set<string>();
   let closed = false;
 
   async function go(key: string, lane: Lane, work: () => Promise<void>): Promise<void> {
@@ -30,7 +33,9 @@ export function createLanes({ retryMs, onTrouble }: LanesOptions): Lanes {
       lane.again = false;
       try {
         await work();
+        if (failing.delete(key)) onRepaired?.(key);
       } catch (error) {
+        failing.add(key);
         onTrouble(key, error);
         retryLater(key, work);
       }

@@ -4,20 +4,22 @@ import { assembleDisk, rootContent } from '../disk/assemble/assemble-disk.ts';
 import { readBootFiles } from '../disk/boot/boot-files.ts';
 import { tarFile } from '../disk/tar/writer.ts';
 import { ensureImagoError } from '../domain/error/imago-error.ts';
-import type { Lock } from '../domain/lock/lock.ts';
+import { inputsOf, type Lock } from '../domain/lock/lock.ts';
+import { isRestricted } from '../domain/recipe/recipe.ts';
 import { machineNames } from '../domain/recipe/variables.ts';
 import { readToolFile } from '../host/tools/tools.ts';
 import type { BuildContext } from './context.ts';
 import { fittingSize, requireBudget, requireRoom, tightRoom } from './disk-size.ts';
 import { type FetchContext, fetchInputs } from './fetch-inputs.ts';
+import { localFiles } from './inputs/local-files.ts';
 import { failedShell, withShell } from './layers/failed-shell.ts';
 import { lockedTools } from './layers/locked-tools.ts';
 import { makeLayers } from './layers/make-layers.ts';
 import { withTree, writeItems } from './layers/own-layers.ts';
 import { planLayers } from './layers/plan.ts';
 import { releaseText } from './layers/system-files.ts';
-import { archiveWish } from './lock/resolve-packages.ts';
 import { defaultSuite, kernelArguments } from './lock/rules.ts';
+import { archiveWish, isVerified, missingIndex, toolsWish, verifyPackages } from './lock/signed-packages.ts';
 import { layerInputs, neededInputs } from './needed-inputs.ts';
 import { type BuildReport, noReport } from './report.ts';
 import { sweepWorkSpaces, withWorkSpace } from './sandbox/work-space.ts';
@@ -25,8 +27,6 @@ import { sweepWorkSpaces, withWorkSpace } from './sandbox/work-space.ts';
 export interface BuildImageOptions {
   readonly lock: Lock;
   readonly lockDigest: string;
-  /** Where `file:` inputs are, if they are not in the cache. */
-  readonly folder?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly report?: BuildReport;
   /** Leaves the folder of a failed build for a person to look at. */
@@ -51,6 +51,8 @@ export async function buildImage<T>(
   const { lock, signal } = options;
   const report = options.report ?? noReport;
   requireRoom(lock);
+  const fetching = fetchContext(context, options, report);
+  await requireSigned(context, lock, fetching);
   const plan = planLayers(lock);
   const startedAt = Math.floor(context.now() / 1000);
   await sweepWorkSpaces(join(context.cacheFolder, 'temporary'), context.sandbox());
@@ -59,7 +61,6 @@ export async function buildImage<T>(
       report.begin('inputs');
       const warning = tightRoom(lock);
       if (warning !== undefined) report.log('disk', warning);
-      const fetching = fetchContext(context, options, report);
       await fetchInputs(await neededInputs(context, lock, plan), fetching);
       const tools = await lockedTools(context.cacheFolder, lock, context.inputs, signal);
       report.end('inputs');
@@ -90,12 +91,7 @@ export async function buildImage<T>(
       }
     } catch (error) {
       if (options.keepFailed !== true || ensureImagoError(error).retryable) throw error;
-      const shell = await failedShell(
-        context.sandbox(),
-        space.folder,
-        context.inputs.folder,
-        await context.overlay(),
-      );
+      const shell = await failedShell(context.sandbox(), space.folder, await context.overlay());
       if (shell === undefined) throw error;
       space.keep();
       throw withShell(error, shell);
@@ -103,21 +99,37 @@ export async function buildImage<T>(
   });
 }
 
+/** Each package is in an index that a key of its archive signed, or nothing is done. */
+async function requireSigned(context: BuildContext, lock: Lock, fetching: FetchContext): Promise<void> {
+  const checking = { ...context, signal: fetching.signal };
+  if (await isVerified(lock, checking)) return;
+  for (const input of inputsOf(lock, 'index')) {
+    await fetchInputs([input], fetching).catch((cause: unknown) => {
+      const isGone = /^(?:input-m|download-failed)/.test(ensureImagoError(cause).code);
+      throw isGone ? missingIndex(input, cause) : cause;
+    });
+  }
+  await verifyPackages(lock, checking);
+}
+
 /** Where the inputs of a build come from. */
 export function fetchContext(
   context: BuildContext,
-  options: Pick<BuildImageOptions, 'lock' | 'folder' | 'signal'>,
+  options: Pick<BuildImageOptions, 'lock' | 'signal'>,
   report: BuildReport = noReport,
 ): FetchContext {
   const { recipe } = options.lock;
-  const { inputs, downloads, store, findCredentials, agent } = context;
+  const { inputs, downloads, guard, store, findCredentials, agent } = context;
   return {
-    ...{ inputs, downloads, kept: store, findCredentials, agent },
-    ...{ folder: options.folder, signal: options.signal },
+    ...{ inputs, downloads, guard, kept: store, findCredentials },
+    agent: agent === 'missing' ? undefined : agent,
+    files: localFiles({}),
+    signal: options.signal,
     machine: machineNames[recipe.architecture],
-    mirrors: async () => {
-      const { mirror, securityMirror } = await context.findArchive(archiveWish(recipe));
-      return { debian: mirror, security: securityMirror };
+    mirrors: async (archive) => {
+      const wish = archive === 'apt' ? archiveWish(recipe) : toolsWish(recipe);
+      const { mirror, securityMirror } = await context.findArchive(wish);
+      return { main: mirror, security: securityMirror };
     },
     onProgress: (bytes, total) => report.bytes('inputs', bytes, total),
   };
@@ -136,6 +148,7 @@ async function assemble(
   const text = releaseText({
     ...{ image: recipe.name, lockDigest, rules: lock.rules, architecture: recipe.architecture },
     ...{ suite: recipe.base?.suite ?? defaultSuite, kubernetes: recipe.kubernetes },
+    restricted: isRestricted(recipe),
   });
   await writeItems([tarFile('etc/imago-release', text, { mtime: epoch })], release);
   const built = await withTree(

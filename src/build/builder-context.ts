@@ -2,14 +2,17 @@
 import { join } from 'node:path';
 import type { Recipe } from '../domain/recipe/recipe.ts';
 import { machineNames } from '../domain/recipe/variables.ts';
+import { type AddressGuard, ownerGuard } from '../host/network/address-guard.ts';
 import { machineMirror } from '../host/tools/fetch-tools.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
 import type { FindCredentials } from './containers/oci-source.ts';
 import type { BuildContext } from './context.ts';
 import { type DebianArchive, debianKeyring } from './debian/apt-workspace.ts';
+import { writeKeyring } from './debian/signed-index.ts';
 import { createDownloader, type DownloadRules } from './inputs/download.ts';
 import { downloadProgress } from './inputs/download-progress.ts';
 import { inputStore } from './inputs/input-cache.ts';
+import { localFiles } from './inputs/local-files.ts';
 import { layerCache } from './layers/cache.ts';
 import { treeCache } from './layers/tree-cache.ts';
 import type { AgentBundle, ArchiveWish, LockContext } from './lock/context.ts';
@@ -27,10 +30,12 @@ export interface BuilderOptions {
   readonly securityMirror?: string | undefined;
   /** The keys that an archive must be signed by. Debian's when absent. */
   readonly keyring?: string | undefined;
-  /** Imago's own program for nodes. */
-  readonly agent?: AgentBundle | undefined;
+  /** Imago's own program for nodes. No image is locked if it is `missing`; without the option, images have none. */
+  readonly agent?: AgentBundle | 'missing' | undefined;
   readonly findCredentials?: FindCredentials | undefined;
   readonly downloadRules?: DownloadRules | undefined;
+  /** The addresses that recipes can have fetched. Everything but metadata services when absent. */
+  readonly guard?: AddressGuard | undefined;
   readonly limits?: CacheLimits | undefined;
   readonly sandbox?: (() => Sandbox) | undefined;
   readonly now?: () => number;
@@ -39,6 +44,7 @@ export interface BuilderOptions {
 export function buildContext(options: BuilderOptions): BuildContext {
   const { cacheFolder } = options;
   const inputs = inputStore(cacheFolder);
+  const { guard = ownerGuard } = options;
   const now = options.now ?? Date.now;
   let known: Sandbox | undefined;
   let overlay: Promise<boolean> | undefined;
@@ -59,7 +65,8 @@ export function buildContext(options: BuilderOptions): BuildContext {
       agent: options.agent,
       findCredentials: options.findCredentials,
     },
-    downloads: createDownloader(cacheFolder, inputs, options.downloadRules),
+    downloads: createDownloader(cacheFolder, inputs, options.downloadRules, guard),
+    guard,
     layers: layerCache(cacheFolder),
     sandbox,
     trees: () => treeCache(cacheFolder, sandbox(), now),
@@ -67,24 +74,37 @@ export function buildContext(options: BuilderOptions): BuildContext {
       overlay ??= canOverlay(sandbox(), join(cacheFolder, 'temporary'));
       return overlay;
     },
-    findArchive: (wish) => findArchive(wish, options, ownMirror),
+    findArchive: (wish) => findArchive(wish, { ...options, guard }, ownMirror),
+    findKeyring: (wish) => findKeyring(wish, options),
     now,
   };
 }
 
 async function findArchive(
   wish: ArchiveWish,
-  options: BuilderOptions,
+  options: BuilderOptions & { readonly guard: AddressGuard },
   ownMirror: () => Promise<string>,
 ): Promise<DebianArchive> {
   const mirror = wish.mirror ?? options.mirror ?? process.env.IMAGO_DEBIAN_MIRROR ?? (await ownMirror());
+  // The mirror of this host was configured by its administrator; one that a recipe names must follow the rules.
+  if (wish.mirror === undefined) options.guard.trust(new URL(mirror));
+  for (const named of [wish.mirror, wish.securityMirror]) {
+    if (named !== undefined) await options.guard.checkName(new URL(named));
+  }
   return {
     suite: wish.suite,
     machine: wish.machine,
     mirror,
     securityMirror: wish.securityMirror ?? options.securityMirror ?? besideMirror(mirror),
-    keyring: options.keyring ?? debianKeyring,
+    components: wish.components ?? ['main'],
+    keyring: await findKeyring(wish, options),
+    redirects: wish.mirror === undefined && wish.securityMirror === undefined,
   };
+}
+
+async function findKeyring({ keys }: ArchiveWish, options: BuilderOptions): Promise<string> {
+  if (keys !== undefined) return writeKeyring(options.cacheFolder, keys);
+  return options.keyring ?? debianKeyring;
 }
 
 /** Debian's mirrors have the archive with security updates beside the main one. */
@@ -98,12 +118,14 @@ export function lockContext(
   progress: Pick<LockContext, 'progress' | 'log'>,
   signal: AbortSignal | undefined,
 ): LockContext {
-  const { cacheFolder, inputs, downloads, findArchive: find, findCredentials, agent } = context;
+  const { cacheFolder, inputs, downloads, guard, findArchive: find, findKeyring: keyring } = context;
+  const { findCredentials, agent } = context;
   const bar = downloadProgress((...told) => progress.progress(...told), context.now);
   return {
-    ...{ cacheFolder, inputs, downloads, findArchive: find, findCredentials, agent, signal },
+    ...{ cacheFolder, inputs, downloads, guard, findArchive: find, findKeyring: keyring, findCredentials },
+    ...{ agent, signal },
     machine: machineNames[recipe.architecture],
-    folder: recipe.folder ?? '.',
+    files: localFiles(recipe),
     log: (line) => progress.log(line),
     progress: bar.parts,
     onBytes: bar.bytes,

@@ -12,7 +12,7 @@ import { type BuildImageOptions, buildImage, fetchContext } from './build-image.
 import { type BuilderOptions, buildContext, lockContext } from './builder-context.ts';
 import type { BuildContext } from './context.ts';
 import { fetchInputs, hasParts } from './fetch-inputs.ts';
-import { checkLock } from './lock/check-lock.ts';
+import { checkLock, parseLock } from './lock/check-lock.ts';
 import { hotfixLock, parseHotfixSet } from './lock/hotfix.ts';
 import { lockDigest, writeLockFile } from './lock/lock-file.ts';
 import { type LockRules, lockRecipe } from './lock/lock-recipe.ts';
@@ -29,7 +29,7 @@ import { type LayerVerdict, whyRebuild } from './why-rebuild.ts';
 export type { BuilderOptions } from './builder-context.ts';
 
 /**
- * Recipes are those that `readRecipe` gives, one variant at a time, with `folder` (and `lockFile`) where they lie.
+ * Recipes are those that `readRecipe` gives, one variant at a time, with `folder` where they lie.
  * A lock that fits is taken over; only what the recipe says differently is resolved anew.
  */
 export interface ImageBuilder extends Builder {
@@ -80,7 +80,7 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
   }
 
   async function previousOf(recipe: Recipe, given: Json | undefined): Promise<KnownLock | undefined> {
-    return given === undefined ? locks.previous(recipe) : { lock: asLock(given), at: 0 };
+    return given === undefined ? locks.previous(recipe) : { lock: parseLock(given), at: 0 };
   }
 
   const builder: ImageBuilder = {
@@ -88,7 +88,7 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
     async lock(given, progress, call) {
       const recipe = given as unknown as Recipe;
       const previous =
-        call.exact === true && call.previous === undefined && recipe.lockFile === undefined
+        call.exact === true && call.previous === undefined
           ? undefined
           : await previousOf(recipe, call.previous);
       return asJson(await resolve(recipe, previous, progress, call));
@@ -141,11 +141,11 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
     tools: {
       relock: async (recipe, progress, call) =>
         asJson(await builder.relock(recipe as unknown as Recipe, progress, call)),
-      lockFile: async (recipe, all) => writeLockFile(recipe as unknown as Recipe, all.map(asLock)),
+      lockFile: async (recipe, all) => writeLockFile(recipe as unknown as Recipe, all.map(parseLock)),
       hotfix: async (lock, sets, progress, call) =>
-        asJson(await builder.hotfix(asLock(lock), sets, progress, call)),
-      outdated: (lock, call) => builder.outdated(asLock(lock), call),
-      whyRebuild: (lock) => builder.whyRebuild(asLock(lock)),
+        asJson(await builder.hotfix(parseLock(lock), sets, progress, call)),
+      outdated: async (lock, call) => builder.outdated(parseLock(lock), call),
+      whyRebuild: async (lock) => builder.whyRebuild(parseLock(lock)),
       async forecast(given, { previous, signal }) {
         const recipe = given as unknown as Recipe;
         const before = (await previousOf(recipe, previous))?.lock;
@@ -154,7 +154,7 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
         });
       },
       async forecastHotfix(given, sets) {
-        const lock = asLock(given);
+        const lock = parseLock(given);
         const names = sets.map((set) => parseHotfixSet(set).name);
         return forecastHotfix(context, lock, names).catch((error: unknown) => {
           throw privateWords(lock).hideError(error);
@@ -163,10 +163,6 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
     },
   };
   return builder;
-}
-
-function asLock(lock: Json): Lock {
-  return lock as unknown as Lock;
 }
 
 function asJson(lock: Lock): Json {

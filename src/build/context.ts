@@ -1,4 +1,5 @@
 // What one builder works with, made once.
+import type { AddressGuard } from '../host/network/address-guard.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
 import type { FindCredentials } from './containers/oci-source.ts';
 import type { DebianArchive } from './debian/apt-workspace.ts';
@@ -14,6 +15,8 @@ export interface BuildContext {
   readonly store: DiskStore | undefined;
   readonly inputs: InputStore;
   readonly downloads: Downloader;
+  /** Checks the addresses of registries. */
+  readonly guard: AddressGuard;
   readonly layers: LayerCache;
   /** Made when it is first needed: locking needs none. */
   readonly sandbox: () => Sandbox;
@@ -21,7 +24,8 @@ export interface BuildContext {
   /** Whether the sandbox can lay folders over each other; tried once. */
   readonly overlay: () => Promise<boolean>;
   readonly findArchive: (wish: ArchiveWish) => Promise<DebianArchive>;
+  readonly findKeyring: (wish: ArchiveWish) => Promise<string>;
   readonly findCredentials: FindCredentials | undefined;
-  readonly agent: AgentBundle | undefined;
+  readonly agent: AgentBundle | 'missing' | undefined;
   readonly now: () => number;
 }

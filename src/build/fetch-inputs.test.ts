@@ -8,6 +8,7 @@ import { type DiskStore, openDiskStore } from '../oci/disks/disk-store.ts';
 import { type FetchContext, fetchInputs } from './fetch-inputs.ts';
 import type { DownloadRequest } from './inputs/download.ts';
 import { type InputStore, inputStore } from './inputs/input-cache.ts';
+import { localFiles } from './inputs/local-files.ts';
 
 const content = Buffer.from('what the version kept');
 const sha256 = createHash('sha256').update(content).digest('hex');
@@ -41,8 +42,9 @@ function context(more: Partial<FetchContext> = {}): FetchContext {
     onProgress?.(5, content.length);
     return inputs.addBytes(content);
   }
-  const mirrors = async () => ({ debian: '', security: undefined });
-  return { inputs, downloads: { fetch }, kept, mirrors, machine: 'amd64', ...more };
+  const mirrors = async () => ({ main: '', security: undefined });
+  const files = localFiles({});
+  return { inputs, downloads: { fetch }, kept, mirrors, machine: 'amd64', files, ...more };
 }
 
 test('an input that a version kept is taken from there, once', async () => {

@@ -1,10 +1,11 @@
 // Brings the inputs of a lock into the input store, many at a time: from the cache, from versions that kept
 // them, else from where the lock says. What cannot be had is told by name, all of it at once.
 import { createReadStream } from 'node:fs';
-import { resolve } from 'node:path';
 import { mapLimit } from '../async/map-limit.ts';
 import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
 import { describeInput, type LockedInput } from '../domain/lock/lock.ts';
+import { isLocal } from '../domain/recipe/local-path.ts';
+import type { AddressGuard } from '../host/network/address-guard.ts';
 import { throwIfAborted } from '../host/process/run-tool.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
 import { hexOf } from '../oci/layout/digest.ts';
@@ -20,22 +21,30 @@ import {
 import type { Downloader } from './inputs/download.ts';
 import { folderArchive } from './inputs/folder-archive.ts';
 import type { InputStore } from './inputs/input-cache.ts';
+import type { LocalFiles } from './inputs/local-files.ts';
 import { unpack } from './inputs/unpack.ts';
 import type { AgentBundle } from './lock/context.ts';
 import { buildEpoch } from './lock/rules.ts';
-import { isLocal } from './recipe/compose-recipe.ts';
+
+export interface Mirrors {
+  readonly main: string;
+  readonly security: string | undefined;
+}
 
 export interface FetchContext {
   readonly inputs: InputStore;
   readonly downloads: Downloader;
+  /** Checks the addresses of registries. */
+  readonly guard?: AddressGuard | undefined;
   /** Versions that left `candidate` keep their inputs here. */
   readonly kept?: DiskStore | undefined;
-  readonly mirrors: () => Promise<{ readonly debian: string; readonly security: string | undefined }>;
+  /** Those of the archive that the recipe has the keys of (`apt`), or of Debian's. */
+  readonly mirrors: (archive: 'apt' | 'debian') => Promise<Mirrors>;
   readonly findCredentials?: FindCredentials | undefined;
   /** What this Imago would put on images, for locks that name the same. */
   readonly agent?: AgentBundle | undefined;
-  /** Where `file:` begins, if the recipe's folder is known. */
-  readonly folder?: string | undefined;
+  /** The files of this host that the lock's recipe can read. */
+  readonly files: LocalFiles;
   readonly machine: string;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: (bytes: number, total: number) => void;
@@ -121,15 +130,13 @@ export function hasParts(source: string): boolean {
 const wholeSources: Readonly<Record<string, (request: Request) => Promise<unknown>>> = {
   http: (request) => download(request, request.input.source),
   https: (request) => download(request, request.input.source),
-  debian: async (request) => download(request, inMirror((await request.context.mirrors()).debian, request)),
-  async 'debian-security'(request) {
-    const { security } = await request.context.mirrors();
-    if (security === undefined) throw missing(request, 'no archive with security updates is known');
-    return download(request, inMirror(security, request));
-  },
-  file: async (request) => request.context.inputs.addFile(localPath(request), checked(request)),
+  debian: (request) => downloadPackage(request, 'debian', 'main'),
+  'debian-security': (request) => downloadPackage(request, 'debian', 'security'),
+  apt: (request) => downloadPackage(request, 'apt', 'main'),
+  'apt-security': (request) => downloadPackage(request, 'apt', 'security'),
+  file: async (request) => request.context.inputs.addFile(await localPath(request), checked(request)),
   folder: async (request) =>
-    request.context.inputs.add(folderArchive(localPath(request), buildEpoch), checked(request)),
+    request.context.inputs.add(folderArchive(await localPath(request), buildEpoch), checked(request)),
   async imago(request) {
     const { agent, inputs } = request.context;
     if (agent === undefined) throw missing(request, 'this Imago has no agent for images');
@@ -143,14 +150,14 @@ const wholeSources: Readonly<Record<string, (request: Request) => Promise<unknow
 const partSources: Readonly<Record<string, (request: Request) => Promise<OciSource>>> = {
   async oci({ input, label, rest, context }) {
     const reference = `${rest.replace(/@.*$/, '').replace(/:[^:/]*$/, '')}@sha256:${input.sha256}`;
-    return registrySource(reference, label, context.findCredentials, context.signal);
+    return registrySource(reference, label, context);
   },
   layout: async (request) =>
-    layoutSource(localPath(request), request.label, `sha256:${request.input.sha256}`),
+    layoutSource(await localPath(request), request.label, `sha256:${request.input.sha256}`),
   async archive(request) {
     const { input, label, rest, context } = request;
     const content = isLocal(rest)
-      ? createReadStream(localPath(request))
+      ? createReadStream(await localPath(request))
       : context.inputs.read(await context.downloads.fetch({ url: rest, label, signal: context.signal }));
     return archiveSource(unpack(content), label, input.name, context.inputs);
   },
@@ -176,14 +183,26 @@ function download({ input, label, context, onBytes }: Request, url: string): Pro
   });
 }
 
+async function downloadPackage(
+  request: Request,
+  archive: 'apt' | 'debian',
+  part: keyof Mirrors,
+): Promise<unknown> {
+  const mirror = (await request.context.mirrors(archive))[part];
+  if (mirror === undefined) throw missing(request, 'no archive with security updates is known');
+  return download(request, inMirror(mirror, request));
+}
+
 function inMirror(mirror: string, { rest }: Request): string {
   return `${mirror.replace(/\/+$/, '')}/${rest.split('/').map(encodeURIComponent).join('/')}`;
 }
 
-function localPath(request: Request): string {
-  const { folder } = request.context;
-  if (folder !== undefined) return resolve(folder, request.rest);
-  throw missing(request, `it came from ${request.rest}, and the recipe's folder is not known`);
+/** A build knows no directory: what came from a file is in the cache, or cannot be had. */
+function localPath(request: Request): Promise<string> {
+  return request.context.files.find(request.rest).catch((error: unknown) => {
+    if (ensureImagoError(error).code !== 'recipe-local-input') throw error;
+    throw missing(request, `it came from ${request.rest}, and the recipe's folder is not known`);
+  });
 }
 
 function checked({ input, label }: Request) {

@@ -1,10 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Lock, makeLock } from '../domain/lock/lock.ts';
 import type { Recipe } from '../domain/recipe/recipe.ts';
-import { writeLockFile } from './lock/lock-file.ts';
 import { buildRules } from './lock/rules.ts';
 import { rememberedLocks } from './lock-cache.ts';
 
@@ -50,14 +49,6 @@ test('locks that are made from it do not make it younger', async () => {
 test('one from a clock that was ahead is not taken', async () => {
   await locks().remember(lockOf('1.34.2'), begin + 60 * minute);
   expect(await locks().previous(recipe('1.34.2'))).toBeUndefined();
-});
-
-test('the lock beside the recipe comes first, whatever its age', async () => {
-  await locks().remember(lockOf('1.34.2'), now);
-  const lockFile = join(folder, 'imago.lock');
-  await writeFile(lockFile, writeLockFile(recipe('1.30.0'), [lockOf('1.30.0')]));
-  const previous = await locks().previous({ ...recipe('1.30.0'), lockFile });
-  expect(previous).toEqual({ lock: lockOf('1.30.0'), at: 0 });
 });
 
 test('a lock of other build rules explains nothing', async () => {

@@ -6,7 +6,8 @@ import { mkdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import type { Lock } from '../domain/lock/lock.ts';
 import type { Recipe } from '../domain/recipe/recipe.ts';
-import { readLockFile } from './lock/lock-file.ts';
+import type { Json } from '../domain/value/json.ts';
+import { parseLock } from './lock/check-lock.ts';
 import { buildRules } from './lock/rules.ts';
 
 /** For so long the newest packages are taken to be the newest. */
@@ -19,7 +20,7 @@ export interface KnownLock {
 }
 
 export interface RememberedLocks {
-  /** The lock that lies beside the recipe, else one of this image that was made a short while ago. */
+  /** A lock of this image that was made a short while ago. */
   previous(recipe: Recipe): Promise<KnownLock | undefined>;
   /** `at` is that of the lock that this one was made from, if there was one. */
   remember(lock: Lock, at: number): Promise<void>;
@@ -36,8 +37,6 @@ export function rememberedLocks(cacheFolder: string, now: () => number): Remembe
 
   return {
     async previous(recipe) {
-      const beside = await committedLock(recipe);
-      if (beside !== undefined) return { lock: beside, at: 0 };
       const path = lockedPath(recipe);
       const lock = await readLock(path);
       const at = (await stat(path).catch(() => undefined))?.mtimeMs ?? 0;
@@ -49,18 +48,9 @@ export function rememberedLocks(cacheFolder: string, now: () => number): Remembe
   };
 }
 
-/** Throws `lock-invalid` when the file was edited: it is not silently made anew. */
-async function committedLock({ lockFile, kubernetes }: Recipe): Promise<Lock | undefined> {
-  if (lockFile === undefined) return undefined;
-  const text = await readFile(lockFile, 'utf8').catch(() => undefined);
-  if (text === undefined) return undefined;
-  const { locks } = readLockFile(text, lockFile);
-  return locks.find((lock) => lock.recipe.kubernetes === kubernetes);
-}
-
 async function readLock(path: string): Promise<Lock | undefined> {
   try {
-    const lock = JSON.parse(await readFile(path, 'utf8')) as Lock;
+    const lock = parseLock(JSON.parse(await readFile(path, 'utf8')) as Json);
     return lock.rules === buildRules ? lock : undefined;
   } catch {
     return undefined;

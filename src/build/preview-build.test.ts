@@ -72,6 +72,7 @@ describe('a disk that is too small', () => {
   const known = (recipe: Partial<Recipe>) =>
     sampleLock({ ...recipe, components: [] }, [
       sampleInput('package', 'libc6', { sets: ['base'], installedBytes: 400 * 2 ** 20 }),
+      sampleInput('index', 'debian/trixie/InRelease'),
     ]);
 
   test('is told by the dry run when all of its content is known', async () => {

@@ -1,7 +1,7 @@
 // What a build would find here and have to do, from reading alone: for dry runs. What only others know (a newer
 // package, a file at an address) is assumed to have changed, and named.
 import { ensureImagoError } from '../domain/error/imago-error.ts';
-import { type Lock, type LockedInput, makeLock } from '../domain/lock/lock.ts';
+import { assumedSource, type Lock, type LockedInput, makeLock } from '../domain/lock/lock.ts';
 import { checkRecipe } from '../domain/recipe/problems.ts';
 import type { Recipe } from '../domain/recipe/recipe.ts';
 import { expandOne } from '../domain/recipe/variables.ts';
@@ -15,7 +15,7 @@ import { planLayers } from './layers/plan.ts';
 import { refuseCoveredFiles } from './lock/covered-files.ts';
 import { requireFixable } from './lock/hotfix.ts';
 import { lockDigest } from './lock/lock-file.ts';
-import { assumedSource, type LockPart, lockParts } from './lock/parts.ts';
+import { type LockPart, lockParts } from './lock/parts.ts';
 import { buildEpoch, buildRules } from './lock/rules.ts';
 import { neededInputs } from './needed-inputs.ts';
 import { privateWords } from './redactor.ts';
@@ -134,5 +134,5 @@ async function foresee(
 }
 
 function isElsewhere({ source }: LockedInput): boolean {
-  return /^(?:https?|debian|debian-security|oci):|^archive:https?:/.test(source);
+  return /^(?:https?|(?:debian|apt)(?:-security)?|oci):|^archive:https?:/.test(source);
 }

@@ -159,6 +159,8 @@ async function abandonedThings(
     ...locks.filter((thing) => !drafts.includes(thing) && !isLasting(thing) && isOld(thing)),
     ...beyond(locks.filter((thing) => !drafts.includes(thing) && isLasting(thing))),
     ...beyond(sealed.filter((thing) => !drafts.includes(thing))),
+    ...beyond(await entriesOf(join(cacheFolder, 'verified'))),
+    ...beyond(await entriesOf(join(cacheFolder, 'keys'))),
   ];
 }
 

@@ -186,11 +186,11 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
       load: () => import('./commands/channel/verify.ts'),
     },
     { name: 'create', summary: 'Add a channel', load: () => import('./commands/channel/create.ts') },
-    { name: 'delete', summary: 'Take a channel away', load: () => import('./commands/channel/delete.ts') },
+    { name: 'delete', summary: 'Delete a channel', load: () => import('./commands/channel/delete.ts') },
   ]),
   group('policy', 'The gates before channels', [
     { name: 'check', summary: 'Check a policy file', load: () => import('./commands/policy/check.ts') },
-    { name: 'set', summary: 'Put a policy in force', load: () => import('./commands/policy/set.ts') },
+    { name: 'set', summary: 'Put a policy in effect', load: () => import('./commands/policy/set.ts') },
     { name: 'show', summary: 'The policy in force', load: () => import('./commands/policy/show.ts') },
     {
       name: 'history',
@@ -381,14 +381,27 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
     { name: 'revoke', summary: 'End a token', load: () => import('./commands/token/revoke.ts') },
   ]),
   { name: 'audit', summary: 'Who changed what', load: () => import('./commands/audit.ts') },
+  group('problem', 'What Imago could not repair', [
+    {
+      name: 'list',
+      summary: 'List what Imago could not repair, newest first',
+      load: () => import('./commands/problem/list.ts'),
+    },
+    { name: 'show', summary: 'Show one problem', load: () => import('./commands/problem/show.ts') },
+    {
+      name: 'resolve',
+      summary: 'Mark a problem as resolved',
+      load: () => import('./commands/problem/resolve.ts'),
+    },
+  ]),
   {
     name: 'backup',
-    summary: 'Write everything Imago remembers to a file',
+    summary: 'Write a backup of the database to a file',
     load: () => import('./commands/backup.ts'),
   },
   {
     name: 'restore',
-    summary: 'Read a backup into an empty database',
+    summary: 'Load a backup into an empty database',
     load: () => import('./commands/restore.ts'),
   },
   group('sim', 'The simulated provider', [
@@ -397,6 +410,12 @@ export const commandTree: CommandNode = group('imago', 'Runs the whole life of K
       { name: 'add', summary: 'Order a fault', load: () => import('./commands/sim-fault/add.ts') },
       { name: 'remove', summary: 'Take a fault back', load: () => import('./commands/sim-fault/remove.ts') },
     ]),
+  ]),
+  group('config', 'Settings of the daemon', [
+    { name: 'list', summary: 'List the settings', load: () => import('./commands/config/list.ts') },
+    { name: 'get', summary: 'Print a setting', load: () => import('./commands/config/get.ts') },
+    { name: 'set', summary: 'Set a setting', load: () => import('./commands/config/set.ts') },
+    { name: 'unset', summary: 'Remove a setting', load: () => import('./commands/config/unset.ts') },
   ]),
   { name: 'up', summary: 'Start the daemon', load: () => import('./commands/up.ts') },
   { name: 'down', summary: 'Stop the daemon and its database', load: () => import('./commands/down.ts') },

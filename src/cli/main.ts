@@ -5,6 +5,7 @@ import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
 import { nearest } from '../domain/value/suggest.ts';
 import { commandTree } from './command-tree.ts';
 import { createOutput, type Format, type Output, type Streams } from './output/output.ts';
+import { watchOutput } from './output/watch-output.ts';
 import type { CommandNode, CommandSpec, Invocation } from './spec/command.ts';
 import { parseWords } from './spec/parse.ts';
 
@@ -15,13 +16,17 @@ interface Found {
 }
 
 const streams: Streams = { out: process.stdout, err: process.stderr, env: process.env };
+const output = watchOutput([process.stdout, process.stderr], (error) => {
+  createOutput('table', false, streams).error(error);
+  process.exitCode = error.exitCode;
+});
 
 async function main(words: readonly string[]): Promise<number> {
   const early = createOutput(earlyFormat(words), false, streams);
   try {
     return await runWords(words);
   } catch (thrown) {
-    const error = ensureImagoError(thrown);
+    const error = ensureImagoError(output.explain(thrown));
     early.error(error);
     if (error.kind === 'bug' && process.env.IMAGO_DEBUG) process.stderr.write(`${(thrown as Error).stack}\n`);
     return error.exitCode;
@@ -64,7 +69,8 @@ async function invoke(
     return connected;
   };
   try {
-    await command.run({ ...parsed, client, out, signal: abort.signal });
+    const signal = AbortSignal.any([abort.signal, output.signal]);
+    await command.run({ ...parsed, client, out, signal });
     return 0;
   } finally {
     process.off('SIGINT', interrupt);
@@ -117,4 +123,5 @@ function earlyFormat(words: readonly string[]): Format {
   return json ? 'json' : 'table';
 }
 
-process.exitCode = await main(process.argv.slice(2));
+const exitCode = await main(process.argv.slice(2));
+process.exitCode ??= exitCode;

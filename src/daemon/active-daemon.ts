@@ -1,13 +1,14 @@
 // The active daemon's work: providers, the durable engine, operations, schedules, and what is put right from
 // time to time.
+
 import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { every } from '../async/run-periodically.ts';
 import { urlWithEpoch } from '../database/connection/connection.ts';
 import { fenceSchema } from '../database/lease/fence.ts';
 import { openStore } from '../database/open-database.ts';
-import { ImagoError } from '../domain/error/imago-error.ts';
+import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
 import type { Json } from '../domain/value/json.ts';
+import { addressGuard } from '../host/network/address-guard.ts';
 import { systemClock } from '../host/system-clock.ts';
 import type { OperationDeps } from '../operations/common/deps.ts';
 import { operationKinds } from '../operations/kinds.ts';
@@ -20,10 +21,12 @@ import type { Provider, ProviderName } from '../ports/provider/provider.ts';
 import { createSimProvider, type SimProvider } from '../providers/sim/provider.ts';
 import { createDbosEngine } from '../workflow/engine/dbos/engine.ts';
 import { createOperations } from '../workflow/operations.ts';
-import { createArchive } from './archive.ts';
+import { type Background, createBackground } from './background.ts';
+import { backupParts, createArchive } from './backup/archive.ts';
+import { missingDisks } from './backup/missing-disks.ts';
 import { commonContext } from './common-context.ts';
 import type { DaemonGround } from './daemon.ts';
-import { canRunMachines } from './default-provider.ts';
+import { missingPrograms } from './default-provider.ts';
 import type { DaemonContext } from './http/endpoint/context.ts';
 import { packageVersion } from './process/version.ts';
 import { builderProvider } from './providers/builder-provider.ts';
@@ -33,7 +36,7 @@ import { closeLocal, openLocal } from './providers/local-machines.ts';
 import { secretReader } from './providers/secret-reader.ts';
 import { createSchedules } from './schedules.ts';
 import { watchMoves } from './watch-moves.ts';
-import { sendWebhooks } from './webhook/deliver.ts';
+import { failingWebhooks, sendWebhooks } from './webhook/deliver.ts';
 import { openWebhookKey } from './webhook/key.ts';
 import type { WireOptions } from './wiring.ts';
 
@@ -47,14 +50,17 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
   const { ground, url } = options;
   const { lifecycle, log } = ground;
   const acting = AbortSignal.any([lease.signal, lifecycle.ending]);
-  const { keep = {} } = ground.options;
+  const { keep } = ground.options;
   const store = openStore({ url, epoch: lease.epoch, signal: lease.signal, keep });
   lifecycle.onStop({ name: 'the store', deadlineMs: 5000, run: () => store.close() });
 
   const sim = openSim(ground);
   const images = openOwnImages(ground);
   lifecycle.onStop({ name: 'the images', deadlineMs: 2000, run: () => images.close() });
-  const local = await openLocalProvider(ground, images);
+  const background = createBackground({ problems: store.problems, log, signal: acting });
+  // What is still wrong is reported again when its work is retried.
+  for (const source of ['local', 'engine']) await store.problems.sync(source, []);
+  const local = await openLocalProvider(ground, images, background);
   const providers = new Map<ProviderName, Provider>([
     ['sim', sim],
     ['local', local],
@@ -70,6 +76,7 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     const named = isJsonObject(input) && typeof input.provider === 'string' ? input.provider : '';
     return providers.get(named as ProviderName) ?? requireProvider(providers, ground.options.provider);
   };
+  const space = imageSpace(join(ground.paths.home, 'store'), images.store);
   const deps: OperationDeps = {
     catalogue: store.catalogue,
     fleet: store.fleet,
@@ -87,7 +94,7 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     readSecret: secretReader(join(ground.paths.home, 'secrets')),
     sha256: (text) => createHash('sha256').update(text).digest('hex'),
     images: images.imageStore,
-    space: imageSpace(join(ground.paths.home, 'store'), images.store),
+    space,
     cache: images.cache,
   };
   const engine = createDbosEngine({
@@ -102,25 +109,28 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     clock: systemClock,
     workClock: ({ input }) => providerOf(input).clock,
     newId: newOperationId,
-    onTrouble: (error) => log.error('an operation is in trouble', { error }),
+    onTrouble(error) {
+      log.error('an operation is in trouble', { error });
+      const message = `The engine failed to run an operation: ${error.message}`;
+      background.report('engine', { kind: 'engine-failed', subject: 'job/operations', message });
+    },
   });
   await operations.start();
   await fenceSchema(store.database, 'dbos');
   lifecycle.onStop({ name: 'operations', deadlineMs: 15_000, run: () => operations.stop() });
 
-  const schedules = await createSchedules({ engine, operations, store: store.schedules });
-  const again = (ms: number, work: () => Promise<void>) =>
-    every(ms, acting, work, (error) => log.error('work in the background failed', { error }));
-  const reconciling = again(RECONCILE_EVERY_MS, async () => {
-    const report = await reconcile({ ...deps, now: systemClock.now }, acting);
-    for (const trouble of report.troubles) log.warn(trouble);
+  const schedules = await createSchedules({
+    ...{ engine, operations, store: store.schedules, tokens: store.tokens, events: store.events },
   });
+  const reconciling = background.job(
+    'reconcile',
+    RECONCILE_EVERY_MS,
+    async () => (await reconcile({ ...deps, now: systemClock.now }, acting)).problems,
+  );
   watchMoves(store, acting, () => reconciling.soon());
-  again(LIFECYCLE_EVERY_MS, async () => {
-    const report = await lifecycleRound(deps, acting);
-    for (const trouble of report.troubles) log.warn(trouble);
-  });
-  again(TIDY_EVERY_MS, () => store.tidy());
+  background.job('lifecycle', LIFECYCLE_EVERY_MS, async () => (await lifecycleRound(deps, acting)).problems);
+  background.job('exceptions', RECONCILE_EVERY_MS, async () => void (await store.problems.syncOperations()));
+  background.job('tidy', TIDY_EVERY_MS, async () => void (await store.tidy()));
   const webhookKey = await openWebhookKey(ground.paths.home);
   const sending = sendWebhooks({
     outbox: store.outbox,
@@ -131,26 +141,23 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     onTrouble: (error) => log.error('webhooks could not be sent', { error }),
   });
   lifecycle.onStop({ name: 'webhooks', deadlineMs: 2000, run: () => sending });
+  background.job('webhooks', RECONCILE_EVERY_MS, () => failingWebhooks(store.outbox));
   const upkeep = imageUpkeep({
     catalogue: store.catalogue,
     locks: images.imageStore.locks,
     now: systemClock.now,
   });
-  again(UPKEEP_EVERY_MS, async () => {
-    if (!images.isUsed()) return;
-    for (const trouble of await upkeep.round(acting)) log.warn(trouble);
-  });
-  again(UPKEEP_EVERY_MS, async () => void (await images.cache.trim()));
+  background.job('inputs', UPKEEP_EVERY_MS, async () => (images.isUsed() ? upkeep.round(acting) : []));
+  background.job('disks', UPKEEP_EVERY_MS, () => missingDisks(store, space));
+  background.job('cache', UPKEEP_EVERY_MS, async () => void (await images.cache.trim()));
   const latest = latestUpkeep(deps);
-  again(UPKEEP_EVERY_MS, async () => {
-    for (const trouble of await latest.round(acting)) log.warn(trouble);
-  });
+  background.job('latest', UPKEEP_EVERY_MS, () => latest.round(acting));
 
   return {
     ...commonContext(options, store, { providers, epoch: lease.epoch }),
     operations,
     schedules,
-    ...(deps.space === undefined ? {} : { space: deps.space }),
+    space,
     cache: images.cache,
     images: images.imageStore,
     keys: images.keys,
@@ -158,7 +165,9 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     webhookKey,
     sim: sim.control,
     archive: createArchive({
+      ...backupParts(ground, store),
       database: store.database,
+      disks: () => space.digests(),
       beforeRestore: () => operations.stop(),
       afterRestore: () => lifecycle.restart('a backup was restored'),
     }),
@@ -167,35 +176,47 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
 
 /** The simulated world outlives the daemon. IMAGO_SIM_WORLD lets the daemons of one database share it. */
 function openSim({ paths, surroundings, options }: DaemonGround): SimProvider {
+  const { 'time-scale': timeScale } = options.settings;
   return createSimProvider({
     file: surroundings.env.IMAGO_SIM_WORLD || join(paths.home, 'sim', 'world.db'),
-    ...(options.timeScale === undefined ? {} : { timeScale: options.timeScale }),
+    ...(timeScale === undefined ? {} : { timeScale }),
   });
 }
 
-function openOwnImages({ paths, surroundings }: DaemonGround): Images {
+function openOwnImages({ paths, surroundings, options }: DaemonGround): Images {
   const { env, uid } = surroundings;
-  return openImages({ home: paths.home, env, uid, version: packageVersion(), now: systemClock.now });
+  const guard = addressGuard(options.addresses);
+  return openImages({ home: paths.home, env, uid, version: packageVersion(), now: systemClock.now, guard });
 }
 
 /** Where no machines can be started, recipes still become disks; nothing local keeps the daemon from starting. */
 async function openLocalProvider(
   { paths, runtime, surroundings, log }: DaemonGround,
   images: Images,
+  background: Background,
 ): Promise<Provider> {
-  if (!canRunMachines()) return builderProvider(images.builder);
+  const missing = missingPrograms();
+  if (missing !== undefined) return builderProvider(images.builder, missing);
   try {
     return await openLocal({
       home: paths.home,
       socketFolder: runtime.machineFolder,
-      uid: surroundings.uid,
+      surroundings,
       store: await images.store(),
       builder: images.builder,
-      onTrouble: (message, error) => log.warn(message, { error }),
+      onTrouble(what, error) {
+        log.warn(what, { error });
+        const message = `The local provider has failed (${what}): ${ensureImagoError(error).message}`;
+        background.report('local', { kind: 'local-work', subject: `local/${what}`, message });
+      },
+      onRepaired: (what) => background.repaired('local', `local/${what}`),
     });
   } catch (error) {
-    log.error('the local provider has no machines until this is mended', { error });
-    return builderProvider(images.builder);
+    log.error('the local provider cannot start machines', { error });
+    const { message: why } = ensureImagoError(error);
+    const message = `The local provider cannot start machines: ${why}`;
+    background.report('local', { kind: 'provider-unavailable', subject: 'provider/local', message });
+    return builderProvider(images.builder, `${why} Repair it and restart the daemon.`);
   }
 }
 

@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import type { Store } from '../database/open-database.ts';
 import { systemClock } from '../host/system-clock.ts';
+import { openSettings } from '../launcher/settings-file.ts';
 import type { Provider, ProviderName } from '../ports/provider/provider.ts';
 import type { OperationState } from '../ports/workflow/operation.ts';
 import { runDoctor, usualChecks } from './doctor/doctor.ts';
@@ -25,7 +26,8 @@ const DATABASE_PATIENCE_MS = 1000;
 const ROLES = ['gallery', 'pools', 'machines', 'disks', 'builder'] as const;
 
 export function commonContext(options: WireOptions, store: Store, parts: CommonParts): CommonContext {
-  const { lifecycle, surroundings } = options.ground;
+  const { ground } = options;
+  const { lifecycle, surroundings, paths } = ground;
   const { catalogue, promotion, fleet, journal, operationLists, tokens, audit, idempotency, events } = store;
   return {
     version: packageVersion(),
@@ -34,7 +36,9 @@ export function commonContext(options: WireOptions, store: Store, parts: CommonP
     lifecycle: store.lifecycle,
     galleryBook: store.galleryBook,
     webhooks: store.webhooks,
+    problems: store.problems,
     providers: parts.providers,
+    settings: { ...openSettings(paths.home), running: ground.options },
     ...(parts.epoch === undefined ? {} : { epoch: parts.epoch }),
     status: () => tellStatus(options, store, parts),
     doctor: () => runDoctor(usualChecks(surroundings)),
@@ -71,32 +75,36 @@ async function tellStatus(
       api: runtime.apiSocket,
       ...(postgres === undefined ? {} : { database: postgres.socketFolder }),
     },
+    settings: ground.options.settings,
     ...(listener.tcp === undefined ? {} : { listen: listener.tcp }),
+    ...(listener.tls === undefined ? {} : { tls: listener.tls }),
     providers: [...providers.values()].map((provider) => ({
       name: provider.name,
       roles: ROLES.filter((role) => provider[role] !== undefined),
     })),
-    ...(facts === undefined ? {} : { operations: facts.operations }),
+    ...(facts === undefined ? {} : { operations: facts.operations, problems: facts.problems }),
   };
 }
 
 interface DatabaseFacts {
   readonly version: string;
   readonly operations: Readonly<Partial<Record<OperationState, number>>>;
+  readonly problems: number;
 }
 
 /** One query: `imago status` is asked often, and by scripts. */
 function readFacts({ database }: Store): Promise<DatabaseFacts> {
   return database.read(async (tables) => {
-    const found = await sql<{ version: string; operations: string }>`
+    const found = await sql<{ version: string; operations: string; problems: number }>`
       select split_part(current_setting('server_version'), ' ', 1) as version,
         (select coalesce(json_object_agg(state, count), '{}')::text from (
           select state, count(*) from ${sql.table('imago.operations')}
           where state not in ('succeeded', 'failed', 'cancelled') group by state
-        ) as live) as operations
+        ) as live) as operations,
+        (select count(*) from ${sql.table('imago.problems')} where resolved_at is null) as problems
     `.execute(tables);
-    const { version = '', operations = '{}' } = found.rows[0] ?? {};
-    return { version, operations: JSON.parse(operations) as DatabaseFacts['operations'] };
+    const { version = '', operations = '{}', problems = 0 } = found.rows[0] ?? {};
+    return { version, problems, operations: JSON.parse(operations) as DatabaseFacts['operations'] };
   });
 }
 

@@ -1,13 +1,14 @@
 // The daemon from its first moment to its last: folders and lock, door, database, lease, work. What it does
 // when a part is missing or goes away is decided here; how the parts fit together stands in wiring.ts.
 import { existsSync, statSync } from 'node:fs';
+import { isLoopbackHost } from '../domain/access/loopback.ts';
 import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
 import { type FileLock, tryFileLock, waitForFileLock } from '../host/files/process-lock.ts';
 import { identifyProcess, isSameProcess, type ProcessIdentity } from '../host/process/identity.ts';
 import { readDaemonFile, removeDaemonFile, writeDaemonFile } from '../launcher/daemon-file.ts';
 import { type StatePaths, type Surroundings, stateFolder } from '../launcher/paths.ts';
-import { type Listener, openListener } from './http/listener.ts';
-import { type DaemonOptions, flagsOf } from './options.ts';
+import { type Listener, openListener, type TcpOptions } from './http/listener.ts';
+import type { DaemonOptions } from './options.ts';
 import type { PostgresServer } from './postgres/server.ts';
 import { createLifecycle, type Lifecycle, readRestarts } from './process/lifecycle.ts';
 import { type Log, openLog, rotateByCopy } from './process/log.ts';
@@ -25,6 +26,8 @@ export interface DaemonRun {
   readonly surroundings: Surroundings;
   readonly options: DaemonOptions;
   readonly messages: Messages;
+  /** Keeps the settings that were given as flags, for the next start. */
+  readonly keep: () => Promise<unknown>;
 }
 
 /** What is known before the work begins. */
@@ -45,7 +48,7 @@ const LOOK_EVERY_MS = 2000;
 const ROTATE_EVERY_MS = 600_000;
 
 /** Returns when the daemon is up; the process then lives until the lifecycle ends it. */
-export async function runDaemon({ surroundings, options, messages }: DaemonRun): Promise<void> {
+export async function runDaemon({ surroundings, options, messages, keep }: DaemonRun): Promise<void> {
   const again = readRestarts(process.env) !== undefined;
   const paths = prepareStateFolder(stateFolder(surroundings), surroundings, !again);
   const log = openLog(paths.daemonLog, inForeground() ? { tee: (line) => process.stderr.write(line) } : {});
@@ -79,7 +82,8 @@ export async function runDaemon({ surroundings, options, messages }: DaemonRun):
   try {
     const runtime = runtimePaths(paths.home, surroundings);
     secureFolder(runtime.apiFolder, { uid: surroundings.uid, gid: process.getgid?.() ?? 0 });
-    listener = await openListener(runtime.apiSocket, options.tcp);
+    listener = await openListener(runtime.apiSocket, await withCertificate(options.tcp, paths.home));
+    await keep();
     const startedAt = new Date();
     const ground = { surroundings, options, paths, runtime, log, lifecycle, listener, startedAt };
     const beginning = begin(ground, messages, again);
@@ -89,6 +93,13 @@ export async function runDaemon({ surroundings, options, messages }: DaemonRun):
   } catch (error) {
     fail(error);
   }
+}
+
+/** Loopback needs no TLS; beyond it, a certificate of our own is made where none was given. */
+async function withCertificate(tcp: TcpOptions | undefined, home: string): Promise<TcpOptions | undefined> {
+  if (tcp === undefined || tcp.tls !== undefined || isLoopbackHost(tcp.host)) return tcp;
+  const { ensureOwnCertificate } = await import('./http/own-certificate.ts');
+  return { ...tcp, tls: await ensureOwnCertificate(home, tcp.host) };
 }
 
 /** Whoever started us hears last why it failed: by then nothing of us is left. */
@@ -111,7 +122,7 @@ async function begin(ground: DaemonGround, messages: Messages, again: boolean): 
       ready,
       ...(postgres === undefined ? {} : { postgres: postgres.process }),
       startedAt: startedAt.toISOString(),
-      flags: flagsOf(ground.options),
+      settings: ground.options.settings,
     });
   }
 

@@ -1,26 +1,15 @@
-// Which provider answers when nobody names one.
-import { ImagoError } from '../domain/error/imago-error.ts';
-import type { ProviderName } from '../ports/provider/provider.ts';
-import { qemuName } from './doctor/machines.ts';
-import { findProgram } from './doctor/probe.ts';
+// Names the provider of requests that name none, and what this host needs so that it is complete.
+import { machinePackages, qemuName } from './doctor/machines.ts';
+import { findProgram, installCommand } from './doctor/probe.ts';
 
-/** Providers that a daemon can have today. */
-export const knownProviders: readonly ProviderName[] = ['local', 'sim'];
+/** Only a setting, a flag, IMAGO_PROVIDER, or a request selects the simulation. */
+export const defaultProvider = 'local';
 
-export function readProviderName(name: string): ProviderName {
-  const known = knownProviders.find((one) => one === name);
-  if (known !== undefined) return known;
-  throw new ImagoError('provider-unknown', `There is no provider ${name} here.`, {
-    hint: `There are: ${knownProviders.join(', ')}.`,
-  });
-}
-
-/** Machines can be started here: otherwise the local provider only builds. */
-export function canRunMachines(find: (program: string) => string | undefined = findProgram): boolean {
-  return find(qemuName()) !== undefined && find('qemu-img') !== undefined;
-}
-
-/** `local` where its programs are installed, and the simulation elsewhere. */
-export function defaultProvider(find?: (program: string) => string | undefined): ProviderName {
-  return canRunMachines(find) ? 'local' : 'sim';
+/** The hint for commands that need machines on a host that cannot start any; `undefined` if it can. */
+export function missingPrograms(
+  find: (program: string) => string | undefined = findProgram,
+): string | undefined {
+  const missing = [qemuName(), 'qemu-img'].filter((program) => find(program) === undefined);
+  if (missing.length === 0) return undefined;
+  return `${missing.join(' and ')} not found. Install QEMU: ${installCommand(machinePackages())}; then restart the daemon (\`imago down\`, \`imago up\`). To simulate instead, pass --provider sim.`;
 }

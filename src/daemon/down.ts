@@ -70,11 +70,11 @@ export async function bringDown(
 async function stopMachines(
   { home }: StatePaths,
   { machineFolder }: RuntimePaths,
-  { uid }: Surroundings,
+  surroundings: Surroundings,
 ): Promise<number> {
   if (!existsSync(localFolder(home))) return 0;
   return stopLocalMachines({
-    ...{ home, socketFolder: machineFolder, uid, deadlineMs: MACHINE_MS },
+    ...{ home, socketFolder: machineFolder, surroundings, deadlineMs: MACHINE_MS },
     onTrouble: () => undefined,
   });
 }

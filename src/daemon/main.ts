@@ -1,12 +1,14 @@
 // The daemon's program. `imago` starts it apart from itself; service managers run it in the foreground.
-//   --listen HOST:PORT  --tls-certificate FILE  --tls-key FILE  --time-scale N  --provider NAME
+//   --SETTING VALUE  a setting (see `imago config list`), used and kept
 //   --down    stop the daemon of the state folder, its database and its machines, also when it hangs;
 //             --leave-machines: not the machines
 //   --doctor  look at this machine, without a daemon
 import { parseArgs } from 'node:util';
 import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
-import { currentSurroundings } from '../launcher/paths.ts';
-import { type DaemonOptions, readOptions } from './options.ts';
+import { checkSettings, readSettings, type SettingName, settingNames } from '../domain/settings/settings.ts';
+import { currentSurroundings, stateFolder } from '../launcher/paths.ts';
+import { openSettings } from '../launcher/settings-file.ts';
+import { readOptions } from './options.ts';
 import { openMessages } from './process/messages.ts';
 
 process.umask(0o077);
@@ -23,7 +25,7 @@ try {
 }
 
 async function run(): Promise<void> {
-  const { down, leaveMachines, doctor, ...options } = parse(process.argv.slice(2));
+  const { down, 'leave-machines': leaveMachines, doctor, ...words } = parse(process.argv.slice(2));
   const surroundings = currentSurroundings();
   if (down) {
     const { bringDown } = await import('./down.ts');
@@ -35,35 +37,32 @@ async function run(): Promise<void> {
     messages.send({ doctor: await runDoctor(usualChecks(surroundings)) });
     return;
   }
+  const flags = readSettings(words, (name) => `--${name}`);
+  const kept = openSettings(stateFolder(surroundings));
+  const options = readOptions(checkSettings({ ...kept.read(), ...flags }), process.env);
   const { runDaemon } = await import('./daemon.ts');
-  await runDaemon({ surroundings, options, messages });
+  await runDaemon({
+    surroundings,
+    options,
+    messages,
+    keep: () => kept.change((set) => ({ ...set, ...flags })),
+  });
 }
 
-function parse(
-  words: readonly string[],
-): DaemonOptions & { readonly down: boolean; readonly leaveMachines: boolean; readonly doctor: boolean } {
+function parse(args: readonly string[]) {
   try {
+    const settings = settingNames.map((name) => [name, { type: 'string' }] as const);
     const { values } = parseArgs({
-      args: [...words],
+      args: [...args],
       options: {
-        listen: { type: 'string' },
-        'tls-certificate': { type: 'string' },
-        'tls-key': { type: 'string' },
-        'time-scale': { type: 'string' },
-        provider: { type: 'string' },
+        ...(Object.fromEntries(settings) as Record<SettingName, { readonly type: 'string' }>),
         down: { type: 'boolean', default: false },
         'leave-machines': { type: 'boolean', default: false },
         doctor: { type: 'boolean', default: false },
       },
     });
-    return {
-      ...readOptions(values, process.env),
-      down: values.down,
-      leaveMachines: values['leave-machines'],
-      doctor: values.doctor,
-    };
+    return values;
   } catch (error) {
-    if (error instanceof ImagoError) throw error;
     throw new ImagoError('usage-invalid', (error as Error).message, { cause: error });
   }
 }

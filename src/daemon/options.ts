@@ -1,92 +1,69 @@
-// What the daemon was started with, checked once.
-
-import { ImagoError } from '../domain/error/imago-error.ts';
-import type { DaemonFlags } from '../launcher/spawn.ts';
+// Turns the settings that the daemon is started with into what its parts need.
+import { parseAllowed, parseListen, readSettings, type Settings } from '../domain/settings/settings.ts';
+import type { AddressRules } from '../host/network/address-guard.ts';
 import type { ProviderName } from '../ports/provider/provider.ts';
-import { defaultProvider, readProviderName } from './default-provider.ts';
-import { parseListen, type TcpOptions } from './http/listener.ts';
+import { defaultProvider } from './default-provider.ts';
+import type { TcpOptions } from './http/listener.ts';
 
 export interface DaemonOptions {
+  /** Settings given by flags and by the file; the environment and defaults are not among them. */
+  readonly given: Settings;
+  /** Settings that are in effect. */
+  readonly settings: Settings;
   readonly tcp?: TcpOptions;
-  /** How many times faster than the computer's clock the simulated provider's runs; absent: as the last time. */
-  readonly timeScale?: number;
   /** Which provider answers when a request names none. */
   readonly provider: ProviderName;
-  /** How many days ended operations and their logs are kept, where it was said. */
-  readonly keep?: { readonly recordDays?: number; readonly logDays?: number };
+  /** How many days finished operations and their logs are stored, where it was set. */
+  /** The addresses that recipes and registry references can reach. */
+  readonly addresses: AddressRules;
+  readonly keep: { readonly recordDays?: number; readonly logDays?: number };
 }
 
-/** As clients know them. */
-export function flagsOf({ tcp, timeScale, provider }: DaemonOptions): DaemonFlags {
-  return {
-    ...(tcp === undefined ? {} : { listen: tcp.asked }),
-    ...(tcp?.tls === undefined ? {} : { tlsCertificate: tcp.tls.certificate, tlsKey: tcp.tls.key }),
-    ...(timeScale === undefined ? {} : { timeScale }),
-    provider,
-  };
-}
+const fromEnvironment = {
+  provider: 'IMAGO_PROVIDER',
+  'keep-operations': 'IMAGO_KEEP_OPERATIONS',
+  'keep-logs': 'IMAGO_KEEP_LOGS',
+  'allow-addresses': 'IMAGO_ALLOW_ADDRESSES',
+} as const satisfies Partial<Record<keyof Settings, string>>;
 
-export interface OptionWords {
-  readonly listen?: string | undefined;
-  readonly 'tls-certificate'?: string | undefined;
-  readonly 'tls-key'?: string | undefined;
-  readonly 'time-scale'?: string | undefined;
-  readonly provider?: string | undefined;
-}
-
-/**
- * IMAGO_PROVIDER says what is meant where no flag does. IMAGO_KEEP_OPERATIONS and IMAGO_KEEP_LOGS are days: how long
- * ended operations and their logs stay.
- */
+/** The environment is that of whichever command happens to start the daemon, so a setting that was given counts first. */
 export function readOptions(
-  words: OptionWords,
+  given: Settings,
   env: Readonly<Record<string, string | undefined>>,
 ): DaemonOptions {
-  const tcp = readTcp(words);
-  const timeScale = readTimeScale(words['time-scale']);
-  const recordDays = readDays(env, 'IMAGO_KEEP_OPERATIONS');
-  const logDays = readDays(env, 'IMAGO_KEEP_LOGS');
-  const keep = {
-    ...(recordDays === undefined ? {} : { recordDays }),
-    ...(logDays === undefined ? {} : { logDays }),
-  };
+  const named = Object.entries(fromEnvironment).map(([name, variable]) => [name, env[variable] || undefined]);
+  const environment = readSettings(
+    Object.fromEntries(named) as object,
+    (name) => fromEnvironment[name as keyof typeof fromEnvironment],
+  );
+  const settings = { ...environment, ...given };
+  const provider = settings.provider ?? defaultProvider;
+  const { 'keep-operations': recordDays, 'keep-logs': logDays } = settings;
+  const tcp = readTcp(settings);
   return {
+    given,
+    settings: { ...settings, provider },
     ...(tcp === undefined ? {} : { tcp }),
-    ...(timeScale === undefined ? {} : { timeScale }),
-    ...(Object.keys(keep).length === 0 ? {} : { keep }),
-    provider: readProvider(words.provider ?? (env.IMAGO_PROVIDER || undefined)),
+    provider,
+    addresses: readAddresses(settings),
+    keep: {
+      ...(recordDays === undefined ? {} : { recordDays }),
+      ...(logDays === undefined ? {} : { logDays }),
+    },
   };
 }
 
-function readTcp(words: OptionWords): TcpOptions | undefined {
-  const { listen, 'tls-certificate': certificate, 'tls-key': key } = words;
-  if ((certificate === undefined) !== (key === undefined)) {
-    throw new ImagoError('usage-invalid', '--tls-certificate and --tls-key go together.');
-  }
-  if (listen === undefined) {
-    if (certificate === undefined) return undefined;
-    throw new ImagoError('usage-invalid', '--tls-certificate is for --listen.');
-  }
-  const tls = certificate === undefined || key === undefined ? undefined : { certificate, key };
-  return { asked: listen, ...parseListen(listen), ...(tls === undefined ? {} : { tls }) };
+/** Without a list, a daemon that other hosts can reach refuses private addresses, and one of a single user does not. */
+function readAddresses({ listen, 'allow-addresses': list }: Settings): AddressRules {
+  const allow = list === undefined ? undefined : parseAllowed(list);
+  return { allow: allow ?? [], refusePrivate: allow !== undefined || listen !== undefined };
 }
 
-function readTimeScale(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const scale = Number(text);
-  if (scale > 0 && Number.isFinite(scale)) return scale;
-  throw new ImagoError('usage-invalid', `--time-scale is a number above 0, not "${text}".`);
-}
-
-function readProvider(name: string | undefined): ProviderName {
-  return name === undefined ? defaultProvider() : readProviderName(name);
-}
-
-/** At least a week: what was begun is looked at again for some days. */
-function readDays(env: Readonly<Record<string, string | undefined>>, name: string): number | undefined {
-  const text = env[name];
-  if (text === undefined || text === '') return undefined;
-  const days = Number(text);
-  if (Number.isSafeInteger(days) && days >= 7 && days <= 36_500) return days;
-  throw new ImagoError('usage-invalid', `${name} is a number of days from 7 to 36500, not "${text}".`);
+function readTcp({ listen, 'tls-cert': certificate, 'tls-key': key }: Settings): TcpOptions | undefined {
+  const address = listen === undefined ? undefined : parseListen(listen);
+  if (address === undefined) return undefined;
+  return {
+    ...address,
+    ...(certificate === undefined ? {} : { tls: { certificate, key: key ?? certificate } }),
+  };
 }

@@ -1,38 +1,53 @@
 // Schedules that act: what the store keeps, given to the engine at every start, and an operation for each time.
 
 import type { ScheduleStore } from '../database/schedules.ts';
+import { localOwner } from '../domain/access/roles.ts';
 import { ImagoError } from '../domain/error/imago-error.ts';
+import type { Tokens } from '../ports/database/access.ts';
+import type { Events } from '../ports/database/events.ts';
 import type { Schedule, ScheduleRecord, Schedules } from '../ports/database/schedules.ts';
 import type { Engine } from '../ports/workflow/engine.ts';
 import type { OperationDesk } from '../ports/workflow/operation.ts';
 import { parseCron } from '../workflow/engine/ticker.ts';
+import { allItems } from './http/endpoint/page-query.ts';
+import { roleProblem } from './http/guard/caller.ts';
+import { roleOfKind } from './http/guard/kind-roles.ts';
 
 export interface SchedulesParts {
   readonly engine: Pick<Engine, 'schedule' | 'unschedule'>;
   readonly operations: Pick<OperationDesk, 'submit'>;
   readonly store: ScheduleStore;
+  readonly tokens: Pick<Tokens, 'roleOf'>;
+  readonly events: Pick<Events, 'add'>;
 }
 
-const PAGE = 100;
+/** Starts all schedules that are stored, except those that stopped. */
+export async function createSchedules(parts: SchedulesParts): Promise<Schedules> {
+  const { engine, operations, store } = parts;
 
-/** Takes up all schedules that are kept. */
-export async function createSchedules({ engine, operations, store }: SchedulesParts): Promise<Schedules> {
+  /** Stops the schedule if its owner may no longer start what it starts. */
+  async function stopWithoutRights(schedule: Schedule): Promise<boolean> {
+    const why = await missingRight(parts.tokens, schedule);
+    if (why === undefined) return false;
+    const { name } = schedule;
+    await store.stop(name, why);
+    await engine.unschedule(name);
+    await parts.events.add({ type: 'schedule.stopped', subject: `schedule/${name}`, data: { why } });
+    return true;
+  }
+
   async function arm(schedule: Schedule): Promise<void> {
     await engine.schedule(schedule, async (at) => {
-      const { name, kind, subject, input, by } = schedule;
+      if (await stopWithoutRights(schedule)) return;
+      const { name, kind, subject, input, by, osUser } = schedule;
       // The id is that of the time: a time that is fired again after a crash starts nothing new.
       const id = `schedule-${name}-${at.getTime().toString(36)}`;
-      const operation = await operations.submit({ id, kind, subject, input, by });
+      const operation = await operations.submit({ id, kind, subject, input, by, osUser });
       await store.recordFired(name, at.toISOString(), operation.id);
     });
   }
 
-  let cursor: string | undefined;
-  do {
-    const page = await store.list({ limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
-    for (const schedule of page.items) await arm(schedule);
-    cursor = page.next;
-  } while (cursor !== undefined);
+  for await (const schedule of active(store)) await arm(schedule);
 
   return {
     async list(query) {
@@ -58,6 +73,10 @@ export async function createSchedules({ engine, operations, store }: SchedulesPa
       await arm(made);
       return withNext(made);
     },
+    async review(owner) {
+      for await (const schedule of active(store))
+        if (schedule.by === owner) await stopWithoutRights(schedule);
+    },
     async delete(name) {
       const gone = await store.delete(name);
       await engine.unschedule(name);
@@ -66,13 +85,31 @@ export async function createSchedules({ engine, operations, store }: SchedulesPa
   };
 }
 
+async function* active(store: ScheduleStore): AsyncGenerator<ScheduleRecord> {
+  for await (const schedule of allItems((query) => store.list(query))) {
+    if (schedule.stoppedAt === undefined) yield schedule;
+  }
+}
+
+/** Says what the owner's tokens lack for the operation; `local` is the daemon's own user and always has its rights. */
+async function missingRight(
+  tokens: Pick<Tokens, 'roleOf'>,
+  { by, kind }: Schedule,
+): Promise<string | undefined> {
+  if (by === localOwner) return undefined;
+  const role = await tokens.roleOf(by);
+  if (role === undefined) return `${by} has no valid token.`;
+  return roleProblem({ who: by, role }, roleOfKind(kind), kind)?.message;
+}
+
 function withNext(schedule: ScheduleRecord): ScheduleRecord {
+  if (schedule.stoppedAt !== undefined) return schedule;
   const next = parseCron(schedule).nextRun();
   return next === null ? schedule : { ...schedule, nextAt: next.toISOString() };
 }
 
 function isSame(a: Schedule, b: Schedule): boolean {
-  const content = ({ name, cron, timeZone, kind, subject, input, by }: Schedule) =>
-    JSON.stringify([name, cron, timeZone, kind, subject, input, by]);
+  const content = ({ name, cron, timeZone, kind, subject, input, by, osUser }: Schedule) =>
+    JSON.stringify([name, cron, timeZone, kind, subject, input, by, osUser]);
   return content(a) === content(b);
 }

@@ -3,7 +3,7 @@
 import type { Store } from '../database/open-database.ts';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import type { OperationDesk } from '../ports/workflow/operation.ts';
-import { backupOf } from './archive.ts';
+import { backupOf, backupParts } from './backup/archive.ts';
 import { commonContext } from './common-context.ts';
 import type { DaemonContext } from './http/endpoint/context.ts';
 import type { WireOptions } from './wiring.ts';
@@ -21,8 +21,11 @@ export function standbyContext(options: WireOptions, store: Store): DaemonContex
       send: refuse,
       ended: refuse,
     } satisfies OperationDesk,
-    schedules: { list: schedules.list, get: schedules.get, check: refuse, create: refuse, delete: refuse },
-    archive: { backup: (signal) => backupOf(store.database, signal), restore: refuse },
+    schedules: {
+      ...{ list: schedules.list, get: schedules.get, review: refuse },
+      ...{ check: refuse, create: refuse, delete: refuse },
+    },
+    archive: { backup: (given) => backupOf(backupParts(options.ground, store), given), restore: refuse },
   };
 }
 

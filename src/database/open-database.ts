@@ -5,6 +5,7 @@ import type { Catalogue } from '../ports/database/catalog.ts';
 import type { Fleet } from '../ports/database/fleet.ts';
 import type { GalleryBook } from '../ports/database/galleries.ts';
 import type { Lifecycle } from '../ports/database/lifecycle.ts';
+import type { Problems } from '../ports/database/problems.ts';
 import type { Promotion } from '../ports/database/promotion.ts';
 import type { WebhookOutbox, Webhooks } from '../ports/database/webhooks.ts';
 import type { Journal, OperationLists } from '../ports/workflow/operation.ts';
@@ -24,6 +25,7 @@ import {
   usualOperationRetention,
 } from './operation/prune-operations.ts';
 import { createFleet } from './pool/fleet.ts';
+import { createProblems } from './problem/problems.ts';
 import { createPromotion } from './promotion.ts';
 import { createScheduleStore, type ScheduleStore } from './schedules.ts';
 import { createWebhookOutbox } from './webhook/outbox.ts';
@@ -45,6 +47,7 @@ export interface Store {
   readonly galleryBook: GalleryBook;
   readonly webhooks: Webhooks;
   readonly outbox: WebhookOutbox;
+  readonly problems: Problems;
   /** Deletes what has outlived its use: old events, idempotency keys, deliveries and operations. Call it now and then. */
   tidy(): Promise<void>;
   /** Lets go of all connections. A second call does nothing. */
@@ -58,6 +61,7 @@ export interface StoreOptions extends DatabaseOptions {
 }
 
 const deliveriesKeptMs = 30 * 24 * 3_600_000;
+const problemsKeptMs = 90 * 24 * 3_600_000;
 
 /** Connects when it is first used. */
 export function openStore({ now = Date.now, keep = {}, ...options }: StoreOptions): Store {
@@ -65,6 +69,7 @@ export function openStore({ now = Date.now, keep = {}, ...options }: StoreOption
   const events = createEvents(database);
   const idempotency = createIdempotencyKeys(database);
   const outbox = createWebhookOutbox(database, { now });
+  const problems = createProblems(database, { now });
   return {
     database,
     catalogue: createCatalogue(database, { now }),
@@ -81,10 +86,12 @@ export function openStore({ now = Date.now, keep = {}, ...options }: StoreOption
     galleryBook: createGalleryBook(database, { now }),
     webhooks: createWebhookStore(database, { now }),
     outbox,
+    problems,
     async tidy() {
       await events.trim();
       await idempotency.expire();
       await outbox.trim(new Date(now() - deliveriesKeptMs).toISOString());
+      await problems.trim(new Date(now() - problemsKeptMs).toISOString());
       await tidyOperations(database, { ...usualOperationRetention, ...keep });
     },
     async close() {

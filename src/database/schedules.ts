@@ -1,5 +1,5 @@
 // Schedules as they are kept. Reading patterns and telling the next time is for whoever runs them.
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import type { ScheduleRecord, Schedules } from '../ports/database/schedules.ts';
 import type { Database } from './connection/database.ts';
@@ -8,9 +8,11 @@ import { readCursor, rowsToRead, toPage } from './connection/page.ts';
 import type { SchedulesTable } from './connection/tables.ts';
 
 /** As in the port, without what a clock is needed for: records have no `nextAt`, patterns are not checked. */
-export interface ScheduleStore extends Omit<Schedules, 'check'> {
+export interface ScheduleStore extends Omit<Schedules, 'check' | 'review'> {
   /** Remembers the last time and what it started. Unknown names are ignored: the schedule was deleted meanwhile. */
   recordFired(name: string, at: string, operation: string): Promise<void>;
+  /** Marks it as stopped. A second call keeps the first reason. */
+  stop(name: string, why: string): Promise<void>;
 }
 
 export function createScheduleStore(database: Database): ScheduleStore {
@@ -46,6 +48,7 @@ export function createScheduleStore(database: Database): ScheduleStore {
           subject: schedule.subject,
           input: toJson(schedule.input),
           requested_by: schedule.by,
+          os_user: schedule.osUser ?? null,
         };
         await tables
           .insertInto('schedules')
@@ -64,8 +67,22 @@ export function createScheduleStore(database: Database): ScheduleStore {
             `Schedule ${schedule.name} exists already, with another ${column.replace('_', ' ')}.`,
           );
         }
-        return toSchedule(row);
+        if (row.stopped_at === null) return toSchedule(row);
+        const started = { stopped_at: null, stopped_why: null };
+        await tables.updateTable('schedules').set(started).where('name', '=', schedule.name).execute();
+        return toSchedule({ ...row, ...started });
       }),
+
+    async stop(name, why) {
+      await database.writeOnce((tables) =>
+        tables
+          .updateTable('schedules')
+          .set({ stopped_at: sql<string>`clock_timestamp()`, stopped_why: why })
+          .where('name', '=', name)
+          .where('stopped_at', 'is', null)
+          .execute(),
+      );
+    },
 
     delete: (name) =>
       database.write(async ({ tables }) => {
@@ -94,8 +111,11 @@ function toSchedule(row: Selectable<SchedulesTable>): ScheduleRecord {
     subject: row.subject,
     input: fromJson(row.input),
     by: row.requested_by,
+    ...optional('osUser', row.os_user),
     createdAt: row.created_at,
     ...optional('lastFiredAt', row.last_fired_at),
     ...optional('lastOperation', row.last_operation),
+    ...optional('stoppedAt', row.stopped_at),
+    ...optional('stoppedWhy', row.stopped_why),
   };
 }

@@ -4,7 +4,7 @@ import type { KeyObject } from 'node:crypto';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import { parseDigest } from '../oci/layout/digest.ts';
 import { openEnvelope, signStatement, statementOf } from '../oci/signatures/dsse.ts';
-import { isTrustedAt, parsePublicKey, signingKey } from '../oci/signatures/keyring.ts';
+import { isTrustedAt, parsePublicKey } from '../oci/signatures/keyring.ts';
 import { attestVersion } from '../oci/signatures/sign.ts';
 import type { Attestor } from '../ports/image-store/attestor.ts';
 import type { VersionsContext } from './context.ts';
@@ -15,11 +15,12 @@ export interface AttestorContext extends Pick<VersionsContext, 'store' | 'keys' 
 }
 
 export function createAttestor({ store, keys, passphrase, now, has }: AttestorContext): Attestor {
+  const loadKey = () => keys.signer(new Date(now()).toISOString(), passphrase);
   return {
+    ready: async () => (await loadKey()) !== undefined,
     async attest({ digest: text, name, predicateType, predicate }) {
-      const at = new Date(now()).toISOString();
-      if (signingKey(await keys.keyring(), at) === undefined) return undefined;
-      const key = await keys.load(at, passphrase);
+      const key = await loadKey();
+      if (key === undefined) return undefined;
       const digest = parseDigest(text);
       if (await has(text)) {
         await attestVersion(await store(), digest, key, { name, predicateType, predicate });

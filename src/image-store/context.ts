@@ -1,17 +1,23 @@
 // What the parts of the image store work with.
+
 import type { Json } from '../domain/value/json.ts';
+import type { AddressGuard } from '../host/network/address-guard.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
 import type { Credentials } from '../oci/registry/auth.ts';
 import type { KeyFolder } from '../oci/signatures/key-folder.ts';
 import type { Watch } from '../ports/image-store/image-store.ts';
 
 export interface VersionsContext {
+  /** The addresses that registry references can have. */
+  readonly guard?: AddressGuard | undefined;
   /** Opened when it is first needed. */
   readonly store: () => Promise<DiskStore>;
   /** For uploads and half-made files. */
   readonly workFolder: string;
   readonly keys: KeyFolder;
   readonly passphrase?: string | undefined;
+  /** Whether the first build makes a signing key. */
+  readonly signs: boolean;
   /** Imago's own version. */
   readonly tool: string;
   readonly findCredentials: (registry: string) => Promise<Credentials | undefined>;

@@ -3,16 +3,17 @@ import { z } from 'zod';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import { operatingSystems } from '../domain/image/version.ts';
 import { readRecord } from '../inventory/attach-records.ts';
-import type { DiskStore } from '../oci/disks/disk-store.ts';
 import { type Digest, parseDigest } from '../oci/layout/digest.ts';
 import { RegistryClient } from '../oci/registry/client.ts';
 import { planPull, pull } from '../oci/registry/pull.ts';
 import { planPush, push } from '../oci/registry/push.ts';
 import { parseRegistryReference, type RegistryReference } from '../oci/registry/reference.ts';
-import type { ImageCopies, PulledFacts } from '../ports/image-store/image-store.ts';
+import type { RemoteVersion } from '../oci/registry/remote-version.ts';
+import type { ImageCopies, ImageSignature, PulledFacts } from '../ports/image-store/image-store.ts';
 import type { VersionsContext } from './context.ts';
+import { listSignatures } from './signatures.ts';
 
-type CopyContext = Pick<VersionsContext, 'store' | 'findCredentials'>;
+type CopyContext = Pick<VersionsContext, 'store' | 'findCredentials' | 'guard' | 'keys' | 'now'>;
 
 export function imageCopies(context: CopyContext): ImageCopies {
   return {
@@ -53,14 +54,24 @@ export function imageCopies(context: CopyContext): ImageCopies {
         const plan = await planPull(await context.store(), source, { signal });
         return { digest: plan.digest, bytes: plan.bytesToReceive, bytesTotal: plan.bytesTotal };
       }),
-    pull: (from, { signal, progress }) =>
+    pull: (from, { signal, progress }, decide) =>
       withRegistry(context, from, async (client, reference) => {
         const store = await context.store();
         const source = { client, repository: reference.repository, reference: wanted(reference, from) };
         const onProgress = (at: { readonly done: number; readonly total: number }) =>
           progress(at.done, at.total, `receiving from ${from}`);
-        const got = await pull(store, source, { signal, onProgress });
-        return { digest: got.digest, bytes: got.bytesReceived, ...(await factsOf(store, got.digest)) };
+        let facts: PulledFacts = {};
+        const admit = async (version: RemoteVersion) => {
+          facts = await factsOf(version);
+          const found = new Map<string, ImageSignature>();
+          for (const reader of [version, store]) {
+            const signatures = await listSignatures(context, reader, version.digest);
+            for (const signature of signatures) found.set(JSON.stringify(signature), signature);
+          }
+          await decide(facts, [...found.values()]);
+        };
+        const got = await pull(store, source, { signal, onProgress, admit });
+        return { digest: got.digest, bytes: got.bytesReceived, ...facts };
       }),
   };
 }
@@ -79,13 +90,13 @@ async function allThere(
 
 /** Runs with a client for the registry that a reference names, signed in as this machine is. */
 export async function withRegistry<T>(
-  { findCredentials }: Pick<VersionsContext, 'findCredentials'>,
+  { findCredentials, guard }: Pick<VersionsContext, 'findCredentials' | 'guard'>,
   text: string,
   work: (client: RegistryClient, reference: RegistryReference) => Promise<T>,
 ): Promise<T> {
   const reference = parseRegistryReference(text);
   const credentials = await findCredentials(reference.registry);
-  const client = new RegistryClient({ registry: reference.registry, credentials });
+  const client = new RegistryClient({ registry: reference.registry, credentials, guard });
   try {
     return await work(client, reference);
   } finally {
@@ -117,15 +128,14 @@ function readNotes(text: string): z.infer<typeof notesSchema> | undefined {
   }
 }
 
-/** What a pulled version says of itself: in its notes, else in its manifest. */
-async function factsOf(store: DiskStore, digest: Digest): Promise<PulledFacts> {
-  const text = await readRecord(store, digest, 'notes');
+/** What a version says of itself: in its notes, else in its manifest. */
+async function factsOf(version: RemoteVersion): Promise<PulledFacts> {
+  const text = await readRecord(version, version.digest, 'notes');
   const notes = text === undefined ? undefined : readNotes(text);
   if (notes !== undefined) {
     const { kubernetes, ...facts } = notes;
     return { ...facts, ...(kubernetes !== undefined && { kubernetes }) };
   }
-  const { annotations } = await store.inspect(digest);
-  const image = annotations['vnd.imago.image'];
+  const image = version.annotations['vnd.imago.image'];
   return image === undefined ? {} : { image };
 }

@@ -10,6 +10,7 @@ import { type DiskFormat, detectDiskFormat } from '../disk/convert/format.ts';
 import { encodeVhdFooter, type VhdIdentity, vhdSector } from '../disk/vhd/footer.ts';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import { diskSector, requirePartitionTable } from '../domain/image/disk-file.ts';
+import { formatBytes } from '../domain/value/bytes.ts';
 import { nameFileError } from '../host/files/file-errors.ts';
 import { withWorkFolder } from '../host/files/work-folder.ts';
 import { throwIfAborted } from '../host/process/run-tool.ts';
@@ -23,6 +24,8 @@ const mebibyte = 1024 * 1024;
 const pieceBytes = 2 * mebibyte;
 const uploadPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const uploadAgeMs = 24 * 3_600_000;
+/** What all uploads together can take up until they are imported or a day has passed. */
+export const uploadQuotaBytes = 256 * 1024 * mebibyte;
 const formats = {
   vhd: 'vhd-fixed',
   'vhd-dynamic': 'vhd-dynamic',
@@ -32,10 +35,15 @@ const formats = {
 /** Seconds since 1970 that stand in the footers of VHDs: the same version gives the same file. */
 const vhdTime = 1_767_225_600;
 
-export function diskFiles(context: Pick<VersionsContext, 'store' | 'workFolder' | 'now'>): DiskFiles {
+export function diskFiles(
+  context: Pick<VersionsContext, 'store' | 'workFolder' | 'now'>,
+  quotaBytes: number = uploadQuotaBytes,
+): DiskFiles {
   const uploads = join(context.workFolder, 'uploads');
   const work = join(context.workFolder, 'disks');
   const pathOf = (id: string) => join(uploads, id);
+  /** Bytes of the uploads that are coming in. */
+  const coming = new Map<string, number>();
 
   async function findUpload(id: string): Promise<Upload | undefined> {
     if (!uploadPattern.test(id)) return undefined;
@@ -46,6 +54,18 @@ export function diskFiles(context: Pick<VersionsContext, 'store' | 'workFolder' 
       return { id, sizeBytes: source.size, format };
     } finally {
       await source.close();
+    }
+  }
+
+  /** Passes an upload on until all of them together exceed the quota. */
+  async function* within(content: AsyncIterable<Uint8Array>, id: string, stored: number) {
+    for await (const piece of content) {
+      coming.set(id, (coming.get(id) ?? 0) + piece.byteLength);
+      const all = [...coming.values()].reduce((sum, bytes) => sum + bytes, stored);
+      if (all > quotaBytes) {
+        throw new ImagoError('upload-quota', `Uploads would take up more than ${formatBytes(quotaBytes)}.`);
+      }
+      yield piece;
     }
   }
 
@@ -61,14 +81,18 @@ export function diskFiles(context: Pick<VersionsContext, 'store' | 'workFolder' 
       await mkdir(uploads, { recursive: true, mode: 0o700 });
       await sweepUploads(uploads, context.now());
       const id = randomUUID();
+      coming.set(id, 0);
       try {
-        await spool(pathOf(id), content, signal);
+        const stored = await storedBytes(uploads, coming);
+        await spool(pathOf(id), within(content, id, stored), signal);
         const upload = await findUpload(id);
         if (upload === undefined) throw new ImagoError('internal', 'an upload vanished');
         return upload;
       } catch (error) {
         await rm(pathOf(id), { force: true });
         throw nameFileError(error);
+      } finally {
+        coming.delete(id);
       }
     },
     async dropUpload(id) {
@@ -248,6 +272,13 @@ const zeroPiece = Buffer.alloc(mebibyte);
 function isZero(piece: Uint8Array): boolean {
   if (piece.byteLength > zeroPiece.length) return false;
   return zeroPiece.compare(piece, 0, piece.byteLength, 0, piece.byteLength) === 0;
+}
+
+/** Returns the size of the uploads that have come in. */
+async function storedBytes(folder: string, coming: ReadonlyMap<string, number>): Promise<number> {
+  const names = (await readdir(folder)).filter((name) => !coming.has(name));
+  const sizes = await Promise.all(names.map((name) => stat(join(folder, name)).catch(() => undefined)));
+  return sizes.reduce((sum, found) => sum + (found?.size ?? 0), 0);
 }
 
 async function sweepUploads(folder: string, now: number): Promise<void> {

@@ -2,7 +2,7 @@
 import { type Lock, packagesIn } from '../domain/lock/lock.ts';
 import { attestProvenance } from '../inventory/provenance.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
-import { hexOf, parseDigest } from '../oci/layout/digest.ts';
+import { type Digest, hexOf, parseDigest } from '../oci/layout/digest.ts';
 import type { SigningKey } from '../oci/signatures/key-folder.ts';
 import {
   forgetKey,
@@ -15,6 +15,7 @@ import {
   trustKey,
 } from '../oci/signatures/keyring.ts';
 import {
+  type AttachmentReader,
   type FoundSignature,
   readSignatures,
   type SignatureProblem,
@@ -24,37 +25,47 @@ import type { ImageSignature, ImageSignatures, SignRequest } from '../ports/imag
 import type { SigningKeyRecord, SigningKeys } from '../ports/image-store/signing-keys.ts';
 import type { VersionsContext } from './context.ts';
 
-type SignContext = Pick<VersionsContext, 'store' | 'keys' | 'passphrase' | 'tool'>;
+type SignContext = Pick<VersionsContext, 'store' | 'keys' | 'passphrase' | 'signs' | 'tool' | 'now'>;
 
 export function imageSignatures(context: SignContext): ImageSignatures {
   return {
     async sign(request) {
-      if (signingKey(await context.keys.keyring(), request.at) === undefined) return undefined;
-      const key = await context.keys.load(request.at, context.passphrase);
+      const { keys, passphrase, signs } = context;
+      let key = await keys.signer(request.at, passphrase);
+      if (key === undefined && request.makeKey === true && signs) {
+        await keys.createFirst(request.at, passphrase);
+        key = await keys.signer(request.at, passphrase);
+      }
+      if (key === undefined) return undefined;
       const store = await context.store();
       const digest = parseDigest(request.digest);
       await attest(context, store, key, request);
       await signVersion(store, digest, key, { identity: request.image, at: request.at });
       return { key: key.id, identity: request.image, signedAt: request.at, counts: true };
     },
-    async list(digest) {
-      const found = await readSignatures(
-        await context.store(),
-        parseDigest(digest),
-        await context.keys.keyring(),
-      );
-      return found.map(describe);
-    },
+    list: async (digest) => listSignatures(context, await context.store(), parseDigest(digest)),
   };
 }
 
-function describe({ key, identity, signedAt, problem }: FoundSignature): ImageSignature {
+/** Every signature on a version that the reader finds, judged by the keys that are trusted here. */
+export async function listSignatures(
+  { keys, now }: Pick<VersionsContext, 'keys' | 'now'>,
+  reader: AttachmentReader,
+  digest: Digest,
+): Promise<readonly ImageSignature[]> {
+  const found = await readSignatures(reader, digest, await keys.keyring());
+  return found.map((one) => describe(one, now()));
+}
+
+function describe({ key, identity, signedAt, problem }: FoundSignature, now: number): ImageSignature {
+  const ended = key?.validUntil !== undefined && Date.parse(key.validUntil) <= now;
   return {
     ...(key !== undefined && { key: key.id }),
     ...(key?.owner !== undefined && { owner: key.owner }),
     identity,
     ...(signedAt !== undefined && { signedAt }),
     counts: problem === undefined,
+    ...(ended && { expired: true }),
     ...(problem !== undefined && { problem: sentences[problem](key) }),
   };
 }

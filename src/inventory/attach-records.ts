@@ -7,6 +7,7 @@ import type { Digest } from '../oci/layout/digest.ts';
 import { encodeJson, parseManifest } from '../oci/layout/manifest.ts';
 import type { AttachedPart } from '../oci/layout/referrers.ts';
 import type { SigningKey } from '../oci/signatures/key-folder.ts';
+import type { AttachmentReader } from '../oci/signatures/sign.ts';
 import type { Inventory } from './model/inventory.ts';
 import { redactInventory } from './model/redact.ts';
 import {
@@ -111,7 +112,7 @@ async function put(
  * version has none.
  */
 export async function readRecord(
-  store: DiskStore,
+  store: AttachmentReader,
   digest: Digest,
   kind: RecordKind,
   mediaType: string = recordTypes[kind],

@@ -10,7 +10,7 @@ const content: DaemonFile = {
   socket: '/run/x/api.sock',
   ready: true,
   startedAt: '2026-01-01T00:00:00.000Z',
-  flags: { listen: '127.0.0.1:7070' },
+  settings: { listen: '127.0.0.1:7070' },
 };
 let folder = '';
 let path = '';

@@ -1,8 +1,8 @@
 // daemon.json in the state folder: how clients find the running daemon, and whom `imago down` may stop when
 // the daemon no longer answers.
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import type { Settings } from '../domain/settings/settings.ts';
 import { isProcessIdentity, type ProcessIdentity } from '../host/process/identity.ts';
-import type { DaemonFlags } from './spawn.ts';
 
 const SIZE = 4096;
 
@@ -16,8 +16,8 @@ export interface DaemonFile {
   /** The embedded PostgreSQL; absent when another one is used or none was started yet. */
   readonly postgres?: ProcessIdentity;
   readonly startedAt: string;
-  /** What it was started with. */
-  readonly flags: DaemonFlags;
+  /** The settings that it uses. */
+  readonly settings: Settings;
 }
 
 /** What the file says; `undefined` when there is none or it cannot be understood (then nothing can be trusted). */
@@ -64,8 +64,8 @@ function isDaemonFile(value: unknown): value is DaemonFile {
     typeof file.socket === 'string' &&
     typeof file.ready === 'boolean' &&
     typeof file.startedAt === 'string' &&
-    typeof file.flags === 'object' &&
-    file.flags !== null &&
+    typeof file.settings === 'object' &&
+    file.settings !== null &&
     (file.postgres === undefined || isProcessIdentity(file.postgres))
   );
 }

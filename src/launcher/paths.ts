@@ -5,6 +5,7 @@
 //   lock                  held by the running daemon; the kernel lets go of it when the process dies
 //   start.lock            held by a client while it starts the daemon
 //   daemon.json           the running daemon: process, version, sockets
+//   settings.json         what the daemon is started with; settings.lock is held while it changes
 //   log/daemon.log        JSON lines, rotated by size (daemon.log.1, …)
 //   log/daemon.err        what Node.js itself printed, e.g. on a crash
 //   log/postgres.log      PostgreSQL's own log
@@ -22,6 +23,8 @@ export interface StatePaths {
   readonly lock: string;
   readonly startLock: string;
   readonly daemonFile: string;
+  readonly settings: string;
+  readonly settingsLock: string;
   readonly logs: string;
   readonly daemonLog: string;
   readonly daemonErrors: string;
@@ -59,6 +62,8 @@ export function statePaths(home: string): StatePaths {
     lock: join(home, 'lock'),
     startLock: join(home, 'start.lock'),
     daemonFile: join(home, 'daemon.json'),
+    settings: join(home, 'settings.json'),
+    settingsLock: join(home, 'settings.lock'),
     logs,
     daemonLog: join(logs, 'daemon.log'),
     daemonErrors: join(logs, 'daemon.err'),

@@ -1,17 +1,19 @@
 // Finds, starts and stops the daemon of a state folder, for the command line. The usual case, a daemon that
 // runs, costs one small file and one connection; everything else is loaded when it is needed.
-import { mkdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
 import { ImagoError } from '../domain/error/imago-error.ts';
+import type { Settings } from '../domain/settings/settings.ts';
 import { isSameProcess } from '../host/process/identity.ts';
 import { type DaemonFile, readDaemonFile } from './daemon-file.ts';
 import { type StatePaths, stateFolder, statePaths } from './paths.ts';
-import type { DaemonFlags, LocalDoctorReport, StoppedProcesses } from './spawn.ts';
+import type { LocalDoctorReport, StoppedProcesses } from './spawn.ts';
 
 export interface EnsureOptions {
   /** The state folder; by default that of the environment. */
   readonly home?: string;
-  readonly flags?: DaemonFlags;
+  /** Settings to start it with; a daemon that starts with them keeps them. */
+  readonly flags?: Settings;
   /** Told what the daemon is doing while it starts. */
   readonly onProgress?: (sentence: string) => void;
   readonly timeoutMs?: number;
@@ -51,6 +53,11 @@ async function probeDaemon(paths: StatePaths): Promise<RunningDaemon | undefined
   return { pid: file.process.pid, version: file.version, socket: file.socket, started: false };
 }
 
+/** Whether the state directory holds no database yet, and none elsewhere is named: there is nothing to read. */
+export function isHomeEmpty(home = stateFolder()): boolean {
+  return !process.env.IMAGO_DATABASE_URL && !existsSync(statePaths(home).postgresData);
+}
+
 /** Whether a daemon's process is there, be it ready or not. */
 export function isDaemonThere(): boolean {
   return runningFile(statePaths(stateFolder())) !== undefined;
@@ -81,9 +88,9 @@ export async function ensureDaemon(options: EnsureOptions = {}): Promise<Running
 }
 
 /**
- * Stops the daemon, its PostgreSQL and its machines, also when it hangs or was killed, and leaves nothing running. `ask`
- * is how to ask it politely first; a daemon that does not follow is signalled, then killed. Nothing runs:
- * nothing is done.
+ * Stops the daemon, its PostgreSQL and its machines, even if it hangs or was killed, and leaves nothing running. `ask`
+ * requests a stop first; a daemon that does not follow is signaled, then killed. A daemon that refuses because of the
+ * caller's token is left alone. If nothing is running, nothing is done.
  */
 export async function stopDaemon(
   options: {
@@ -97,7 +104,9 @@ export async function stopDaemon(
   if (statSync(home, { throwIfNoEntry: false }) === undefined) return { forced: false };
   const daemon = await probeDaemon(statePaths(home));
   if (daemon !== undefined && options.ask !== undefined) {
-    const asked = options.ask(daemon).catch(() => undefined);
+    const asked = options.ask(daemon).catch((error: unknown) => {
+      if (error instanceof ImagoError && error.kind === 'refused') throw error;
+    });
     await Promise.race([asked, new Promise((late) => setTimeout(late, ASK_PATIENCE_MS).unref())]);
   }
 
@@ -124,15 +133,14 @@ export async function localDoctor(home = stateFolder()): Promise<LocalDoctorRepo
   throw new ImagoError('daemon-not-answering', 'Looking at this machine takes too long.');
 }
 
-/** A daemon that runs with other flags than those asked for is not what was asked for. */
-function withFlags(daemon: RunningDaemon, paths: StatePaths, flags: DaemonFlags = {}): RunningDaemon {
-  const current = readDaemonFile(paths.daemonFile)?.flags ?? {};
-  for (const [name, value] of Object.entries(flags) as [keyof DaemonFlags, unknown][]) {
-    if (current[name] === value) continue;
-    const word = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+/** Refuses a running daemon that uses other settings than the requested ones. */
+function withFlags(daemon: RunningDaemon, paths: StatePaths, flags: Settings = {}): RunningDaemon {
+  const current = readDaemonFile(paths.daemonFile)?.settings ?? {};
+  for (const [name, value] of Object.entries(flags)) {
+    if (current[name as keyof Settings] === value) continue;
     throw new ImagoError(
       'daemon-running',
-      `The daemon (process ${daemon.pid}) runs already, without --${word} ${value}.`,
+      `The daemon (process ${daemon.pid}) runs already, without --${name} ${value}.`,
       {
         hint: 'Stop it with `imago down`, then start it again with the flags that you want.',
       },
@@ -155,7 +163,7 @@ async function settleDaemon(paths: StatePaths, deadline: number): Promise<Runnin
     const file = runningFile(paths);
     if (file === undefined) return undefined;
     if (performance.now() > patience) {
-      const { troubleOf } = await import('../api/client/daemon-failure.ts');
+      const { troubleOf } = await import('../api/client/read-problem.ts');
       const trouble = await troubleOf(file.socket);
       if (trouble !== undefined) throw trouble;
     }

@@ -1,23 +1,11 @@
 // Runs the daemon's program as a process of its own, and listens to what it says until it is up or down.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
-import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { type ErrorRecord, errorFromRecord, ImagoError } from '../domain/error/imago-error.ts';
+import type { Settings } from '../domain/settings/settings.ts';
 import type { StatePaths } from './paths.ts';
-
-/** What the daemon is started with; see `imago up --help`. */
-export interface DaemonFlags {
-  /** `HOST:PORT`: also listen on TCP. */
-  readonly listen?: string;
-  readonly tlsCertificate?: string;
-  readonly tlsKey?: string;
-  /** How many times faster than the computer's clock the simulated provider's runs. */
-  readonly timeScale?: number;
-  /** Which provider answers when a request names none. */
-  readonly provider?: string;
-}
 
 /** What the daemon's process says on its way up or down, one JSON document a line. */
 export type DaemonMessage =
@@ -64,20 +52,14 @@ export interface Messages {
 const memoryFlags = ['--max-semi-space-size=8', '--heap-growing-percent=50'] as const;
 
 /** The daemon's program and its arguments, for those who run it in the foreground or as a service. */
-export function daemonCommand(flags: DaemonFlags = {}): readonly string[] {
+export function daemonCommand(flags: Settings = {}): readonly string[] {
   const fromSource = import.meta.url.endsWith('.ts');
   const entry = new URL(fromSource ? '../daemon/main.ts' : './daemon.js', import.meta.url);
   return [process.execPath, ...memoryFlags, fileURLToPath(entry), ...flagWords(flags)];
 }
 
-export function flagWords(flags: DaemonFlags): readonly string[] {
-  const words: string[] = [];
-  if (flags.listen !== undefined) words.push('--listen', flags.listen);
-  if (flags.tlsCertificate !== undefined) words.push('--tls-certificate', resolve(flags.tlsCertificate));
-  if (flags.tlsKey !== undefined) words.push('--tls-key', resolve(flags.tlsKey));
-  if (flags.timeScale !== undefined) words.push('--time-scale', String(flags.timeScale));
-  if (flags.provider !== undefined) words.push('--provider', flags.provider);
-  return words;
+export function flagWords(settings: Settings): readonly string[] {
+  return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
 }
 
 /** Starts the program apart from the caller: it goes on when the caller ends. */
@@ -92,8 +74,10 @@ export function runEntry(paths: StatePaths, words: readonly string[]): Messages 
       IMAGO_HOME: paths.home,
       IMAGO_MESSAGE_FD: String(MESSAGE_FD),
       IMAGO_BACKGROUND: '1',
-      // Of a daemon that runs us, if one does: this is no restart of it.
+      // Set by a daemon that runs this command, if one does: this is not a restart of that daemon.
       IMAGO_RESTARTS: undefined,
+      // The daemon acts for many callers and must not hold the token of one.
+      IMAGO_TOKEN: undefined,
     },
     stdio: ['ignore', errors?.file ?? 'ignore', errors?.file ?? 'ignore', 'pipe'],
   });

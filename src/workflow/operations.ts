@@ -151,7 +151,7 @@ export function createOperations(options: OperationsOptions): Operations {
     if (request.whenBusy === 'refuse') {
       await refuseBusy(request.key ?? kind.key?.(input, request.id ?? '') ?? request.subject);
     }
-    return kind.plan(input, request.by);
+    return kind.plan(input, request);
   }
 
   return {
@@ -168,17 +168,17 @@ export function createOperations(options: OperationsOptions): Operations {
     async foresee(request) {
       const lines = await plan(request);
       const kind = requireKind(kinds, request.kind);
-      return (await kind.foresee?.(kind.parse(request.input), request.by)) ?? lines;
+      return (await kind.foresee?.(kind.parse(request.input), request)) ?? lines;
     },
     submit,
     cancel,
-    async retry(id, by, newId) {
+    async retry(id, by, newId, osUser) {
       const record = await recordOf(id);
       if (!hasEnded(record)) {
         throw new ImagoError('operation-busy', `Operation ${id} has not ended yet: ${record.state}.`);
       }
       const { kind, subject, input } = record;
-      const request = { kind, subject, input, key: askedKey(record), by, retryOf: id };
+      const request = { kind, subject, input, key: askedKey(record), by, osUser, retryOf: id };
       return submit({ ...request, ...(newId === undefined ? {} : { id: newId }) });
     },
     async send(id, topic, message) {

@@ -15,6 +15,7 @@ import {
   buildAgentImage,
   startAgentMachine,
 } from '../support/agent-machine.ts';
+import { patience } from '../support/speed.ts';
 
 const document = {
   schemaVersion: 1,
@@ -68,7 +69,7 @@ describe('a machine with the agent', () => {
     );
     // On a busy computer the platform's answer may come too late; it is told again after a minute.
     const health = async () => (await host.status('one')).health?.state;
-    await expect.poll(health, { timeout: 180_000, interval: 500 }).toBe('Ready');
+    await expect.poll(health, { timeout: patience(180_000), interval: 500 }).toBe('Ready');
     const order = timeline.map(({ name }) => name);
     for (const name of ['kernel', 'userspace', 'agent', 'network', 'config read', 'runtime', 'ready']) {
       expect(order).toContain(name);
@@ -80,9 +81,10 @@ describe('a machine with the agent', () => {
     ).toEqual(['one', 'one', '262144', 'hello', '2000']);
     // The second part of the system starts once the node is ready.
     await machine.run('systemctl start imago-late.target');
-    expect(await lines('systemctl is-active containerd ssh imago-agent imago-commands imago-shell')).toEqual(
-      Array(5).fill('active'),
-    );
+    const units = 'containerd ssh imago-agent imago-commands imago-shell';
+    await expect
+      .poll(() => lines(`systemctl is-active ${units}`), { timeout: patience(60_000), interval: 1000 })
+      .toEqual(Array(5).fill('active'));
     expect(
       await lines(
         'systemctl --failed --no-legend --plain | grep -i imago; ctr version >/dev/null && echo answers',

@@ -3,7 +3,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { getKubernetes, kubernetesFolder } from '../../scripts/get-kubernetes.ts';
+import { kubernetesFolder } from '../../scripts/get-kubernetes.ts';
 import type { CheckResult } from '../../src/domain/image-test/image-check.ts';
 import { buildAgentImage } from '../support/agent-machine.ts';
 import { breakDisk } from '../support/broken-image.ts';
@@ -15,6 +15,7 @@ import {
   brokenPrograms,
   brokenRecipe,
 } from '../support/faults.ts';
+import { kubernetesMs, testedKubernetes } from '../support/kubernetes.ts';
 import { createOrdinaryImago, type OrdinaryImago } from '../support/ordinary-imago.ts';
 
 interface Shown {
@@ -136,7 +137,7 @@ it.runIf(soak)(
   async () => {
     const work = join(imago.folder, 'good');
     await mkdir(work);
-    await getKubernetes({ version: '1.34.2', programs: ['kubelet'] });
+    await testedKubernetes();
     for (const [name, command] of Object.entries({
       app: ['/bin/busybox', 'false'],
       sandbox: ['/bin/busybox', 'sleep', '1000'],
@@ -158,5 +159,5 @@ it.runIf(soak)(
     expect(new Set(details('runtime-runs'))).toEqual(new Set(['runs']));
     expect(new Set(details('agent-secrets'))).toEqual(new Set(['none of 2']));
   },
-  3_600_000,
+  kubernetesMs,
 );

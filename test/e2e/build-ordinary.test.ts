@@ -7,9 +7,10 @@ import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { collect } from '../support/imago.ts';
 import { canBeOrdinary, type OrdinaryUser, ordinaryUser } from '../support/ordinary-user.ts';
+import { patience } from '../support/speed.ts';
 
 /** A cold build, which shares the machine with all other tests. */
-vi.setConfig({ testTimeout: 1_800_000 });
+vi.setConfig({ testTimeout: patience(1_800_000) });
 
 const example = resolve(import.meta.dirname, '../../examples/plain');
 let folder: string;
@@ -24,7 +25,14 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 function imago(...words: readonly string[]) {
   const [program, ...args] = user.node('src/cli/main.ts', ...words);
   const { PATH = '', LANG = 'C.UTF-8' } = process.env;
-  const env = { PATH, LANG, NO_COLOR: '1', IMAGO_HOME: join(user.home, 'state'), IMAGO_PROVIDER: 'local' };
+  const env = {
+    PATH,
+    LANG,
+    NO_COLOR: '1',
+    IMAGO_HOME: join(user.home, 'state'),
+    IMAGO_PROVIDER: 'local',
+    IMAGO_AGENT: 'none',
+  };
   return collect(
     spawn(program, args, { cwd: join(user.home, 'plain'), env, stdio: ['ignore', 'pipe', 'pipe'] }),
   );

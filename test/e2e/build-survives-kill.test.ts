@@ -91,7 +91,7 @@ it('goes on after a kill at each step, and nothing is left of the killed ones', 
     const told = await killAt(mark, layers);
     expect(told, what).toMatch(new RegExp(mark.source, 'm'));
     for (const name of safe) expect(told.split('\n'), what).toContain(`${name}: reused`);
-    await expect.poll(() => processesIn(cache), { timeout: 30_000 }).toEqual([]);
+    await expect.poll(() => processesIn(cache)).toEqual([]);
     const opened = await openDiskStore(store);
     expect(await opened.list(), what).toEqual([]);
     await opened.close();

@@ -3,7 +3,7 @@
 import { cp, rm, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { getKubernetes, kubernetesFolder } from '../../scripts/get-kubernetes.ts';
+import { kubernetesFolder } from '../../scripts/get-kubernetes.ts';
 import { createBuilder, type ImageBuilder } from '../../src/build/builder.ts';
 import { planLayers } from '../../src/build/layers/plan.ts';
 import { lockDigest } from '../../src/build/lock/lock-file.ts';
@@ -14,10 +14,10 @@ import type { InventoryFile } from '../../src/inventory/model/inventory.ts';
 import { type DiskStore, openDiskStore } from '../../src/oci/disks/disk-store.ts';
 import { loadVariant } from '../support/build-child.ts';
 import { call, inventoryOf, quiet, workFolder } from '../support/build-fixture.ts';
+import { kubernetesMs, kubernetesVersions, testedKubernetes } from '../support/kubernetes.ts';
 import { sharedBuildCache } from '../support/test-recipe.ts';
 
 const examples = resolve(import.meta.dirname, '../../examples');
-const versions = ['1.34.2', '1.34.3'] as const;
 
 let folder: string;
 let store: DiskStore;
@@ -28,10 +28,8 @@ const sums = new Map<string, string>();
 beforeAll(async () => {
   folder = await workFolder();
   await fetchTools({ group: 'disk' });
-  for (const version of versions) {
-    const found = await getKubernetes({ version, programs: ['kubelet', 'kubectl'] });
-    for (const { program, sha256 } of found) sums.set(`${program} ${version}`, sha256);
-  }
+  for (const { program, version, sha256 } of await testedKubernetes())
+    sums.set(`${program} ${version}`, sha256);
   const filter = (path: string) => !path.endsWith('/kubernetes');
   for (const name of ['common', 'node', 'side-by-side'])
     await cp(join(examples, name), join(folder, name), { recursive: true, filter });
@@ -39,7 +37,7 @@ beforeAll(async () => {
     await symlink(kubernetesFolder(), join(folder, name, 'kubernetes'));
   store = await openDiskStore(join(folder, 'store'));
   builder = createBuilder({ cacheFolder: sharedBuildCache(), store });
-});
+}, kubernetesMs);
 afterAll(async () => {
   await store?.close();
   await rm(folder, { recursive: true, force: true });
@@ -60,7 +58,10 @@ async function build(lock: Lock): Promise<ReadonlyMap<string, InventoryFile>> {
 }
 
 it('the second patch of the matrix has its own programs, and shares every layer but theirs and the last', async () => {
-  const [first, second] = [await lockOf('node', versions[0]), await lockOf('node', versions[1])];
+  const [first, second] = [
+    await lockOf('node', kubernetesVersions[0]),
+    await lockOf('node', kubernetesVersions[1]),
+  ];
   const known = new Set(planLayers(first).map(({ key }) => key));
   const own = planLayers(second).filter(({ key }) => !known.has(key));
   expect(own.map(({ name }) => name)).toEqual(['component kubelet', 'component kubectl', 'configuration']);
@@ -79,7 +80,7 @@ it('the second patch of the matrix has its own programs, and shares every layer 
 
 it('two patches stand side by side on one image, and its default is the one that is found', async () => {
   const files = await build(await lockOf('side-by-side'));
-  for (const version of versions)
+  for (const version of kubernetesVersions)
     expect(files.get(`/usr/lib/kubernetes/${version}/kubelet`)?.sha256).toBe(sums.get(`kubelet ${version}`));
   const link = files.get('/usr/bin/kubelet');
   expect(link?.type).toBe('symlink');

@@ -8,12 +8,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { getKubernetes, kubernetesFolder } from '../../scripts/get-kubernetes.ts';
+import { kubernetesFolder } from '../../scripts/get-kubernetes.ts';
 import { openMachineHost } from '../../src/providers/local/host/open.ts';
 import { openTokenIssuer } from '../../src/providers/local/imds/local-token.ts';
 import type { MachineHost } from '../../src/providers/local/qemu/machine-host.ts';
 import { type AgentMachine, buildAgentImage, startAgentMachine } from '../support/agent-machine.ts';
 import { writeContainerImage } from '../support/container-image.ts';
+import { kubernetesMs, testedKubernetes } from '../support/kubernetes.ts';
+import { patience } from '../support/speed.ts';
 import { hostCertificate, testKey } from '../support/tls-fixture.ts';
 
 const examples = join(import.meta.dirname, '../../examples');
@@ -116,8 +118,7 @@ const network = {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'imago-km-'));
-  for (const version of ['1.34.2', '1.34.3'])
-    await getKubernetes({ version, programs: ['kubelet', 'kubectl'] });
+  await testedKubernetes();
   const image = await buildAgentImage(folder, await writeRecipe());
   host = await openMachineHost({
     folder: join(folder, 'host'),
@@ -143,7 +144,7 @@ beforeAll(async () => {
   machine = await startAgentMachine(host, image, {
     ...{ folder, name: 'kube', document: standalone, memoryMb: 1024, cpus: 2 },
   });
-});
+}, kubernetesMs);
 afterAll(async () => {
   await host?.close({ leaveRunning: false, deadlineMs: 1000 });
   api?.close();
@@ -184,7 +185,7 @@ async function out(script: string): Promise<string> {
 }
 
 async function until<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
-  const end = performance.now() + 500_000;
+  const end = performance.now() + patience(500_000);
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;

@@ -15,6 +15,7 @@ import {
 import { until } from '../support/daemon.ts';
 import { type FileServer, startFileServer } from '../support/file-server.ts';
 import { createOrdinaryImago, type OrdinaryImago } from '../support/ordinary-imago.ts';
+import { patience } from '../support/speed.ts';
 
 interface NodeView {
   readonly name: string;
@@ -72,7 +73,7 @@ async function killDaemon(): Promise<void> {
   const found = identifyProcess(daemon.pid);
   if (found === undefined) throw new Error('There is no daemon.');
   signalProcess(found, 'SIGKILL');
-  await waitForExit(found, 10_000);
+  await waitForExit(found, patience(10_000));
 }
 
 /** The boots of the stories take another ten minutes, emulated. */
@@ -85,26 +86,30 @@ async function succeed(...words: readonly string[]): Promise<string> {
   return out;
 }
 
-it('./quickstart builds, tests and promotes an image, starts three machines, and changes one as it runs', async () => {
-  const { code, out, err } = await imago.program(join(imago.tree, 'quickstart'), '--keep');
-  expect(code, `${out.slice(-3000)}${err.slice(-3000)}`).toBe(0);
-  expect(out).toMatch(/first-node:production points at/);
-  expect(out).toMatch(/Pool web has 3 nodes/);
-  expect(out.match(/^reference +first-node:production$/gm)?.length).toBeGreaterThanOrEqual(3);
-  expect(out).toMatch(/was ready after/);
-  expect(out.match(/1 of 1 nodes have the config/g)).toHaveLength(2);
-  expect(out).toMatch(/What to try next|what to try next/);
-  const all = await nodes();
-  shown.first = await production();
-  expect(all.map(({ power, state, version }) => ({ power, state, version }))).toEqual(
-    Array(3).fill({ power: 'running', state: 'ready', version: shown.first }),
-  );
-  expect(machines()).toHaveLength(3);
-  const [process] = machines();
-  const status = readFileSync(`/proc/${process?.pid}/status`, 'utf8');
-  const uid = Number(/^Uid:\t(\d+)/m.exec(status)?.[1]);
-  expect(uid, 'machines are an ordinary user’s').not.toBe(0);
-}, 1_800_000);
+it(
+  './quickstart builds, tests and promotes an image, starts three machines, and changes one as it runs',
+  async () => {
+    const { code, out, err } = await imago.program(join(imago.tree, 'quickstart'), '--keep');
+    expect(code, `${out.slice(-3000)}${err.slice(-3000)}`).toBe(0);
+    expect(out).toMatch(/first-node:production points at/);
+    expect(out).toMatch(/Pool web has 3 nodes/);
+    expect(out.match(/^reference +first-node:production$/gm)?.length).toBeGreaterThanOrEqual(3);
+    expect(out).toMatch(/was ready after/);
+    expect(out.match(/1 of 1 nodes have the config/g)).toHaveLength(2);
+    expect(out).toMatch(/What to try next|what to try next/);
+    const all = await nodes();
+    shown.first = await production();
+    expect(all.map(({ power, state, version }) => ({ power, state, version }))).toEqual(
+      Array(3).fill({ power: 'running', state: 'ready', version: shown.first }),
+    );
+    expect(machines()).toHaveLength(3);
+    const [process] = machines();
+    const status = readFileSync(`/proc/${process?.pid}/status`, 'utf8');
+    const uid = Number(/^Uid:\t(\d+)/m.exec(status)?.[1]);
+    expect(uid, 'machines are an ordinary user’s').not.toBe(0);
+  },
+  patience(1_800_000),
+);
 
 it('a killed daemon leaves the machines, and the next one has them', async () => {
   const [before, all] = [machines(), await nodes()];
@@ -157,7 +162,7 @@ it.runIf(soak)(
     await succeed('channel', 'promote', version, '--to', 'staging', '--why', 'next');
     const promote = ['channel', 'promote', version, '--to', 'production', '--why', 'next'];
     expect((await imago.run(...promote)).code, 'neither tested nor approved').toBe(4);
-    await succeed('test', version, '--firmware', 'direct');
+    await succeed('test', version);
     expect((await imago.run(...promote)).code, 'not approved').toBe(4);
     const { listen } = await imago.json<{ listen: string }>('status');
     const token = await succeed('token', 'create', '--owner', 'bob', '--role', 'publisher', '-o', 'name');

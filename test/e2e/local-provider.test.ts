@@ -14,9 +14,10 @@ import { openMachineHost } from '../../src/providers/local/host/open.ts';
 import type { LocalProvider } from '../../src/providers/local/provider.ts';
 import { createLocalBench, type LocalBench } from '../support/local-bench.ts';
 import { makeMachineDisk } from '../support/machine-disk.ts';
+import { patience } from '../support/speed.ts';
 
 const options: CallOptions = { signal: new AbortController().signal, epoch: 1 };
-const patienceMs = 500_000;
+const patienceMs = patience(500_000);
 const gallery = { os: 'linux', architecture: 'x64', generation: 2 } as const;
 
 const single: Omit<MachineSpec, 'digest'> = {
@@ -120,7 +121,7 @@ describe('nodes on this computer', () => {
       () => provider.machines.report('probe', options),
       ({ phase }) => phase === 'ready',
     );
-    const command = { script: 'echo hello; lsblk -bdno SIZE /dev/vda; exit 3', timeoutMs: 120_000 };
+    const command = { script: 'echo hello; lsblk -bdno SIZE /dev/vda; exit 3', timeoutMs: patience(120_000) };
     const answer = await provider.machines.runCommand('probe', command, options);
     expect(answer).toMatchObject({ exitCode: 3, stdout: `hello\n${1024 ** 3}\n`, truncated: false });
     expect(existsSync(own)).toBe(true);

@@ -1,13 +1,15 @@
 // Two real machines of a pool, of an ordinary user: their networks, what they are told about themselves, and what
 // becomes of them when the daemon is killed. One start of each serves all that follows, in this order.
+import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostMachine, MachineReportLine } from '../../src/providers/local/qemu/machine-host.ts';
 import { type ChildUser, childUser, type HostChild, startHostChild } from '../support/host-child.ts';
 import { type MachineDisk, makeMachineDisk, makeOverlay } from '../support/machine-disk.ts';
+import { patience } from '../support/speed.ts';
 
 let folder: string;
 let who: ChildUser;
@@ -30,7 +32,7 @@ async function machine(id: string, machineId: string): Promise<HostMachine> {
   return {
     ...{ id, folder: place, disk: path, boot: { kind: 'direct', kernel, initrd, cmdline } },
     ...{ cpus: 1, memoryMb: 512 },
-    network: { pool: 'blue', forwards: [{ guestPort: 7000 }] },
+    network: { pool: 'blue', endpoints: 'config', forwards: [{ guestPort: 7000 }] },
     metadata: {
       ...{ machineId, name: id, pool: 'blue', size: 'small', region: 'local', tags: { colour: 'blue' } },
       image: { gallery: 'main', image: 'node', version: '1.2.3', digest: 'sha256:0' },
@@ -40,7 +42,7 @@ async function machine(id: string, machineId: string): Promise<HostMachine> {
 }
 
 async function run(id: string, script: string): Promise<string> {
-  const result = await host.call('runCommand', id, script, { timeoutMs: 240_000 });
+  const result = await host.call('runCommand', id, script, { timeoutMs: patience(240_000) });
   expect({ ...result, script }).toMatchObject({ exitCode: 0, truncated: false });
   return result.stdout;
 }
@@ -68,7 +70,7 @@ const version = 'api-version=2021-02-01';
 const userDataOf = `/metadata/instance/compute/userData?${version}&format=text`;
 
 async function firstReport(id: string, not?: string): Promise<MachineReportLine> {
-  const deadline = Date.now() + 500_000;
+  const deadline = Date.now() + patience(500_000);
   while (Date.now() < deadline) {
     const report = await host.call('report', id);
     if (report?.phase === 'ready' && report.document.bootId !== not) return report;
@@ -118,6 +120,34 @@ describe('two machines of a pool', () => {
     expect(await readAll(two.forwards[0]?.hostPort ?? 0)).toBe('I am two\n');
     const routes = await run('one', 'cat /proc/net/route');
     expect(routes.match(/^\S+\t00000000\t/gm)).toHaveLength(1);
+  });
+
+  it('reach no service of this host but the endpoints that their config names', async () => {
+    const servers = ['127.0.0.1', '127.0.0.1', '0.0.0.0'].map((address) =>
+      createServer((socket) => socket.end('reached\n')).listen(0, address),
+    );
+    try {
+      await Promise.all(servers.map((server) => server.listening || once(server, 'listening')));
+      const [named, hidden, wide] = servers.map((server) => (server.address() as AddressInfo).port);
+      const own = Object.values(networkInterfaces())
+        .flatMap((cards = []) => cards)
+        .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+      const { metadata } = specs.get('one') as HostMachine;
+      const userData = Buffer.from(`http://168.63.129.1:${named}/`).toString('base64');
+      await host.call('setMetadata', 'one', { ...metadata, userData });
+      const call = (address: string, port: number | undefined) =>
+        run('one', `timeout 60 bash -c 'cat </dev/tcp/${address}/${port}' 2>&1 || true`);
+      expect(await call('168.63.129.1', named)).toBe('reached\n');
+      for (const address of ['168.63.129.1', '168.63.129.2', '168.63.129.16'])
+        expect(await call(address, hidden), address).toContain('Connection refused');
+      expect(await call('168.63.129.1', wide)).toContain('Connection refused');
+      if (own !== undefined) expect(await call(own, wide)).toContain('Connection refused');
+      await host.call('setMetadata', 'one', metadata);
+      expect(await call('168.63.129.1', named)).toContain('Connection refused');
+      expect(await run('one', imds(userDataOf))).toContain(metadata.userData);
+    } finally {
+      for (const server of servers) server.close();
+    }
   });
 
   it('are told about themselves by Azure’s rules, and only about themselves', async () => {
@@ -179,7 +209,7 @@ describe('two machines of a pool', () => {
 
   it('tell by exit code and both outputs what became of a command', async () => {
     const script = 'echo "out ä \\"quoted\\""; echo err >&2; exit 7';
-    expect(await host.call('runCommand', 'one', script, { timeoutMs: 240_000 })).toMatchObject({
+    expect(await host.call('runCommand', 'one', script, { timeoutMs: patience(240_000) })).toMatchObject({
       ...{ exitCode: 7, stderr: 'err\n' },
     });
   });
@@ -188,7 +218,7 @@ describe('two machines of a pool', () => {
     const { pid, address } = await host.call('status', 'two');
     const first = (await host.call('report', 'two'))?.document.bootId;
     await host
-      .call('runCommand', 'two', 'systemctl --no-block reboot', { timeoutMs: 60_000 })
+      .call('runCommand', 'two', 'systemctl --no-block reboot', { timeoutMs: patience(60_000) })
       .catch(() => undefined);
     await firstReport('two', first);
     expect(await host.call('status', 'two')).toMatchObject({ state: 'running', pid, address });
@@ -197,11 +227,11 @@ describe('two machines of a pool', () => {
   it('end by the power button or by themselves, and leave nothing when removed', async () => {
     const stopping = host.call('stop', 'one', { deadlineMs: 240_000 });
     await host
-      .call('runCommand', 'two', 'systemctl --no-block poweroff', { timeoutMs: 60_000 })
+      .call('runCommand', 'two', 'systemctl --no-block poweroff', { timeoutMs: patience(60_000) })
       .catch(() => undefined);
     expect(await stopping).toEqual({ forced: false });
     expect(await host.call('status', 'one')).toMatchObject({ state: 'stopped', end: { kind: 'stopped' } });
-    const deadline = Date.now() + 240_000;
+    const deadline = Date.now() + patience(240_000);
     while ((await host.call('status', 'two')).state === 'running' && Date.now() < deadline)
       await new Promise((resolve) => setTimeout(resolve, 250));
     expect(await host.call('status', 'two')).toMatchObject({

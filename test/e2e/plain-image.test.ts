@@ -16,6 +16,7 @@ import { type AllowedDifference, compareRoots, readMachineRoot } from '../suppor
 import { type FileServer, startFileServer } from '../support/file-server.ts';
 import { bootPatience, makeGenericDisk } from '../support/generic-debian.ts';
 import { packageHotfix, serveLockedPackages } from '../support/locked-packages.ts';
+import { patience } from '../support/speed.ts';
 
 const recipe = `name: same-node
 numbering: semver
@@ -30,7 +31,7 @@ settings:
 ${bootPatience.map((word) => `    - ${word}\n`).join('')}`;
 
 /** The first boot on a busy computer, with packages to install. */
-const patienceMs = 1_500_000;
+const patienceMs = patience(1_500_000);
 
 let folder: string;
 let host: MachineHost;
@@ -113,7 +114,7 @@ async function ready(id: string): Promise<void> {
 }
 
 async function run(id: string, script: string): Promise<string> {
-  const { stdout } = await host.runCommand(id, script, { timeoutMs: 300_000 });
+  const { stdout } = await host.runCommand(id, script, { timeoutMs: patience(300_000) });
   return stdout;
 }
 

@@ -34,6 +34,7 @@ function shell(script: string) {
     PATH: `${join(root, 'bin')}:${process.env.PATH}`,
     IMAGO_HOME: join(folder, 'home'),
     IMAGO_CACHE: cache,
+    IMAGO_AGENT: 'none',
     NO_COLOR: '1',
   };
   return collect(spawn('sh', ['-eu', '-c', script], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] }));

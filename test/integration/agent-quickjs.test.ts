@@ -9,6 +9,7 @@ import { guardMetadata } from '../../src/agent/metadata/guard.ts';
 import type { NodeConfig } from '../../src/domain/node-config/schema.ts';
 import { memorySystem } from '../support/agent/memory-system.ts';
 import { type AgentSandbox, agentSandbox } from '../support/agent-sandbox.ts';
+import { patience } from '../support/speed.ts';
 import { testCertificate, testKey } from '../support/tls-fixture.ts';
 
 const canUnshare = spawnSync('unshare', ['--user', '--map-root-user', '--mount', 'true']).status === 0;
@@ -48,7 +49,7 @@ function disk(): Readonly<Record<string, string>> {
 }
 
 async function until(holds: () => boolean): Promise<void> {
-  const end = Date.now() + 60_000;
+  const end = Date.now() + patience(60_000);
   while (!holds()) {
     if (Date.now() > end) throw new Error(`not reached: ${JSON.stringify(sandbox.report())}`);
     await new Promise((resolve) => setTimeout(resolve, 50));

@@ -1,4 +1,5 @@
 // Who may do what: doors, tokens, roles, rates, and the row that every attempt to write leaves.
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -51,6 +52,61 @@ describe.each(endpointNames)('%s', (name) => {
 
   test('without a token over TCP', async () => {
     expect((await knock(name, {})).status).toBe(401);
+  });
+});
+
+describe('a publisher of another host', () => {
+  const publish = (path: string, body: object) =>
+    api.askProblem({
+      method: 'POST',
+      path,
+      headers: {
+        ...bearer(secrets.publisher),
+        'content-type': 'application/json',
+        'idempotency-key': randomUUID(),
+      },
+      tcp: true,
+      body: JSON.stringify(body),
+    });
+  const recipe = (from: string) =>
+    `name: spy\ncomponents:\n  - {name: loot, version: "1", from: ${from}, to: /etc/loot}\n`;
+
+  test.each([
+    ['{file: "x://../../etc/hostname"}', 'recipe-invalid'],
+    ['{tar: "file:///etc/hostname"}', 'recipe-invalid'],
+    ['{folder: "HTTP://../../etc"}', 'recipe-invalid'],
+    ['{file: ../../etc/hostname}', 'recipe-local-input'],
+    ['{oci: "a:1", layout: /etc}', 'recipe-local-input'],
+  ])('reads no file of the daemon by %s', async (from, code) => {
+    for (const path of ['/v1/builds', '/v1/recipes/lock', '/v1/recipes/outdated']) {
+      expect(await publish(path, { recipe: recipe(from) })).toMatchObject({ code });
+    }
+  });
+
+  test('opens no directory of the daemon', async () => {
+    const plain = 'name: spy\n';
+    for (const place of [{ folder: '/etc' }, { roots: ['/etc'] }]) {
+      expect(await publish('/v1/builds', { recipe: plain, ...place })).toMatchObject({
+        code: 'recipe-local-input',
+      });
+    }
+    const stored = { name: 'spy', numbering: 'semver', os: 'linux', architecture: 'x64', settings: {} };
+    const input = { recipe: { ...stored, components: [], folder: '/etc' } };
+    const schedule = { name: 'spy', cron: '0 0 1 1 *', kind: 'build', subject: 'image/spy', input };
+    expect(await publish('/v1/schedules', schedule)).toMatchObject({ code: 'recipe-local-input' });
+    const hotfix = { from: 'node:1.0.0', lockDigest: 'sha256:0', set: ['runc=1'] };
+    for (const place of [{ folder: 'https://a/../../../../../..', roots: ['/'] }, { roots: ['/'] }]) {
+      const spying = { ...schedule, input: { hotfix: { ...hotfix, ...place } } };
+      expect(await publish('/v1/schedules', spying)).toMatchObject({ code: 'recipe-local-input' });
+    }
+  });
+
+  test('leaves no failed build on the host of the daemon', async () => {
+    const kept = { recipe: 'name: spy\n', keepFailed: true };
+    expect(await publish('/v1/builds', kept)).toMatchObject({ code: 'recipe-local-input' });
+    const input = { recipe: { name: 'spy', components: [], settings: {} }, keepFailed: true };
+    const schedule = { name: 'spy', cron: '0 0 1 1 *', kind: 'build', subject: 'image/spy', input };
+    expect(await publish('/v1/schedules', schedule)).toMatchObject({ code: 'recipe-local-input' });
   });
 });
 
@@ -184,6 +240,22 @@ describe('the audit', () => {
     expect(row).toMatchObject({ what: 'backup', status: 200 });
     await api.client.call('listPools');
     expect(await newest()).toEqual(row);
+  });
+
+  test('has a row for a dry run of an admin action, and none for other dry runs', async () => {
+    const body = { owner: 'ann', role: 'viewer' } as const;
+    await api.client.plan('createToken', { body });
+    const row = await newest();
+    expect(row).toMatchObject({ what: 'createToken', subject: 'token/ann', after: { dryRun: true } });
+    const path = { key: '0123456789abcdef' };
+    await expect(api.client.plan('revokeKey', { path, body: { reason: 'x' } })).rejects.toMatchObject({
+      code: 'key-not-found',
+    });
+    const refused = await newest();
+    expect(refused).toMatchObject({ what: 'revokeKey', after: { error: 'key-not-found', dryRun: true } });
+    const move = { reference: 'node:1.0.0', channel: 'latest', why: 'x' };
+    await expect(api.client.plan('promote', { body: move })).rejects.toThrow();
+    expect(await newest()).toEqual(refused);
   });
 
   test('a write that cannot be audited is not confirmed', async () => {

@@ -85,6 +85,28 @@ describe('what broke is told apart', () => {
     await expect(client.call('status')).rejects.toMatchObject({ code: 'daemon-connection-lost' });
   });
 
+  test('a write whose connection was lost is repeated with its key, at a daemon that is found again', async () => {
+    const keys: unknown[] = [];
+    await serve(({ headers, socket }, response) => {
+      keys.push(headers['idempotency-key']);
+      if (keys.length === 1) socket.destroy();
+      else if (keys.length === 2)
+        response
+          .writeHead(409, { 'content-type': 'application/problem+json' })
+          .end(JSON.stringify({ code: 'idempotency-running', detail: 'in progress', status: 409 }));
+      else response.end('{"id":"1"}');
+    });
+    let found = 0;
+    const local = createClient(async () => {
+      found += 1;
+      return { socketPath };
+    });
+    await local.call('createToken', { body: { owner: 'ann', role: 'viewer' } });
+    expect(keys).toEqual([keys[0], keys[0], keys[0]]);
+    expect(keys[0]).toMatch(/^[0-9a-f-]{36}$/);
+    expect(found).toBe(2);
+  });
+
   test('it is no daemon of ours', async () => {
     await serve((_, response) => response.end('<html>'));
     await expect(client.call('status')).rejects.toMatchObject({ code: 'daemon-answer-invalid' });

@@ -1,5 +1,5 @@
 // Every endpoint once along the life of an image, over a real socket; each answer is compared with the contract.
-import { PassThrough } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpointNames } from '../../src/api/contract/endpoints.ts';
@@ -7,6 +7,7 @@ import type { AnswerOf } from '../../src/api/contract/types.ts';
 import { type ApiBench, openApi } from '../support/api-bench.ts';
 import { fakeAccess } from '../support/fake-access.ts';
 import { newPublicKey } from '../support/public-key.ts';
+import { patience } from '../support/speed.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
 import { inPieces, tinyDisk } from '../support/tiny-disk.ts';
 
@@ -102,7 +103,7 @@ describe('the life of an image', () => {
     await finish(await promote(`node:${second}`));
     await finish(
       await client.call('rollbackChannel', {
-        body: { image: 'node', channel: 'production', why: 'it was bad' },
+        body: { image: 'node', channel: 'production', from: second, why: 'it was bad' },
       }),
     );
     const channels = await client.call('listChannels', { path: { image: 'node' } });
@@ -241,7 +242,7 @@ describe('the life of an image', () => {
         ...{ name: 'kept', image: 'node', version, digest, size: 'small' },
         ...{ firmware: 'uefi', userData: '', tags: {} },
       },
-      { signal: AbortSignal.timeout(60_000), epoch: 0 },
+      { signal: AbortSignal.timeout(patience(60_000)), epoch: 0 },
     );
     expect((await client.call('listMachines')).items).toMatchObject([{ name: 'kept', provider: 'sim' }]);
     const path = { machine: 'kept' };
@@ -394,19 +395,94 @@ describe('the life of an image', () => {
     }
     const other = await openApi(bench);
     try {
+      const refused = { code: 'backup-untrusted', hint: expect.stringContaining('imago keys trust') };
+      await expect(other.client.restore(source())).rejects.toMatchObject(refused);
+      const [key] = (await client.call('listKeys')).items.filter(({ signs }) => signs);
+      await other.client.call('trustKey', { body: { publicKey: key?.publicKey ?? '', owner: 'old' } });
       const plan = await other.client.restore(source(), { dryRun: true });
-      expect(plan).toMatchObject({
-        dryRun: true,
-        plan: [expect.stringMatching(/^Fill the empty database with a backup of /)],
-      });
+      const lines = 'plan' in plan ? plan.plan : [];
+      expect(lines[0]).toMatch(new RegExp(`^Load a backup of .* signed by key ${key?.id}`));
+      expect(lines).toContainEqual(expect.stringMatching(/does not hold the signing keys: copy .*keys/));
       expect((await other.client.call('listImages')).items).toEqual([]);
-      expect(await other.client.restore(source())).toMatchObject({ rows: expect.any(Number) });
+      const audited = await other.client.call('listAudit', { query: { subject: 'database' } });
+      expect(audited.items[0]).toMatchObject({ what: 'restore', after: { dryRun: true }, status: 200 });
+      const report = await other.client.restore(source());
+      expect(report).toMatchObject({ rows: expect.any(Number), keysRestored: false, holds: ['records'] });
       expect((await other.client.call('listImages')).items).toHaveLength(1);
     } finally {
       await other.close();
     }
     called.add('backup').add('restore');
     await expect(client.restore(source())).rejects.toMatchObject({ code: 'restore-not-empty' });
+  });
+
+  test('a problem is listed, shown and resolved, and the status counts it', async () => {
+    const { client } = api;
+    const found = { kind: 'pool-behind', subject: 'pool/x', message: 'Pool x could not follow.' };
+    await api.store.problems.report('reconcile', found);
+    const [listed] = (await client.call('listProblems', { query: { subject: 'pool/x' } })).items;
+    const path = { problem: listed?.id ?? 0 };
+    expect(await client.call('showProblem', { path })).toMatchObject({ ...found, count: 1 });
+    const body = { reason: 'moved by hand' };
+    expect((await client.plan('resolveProblem', { path, body })).plan).toEqual([
+      `Resolve problem ${path.problem}: Pool x could not follow.`,
+    ]);
+    const resolved = await client.call('resolveProblem', { path, body });
+    expect(resolved).toMatchObject({ resolvedBy: 'local', reason: 'moved by hand' });
+    expect((await client.call('listProblems')).items).toEqual([]);
+    expect((await client.call('listProblems', { query: { all: 'true' } })).items).toEqual([resolved]);
+    await expect(client.call('showProblem', { path: { problem: 999 } })).rejects.toMatchObject({
+      code: 'problem-not-found',
+    });
+  });
+
+  test('a backup with keys is always encrypted, and restores them on a new host with the passphrase', async () => {
+    const { client } = api;
+    const passphrase = 'correct horse battery';
+    const read = async (options: Parameters<typeof client.backup>[0]) => {
+      const pieces: Uint8Array[] = [];
+      for await (const piece of await client.backup(options)) pieces.push(piece);
+      return Buffer.concat(pieces);
+    };
+    for (const given of [undefined, 'short']) {
+      const refused = { code: 'backup-passphrase' };
+      await expect(read({ withKeys: true, passphrase: given })).rejects.toMatchObject(refused);
+    }
+    const file = await read({ withKeys: true, passphrase });
+    expect(file.includes('PRIVATE KEY')).toBe(false);
+    async function* source() {
+      yield file;
+    }
+    const other = await openApi(bench);
+    try {
+      await expect(other.client.restore(source())).rejects.toMatchObject({ code: 'backup-passphrase' });
+      const options = { withKeys: true, passphrase };
+      await other.client.restore(source(), { ...options, dryRun: true });
+      expect((await other.client.call('listKeys')).items).toEqual([]);
+      expect(await other.client.restore(source(), options)).toMatchObject({ keysRestored: true });
+      const keys = await client.call('listKeys');
+      expect(await other.client.call('listKeys')).toEqual(keys);
+    } finally {
+      await other.close();
+    }
+  });
+
+  test('a host with its own signing key does not take over the keys of a backup', async () => {
+    const passphrase = 'correct horse battery';
+    const pieces: Uint8Array[] = [];
+    for await (const piece of await api.client.backup({ withKeys: true, passphrase })) pieces.push(piece);
+    const other = await openApi(bench);
+    try {
+      const own = await other.client.call('createKey');
+      for (const dryRun of [true, false]) {
+        const restored = other.client.restore(Readable.from(pieces), { withKeys: true, passphrase, dryRun });
+        await expect(restored).rejects.toMatchObject({ code: 'restore-not-empty' });
+      }
+      expect((await other.client.call('listKeys')).items).toEqual([own]);
+      expect((await other.client.call('listImages')).items).toEqual([]);
+    } finally {
+      await other.close();
+    }
   });
 
   test('a recipe is shown whole; what needs a real builder says so', async () => {
@@ -448,26 +524,30 @@ describe('the life of an image', () => {
     await expect(lost).rejects.toMatchObject({ code: 'record-not-found' });
     const compared = client.call('diffVersions', { path, query: { to: 'disk' } });
     await expect(compared).rejects.toMatchObject({ code: 'gpt-invalid' });
+    const keyIds = async () => (await client.call('listKeys')).items.map(({ id: one }) => one);
+    const earlier = await keyIds();
     const key = await client.call('createKey');
     expect(await client.call('signVersion', { path })).toMatchObject({ key: key.id });
-    expect((await client.call('listSignatures', { path })).items).toMatchObject([
-      { key: key.id, counts: true },
-    ]);
+    const { items: signatures } = await client.call('listSignatures', { path });
+    expect(signatures).toContainEqual(expect.objectContaining({ key: key.id, counts: true }));
     const verified = await finish(
       await client.call('verifyImage', { body: { reference: 'disk', requireSignature: true } }),
     );
-    expect(verified.result).toMatchObject({ found: [], signatures: [{ key: key.id }] });
+    expect(verified.result).toMatchObject({
+      found: [],
+      signatures: expect.arrayContaining([expect.objectContaining({ key: key.id })]),
+    });
     expect(
       await client.call('revokeKey', { path: { key: key.id }, body: { reason: 'it leaked' } }),
     ).toMatchObject({ id: key.id, revoked: 'it leaked', signs: false });
-    expect((await client.call('listKeys')).items.map(({ id: one }) => one)).toEqual([key.id]);
-    expect((await client.call('listSignatures', { path })).items).toMatchObject([
-      { key: key.id, counts: false, problem: 'its key was revoked: it leaked' },
-    ]);
+    expect(await keyIds()).toEqual([...earlier, key.id]);
+    expect((await client.call('listSignatures', { path })).items).toContainEqual(
+      expect.objectContaining({ key: key.id, counts: false, problem: 'its key was revoked: it leaked' }),
+    );
     const theirs = await client.call('trustKey', { body: { owner: 'farm', publicKey: newPublicKey() } });
     expect(theirs).toMatchObject({ owner: 'farm', signs: false });
     expect(await client.call('forgetKey', { path: { key: theirs.id } })).toEqual(theirs);
-    expect((await client.call('listKeys')).items.map(({ id: one }) => one)).toEqual([key.id]);
+    expect(await keyIds()).toEqual([...earlier, key.id]);
     called.add('uploadDisk').add('exportVersion').add('readRecord');
   });
 
@@ -593,6 +673,20 @@ describe('the life of an image', () => {
       ...{ webhook: 'ci', deliveries: 0 },
     });
     await client.call('deleteWebhook', { path: { webhook: 'ci' } });
+  });
+
+  test('settings are kept and wait for the next start', async () => {
+    const { client } = api;
+    const path = { setting: 'keep-logs' };
+    expect((await client.plan('setSetting', { path, body: { value: 30 } })).plan).toEqual([
+      'Set keep-logs to 30.',
+    ]);
+    const set = await client.call('setSetting', { path, body: { value: '30' } });
+    expect(set).toMatchObject({ name: 'keep-logs', value: 30, pending: true });
+    expect((await client.call('listSettings')).items).toContainEqual(set);
+    expect(await client.call('unsetSetting', { path })).not.toHaveProperty('value');
+    const wrong = client.call('setSetting', { path: { setting: 'listen' }, body: { value: 'nowhere' } });
+    await expect(wrong).rejects.toMatchObject({ code: 'setting-invalid', httpStatus: 400 });
   });
 
   test('shutdown is answered, audited, and then begun', async () => {

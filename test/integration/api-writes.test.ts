@@ -6,6 +6,7 @@ import { type EndpointName, endpointNames, endpoints } from '../../src/api/contr
 import { type ApiBench, finish, makeVersions, openApi } from '../support/api-bench.ts';
 import { databaseText } from '../support/database-text.ts';
 import { newPublicKey } from '../support/public-key.ts';
+import { patience } from '../support/speed.ts';
 import { administer, type StoreBench, seedImage, startStoreBench } from '../support/store.ts';
 import { inPieces, tinyDisk } from '../support/tiny-disk.ts';
 
@@ -46,6 +47,13 @@ describe('a dry run', () => {
     const disk = { upload: await send(), image: 'disk', file: 'disk.raw' };
     await finish(api, await client.call('importImage', { body: disk }));
     bodies.importImage = { ...disk, upload: await send() };
+    await api.store.problems.report('test', {
+      kind: 'node-lost',
+      subject: 'node/web-000000',
+      message: 'It is gone.',
+    });
+    const [found] = await api.store.problems.openOf('test');
+    paths.resolveProblem = { problem: String(found?.id) };
     key = (await client.call('createKey')).id;
     bodies.trustKey = { owner: 'farm', publicKey: newPublicKey() };
     const foreign = { owner: 'farm', publicKey: newPublicKey() };
@@ -63,7 +71,7 @@ describe('a dry run', () => {
         ...{ name: 'kept', image: 'node', version, digest, size: 'small' },
         ...{ firmware: 'uefi', userData: '', tags: {} },
       },
-      { signal: AbortSignal.timeout(60_000), epoch: 0 },
+      { signal: AbortSignal.timeout(patience(60_000)), epoch: 0 },
     );
   });
   afterAll(() => api.close());
@@ -80,6 +88,8 @@ describe('a dry run', () => {
     verifyImage: { reference: 'disk' },
     publishImage: { reference: 'node:1.0.0' },
     revokeKey: { reason: 'it leaked' },
+    setSetting: { value: 'sim' },
+    resolveProblem: { reason: 'seen' },
     promote: { ...production, back: true },
     overridePromote: { ...production, back: true, override: { gates: ['scan'], reason: 'zero-day' } },
     createChannel: { name: 'canary', after: 'staging' },
@@ -91,7 +101,7 @@ describe('a dry run', () => {
     },
     createRelease: { recipe: 'name: other\n', why: 'weekly' },
     scheduleRelease: { recipe: 'name: other\n', why: 'weekly', name: 'weekly', cron: '0 3 * * 1' },
-    rollbackChannel: { image: 'node', channel: 'production', why: 'bad' },
+    rollbackChannel: { image: 'node', channel: 'production', from: '1.0.1', why: 'bad' },
     createBuild: { recipe: 'name: other\n' },
     createTest: { reference: 'node:1.0.0' },
     createPool: { name: 'new', reference: 'node:production', capacity: 1 },
@@ -118,12 +128,15 @@ describe('a dry run', () => {
     addFault: { kind: 'fails', call: '*' },
     setSimTime: { scale: 7 },
   };
-  const paths: Partial<Record<EndpointName, Readonly<Record<string, string>>>> = {};
+  const paths: Partial<Record<EndpointName, Readonly<Record<string, string>>>> = {
+    setSetting: { setting: 'provider' },
+    unsetSetting: { setting: 'provider' },
+  };
   /** A dry run is refused as the write would be: the operation has ended, and simulated builds keep no lock. */
   const refused: Partial<Record<EndpointName, string>> = {
     cancelOperation: 'operation-ended',
     sendToOperation: 'operation-ended',
-    createHotfix: 'lock-not-kept',
+    createHotfix: 'simulation-mixed',
   };
   /** These need bytes, a registry or a person with a token; they are shown with one in other tests. */
   const elsewhere = new Set<EndpointName>([
@@ -133,6 +146,7 @@ describe('a dry run', () => {
     'pushImage',
     'pullImage',
   ]);
+  const auditRows = async () => (await api.client.call('listAudit', { query: { limit: 200 } })).items;
   const queries: Partial<Record<EndpointName, string>> = { deleteChannel: '&why=unused' };
   const writes = endpointNames.filter((name) => isWrite(contractOf(name)) && !elsewhere.has(name));
 
@@ -146,7 +160,11 @@ describe('a dry run', () => {
     };
     const filled = path.replace(/\{(\w+)\}/g, (_, key: string) => values[key] ?? key);
     const body = bodies[name];
-    const before = [await databaseText(api.url), JSON.stringify(await api.sim.control.listFaults())];
+    const world = async () => [
+      await databaseText(api.url, ['audit']),
+      JSON.stringify(await api.sim.control.listFaults()),
+    ];
+    const [before, audited] = [await world(), await auditRows()];
     const { scale } = await api.sim.control.time();
     const answer = await api.ask({
       method,
@@ -167,7 +185,10 @@ describe('a dry run', () => {
       });
       expect(answer.status).toBe(200);
     }
-    expect([await databaseText(api.url), JSON.stringify(await api.sim.control.listFaults())]).toEqual(before);
+    expect(await world()).toEqual(before);
+    // Dry runs of admin actions are audited, and no others.
+    const isAdmin = contractOf(name).role === 'admin';
+    expect((await auditRows()).length - audited.length).toBe(isAdmin ? 1 : 0);
     expect((await api.sim.control.time()).scale).toBe(scale);
     expect(api.stops).toEqual([]);
     expect((await api.client.call('showPool', { path: { pool: 'web' } })).capacity).toBe(2);
@@ -197,7 +218,7 @@ describe('a dry run', () => {
 describe('an idempotency key', () => {
   beforeEach(async () => {
     api = await openApi(bench);
-    await seedImage(api.store, 'node', 2);
+    await seedImage(api.store, 'node', 2, 'available', { simulated: true });
     return () => api.close();
   });
 
@@ -272,7 +293,7 @@ describe('an idempotency key', () => {
     await expect(client.call('promote', { body }, options)).rejects.toMatchObject({
       code: 'version-not-found',
     });
-    await seedImage(api.store, 'node', 6);
+    await seedImage(api.store, 'node', 6, 'available', { simulated: true });
     expect(await client.call('promote', { body }, options)).toMatchObject({ kind: 'promote' });
   });
 

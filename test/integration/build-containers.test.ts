@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FetchContext, fetchInputs, hasParts } from '../../src/build/fetch-inputs.ts';
 import { createDownloader } from '../../src/build/inputs/download.ts';
 import { inputStore } from '../../src/build/inputs/input-cache.ts';
+import { localFiles } from '../../src/build/inputs/local-files.ts';
 import type { Lock } from '../../src/domain/lock/lock.ts';
 import { runTool } from '../../src/host/process/run-tool.ts';
 import { requireTool } from '../../src/host/tools/tools.ts';
@@ -115,7 +116,8 @@ describe('by the lock alone', () => {
     const cache = join(fixture.folder, 'empty');
     const inputs = inputStore(cache);
     const context: FetchContext = {
-      ...{ inputs, downloads: createDownloader(cache, inputs), folder: fixture.folder, machine: 'amd64' },
+      ...{ inputs, downloads: createDownloader(cache, inputs), machine: 'amd64' },
+      files: localFiles({ folder: fixture.folder }),
       mirrors: () => Promise.reject(new Error('no package is wanted')),
     };
     const wanted = lock.inputs.filter(({ source }) => hasParts(source));

@@ -2,11 +2,13 @@
 // are told, through crashes and lies.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Store } from '../../src/database/open-database.ts';
+import { operationKinds } from '../../src/operations/kinds.ts';
 import { poolScaleOperation } from '../../src/operations/pool/scale.ts';
 import { lifecycleRound } from '../../src/operations/reconcile/lifecycle.ts';
 import type { OperationRecord } from '../../src/ports/workflow/operation.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { simulateVersions, succeed } from '../support/simulated-versions.ts';
+import { patience } from '../support/speed.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
 
 let bench: StoreBench;
@@ -100,7 +102,7 @@ describe('story 4: a published version is broken', () => {
 
   test('a node that was stopped is stopped afterwards (rule 1)', async () => {
     const { product, good, withdraw, close } = await fleet('uniform', 2);
-    const options = { signal: AbortSignal.timeout(60_000), epoch: 0 };
+    const options = { signal: AbortSignal.timeout(patience(60_000)), epoch: 0 };
     const [first] = product.sim.world.view().nodes;
     await product.sim.pools?.stopNode('web', first?.name ?? '', options);
     while (product.sim.world.view().nodes[0]?.power !== 'stopped') await product.sim.clock.sleep(1000);
@@ -121,12 +123,72 @@ describe('story 4: a published version is broken', () => {
     });
     const ended = await withdraw();
     expect(ended).toMatchObject({ state: 'failed', error: { code: 'nodes-left' } });
-    expect(ended.error?.message).toContain('pool fixed is pinned to it');
+    expect(ended.error?.message).toContain(
+      `Pool fixed still starts nodes from a withdrawn version. Change it with \`imago pool set-image fixed --image node:${good}\``,
+    );
     expect(versions().toSorted()).toEqual([good, bad].toSorted());
+    const states = new Map(ended.steps.map(({ name, state }) => [name, state]));
+    expect([states.get('withdraw'), states.get('pools'), states.get('replace')]).toEqual([
+      'done',
+      'done',
+      'done',
+    ]);
     await succeed(product, {
       kind: 'pool-set-image',
       subject: 'pool/fixed',
       input: { name: 'fixed', reference: `node:${good}`, pin: false },
+    });
+    expect(await withdraw()).toMatchObject({ state: 'succeeded', result: { nodes: 0 } });
+    await close();
+  });
+
+  test('an automatically created channel becomes empty, and its pools keep their model and are listed first', async () => {
+    const { product, good, bad, withdraw, close } = await fleet('uniform', 1);
+    const { catalogue, fleet: pools } = product.store;
+    await catalogue.createChannel({
+      image: 'node',
+      name: 'production-1-34',
+      forTesting: false,
+      public: false,
+    });
+    await catalogue.moveChannel({
+      ...{ image: 'node', channel: 'production-1-34', to: bad, by: 'test', why: 'release' },
+    });
+    await succeed(product, {
+      kind: 'pool-create',
+      subject: 'pool/zoo',
+      input: { name: 'zoo', reference: 'node:production-1-34', capacity: 1 },
+    });
+    const change = `imago pool set-image zoo --image node:${good}`;
+    const kind = operationKinds(product.deps).get('withdraw');
+    const input = { image: 'node', version: bad, reason: 'kubelet crashes' };
+    const plan = await kind?.plan(kind.parse(input) as never, { by: 'test' });
+    expect(plan?.slice(1, 3)).toEqual([
+      `Pool zoo still starts nodes from a withdrawn version. Change it with \`${change}\`.`,
+      `Move node:production from ${bad} back to ${good}.`,
+    ]);
+    expect(plan).toContain(
+      `Leave node:production-1-34 empty: it points at ${bad} and has no earlier good version.`,
+    );
+    const ended = await withdraw({ replace: false });
+    expect(ended).toMatchObject({
+      state: 'succeeded',
+      result: {
+        channels: expect.arrayContaining([
+          `node:production-1-34 is empty: it left ${bad} and has no earlier good version`,
+        ]),
+        pools: [
+          { pool: 'zoo', model: true, change },
+          { pool: 'web', model: false },
+        ],
+      },
+    });
+    expect((await catalogue.getChannel('node', 'production-1-34'))?.version).toBeUndefined();
+    expect(await pools.getPool('zoo')).toMatchObject({ version: bad, follows: 'production-1-34' });
+    await succeed(product, {
+      kind: 'pool-set-image',
+      subject: 'pool/zoo',
+      input: { name: 'zoo', reference: `node:${good}`, pin: false },
     });
     expect(await withdraw()).toMatchObject({ state: 'succeeded', result: { nodes: 0 } });
     await close();
@@ -141,7 +203,7 @@ describe('story 4: a published version is broken', () => {
     });
     const ended = await withdraw();
     expect(ended.state).toBe('failed');
-    expect(ended.error?.message).toContain('could not be made anew');
+    expect(ended.error?.message).toContain('could not be replaced');
     expect(versions().filter((version) => version === bad).length).toBeGreaterThanOrEqual(2);
     await close();
   });
@@ -221,7 +283,7 @@ describe('no node is made of it any more', () => {
     await withdraw({ replace: false });
     const scale = (capacity: number) =>
       product.run({ kind: 'pool-scale', subject: 'pool/calm', input: { name: 'calm', capacity } });
-    const plan = poolScaleOperation(product.deps).plan({ name: 'calm', capacity: 2 }, 'ann');
+    const plan = poolScaleOperation(product.deps).plan({ name: 'calm', capacity: 2 }, { by: 'ann' });
     for (const refused of [plan, scale(2).then(({ error }) => Promise.reject(error))]) {
       await expect(refused).rejects.toMatchObject({
         code: 'version-withdrawn',
@@ -297,7 +359,7 @@ describe('galleries', () => {
   test('are told, in every region; one that says yes and does nothing is named, and the withdrawal stands', async () => {
     const { product, bad, withdraw, close } = await fleet('uniform', 0);
     const { gallery } = product.sim;
-    const options = { signal: AbortSignal.timeout(60_000), epoch: 0 };
+    const options = { signal: AbortSignal.timeout(patience(60_000)), epoch: 0 };
     await gallery?.updateVersion('node', bad, { excludeFromLatest: false }, options);
     const excluded = async () => (await gallery?.getVersion('node', bad, options))?.excludeFromLatest;
     while ((await excluded()) !== false) await product.sim.clock.sleep(1000);
@@ -324,10 +386,13 @@ test('a planned withdrawal is carried out by the round when it is due, with its 
     url: product.store.database.url,
     now: () => Date.parse('2027-01-02'),
   });
-  const report = await lifecycleRound({ ...later, lifecycle: store.lifecycle }, AbortSignal.timeout(60_000));
-  expect(report.troubles).toEqual([]);
+  const report = await lifecycleRound(
+    { ...later, lifecycle: store.lifecycle },
+    AbortSignal.timeout(patience(60_000)),
+  );
+  expect(report.problems).toEqual([]);
   const due = report.started.find((id) => id.startsWith('withdraw-'));
-  expect(await product.deps.desk().ended(due ?? '', AbortSignal.timeout(60_000))).toMatchObject({
+  expect(await product.deps.desk().ended(due ?? '', AbortSignal.timeout(patience(60_000)))).toMatchObject({
     state: 'succeeded',
   });
   expect(versions()).toEqual([good]);

@@ -6,6 +6,7 @@ import type { Gallery } from '../../src/ports/provider/gallery.ts';
 import { seed } from '../support/lineage-seed.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { simulateVersions, succeed } from '../support/simulated-versions.ts';
+import { patience } from '../support/speed.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
 
 let bench: StoreBench;
@@ -34,12 +35,14 @@ describe('story 8: the cap on versions is near', () => {
     const product = await createProduct(await bench.freshStore(), { limits: { versions: 2 } });
     const [first = '', second = '', third = ''] = await simulateVersions(product, 3);
     await createPool(product, 'one', first);
-    const limits = await readLimits(product.deps, AbortSignal.timeout(60_000));
+    const limits = await readLimits(product.deps, AbortSignal.timeout(patience(60_000)));
     expect(limits.find(({ name }) => name === 'versions')).toMatchObject({
       ...{ place: 'sim', used: 1, limit: 2, percent: 50, advice: expect.stringContaining('imago prune') },
     });
     for (let round = 0; round < 2; round += 1) {
-      expect(await lifecycleRound(product.deps, AbortSignal.timeout(60_000))).toMatchObject({ troubles: [] });
+      expect(await lifecycleRound(product.deps, AbortSignal.timeout(patience(60_000)))).toMatchObject({
+        problems: [],
+      });
     }
     expect(await eventsOf(product, 'limit.near')).toMatchObject([{ place: 'sim', used: 1, limit: 2 }]);
     await createPool(product, 'two', second);
@@ -65,7 +68,9 @@ describe('story 8: the cap on versions is near', () => {
     const deps = { ...product.deps, providers: () => [{ ...sim, gallery }] };
     for (const now of [95, 95, 89, 89, 95, 96, 95]) {
       used = now;
-      expect(await lifecycleRound(deps, AbortSignal.timeout(60_000))).toMatchObject({ troubles: [] });
+      expect(await lifecycleRound(deps, AbortSignal.timeout(patience(60_000)))).toMatchObject({
+        problems: [],
+      });
     }
     expect(await eventsOf(product, 'limit.near')).toMatchObject([95, 95, 96].map((then) => ({ used: then })));
     await product.close();
@@ -82,7 +87,7 @@ describe('story 8: the cap on versions is near', () => {
     await createPool(product, 'one', only);
     const limits = await readLimits(
       { ...product.deps, clock: { now: () => now } },
-      AbortSignal.timeout(60_000),
+      AbortSignal.timeout(patience(60_000)),
     );
     expect(limits.find(({ name }) => name === 'versions')).toMatchObject({
       ...{ used: 1, growthPerDay: 0.05, reachedOn: '2031-07-04' },
@@ -99,9 +104,10 @@ describe('story 5: a version goes out of support', () => {
     await simulateVersions(product, 1);
     const round = async (day: string) => {
       now.at = Date.parse(day);
-      const report = await lifecycleRound(deps, AbortSignal.timeout(60_000));
-      expect(report.troubles).toEqual([]);
-      for (const id of report.started) await product.deps.desk().ended(id, AbortSignal.timeout(60_000));
+      const report = await lifecycleRound(deps, AbortSignal.timeout(patience(60_000)));
+      expect(report.problems).toEqual([]);
+      for (const id of report.started)
+        await product.deps.desk().ended(id, AbortSignal.timeout(patience(60_000)));
     };
     const state = async (version: string) =>
       (await product.store.catalogue.getVersion('k8s', version))?.state;
@@ -232,8 +238,8 @@ test('a provider whose gallery does not answer is named by the round, and the re
     input: { name: 'one', reference: 'node:latest', capacity: 0 },
   });
   await product.sim.control.addFault({ kind: 'fails', call: 'gallery.limits', count: 'always' });
-  const report = await lifecycleRound(product.deps, AbortSignal.timeout(60_000));
-  expect(report.troubles).toHaveLength(1);
-  expect(report.troubles[0]).toContain('limits of galleries');
+  const report = await lifecycleRound(product.deps, AbortSignal.timeout(patience(60_000)));
+  expect(report.problems).toHaveLength(1);
+  expect(report.problems[0]?.message).toContain('limits of galleries');
   await product.close();
 });

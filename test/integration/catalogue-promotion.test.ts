@@ -19,7 +19,7 @@ afterAll(() => bench.stop());
 
 beforeEach(async () => {
   product = await createProduct(await bench.freshStore());
-  await seedImage(product.store, 'node', 3);
+  await seedImage(product.store, 'node', 3, 'available', { simulated: true });
   digests = [0, 1, 2].map((index) => digestOf(`4${index}`));
 });
 afterEach(() => product.close());
@@ -122,6 +122,28 @@ describe('gates', () => {
     expect(await promote('1.0.1', 'production')).toMatchObject({ state: 'succeeded' });
   });
 
+  test('a version that was in the channel goes back there without a new approval', async () => {
+    await promote('1.0.0', 'production');
+    await promote('1.0.1', 'production');
+    await setPolicy({ approvals: { count: 2, role: 'publisher' } });
+    expect(await promote('1.0.0', 'production', { back: true })).toMatchObject({ state: 'succeeded' });
+    expect(await production()).toBe('1.0.0');
+  });
+
+  test('a version that entered the channel by an override needs its approvals to go back there', async () => {
+    await setPolicy({ approvals: { count: 1, role: 'publisher' } });
+    await override('1.0.0', 'production', ['approvals']);
+    await approve('ann', 'publisher');
+    expect(await promote('1.0.1', 'production')).toMatchObject({ state: 'succeeded' });
+    const back = () => promote('1.0.0', 'production', { back: true });
+    expect(gate(await back(), 'approvals')).toMatchObject({ passed: false });
+    const rollback = { image: 'node', channel: 'production', from: '1.0.1', why: 'broken' };
+    await product.run({ kind: 'rollback-channel', subject: 'image/node', input: rollback });
+    expect(await production()).toBe('1.0.0');
+    expect(await promote('1.0.1', 'production')).toMatchObject({ state: 'succeeded' });
+    expect(gate(await back(), 'approvals')).toMatchObject({ passed: false });
+  });
+
   test('age counts in the channel before, and only there', async () => {
     await setPolicy({ age: { atLeastMs: 1500 } });
     expect(gate(await promote('1.0.1', 'production'), 'age')).toMatchObject({
@@ -157,6 +179,7 @@ describe('gates', () => {
     await catalogue().addVersion({
       ...{ image: 'node', version, digest: digestOf('r'), diskDigest: digestOf('r'), sizeBytes: 1 },
       ...{ origin: { kind: 'imported', from: 'x' }, restricted: true, operation: 'op' },
+      simulated: true,
     });
     await expect(promote('2.0.0', 'public')).resolves.toMatchObject({ error: { code: 'gate-closed' } });
     const move = { image: 'node', channel: 'public', to: '2.0.0', by: 'x', why: 'x' };

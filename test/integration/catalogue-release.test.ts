@@ -7,6 +7,7 @@ import { operationKinds } from '../../src/operations/kinds.ts';
 import { resolveImage } from '../../src/operations/resolve/resolve.ts';
 import type { OperationKind, OperationRecord } from '../../src/ports/workflow/operation.ts';
 import { createProduct, type Product } from '../support/product.ts';
+import { patience } from '../support/speed.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
 
 let bench: StoreBench;
@@ -175,7 +176,7 @@ describe('a matrix', () => {
     const deps = {
       catalogue: product.store.catalogue,
       providers: [product.sim],
-      options: { signal: AbortSignal.timeout(60_000), epoch: 0 },
+      options: { signal: AbortSignal.timeout(patience(60_000)), epoch: 0 },
     };
     const ask = (kubernetes: string) => resolveImage(deps, { reference: 'node:production', kubernetes });
     expect(await ask('1.33')).toMatchObject({ version: '1.0.1', channel: 'production-1-33' });
@@ -188,6 +189,30 @@ describe('a matrix', () => {
     );
     const again = await matrix('1.34.2', '1.33.5', '1.34.3');
     expect(again).toMatchObject({ state: 'succeeded', result: { changed: false, channels: [] } });
+  });
+
+  test('is released again, and prune keeps a version of each patch release that the recipe lists', async () => {
+    const weekly = (runc: string, ...kubernetes: string[]) => ({
+      ...{ image: 'node', why: 'weekly', waitMs: 60_000 },
+      variants: kubernetes.map((one) => ({
+        recipe: recipe(runc, { kubernetes: one, numbering: 'kubernetes-build' }),
+      })),
+    });
+    const run = (input: object) =>
+      product.run({ kind: 'release-matrix', subject: 'release/node', input: { ...input } });
+    const prune = async () => {
+      const { result } = await product.run({ kind: 'prune', subject: 'catalogue', input: {} });
+      return (result as { deleted: readonly string[] }).deleted;
+    };
+    const released = (...versions: string[]) => ({
+      state: 'succeeded',
+      result: { versions: versions.map((version) => ({ version })) },
+    });
+    expect(await run(weekly('1.1.14', '1.34.2', '1.34.3'))).toMatchObject(released('1.34.2000', '1.34.3000'));
+    expect(await run(weekly('1.1.15', '1.34.2', '1.34.3'))).toMatchObject(released('1.34.2001', '1.34.3001'));
+    expect(await prune()).toEqual(['node:1.34.2000']);
+    expect(await run(weekly('1.1.16', '1.34.3'))).toMatchObject(released('1.34.3002'));
+    expect(await prune()).toEqual(['node:1.34.3000', 'node:1.34.2001']);
   });
 
   test('goes through the gates of the plain channel, in its own line', async () => {
@@ -222,7 +247,7 @@ describe('only when something is newer', () => {
     });
   const ended = async (operation: OperationRecord) => {
     const { release: id } = operation.result as unknown as { release: string };
-    return product.deps.desk().ended(id, AbortSignal.timeout(60_000));
+    return product.deps.desk().ended(id, AbortSignal.timeout(patience(60_000)));
   };
 
   test('it begins a release once, and nothing when the same is found again', async () => {
@@ -277,7 +302,7 @@ test('killed around every step, it ends as if nothing had been', async () => {
 describe('a dry run', () => {
   const foresee = async (kind: 'release' | 'release-matrix' | 'release-newer', input: object) => {
     const found = operationKinds(product.deps).get(kind) as OperationKind<unknown> | undefined;
-    return (await found?.foresee?.(found.parse(input as Json), 'ann')) ?? [];
+    return (await found?.foresee?.(found.parse(input as Json), { by: 'ann' })) ?? [];
   };
   const input = (runc: string) => ({ recipe: recipe(runc), why: 'weekly' });
   const steps = (lines: readonly string[]) => [...new Set(lines.map((line) => line.replace(/: .*$/, '')))];
@@ -321,7 +346,7 @@ describe('a dry run', () => {
     const asked = { image: 'node', variants, why: 'weekly' };
     const matrix = await foresee('release-matrix', asked);
     expect(matrix).toContain('channels: Make staging-1-33, staging-1-34, production-1-33, production-1-34.');
-    expect(matrix).toContain('Kubernetes 1.33.5: build: Seal it as a candidate of node.');
+    expect(matrix).toContain('Kubernetes 1.33.5: build: Seal it as a candidate: node:1.0.1.');
     expect(matrix).toContain('promote-staging: Move node:staging from 1.0.0 to the new version.');
     expect(matrix).toContain(
       'gates-production-1-33: ? age: needs 1 h in staging-1-33; counted from its move to staging-1-33',

@@ -91,25 +91,35 @@ describe('channels', () => {
     expect(log.items[0]).toMatchObject({ to: '1.0.0', why: 'Withdrawn: broken', by: 'ann' });
   });
 
-  test('a withdrawal that would leave production empty is refused, and nothing changed', async () => {
-    const { version, move, withdraw, state, channel, store } = await world();
+  test('a channel without an earlier good version becomes empty, and resolving it fails with the reason', async () => {
+    const { version, move, withdraw, restore, state, channel, store } = await world();
     await version('1.0.0');
     await version('1.0.1', { parent: 'node:1.0.0' });
     await move('production', '1.0.1');
-    const before = await store.lifecycle.withdrawals.list('node', { limit: 10 });
-    await expect(withdraw('1.0.0', { descendants: true })).rejects.toMatchObject({
-      code: 'channel-no-earlier',
+    const request = { image: 'node', version: '1.0.0', withDescendants: true };
+    const { fallbacks } = await store.lifecycle.withdrawals.plan(request);
+    expect(fallbacks).toEqual([{ image: 'node', channel: 'production', from: '1.0.1' }]);
+    const { moves } = await withdraw('1.0.0', { descendants: true, reason: 'kubelet crashes' });
+    expect(moves).toMatchObject([{ channel: 'production', from: '1.0.1' }]);
+    expect(moves[0]?.to).toBeUndefined();
+    expect([await state('1.0.1'), await channel('production')]).toEqual(['withdrawn', undefined]);
+    await expect(store.catalogue.resolve('node:production')).rejects.toMatchObject({
+      code: 'channel-empty',
+      message: expect.stringMatching(/is empty since .*: it left 1\.0\.1 \(Withdrawn: kubelet crashes\)/),
       hint: expect.stringContaining('imago channel promote node:VERSION --to production'),
     });
-    await expect(
-      store.lifecycle.withdrawals.plan({ image: 'node', version: '1.0.1', withDescendants: false }),
-    ).rejects.toMatchObject({ code: 'channel-no-earlier' });
-    expect([await state('1.0.0'), await state('1.0.1'), await channel('production')]).toEqual([
-      'available',
-      'available',
-      '1.0.1',
-    ]);
-    expect(await store.lifecycle.withdrawals.list('node', { limit: 10 })).toEqual(before);
+    expect((await restore('1.0.0')).left).toEqual([]);
+    expect((await restore('1.0.0').catch(() => undefined))?.left ?? []).toEqual([]);
+    await move('production', '1.0.1');
+    expect(await channel('production')).toBe('1.0.1');
+  });
+
+  test('a restore names the channels that stay empty', async () => {
+    const { version, move, withdraw, restore } = await world();
+    await version('1.0.0');
+    await move('production', '1.0.0');
+    await withdraw('1.0.0');
+    expect((await restore('1.0.0')).left).toEqual([{ image: 'node', channel: 'production', now: null }]);
   });
 
   test('a version whose newest test failed is no way back, and not the latest, until it passes again', async () => {
@@ -132,7 +142,9 @@ describe('channels', () => {
     expect(await channel('production')).toBe('1.0.0');
     await judge(made[1]?.digest ?? '', true);
     expect(await channel('latest')).toBe('1.0.1');
-    await expect(withdraw('1.0.0')).rejects.toMatchObject({ code: 'channel-no-earlier' });
+    await judge(made[1]?.digest ?? '', false);
+    await withdraw('1.0.0');
+    expect(await channel('production')).toBeUndefined();
   });
 
   test('a promotion while a withdrawal runs: whoever is second sees the first, and no channel points at what is out', async () => {
@@ -213,20 +225,16 @@ describe('at a time', () => {
     expect(await state('1.0.0')).toBe('available');
   });
 
-  test('one that cannot be done when it is due is named, does not stop the others, and is done later', async () => {
-    const { version, move, withdraw, state, clock, applyDue } = await world();
+  test('one that empties a channel when it is due is done like the others', async () => {
+    const { version, move, withdraw, channel, clock, applyDue } = await world();
     await version('1.0.0');
     await move('production', '1.0.0');
     await version('1.0.1');
     await withdraw('1.0.0', { at: '2026-06-01' });
     await withdraw('1.0.1', { at: '2026-06-02' });
     clock.now = Date.parse('2026-07-01T00:00:00Z');
-    expect((await applyDue()).refused).toEqual(['1.0.0: channel-no-earlier']);
-    expect([await state('1.0.0'), await state('1.0.1')]).toEqual(['available', 'withdrawn']);
-    await version('1.0.2');
-    await move('production', '1.0.2');
-    await applyDue();
-    expect(await state('1.0.0')).toBe('withdrawn');
+    expect(await applyDue()).toEqual({ applied: ['1.0.0', '1.0.1'], refused: [] });
+    expect(await channel('production')).toBeUndefined();
   });
 
   test('the earliest date wins: withdrawn now, a later plan changes nothing', async () => {

@@ -124,7 +124,11 @@ describe('from a recipe to nodes that know what they were made from', () => {
   });
 
   test('going back is a new move, and says who and why', async () => {
-    await imago.json(['channel', 'rollback', 'node:production', '--why', 'kubelet crashes']);
+    const { version } = await imago.json<{ version: string }>(['resolve', 'node:production']);
+    await imago.json([
+      ...['channel', 'rollback', 'node:production', '--why', 'kubelet crashes'],
+      ...['--expect', version, '--yes'],
+    ]);
     const found = await imago.json<{ version: string }>(['resolve', 'node:production']);
     expect(found.version).toBe(built.version);
     const moves = await imago.json<List<{ why: string; by: string }>>([

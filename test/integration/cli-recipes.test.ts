@@ -12,8 +12,8 @@ const recipe = 'extends: ../common/base.yaml\nname: node\nmatrix: {kubernetes: [
 
 beforeAll(async () => {
   imago = await createImago();
-  await mkdir(join(imago.folder, 'common'));
-  await mkdir(join(imago.folder, 'node'));
+  // A Git work tree, so that a recipe can extend files outside of its own directory.
+  for (const name of ['.git', 'common', 'node']) await mkdir(join(imago.folder, name));
   await imago.writeFile('common/base.yaml', base);
   await imago.writeFile('node/imago.yaml', recipe);
   await imago.writeFile('node/debug.yaml', 'notes: with symbols\n');

@@ -73,8 +73,8 @@ test('a channel goes back only to what its galleries have: what is gone there is
     'target',
     'copies',
     'move',
-    'attest',
     'latest',
+    'attest',
   ]);
   expect(await channel()).toBe(first);
   expect((await copyOf(product, 'public', first))?.regions).toMatchObject(
@@ -154,7 +154,9 @@ test('a withdrawal waits for no gallery: what the channel went back to is copied
   expect(await copyOf(product, 'public', first)).toBeUndefined();
   const input = { image: 'node', version: second, reason: 'it is broken' };
   const kind = operationKinds(product.deps).get('withdraw');
-  expect(await kind?.plan?.({ ...input, descendants: false, replace: false } as never, 'ann')).toEqual(
+  expect(
+    await kind?.plan?.({ ...input, descendants: false, replace: false } as never, { by: 'ann' }),
+  ).toEqual(
     expect.arrayContaining([
       `Then copy node:${first} to gallery public (3 in westeurope, 3 in eastus, 3 in northeurope), unless it has it.`,
       `Then offer ${first} as latest in gallery public, and leave out ${second}.`,

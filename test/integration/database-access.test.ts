@@ -155,7 +155,7 @@ describe('idempotency keys', () => {
     expect(await idempotency.claim('done', 'ann', 'f')).toMatchObject({ outcome: 'answered' });
   });
 
-  test('are forgotten after a day, for any request', async () => {
+  test('are remembered after a day without their response, and refuse every request', async () => {
     const store = await bench.freshStore();
     const { idempotency } = store;
     for (const key of ['old', 'older', 'young']) {
@@ -166,10 +166,31 @@ describe('idempotency keys', () => {
       store,
       "update imago.idempotency_keys set claimed_at = claimed_at - interval '25 hours' where key like 'old%'",
     );
-    expect(await idempotency.claim('old', 'ann', 'other')).toEqual({ outcome: 'new' });
+    expect(await idempotency.claim('old', 'ann', 'f')).toEqual({ outcome: 'expired' });
+    expect(await idempotency.expire()).toBe(2);
+    expect(await idempotency.expire()).toBe(0);
+    expect(await administer(store.database.url, 'select key from imago.idempotency_keys')).toEqual([
+      { key: 'young' },
+    ]);
+    for (const fingerprint of ['f', 'other']) {
+      expect(await idempotency.claim('old', 'ann', fingerprint)).toEqual({ outcome: 'expired' });
+    }
+    expect(await idempotency.claim('old', 'bob', 'f')).toEqual({ outcome: 'new' });
     expect(await idempotency.claim('young', 'ann', 'f')).toMatchObject({ outcome: 'answered' });
-    expect(await idempotency.expire()).toBe(1);
-    expect(await idempotency.claim('young', 'ann', 'f')).toMatchObject({ outcome: 'answered' });
+  });
+
+  test('that expire while they are claimed again are refused, not done twice', async () => {
+    const store = await bench.freshStore();
+    const { idempotency } = store;
+    const keys = Array.from({ length: 30 }, (_, index) => `k${index}`);
+    for (const key of keys) await idempotency.claim(key, 'ann', 'f');
+    await change(store, "update imago.idempotency_keys set claimed_at = claimed_at - interval '25 hours'");
+    const claims = await Promise.all([
+      ...keys.map((key) => idempotency.claim(key, 'ann', 'f')),
+      idempotency.expire().then(() => ({ outcome: 'expired' })),
+      ...keys.toReversed().map((key) => idempotency.claim(key, 'ann', 'f')),
+    ]);
+    expect(new Set(claims.map(({ outcome }) => outcome))).toEqual(new Set(['expired']));
   });
 });
 

@@ -60,6 +60,45 @@ describe('from every earlier state', () => {
   );
 });
 
+test('an image is marked as simulated unless every build of it is known to be real', async () => {
+  const url = await postgres.freshDatabase();
+  await migrate({ url, epoch: 0, migrations: migrations.slice(0, 12) });
+  const images: readonly (readonly [name: string, origin: string, operation: string])[] = [
+    ['real', 'built', 'real'],
+    ['simulated', 'built', 'simulated'],
+    ['pruned', 'built', 'pruned'],
+    ['pruned-import', 'imported', 'pruned'],
+    ['running', 'built', 'running'],
+  ];
+  const client = await connectClient(url, { 'imago.epoch': '0' });
+  await client.query(`insert into imago.operations
+      (id, kind, subject, requested_by, key, input, state, created_at, result)
+    values ('real', 'build', 's', 'ann', 'k', '{}', 'succeeded', now(), '{"version":"1.0.0"}'),
+      ('simulated', 'build', 's', 'ann', 'k', '{}', 'succeeded', now(), '{"simulated":true}'),
+      ('running', 'build', 's', 'ann', 'k', '{}', 'running', now(), null)`);
+  for (const [name, kind, operation] of images) {
+    const digest = `sha256:${name}`;
+    await client.query("insert into imago.images values ($1, 'linux', 'x64', 'semver', now())", [name]);
+    await client.query("insert into imago.numbers values ($1, '1.0.0', $2, true, $3, now())", [
+      ...[name, operation, digest],
+    ]);
+    await client.query(
+      `insert into imago.versions
+        (image, version, digest, disk_digest, size_bytes, state, origin, operation, created_at)
+      values ($1, '1.0.0', $3, $3, 5, 'available', $2, $4, now())`,
+      [name, JSON.stringify({ kind }), digest, operation],
+    );
+  }
+  await client.end();
+  await migrate({ url, epoch: 0 });
+  const marked = await administer<{ image: string }>(
+    url,
+    `select v.image from imago.versions v join imago.images i on i.name = v.image
+      where v.simulated and i.simulated order by 1`,
+  );
+  expect(marked.map(({ image }) => image)).toEqual(['pruned', 'running', 'simulated']);
+});
+
 test('migrations are numbered from 1 without gaps, and released ones never change', () => {
   expect(migrations.map(({ number }) => number)).toEqual(migrations.map((_, index) => index + 1));
   const sums = migrations.map(({ sql }) => createHash('sha256').update(sql).digest('hex').slice(0, 16));
@@ -74,6 +113,10 @@ test('migrations are numbered from 1 without gaps, and released ones never chang
       "48f6e0da52b1d6d7",
       "9b331a19b6abf09f",
       "97e1d4193788e681",
+      "3e4c1d942e433610",
+      "575fa4e8d45cf805",
+      "f675f15dae4ea33c",
+      "cb678e49c179f9fc",
     ]
   `);
 });

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { patience } from '../support/speed.ts';
 import { administer, type StoreBench, startStoreBench } from '../support/store.ts';
 import { killAllWorkers, ledgerFaults, readLedger, startWorker, type Worker } from './engine-crew.ts';
 import { leaseLostCode, stepNames, type WorkerOptions } from './engine-worker.ts';
@@ -56,7 +57,7 @@ function expectWhole(worker: Worker, options: WorkerOptions, kills: number): voi
 }
 
 it('survives a kill at every step boundary, while the clock jumps from one process to the next', {
-  timeout: 5 * minute,
+  timeout: patience(5 * minute),
 }, async () => {
   const options = await situation(10);
   const moments = ['before', 'within', 'after'];
@@ -71,7 +72,7 @@ it('survives a kill at every step boundary, while the clock jumps from one proce
 });
 
 it(`survives ${randomKills} kills of the daemon, of PostgreSQL and of both at random moments`, {
-  timeout: (soak ? 60 : 5) * minute,
+  timeout: patience((soak ? 60 : 5) * minute),
 }, async () => {
   let options = await situation(stepMs);
   let kills = 0;
@@ -118,7 +119,7 @@ async function killAtRandom(
   return 'killed';
 }
 
-it('hands over to a second daemon when the first one dies', { timeout: 2 * minute }, async () => {
+it('hands over to a second daemon when the first one dies', { timeout: patience(2 * minute) }, async () => {
   const options = await situation(150);
   const first = startWorker(options);
   await first.said('active');
@@ -132,7 +133,7 @@ it('hands over to a second daemon when the first one dies', { timeout: 2 * minut
 });
 
 it('does nothing twice when the lock’s connection is cut while a step runs', {
-  timeout: 2 * minute,
+  timeout: patience(2 * minute),
 }, async () => {
   const options = await situation(600);
   const first = startWorker(options);
@@ -153,7 +154,7 @@ it('does nothing twice when the lock’s connection is cut while a step runs', {
   expect(acts.map((line) => line.step)).toEqual(stepNames);
 });
 
-it('goes on through a restart of PostgreSQL', { timeout: 2 * minute }, async () => {
+it('goes on through a restart of PostgreSQL', { timeout: patience(2 * minute) }, async () => {
   const options = await situation(100);
   let worker = startWorker(options);
   await worker.wrote(9);
@@ -168,7 +169,7 @@ it('goes on through a restart of PostgreSQL', { timeout: 2 * minute }, async () 
 });
 
 it('lets new code finish what old code began: a step inserted, one renamed, one removed', {
-  timeout: 2 * minute,
+  timeout: patience(2 * minute),
 }, async () => {
   for (const [dieAt, expected] of [
     ['after step-5', stepNames.filter((name) => name !== 'step-9')],

@@ -10,6 +10,7 @@ import { createDbosEngine } from '../../src/workflow/engine/dbos/engine.ts';
 import { forgetRunsBefore } from '../../src/workflow/engine/dbos/forget-ended-runs.ts';
 import { loadWorkflows } from '../../src/workflow/engine/dbos/workflows.ts';
 import { createOperations, type Operations } from '../../src/workflow/operations.ts';
+import { patience } from '../support/speed.ts';
 import { administer, type StoreBench, startStoreBench } from '../support/store.ts';
 
 const names = Array.from({ length: 12 }, (_, place) => `step-${place + 1}`);
@@ -94,7 +95,7 @@ async function submit(kind: string, id: string): Promise<void> {
 }
 
 function ended(id: string): Promise<OperationRecord> {
-  return operations.ended(id, AbortSignal.timeout(60_000));
+  return operations.ended(id, AbortSignal.timeout(patience(60_000)));
 }
 
 async function untilState(id: string, state: OperationRecord['state']): Promise<void> {

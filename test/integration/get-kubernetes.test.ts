@@ -89,6 +89,14 @@ test('two who ask at once share what there is', async () => {
   expect(server.asked).toHaveLength(1);
 });
 
+test('what a killed run left is removed by the next build', async () => {
+  const left = join(folder, 'cache', 'kubernetes', 'imago-work-999999999-abc', 'go', 'mod');
+  await mkdir(left, { recursive: true });
+  await standInGo('exit 3');
+  await expect(get()).rejects.toMatchObject({ code: 'input-missing' });
+  expect(await leftOver()).toEqual([]);
+});
+
 test('without folder and address they are built through the module proxy, with the released parts', async () => {
   const asked = join(folder, 'asked');
   const module = join(folder, 'go.mod');

@@ -1,5 +1,6 @@
 // VHD, GPT, FAT and tar as programs see them that we did not write: qemu-img, sfdisk, fsck.fat, mtools, tar.
-import { mkdir, mkdtemp, open, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { statfsSync } from 'node:fs';
+import { mkdir, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -17,6 +18,7 @@ import { openVhd } from '../../src/disk/vhd/reader.ts';
 import { runTool } from '../../src/host/process/run-tool.ts';
 import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
 import { requireTool } from '../../src/host/tools/tools.ts';
+import { writeQcow2Bomb } from '../support/qcow2-bomb.ts';
 
 const mebibyte = 1024 * 1024;
 const identity = { timestamp: 1_750_000_000, uuid: '6a1d9d2e-9f6b-4a53-8f3e-0d9a7c1b2e3f' };
@@ -211,6 +213,49 @@ it('fsck.fat finds no fault, and mtools reads the files', async () => {
   const read = async (name: string) => (await runTool(mtype, ['-i', path, `::/${name}`], { env })).stdout;
   expect((await read('EFI/BOOT/BOOTX64.EFI')).equals(program)).toBe(true);
   expect((await read('MANY/F39')).toString()).toBe('file 39');
+});
+
+describe('a small qcow2 file that is a large disk', () => {
+  async function peakOf(work: Promise<unknown>): Promise<number> {
+    let peak = 0;
+    const timer = setInterval(async () => {
+      const names = await readdir(join(folder, 'work'), { recursive: true }).catch(() => []);
+      const found = await Promise.all(
+        names.map((name) => stat(join(folder, 'work', name)).catch(() => undefined)),
+      );
+      peak = Math.max(
+        peak,
+        found.reduce((sum, one) => sum + (one?.blocks ?? 0) * 512, 0),
+      );
+    }, 10);
+    await work.finally(() => clearInterval(timer));
+    return peak;
+  }
+
+  const { bavail, bsize } = statfsSync(tmpdir());
+  const tables = Math.ceil((bavail * bsize) / (512 * mebibyte));
+
+  it.runIf(tables <= 4096)('is refused before anything is written if there is not enough space', async () => {
+    const bomb = join(folder, 'huge.qcow2');
+    await writeQcow2Bomb(bomb, tables * 512 * mebibyte);
+    const peak = await peakOf(
+      expect(convert(bomb, join(folder, 'huge.raw'), 'raw')).rejects.toMatchObject({ code: 'no-space' }),
+    );
+    expect(peak).toBeLessThan(mebibyte);
+  });
+
+  it.each(['raw', 'vhd-fixed'] as const)('is written once as %s', async (format) => {
+    const bomb = join(folder, 'bomb.qcow2');
+    await writeQcow2Bomb(bomb, 512 * mebibyte);
+    const counts: number[] = [];
+    const to = join(folder, `bomb.${format}`);
+    const request = { from: bomb, to, format, identity, workFolder: join(folder, 'work') };
+    const peak = await peakOf(convertDisk({ ...request, onBytes: (bytes) => counts.push(bytes) }));
+    expect(peak).toBeLessThan(600 * mebibyte);
+    expect((await stat(to)).blocks * 512).toBeGreaterThan(500 * mebibyte);
+    expect(Math.max(...counts)).toBeLessThan(600 * mebibyte);
+    await rm(to);
+  });
 });
 
 describe('GNU tar', () => {

@@ -51,7 +51,15 @@ async function solve(
     await mkdir(join(own, part), { recursive: true });
   await mkdir(served, { recursive: true });
   await writeFile(join(served, 'Packages'), index.join('\n'));
-  const archive = { suite: 'small', machine: 'amd64', mirror: '', securityMirror: undefined, keyring: '' };
+  const archive = {
+    suite: 'small',
+    machine: 'amd64',
+    mirror: 'http://127.0.0.1:1/',
+    securityMirror: undefined,
+    components: ['main'],
+    keyring: '',
+    redirects: false,
+  };
   const config = await writeConfig(own, archive);
   await writeFile(
     join(own, 'debian.sources'),

@@ -10,6 +10,7 @@ import { runTool } from '../../src/host/process/run-tool.ts';
 import type { HostMachine } from '../../src/providers/local/qemu/machine-host.ts';
 import { makeBootSectorDisk } from '../support/boot-sector.ts';
 import { type ChildUser, childUser, type HostChild, startHostChild } from '../support/host-child.ts';
+import { patience } from '../support/speed.ts';
 
 let folder: string;
 let hosts: HostChild[];
@@ -72,7 +73,7 @@ function alive(pid: number | undefined): boolean {
 }
 
 async function until(isSo: () => Promise<boolean> | boolean, seconds: number): Promise<boolean> {
-  const deadline = Date.now() + seconds * 1000;
+  const deadline = Date.now() + patience(seconds * 1000);
   while (!(await isSo())) {
     if (Date.now() > deadline) return false;
     await new Promise((resolve) => setTimeout(resolve, 50));

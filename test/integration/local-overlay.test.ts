@@ -1,12 +1,12 @@
 // The disk of a machine, judged by QEMU's own tool.
-import { type FileHandle, mkdtemp, open, readFile, rm, stat } from 'node:fs/promises';
+import { type FileHandle, mkdtemp, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { writeOverlay } from '../../src/disk/qcow2/overlay.ts';
 import { runTool } from '../../src/host/process/run-tool.ts';
 import { requireTool } from '../../src/host/tools/tools.ts';
-import { diskBytesOf } from '../../src/providers/local/disk/machine-disk.ts';
+import { diskBytesOf, flattenDisk } from '../../src/providers/local/disk/machine-disk.ts';
 
 const imageBytes = 3 * 1024 * 1024;
 let folder: string;
@@ -56,6 +56,20 @@ describe('a disk over an image', () => {
     const expected = Buffer.concat([image, Buffer.alloc(imageBytes)]).fill(65, 4096, 4096 + 8192);
     expect((await readFile(flat)).equals(expected)).toBe(true);
     expect((await readFile(backing)).equals(image)).toBe(true);
+  });
+
+  it('leads to no other file of this host when it is flattened, whatever its header names', async () => {
+    const [path, flat] = [join(folder, 'hostile, disk.qcow2'), join(folder, 'hostile.raw')];
+    const secret = join(folder, 'secret');
+    await writeFile(secret, 'a secret of root'.padEnd(4096));
+    await writeOverlay(path, { backing: secret, bytes: imageBytes });
+    const flatten = () => flattenDisk(path, flat, new AbortController().signal, backing);
+    await flatten();
+    expect((await readFile(flat)).equals(await readFile(backing))).toBe(true);
+    const file = await open(path, 'r+');
+    await file.write(Buffer.from([0, 0, 0, 0, 0, 0, 0, 4]), 0, 8, 72);
+    await file.close();
+    await expect(flatten()).rejects.toMatchObject({ code: 'input-invalid' });
   });
 
   it('survives a power cut once it is made: what was written is flushed, and then its name', async () => {

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ImagoError } from '../../src/domain/error/imago-error.ts';
+import { nodeState } from '../../src/domain/node/state.ts';
+import { readyPool } from '../../src/operations/node/pool-nodes.ts';
 import type { SealedDisk } from '../../src/ports/provider/builder.ts';
 import type { MachineSpec } from '../../src/ports/provider/machines.ts';
 import type { PoolModel, ProviderNode } from '../../src/ports/provider/pools.ts';
@@ -13,6 +15,7 @@ import type { LocalProvider, LocalProviderOptions } from '../../src/providers/lo
 import { noteStopped } from '../../src/providers/local/resume.ts';
 import { createFakeMachineHost, type FakeMachineHost } from '../support/fake-machine-host.ts';
 import { createLocalBench, type LocalBench } from '../support/local-bench.ts';
+import { patience } from '../support/speed.ts';
 
 const options: CallOptions = { signal: new AbortController().signal, epoch: 1 };
 
@@ -56,7 +59,7 @@ async function reopen(given: Partial<LocalProviderOptions> = {}): Promise<void> 
 }
 
 async function until<T>(read: () => Promise<T | undefined>, is: (thing: T) => boolean): Promise<T> {
-  const end = performance.now() + 30_000;
+  const end = performance.now() + patience(30_000);
   for (;;) {
     const found = await read();
     if (found !== undefined && is(found)) return found;
@@ -404,6 +407,26 @@ describe('after everything was stopped', () => {
       { power: 'running', machineId: one?.machineId },
       { power: 'stopped', machineId: two?.machineId },
     ]);
+  });
+
+  it('nodes that boot are not ready, and do not count, until their agents report', async () => {
+    const made = await makePool(2);
+    await provider.close();
+    noteStopped(
+      join(bench.folder, 'local'),
+      made.map(({ machineId }) => machineId),
+    );
+    await host.close({ leaveRunning: false });
+    host.behave({ boots: 'never' });
+    provider = await bench.open(host);
+    const access = { provider, pools: provider.pools, options };
+    expect((await nodes()).map(nodeState)).toEqual(['starting', 'starting']);
+    const booting = await until(nodes, (all) => all.every(({ power }) => power === 'running'));
+    expect(booting.map(nodeState)).toEqual(['starting', 'starting']);
+    expect(await readyPool(access, 'web', 2)).toBeUndefined();
+    for (const { machineId } of made) host.speak(machineId);
+    expect((await nodes()).map(nodeState)).toEqual(['ready', 'ready']);
+    expect(await readyPool(access, 'web', 2)).toMatchObject({ capacity: 2 });
   });
 
   it('with the computer, machines run again too', async () => {

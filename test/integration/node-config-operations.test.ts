@@ -1,6 +1,7 @@
 // The config of pools and nodes is changed while they run: what takes it, what waits, and that nothing stays of a
 // change that failed, whatever dies or lies on the way.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { nodeConfigSetOperation } from '../../src/operations/node-config/set.ts';
 import type { OperationRecord } from '../../src/ports/workflow/operation.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
@@ -160,6 +161,49 @@ describe('a config for one node', () => {
     expect(await look()).toEqual(before);
   });
 
+  test('survives a config and a hotfix for its pool, which reach it all the same', async () => {
+    const node = product.sim.world.view().nodes[1]?.name ?? '';
+    await set({ node, document: second });
+    const fix = { component: 'runc', version: '1.4.3', source: 'https://files.example.com/runc' };
+    const hotfix = { ...fix, sha256: 'a'.repeat(64), cost: 'live' };
+    expect(await set({ hotfix })).toMatchObject({ state: 'succeeded', result: { applied: 3 } });
+    expect(await sysctls()).toEqual(['10', '20', '10']);
+    const sysctl = { 'kernel.panic': 30, 'vm.swappiness': 5 };
+    expect(await set({ document: document({ system: { sysctl } }) })).toMatchObject({ state: 'succeeded' });
+    expect(await sysctls()).toEqual(['30', '20', '30']);
+    const { texts } = (await look()) as { texts: Record<string, string> };
+    for (const text of Object.values(texts)) {
+      expect(text).toContain('"vm.swappiness":5');
+      expect(text).toContain('"component":"runc"');
+      expect(text).toContain(token);
+    }
+    const latest = product.sim.world.view().nodes.map(({ latestModelApplied }) => latestModelApplied);
+    expect(latest).toEqual([true, false, true]);
+  });
+
+  test('is merged with that of its pool in the dry run too, which shows what the node keeps', async () => {
+    const node = product.sim.world.view().nodes[1]?.name ?? '';
+    await set({ node, document: second });
+    const before = await look();
+    const sysctl = { 'kernel.panic': 30, 'vm.swappiness': 5 };
+    const input = { pool: 'web', document: document({ system: { sysctl } }) };
+    expect(await nodeConfigSetOperation(product.deps).plan?.(input, { by: 'person' })).toEqual([
+      'system.sysctl["kernel.panic"] changes from 10 to 30 (live)',
+      'system.sysctl["vm.swappiness"] is set to 5 (live)',
+      'Pool web (3 nodes): applied at once, nothing restarts.',
+      `Node ${node}: keeps its own system.sysctl["kernel.panic"].`,
+    ]);
+    expect(await look()).toEqual(before);
+  });
+
+  test('ends when it is that of its pool again', async () => {
+    const node = product.sim.world.view().nodes[1]?.name ?? '';
+    await set({ node, document: second });
+    await set({ node, document: first });
+    await set({ document: document({ system: { sysctl: { 'kernel.panic': 30 } } }) });
+    expect(await sysctls()).toEqual(['30', '30', '30']);
+  });
+
   test('that is not there is refused', async () => {
     const operation = await set({ node: 'web-zzzzzz', document: second });
     expect(operation).toMatchObject({ state: 'failed', error: { code: 'node-not-found' } });
@@ -182,6 +226,18 @@ describe('a hotfix', () => {
     const { hotfixes, system } = JSON.parse(text) as { hotfixes: object[]; system: object };
     expect(hotfixes).toEqual([{ ...hotfix, version: '1.4.4' }]);
     expect(system).toEqual({ sysctl: { 'kernel.panic': 10 } });
+  });
+
+  test('stays when a document that does not mention hotfixes is set, until one lists none', async () => {
+    await set({ hotfix });
+    await set({ document: second });
+    const hotfixes = async () => {
+      const text = (await product.store.fleet.getPool('web'))?.nodeConfig ?? '';
+      return (JSON.parse(text) as { hotfixes: object[] }).hotfixes;
+    };
+    expect(await hotfixes()).toEqual([hotfix]);
+    await set({ document: document({ hotfixes: [] }) });
+    expect(await hotfixes()).toEqual([]);
   });
 
   test('without a good sha256 is refused before anything is recorded', async () => {

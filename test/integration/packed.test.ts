@@ -1,11 +1,11 @@
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isRoot, type Status } from '../support/daemon.ts';
 import { installPacked, type Packed, type Person, runAs } from '../support/packed.ts';
 
 const NOBODY = 65_534;
-const SHARED_CACHE = '/var/cache/imago';
 let packed: Packed;
 
 beforeAll(() => {
@@ -85,17 +85,22 @@ describe('the packed package', () => {
     );
   });
 
-  test.runIf(isRoot)('runs for root from a folder that nobody else may enter', async () => {
-    const known = existsSync(SHARED_CACHE) ? readdirSync(SHARED_CACHE) : [];
-    chmodSync(packed.folder, 0o700);
-    try {
-      expect((await seeItWork(person('closed'))).database.state).toBe('ready');
-    } finally {
-      chmodSync(packed.folder, 0o755);
-      for (const name of readdirSync(SHARED_CACHE)) {
-        if (name.startsWith('postgres-') && !known.includes(name))
-          rmSync(join(SHARED_CACHE, name), { recursive: true });
+  test.runIf(isRoot)(
+    'runs for root from a directory that only root can enter, with no cache yet',
+    async () => {
+      const open = mkdtempSync(join(tmpdir(), 'imago-open-'));
+      chmodSync(open, 0o755);
+      chmodSync(packed.folder, 0o700);
+      try {
+        const who = person('closed');
+        const cache = join(open, 'var', 'cache');
+        const { database } = await seeItWork({ ...who, env: { ...who.env, IMAGO_CACHE: cache } });
+        expect(database.state).toBe('ready');
+        expect(readdirSync(cache).filter((name) => name.startsWith('postgres-'))).toHaveLength(1);
+      } finally {
+        chmodSync(packed.folder, 0o755);
+        rmSync(open, { recursive: true });
       }
-    }
-  });
+    },
+  );
 });

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { keptForMs } from '../../src/operations/image-test/test-image.ts';
 import { reconcile } from '../../src/operations/reconcile/reconcile.ts';
 import { createProduct, type Product } from '../support/product.ts';
+import { patience } from '../support/speed.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
 
 let bench: StoreBench;
@@ -33,7 +34,7 @@ async function failTest(keepOnFailure: boolean): Promise<void> {
 
 async function round(after = 0): Promise<readonly string[]> {
   const now = () => Date.now() + after;
-  return (await reconcile({ ...product.deps, now }, AbortSignal.timeout(20_000))).removedMachines;
+  return (await reconcile({ ...product.deps, now }, AbortSignal.timeout(patience(20_000)))).removedMachines;
 }
 
 function machines(): number {
@@ -52,9 +53,15 @@ test('pools of a provider that is not here are told in one sentence, and keep no
   const { createdAt: _, ...web } = here;
   for (const name of ['a', 'b']) await fleet.addPool({ ...web, name, provider: 'azure' });
   await fleet.markGone('web', new Set(), new Date().toISOString());
-  const { troubles } = await reconcile({ ...product.deps, now: Date.now }, AbortSignal.timeout(20_000));
-  expect(troubles).toEqual([
-    'There is no provider azure here: the nodes of 2 of its pools are not looked at.',
+  const { problems } = await reconcile(
+    { ...product.deps, now: Date.now },
+    AbortSignal.timeout(patience(20_000)),
+  );
+  expect(problems).toEqual([
+    {
+      ...{ kind: 'provider-missing', subject: 'provider/azure' },
+      message: 'There is no provider azure here: the nodes of 2 of its pools are not checked.',
+    },
   ]);
   expect((await fleet.listNodes('web', { limit: 5 })).items).toHaveLength(1);
 });

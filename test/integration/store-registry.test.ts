@@ -1,5 +1,5 @@
 // Versions travel to a real registry and back, and the tools that everyone uses can read, copy and check them.
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -14,6 +14,7 @@ import { keyFolder, type SigningKey } from '../../src/oci/signatures/key-folder.
 import { addKey, type Keyring } from '../../src/oci/signatures/keyring.ts';
 import {
   attestVersion,
+  readSignatures,
   signVersion,
   verifySignatures,
   verifyStatements,
@@ -106,6 +107,30 @@ describe('a version in a registry', () => {
     expect(kinds).toEqual((await store.referrers(digest)).map((referrer) => referrer.artifactType).sort());
     await other.extract(digest, join(folder, 'whole.raw'));
     expect((await readFile(join(folder, 'whole.raw'))).equals(disk)).toBe(true);
+    await other.close();
+  });
+
+  test('is judged by its signatures before its disk is fetched, and leaves nothing if it is refused', async () => {
+    await pushTo('judged');
+    const other = await openDiskStore(join(folder, 'judged'));
+    const seen: unknown[] = [];
+    const pulling = withClient((client) =>
+      pull(
+        other,
+        { client, repository: 'judged', reference: 'v1' },
+        {
+          async admit(version) {
+            const signatures = await readSignatures(version, version.digest, ring);
+            seen.push(version.digest, ...signatures.map(({ identity, problem }) => [identity, problem]));
+            throw new Error('refused');
+          },
+        },
+      ),
+    );
+    await expect(pulling).rejects.toThrow('refused');
+    expect(seen).toEqual([digest, ['node', undefined]]);
+    expect(await other.list()).toEqual([]);
+    expect(await readdir(join(folder, 'judged', 'blobs', 'sha256'))).toEqual([]);
     await other.close();
   });
 

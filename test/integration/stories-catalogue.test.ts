@@ -66,11 +66,7 @@ async function modelOf(pool: string): Promise<string> {
 
 /** Pools follow a moment after the channel has moved. */
 async function untilModel(pool: string, version: string): Promise<void> {
-  for (let looks = 0; looks < 60; looks += 1) {
-    if ((await modelOf(pool)) === version) return;
-    await new Promise((done) => setTimeout(done, 250));
-  }
-  throw new Error(`Pool ${pool} does not follow to ${version}: ${await modelOf(pool)}`);
+  await expect.poll(() => modelOf(pool), { interval: 250 }).toBe(version);
 }
 
 const versions = { first: '', second: '', third: '' };
@@ -143,12 +139,9 @@ test('story 5: one goes out of support: deprecated after the day, never deleted 
   teamUrl = `http://${(await imago.json<{ listen: string }>(['status'])).listen}`;
   const shown = async () =>
     imago.json<{ state: string; reason?: string }>(['image', 'show', `node:${versions.second}`]);
-  let now = await shown();
-  for (let looks = 0; now.state === 'available' && looks < 120; looks += 1) {
-    await new Promise((done) => setTimeout(done, 500));
-    now = await shown();
-  }
-  expect(now).toMatchObject({ state: 'deprecated', reason: expect.stringContaining('2026-01-31') });
+  await expect
+    .poll(shown, { interval: 500 })
+    .toMatchObject({ state: 'deprecated', reason: expect.stringContaining('2026-01-31') });
   expect(await channel('production')).toBe(versions.second);
 });
 

@@ -10,9 +10,11 @@ import { openWebhookKey, type WebhookKey } from '../../src/daemon/webhook/key.ts
 import { checkWebhookAddress, type Post, postWebhook } from '../../src/daemon/webhook/post.ts';
 import type { Store } from '../../src/database/open-database.ts';
 import { retryPausesMs } from '../../src/domain/webhook/webhook.ts';
+import type { Resolve } from '../../src/host/network/address-guard.ts';
 import type { NewWebhook } from '../../src/ports/database/webhooks.ts';
 import { type ApiBench, openApi } from '../support/api-bench.ts';
 import { type HookReceiver, startHookReceiver } from '../support/hook-receiver.ts';
+import { patience } from '../support/speed.ts';
 import { type StoreBench, seedImage, startStoreBench } from '../support/store.ts';
 
 let bench: StoreBench;
@@ -296,14 +298,15 @@ describe('what goes wrong', () => {
 describe('private addresses', () => {
   const post = (url: string, allowPrivate = false) => ({
     ...{ url: new URL(url), allowPrivate, id: '1', body: '{}', secret: 'whsec_AA==', timestamp: 1 },
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(patience(10_000)),
   });
 
   test('one address of several that is private is enough to refuse, and nothing is connected to', async () => {
-    const resolve = async () => [
-      { address: '93.184.215.14', family: 4 },
-      { address: '127.0.0.1', family: 4 },
-    ];
+    const resolve: Resolve = (_, answer) =>
+      answer(null, [
+        { address: '93.184.215.14', family: 4 },
+        { address: '127.0.0.1', family: 4 },
+      ]);
     await expect(postWebhook(post('https://rebind.example/'), resolve)).rejects.toMatchObject({
       code: 'webhook-address',
     });
@@ -311,18 +314,15 @@ describe('private addresses', () => {
       code: 'webhook-address',
     });
     await expect(
-      checkWebhookAddress(new URL('https://a.example/'), false, async () => {
-        throw new Error('no such name');
-      }),
+      checkWebhookAddress(new URL('https://a.example/'), false, (_, answer) =>
+        answer(new Error('no such name'), []),
+      ),
     ).resolves.toBeUndefined();
   });
 
   test('a name server that never answers does not hold up a delivery for ever', async () => {
     const giveUp = new AbortController();
-    const sending = postWebhook(
-      { ...post('https://slow.example/'), signal: giveUp.signal },
-      () => new Promise(() => undefined),
-    );
+    const sending = postWebhook({ ...post('https://slow.example/'), signal: giveUp.signal }, () => undefined);
     giveUp.abort(new Error('given up'));
     await expect(sending).rejects.toThrow('given up');
   });
@@ -330,14 +330,17 @@ describe('private addresses', () => {
   test('a name is resolved once, and the connection goes to the address that was looked at', async () => {
     let asked = 0;
     const { port } = new URL(receiver.url);
-    const resolve = async () => {
+    const resolve: Resolve = (_, answer) => {
       asked += 1;
-      return [{ address: '127.0.0.1', family: 4 }];
+      answer(null, [{ address: '127.0.0.1', family: 4 }]);
     };
     const url = `http://rebind.example:${port}/hook`;
     expect(await postWebhook(post(url, true), resolve)).toBe(204);
     expect(asked).toBe(1);
     expect(receiver.received[0]?.headers.host).toBe(`rebind.example:${port}`);
+    await expect(postWebhook(post('https://169.254.169.254/', true))).rejects.toMatchObject({
+      code: 'webhook-address',
+    });
   });
 });
 

@@ -18,6 +18,7 @@ import { openDiskStore } from '../../src/oci/disks/disk-store.ts';
 import { parseDigest } from '../../src/oci/layout/digest.ts';
 import type { CommandResult, HostMachine, MachineHost } from '../../src/providers/local/qemu/machine-host.ts';
 import { loadVariant } from './build-child.ts';
+import { patience } from './speed.ts';
 import { sharedBuildCache } from './test-recipe.ts';
 
 export interface AgentImage {
@@ -77,7 +78,7 @@ export interface AgentMachine {
   run(script: string): Promise<CommandResult>;
 }
 
-const patienceMs = 480_000;
+const patienceMs = patience(480_000);
 
 /** Starts a machine, on the disk of another one when that is given. */
 export async function startAgentMachine(
@@ -107,7 +108,7 @@ export async function startAgentMachine(
     userData: encode(options.document),
     tags: {},
   };
-  const network = { forwards: [] };
+  const network = { forwards: [], endpoints: 'config' } as const;
   const size = { cpus: options.cpus ?? 1, memoryMb: options.memoryMb ?? 768 };
   await host.start({ id: options.name, folder, disk, boot: image.boot, ...size, network, metadata });
   return {
@@ -126,7 +127,7 @@ export async function startAgentMachine(
       }
     },
     setConfig: (document) => host.setMetadata(options.name, { ...metadata, userData: encode(document) }),
-    run: (script) => host.runCommand(options.name, script, { timeoutMs: 120_000 }),
+    run: (script) => host.runCommand(options.name, script, { timeoutMs: patience(120_000) }),
   };
 }
 

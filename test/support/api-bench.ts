@@ -12,7 +12,7 @@ import type { EndpointName } from '../../src/api/contract/endpoints.ts';
 import type { AnswerOf } from '../../src/api/contract/types.ts';
 import type { Problem } from '../../src/api/schemas/common.ts';
 import { plan as planSchema, problem as problemSchema } from '../../src/api/schemas/common.ts';
-import { createArchive } from '../../src/daemon/archive.ts';
+import { createArchive } from '../../src/daemon/backup/archive.ts';
 import { createApp } from '../../src/daemon/http/app.ts';
 import type { DaemonContext } from '../../src/daemon/http/endpoint/context.ts';
 import type { Limits } from '../../src/daemon/http/guard/limits.ts';
@@ -26,6 +26,7 @@ import type { Store } from '../../src/database/open-database.ts';
 import type { Role } from '../../src/domain/access/roles.ts';
 import { ImagoError } from '../../src/domain/error/imago-error.ts';
 import { systemClock } from '../../src/host/system-clock.ts';
+import { openSettings } from '../../src/launcher/settings-file.ts';
 import type { OperationDeps } from '../../src/operations/common/deps.ts';
 import { operationKinds } from '../../src/operations/kinds.ts';
 import { createSimProvider, type SimProvider } from '../../src/providers/sim/provider.ts';
@@ -133,6 +134,7 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
     lifecycle: store.lifecycle,
     galleryBook: store.galleryBook,
     webhooks: store.webhooks,
+    problems: store.problems,
     webhookKey: await openWebhookKey(folder),
     journal: store.journal,
     operationLists: store.operationLists,
@@ -142,15 +144,18 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
     idempotency: store.idempotency,
     events: store.events,
     providers: new Map([['sim', sim]]),
-    schedules: await createSchedules({ engine, operations, store: store.schedules }),
+    schedules: await createSchedules({
+      ...{ engine, operations, store: store.schedules, tokens: store.tokens, events: store.events },
+    }),
     archive: createArchive({
-      database,
+      ...{ database, home: folder },
       beforeRestore: () => operations.stop(),
       afterRestore: () => undefined,
     }),
     images: images.imageStore,
     keys: images.keys,
     attestor: images.attestor,
+    settings: { ...openSettings(join(folder, 'home')), running: { given: {}, settings: {} } },
     sim: sim.control,
     async status() {
       return {
@@ -165,6 +170,7 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
         database: { embedded: false, state: 'ready' },
         home: folder,
         sockets: { api: socketPath },
+        settings: { provider: 'sim' },
         providers: [{ name: 'sim', roles: ['pools'] }],
         operations: { running: 1 },
       };
@@ -182,7 +188,6 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   });
   const listener = await openListener(socketPath, {
-    asked: '127.0.0.1:0',
     host: '127.0.0.1',
     port: 0,
     ...(options.tls === undefined ? {} : { tls: options.tls }),

@@ -34,12 +34,15 @@ const programs = {
 
 const diskBytes = 8 * 1024 * 1024;
 
-/** Makes a machine's disk at the path, over an image beside it. */
-export async function makeBootSectorDisk(path: string, program: keyof typeof programs): Promise<void> {
+/** Makes a machine's disk at the path, over an image that it makes as well, next to the disk unless `backing` names another path. */
+export async function makeBootSectorDisk(
+  path: string,
+  program: keyof typeof programs,
+  backing = `${path}.raw`,
+): Promise<void> {
   const sector = Buffer.alloc(512);
   Buffer.from(programs[program].join('').replaceAll(' ', ''), 'hex').copy(sector);
   sector.writeUInt16LE(0xaa55, 510);
-  const backing = `${path}.raw`;
   const file = await open(backing, 'w');
   await file.write(sector, 0);
   await file.truncate(diskBytes);

@@ -1,13 +1,16 @@
 // A process of its own that locks and builds a recipe, for tests that kill it, run it as another user or measure
 // it: node build-child.ts JOB, a job in JSON. Tells the steps on standard error and prints one line of JSON.
-import { readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { copyFile, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { kubernetesFolder } from '../../scripts/get-kubernetes.ts';
 import { type BuilderOptions, createBuilder } from '../../src/build/builder.ts';
-import { inputStore } from '../../src/build/inputs/input-cache.ts';
-import { inputsMount } from '../../src/build/layers/install-packages.ts';
-import { lockDigest } from '../../src/build/lock/lock-file.ts';
+import { lockDigest, readLockFile } from '../../src/build/lock/lock-file.ts';
 import { readRecipe } from '../../src/build/recipe/read-recipe.ts';
+import { defaultLimits, type SandboxLimits } from '../../src/build/sandbox/limits.ts';
+import { findNamespace } from '../../src/build/sandbox/namespace.ts';
 import { createSandbox, type Sandbox, type SandboxRun } from '../../src/build/sandbox/sandbox.ts';
+import { inputsMount } from '../../src/build/sandbox/stages.ts';
 import { agentBundle } from '../../src/daemon/providers/agent-bundle.ts';
 import { ensureImagoError } from '../../src/domain/error/imago-error.ts';
 import type { Lock } from '../../src/domain/lock/lock.ts';
@@ -26,7 +29,9 @@ export interface BuildJob {
   readonly aheadMs?: number;
   /** libfaketime: the clock of all that runs in the new root is a day ahead too. */
   readonly clockLibrary?: string;
-  readonly options?: Pick<BuilderOptions, 'mirror' | 'securityMirror'>;
+  readonly options?: Pick<BuilderOptions, 'mirror' | 'securityMirror' | 'keyring'>;
+  /** In place of the sandbox's own limits. */
+  readonly limits?: Partial<SandboxLimits>;
   /** With this tree's agent on the disk, as the product builds. */
   readonly withAgent?: boolean;
 }
@@ -48,21 +53,32 @@ export async function loadVariant({ recipe: file, kubernetes }: Pick<BuildJob, '
   const { variants } = await readRecipe({ file, files });
   const found = variants.find((variant) => kubernetes === undefined || variant.kubernetes === kubernetes);
   if (found === undefined) throw new Error(`${file} has no version for ${kubernetes}`);
-  return { ...found, folder: dirname(file), lockFile: join(dirname(file), 'imago.lock') } satisfies Recipe;
+  const examples = join(import.meta.dirname, '../../examples');
+  const roots = [dirname(dirname(file)), examples, kubernetesFolder()];
+  return { ...found, folder: dirname(file), roots } satisfies Recipe;
+}
+
+/** The lock that is committed next to the recipe, as the product sends it along. */
+async function committedLock({ recipe, kubernetes }: BuildJob): Promise<Json | undefined> {
+  const text = await readFile(join(dirname(recipe), 'imago.lock'), 'utf8').catch(() => undefined);
+  const locks = text === undefined ? [] : readLockFile(text, 'imago.lock').locks;
+  return locks.find((lock) => lock.recipe.kubernetes === kubernetes) as unknown as Json | undefined;
 }
 
 /** In the scripts that have a root. */
-const tellClock = `[ -z "\${root:-}" ] || chroot "$root" date "+CLOCK %s"`;
+const tellClock = `[ -z "\${root:-}" ] || in_root date "+CLOCK %s"`;
 
 /** Programs see the library among the inputs once they are inside of the root; those outside say so and go on. */
-async function aheadSandbox(cache: string, library: string): Promise<() => Sandbox> {
-  const { sha256 } = await inputStore(cache).addFile(library);
-  const preload = join(inputsMount, sha256.slice(0, 2), sha256);
+function aheadSandbox(library: string): () => Sandbox {
+  const preload = join(inputsMount, 'clock.so');
   return () => {
     const real = createSandbox();
     const env = { LD_PRELOAD: preload, FAKETIME: '+1d', NO_FAKE_STAT: '1' };
-    const run = (job: SandboxRun) =>
-      real.run({ ...job, script: `${job.script}\n${tellClock}`, env: { ...job.env, ...env } });
+    const run = async (job: SandboxRun) => {
+      const inputs = join(job.folder ?? '', 'inputs');
+      if (existsSync(inputs)) await copyFile(library, join(inputs, 'clock.so'));
+      await real.run({ ...job, script: `${job.script}\n${tellClock}`, env: { ...job.env, ...env } });
+    };
     return { ...real, run };
   };
 }
@@ -70,7 +86,9 @@ async function aheadSandbox(cache: string, library: string): Promise<() => Sandb
 export async function runBuild(job: BuildJob, tell: (line: string) => void): Promise<BuildOutcome> {
   const store = await openDiskStore(job.store);
   try {
-    const sandbox = job.clockLibrary && (await aheadSandbox(job.cache, job.clockLibrary));
+    const { limits } = job;
+    const limited = limits && (() => createSandbox(findNamespace(), { ...defaultLimits, ...limits }));
+    const sandbox = job.clockLibrary ? aheadSandbox(job.clockLibrary) : limited;
     const agent = job.withAgent === true ? await agentBundle(process.env) : undefined;
     const builder = createBuilder({
       ...{ cacheFolder: job.cache, store, agent, ...job.options, ...(sandbox && { sandbox }) },
@@ -88,7 +106,9 @@ export async function runBuild(job: BuildJob, tell: (line: string) => void): Pro
     };
     const options = { signal: new AbortController().signal, epoch: 0 };
     const begun = performance.now();
-    const lock = (await builder.lock(recipe as unknown as Json, progress, options)) as unknown as Lock;
+    const previous = await committedLock(job);
+    const call = { ...options, previous };
+    const lock = (await builder.lock(recipe as unknown as Json, progress, call)) as unknown as Lock;
     const digest = lockDigest(lock);
     const locked = performance.now();
     tell('locked');

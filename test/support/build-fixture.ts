@@ -17,6 +17,7 @@ import { type DiskStore, openDiskStore } from '../../src/oci/disks/disk-store.ts
 import { parseDigest } from '../../src/oci/layout/digest.ts';
 import type { SealedDisk } from '../../src/ports/provider/builder.ts';
 import { loadVariant } from './build-child.ts';
+import { patience } from './speed.ts';
 import { sharedBuildCache, writeTestRecipe } from './test-recipe.ts';
 
 export interface BuiltDisk extends SealedDisk {
@@ -41,7 +42,7 @@ export interface BuildFixture {
 
 export const call = { signal: new AbortController().signal, epoch: 0 };
 /** How long the first fixture on a machine may take: it fills the shared cache. */
-export const firstBuildMs = 900_000;
+export const firstBuildMs = patience(900_000);
 export const quiet = { progress() {}, log() {} };
 
 const shared = ['inputs', 'layers', 'locked-tools'];

@@ -74,6 +74,8 @@ interface ModelChannel {
   readonly public: boolean;
   /** Where it stood, the last being where it stands. */
   trail: string[];
+  /** A withdrawal left it with no good version. */
+  emptied?: boolean;
 }
 
 /** What the rules say the catalogue is like. */
@@ -204,13 +206,25 @@ function judge(version: ModelVersion, passed: boolean): PlayedStep {
   };
 }
 
+function pointer({ trail, emptied }: ModelChannel): string | undefined {
+  return emptied ? undefined : trail.at(-1);
+}
+
+/** A return forgets what came after. An emptied channel still knows where it was. */
+function pointAt(channel: ModelChannel, to: string | undefined): void {
+  channel.emptied = to === undefined;
+  if (to === undefined) return;
+  const known = channel.trail.indexOf(to);
+  channel.trail = [...channel.trail.slice(0, known < 0 ? undefined : known), to];
+}
+
 function takes(channel: ModelChannel, version: ModelVersion): boolean {
   if (channel.public && version.restricted) return false;
   return version.state === 'available' || (channel.forTesting && version.state === 'candidate');
 }
 
 function move(version: ModelVersion, channel: ModelChannel, stale: boolean): PlayedStep {
-  const now = channel.trail.at(-1);
+  const now = pointer(channel);
   const there = now === version.number;
   return {
     allowed: takes(channel, version) && (!stale || there),
@@ -221,7 +235,7 @@ function move(version: ModelVersion, channel: ModelChannel, stale: boolean): Pla
       }),
     apply() {
       version.named = true;
-      if (!there) channel.trail = [...channel.trail.filter((one) => one !== version.number), version.number];
+      if (!there) pointAt(channel, version.number);
     },
   };
 }
@@ -232,7 +246,7 @@ let asked = 0;
 function withdraw(model: CatalogueModel, version: ModelVersion): PlayedStep {
   asked += 1;
   const operation = `withdraw-${asked}`;
-  const left = model.channels.filter(({ trail }) => trail.at(-1) === version.number);
+  const left = model.channels.filter((channel) => pointer(channel) === version.number);
   const fallback = (channel: ModelChannel) =>
     channel.trail.findLast((number) => {
       const target = model.versions.find((one) => one.number === number);
@@ -240,17 +254,14 @@ function withdraw(model: CatalogueModel, version: ModelVersion): PlayedStep {
       return channel.forTesting || target.good;
     });
   return {
-    allowed: version.state !== 'deleted' && left.every((channel) => fallback(channel) !== undefined),
+    allowed: version.state !== 'deleted',
     run: ({ lifecycle }) =>
       lifecycle.withdrawals.withdraw({
         ...{ image: modelImage, version: version.number, reason: 'model', withDescendants: false },
         ...{ by: 'model', operation },
       }),
     apply() {
-      for (const channel of left) {
-        const to = fallback(channel);
-        if (to !== undefined) channel.trail = [...channel.trail.filter((number) => number !== to), to];
-      }
+      for (const channel of left) pointAt(channel, fallback(channel));
       if (version.state === 'available' || version.state === 'candidate') version.before = version.state;
       version.state = 'withdrawn';
     },
@@ -277,7 +288,7 @@ function restore(version: ModelVersion): PlayedStep {
 /** Why rule 7 keeps it; what a channel could go back to is kept by the store by a longer memory than the model's. */
 function neededBy(model: CatalogueModel, version: ModelVersion): string | undefined {
   const { number } = version;
-  if (model.channels.some(({ trail }) => trail.at(-1) === number)) return 'a channel';
+  if (model.channels.some((channel) => pointer(channel) === number)) return 'a channel';
   const usable = model.versions.filter(({ state }) => state === 'candidate' || state === 'available');
   if (usable.at(-1) === version) return 'being the newest';
   if (usable.findLast(({ state, good }) => state === 'available' && good) === version) return 'latest';
@@ -468,7 +479,7 @@ export async function compareWithModel(
       versions: sorted(versions.map(({ version, state }) => [version, state])),
     },
     model: {
-      channels: sorted(model.channels.map(({ name, trail }) => [name, trail.at(-1)])),
+      channels: sorted(model.channels.map((channel) => [channel.name, pointer(channel)])),
       versions: sorted(model.versions.map(({ number, state }) => [number, state])),
     },
   };

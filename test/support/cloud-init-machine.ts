@@ -17,9 +17,14 @@ export interface MachineImage {
 /** Every card asks for an address, as Imago's own images do. */
 const networkConfig = { version: 2, ethernets: { all: { match: { name: 'e*' }, dhcp4: true } } };
 
-/** Where a machine finds what the server has. */
+/** Ports of the servers of this test that machines may call. */
+const endpoints = new Set<number>();
+
+/** Where a machine that starts from now on finds what the server has. */
 export function seenByMachines(server: Pick<FileServer, 'address'>): string {
-  return `http://${mainNetwork.gateway}:${new URL(server.address).port}`;
+  const { port } = new URL(server.address);
+  endpoints.add(Number(port));
+  return `http://${mainNetwork.gateway}:${port}`;
 }
 
 export interface CloudInitWish {
@@ -75,7 +80,7 @@ export async function startImageMachine(
   const document = options.document === undefined ? '' : JSON.stringify(options.document);
   await host.start({
     ...{ id: options.id, folder, disk, boot: image.boot, cpus: 1, memoryMb: 1024, ...options.size },
-    network: { forwards: [] },
+    network: { forwards: [], endpoints: [...endpoints] },
     metadata: {
       ...{
         machineId: randomUUID(),

@@ -5,6 +5,8 @@ export interface CuttingProxy {
   readonly socketPath: string;
   /** How many connections it has cut. */
   readonly cuts: number;
+  /** The latest bytes that were passed on to a client, as text. */
+  readonly returned: string;
   /** Cuts every connection that is open now, by reset. */
   cutAll(): void;
   /** Cuts each new connection when so many bytes have come back through it; `undefined`: no longer. */
@@ -15,6 +17,7 @@ export interface CuttingProxy {
 export async function startCuttingProxy(socketPath: string, target: string): Promise<CuttingProxy> {
   const open = new Set<Socket>();
   let cuts = 0;
+  let returned = '';
   let budget: (() => number) | undefined;
 
   const server = createServer((near) => {
@@ -30,7 +33,9 @@ export async function startCuttingProxy(socketPath: string, target: string): Pro
     far.on('data', (bytes) => {
       if (bytes.length < left) {
         left -= bytes.length;
-        near.write(bytes);
+        near.write(bytes, () => {
+          returned = bytes.toString('latin1');
+        });
         return;
       }
       near.write(bytes.subarray(0, left), cut);
@@ -51,6 +56,9 @@ export async function startCuttingProxy(socketPath: string, target: string): Pro
     socketPath,
     get cuts() {
       return cuts;
+    },
+    get returned() {
+      return returned;
     },
     cutAll() {
       for (const socket of open) socket.emit('cut');

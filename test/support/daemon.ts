@@ -5,6 +5,7 @@ import { identifyProcess, isSameProcess, type ProcessIdentity } from '../../src/
 import { type DaemonFile, readDaemonFile } from '../../src/launcher/daemon-file.ts';
 import { statePaths } from '../../src/launcher/paths.ts';
 import type { Imago } from './imago.ts';
+import { patience } from './speed.ts';
 
 export const isRoot = process.getuid?.() === 0;
 
@@ -41,7 +42,7 @@ export async function until<T>(
   look: () => Promise<T | false | undefined> | T | false | undefined,
   seconds = 60,
 ): Promise<T> {
-  const deadline = performance.now() + seconds * 1000;
+  const deadline = performance.now() + patience(seconds * 1000);
   let trouble: unknown;
   while (performance.now() < deadline) {
     try {

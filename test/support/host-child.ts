@@ -1,12 +1,13 @@
 // A host of machines in a process of its own, so that it can be another user's and be killed. It takes a line of
 // JSON for each call and answers with one; what the host tells comes between. Run as a program:
 // node host-child.ts FOLDER SOCKET-FOLDER
+// MACHINE_UID in its environment is the user that machines run as, if the child is root.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { chmod, chown, lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import { openMachineHost } from '../../src/providers/local/host/open.ts';
+import { type MachineHostOptions, openMachineHost } from '../../src/providers/local/host/open.ts';
 import type { HostEvent, MachineHost } from '../../src/providers/local/qemu/machine-host.ts';
 import { canBeOrdinary, type OrdinaryUser, ordinaryUser } from './ordinary-user.ts';
 
@@ -108,6 +109,7 @@ async function serve(folder: string, socketFolder: string): Promise<void> {
   const host = await openMachineHost({
     folder,
     socketFolder,
+    ...machineUser(process.env.MACHINE_UID),
     onTrouble: (message, error) => console.error(message, error),
   });
   const say = (message: object) => process.stdout.write(`${JSON.stringify(message)}\n`);
@@ -121,6 +123,11 @@ async function serve(folder: string, socketFolder: string): Promise<void> {
         say({ id, code: error.code ?? 'unknown', message: error.message }),
     );
   });
+}
+
+function machineUser(uid: string | undefined): Pick<MachineHostOptions, 'user'> {
+  if (uid === undefined) return {};
+  return { user: () => ({ name: `#${uid}`, uid: Number(uid), gid: Number(uid) }) };
 }
 
 if (process.argv[1] === import.meta.filename) {

@@ -41,7 +41,14 @@ export async function createImago(): Promise<Imago> {
   function start(words: readonly string[], options: RunOptions = {}) {
     const child = spawn(launcher, words, {
       cwd: options.cwd ?? folder,
-      env: { ...process.env, IMAGO_HOME: home, IMAGO_PROVIDER: 'sim', NO_COLOR: '1', ...options.env },
+      env: {
+        ...process.env,
+        IMAGO_HOME: home,
+        IMAGO_PROVIDER: 'sim',
+        IMAGO_AGENT: 'none',
+        NO_COLOR: '1',
+        ...options.env,
+      },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     child.stdin.end(options.input ?? '');

@@ -99,6 +99,11 @@ export const sampleSubject = {
   tool: '0.1.0',
 } as const;
 
+const sources: { readonly [kind in LockedInput['kind']]?: (name: string) => string } = {
+  package: (name) => `debian:pool/${name}.deb`,
+  index: (name) => `debian:dists/${name}`,
+};
+
 export function sampleInput(
   kind: LockedInput['kind'],
   name: string,
@@ -110,7 +115,7 @@ export function sampleInput(
     version: '1.0.0',
     sha256: 'f'.repeat(64),
     sizeBytes: 1000,
-    source: `https://downloads.example.com/${name}`,
+    source: sources[kind]?.(name) ?? `https://downloads.example.com/${name}`,
     ...change,
   };
 }

@@ -24,14 +24,16 @@ const link = (path: string, target: string): TarItem => ({
 export interface NodeDiskChange {
   readonly runc?: string;
   readonly extra?: readonly TarItem[];
+  /** More of /etc/imago-release. */
+  readonly release?: string;
 }
 
-export function nodeFiles({ runc = '1.1.15', extra = [] }: NodeDiskChange = {}): TarItem[] {
+export function nodeFiles({ runc = '1.1.15', extra = [], release = '' }: NodeDiskChange = {}): TarItem[] {
   const units = 'usr/lib/systemd/system';
   return [
     { entry: tarEntry('', { type: 'directory' }) },
     tarFile('etc/os-release', 'ID=debian\nPRETTY_NAME="Debian GNU/Linux 13 (trixie)"\n'),
-    tarFile('etc/imago-release', 'IMAGE=node\nVERSION=1.34.2\n'),
+    tarFile('etc/imago-release', `IMAGE=node\nVERSION=1.34.2\n${release}`),
     tarFile(
       'etc/passwd',
       'root:x:0:0:root:/root:/bin/bash\nadmin:x:1000:1000::/home/admin:/bin/bash\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n',

@@ -38,7 +38,12 @@ export function createOrdinaryImago({ ownTree = false } = {}): OrdinaryImago {
   const tree = user === undefined ? root : ownTree ? copyTree(user) : user.inTree('.');
 
   function start([program, ...args]: readonly [string, ...string[]]): Promise<Finished> {
-    const env = { ...process.env, IMAGO_HOME: home, IMAGO_PROVIDER: 'local', NO_COLOR: '1' };
+    const env = {
+      ...process.env,
+      IMAGO_HOME: home,
+      IMAGO_PROVIDER: 'local',
+      NO_COLOR: '1',
+    };
     return collect(spawn(program, args, { cwd: '/', env, stdio: ['ignore', 'pipe', 'pipe'] }));
   }
   function run(...words: readonly string[]): Promise<Finished> {

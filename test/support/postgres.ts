@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
+import { patience } from './speed.ts';
 
 export interface TestPostgres {
   /** Holds the socket, the data and the log. */
@@ -44,7 +45,7 @@ export interface Owner {
   readonly gid: number;
 }
 
-const patienceMs = 60_000;
+const patienceMs = patience(60_000);
 
 // Ends with the server. Input that ends without a word means that the tests died: then the folder goes too.
 const guard = `

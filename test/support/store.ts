@@ -69,8 +69,9 @@ export async function seedImage(
   name: string,
   versions: number,
   state: 'candidate' | 'available' = 'available',
+  mark: { readonly simulated?: true } = {},
 ): Promise<readonly string[]> {
-  await catalogue.ensureImage({ name, os: 'linux', architecture: 'x64', numbering: 'semver' });
+  await catalogue.ensureImage({ name, os: 'linux', architecture: 'x64', numbering: 'semver', ...mark });
   const numbers: string[] = [];
   for (let index = 0; index < versions; index += 1) {
     const operation = randomUUID();
@@ -84,6 +85,7 @@ export async function seedImage(
       sizeBytes: 1_000,
       origin: { kind: 'built', lockDigest: `lock-${index}` },
       operation,
+      ...mark,
     });
     if (state === 'available') await makeAvailable({ catalogue }, name, version, digest);
     numbers.push(version);

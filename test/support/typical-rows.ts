@@ -60,4 +60,13 @@ export const typicalRows: Readonly<Record<number, string>> = {
         values ('ci', 1, 'channel.moved', '{}', 'waiting', 0, now(), now())`,
   9: `insert into imago.attestations (move, digest, predicate_type, envelope, at)
         values (1, 'sha256:1', 'https://example.com/move/v1', '{"anew":true}', now())`,
+  10: `update imago.images set matrix = '{1.34.2,1.35.0}' where name = 'node'`,
+  11: `insert into imago.problems (source, kind, subject, message, count, first_at, last_at)
+        values ('reconcile', 'pool-behind', 'pool/web', 'It could not follow.', 2, now(), now())`,
+  12: `insert into imago.audit (who, os_user, what, subject, request_id, status, entry)
+        values ('local', 'ann', 'createPool', 'pool/web', 'r', 202, gen_random_uuid());
+      insert into imago.spent_keys values (imago.spent_key('ann', 'k'));
+      update imago.schedules set stopped_at = now(), stopped_why = 'ann has no valid token.'`,
+  13: `insert into imago.images (name, os, architecture, numbering, simulated, created_at)
+        values ('made-up', 'linux', 'x64', 'semver', true, now())`,
 };

@@ -45,7 +45,7 @@ describe('a hotfix that is a package', () => {
   ])('is installed when the package is %j', async (status) => {
     expect(await install(status)).toEqual({
       fetched: [hotfix.source],
-      installs: ['dpkg --install /downloaded'],
+      installs: ['dpkg --install -- /downloaded'],
     });
   });
 });

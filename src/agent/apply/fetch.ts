@@ -103,7 +103,7 @@ export function createOutside(
       const path = await fetcher.file({ name: component, version, source, sha256, sizeBytes: 0 });
       // A run that was cut off left packages half way.
       await system.run(['dpkg', '--configure', '-a'], { timeoutMs: downloadDeadlineMs });
-      const result = await system.run(['dpkg', '--install', path], {
+      const result = await system.run(['dpkg', '--install', '--', path], {
         timeoutMs: downloadDeadlineMs,
         environment: { DEBIAN_FRONTEND: 'noninteractive' },
       });
@@ -126,7 +126,7 @@ function outsideVariables(system: System, config: NodeConfig): Readonly<Record<s
 
 /** An image has packages that no receipt tells about. */
 async function isInstalled(system: System, name: string, version: string): Promise<boolean> {
-  const { stdout } = await system.run(['dpkg-query', '--status', name]);
+  const { stdout } = await system.run(['dpkg-query', '--status', '--', name]);
   const lines = stdout.split('\n');
   return lines.includes('Status: install ok installed') && lines.includes(`Version: ${version}`);
 }

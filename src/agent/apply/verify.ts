@@ -70,11 +70,11 @@ async function runtimeProblem(system: System): Promise<Problem | undefined> {
   const { exitCode, stdout, stderr } = await system.run(
     [
       ...['curl', '--silent', '--show-error', '--http2-prior-knowledge', '--unix-socket', runtimeSocket],
-      ...['--max-time', '5', '--header', 'content-type: application/grpc', '--header', 'te: trailers'],
+      ...['--max-time', '30', '--header', 'content-type: application/grpc', '--header', 'te: trailers'],
       ...['--data-binary', '@-', '--output', '/dev/null', '--dump-header', '-'],
       'http://localhost/grpc.health.v1.Health/Check',
     ],
-    { input: '\0\0\0\0\0', timeoutMs: 10_000 },
+    { input: '\0\0\0\0\0', timeoutMs: 40_000 },
   );
   if (exitCode === 0 && /^grpc-status: 0\s*$/m.test(stdout)) return undefined;
   const said =

@@ -12,9 +12,8 @@ import type {
   WriteEndpoint,
 } from '../contract/types.ts';
 import type { Plan } from '../schemas/common.ts';
-import { troubleIn } from './daemon-failure.ts';
 import { type ClientTarget, connectionLost, exchange, readText } from './exchange.ts';
-import { readProblem } from './read-problem.ts';
+import { readProblem, troubleIn } from './read-problem.ts';
 import { type ApiEvent, type WatchOptions, watchEvents } from './watch-events.ts';
 
 export interface CallOptions {
@@ -39,11 +38,11 @@ export interface Client {
   items<N extends ListEndpoint>(endpoint: N, ...rest: Arguments<N>): AsyncGenerator<ItemOf<N>>;
   /** Events in order, each once, across cuts of the connection. Ends only by the signal or an error. */
   events(options?: WatchOptions): AsyncGenerator<ApiEvent>;
-  /** Everything that the daemon knows. Cut short, the last read throws. */
-  backup(options?: CallOptions): Promise<AsyncIterable<Uint8Array>>;
+  /** Everything in the database. If it is truncated, the last read throws. */
+  backup(options?: CallOptions & BackupCall): Promise<AsyncIterable<Uint8Array>>;
   restore(
     source: AsyncIterable<Uint8Array>,
-    options?: CallOptions & { readonly dryRun?: boolean },
+    options?: CallOptions & BackupCall & { readonly dryRun?: boolean },
   ): Promise<AnswerOf<'restore'> | Plan>;
   /** Bytes as they come. Cut short, the last read throws. */
   download<N extends DownloadEndpoint>(
@@ -68,6 +67,11 @@ export interface Client {
   close(): void;
 }
 
+export interface BackupCall {
+  readonly withKeys?: boolean;
+  readonly passphrase?: string | undefined;
+}
+
 export interface Download {
   /** Where the daemon knows it beforehand. */
   readonly sizeBytes?: number;
@@ -89,9 +93,16 @@ const START_PATIENCE_MS = 30_000;
 /** When the daemon knows what is wrong: a database that was only restarted is back sooner than that. */
 const TROUBLE_PATIENCE_MS = 8000;
 const START_PAUSE_MS = 200;
+/** Connections that one request may lose before it fails. */
+const MAX_LOST = 3;
 const STREAM_TIMEOUT_MS = 24 * 3_600_000;
 
-export function createClient(target: ClientTarget): Client {
+/** Finds the daemon when the first request is sent: only then is it known whether something is written. */
+export type FindTarget = (method: string) => Promise<ClientTarget>;
+
+export function createClient(given: ClientTarget | FindTarget): Client {
+  const find: FindTarget = typeof given === 'function' ? given : async () => given;
+  let target: ClientTarget | undefined;
   const closing = new AbortController();
 
   function signalOf(options: { readonly signal?: AbortSignal }): AbortSignal {
@@ -109,6 +120,7 @@ export function createClient(target: ClientTarget): Client {
     const { method, path } = endpoints[name];
     const body = input.body === undefined ? options.upload : JSON.stringify(input.body);
     const signal = signalOf(options);
+    target ??= await find(method);
     const response = await exchange(target, {
       method,
       path: fillPath(path, input),
@@ -130,9 +142,22 @@ export function createClient(target: ClientTarget): Client {
     return response;
   }
 
+  /** Repeats a request whose connection was lost: with the same key, a write is done once. */
   async function ask(name: EndpointName, input: AnyInput, options: CallOptions): Promise<unknown> {
-    const response = await onceStarted(target, () => request(name, input, options), signalOf(options));
-    return parseAnswer(await readText(response, signalOf(options)));
+    const keyed = { ...options, idempotencyKey: options.idempotencyKey ?? crypto.randomUUID() };
+    const signal = signalOf(options);
+    for (let lost = 0; ; lost += 1) {
+      try {
+        const attempt = () => request(name, input, keyed);
+        const response = await onceStarted(attempt, () => target, signal, lost > 0);
+        return parseAnswer(await readText(response, signal));
+      } catch (error) {
+        const isLost = error instanceof ImagoError && error.code === 'daemon-connection-lost';
+        if (!isLost || lost === MAX_LOST || signal.aborted) throw error;
+        // The process may be gone: the next request finds the daemon again, and starts it if it must.
+        target = undefined;
+      }
+    }
   }
 
   async function* items(name: EndpointName, input: AnyInput, options: CallOptions): AsyncGenerator<unknown> {
@@ -161,21 +186,20 @@ export function createClient(target: ClientTarget): Client {
         );
       return watchEvents(open, { ...options, signal: signalOf(options) });
     },
-    backup: (options: CallOptions = {}) =>
-      request('backup', {}, { timeoutMs: STREAM_TIMEOUT_MS, ...options }),
-    async restore(source: AsyncIterable<Uint8Array>, options: CallOptions & { dryRun?: boolean } = {}) {
-      const query = options.dryRun === true ? { dryRun: 'true' } : {};
-      const response = await request(
-        'restore',
-        { query },
-        { timeoutMs: STREAM_TIMEOUT_MS, ...options, upload: source },
-      );
+    backup: (options: CallOptions & BackupCall = {}) =>
+      request('backup', { query: { withKeys: options.withKeys } }, backupRequest(options)),
+    async restore(
+      source: AsyncIterable<Uint8Array>,
+      options: CallOptions & BackupCall & { dryRun?: boolean } = {},
+    ) {
+      const query = { withKeys: options.withKeys, dryRun: options.dryRun };
+      const response = await request('restore', { query }, { ...backupRequest(options), upload: source });
       return parseAnswer(await readText(response, signalOf(options)));
     },
     async download(name: DownloadEndpoint, input: AnyInput, options: CallOptions = {}): Promise<Download> {
       const signal = signalOf(options);
       const ask = () => request(name, input, { timeoutMs: STREAM_TIMEOUT_MS, ...options });
-      const response = await onceStarted(target, ask, signal);
+      const response = await onceStarted(ask, () => target, signal);
       const length = response.headers['content-length'];
       return {
         ...(length === undefined ? {} : { sizeBytes: Number(length) }),
@@ -205,15 +229,28 @@ export function createClient(target: ClientTarget): Client {
   return client as unknown as Client;
 }
 
+function backupRequest({ passphrase, ...options }: CallOptions & BackupCall) {
+  const encoded = passphrase === undefined ? undefined : Buffer.from(passphrase).toString('base64');
+  const headers: Record<string, string> = encoded === undefined ? {} : { 'imago-passphrase': encoded };
+  return { timeoutMs: STREAM_TIMEOUT_MS, ...options, headers };
+}
+
 /** A daemon that is still starting, or starting again, has done nothing of what it was asked: ask again. */
-async function onceStarted<T>(target: ClientTarget, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+async function onceStarted<T>(
+  work: () => Promise<T>,
+  target: () => ClientTarget | undefined,
+  signal: AbortSignal,
+  isRepeated = false,
+): Promise<T> {
   const begun = performance.now();
   let trouble: ImagoError | undefined;
   for (;;) {
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof ImagoError) || !isStarting(target, error)) throw error;
+      if (!(error instanceof ImagoError)) throw error;
+      const isUnfinished = isRepeated && error.code === 'idempotency-running';
+      if (!isUnfinished && !isStarting(target(), error)) throw error;
       trouble = troubleIn(error) ?? trouble;
       const waited = performance.now() - begun;
       if (trouble !== undefined && waited > TROUBLE_PATIENCE_MS) throw trouble;
@@ -225,11 +262,11 @@ async function onceStarted<T>(target: ClientTarget, work: () => Promise<T>, sign
 }
 
 /** Nothing was sent to a socket that is not there, or that nobody listens at. */
-function isStarting(target: ClientTarget, { code, cause }: ImagoError): boolean {
+function isStarting(target: ClientTarget | undefined, { code, cause }: ImagoError): boolean {
   if (code === 'daemon-starting') return true;
   const system = (cause as NodeJS.ErrnoException | undefined)?.code;
   const isBetween = system === 'ENOENT' || system === 'ECONNREFUSED';
-  return isBetween && 'socketPath' in target && target.isRunning?.() === true;
+  return isBetween && target !== undefined && 'socketPath' in target && target.isRunning?.() === true;
 }
 
 async function* wholeBody(response: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {

@@ -1,11 +1,14 @@
 // One HTTP exchange with a daemon, over its Unix socket or a URL. What breaks on the way is told apart: no
 // daemon there, one that does not answer, and a connection that broke when the request may have taken effect.
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { isLoopbackHost } from '../../domain/access/loopback.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 
 export type ClientTarget =
   | {
       readonly socketPath: string;
+      /** Without a token the caller has all rights of the daemon's own user. */
+      readonly token?: string;
       /** Whether the daemon's process is there: one that begins again in place has no socket for a moment. */
       readonly isRunning?: () => boolean;
     }
@@ -84,7 +87,9 @@ function destroyOnAbort(response: IncomingMessage, signal: AbortSignal | undefin
 
 // Not `import`: it looks at every export of node:http, and one of them loads a WebSocket client.
 async function open(target: ClientTarget, asked: ExchangeRequest): Promise<ClientRequest> {
-  const { method, path, headers } = asked;
+  const { method, path } = asked;
+  const { token } = target;
+  const headers = { ...asked.headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) };
   if ('socketPath' in target) {
     const { request } = process.getBuiltinModule('node:http');
     const { connect } = process.getBuiltinModule('node:net');
@@ -96,14 +101,16 @@ async function open(target: ClientTarget, asked: ExchangeRequest): Promise<Clien
     });
   }
   const url = new URL(path, target.url);
-  const withToken = { ...headers, authorization: `Bearer ${target.token}` };
+  if (url.protocol !== 'https:' && !isLoopbackHost(url.hostname)) {
+    throw new ImagoError('tls-required', `A token is not sent to ${url.origin} in clear text.`);
+  }
   if (url.protocol === 'https:') {
     const [{ request }, tls] = await Promise.all([import('node:https'), import('node:tls')]);
     const ca = target.ca === undefined ? undefined : [...tls.rootCertificates, target.ca];
-    return request(url, { method, agent: false, headers: withToken, ...(ca === undefined ? {} : { ca }) });
+    return request(url, { method, agent: false, headers, ...(ca === undefined ? {} : { ca }) });
   }
   const { request } = process.getBuiltinModule('node:http');
-  return request(url, { method, agent: false, headers: withToken });
+  return request(url, { method, agent: false, headers });
 }
 
 async function send(request: ClientRequest, body: ExchangeRequest['body']): Promise<void> {
@@ -146,10 +153,10 @@ export function connectionError(error: Error & { code?: string }, place: string)
       hint: 'The daemon belongs to another user: ask for a token, or start your own with another IMAGO_HOME.',
     });
   }
-  if (code.includes('CERT') || code.startsWith('ERR_TLS') || code === 'EPROTO') {
+  if (/CERT|VERIFY|^ERR_(?:TLS|SSL)|^EPROTO$/.test(code)) {
     return new ImagoError('daemon-answer-invalid', `${place} cannot be trusted: ${error.message}.`, {
       cause: error,
-      hint: 'Give the certificate that it was started with, and call it by a name that the certificate has.',
+      hint: 'Set IMAGO_CA to its CA file (`ca` of `imago status` on that host), and use a name that its certificate has.',
     });
   }
   return connectionLost(`The connection to ${place} broke: ${error.message}.`, error);

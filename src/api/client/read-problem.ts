@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { type ErrorCode, errorCatalogue } from '../../domain/error/catalog.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Problem } from '../schemas/common.ts';
-import { readText } from './exchange.ts';
+import { exchange, readText } from './exchange.ts';
 
 export async function readProblem(response: IncomingMessage, signal?: AbortSignal): Promise<ImagoError> {
   const text = await readText(response, signal);
@@ -43,4 +43,26 @@ function parseProblem(text: string): Problem | undefined {
 
 function isKnown(code: string): code is ErrorCode {
   return Object.hasOwn(errorCatalogue, code);
+}
+
+const PATIENCE_MS = 2000;
+/** Not what is wrong, but what follows from it. */
+const consequences = ['daemon-starting', 'owner-stale'];
+
+/** The error behind `daemon-starting`; `undefined` when the daemon only takes its time. */
+export function troubleIn({ message, hint, details }: ImagoError): ImagoError | undefined {
+  const cause = String(details?.cause);
+  if (!(cause in errorCatalogue) || consequences.includes(cause)) return undefined;
+  return new ImagoError(cause as ErrorCode, message, hint === undefined ? {} : { hint });
+}
+
+/** Asks the daemon at this socket; `undefined` also when it does not answer. */
+export async function troubleOf(socket: string): Promise<ImagoError | undefined> {
+  try {
+    const request = { method: 'GET', path: '/v1/version', headers: {}, timeoutMs: PATIENCE_MS };
+    const response = await exchange({ socketPath: socket }, request);
+    return response.statusCode === 503 ? troubleIn(await readProblem(response)) : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -106,7 +106,7 @@ export const catalogueContract = {
   }),
   rollbackChannel: endpoint({
     tag: 'Channels',
-    summary: 'Move a channel back to the version before',
+    summary: 'Move a channel back to its previous version',
     role: 'publisher',
     effect: 'operation',
     body: rollbackChannelRequest,

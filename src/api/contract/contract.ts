@@ -13,6 +13,7 @@ import { lifecycleContract } from './lifecycle.ts';
 import { machinesContract } from './machine.ts';
 import { nodeAccessContract } from './node-access.ts';
 import { operationsContract } from './operation.ts';
+import { problemContract } from './problem.ts';
 import { promotionContract } from './promotion.ts';
 import { recipesContract } from './recipe.ts';
 import { schedulesContract } from './schedule.ts';
@@ -21,6 +22,7 @@ import { simContract } from './sim.ts';
 
 export const contract = {
   ...daemonContract,
+  ...problemContract,
   ...recipesContract,
   ...catalogueContract,
   ...promotionContract,

@@ -1,7 +1,16 @@
 // The daemon itself.
 import * as z from 'zod';
-import { restoreReport } from '../schemas/archive.ts';
-import { doctorReport, shutdownAnswer, shutdownRequest, status, versionInfo } from '../schemas/daemon.ts';
+import { settingView } from '../../domain/settings/settings.ts';
+import { backupQuery, restoreReport } from '../schemas/archive.ts';
+import { name, pageOf } from '../schemas/common.ts';
+import {
+  doctorReport,
+  setSettingRequest,
+  shutdownAnswer,
+  shutdownRequest,
+  status,
+  versionInfo,
+} from '../schemas/daemon.ts';
 import { endpoint } from './endpoint.ts';
 
 export const daemonContract = {
@@ -40,24 +49,59 @@ export const daemonContract = {
     status: 202,
     response: shutdownAnswer,
   }),
+  listSettings: endpoint({
+    tag: 'Daemon',
+    summary: 'List the settings of the daemon',
+    role: 'viewer',
+    effect: 'read',
+    status: 200,
+    response: pageOf(settingView),
+  }),
+  setSetting: endpoint({
+    tag: 'Daemon',
+    summary: 'Set a setting',
+    description: 'It is kept in the state directory and takes effect when the daemon starts again.',
+    role: 'admin',
+    effect: 'write',
+    path: z.strictObject({ setting: name }),
+    body: setSettingRequest,
+    status: 200,
+    response: settingView,
+  }),
+  unsetSetting: endpoint({
+    tag: 'Daemon',
+    summary: 'Remove a setting; its default applies',
+    role: 'admin',
+    effect: 'write',
+    path: z.strictObject({ setting: name }),
+    status: 200,
+    response: settingView,
+  }),
   backup: endpoint({
     tag: 'Daemon',
-    summary: 'Everything that the daemon knows, as one file',
+    summary: 'Download everything in the database as one signed file',
+    description:
+      'Does not include the disks of versions: the first lines of the file list what else to copy.',
     role: 'admin',
     effect: 'read',
     audited: true,
+    query: backupQuery,
+    passphrase: true,
     stream: 'download',
     status: 200,
     response: z.unknown(),
   }),
   restore: endpoint({
     tag: 'Daemon',
-    summary: 'Put a backup into an empty database',
+    summary: 'Load a backup into an empty database',
     description:
-      'All or nothing; a database that holds images or operations is refused. A dry run reads and checks the whole ' +
-      'backup. Afterwards the daemon begins again.',
+      'All or nothing. Refuses a database that holds images or operations, and a backup that neither a trusted key ' +
+      'signed nor the passphrase opens. A dry run verifies and loads the backup without committing. The daemon ' +
+      'restarts afterwards.',
     role: 'admin',
     effect: 'write',
+    query: backupQuery,
+    passphrase: true,
     stream: 'upload',
     status: 200,
     response: restoreReport,

@@ -47,6 +47,8 @@ export interface EndpointContract {
   readonly stream?: 'events' | 'download' | 'upload' | 'duplex';
   /** The answer holds a secret: it is not kept for repeated requests. */
   readonly secret?: true;
+  /** Takes a passphrase in the header `Imago-Passphrase`, as base64. */
+  readonly passphrase?: true;
   /** A read that is audited like a write, because it hands out everything. */
   readonly audited?: true;
 }

@@ -14,6 +14,9 @@ export const endpoints = {
   doctor: { method: 'GET', path: '/v1/doctor' },
   version: { method: 'GET', path: '/v1/version' },
   shutdown: { method: 'POST', path: '/v1/shutdown' },
+  listSettings: { method: 'GET', path: '/v1/settings' },
+  setSetting: { method: 'POST', path: '/v1/settings/{setting}' },
+  unsetSetting: { method: 'DELETE', path: '/v1/settings/{setting}' },
 
   listImages: { method: 'GET', path: '/v1/images' },
   showImage: { method: 'GET', path: '/v1/images/{image}' },
@@ -137,6 +140,9 @@ export const endpoints = {
   revokeToken: { method: 'DELETE', path: '/v1/tokens/{token}' },
   listAudit: { method: 'GET', path: '/v1/audit' },
 
+  listProblems: { method: 'GET', path: '/v1/problems' },
+  showProblem: { method: 'GET', path: '/v1/problems/{problem}' },
+  resolveProblem: { method: 'POST', path: '/v1/problems/{problem}/resolve' },
   backup: { method: 'GET', path: '/v1/backup' },
   restore: { method: 'POST', path: '/v1/restore' },
 

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { name, pageOf, pageQuery } from '../schemas/common.ts';
 import {
   createPoolRequest,
+  deletePoolQuery,
   node,
   nodesQuery,
   nodeWhich,
@@ -53,6 +54,7 @@ export const fleetContract = {
     role: 'operator',
     effect: 'operation',
     path: poolPath,
+    query: deletePoolQuery,
     status: 202,
     response: operation,
   }),

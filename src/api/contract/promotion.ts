@@ -35,7 +35,7 @@ export const promotionContract = {
   }),
   deleteChannel: endpoint({
     tag: 'Channels',
-    summary: 'Take a channel away; its moves stay',
+    summary: 'Delete a channel; its moves are kept',
     role: 'publisher',
     effect: 'write',
     path: channelPath,
@@ -46,7 +46,7 @@ export const promotionContract = {
   overridePromote: endpoint({
     tag: 'Channels',
     summary: 'Move a channel through closed gates, with a reason that stays visible',
-    description: 'The gates `tested` and `restricted` cannot be overridden.',
+    description: 'The gates `real`, `tested` and `restricted` cannot be overridden.',
     role: 'admin',
     effect: 'operation',
     body: overrideRequest,

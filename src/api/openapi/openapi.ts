@@ -116,6 +116,9 @@ function headerParameters(endpoint: EndpointContract): readonly OpenApiParameter
   if (endpoint.stream === 'events') {
     return [header('Last-Event-ID', 'Go on after this event.', { type: 'string', pattern: '^\\d+$' })];
   }
+  if (endpoint.passphrase) {
+    return [header('Imago-Passphrase', 'The passphrase of the backup, in base64.', { type: 'string' })];
+  }
   if (!isWrite(endpoint) || endpoint.stream === 'upload') return [];
   const says = 'A repeated request with the same key is done once, and gets the same answer.';
   return [header('Idempotency-Key', says, { type: 'string', minLength: 1, maxLength: 200 })];

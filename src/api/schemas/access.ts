@@ -40,6 +40,10 @@ export const auditEntry = z
     id: z.int(),
     at: timestamp,
     who: z.string(),
+    osUser: z
+      .string()
+      .optional()
+      .describe('The user of the operating system, if the request came over the Unix socket.'),
     what: z.string().describe('The endpoint.'),
     subject: z.string(),
     before: json.optional(),

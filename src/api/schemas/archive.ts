@@ -1,12 +1,21 @@
-// What a backup held.
+// Backups: what goes into one, and what was in the one that was restored.
 import * as z from 'zod';
-import { timestamp } from './common.ts';
+import { backupEnvelope } from '../../domain/backup/envelope.ts';
+import { listOf } from './common.ts';
+
+export const backupQuery = z.strictObject({
+  withKeys: z
+    .enum(['true', 'false'])
+    .default('false')
+    .describe('Include the signing keys and the webhook key. Needs a passphrase.'),
+});
 
 export const restoreReport = z
   .object({
-    madeAt: timestamp,
-    madeBy: z.string().describe('The version of Imago that made the backup.'),
+    ...backupEnvelope.omit({ salt: true }).shape,
     tables: z.int(),
     rows: z.int(),
+    keysRestored: z.boolean(),
+    missingDisks: listOf(z.string()).describe('Versions whose disk is missing here, `NAME:VERSION`.'),
   })
   .meta({ id: 'RestoreReport' });

@@ -6,6 +6,8 @@ import { digest, json, name, pageQuery, sentence, timestamp } from './common.ts'
 import { policyResult } from './policy.ts';
 import { recipeCommit } from './recipe.ts';
 
+const simulated = z.literal(true).optional().describe('Made by a simulation: there is no disk.');
+
 export const versionState = z.enum(['candidate', 'available', 'deprecated', 'withdrawn', 'deleted']);
 
 export const image = z
@@ -14,6 +16,7 @@ export const image = z
     os: z.enum(['linux', 'windows']),
     architecture: z.enum(architectures),
     numbering: z.enum(numberingPolicies),
+    simulated,
     createdAt: timestamp,
   })
   .meta({ id: 'Image', description: 'A named line of versions.' });
@@ -43,6 +46,7 @@ export const version = z
     origin,
     kubernetes: z.string().optional(),
     restricted: z.literal(true).optional().describe('Made with private inputs: never public.'),
+    simulated,
     reason: z.string().optional().describe('Why it is deprecated or withdrawn.'),
     withdrawnFrom: z
       .enum(['candidate', 'available', 'deprecated'])
@@ -81,6 +85,7 @@ export const evidence = z
     by: z.string(),
     operation: z.string().optional(),
     composed: z.string().optional().describe('The unit that was tested together.'),
+    simulated,
     at: timestamp,
   })
   .meta({ id: 'Evidence', description: 'The stored result of a test, scan or approval of one digest.' });
@@ -93,6 +98,7 @@ export const channel = z
     managed: z.boolean().describe('Moved by Imago alone.'),
     position: z.int().describe('Its place in the order of promotion.'),
     public: z.boolean().describe('Restricted versions never reach it.'),
+    simulated,
     version: z.string().optional(),
     digest: digest.optional(),
     move: z.int().optional().describe('The move that set it.'),
@@ -123,6 +129,7 @@ export const resolution = z
     version: z.string(),
     digest,
     state: versionState,
+    simulated,
     channel: z.string().optional(),
     move: z.int().optional().describe('The channel move that gave this answer.'),
     kubernetes: z.string().optional(),
@@ -161,5 +168,12 @@ export const promoteRequest = z
   .meta({ id: 'PromoteRequest' });
 
 export const rollbackChannelRequest = z
-  .strictObject({ image: name, channel: name, why: sentence })
+  .strictObject({
+    image: name,
+    channel: name,
+    from: name.describe(
+      'The version that the channel leaves. If the channel was rolled back from it already, nothing changes; if it points elsewhere, the request is refused.',
+    ),
+    why: sentence,
+  })
   .meta({ id: 'RollbackChannelRequest' });

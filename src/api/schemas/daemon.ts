@@ -1,5 +1,6 @@
 // The daemon itself: its state, what the machine lacks, stopping it, carrying its data elsewhere.
 import * as z from 'zod';
+import { settingValue } from '../../domain/settings/settings.ts';
 import { listOf } from './common.ts';
 import { operationState } from './operation.ts';
 
@@ -24,12 +25,23 @@ export const status = z
     }),
     home: z.string().describe('The state folder.'),
     sockets: z.object({ api: z.string(), database: z.string().optional() }),
+    settings: z
+      .record(z.string(), z.union([z.string(), z.number()]))
+      .describe('The settings that are in effect.'),
     listen: z.string().optional().describe('HOST:PORT when the API also listens on TCP.'),
+    tls: z
+      .object({
+        fingerprint: z.string().describe('SHA-256 of the certificate, or of the authority in `ca`.'),
+        ca: z.string().optional().describe('The file that clients need as IMAGO_CA.'),
+      })
+      .optional()
+      .describe('Present if TCP speaks TLS.'),
     providers: listOf(z.object({ name: z.string(), roles: listOf(z.string()) })),
     operations: z
       .partialRecord(operationState, z.int())
       .optional()
       .describe('How many operations are in each state that is not an end.'),
+    problems: z.int().optional().describe('How many problems are open.'),
   })
   .meta({ id: 'Status' });
 
@@ -60,3 +72,5 @@ export const shutdownRequest = z
   .meta({ id: 'ShutdownRequest' });
 
 export const shutdownAnswer = z.object({ pid: z.int() }).meta({ id: 'ShutdownAnswer' });
+
+export const setSettingRequest = z.strictObject({ value: settingValue }).meta({ id: 'SetSettingRequest' });

@@ -18,6 +18,7 @@ export const catalogImage = z
     name: z.string(),
     os: z.enum(['linux', 'windows']),
     architecture: z.enum(architectures),
+    simulated: z.literal(true).optional().describe('Its versions are made up: there are no disks.'),
     versions: listOf(
       z.object({
         version: z.string(),

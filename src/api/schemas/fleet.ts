@@ -46,11 +46,14 @@ export const node = z
   .object({
     name: z.string(),
     pool: z.string(),
+    provider: z.string().optional().describe('That of its pool; `sim`: the node is simulated.'),
     power: z.enum(['running', 'stopped', 'unknown']).describe('`unknown`: the provider did not answer.'),
     schedulable: z.boolean(),
     state: z
-      .enum([...provisioningState.options, 'gone'])
-      .describe('As for pools; `gone`: only the record is left.'),
+      .enum([...provisioningState.options, 'starting', 'stopping', 'stopped', 'unhealthy', 'gone'])
+      .describe(
+        '`ready`: it runs, and its agent reported that it is ready since it booted. `starting`: it boots, or its agent has not reported yet. `unhealthy`: its agent reports a failure. `unknown`: its provider did not answer, or its agent is silent. `gone`: only the record is left.',
+      ),
     image: z.string(),
     version: z.string(),
     digest,
@@ -135,7 +138,9 @@ export const setConfigRequest = z
       .string()
       .max(512 * 1024)
       .optional()
-      .describe('The whole node config, as JSON. Secrets stand in it by their names, as `secret:NAME`.'),
+      .describe(
+        'The node config, as JSON. Secrets are listed by name, as `secret:NAME`. Hotfixes stay unless it has `hotfixes`.',
+      ),
     hotfix: z
       .record(z.string(), z.json())
       .optional()
@@ -143,7 +148,23 @@ export const setConfigRequest = z
   })
   .meta({ id: 'SetConfigRequest', description: 'Exactly one of the two.' });
 
-export const scalePoolRequest = z.strictObject({ capacity }).meta({ id: 'ScalePoolRequest' });
+export const scalePoolRequest = z
+  .strictObject({
+    capacity,
+    expect: capacity
+      .optional()
+      .describe('Refuse unless the pool has this many nodes, or `capacity` already.'),
+  })
+  .meta({ id: 'ScalePoolRequest' });
+
+export const deletePoolQuery = z.strictObject({
+  expect: z.coerce
+    .number<number>()
+    .int()
+    .min(0)
+    .optional()
+    .describe('Refuse unless the pool has this many nodes.'),
+});
 
 export const setPoolImageRequest = z
   .strictObject({ reference: name, pin: z.boolean().optional().describe('Do not follow the channel.') })

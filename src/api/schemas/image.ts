@@ -35,6 +35,7 @@ const signatureFields = {
   signedAt: timestamp.optional(),
   owner: z.string().optional().describe("Whose key it is, if not this installation's."),
   counts: z.boolean().describe('Made by a trusted key, in its time.'),
+  expired: z.literal(true).optional().describe('Its key has ended since; a `signed` gate wants a fresh one.'),
   problem: z.string().optional().describe('Why it does not count.'),
 };
 
@@ -97,7 +98,10 @@ export const pullRequest = z
     version: number,
     architecture,
     numbering,
-    requireSignature: z.boolean().optional().describe('Refuse it when no trusted key signed it.'),
+    allowUnsigned: z
+      .boolean()
+      .optional()
+      .describe('Accept it without a valid signature of a trusted key; refused by default.'),
   })
   .meta({ id: 'PullRequest' });
 

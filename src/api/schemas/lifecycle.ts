@@ -1,5 +1,6 @@
 // Lineage, withdrawal, retention, limits and support.
 import * as z from 'zod';
+import { keeperKinds } from '../../domain/retention/retention.ts';
 import { version } from './catalog.ts';
 import { digest, listOf, name, pageQuery, sentence, timestamp } from './common.ts';
 
@@ -110,19 +111,7 @@ export const hold = z
   .meta({ id: 'Hold', description: 'Keeps a version from being deleted.' });
 
 const keeper = z.object({
-  kind: z.enum([
-    'channel',
-    'channel-rollback',
-    'pool',
-    'pool-rollback',
-    'node',
-    'descendant',
-    'operation',
-    'hold',
-    'newest',
-    'count',
-    'age',
-  ]),
+  kind: z.enum(keeperKinds),
   name: z.string(),
   count: z.int().optional(),
 });
@@ -139,6 +128,7 @@ export const pruneRequest = z
     image: name.optional(),
     keepCount: z.int().min(0).max(100_000).optional().describe('The newest so many of each image stay.'),
     keepDays: z.int().min(0).max(36_500).optional().describe('What is younger stays.'),
+    expect: z.int().min(0).optional().describe('Refuse unless exactly this many versions can be deleted.'),
   })
   .meta({ id: 'PruneRequest' });
 

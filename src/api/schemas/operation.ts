@@ -32,6 +32,7 @@ export const operation = z
     kind: z.string(),
     subject: z.string().describe('What it is about, e.g. `pool/web`.'),
     by: z.string(),
+    osUser: z.string().optional().describe('The OS user behind it, if it is known.'),
     key: z.string().describe('Operations with one key run one at a time.'),
     input: json,
     state: operationState,

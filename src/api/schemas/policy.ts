@@ -79,6 +79,18 @@ const channelPolicy = z
       }))
       .optional()
       .describe('How long the version must have been in an earlier channel.'),
+    signed: z
+      .strictObject({
+        by: z
+          .array(z.string().min(1))
+          .min(1)
+          .optional()
+          .describe(
+            'Key ids, or owners of trusted keys, that must all have signed. Any trusted key by default.',
+          ),
+      })
+      .optional()
+      .describe('Signatures for this image by keys that are valid now.'),
     scan: z
       .strictObject({
         noneAbove: z.enum([...findingLevels, 'none']).describe('The highest level that a finding may have.'),
@@ -207,7 +219,14 @@ export const policyText = z
   .meta({ id: 'PolicyText' });
 
 export const policyRequest = z
-  .strictObject({ ...policyText.shape, why: sentence })
+  .strictObject({
+    ...policyText.shape,
+    why: sentence,
+    accept: z
+      .boolean()
+      .optional()
+      .describe('Put it in effect even if a channel that is not for testing loses gates.'),
+  })
   .meta({ id: 'PolicyRequest' });
 
 export const policyCheck = z

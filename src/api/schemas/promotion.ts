@@ -17,7 +17,12 @@ export const newChannel = z
   })
   .meta({ id: 'NewChannel' });
 
-export const deleteChannelQuery = z.strictObject({ why: sentence });
+export const deleteChannelQuery = z.strictObject({
+  why: sentence,
+  expect: name
+    .optional()
+    .describe('Refuse unless the channel points at this version; `none` if it must be empty.'),
+});
 
 export const overrideRequest = z
   .strictObject({

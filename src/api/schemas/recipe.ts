@@ -35,6 +35,11 @@ export const recipeSource = {
     .max(4000)
     .optional()
     .describe("Where local inputs are, on the daemon's machine. Only over the Unix socket."),
+  roots: z
+    .array(z.string().startsWith('/').max(4000))
+    .max(20)
+    .optional()
+    .describe('Further directories that local inputs can be in. With `folder` only.'),
   lock: z.string().optional().describe('The text of the lock that is committed beside it.'),
   lockName: sentence.optional().describe('What errors call the lock.'),
   provider: name.optional().describe("Who builds; defaults to the daemon's own."),
@@ -68,6 +73,7 @@ export const hotfixRequest = z
     from: name.describe('The version to begin with; not a bare image name.'),
     set: z.array(name).min(1).max(50).describe('COMPONENT=VERSION, or COMPONENT=VERSION@sha256:DIGEST.'),
     folder: recipeSource.folder,
+    roots: recipeSource.roots,
     provider: recipeSource.provider,
     bump,
     keepFailed,

@@ -15,10 +15,13 @@ export const schedule = z
     ...fields,
     timeZone: z.string(),
     by: z.string().describe('Who the operations are started for.'),
+    osUser: z.string().optional().describe('The OS user behind it, if it is known.'),
     createdAt: timestamp,
     nextAt: timestamp.optional(),
     lastFiredAt: timestamp.optional(),
     lastOperation: z.string().optional(),
+    stoppedAt: timestamp.optional().describe("When it stopped because its owner's rights had ended."),
+    stoppedWhy: z.string().optional(),
   })
   .meta({ id: 'Schedule' });
 

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { AddressGuard } from '../../host/network/address-guard.ts';
 import { type Digest, hexOf, isDigest } from '../../oci/layout/digest.ts';
 import { maxManifestSize, parseIndex } from '../../oci/layout/manifest.ts';
 import { annotationKeys } from '../../oci/layout/media-types.ts';
@@ -20,11 +21,16 @@ export interface OciSource {
 
 export type FindCredentials = (registry: string) => Promise<Credentials | undefined>;
 
+export interface RegistryAccess {
+  readonly findCredentials?: FindCredentials | undefined;
+  readonly guard?: AddressGuard | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
 export function registrySource(
   text: string,
   label: string,
-  findCredentials: FindCredentials | undefined,
-  signal?: AbortSignal,
+  { findCredentials, guard, signal }: RegistryAccess,
 ): OciSource {
   const reference = parseRegistryReference(text);
   const { registry, repository } = reference;
@@ -33,7 +39,7 @@ export function registrySource(
     throw new ImagoError('reference-malformed', `${label} has neither tag nor digest.`);
   let client: RegistryClient | undefined;
   const connect = async () => {
-    client ??= new RegistryClient({ registry, credentials: await findCredentials?.(registry) });
+    client ??= new RegistryClient({ registry, credentials: await findCredentials?.(registry), guard });
     return client;
   };
   return {

@@ -5,7 +5,9 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import { checkWord, type Word } from '../../domain/value/word.ts';
 import { withFileLock } from '../../host/files/file-lock.ts';
+import type { AddressGuard } from '../../host/network/address-guard.ts';
 import { runTool } from '../../host/process/run-tool.ts';
 import { aptAnswers } from './apt-answers.ts';
 import { indexDigest, isIndexCurrent } from './index-state.ts';
@@ -17,14 +19,27 @@ export interface DebianArchive {
   readonly mirror: string;
   /** Without one there are no security updates. */
   readonly securityMirror: string | undefined;
-  /** The keys that the archive's index must be signed by. */
+  readonly components: readonly string[];
+  /** The file of the keys that the archive's index must be signed by. */
   readonly keyring: string;
+  /** Whether apt follows the archive's redirects: only those of a mirror that the administrator chose. */
+  readonly redirects: boolean;
 }
 
 export interface AptWorkspace {
   readonly archive: DebianArchive;
-  /** Runs `apt-get` or `apt-cache`, as if the packages of `status` were installed. One call at a time. */
-  run(program: 'apt-get' | 'apt-cache', args: readonly string[], status?: string): Promise<string>;
+  /** The folder with the signed index, as apt checked it. */
+  readonly lists: string;
+  /**
+   * Runs `apt-get` or `apt-cache`, as if the packages of `status` were installed. One call at a time. Only checked
+   * words are operands, and a double dash is before them, so that none is an option.
+   */
+  run(
+    program: 'apt-get' | 'apt-cache',
+    args: readonly string[],
+    operands: readonly AptOperand[],
+    status?: string,
+  ): Promise<string>;
   /** From now on these versions are the ones to take, where the archive has them. Takes the place of an earlier call. */
   prefer(packages: readonly ExactPackage[]): void;
 }
@@ -34,17 +49,36 @@ export interface ExactPackage {
   readonly version: string;
 }
 
-export interface AptOptions {
+export type AptOperand =
+  | Word<'package'>
+  | `${Word<'package'>}=${Word<'package version'>}`
+  | typeof essentialPackages;
+
+/** apt's own pattern for the packages that every system must have. */
+export const essentialPackages = '?essential';
+
+/** Throws `input-invalid` for a name or a version that is not one of Debian's. */
+export function aptOperand(name: string, version?: string): AptOperand {
+  if (name === essentialPackages) return essentialPackages;
+  const word = checkWord('package', name);
+  return version === undefined ? word : `${word}=${checkWord('package version', version)}`;
+}
+
+export interface AptContext {
   readonly cacheFolder: string;
-  readonly archive: DebianArchive;
+  /** Checks the addresses of the archive. */
+  readonly guard: AddressGuard;
   readonly signal?: AbortSignal | undefined;
 }
 
 export const debianKeyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
 /** Runs `work` with the newest index of the archive. Callers for one archive take turns. */
-export async function withApt<T>(options: AptOptions, work: (apt: AptWorkspace) => Promise<T>): Promise<T> {
-  const { archive } = options;
+export async function withApt<T>(
+  archive: DebianArchive,
+  { cacheFolder, guard, signal }: AptContext,
+  work: (apt: AptWorkspace) => Promise<T>,
+): Promise<T> {
   if (!existsSync(archive.keyring)) {
     throw new ImagoError(
       'archive-untrusted',
@@ -52,22 +86,22 @@ export async function withApt<T>(options: AptOptions, work: (apt: AptWorkspace) 
     );
   }
   const key = createHash('sha256').update(JSON.stringify(archive)).digest('hex').slice(0, 16);
-  const folder = join(options.cacheFolder, 'apt', key);
+  const folder = join(cacheFolder, 'apt', key);
   await mkdir(join(folder, 'state', 'lists', 'partial'), { recursive: true });
   await mkdir(join(folder, 'cache', 'archives', 'partial'), { recursive: true });
-  const wait = { signal: options.signal, timeoutMs: Number.POSITIVE_INFINITY };
+  const wait = { signal, timeoutMs: Number.POSITIVE_INFINITY };
   return withFileLock(join(folder, 'lock'), wait, async () => {
     const config = await writeConfig(folder, archive);
     const call = (program: string, args: readonly string[]) =>
-      runTool(program, args, { signal: options.signal, env: { APT_CONFIG: config } });
+      runTool(program, args, { signal, env: { APT_CONFIG: config } });
     const lists = join(folder, 'state', 'lists');
-    if (!(await isIndexCurrent(lists, releaseAddresses(archive), Date.now(), options.signal))) {
+    if (!(await isIndexCurrent(lists, releaseAddresses(archive), { now: Date.now(), guard, signal }))) {
       await call('apt-get', ['update', '-qq', '--error-on=any']).catch((error: unknown) => {
         throw explainUpdate(error, archive);
       });
     }
     const index = (await indexDigest(lists)) ?? 'none';
-    return work(await openWorkspace({ folder, config, archive, index, signal: options.signal }));
+    return work(await openWorkspace({ folder, config, archive, index, signal }));
   });
 }
 
@@ -89,8 +123,10 @@ export async function openWorkspace(place: WorkspacePlace): Promise<AptWorkspace
   let preferences = '';
   return {
     archive,
-    async run(program, args, status) {
+    lists: join(folder, 'state', 'lists'),
+    async run(program, options, operands, status) {
       installed = status ?? installed;
+      const args = [...options, ...(operands.length === 0 ? [] : ['--', ...operands])];
       const question = [program, ...args, installed, ...(preferences === '' ? [] : [preferences])];
       return answers.answer(question, async () => {
         await writeFile(join(folder, 'status'), installed);
@@ -103,7 +139,10 @@ export async function openWorkspace(place: WorkspacePlace): Promise<AptWorkspace
     },
     prefer(packages) {
       preferences = packages
-        .map(({ name, version }) => `Package: ${name}\nPin: version ${version}\nPin-Priority: 1001\n`)
+        .map(
+          ({ name, version }) =>
+            `Package: ${checkWord('package', name)}\nPin: version ${checkWord('package version', version)}\nPin-Priority: 1001\n`,
+        )
         .join('\n');
     },
   };
@@ -131,11 +170,22 @@ function blockedNames(lines: readonly string[]): readonly string[] {
   return [...new Set(names)];
 }
 
-function archiveParts(archive: DebianArchive): readonly { address: string; suites: readonly string[] }[] {
-  const { suite, mirror, securityMirror } = archive;
+export interface ArchivePart {
+  readonly address: string;
+  readonly suites: readonly string[];
+  readonly isSecurity: boolean;
+}
+
+/** Every word of an archive that reaches apt's configuration passes here. Throws `input-invalid`. */
+export function archiveParts(archive: DebianArchive): readonly ArchivePart[] {
+  const suite = checkWord('suite', archive.suite);
+  checkWord('architecture', archive.machine);
+  const { securityMirror } = archive;
   return [
-    { address: mirror, suites: [suite, `${suite}-updates`] },
-    ...(securityMirror === undefined ? [] : [{ address: securityMirror, suites: [`${suite}-security`] }]),
+    { address: checkWord('address', archive.mirror), suites: [suite, `${suite}-updates`], isSecurity: false },
+    ...(securityMirror === undefined
+      ? []
+      : [{ address: checkWord('address', securityMirror), suites: [`${suite}-security`], isSecurity: true }]),
   ];
 }
 
@@ -151,7 +201,7 @@ export async function writeConfig(folder: string, archive: DebianArchive): Promi
       'Types: deb',
       `URIs: ${address}`,
       `Suites: ${suites.join(' ')}`,
-      'Components: main',
+      `Components: ${archive.components.map((name) => checkWord('suite', name)).join(' ')}`,
       `Architectures: ${archive.machine}`,
       `Signed-By: ${archive.keyring}`,
       '',
@@ -175,6 +225,8 @@ export async function writeConfig(folder: string, archive: DebianArchive): Promi
     'Acquire::IndexTargets::deb::DEP-11::DefaultEnabled': 'false',
     'Acquire::Retries': '3',
     'Acquire::Check-Valid-Until': 'true',
+    'Acquire::http::AllowRedirect': String(archive.redirects),
+    'Acquire::https::AllowRedirect': String(archive.redirects),
   };
   const lines = Object.entries(settings).map(([name, value]) => `${name} "${value}";`);
   const config = join(folder, 'apt.conf');

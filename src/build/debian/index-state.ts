@@ -3,8 +3,17 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { AddressGuard } from '../../host/network/address-guard.ts';
+import { readAddress } from '../../host/network/open-address.ts';
 
 const patienceMs = 10_000;
+const maxReleaseBytes = 16 * 1024 ** 2;
+
+export interface IndexCheck {
+  readonly now: number;
+  readonly guard: AddressGuard;
+  readonly signal?: AbortSignal | undefined;
+}
 
 /** The digest of the index in a folder of lists; undefined when there is none. */
 export async function indexDigest(lists: string): Promise<string | undefined> {
@@ -19,15 +28,15 @@ export async function indexDigest(lists: string): Promise<string | undefined> {
 export async function isIndexCurrent(
   lists: string,
   releases: readonly string[],
-  now: number,
-  signal?: AbortSignal,
+  { now, guard, signal }: IndexCheck,
 ): Promise<boolean> {
   const here = await releaseTexts(lists);
   if (here.length !== releases.length || here.some((text) => expiryOf(text) <= now)) return false;
   try {
     const limit = AbortSignal.timeout(patienceMs);
     const either = signal === undefined ? limit : AbortSignal.any([limit, signal]);
-    const there = await Promise.all(releases.map((address) => fetchText(address, either)));
+    const options = { guard, signal: either, headers: {}, maxBytes: maxReleaseBytes };
+    const there = await Promise.all(releases.map((address) => readAddress(address, options)));
     return digestOf(there) === digestOf(here);
   } catch {
     return false;
@@ -37,12 +46,6 @@ export async function isIndexCurrent(
 async function releaseTexts(lists: string): Promise<readonly string[]> {
   const names = (await readdir(lists).catch(() => [])).filter((name) => name.endsWith('_InRelease'));
   return Promise.all(names.map((name) => readFile(join(lists, name), 'utf8')));
-}
-
-async function fetchText(address: string, signal: AbortSignal): Promise<string> {
-  const response = await fetch(address, { signal });
-  if (response.status !== 200) throw new Error(`${address} answered ${response.status}`);
-  return response.text();
 }
 
 function expiryOf(text: string): number {

@@ -3,7 +3,7 @@
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { packageVersionFits } from '../../domain/lock/lock.ts';
 import { didYouMean } from '../../domain/value/suggest.ts';
-import type { AptWorkspace } from './apt-workspace.ts';
+import { type AptOperand, type AptWorkspace, aptOperand } from './apt-workspace.ts';
 import { installedRecord, type PackageRecord, readRecords } from './package-record.ts';
 
 export interface WantedPackage {
@@ -23,7 +23,7 @@ export async function solvePackages(
   if (wanted.length === 0) return [];
   const pinned = wanted.filter(({ version }) => version !== undefined).map(({ name }) => name);
   const versions = await packageVersions(apt, pinned);
-  const exact: string[] = [];
+  const exact: AptOperand[] = [];
   for (const item of wanted) exact.push(await exactName(apt, item, versions.get(item.name) ?? []));
   const status = present.map((record) => `${installedRecord(record)}\n\n`).join('');
   const plan = await simulate(apt, exact, status);
@@ -51,8 +51,8 @@ export async function describePackages(
   packages: readonly { readonly name: string; readonly version: string }[],
 ): Promise<readonly PackageRecord[]> {
   if (packages.length === 0) return [];
-  const names = packages.map(({ name, version }) => `${name}=${version}`);
-  const records = readRecords(await apt.run('apt-cache', ['show', ...names]));
+  const operands = packages.map(({ name, version }) => aptOperand(name, version));
+  const records = readRecords(await apt.run('apt-cache', ['show'], operands));
   return packages.map(({ name, version }) => {
     const found = records.find((record) => record.name === name && record.version === version);
     if (found !== undefined && /^[0-9a-f]{64}$/.test(found.sha256)) return found;
@@ -67,7 +67,8 @@ export async function packageVersions(
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const versions = new Map<string, string[]>();
   if (names.length === 0) return versions;
-  for (const line of (await apt.run('apt-cache', ['madison', ...names])).split('\n')) {
+  const operands = names.map((name) => aptOperand(name));
+  for (const line of (await apt.run('apt-cache', ['madison'], operands)).split('\n')) {
     const [name, version] = line.split('|').map((part) => part.trim());
     if (name === undefined || version === undefined) continue;
     const known = versions.get(name) ?? [];
@@ -80,11 +81,11 @@ async function exactName(
   apt: AptWorkspace,
   { name, version }: WantedPackage,
   versions: readonly string[],
-): Promise<string> {
-  if (version === undefined) return name;
+): Promise<AptOperand> {
+  if (version === undefined) return aptOperand(name);
   if (versions.length === 0) throw await unknownPackage(apt, name);
   const found = versions.find((candidate) => packageVersionFits(version, candidate));
-  if (found !== undefined) return `${name}=${found}`;
+  if (found !== undefined) return aptOperand(name, found);
   throw new ImagoError(
     'package-not-found',
     `${apt.archive.suite} has ${name} ${versions.join(' and ')}, and not ${version}.`,
@@ -97,9 +98,9 @@ interface Plan {
   readonly removed: readonly string[];
 }
 
-async function simulate(apt: AptWorkspace, names: readonly string[], status: string): Promise<Plan> {
+async function simulate(apt: AptWorkspace, names: readonly AptOperand[], status: string): Promise<Plan> {
   const text = await apt
-    .run('apt-get', ['install', '--simulate', '--allow-downgrades', '-q', '-y', ...names], status)
+    .run('apt-get', ['install', '--simulate', '--allow-downgrades', '-q', '-y'], names, status)
     .catch((error: unknown) => explain(apt, error));
   const lines = text.split('\n');
   return {
@@ -124,7 +125,7 @@ async function explain(apt: AptWorkspace, error: unknown): Promise<never> {
 }
 
 async function unknownPackage(apt: AptWorkspace, name: string): Promise<ImagoError> {
-  const names = (await apt.run('apt-cache', ['pkgnames'])).split('\n');
+  const names = (await apt.run('apt-cache', ['pkgnames'], [])).split('\n');
   const hint = didYouMean(name, names) ?? 'Look for its name on the pages of the distribution.';
   return new ImagoError('package-not-found', `${apt.archive.suite} has no package ${name}.`, { hint });
 }

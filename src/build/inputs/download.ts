@@ -8,6 +8,8 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import { formatBytes } from '../../domain/value/bytes.ts';
 import { nameFileError } from '../../host/files/file-errors.ts';
 import { withFileLock } from '../../host/files/file-lock.ts';
+import { type AddressGuard, ownerGuard } from '../../host/network/address-guard.ts';
+import { type OpenedAddress, openAddress } from '../../host/network/open-address.ts';
 import { throwIfAborted } from '../../host/process/run-tool.ts';
 import { hashFile, type InputStore, mismatch, type StoredInput } from './input-cache.ts';
 
@@ -43,6 +45,8 @@ export const defaultDownloadRules: DownloadRules = {
   pauseMs: 500,
 };
 
+type GuardedRules = DownloadRules & { readonly guard: AddressGuard };
+
 export interface Downloader {
   /** The input, from the store when it is there. Throws `download-failed`, `input-missing` or `input-mismatch`. */
   fetch(request: DownloadRequest): Promise<StoredInput>;
@@ -52,6 +56,7 @@ export function createDownloader(
   cacheFolder: string,
   store: InputStore,
   rules: DownloadRules = defaultDownloadRules,
+  guard: AddressGuard = ownerGuard,
 ): Downloader {
   const partials = join(cacheFolder, 'partial');
   return {
@@ -67,7 +72,7 @@ export function createDownloader(
       const wait = { signal: request.signal, timeoutMs: Number.POSITIVE_INFINITY };
       return withFileLock(`${partial}.lock`, wait, async () => {
         const meanwhile = request.sha256 === undefined ? undefined : await store.find(request.sha256);
-        return meanwhile ?? fetchWhole(request, partial, store, rules);
+        return meanwhile ?? fetchWhole(request, partial, store, { ...rules, guard });
       });
     },
   };
@@ -77,7 +82,7 @@ async function fetchWhole(
   request: DownloadRequest,
   partial: string,
   store: InputStore,
-  rules: DownloadRules,
+  rules: GuardedRules,
 ): Promise<StoredInput> {
   for (let attempt = 1; ; attempt += 1) {
     throwIfAborted(request.signal);
@@ -104,18 +109,18 @@ async function fetchWhole(
 }
 
 /** Goes on where the partial file ends, if the server can do that and still has the same file. */
-async function fetchOnce(request: DownloadRequest, partial: string, rules: DownloadRules): Promise<void> {
+async function fetchOnce(request: DownloadRequest, partial: string, rules: GuardedRules): Promise<void> {
   const begun = await stat(partial).catch(() => undefined);
   const tag = await readFile(`${partial}.json`, 'utf8').catch(() => undefined);
   const from = begun !== undefined && (tag !== undefined || request.sha256 !== undefined) ? begun.size : 0;
   const patience = new Patience(request.signal, rules);
   try {
-    const response = await open200(request, from, tag, patience);
+    const response = await open200(request, from, tag, patience, rules.guard);
     const offset = response.status === 206 ? from : 0;
-    const etag = response.headers.get('etag');
-    if (etag !== null && !etag.startsWith('W/')) await writeFile(`${partial}.json`, etag);
+    const { etag } = response.headers;
+    if (etag !== undefined && !etag.startsWith('W/')) await writeFile(`${partial}.json`, etag);
     else await rm(`${partial}.json`, { force: true });
-    const length = Number(response.headers.get('content-length') ?? Number.NaN);
+    const length = Number(response.headers['content-length'] ?? Number.NaN);
     const total = request.sizeBytes ?? (Number.isSafeInteger(length) ? offset + length : undefined);
     const most = mostBytes(request, rules);
     if (total !== undefined && total > most) throw tooMuch(request, most);
@@ -137,8 +142,10 @@ async function open200(
   from: number,
   tag: string | undefined,
   patience: Patience,
-): Promise<Response> {
-  const response = await fetch(request.url, {
+  guard: AddressGuard,
+): Promise<OpenedAddress> {
+  const response = await openAddress(request.url, {
+    guard,
     headers: {
       'accept-encoding': 'identity',
       ...(from > 0 && { range: `bytes=${from}-` }),
@@ -146,11 +153,11 @@ async function open200(
     },
     signal: patience.signal,
   });
-  const range = /^bytes (\d+)-/.exec(response.headers.get('content-range') ?? '')?.[1];
+  const range = /^bytes (\d+)-/.exec(response.headers['content-range'] ?? '')?.[1];
   const fits = response.status === 200 || (response.status === 206 && Number(range) === from);
-  if (fits && response.body !== null) return response;
-  await response.body?.cancel();
-  if (response.status === 416) return open200(request, 0, undefined, patience);
+  if (fits) return response;
+  response.body.destroy();
+  if (response.status === 416) return open200(request, 0, undefined, patience, guard);
   throw refusal(request, response.status);
 }
 
@@ -167,7 +174,7 @@ function refusal({ label }: DownloadRequest, status: number): ImagoError {
 }
 
 async function receive(
-  response: Response,
+  response: OpenedAddress,
   file: FileHandle,
   offset: number,
   total: number | undefined,
@@ -178,7 +185,7 @@ async function receive(
   const limit = total ?? mostBytes(request, rules);
   let position = offset;
   await file.truncate(offset);
-  for await (const part of response.body ?? []) {
+  for await (const part of response.body as AsyncIterable<Buffer>) {
     position += part.length;
     if (position > limit) {
       if (request.sizeBytes === undefined && total === undefined) throw tooMuch(request, limit);

@@ -1,10 +1,12 @@
 // A shell in the layer at which a build failed: the same root file system, mounted in the same way, with what the
 // package tools had done by then.
-import { readdir, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
-import { prepareRoot } from './install-packages.ts';
+import { belowMount, workMount } from '../sandbox/stages.ts';
+import { mountRoot } from './install-packages.ts';
+import { belowFile } from './package-layers.ts';
 
 export interface FailedShell {
   /** What a person on this machine runs to look at it, and then to take it away. */
@@ -15,35 +17,26 @@ export interface FailedShell {
 
 /** In a work folder of its own, because an overlay that was not flushed cannot be mounted with the old one again. */
 const enterScript = `
-root=$folder/merged
-mkdir -p "$root" "$folder/shell"
-lowers=$(cd "$folder" && ls -d l[0-9]* 2>/dev/null | sort -V | paste -sd: -)
-if [ "$mode" = overlay ]; then
-  mkdir -p "$folder/none"
-  cd "$folder"
-  mount -t overlay overlay -o "lowerdir=\${lowers:-none},upperdir=tree,workdir=shell,userxattr" merged
-  cd /
-else
-  mount --bind "$folder/tree" "$root"
-fi
-${prepareRoot}
-[ -x "$root/bin/bash" ] && exec chroot "$root" /bin/bash -l
-exec chroot "$root" /bin/sh -l
+folder=${workMount} root=${workMount}/merged
+rm -rf "$folder/work"
+${mountRoot}
+if [ -x "$root/bin/bash" ]; then in_root /bin/bash -l; else in_root /bin/sh -l; fi
 `;
 
 /** `undefined` when the build failed before any package tool ran. */
 export async function failedShell(
   sandbox: Sandbox,
   folder: string,
-  inputs: string,
   overlay: boolean,
 ): Promise<FailedShell | undefined> {
   const layer = await lastLayer(folder);
   if (layer === undefined) return undefined;
-  const settings = `set -eu\nfolder=${quoted(layer)} inputs=${quoted(inputs)} mode=${overlay ? 'overlay' : 'plain'}`;
+  const below = JSON.parse(await readFile(join(layer, belowFile), 'utf8')) as readonly string[];
+  const lowers = below.map((_, index) => belowMount(index)).join(':');
+  const script = `set -eu\nmode=${overlay ? 'overlay' : 'plain'} lowers=${lowers}\n${enterScript}`;
   return {
-    shell: sandbox.commandLine(`${settings}\n${enterScript}`),
-    clean: sandbox.commandLine(`rm -rf -- ${quoted(folder)}`),
+    shell: sandbox.commandLine({ script, folder: layer, below }),
+    clean: sandbox.removeLine(folder),
     folder,
   };
 }
@@ -57,10 +50,6 @@ async function lastLayer(folder: string): Promise<string | undefined> {
     if ((await stat(join(layer, 'tree')).catch(() => undefined)) !== undefined) return layer;
   }
   return undefined;
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** The same error, with the way into the layer in its details. */

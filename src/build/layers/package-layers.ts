@@ -1,10 +1,11 @@
 // The layers that package tools make, one over the other: base system, packages, trust anchors. Each is installed
 // over the trees of those below, and what it changed becomes its archive.
 import { existsSync } from 'node:fs';
-import { mkdir, symlink } from 'node:fs/promises';
+import { chmod, copyFile, link, mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type LockedInput, packagesIn } from '../../domain/lock/lock.ts';
 import { expandOne } from '../../domain/recipe/variables.ts';
+import { belowMount } from '../sandbox/stages.ts';
 import type { OpenLayer } from './cache.ts';
 import { captureTree } from './capture-tree.ts';
 import type { LayerContext } from './context.ts';
@@ -22,6 +23,9 @@ import { withTree, writeItems } from './own-layers.ts';
 import { LayerIndex } from './path-index.ts';
 import type { PlannedLayer } from './plan.ts';
 import { textReader } from './text-reader.ts';
+
+/** Beside the tree of a layer: the trees that it is made over, the topmost first. */
+export const belowFile = 'below.json';
 
 /** A layer of the stack whose archive may still be on its way. */
 export interface StackedLayer {
@@ -61,60 +65,82 @@ export function packageLayers(context: LayerContext): PackageLayers {
 
   async function unpackTree(layers: readonly StackedLayer[], folder: string): Promise<string> {
     const opened = await Promise.all(layers.map(({ open }) => open));
+    await openFolder(folder);
     await withTree(opened, context, async (tree) => {
-      const run = { what: 'Unpacking the layers below', script: unpackScript, args: [folder], signal };
+      const run = { what: 'Unpacking the layers below', script: unpackScript, folder, signal };
       await sandbox.run({ ...run, stdin: tree.stream(signal) });
     });
-    return folder;
+    return join(folder, 'tree');
   }
 
   async function install(
     layer: PlannedLayer,
-    below: readonly StackedLayer[],
+    lower: readonly StackedLayer[],
     folder: string,
   ): Promise<boolean> {
     const overlay = await context.overlay();
     if (existsSync(folder)) await sandbox.remove(folder);
-    await mkdir(folder);
+    await openFolder(folder);
+    const below = overlay ? await treesBelow(lower) : [];
+    await writeFile(join(folder, belowFile), JSON.stringify(below));
+    const { what, script, inputs: names, words } = await jobOf(layer);
+    await linkInputs(names, join(folder, 'inputs'));
+    if (!overlay && lower.length > 0) await unpackTree(lower, folder);
+    const lowers = below.map((_, index) => belowMount(index)).join(':');
+    const args = [overlay ? 'overlay' : 'plain', ...words, lowers];
     const log = (line: string) => context.log(layer.name, line);
-    const common = { env: installEnvironment, signal, log };
-    const args = [folder, overlay ? 'overlay' : 'plain', inputs.folder];
-    if (layer.kind === 'base') {
-      const essential = packagesIn(lock, 'essential');
-      const others = packagesIn(lock, 'base').filter((input) => !essential.includes(input));
-      const packages = [storePaths(essential), storePaths(others)];
-      const what = 'Installing the base system';
-      await sandbox.run({ ...common, what, script: baseScript, args: [...args, ...packages] });
-      return overlay;
-    }
-    const names: string[] = [];
-    if (overlay) {
-      for (const [number, tree] of (await treesBelow(below)).entries()) {
-        names.push(`l${number}`);
-        await symlink(tree, join(folder, `l${number}`));
-      }
-    } else await unpackTree(below, join(folder, 'tree'));
-    const lowers = names.join(':');
-    if (layer.kind === 'trust') {
-      const what = 'Adding trust anchors';
-      await sandbox.run({ ...common, what, script: trustScript, args: [...args, await anchors(), lowers] });
-    } else {
-      const what = `Installing ${layer.name}`;
-      const packages = storePaths(layer.packages ?? []);
-      await sandbox.run({ ...common, what, script: packagesScript, args: [...args, packages, lowers] });
-    }
+    const run = { what, script, args, folder, below, env: installEnvironment, runsPackages: true };
+    await sandbox.run({ ...run, signal, log });
     return overlay;
   }
 
-  /** Certificates are taken in as inputs, so that the script finds them in the store. */
-  async function anchors(): Promise<string> {
+  interface Job {
+    readonly what: string;
+    readonly script: string;
+    /** What packages can read, each by its sha256. */
+    readonly inputs: readonly string[];
+    readonly words: readonly string[];
+  }
+
+  async function jobOf(layer: PlannedLayer): Promise<Job> {
+    if (layer.kind === 'base') {
+      const essential = namesOf(packagesIn(lock, 'essential'));
+      const all = namesOf(packagesIn(lock, 'base'));
+      const others = all.filter((name) => !essential.includes(name));
+      const words = [essential.join(' '), others.join(' ')];
+      return { what: 'Installing the base system', script: baseScript, inputs: all, words };
+    }
+    if (layer.kind === 'trust') {
+      const pairs = await anchors();
+      const words = [pairs.map(([name, sha256]) => `${name}=${sha256}`).join(' ')];
+      const names = pairs.map(([, sha256]) => sha256);
+      return { what: 'Adding trust anchors', script: trustScript, inputs: names, words };
+    }
+    const names = namesOf(layer.packages ?? []);
+    const what = `Installing ${layer.name}`;
+    return { what, script: packagesScript, inputs: names, words: [names.join(' ')] };
+  }
+
+  /** As links: nothing else of the store can be seen from inside. */
+  async function linkInputs(names: readonly string[], folder: string): Promise<void> {
+    await openFolder(folder);
+    for (const name of names) {
+      const path = inputs.path(name);
+      const { mode } = await stat(path);
+      if ((mode & 0o444) !== 0o444) await chmod(path, 0o644);
+      await link(path, join(folder, name)).catch(() => copyFile(path, join(folder, name)));
+    }
+  }
+
+  /** Certificates are taken in as inputs, so that the script finds them there. */
+  async function anchors(): Promise<readonly (readonly [name: string, sha256: string])[]> {
     const text = textReader(inputs, lock);
-    const pairs: string[] = [];
+    const pairs: [string, string][] = [];
     for (const anchor of expandOne(lock.recipe).settings.trust ?? []) {
       const { sha256 } = await inputs.addBytes(Buffer.from(await text(anchor)));
-      pairs.push(`${anchor.name}=${sha256.slice(0, 2)}/${sha256}`);
+      pairs.push([anchor.name, sha256]);
     }
-    return pairs.join(' ');
+    return pairs;
   }
 
   async function indexOf(below: readonly StackedLayer[]): Promise<LayerIndex | undefined> {
@@ -134,7 +160,7 @@ export function packageLayers(context: LayerContext): PackageLayers {
       const archive = sandbox.stream({
         what: 'Reading what was installed',
         script: archiveScript,
-        args: [tree],
+        folder: tree,
         signal,
       });
       const items = captureTree({
@@ -165,10 +191,16 @@ async function scrub(
   async function* list() {
     yield Buffer.from(paths.map((path) => `${path}\0`).join(''));
   }
-  const run = { what: 'Cleaning what was installed', script, args: [tree], signal: context.signal };
+  const run = { what: 'Cleaning what was installed', script, folder: tree, signal: context.signal };
   await context.sandbox.run({ ...run, stdin: list() });
 }
 
-function storePaths(inputs: readonly LockedInput[]): string {
-  return inputs.map(({ sha256 }) => `${sha256.slice(0, 2)}/${sha256}`).join(' ');
+function namesOf(inputs: readonly LockedInput[]): readonly string[] {
+  return inputs.map(({ sha256 }) => sha256);
+}
+
+/** Whatever the umask: the sandbox has ids of its own. */
+async function openFolder(path: string): Promise<void> {
+  await mkdir(path, { recursive: true });
+  await chmod(path, 0o755);
 }

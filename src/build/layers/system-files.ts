@@ -49,6 +49,8 @@ export interface ReleaseFacts {
   readonly architecture: string;
   readonly suite: string;
   readonly kubernetes?: string | undefined;
+  /** Private inputs are on the disk. */
+  readonly restricted?: boolean;
 }
 
 /** /etc/imago-release: what an image is. Not its number, which is given once it is sealed. */
@@ -60,6 +62,7 @@ export function releaseText(facts: ReleaseFacts): string {
     ARCHITECTURE: facts.architecture,
     BASE: `debian ${facts.suite}`,
     KUBERNETES: facts.kubernetes,
+    RESTRICTED: facts.restricted === true ? 'yes' : undefined,
   };
   return Object.entries(fields)
     .flatMap(([key, value]) =>

@@ -1,9 +1,10 @@
 // The file trees of layers that dpkg made, kept unpacked for a while: the next package that is added can be
 // installed over them at once. They are a convenience and no truth: one that does not look as it was left is not
 // used, and the layer's archive is unpacked instead.
-import { mkdir, readdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Sandbox } from '../sandbox/sandbox.ts';
+import { workMount } from '../sandbox/stages.ts';
 
 export interface TreeCache {
   /** The tree of a layer; undefined when there is none or it was touched. */
@@ -17,18 +18,18 @@ const keptTrees = 16;
 const inUseMs = 60 * 60 * 1000;
 
 const fingerprintScript = `
-cd "$1"
+cd ${workMount}
 find . \\( -type d -printf '%y %m %U %G %p\\0' \\) -o -printf '%y %m %U %G %s %T@ %p %l\\0' | LC_ALL=C sort -z | sha256sum
 `;
 
 export function treeCache(cacheFolder: string, sandbox: Sandbox, now: () => number): TreeCache {
-  const folder = join(cacheFolder, 'trees', sandbox.asRoot ? 'root' : `uid-${process.getuid?.() ?? 0}`);
+  const folder = join(cacheFolder, 'trees', sandbox.name);
   const treePath = (key: string) => join(folder, key);
   const markPath = (key: string) => join(folder, `${key}.mark`);
 
   async function fingerprint(tree: string): Promise<string> {
     let text = '';
-    const run = { what: 'Looking at a kept tree', script: fingerprintScript, args: [tree] };
+    const run = { what: 'Looking at a kept tree', script: fingerprintScript, folder: tree };
     for await (const piece of sandbox.stream(run)) text += piece.toString('utf8');
     return text.trim();
   }
@@ -68,7 +69,7 @@ export function treeCache(cacheFolder: string, sandbox: Sandbox, now: () => numb
       if (known !== undefined) return;
       const mark = await fingerprint(tree);
       try {
-        await rename(tree, treePath(key));
+        await sandbox.move(tree, treePath(key));
       } catch {
         return;
       }

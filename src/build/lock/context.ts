@@ -1,22 +1,28 @@
 // What locking a recipe works with.
+import type { AddressGuard } from '../../host/network/address-guard.ts';
 import type { FindCredentials } from '../containers/oci-source.ts';
 import type { DebianArchive } from '../debian/apt-workspace.ts';
 import type { Downloader } from '../inputs/download.ts';
 import type { InputStore } from '../inputs/input-cache.ts';
+import type { LocalFiles } from '../inputs/local-files.ts';
 
 export interface LockContext {
   readonly cacheFolder: string;
   readonly inputs: InputStore;
   readonly downloads: Downloader;
+  /** Checks the addresses of archives and registries. */
+  readonly guard: AddressGuard;
   /** The archive that a base system comes from. */
   readonly findArchive: (base: ArchiveWish) => Promise<DebianArchive>;
+  /** The file of the keys that its index must be signed by. */
+  readonly findKeyring: (base: ArchiveWish) => Promise<string>;
   readonly findCredentials?: FindCredentials | undefined;
   /** Imago's own program for nodes, as an archive of files from the root on. */
-  readonly agent?: AgentBundle | undefined;
+  readonly agent?: AgentBundle | 'missing' | undefined;
   /** Debian's and Go's name of the recipe's processor. */
   readonly machine: string;
-  /** Where relative paths of the recipe begin. */
-  readonly folder: string;
+  /** The files of this host that the recipe can read. */
+  readonly files: LocalFiles;
   readonly signal?: AbortSignal | undefined;
   readonly log: (line: string) => void;
   readonly progress: (done: number, total: number, sentence: string) => void;
@@ -29,6 +35,9 @@ export interface ArchiveWish {
   readonly machine: string;
   readonly mirror?: string | undefined;
   readonly securityMirror?: string | undefined;
+  readonly components?: readonly string[] | undefined;
+  /** In ASCII armor. Without them the builder's own keys count. */
+  readonly keys?: readonly string[] | undefined;
 }
 
 export interface AgentBundle {

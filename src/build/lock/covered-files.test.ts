@@ -7,6 +7,7 @@ import { tarEntry, tarFile, writeTar } from '../../disk/tar/writer.ts';
 import type { Recipe, RecipeComponent } from '../../domain/recipe/recipe.ts';
 import type { RecipeSettings } from '../../domain/recipe/settings.ts';
 import { inputStore } from '../inputs/input-cache.ts';
+import { localFiles } from '../inputs/local-files.ts';
 import type { LockContext } from './context.ts';
 import { refuseCoveredFiles } from './covered-files.ts';
 
@@ -35,7 +36,10 @@ async function check(components: readonly RecipeComponent[], settings: RecipeSet
     ...{ name: 'node', numbering: 'semver', os: 'linux', architecture: 'x64' },
     ...{ components, settings },
   };
-  const context = { folder, inputs: inputStore(join(folder, 'cache')) } as unknown as LockContext;
+  const context = {
+    files: localFiles({ folder }),
+    inputs: inputStore(join(folder, 'cache')),
+  } as unknown as LockContext;
   await refuseCoveredFiles(recipe, [], context);
 }
 

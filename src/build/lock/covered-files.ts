@@ -1,12 +1,12 @@
 // A file that the recipe writes over one of a component's tree would replace it without a word. Trees are looked
 // into when they are locked, and only where something else of the recipe lies below them.
 import { createReadStream } from 'node:fs';
-import { resolve } from 'node:path';
 import type { TarEntry } from '../../disk/tar/entry.ts';
 import { streamInput } from '../../disk/tar/input.ts';
 import { readTar } from '../../disk/tar/reader.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { componentInputs, type LockedInput } from '../../domain/lock/lock.ts';
+import { isLocal } from '../../domain/recipe/local-path.ts';
 import { componentPlaces, type RecipePlace, recipePlaces } from '../../domain/recipe/places.ts';
 import { type Recipe, type RecipeComponent, sourceOf } from '../../domain/recipe/recipe.ts';
 import { mergedUsr } from '../../domain/recipe/reserved-paths.ts';
@@ -14,7 +14,6 @@ import { substitute } from '../../domain/recipe/variables.ts';
 import { archiveRules } from '../inputs/archive-rules.ts';
 import { folderArchive } from '../inputs/folder-archive.ts';
 import { unpack } from '../inputs/unpack.ts';
-import { isLocal } from '../recipe/compose-recipe.ts';
 import type { LockContext } from './context.ts';
 import { buildEpoch } from './rules.ts';
 
@@ -56,13 +55,13 @@ async function openTree(
   component: RecipeComponent,
   version: string,
   input: LockedInput | undefined,
-  { folder, inputs }: LockContext,
+  { files, inputs }: LockContext,
 ): Promise<AsyncIterable<Uint8Array> | undefined> {
   const source = sourceOf(component);
-  const here = (path: string) => resolve(folder, substitute(path, { version }).text);
-  if ('folder' in source) return folderArchive(here(source.folder), buildEpoch);
+  const here = (path: string) => files.find(substitute(path, { version }).text);
+  if ('folder' in source) return folderArchive(await here(source.folder), buildEpoch);
   if (!('tar' in source)) return undefined;
-  if (isLocal(source.tar)) return createReadStream(here(source.tar));
+  if (isLocal(source.tar)) return createReadStream(await here(source.tar));
   const stored = input === undefined ? undefined : await inputs.find(input.sha256);
   return stored && inputs.read(stored);
 }

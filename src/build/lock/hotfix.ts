@@ -2,18 +2,19 @@
 // prove it.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { inputChanges } from '../../domain/lock/changes.ts';
-import type { Lock, LockedInput } from '../../domain/lock/lock.ts';
-import { makeLock } from '../../domain/lock/lock.ts';
+import { inputKey, type Lock, type LockedInput, makeLock } from '../../domain/lock/lock.ts';
 import { checkRecipe } from '../../domain/recipe/problems.ts';
 import { type Recipe, type RecipeComponent, sourceOf } from '../../domain/recipe/recipe.ts';
 import { expandOne } from '../../domain/recipe/variables.ts';
 import { didYouMean } from '../../domain/value/suggest.ts';
+import { checkWord } from '../../domain/value/word.ts';
 import { withApt } from '../debian/apt-workspace.ts';
 import type { PackageRecord } from '../debian/package-record.ts';
 import { describePackages, packageVersions, solvePackages } from '../debian/solve-packages.ts';
 import type { LockContext } from './context.ts';
 import { resolveComponent } from './resolve-component.ts';
-import { archiveWish, lockedPackage } from './resolve-packages.ts';
+import { lockedPackage } from './resolve-packages.ts';
+import { archiveOf, archiveWish, lockIndexes } from './signed-packages.ts';
 
 export interface HotfixSet {
   /** A component or a Debian package of the lock. */
@@ -27,7 +28,9 @@ export interface HotfixSet {
 export function parseHotfixSet(text: string): HotfixSet {
   const match = /^([^=\s]+)=([^@\s]+)(?:@sha256:([0-9a-f]{64}))?$/.exec(text);
   const [, name, version, sha256] = match ?? [];
-  if (name !== undefined && version !== undefined) return { name, version, ...(sha256 && { sha256 }) };
+  if (name !== undefined && version !== undefined) {
+    return { name, version: checkWord('version', version), ...(sha256 && { sha256 }) };
+  }
   throw new ImagoError('input-invalid', `${JSON.stringify(text)} does not say what to set.`, {
     hint: 'Write COMPONENT=VERSION.',
   });
@@ -125,28 +128,31 @@ async function fixPackage(
   if (old === undefined) throw unknown(lock, name);
   const wish = archiveWish(lock.recipe);
   const archive = await context.findArchive(wish);
-  const record = await withApt(
-    { cacheFolder: context.cacheFolder, archive, signal: context.signal },
-    async (apt) => {
-      const others = await installedOthers(apt, lock, name);
-      const solved = await solvePackages(apt, [{ name, version }], others);
-      const more = solved.filter((one) => one.name !== name);
-      const [found] = solved.filter((one) => one.name === name);
-      if (found !== undefined && more.length === 0) return found;
-      throw new ImagoError(
-        'package-conflict',
-        `${name} ${version} cannot be changed alone: it also needs ${more.map((one) => `${one.name} ${one.version}`).join(', ')}.`,
-        { hint: 'Set these as well, or lock the recipe anew.' },
-      );
-    },
-  );
-  const fresh: LockedInput = {
-    ...lockedPackage(record, old.sets ?? []),
-    ...(old.layer !== undefined && { layer: old.layer }),
-    ...(old.private === true && { private: true as const }),
-  };
-  const inputs = lock.inputs.map((input) => (input === old ? fresh : input));
-  return makeLock(pinned(lock.recipe, name, record.version), inputs, lock);
+  const signed = await withApt(archive, context, async (apt) => {
+    const others = await installedOthers(apt, lock, name);
+    const solved = await solvePackages(apt, [{ name, version }], others);
+    const more = solved.filter((one) => one.name !== name);
+    const [found] = solved.filter((one) => one.name === name);
+    if (found !== undefined && more.length === 0) {
+      const { sets, layer, private: secret } = old;
+      const fresh: LockedInput = {
+        ...lockedPackage(found, sets ?? []),
+        ...(layer !== undefined && { layer }),
+        ...(secret === true && { private: true as const }),
+      };
+      return lockIndexes(apt, archiveOf(lock.recipe), [fresh], context);
+    }
+    throw new ImagoError(
+      'package-conflict',
+      `${name} ${version} cannot be changed alone: it also needs ${more.map((one) => `${one.name} ${one.version}`).join(', ')}.`,
+      { hint: 'Set these as well, or lock the recipe anew.' },
+    );
+  });
+  const fresh = signed.find(({ kind }) => kind === 'package') ?? old;
+  const known = new Set(lock.inputs.map(inputKey));
+  const indexes = signed.filter((input) => input.kind === 'index' && !known.has(inputKey(input)));
+  const inputs = [...lock.inputs.map((input) => (input === old ? fresh : input)), ...indexes];
+  return makeLock(pinned(lock.recipe, name, fresh.version), inputs, lock);
 }
 
 /** Every other package of the system as it is locked; those that the archive has forgotten are made up. */

@@ -1,11 +1,12 @@
 // Solves packages so that those of an earlier lock stay what they were: one more package on the list must not bring a
 // new libc along. What the archive has forgotten, or what does not go together otherwise, moves, and is told.
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import type { LockedInput } from '../../domain/lock/lock.ts';
+import { inputKey, type LockedInput } from '../../domain/lock/lock.ts';
 import type { Recipe } from '../../domain/recipe/recipe.ts';
-import { type AptWorkspace, withApt } from '../debian/apt-workspace.ts';
+import { type AptWorkspace, type ExactPackage, withApt } from '../debian/apt-workspace.ts';
 import type { LockContext } from './context.ts';
-import { archiveWish, solveAll, wantedPackages } from './resolve-packages.ts';
+import { solveAll, wantedPackages } from './resolve-packages.ts';
+import { archiveOf, archiveWish, lockIndexes, rememberVerified, toolsWish } from './signed-packages.ts';
 
 const mostLines = 20;
 
@@ -19,8 +20,34 @@ export async function resolvePackages(
   before: readonly LockedInput[] = [],
 ): Promise<readonly LockedInput[]> {
   const archive = await context.findArchive(archiveWish(recipe));
-  const { cacheFolder, signal, log } = context;
-  return withApt({ cacheFolder, archive, signal }, (apt) => solveKeeping(apt, recipe, before, log));
+  return withApt(archive, context, async (apt) => {
+    const solve = async (toolsApt: AptWorkspace) => {
+      const found = await solveKeeping(apt, recipe, before, context.log, toolsApt);
+      const inputs = await withIndexes(apt, toolsApt, recipe, found, context);
+      await rememberVerified({ recipe, inputs }, context);
+      return inputs;
+    };
+    if (archiveOf(recipe) === 'debian') return solve(apt);
+    const toolsArchive = await context.findArchive(toolsWish(recipe));
+    return withApt(toolsArchive, context, solve);
+  });
+}
+
+/** With the parts of the signed index that list them. A package that the node and the build use is listed in both. */
+async function withIndexes(
+  apt: AptWorkspace,
+  toolsApt: AptWorkspace,
+  recipe: Recipe,
+  found: readonly LockedInput[],
+  context: LockContext,
+): Promise<readonly LockedInput[]> {
+  if (archiveOf(recipe) === 'debian') return lockIndexes(apt, 'debian', found, context);
+  const own = found.filter(({ sets }) => sets?.some((set) => set !== 'tools') === true);
+  const tools = found.filter(({ sets }) => sets?.includes('tools') === true);
+  const ownLocked = await lockIndexes(apt, 'apt', own, context);
+  const toolsLocked = await lockIndexes(toolsApt, 'debian', tools, context);
+  const known = new Set(ownLocked.map(inputKey));
+  return [...ownLocked, ...toolsLocked.filter((input) => !known.has(inputKey(input)))];
 }
 
 /** Without `before` it is the newest of everything. */
@@ -29,14 +56,19 @@ export async function solveKeeping(
   recipe: Recipe,
   before: readonly LockedInput[],
   log: (line: string) => void,
+  toolsApt = apt,
 ): Promise<readonly LockedInput[]> {
   const kept = lockedVersions(before);
-  const newest = await solveNewest(apt, recipe, kept.size === 0);
+  const prefer = (packages: readonly ExactPackage[]) => {
+    for (const one of new Set([apt, toolsApt])) one.prefer(packages);
+  };
+  prefer([]);
+  const newest = await solveNewest(apt, recipe, kept.size === 0, toolsApt);
   if (newest !== undefined && isKept(newest, kept)) return newest;
   for (;;) {
-    apt.prefer([...kept].map(([name, version]) => ({ name, version })));
+    prefer([...kept].map(([name, version]) => ({ name, version })));
     try {
-      const found = await solveAll(apt, recipe);
+      const found = await solveAll(apt, recipe, toolsApt);
       for (const line of movedLines(recipe, before, found, kept)) log(line);
       return found;
     } catch (error) {
@@ -54,10 +86,10 @@ async function solveNewest(
   apt: AptWorkspace,
   recipe: Recipe,
   isLast: boolean,
+  toolsApt: AptWorkspace,
 ): Promise<readonly LockedInput[] | undefined> {
-  apt.prefer([]);
   try {
-    return await solveAll(apt, recipe);
+    return await solveAll(apt, recipe, toolsApt);
   } catch (error) {
     if (!isLast && error instanceof ImagoError && error.code === 'package-conflict') return undefined;
     throw error;

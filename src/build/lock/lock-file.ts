@@ -5,6 +5,7 @@ import { Document, isMap, isSeq, parseDocument } from 'yaml';
 import * as z from 'zod';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import {
+  checkLockWords,
   inputKey,
   inputKinds,
   type Lock,
@@ -13,7 +14,7 @@ import {
   makeLock,
   packageSets,
 } from '../../domain/lock/lock.ts';
-import type { Recipe } from '../../domain/recipe/recipe.ts';
+import { type Recipe, withoutPlace } from '../../domain/recipe/recipe.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import type { Json } from '../../domain/value/json.ts';
 import { variantsOf } from '../recipe/read-recipe.ts';
@@ -29,14 +30,13 @@ export function lockDigest(lock: Lock): string {
 
 /** The locks are those of the recipe's variants, in their order. */
 export function writeLockFile(recipe: Recipe, locks: readonly Lock[]): string {
-  const { folder: _, lockFile: __, ...kept } = recipe;
   const [first] = locks;
   if (first === undefined) throw new ImagoError('internal', 'there is no lock to write');
   const content = {
     format: first.format,
     rules: first.rules,
     epoch: first.epoch,
-    recipe: kept,
+    recipe: withoutPlace(recipe),
     inputs: shareInputs(locks),
   };
   const document = new Document({ digest: contentDigest(content), ...content });
@@ -123,11 +123,11 @@ export function readLockFile(text: string, file: string): ReadLockFile {
     const own = (inputs as FileInput[]).filter(
       (input) => input.for?.includes(variant.kubernetes ?? '') !== false,
     );
-    return makeLock(
-      variant,
-      own.map(({ for: _, ...input }) => input),
-      { rules, epoch },
-    );
+    const plain = own.map(({ for: _, ...input }) => input);
+    return orInvalid(file, () => {
+      checkLockWords({ recipe: variant, inputs: plain });
+      return makeLock(variant, plain, { rules, epoch });
+    });
   });
   return { recipe, locks };
 }
@@ -138,6 +138,16 @@ function contentDigest(content: object): string {
 
 function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
+}
+
+/** What is wrong with the recipe or an input of a lock makes the lock invalid, including a shape that no recipe has. */
+export function orInvalid<T>(file: string, make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    const why = error instanceof ImagoError ? error.message.replace(/\.$/, '') : 'its recipe is malformed';
+    throw invalid(file, why);
+  }
 }
 
 function invalid(file: string, why: string): ImagoError {

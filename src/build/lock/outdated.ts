@@ -3,6 +3,7 @@
 import { mapLimit } from '../../async/map-limit.ts';
 import { ensureImagoError } from '../../domain/error/imago-error.ts';
 import { inputsOf, type Lock, type LockedInput } from '../../domain/lock/lock.ts';
+import { isLocal } from '../../domain/recipe/local-path.ts';
 import type { Recipe, RecipeComponent } from '../../domain/recipe/recipe.ts';
 import { componentKind, sourceOf, versionsOf } from '../../domain/recipe/recipe.ts';
 import { expandOne } from '../../domain/recipe/variables.ts';
@@ -11,9 +12,10 @@ import { privateInputs } from '../../inventory/model/redact.ts';
 import { withApt } from '../debian/apt-workspace.ts';
 import { compareDebianVersions } from '../debian/compare-versions.ts';
 import { packageVersions } from '../debian/solve-packages.ts';
-import { isLocal } from '../recipe/compose-recipe.ts';
 import type { LockContext } from './context.ts';
-import { archiveWish, wantedPackages } from './resolve-packages.ts';
+import { matchPage } from './match-page.ts';
+import { wantedPackages } from './resolve-packages.ts';
+import { archiveWish } from './signed-packages.ts';
 
 export interface OutdatedInput {
   readonly kind: LockedInput['kind'];
@@ -94,13 +96,11 @@ async function outdatedPackages(
     [...(recipe.base?.packages ?? []), ...wantedPackages(recipe)].map(({ name }) => name),
   );
   const archive = await context.findArchive(archiveWish(recipe));
-  const versions = await withApt(
-    { cacheFolder: context.cacheFolder, archive, signal: context.signal },
-    (apt) =>
-      packageVersions(
-        apt,
-        packages.map(({ name }) => name),
-      ),
+  const versions = await withApt(archive, context, (apt) =>
+    packageVersions(
+      apt,
+      packages.map(({ name }) => name),
+    ),
   );
   return packages.flatMap(({ kind, name, version }) => {
     const newest = newerPackage(version, versions.get(name) ?? []);
@@ -128,7 +128,7 @@ async function outdatedComponent(
     signal: context.signal,
   });
   const text = (await context.inputs.readBytes(page)).toString('utf8');
-  const found = [...text.matchAll(new RegExp(updates.pattern, 'gm'))].flatMap((match) => match[1] ?? []);
+  const found = await matchPage(updates.pattern, text, context.signal);
   return versionsOf(component).flatMap((current) => {
     const newer = found.filter(
       (version) =>

@@ -1,27 +1,30 @@
 // The parts of a recipe that are resolved one by one: what stays as it was locked before, what only others know, and
 // what lies beside the recipe.
 
+import { ImagoError } from '../../domain/error/imago-error.ts';
 import {
+  assumedSource,
   componentInputs,
   expectedSha256,
   type Lock,
   type LockedInput,
   packageVersionFits,
 } from '../../domain/lock/lock.ts';
+import { isLocal } from '../../domain/recipe/local-path.ts';
 import { componentKind, type Recipe, sourceOf, versionsOf } from '../../domain/recipe/recipe.ts';
 import { expandOne } from '../../domain/recipe/variables.ts';
 import { orderPatches } from '../../domain/recipe/windows.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import type { Json } from '../../domain/value/json.ts';
-import { isLocal } from '../recipe/compose-recipe.ts';
 import type { LockContext } from './context.ts';
 import { resolvePackages } from './keep-versions.ts';
 import { resolveComponent } from './resolve-component.ts';
 import { resolveImage } from './resolve-images.ts';
-import { archiveWish, privatePackages, wantedPackages } from './resolve-packages.ts';
+import { privatePackages, wantedPackages } from './resolve-packages.ts';
 import { resolvePatch } from './resolve-patch.ts';
 import { resolveTexts } from './resolve-texts.ts';
 import { buildRules } from './rules.ts';
+import { archiveWish } from './signed-packages.ts';
 
 /** The name of Imago's own program among the inputs. */
 export const agentName = 'imago-agent';
@@ -46,6 +49,12 @@ export function lockParts(
 ): readonly LockPart[] {
   const before = previous && expandLock(previous);
   const assembles = recipe.method !== 'machine';
+  if (assembles && context.agent === 'missing') {
+    throw new ImagoError(
+      'agent-missing',
+      `${recipe.name} would have no agent, and its nodes would never be ready.`,
+    );
+  }
   return [
     ...(assembles ? [packagePart(recipe, context, before)] : []),
     ...recipe.components.map((component) => componentPart(component, context, before)),
@@ -80,13 +89,17 @@ function expandLock({ recipe, inputs, rules }: Lock): Before {
 
 function packagePart(recipe: Recipe, context: LockContext, before: Before | undefined): LockPart {
   const known = before?.inputs.filter(({ kind }) => kind === 'package') ?? [];
+  const indexes = before?.inputs.filter(({ kind }) => kind === 'index') ?? [];
   const hidden = privatePackages(recipe);
   const isMarked = hidden.every((name) => known.every((one) => one.name !== name || one.private === true));
   const fits =
-    before?.isOfTheseRules === true && isMarked && same(packageWish(recipe), packageWish(before.recipe));
+    before?.isOfTheseRules === true &&
+    indexes.length > 0 &&
+    isMarked &&
+    same(packageWish(recipe), packageWish(before.recipe));
   return {
     what: 'resolving packages',
-    kept: fits ? known : undefined,
+    kept: fits ? [...known, ...indexes] : undefined,
     local: false,
     resolve: () => resolvePackages(recipe, context, known),
     assume() {
@@ -107,9 +120,16 @@ function packagePart(recipe: Recipe, context: LockContext, before: Before | unde
 }
 
 function packageWish(recipe: Recipe): unknown {
-  const { suite, machine } = archiveWish(recipe);
+  const { suite, machine, components, keys } = archiveWish(recipe);
   return {
-    ...{ suite, machine, base: recipe.base?.packages ?? [], wanted: wantedPackages(recipe) },
+    ...{
+      suite,
+      machine,
+      components,
+      keys,
+      base: recipe.base?.packages ?? [],
+      wanted: wantedPackages(recipe),
+    },
     private: privatePackages(recipe),
   };
 }
@@ -199,8 +219,6 @@ function secretOf(item: { readonly private?: true }): { readonly private?: true 
   return item.private === true ? { private: true } : {};
 }
 
-export const assumedSource = 'assumed';
-
 function assumed(
   kind: LockedInput['kind'],
   name: string,
@@ -215,7 +233,7 @@ function agentPart(context: LockContext): LockPart {
     what: 'taking in the agent',
     local: true,
     async resolve() {
-      if (context.agent === undefined) return [];
+      if (context.agent === undefined || context.agent === 'missing') return [];
       const { version, archive } = context.agent;
       const { sha256, sizeBytes } = await context.inputs.addBytes(archive);
       return [{ kind: 'files', name: agentName, version, sha256, sizeBytes, source: 'imago:agent' }];

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { sampleInventory, sampleLock } from '../../../test/support/inventory.ts';
+import { sampleInput, sampleInventory, sampleLock } from '../../../test/support/inventory.ts';
 import { type Lock, type LockedInput, makeLock } from '../../domain/lock/lock.ts';
 import { whyVersion } from '../../domain/lock/reason.ts';
 import type { Recipe } from '../../domain/recipe/recipe.ts';
@@ -12,6 +12,7 @@ import { renderReleaseNotes } from '../../inventory/notes/render.ts';
 import { makeProvenance } from '../../inventory/provenance.ts';
 import type { AptWorkspace } from '../debian/apt-workspace.ts';
 import { inputStore } from '../inputs/input-cache.ts';
+import { localFiles } from '../inputs/local-files.ts';
 import { lockParts } from './parts.ts';
 import { solveAll } from './resolve-packages.ts';
 import { resolveTexts } from './resolve-texts.ts';
@@ -45,11 +46,19 @@ const archive: Readonly<Record<string, readonly string[]>> = {
 
 /** An archive in which the essential system and the base are one package, and the version tells the package. */
 const apt: AptWorkspace = {
-  archive: { suite: 'trixie', machine: 'amd64', mirror: '', securityMirror: undefined, keyring: '' },
+  lists: '',
+  archive: {
+    suite: 'trixie',
+    machine: 'amd64',
+    mirror: '',
+    securityMirror: undefined,
+    components: ['main'],
+    keyring: '',
+    redirects: false,
+  },
   prefer() {},
-  async run(program, args, status = '') {
-    if (program === 'apt-cache') return args.slice(1).map(paragraph).join('\n\n');
-    const wanted = args.filter((word) => !word.startsWith('-') && word !== 'install');
+  async run(program, _, wanted, status = '') {
+    if (program === 'apt-cache') return wanted.map(paragraph).join('\n\n');
     const found = new Set<string>();
     const add = (name: string) => {
       if (found.has(name) || status.includes(`Package: ${name}\n`)) return;
@@ -77,7 +86,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 function context() {
   return {
-    ...{ cacheFolder: folder, folder, inputs: inputStore(join(folder, 'cache')) },
+    ...{ cacheFolder: folder, files: localFiles({ folder }), inputs: inputStore(join(folder, 'cache')) },
     ...{ log() {}, progress() {} },
   } as unknown as Parameters<typeof resolveTexts>[1];
 }
@@ -126,7 +135,7 @@ describe('a private component that is a package, with a unit and configuration f
   });
 
   it('has its packages resolved anew when a lock from before does not mark them', async () => {
-    const inputs = await resolved();
+    const inputs = [...(await resolved()), sampleInput('index', 'debian/trixie/InRelease')];
     const kept = (given: readonly LockedInput[]) =>
       lockParts(recipe, context(), makeLock(recipe, given, { rules: buildRules, epoch: 1 }))[0]?.kept;
     expect(kept(inputs)?.map(({ name }) => name)).toContain('hushdeb');

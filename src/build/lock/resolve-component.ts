@@ -1,8 +1,8 @@
 // The inputs of one component that is not a Debian package: fetched or taken in, checked, and named by sha256.
 import { stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { ImagoError } from '../../domain/error/imago-error.ts';
+import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import { describeInput, expectedSha256, type LockedInput } from '../../domain/lock/lock.ts';
+import { isLocal } from '../../domain/recipe/local-path.ts';
 import { componentKind, type RecipeComponent, sourceOf, versionsOf } from '../../domain/recipe/recipe.ts';
 import { substitute } from '../../domain/recipe/variables.ts';
 import { fetchImage } from '../containers/fetch-image.ts';
@@ -10,7 +10,6 @@ import { layoutSource, registrySource } from '../containers/oci-source.ts';
 import { measureArchive } from '../inputs/archive-rules.ts';
 import { folderArchive } from '../inputs/folder-archive.ts';
 import type { StoredInput } from '../inputs/input-cache.ts';
-import { isLocal } from '../recipe/compose-recipe.ts';
 import type { LockContext } from './context.ts';
 import { buildEpoch } from './rules.ts';
 
@@ -54,7 +53,7 @@ async function resolveVersion(
   }
   if ('folder' in source) {
     const path = fill(source.folder);
-    const archive = folderArchive(resolve(context.folder, path), buildEpoch);
+    const archive = folderArchive(await context.files.find(path), buildEpoch);
     const stored = await context.inputs.add(archive, { label });
     return done(stored, `folder:${path}`, stored.sizeBytes);
   }
@@ -78,11 +77,11 @@ async function resolveArtifact(
   context: LockContext,
 ): Promise<LockedInput> {
   const reference = substitute(source.oci, { version }).text;
-  const { findCredentials, signal, inputs } = context;
+  const { signal, inputs } = context;
   const opened =
     source.layout === undefined
-      ? registrySource(reference, label, findCredentials, signal)
-      : layoutSource(resolve(context.folder, source.layout), label, reference);
+      ? registrySource(reference, label, context)
+      : layoutSource(await context.files.find(source.layout), label, reference);
   try {
     const fetched = await fetchImage({
       source: opened,
@@ -134,12 +133,13 @@ export async function takeFile({
   context,
   path,
 }: TakeRequest & { readonly path: string }): Promise<StoredInput> {
-  const file = resolve(context.folder, path);
-  const found = await stat(file).catch(() => undefined);
-  if (found?.isFile() !== true) {
-    throw new ImagoError('file-missing', `${label} comes from ${path}, and there is no such file.`, {
+  const missing = () =>
+    new ImagoError('file-missing', `${label} comes from ${path}, and there is no such file.`, {
       hint: 'Paths begin at the folder of the recipe.',
     });
-  }
+  const file = await context.files.find(path).catch((error: unknown) => {
+    throw ensureImagoError(error).code === 'file-missing' ? missing() : error;
+  });
+  if (!(await stat(file)).isFile()) throw missing();
   return context.inputs.addFile(file, { label, ...(expected !== undefined && { expected }) });
 }

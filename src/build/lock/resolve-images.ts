@@ -1,13 +1,12 @@
 // The container images of a recipe, with all their parts in the input store.
-import { resolve } from 'node:path';
 import { describeInput, type LockedInput } from '../../domain/lock/lock.ts';
+import { isLocal } from '../../domain/recipe/local-path.ts';
 import type { Recipe, RecipeImage } from '../../domain/recipe/recipe.ts';
 import { machineNames } from '../../domain/recipe/variables.ts';
 import { archiveSource } from '../containers/archive-source.ts';
 import { fetchImage } from '../containers/fetch-image.ts';
 import { layoutSource, type OciSource, registrySource } from '../containers/oci-source.ts';
 import { unpack } from '../inputs/unpack.ts';
-import { isLocal } from '../recipe/compose-recipe.ts';
 import type { LockContext } from './context.ts';
 import { takeFile } from './resolve-component.ts';
 
@@ -49,7 +48,7 @@ async function openImage(
 ): Promise<{ readonly source: OciSource; readonly from: string }> {
   const from = image.from ?? { registry: image.name };
   if ('layout' in from) {
-    const source = layoutSource(resolve(context.folder, from.layout), label, tag);
+    const source = layoutSource(await context.files.find(from.layout), label, tag);
     return { source, from: `layout:${from.layout}` };
   }
   if ('tar' in from) {
@@ -70,7 +69,7 @@ async function openImage(
   const reference =
     from.digest === undefined ? from.registry : `${from.registry.replace(/@.*$/, '')}@${from.digest}`;
   return {
-    source: registrySource(reference, label, context.findCredentials, context.signal),
+    source: registrySource(reference, label, context),
     from: `oci:${from.registry}`,
   };
 }

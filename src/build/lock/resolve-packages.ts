@@ -1,27 +1,23 @@
 // The Debian packages of a recipe with everything that they depend on, each with its sha256 from the signed index.
 import type { LockedInput, PackageSet } from '../../domain/lock/lock.ts';
 import { type Recipe, sourceOf } from '../../domain/recipe/recipe.ts';
-import { machineNames } from '../../domain/recipe/variables.ts';
-import type { AptWorkspace } from '../debian/apt-workspace.ts';
+import { type AptWorkspace, essentialPackages } from '../debian/apt-workspace.ts';
 import { neededPackages } from '../debian/needed-packages.ts';
 import type { PackageRecord } from '../debian/package-record.ts';
 import { solvePackages, type WantedPackage } from '../debian/solve-packages.ts';
 import { splitPackages } from '../debian/split-packages.ts';
-import type { ArchiveWish } from './context.ts';
-import { defaultSuite, nodePackages, toolPackages } from './rules.ts';
+import { nodePackages, toolPackages } from './rules.ts';
 
-export function archiveWish(recipe: Recipe): ArchiveWish {
-  return {
-    suite: recipe.base?.suite ?? defaultSuite,
-    machine: machineNames[recipe.architecture],
-    mirror: recipe.base?.mirror,
-    securityMirror: recipe.base?.securityMirror,
-  };
-}
-
-/** The recipe must be expanded. Takes the newest of everything, but for what `apt` was told to prefer. */
-export async function solveAll(apt: AptWorkspace, recipe: Recipe): Promise<readonly LockedInput[]> {
-  const essential = await solvePackages(apt, [{ name: '?essential' }], []);
+/**
+ * The recipe must be expanded. Takes the newest of everything, but for what `apt` was told to prefer. What the build runs
+ * itself comes from `toolsApt`.
+ */
+export async function solveAll(
+  apt: AptWorkspace,
+  recipe: Recipe,
+  toolsApt = apt,
+): Promise<readonly LockedInput[]> {
+  const essential = await solvePackages(apt, [{ name: essentialPackages }], []);
   const wantedBase = [
     ...nodePackages(recipe.architecture).map((name) => ({ name })),
     ...(recipe.base?.packages ?? []),
@@ -34,7 +30,7 @@ export async function solveAll(apt: AptWorkspace, recipe: Recipe): Promise<reado
     packages,
   );
   const tools = await solvePackages(
-    apt,
+    toolsApt,
     toolPackages.map((name) => ({ name })),
     [],
   );
@@ -107,9 +103,9 @@ function mergeSets(
   const inputs = new Map<string, LockedInput>();
   for (const [sets, records] of solved) {
     for (const record of records) {
-      const key = `${record.name} ${record.version}`;
+      const key = `${record.name} ${record.version} ${record.sha256}`;
       const known = inputs.get(key);
-      inputs.set(key, lockedPackage(record, [...(known?.sets ?? []), ...sets]));
+      inputs.set(key, { ...(known ?? lockedPackage(record, [])), sets: [...(known?.sets ?? []), ...sets] });
     }
   }
   return [...inputs.values()];

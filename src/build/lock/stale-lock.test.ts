@@ -6,7 +6,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { sampleInput, sampleLock } from '../../../test/support/inventory.ts';
 import { type Lock, makeLock } from '../../domain/lock/lock.ts';
 import type { Recipe } from '../../domain/recipe/recipe.ts';
+import { ownerGuard } from '../../host/network/address-guard.ts';
 import { inputStore } from '../inputs/input-cache.ts';
+import { localFiles } from '../inputs/local-files.ts';
 import type { LockContext } from './context.ts';
 import { lockRecipe } from './lock-recipe.ts';
 import { lockParts } from './parts.ts';
@@ -20,7 +22,10 @@ let lock: Lock;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'imago-stale-'));
   await writeFile(join(folder, 'tool'), 'a tool');
-  const packages = [sampleInput('package', 'runc', { sets: ['packages'] })];
+  const packages = [
+    sampleInput('package', 'runc', { sets: ['packages'] }),
+    sampleInput('index', 'debian/trixie/InRelease'),
+  ];
   const facts = { rules: buildRules, epoch: buildEpoch };
   const first = makeLock(
     recipe,
@@ -37,8 +42,15 @@ function context(): LockContext {
     throw new Error('somebody was asked');
   };
   return {
-    ...{ cacheFolder: folder, folder, inputs: inputStore(join(folder, 'cache')), findArchive: asked },
+    ...{
+      cacheFolder: folder,
+      files: localFiles({ folder }),
+      inputs: inputStore(join(folder, 'cache')),
+      findArchive: asked,
+      findKeyring: asked,
+    },
     downloads: { fetch: asked },
+    guard: ownerGuard,
     machine: 'amd64',
     ...{ log() {}, progress() {} },
   };

@@ -3,7 +3,7 @@
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
 import { whyVersion } from '../../domain/lock/reason.ts';
-import type { Recipe } from '../../domain/recipe/recipe.ts';
+import { type Recipe, withoutPlace } from '../../domain/recipe/recipe.ts';
 import type { LockPart } from './parts.ts';
 import { buildRules } from './rules.ts';
 
@@ -15,9 +15,8 @@ export function requireKept(recipe: Recipe, parts: readonly LockPart[], previous
   }
   const open = parts.filter(({ kept, local }) => kept === undefined && !local);
   if (open.length === 0) return;
-  const { folder: _, lockFile: __, ...kept } = recipe;
   const names = open.map(({ what }) => what.replace(/^resolving /, ''));
-  throw staleLock(recipe, previous, { ...previous, recipe: kept, rules: buildRules }, names);
+  throw staleLock(recipe, previous, { ...previous, recipe: withoutPlace(recipe), rules: buildRules }, names);
 }
 
 /** What differs is in `details.changes`; private inputs are not named. */

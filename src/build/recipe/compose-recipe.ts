@@ -2,6 +2,7 @@
 import { posix } from 'node:path';
 import { type Origin, parseYamlTree, type Tree } from '../../document/yaml-tree.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import { isLocal, isPathField, localPathProblem } from '../../domain/recipe/local-path.ts';
 import { chooseVersion } from './choose-version.ts';
 import { mergeTrees } from './merge-trees.ts';
 import { relativePath } from './relative-path.ts';
@@ -19,7 +20,6 @@ export interface ComposeOptions {
   readonly files: RecipeFiles;
 }
 
-const pathFields = new Set(['file', 'folder', 'layout', 'tar']);
 /** Maps whose keys are names that people choose. */
 const openMaps = new Set(['sysctl', 'limits', 'sha256']);
 
@@ -77,7 +77,7 @@ function rebase(tree: Tree, folder: string, home: string): Tree {
   const entries = new Map<string, Tree>();
   for (const [key, value] of tree.entries) {
     const isPath =
-      pathFields.has(key) &&
+      isPathField(key) &&
       value.kind === 'value' &&
       typeof value.value === 'string' &&
       isRelative(value.value);
@@ -98,12 +98,7 @@ function seenFrom(home: string, folder: string, { value, origin }: Tree & { kind
 }
 
 function isRelative(text: string): boolean {
-  return isLocal(text) && !posix.isAbsolute(text);
-}
-
-/** A path, and not an address. */
-export function isLocal(text: string): boolean {
-  return !/^[a-z][a-z0-9+.-]*:\/\//i.test(text);
+  return isLocal(text) && localPathProblem(text) === undefined && !posix.isAbsolute(text);
 }
 
 /** A path that a file names, as seen from where the file's own path begins. */

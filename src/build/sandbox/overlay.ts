@@ -1,13 +1,14 @@
 // Whether this machine can lay one folder over another inside the sandbox. Where it cannot, whole trees are
 // unpacked and compared instead, which gives the same layers, only slower.
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { ownedName } from '../../host/process/owned-name.ts';
 import type { Sandbox } from './sandbox.ts';
+import { workMount } from './stages.ts';
 
 const script = `
-cd "$1"
+cd ${workMount}
 mkdir lower upper work merged
 echo below >lower/file
 mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work,userxattr merged
@@ -19,13 +20,12 @@ export async function canOverlay(sandbox: Sandbox, folder: string, signal?: Abor
   const place = join(folder, ownedName('overlay-'));
   await mkdir(place, { recursive: true });
   try {
-    await sandbox.run({ what: 'Trying an overlay', script, args: [place], signal });
+    await sandbox.run({ what: 'Trying an overlay', script, folder: place, signal });
     return true;
   } catch (error) {
     if (error instanceof ImagoError && error.code === 'build-failed') return false;
     throw error;
   } finally {
     await sandbox.remove(place);
-    await rm(place, { recursive: true, force: true });
   }
 }

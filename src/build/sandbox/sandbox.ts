@@ -1,18 +1,26 @@
-// Runs package tools on a root file system apart from the machine: no network, no services, its own processes.
-// Scripts are handed to the machine's shell inside the namespaces, and enter the new root from there.
+// Runs package tools on a root file system apart from the host: its own ids, no network, nothing of the host's tree.
+// Everything in the sandbox ends when Imago ends, however it ends.
 import { spawn } from 'node:child_process';
-import { mkdir, rm } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import { formatBytes } from '../../domain/value/bytes.ts';
 import { feedProcess } from '../../host/process/feed-process.ts';
-import { systemPath, throwIfAborted } from '../../host/process/run-tool.ts';
+import { lineSplitter } from '../../host/process/line-splitter.ts';
+import { runTool, systemPath, throwIfAborted } from '../../host/process/run-tool.ts';
 import { streamProcess } from '../../host/process/stream-process.ts';
+import { createGroup, findGroupParent } from './control-group.ts';
+import { defaultLimits, type SandboxLimits, type Usage, watchLimits } from './limits.ts';
 import { findNamespace, type Namespace } from './namespace.ts';
+import { firstStage, type Stage } from './stages.ts';
 
-export interface SandboxRun {
-  readonly script: string;
-  /** Passed to the script as $1, $2, …. */
-  readonly args?: readonly string[];
+/**
+ * A script for the host's shell in the first stage, with `in_root COMMAND…` to run what packages bring in the root file
+ * system at `$root`. Its arguments are $1, $2, ….
+ */
+export interface SandboxRun extends Stage {
+  /** Seen as `workMount`. The sandbox owns it from then on; the `inputs` in it are what packages can read. */
+  readonly folder?: string;
+  /** Folders that are seen as `belowMount(0)` and so on, read-only. */
+  readonly below?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** What the script reads. */
   readonly stdin?: AsyncIterable<Uint8Array>;
@@ -20,30 +28,41 @@ export interface SandboxRun {
   readonly log?: (line: string) => void;
   /** Said in errors. */
   readonly what: string;
+  /** Whether packages run in it, so that what it writes is limited. */
+  readonly runsPackages?: boolean;
 }
 
 export interface Sandbox {
   readonly asRoot: boolean;
+  /** What limits memory and processes: a control group for each run, or rlimits alone. */
+  readonly limitedBy: 'cgroup' | 'rlimits';
+  /** Trees made by a sandbox of one name are of use to no other. */
+  readonly name: string;
   /** Runs a script to its end. `build-failed` with its last lines when it fails, `no-space` when that is why. */
   run(run: SandboxRun): Promise<void>;
   /** What a script prints, piece by piece. */
   stream(run: Omit<SandboxRun, 'log' | 'stdin'>): AsyncGenerator<Buffer>;
-  /** Makes an empty folder in which the sandbox can own files. */
-  makeFolder(path: string): Promise<void>;
+  /** Moves a folder that the sandbox owns. */
+  move(from: string, to: string): Promise<void>;
   /** Removes a folder with files of any owner. Does nothing when there is none. */
   remove(path: string): Promise<void>;
   /** What a person types to run a script inside. */
-  commandLine(script: string): readonly string[];
+  commandLine(stage: Stage): readonly string[];
+  /** What a person types to remove a folder with files of any owner. */
+  removeLine(path: string): readonly string[];
 }
 
+const measureDeadlineMs = 120_000;
 const keptLines = 40;
+const keptLength = 1000;
+/** Each line counts for this much more than its length: a line costs time even if it is empty. */
+const lineCost = 64;
 
-export function createSandbox(namespace: Namespace = findNamespace()): Sandbox {
-  const [program, ...enter] = namespace.command;
-  const argumentsOf = ({ script, args = [] }: Pick<SandboxRun, 'script' | 'args'>) => [
-    ...enter,
-    ...['/bin/sh', '-eu', '-c', script, 'imago', ...args],
-  ];
+export function createSandbox(
+  namespace: Namespace = findNamespace(),
+  limits: SandboxLimits = defaultLimits,
+): Sandbox {
+  const groups = findGroupParent();
   const environment = (env: SandboxRun['env']) => ({
     PATH: systemPath,
     HOME: '/',
@@ -51,24 +70,66 @@ export function createSandbox(namespace: Namespace = findNamespace()): Sandbox {
     TZ: 'UTC',
     ...env,
   });
+  const removeLine = (path: string) => [...namespace.owner, 'rm', '-rf', '--', path];
+
+  async function asOwner(...words: readonly string[]): Promise<void> {
+    const [program = '', ...rest] = [...namespace.owner, ...words];
+    await runTool(program, rest, { folder: '/' });
+  }
+
+  /** A package can move its directories while they are read: `du` then exits with 1 and prints what it found. */
+  async function measure(folder: string): Promise<Usage> {
+    const [program = '', ...words] = [...namespace.owner, 'du', '-s'];
+    const options = { folder: '/', accept: [0, 1], signal: AbortSignal.timeout(measureDeadlineMs) };
+    const [bytes = Number.NaN, files = Number.NaN] = await Promise.all(
+      ['-B1', '--inodes'].map(async (unit) => {
+        const { stdout } = await runTool(program, [...words, unit, '--', folder], options);
+        return Number.parseInt(stdout.toString(), 10);
+      }),
+    );
+    if (Number.isNaN(bytes + files)) throw new ImagoError('tool-failed', 'du printed no number.');
+    return { bytes, files };
+  }
 
   async function run(job: SandboxRun): Promise<void> {
     throwIfAborted(job.signal);
-    const child = spawn(program, argumentsOf(job), {
+    const group = groups === undefined ? undefined : await createGroup(groups, limits);
+    const [program = '', ...args] = [...(group?.words ?? []), ...firstStage(namespace, limits, job)];
+    const child = spawn(program, args, {
       stdio: [job.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
       env: environment(job.env),
       cwd: '/',
     });
     const lines: string[] = [];
     const keep = (line: string) => {
-      lines.push(line);
+      lines.push(line.slice(0, keptLength));
       if (lines.length > keptLines) lines.shift();
       job.log?.(line);
     };
-    for (const stream of [child.stdout, child.stderr]) {
-      if (stream !== null) createInterface({ input: stream }).on('line', keep);
-    }
     const kill = () => child.kill('SIGKILL');
+    let stopped: ImagoError | undefined;
+    const stop = (why: ImagoError) => {
+      stopped ??= why;
+      kill();
+    };
+    let printed = 0;
+    const print = (texts: readonly string[]) => {
+      for (const line of texts) {
+        printed += line.length + lineCost;
+        if (printed <= limits.outputBytes) keep(line);
+        else return stop(exceeded(job.what, 'printed', limits.outputBytes));
+      }
+    };
+    for (const stream of [child.stdout, child.stderr]) {
+      const lines = lineSplitter();
+      stream?.on('data', (chunk: Buffer) => {
+        if (stopped === undefined) print(lines.add(chunk));
+      });
+      stream?.once('end', () => print(lines.end()));
+    }
+    const { folder, runsPackages = false } = job;
+    const disk = folder && runsPackages ? { folder, measure: () => measure(folder) } : undefined;
+    const watch = watchLimits(job.what, limits, disk, stop);
     const fed = feedProcess(job.stdin, child.stdin, kill);
     job.signal?.addEventListener('abort', kill, { once: true });
     try {
@@ -79,32 +140,45 @@ export function createSandbox(namespace: Namespace = findNamespace()): Sandbox {
         child.once('close', resolve);
       });
       throwIfAborted(job.signal);
+      if (stopped !== undefined) throw stopped;
       const fault = await fed;
       if (fault !== undefined) throw fault;
+      if (code !== 0 && (await group?.ranOutOfMemory())) {
+        throw exceeded(job.what, 'used', limits.allMemoryBytes, ' of memory');
+      }
       if (code !== 0) throw failure(job.what, code, lines);
     } finally {
+      watch.end();
+      await group?.end();
       job.signal?.removeEventListener('abort', kill);
     }
   }
 
   return {
     asRoot: namespace.asRoot,
+    limitedBy: groups === undefined ? 'rlimits' : 'cgroup',
+    name: namespace.name,
     run,
-    stream: (job) =>
-      streamProcess(program, argumentsOf(job), {
-        signal: job.signal,
-        env: environment(job.env),
-        folder: '/',
-      }),
-    async makeFolder(path) {
-      await mkdir(path, { recursive: true, mode: 0o755 });
+    stream(job) {
+      const [program, ...args] = firstStage(namespace, limits, job);
+      return streamProcess(program, args, { signal: job.signal, env: environment(job.env), folder: '/' });
+    },
+    async move(from, to) {
+      await asOwner('mv', '-T', '--', from, to);
     },
     async remove(path) {
-      if (namespace.asRoot) await rm(path, { recursive: true, force: true });
-      else await run({ script: 'rm -rf -- "$1"', args: [path], what: 'removing what a build left' });
+      await asOwner('rm', '-rf', '--', path);
     },
-    commandLine: (script) => [program, ...enter, '/bin/sh', '-c', script],
+    commandLine: (stage) => firstStage(namespace, limits, stage),
+    removeLine,
   };
+}
+
+function exceeded(what: string, did: string, bytes: number, of = ''): ImagoError {
+  return new ImagoError(
+    'build-failed',
+    `${what} ${did} more than ${formatBytes(bytes)}${of} and was stopped.`,
+  );
 }
 
 function failure(what: string, code: number | null, lines: readonly string[]): ImagoError {
@@ -112,8 +186,10 @@ function failure(what: string, code: number | null, lines: readonly string[]): I
   if (/No space left on device|Disk quota exceeded/i.test(text)) {
     return new ImagoError('no-space', `${what} ran out of space.`);
   }
-  if (/unshare: .*(?:Operation not permitted|Permission denied)|newuidmap|newgidmap|uid_map/i.test(text)) {
-    return new ImagoError('sandbox-missing', `This machine does not allow user namespaces: ${lines.at(-1)}`);
+  const refused =
+    /(?:unshare|bwrap): .*(?:not permitted|denied|failed|Can't)|newuidmap|newgidmap|[ug]id_map/i;
+  if (refused.test(text)) {
+    return new ImagoError('sandbox-missing', `This host does not allow user namespaces: ${lines.at(-1)}`);
   }
   const telling = lines.filter((line) => /error|fail|cannot|unable|not found/i.test(line)).slice(-3);
   const shown = telling.length > 0 ? telling : lines.slice(-3);

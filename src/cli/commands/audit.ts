@@ -13,6 +13,7 @@ export const command: CommandSpec = {
     invocation.out.list(await client.call('listAudit', { query }), (item) => String(item.id), {
       at: (item) => item.at,
       who: (item) => item.who,
+      'os user': (item) => item.osUser,
       what: (item) => item.what,
       subject: (item) => item.subject,
       status: (item) => String(item.status),

@@ -1,19 +1,45 @@
-// Write everything Imago remembers to a file.
-
+// Write a backup of the database to a file.
+import { maxEnvelopeBytes, readEnvelope } from '../../domain/backup/envelope.ts';
+import { readPassphrase } from '../input/read-passphrase.ts';
 import { writeBeside } from '../output/write-atomically.ts';
-import { argument, type CommandSpec } from '../spec/command.ts';
+import { argument, type CommandSpec, isSet, passphraseFlag } from '../spec/command.ts';
 
 export const command: CommandSpec = {
-  summary: 'Write everything Imago remembers to a file',
+  summary: 'Write a backup of the database to a file',
   details:
-    'Holds the whole database, also operations half-way; carries it to another PostgreSQL or major version.',
+    'Holds all records, including operations in progress, for another PostgreSQL or major version. It is signed, and ' +
+    'encrypted if you pass a passphrase. It does not hold disks: the output lists what else to copy.',
   args: [{ name: 'FILE', what: 'where to write; - for standard output', completes: 'file' }],
-  examples: [['imago backup imago.backup', 'before an upgrade']],
+  flags: {
+    'with-keys': { what: 'include the signing keys and the webhook key; needs a passphrase' },
+    ...passphraseFlag,
+  },
+  examples: [
+    ['imago backup imago.backup', 'before an upgrade'],
+    ['imago backup imago.backup --with-keys --passphrase-file pass.txt', 'to move to another host'],
+  ],
   async run(invocation) {
+    const passphrase = await readPassphrase(invocation);
     const client = await invocation.client();
     const file = argument(invocation, 'FILE');
-    const bytes = await writeBeside(file, await client.backup({ signal: invocation.signal }));
+    const withKeys = isSet(invocation, 'with-keys');
+    const content = await client.backup({ signal: invocation.signal, withKeys, passphrase });
+    let head = '';
+    async function* watched(): AsyncGenerator<Uint8Array> {
+      for await (const chunk of content) {
+        if (head.length < maxEnvelopeBytes) head += Buffer.from(chunk).toString('latin1');
+        yield chunk;
+      }
+    }
+    const bytes = await writeBeside(file, watched());
     if (file === '-') return;
-    invocation.out.thing({ file, bytes }, file, () => [`Wrote ${file}, ${bytes} bytes`]);
+    const envelope = readEnvelope(head)?.envelope;
+    const { signer, holds = [], copy = [] } = envelope ?? {};
+    const encrypted = envelope?.salt !== undefined;
+    invocation.out.thing({ file, bytes, signer, encrypted, holds, copy }, file, () => [
+      `Wrote ${file}: ${bytes} bytes, signed by key ${signer}${encrypted ? ', encrypted' : ''}`,
+      `It holds ${holds.join(' and ')}. Not included; copy to move to another host:`,
+      ...copy.map(({ what, path }) => `  ${path}  ${what}`),
+    ]);
   },
 };

@@ -1,7 +1,6 @@
 // Lock, build and seal a candidate.
-import { dirname, resolve } from 'node:path';
 import type { InputOf } from '../../api/contract/types.ts';
-import { gatherRecipe, recipeFlags } from '../input/read-recipe.ts';
+import { gatherRecipe, placeOf, recipeFlags } from '../input/read-recipe.ts';
 import { offerShell } from '../run/failed-build.ts';
 import { type OperationCall, operationFlags, runOperation } from '../run/run-operation.ts';
 import { argumentOr, type CommandSpec, type Invocation, isSet, text, texts } from '../spec/command.ts';
@@ -76,8 +75,8 @@ async function build(invocation: Invocation): Promise<void> {
   if (locked && from !== undefined) throw usage('--locked is about a recipe, and --from has none.', 'build');
   if (from === undefined) return buildRecipe(invocation, { ...more, ...(locked && { locked }) });
   const provider = text(invocation, 'provider');
-  const folder = process.env.IMAGO_URL ? undefined : resolve(dirname(invocation.args.FILE ?? 'imago.yaml'));
-  const body = { from, set: [...sets], ...more, ...(provider && { provider }), ...(folder && { folder }) };
+  const place = placeOf(invocation, invocation.args.FILE ?? 'imago.yaml');
+  const body = { from, set: [...sets], ...more, ...(provider && { provider }), ...place };
   await runOperation(invocation, { endpoint: 'createHotfix', input: { body }, ...shown });
 }
 
@@ -112,7 +111,7 @@ function builtOf(result: Record<string, unknown>): readonly Built[] {
 }
 
 const simulatedLine =
-  'note: this is the simulation: no disk was built. `--provider local` builds one; `imago doctor` says what that needs.';
+  'note: this is the simulation: no disk was built, and the image stays simulated. To build a real one, give it another name and pass --provider local.';
 
 const shown: Pick<OperationCall<'createBuild'>, 'name' | 'lines'> = {
   name: (result) =>

@@ -1,7 +1,7 @@
 // Stop the daemon, its database and its machines.
-import { createClient } from '../../api/client/client.ts';
 import { stopDaemon } from '../../launcher/process.ts';
 import type { StoppedProcesses } from '../../launcher/spawn.ts';
+import { localClient } from '../run/connect.ts';
 import type { CommandSpec } from '../spec/command.ts';
 
 export const command: CommandSpec = {
@@ -16,8 +16,8 @@ export const command: CommandSpec = {
   async run(invocation) {
     const stopped = await stopDaemon({
       leaveMachines: invocation.flags['leave-machines'] === true,
-      ask: async ({ socket }) => {
-        const client = createClient({ socketPath: socket });
+      ask: async (daemon) => {
+        const client = localClient(daemon);
         await client.call('shutdown', { body: { database: true } });
         client.close();
       },

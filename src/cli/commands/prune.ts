@@ -6,7 +6,15 @@ import { table } from '../output/table.ts';
 import { confirm } from '../run/confirm.ts';
 import { operationFlags, runOperation } from '../run/run-operation.ts';
 import { runWrite } from '../run/run-write.ts';
-import { type CommandSpec, type Invocation, isSet, readCount, text, yesFlag } from '../spec/command.ts';
+import {
+  type CommandSpec,
+  destructiveFlags,
+  type Invocation,
+  isSet,
+  readOptionalCount,
+  text,
+} from '../spec/command.ts';
+import { usage } from '../spec/parse.ts';
 
 export const command: CommandSpec = {
   summary: 'Delete versions that nothing needs',
@@ -19,7 +27,7 @@ export const command: CommandSpec = {
     every: { what: 'do it by the clock instead of now: five or six fields of cron', value: 'CRON' },
     'time-zone': { what: 'with --every: an IANA time zone (default: UTC)', value: 'ZONE' },
     name: { what: 'with --every: the name of the schedule (default: prune or prune-NAME)', value: 'NAME' },
-    ...yesFlag,
+    ...destructiveFlags('this many versions can be deleted', 'N'),
     ...operationFlags,
   },
   examples: [
@@ -29,14 +37,13 @@ export const command: CommandSpec = {
   ],
   async run(invocation) {
     const image = invocation.args.NAME;
+    const keepCount = readOptionalCount(invocation, 'keep-count');
+    const keepDays = readOptionalCount(invocation, 'keep-days');
+    const expect = readOptionalCount(invocation, 'expect');
     const asked = {
       ...(image === undefined ? {} : { image }),
-      ...(text(invocation, 'keep-count') === undefined
-        ? {}
-        : { keepCount: readCount(invocation, 'keep-count') }),
-      ...(text(invocation, 'keep-days') === undefined
-        ? {}
-        : { keepDays: readCount(invocation, 'keep-days') }),
+      ...(keepCount === undefined ? {} : { keepCount }),
+      ...(keepDays === undefined ? {} : { keepDays }),
     };
     const cron = text(invocation, 'every');
     if (cron !== undefined) return schedule(invocation, cron, asked);
@@ -68,7 +75,7 @@ export const command: CommandSpec = {
     }
     await runOperation(invocation, {
       endpoint: 'prune',
-      input: { body: asked },
+      input: { body: { ...asked, ...(expect === undefined ? {} : { expect }) } },
       irreversible: true,
       name: (result) => (result.deleted as readonly string[]).join('\n'),
       lines: (result) => [
@@ -92,6 +99,7 @@ async function schedule(
   asked: NonNullable<InputOf<'prune'>['body']>,
 ): Promise<void> {
   const { image } = asked;
+  if (text(invocation, 'expect') !== undefined) throw usage('--expect does not go with --every.', 'prune');
   const timeZone = text(invocation, 'time-zone');
   const name = text(invocation, 'name') ?? (image === undefined ? 'prune' : `prune-${image}`);
   if (!isSet(invocation, 'yes') && !isSet(invocation, 'dry-run')) {

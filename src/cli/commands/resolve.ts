@@ -43,9 +43,13 @@ export const command: CommandSpec = {
       },
     });
     if (isSet(invocation, 'usable')) requireUsable(found);
-    const { nearest, ...rest } = found;
+    const { nearest, simulated, ...rest } = found;
     invocation.out.thing(found, `${found.image}@${found.digest}`, () =>
-      facts({ ...rest, ...(nearest && { nearest: nearest.join(', ') || 'none can be used' }) }),
+      facts({
+        ...rest,
+        simulated: simulated && 'yes',
+        ...(nearest && { nearest: nearest.join(', ') || 'none can be used' }),
+      }),
     );
   },
 };

@@ -1,18 +1,26 @@
-// Read a backup into an empty database.
+// Load a backup into an empty database.
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import { readPassphrase } from '../input/read-passphrase.ts';
 import { facts } from '../output/table.ts';
-import { argument, type CommandSpec, isSet } from '../spec/command.ts';
+import { argument, type CommandSpec, isSet, passphraseFlag } from '../spec/command.ts';
 
 export const command: CommandSpec = {
-  summary: 'Read a backup into an empty database',
-  details: 'All or nothing: a backup that is cut off or damaged changes nothing.',
+  summary: 'Load a backup into an empty database',
+  details:
+    'All or nothing: a backup that is truncated, damaged or changed changes nothing. A backup of another host needs ' +
+    'its passphrase, or its key trusted here with `imago keys trust`.',
   args: [{ name: 'FILE', what: 'the backup', completes: 'file' }],
-  flags: { 'dry-run': { what: 'read and check the whole backup, and write nothing' } },
-  examples: [['imago restore imago.backup --dry-run', 'is it whole?']],
+  flags: {
+    'with-keys': { what: 'also restore the keys that the backup holds' },
+    ...passphraseFlag,
+    'dry-run': { what: 'verify and load the backup, and commit nothing' },
+  },
+  examples: [['imago restore imago.backup --dry-run', 'check that it can be restored']],
   async run(invocation) {
     const file = argument(invocation, 'FILE');
+    const passphrase = await readPassphrase(invocation);
     const found = await stat(file).catch((cause) => {
       throw new ImagoError('file-missing', `There is no file ${file}.`, { cause });
     });
@@ -20,8 +28,26 @@ export const command: CommandSpec = {
     const client = await invocation.client();
     const report = await client.restore(createReadStream(file), {
       dryRun: isSet(invocation, 'dry-run'),
+      withKeys: isSet(invocation, 'with-keys'),
+      passphrase,
       signal: invocation.signal,
     });
-    invocation.out.thing(report, file, () => ('plan' in report ? report.plan : facts({ ...report })));
+    invocation.out.thing(report, file, () => {
+      if ('plan' in report) return report.plan;
+      const { madeAt, madeBy, signer, tables, rows, keysRestored, missingDisks, copy } = report;
+      return [
+        ...facts({
+          'made at': madeAt,
+          'made by': madeBy,
+          signer,
+          tables,
+          rows,
+          keys: keysRestored ? 'restored' : 'not restored',
+        }),
+        ...(copy.length === 0 ? [] : ['Not in the backup; copy from the host that made it:']),
+        ...copy.map(({ what, path }) => `  ${path}  ${what}`),
+        ...missingDisks.map((name) => `The disk of ${name} is missing: see imago problem list`),
+      ];
+    });
   },
 };

@@ -23,7 +23,16 @@ export const command: CommandSpec = {
         home: status.home,
         socket: status.sockets.api,
         listen: status.listen,
+        tls: status.tls?.fingerprint,
+        ca: status.tls?.ca,
+        settings: Object.entries(status.settings)
+          .map(([name, value]) => `${name}=${value}`)
+          .join(' '),
         providers: status.providers.map((provider) => provider.name).join(', '),
+        problems:
+          status.problems === 0
+            ? 'none'
+            : status.problems && `${status.problems} open: see imago problem list`,
         operations: waiting.length === 0 ? 'none under way' : waiting.join(', '),
       }),
     );

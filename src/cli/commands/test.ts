@@ -13,7 +13,7 @@ const firmwares = ['uefi', 'bios', 'direct'] as const;
 export const command: CommandSpec = {
   summary: 'Boot a sealed version on fresh machines, run its checks, store the evidence',
   details:
-    'Two machines run at once and are compared; one is started again; each kind of firmware has a machine. The evidence names the digest, and the version becomes available only when every check passed.',
+    'Two machines run at once and are compared; one is started again; each kind of firmware has a machine. The evidence names the digest, and the version becomes available only if every check passed with every kind of firmware that its recipe declares: UEFI and BIOS by default. A run with fewer kinds is evidence and nothing more.',
   args: [
     {
       name: 'IMAGE',
@@ -29,7 +29,11 @@ export const command: CommandSpec = {
       choices: firmwares,
       repeated: true,
     },
-    'node-config': { what: 'what the machines are told to be', value: 'FILE', completes: 'file' },
+    'node-config': {
+      what: 'what the machines are told to be; it names secrets as `secret:NAME`',
+      value: 'FILE',
+      completes: 'file',
+    },
     'keep-on-failure': { what: 'leave the machines of a failed test running, for a look' },
     junit: { what: 'write the results there too, as JUnit XML', value: 'FILE', completes: 'file' },
   },

@@ -1,42 +1,38 @@
 // Start the daemon.
+import { resolve } from 'node:path';
+import { readSettings, settingNames, settingSpecs } from '../../domain/settings/settings.ts';
 import { ensureDaemon } from '../../launcher/process.ts';
-import { type CommandSpec, text } from '../spec/command.ts';
-import { usage } from '../spec/parse.ts';
+import { type CommandSpec, type FlagSpec, text } from '../spec/command.ts';
+
+const fileFlag = { value: 'FILE', completes: 'file' } as const;
+const flagForms: Readonly<Record<string, Omit<FlagSpec, 'what'>>> = {
+  listen: { value: 'HOST:PORT' },
+  'tls-cert': fileFlag,
+  'tls-key': fileFlag,
+  provider: { value: 'NAME', choices: ['local', 'sim'] },
+};
 
 export const command: CommandSpec = {
   summary: 'Start the daemon, or find the one that runs',
-  details: 'Other commands start it by themselves; this one is for its flags.',
-  flags: {
-    provider: {
-      what: 'the provider for new pools, builds and tests',
-      value: 'NAME',
-      choices: ['local', 'sim'],
-    },
-    listen: { what: 'also listen on TCP; then tokens are needed', value: 'HOST:PORT' },
-    'tls-certificate': { what: 'the certificate for --listen', value: 'FILE', completes: 'file' },
-    'tls-key': { what: 'the key of the certificate', value: 'FILE', completes: 'file' },
-    'time-scale': { what: 'how many times faster simulated time runs (default: 1000)', value: 'N' },
-  },
+  details:
+    'Other commands start it too; this one sets what it is started with. Each flag is a setting: it is kept, and used at every later start. See `imago config`.',
+  flags: Object.fromEntries(
+    settingNames.map((name) => [
+      name,
+      { what: settingSpecs[name].what, ...(flagForms[name] ?? { value: 'N' }) } satisfies FlagSpec,
+    ]),
+  ),
   examples: [
     ['imago up', 'start it'],
-    ['imago up --listen 127.0.0.1:7443', 'and let others in, with tokens'],
+    ['imago up --listen 127.0.0.1:7443', 'also accept callers with tokens over TCP'],
   ],
   async run(invocation) {
-    const provider = text(invocation, 'provider');
-    const listen = text(invocation, 'listen');
-    const tlsCertificate = text(invocation, 'tls-certificate');
-    const tlsKey = text(invocation, 'tls-key');
-    const scale = text(invocation, 'time-scale');
-    if (scale !== undefined && !(Number(scale) > 0))
-      throw usage(`--time-scale is a number above 0, not ${JSON.stringify(scale)}.`, 'up');
+    const given = settingNames.map((name) => {
+      const value = text(invocation, name);
+      return [name, value !== undefined && name.startsWith('tls-') ? resolve(value) : value] as const;
+    });
     const daemon = await ensureDaemon({
-      flags: {
-        ...(provider && { provider }),
-        ...(listen && { listen }),
-        ...(tlsCertificate && { tlsCertificate }),
-        ...(tlsKey && { tlsKey }),
-        ...(scale && { timeScale: Number(scale) }),
-      },
+      flags: readSettings(Object.fromEntries(given), (name) => `--${name}`),
       onProgress: (sentence) => invocation.out.note(sentence),
     });
     invocation.out.thing(daemon, String(daemon.pid), () => [

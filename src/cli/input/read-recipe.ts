@@ -1,10 +1,13 @@
 // A recipe from its files, as it is sent to the daemon, which checks it and asks for what it extends. Paths in it
 // begin at its own folder; a daemon on another machine does not get to know them.
-import { readFile } from 'node:fs/promises';
-import { basename, dirname, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { readFile, realpath } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { Client } from '../../api/client/client.ts';
 import type { AnswerOf, InputOf } from '../../api/contract/types.ts';
 import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
+import { findOpenFile } from '../../domain/recipe/find-open-file.ts';
 import { type FlagSpec, type Invocation, isSet, text, texts } from '../spec/command.ts';
 import { readRecipeCommit } from './recipe-commit.ts';
 
@@ -20,6 +23,12 @@ export const recipeFlags = {
   kubernetes: {
     what: 'the Kubernetes version, in place of the one in the recipe; one of its matrix, if it has one',
     value: 'VERSION',
+  },
+  files: {
+    what: 'a directory that the recipe can read files from, besides its own and its Git work tree; again for more',
+    value: 'DIRECTORY',
+    repeated: true,
+    completes: 'file',
   },
   provider: { what: 'who builds', value: 'NAME' },
 } as const satisfies Record<string, FlagSpec>;
@@ -58,7 +67,7 @@ export async function gatherRecipe(
     ...(overlays.length > 0 && { overlays: [...overlays] }),
     ...(lock !== undefined && { lock, lockName: readFrom }),
     ...(typeof provider === 'string' && { provider }),
-    ...(process.env.IMAGO_URL ? {} : { folder: resolve(dirname(file)) }),
+    ...placeOf(invocation, file),
   };
   for (;;) {
     try {
@@ -70,9 +79,37 @@ export async function gatherRecipe(
     } catch (thrown) {
       const wanted = wantedFiles(thrown);
       if (wanted.length === 0 || Object.keys(sent.files ?? {}).length > mostFiles) throw thrown;
-      for (const path of wanted) sent = { ...sent, files: { ...sent.files, [path]: await readText(path) } };
+      for (const path of wanted) {
+        const text = await readExtended(path, sent, openedBy(invocation, file));
+        sent = { ...sent, files: { ...sent.files, [path]: text } };
+      }
     }
   }
+}
+
+/**
+ * Where the files of a recipe are, for a daemon on this host: its own directory, the Git work tree that it is in, and
+ * those that the user opened. A work tree that is the home directory is no reason to open all of it.
+ */
+export function placeOf(
+  invocation: Invocation,
+  file: string,
+): { readonly folder?: string; readonly roots?: string[] } {
+  if (process.env.IMAGO_URL) return {};
+  const [folder = '/', ...roots] = openedBy(invocation, file);
+  return { folder, roots };
+}
+
+function openedBy(invocation: Invocation, file: string): readonly string[] {
+  const folder = resolve(dirname(file));
+  const tree = workTree(folder);
+  const given = texts(invocation, 'files').map((path) => resolve(path));
+  return [folder, ...(tree === undefined ? [] : [tree]), ...given];
+}
+
+function workTree(folder: string): string | undefined {
+  if (folder === homedir() || folder === dirname(folder)) return undefined;
+  return existsSync(join(folder, '.git')) ? folder : workTree(dirname(folder));
 }
 
 /** Whether the flag says something that the files do not: a version of a matrix is in them. */
@@ -112,8 +149,25 @@ function wantedFiles(thrown: unknown): readonly string[] {
   return details.files.filter((path) => typeof path === 'string');
 }
 
-async function readText(path: string): Promise<string | null> {
-  return (await readIfThere(path)) ?? null;
+/**
+ * Reads a file that the recipe extends; `null` if there is none. Its path comes from a recipe that others wrote, or from
+ * a daemon that made it up: it must be in an open directory, or next to an overlay, and a file that was sent must name it.
+ */
+export async function readExtended(
+  path: string,
+  { recipe, files = {}, overlays = [] }: SentRecipe,
+  opened: readonly string[],
+): Promise<string | null> {
+  const isNamed = [recipe, ...Object.values(files)].some((sent) => sent?.includes(basename(path)));
+  const near = overlays.filter((one) => one !== kubernetesOverlay).map((one) => resolve(dirname(one)));
+  try {
+    const open = isNamed ? [...opened, ...near] : [];
+    const found = await findOpenFile({ path, wanted: resolve(path), opened: open, realpath });
+    return (await readIfThere(found)) ?? null;
+  } catch (thrown) {
+    if (ensureImagoError(thrown).code === 'file-missing') return null;
+    throw thrown;
+  }
 }
 
 export async function readIfThere(path: string): Promise<string | undefined> {

@@ -1,15 +1,28 @@
-// The way to the daemon: the socket of the state folder, or another machine's API by IMAGO_URL and IMAGO_TOKEN.
+// Connects to the daemon: over the socket of the state directory, or to another host's API with IMAGO_URL. IMAGO_TOKEN
+// says who is acting in both cases.
+import { readFileSync } from 'node:fs';
 import { type Client, createClient } from '../../api/client/client.ts';
+import type { ClientTarget } from '../../api/client/exchange.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { ensureDaemon, findDaemon, isDaemonThere, type RunningDaemon } from '../../launcher/process.ts';
+import { stateFolder } from '../../launcher/paths.ts';
+import {
+  ensureDaemon,
+  findDaemon,
+  isDaemonThere,
+  isHomeEmpty,
+  type RunningDaemon,
+} from '../../launcher/process.ts';
 import type { Output } from '../output/output.ts';
 
-/** The client; starts the daemon when none runs here. */
+/** Returns the client. Its first request starts the daemon if none runs here, unless it reads where nothing is yet. */
 export async function connect(out: Output): Promise<Client> {
-  const remote = connectRemote();
-  if (remote !== undefined) return remote;
-  const daemon = await ensureDaemon({ onProgress: (sentence) => out.note(sentence) });
-  return localClient(daemon);
+  return (
+    connectRemote() ??
+    createClient(async (method) => {
+      if (method === 'GET' && isHomeEmpty() && (await findDaemon()) === undefined) throw nothingYet();
+      return targetOf(await ensureDaemon({ onProgress: (sentence) => out.note(sentence) }));
+    })
+  );
 }
 
 /** Brings a daemon of this machine back when it has gone away; another machine's comes back by itself. */
@@ -25,17 +38,43 @@ export async function connectIfRunning(): Promise<Client | undefined> {
   return daemon && localClient(daemon);
 }
 
-function localClient({ socket }: RunningDaemon): Client {
-  return createClient({ socketPath: socket, isRunning: isDaemonThere });
+export function localClient(daemon: RunningDaemon): Client {
+  return createClient(targetOf(daemon));
+}
+
+function targetOf({ socket }: RunningDaemon): ClientTarget {
+  const token = process.env.IMAGO_TOKEN;
+  return { socketPath: socket, isRunning: isDaemonThere, ...(token ? { token } : {}) };
+}
+
+function nothingYet(): ImagoError {
+  return new ImagoError(
+    'daemon-not-running',
+    `No daemon runs and ${stateFolder()} holds no data yet, so nothing was started.`,
+    { hint: 'Start it with `imago up`, or with a first build: `imago init`, then `imago build`.' },
+  );
 }
 
 function connectRemote(): Client | undefined {
-  const { IMAGO_URL: url, IMAGO_TOKEN: token } = process.env;
+  const { IMAGO_URL: url, IMAGO_TOKEN: token, IMAGO_CA: ca } = process.env;
   if (!url) return undefined;
   if (!token) {
     throw new ImagoError('usage-invalid', 'IMAGO_URL is set but IMAGO_TOKEN is not.', {
       hint: 'Get a token with `imago token create` on the machine of the daemon.',
     });
   }
-  return createClient({ url, token });
+  if (!URL.canParse(url)) {
+    throw new ImagoError('usage-invalid', `IMAGO_URL is ${JSON.stringify(url)}.`, {
+      hint: 'It must be an address such as https://imago.example.com:7443.',
+    });
+  }
+  return createClient({ url, token, ...(ca ? { ca: readCa(ca) } : {}) });
+}
+
+function readCa(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new ImagoError('file-missing', `IMAGO_CA is ${path}, which cannot be read.`, { cause: error });
+  }
 }

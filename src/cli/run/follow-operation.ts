@@ -117,7 +117,9 @@ function requireSuccess(operation: Operation): Operation {
   if (operation.state === 'succeeded') return operation;
   const exceptions = operation.exceptions.map((exception) => ` Not put back: ${exception}`).join('');
   if (operation.state === 'cancelled') {
-    throw new ImagoError('cancelled', `Operation ${operation.id} was cancelled and undone.${exceptions}`);
+    const undone = operation.steps.filter(({ state }) => state === 'undone').map(({ name }) => name);
+    const what = undone.length === 0 ? 'Nothing was undone.' : `Undone: ${undone.join(', ')}.`;
+    throw new ImagoError('cancelled', `Operation ${operation.id} was cancelled. ${what}${exceptions}`);
   }
   const error = operation.error as ErrorRecord | undefined;
   if (error === undefined)

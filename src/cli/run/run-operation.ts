@@ -16,7 +16,7 @@ export const operationFlags = {
 export interface OperationCall<N extends WriteEndpoint> {
   readonly endpoint: N;
   readonly input: InputOf<N>;
-  /** Cannot be taken back: the plan is shown and confirmed first. */
+  /** Destructive: the plan is shown and confirmed first. */
   readonly irreversible?: boolean;
   /** The lines for people when it succeeded. */
   readonly lines: (result: Record<string, unknown>) => readonly string[];
@@ -30,10 +30,7 @@ export async function runOperation<N extends WriteEndpoint>(
 ): Promise<void> {
   const client = await invocation.client();
   if (isSet(invocation, 'dry-run')) return showPlan(invocation, client, call);
-  if (call.irreversible && !isSet(invocation, 'yes')) {
-    const { plan } = await client.plan(call.endpoint, call.input);
-    await confirm(invocation, plan);
-  }
+  if (call.irreversible) await confirmPlan(invocation, client, call);
   const started = await startOperation(invocation, client, call);
   if (isSet(invocation, 'no-wait')) {
     invocation.out.thing(started, started.id, () => [
@@ -44,6 +41,16 @@ export async function runOperation<N extends WriteEndpoint>(
   const ended = await followOperation(invocation, client, started.id);
   const result = (ended.result ?? {}) as Record<string, unknown>;
   invocation.out.thing({ ...result, operation: ended.id }, call.name(result), () => call.lines(result));
+}
+
+/** Shows the plan and asks, unless --yes is given. */
+export async function confirmPlan<N extends WriteEndpoint>(
+  invocation: Invocation,
+  client: Client,
+  { endpoint, input }: Pick<OperationCall<N>, 'endpoint' | 'input'>,
+): Promise<void> {
+  if (isSet(invocation, 'yes')) return;
+  await confirm(invocation, (await client.plan(endpoint, input)).plan);
 }
 
 /** Starts it and follows it to its end; for commands that do something of their own with the result. */

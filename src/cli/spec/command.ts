@@ -103,7 +103,22 @@ export function readCount(invocation: Invocation, flag: string): number {
   return Number(value);
 }
 
-export const yesFlag = { yes: { what: 'do it without asking', short: 'y' } } as const satisfies Record<
-  string,
-  FlagSpec
->;
+export const passphraseFlag = {
+  'passphrase-file': { what: 'file with the passphrase of the backup', value: 'FILE', completes: 'file' },
+} as const satisfies Record<string, FlagSpec>;
+
+export function readOptionalCount(invocation: Invocation, flag: string): number | undefined {
+  return text(invocation, flag) === undefined ? undefined : readCount(invocation, flag);
+}
+
+export const yesFlag = {
+  yes: { what: 'do not ask for confirmation', short: 'y' },
+} as const satisfies Record<string, FlagSpec>;
+
+/** The flags of a destructive command: confirmation, and what the caller believes to be the case. */
+export function destructiveFlags(condition: string, value: string) {
+  return {
+    ...yesFlag,
+    expect: { what: `refuse unless ${condition}`, value },
+  } as const satisfies Record<string, FlagSpec>;
+}

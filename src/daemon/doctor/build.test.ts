@@ -7,9 +7,13 @@ import type { CheckResult } from './check.ts';
 const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
 /** A sandbox in which these scripts fail. */
-function sandbox(fails?: (job: SandboxRun) => ImagoError | undefined): Sandbox {
+function sandbox(
+  fails?: (job: SandboxRun) => ImagoError | undefined,
+  limitedBy: Sandbox['limitedBy'] = 'rlimits',
+): Sandbox {
   return {
     asRoot: false,
+    limitedBy,
     async run(job: SandboxRun) {
       const error = fails?.(job);
       if (error !== undefined) throw error;
@@ -42,6 +46,14 @@ test.each(['build.programs', 'build.keyring', 'build.sandbox', 'build.xz'])(
     expect(await found(id, machine())).toMatchObject({ state: 'ok' });
   },
 );
+
+test.each([
+  ['cgroup', 'A control group limits the memory and the processes of each run.'],
+  ['rlimits', 'rlimits limit the memory of each process, and the processes.'],
+] as const)('reports that the sandbox is limited by %s', async (limitedBy, text) => {
+  const { detail } = await found('build.sandbox', machine({ sandbox: () => sandbox(undefined, limitedBy) }));
+  expect(detail).toContain(text);
+});
 
 test('programs that are not there are named, with the packages that have them', async () => {
   const lacking = ['apt-get', 'dpkg-deb', 'setpriv'];

@@ -40,8 +40,10 @@ const programs: Readonly<Record<string, readonly string[]>> = {
   dpkg: ['dpkg-deb'],
   tar: ['tar'],
   findutils: ['xargs'],
-  'util-linux': ['unshare', 'setpriv'],
+  'util-linux': ['unshare', 'setpriv', 'prlimit'],
   mount: ['mount'],
+  bubblewrap: ['bwrap'],
+  gpgv: ['gpgv'],
 };
 
 export function buildChecks(
@@ -85,7 +87,7 @@ async function checkPrograms(look: BuildLook, signal: AbortSignal): Promise<Chec
       fix: installCommand('tar'),
     };
   }
-  return { state: 'ok', detail: 'apt, dpkg-deb, GNU tar, unshare and setpriv are there.' };
+  return { state: 'ok', detail: 'apt, dpkg-deb, GNU tar, unshare, setpriv, bwrap and gpgv are installed.' };
 }
 
 function checkKeyring(look: BuildLook): CheckResult {
@@ -97,8 +99,21 @@ function checkKeyring(look: BuildLook): CheckResult {
   };
 }
 
-/** As a build has it: mounts of its own, and files of other owners. */
-const trial = 'mount -t tmpfs tmpfs /tmp && chown 1:1 /tmp';
+/** As a build has it: mounts of its own, files of other owners, and a second stage. */
+const trial = `
+root=/tmp/root
+mkdir -p "$root/usr/bin" "$root/proc"
+chown 1:1 "$root"
+mount --bind /usr "$root/usr"
+for name in bin lib lib64; do ln -s "usr/$name" "$root/$name"; done
+in_root true
+`;
+
+const limitsText: Readonly<Record<Sandbox['limitedBy'], string>> = {
+  cgroup: 'A control group limits the memory and the processes of each run.',
+  rlimits:
+    'rlimits limit the memory of each process, and the processes. For a limit on the memory of a run, start the daemon where control groups are delegated, such as in a systemd unit with Delegate=yes and DelegateSubgroup=daemon.',
+};
 
 /** It is tried: what a kernel, a container or a security module forbids is told by no file. */
 async function checkSandbox(
@@ -121,7 +136,11 @@ async function checkSandbox(
   const cache = buildCacheFolder(stateFolder(surroundings), surroundings.env, surroundings.uid);
   const folder = existsSync(cache) ? join(cache, 'temporary') : tmpdir();
   if (await canOverlay(sandbox, folder, signal)) {
-    return { state: 'ok', detail: `Works ${sandbox.asRoot ? 'as root' : 'without root'}, with overlays.` };
+    const ids = `Works ${sandbox.asRoot ? 'as root' : 'without root'}, with overlays`;
+    return {
+      state: 'ok',
+      detail: `${ids}. ${limitsText[sandbox.limitedBy]} Imago limits disk, output, and time.`,
+    };
   }
   return {
     state: 'warn',

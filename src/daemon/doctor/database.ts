@@ -1,11 +1,11 @@
-// The database: PostgreSQL's programs, and the user that they run as for root.
+// The database: PostgreSQL's programs, and the user that they run as if the daemon is root.
 import { existsSync } from 'node:fs';
 import { type Surroundings, statePaths } from '../../launcher/paths.ts';
 import { hasCluster } from '../postgres/cluster.ts';
 import { findPackagedPrograms } from '../postgres/programs.ts';
-import { systemUsers } from '../postgres/system-user.ts';
+import { postgresService } from '../postgres/system-user.ts';
 import type { CheckResult, DoctorCheck } from './check.ts';
-import { findProgram } from './probe.ts';
+import { checkServiceUser } from './service-user.ts';
 
 const group = 'Database';
 
@@ -20,7 +20,12 @@ export function databaseChecks(home: string, { env, uid }: Surroundings): readon
     title: 'PostgreSQL',
     run: () => checkPrograms(home),
   };
-  const user: DoctorCheck = { id: 'postgres.user', group, title: 'Its user', run: () => checkUser(env) };
+  const user: DoctorCheck = {
+    id: 'postgres.user',
+    group,
+    title: 'Its user',
+    run: () => checkServiceUser(postgresService, 'PostgreSQL', env),
+  };
   return uid === 0 ? [programs, user] : [programs];
 }
 
@@ -43,17 +48,4 @@ function checkPrograms(home: string): CheckResult {
     };
   }
   return { state: 'ok', detail: `PostgreSQL ${found.version} comes with Imago.` };
-}
-
-function checkUser(env: Surroundings['env']): CheckResult {
-  const name = env.IMAGO_POSTGRES_USER || 'imago';
-  if (systemUsers.find(name) !== undefined) return { state: 'ok', detail: `The system user ${name} exists.` };
-  if (name === 'imago' && (findProgram('useradd') ?? findProgram('adduser')) !== undefined) {
-    return { state: 'ok', detail: 'The system user imago is made at the first start.' };
-  }
-  return {
-    state: 'warn',
-    detail: `There is no user ${name}: PostgreSQL would run as nobody, which other services may share.`,
-    fix: `useradd --system --no-create-home ${name}`,
-  };
 }

@@ -46,6 +46,13 @@ describe('the doctor', () => {
     expect(told?.aborted).toBe(true);
   });
 
+  it('checks the users of services if the daemon is root, and only then', () => {
+    const users = (uid: number) =>
+      usualChecks({ env: {}, uid }).flatMap(({ id }) => (id.endsWith('.user') ? [id] : []));
+    expect(users(0)).toEqual(['postgres.user', 'machines.user']);
+    expect(users(1000)).toEqual([]);
+  });
+
   it('knows each check by a name of its own', () => {
     const ids = usualChecks({ env: {}, uid: 1000 }).map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);

@@ -27,7 +27,7 @@ export function usualChecks(surroundings: Surroundings): readonly DoctorCheck[] 
   return [
     ...hostChecks(home, surroundings),
     ...databaseChecks(home, surroundings),
-    ...machineChecks(home),
+    ...machineChecks(home, surroundings),
     ...buildChecks(surroundings),
   ];
 }

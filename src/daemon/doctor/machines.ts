@@ -1,25 +1,41 @@
-// What running machines on this computer needs: QEMU, firmware, memory, and an accelerator for speed.
+// What running machines on this host needs: QEMU, firmware, Perl for their networks, memory, and an accelerator for
+// speed.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { systemUsers } from '../../host/process/system-user.ts';
+import type { Surroundings } from '../../launcher/paths.ts';
 import { localPaths } from '../../providers/local/state/context.ts';
-import { localFolder } from '../providers/local-machines.ts';
+import { localFolder, machineService } from '../providers/local-machines.ts';
 import type { CheckResult, DoctorCheck } from './check.ts';
 import { findProgram, installCommand, outputOf, versionIn } from './probe.ts';
+import { checkServiceUser } from './service-user.ts';
 
 const group = 'Machines';
 const GOOD_MACHINES = 3;
+const joinGroup = 'Give yourself access to /dev/kvm (sudo usermod -aG kvm "$USER")';
+const openToGroup = 'Open /dev/kvm to a group (chgrp kvm /dev/kvm && chmod 660 /dev/kvm)';
 const FIRMWARES = [
   '/usr/share/OVMF/OVMF_CODE_4M.fd',
   '/usr/share/OVMF/OVMF_CODE.fd',
   '/usr/share/edk2/x64/OVMF_CODE.4m.fd',
 ];
 
-export function machineChecks(home: string): readonly DoctorCheck[] {
+export function machineChecks(home: string, surroundings: Surroundings): readonly DoctorCheck[] {
+  const { env, uid } = surroundings;
+  const user: DoctorCheck = {
+    ...{ id: 'machines.user', group, title: 'Their user' },
+    run: () => checkServiceUser(machineService, 'machines', env),
+  };
   return [
     { id: 'machines.qemu', group, title: 'QEMU', run: checkQemu },
     { id: 'machines.qemu-img', group, title: 'qemu-img', run: checkQemuImg },
     { id: 'machines.uefi', group, title: 'UEFI firmware', run: checkFirmware },
-    { id: 'machines.accelerator', group, title: 'Accelerator', run: () => checkAccelerator(home) },
+    { id: 'machines.perl', group, title: 'Perl', run: checkPerl },
+    ...(uid === 0 ? [user] : []),
+    {
+      ...{ id: 'machines.accelerator', group, title: 'Accelerator' },
+      run: () => checkAccelerator(home, surroundings),
+    },
     { id: 'machines.memory', group, title: 'Memory for machines', run: checkMemory },
     { id: 'machines.images', group, title: 'Images of machines', run: () => checkImages(home) },
   ];
@@ -39,6 +55,11 @@ async function checkQemu(signal: AbortSignal): Promise<CheckResult> {
     detail: 'QEMU is not installed: the local provider cannot start machines.',
     fix: installCommand(qemuPackage()),
   };
+}
+
+/** Everything that machines need, by Debian's names. */
+export function machinePackages(): string {
+  return `${qemuPackage()} qemu-utils ovmf`;
 }
 
 function qemuPackage(): string {
@@ -61,8 +82,18 @@ function checkFirmware(): CheckResult {
   };
 }
 
-/** Asked by truly starting a machine, unless it was asked before on this very computer. */
-async function checkAccelerator(home: string): Promise<CheckResult> {
+async function checkPerl(): Promise<CheckResult> {
+  const { perl } = await import('../../providers/local/network/guard.ts');
+  if (existsSync(perl)) return { state: 'ok', detail: `At ${perl}.` };
+  return {
+    state: 'missing',
+    detail: `There is no ${perl}: machines reach neither the outside nor each other.`,
+    fix: installCommand('perl-base'),
+  };
+}
+
+/** Starts a machine to find out, unless the result for this host is known. */
+async function checkAccelerator(home: string, { env, uid }: Surroundings): Promise<CheckResult> {
   const qemu = findProgram(qemuName());
   if (qemu === undefined) {
     return {
@@ -71,10 +102,14 @@ async function checkAccelerator(home: string): Promise<CheckResult> {
       fix: installCommand(qemuPackage()),
     };
   }
-  const { probeAccelerator } = await import('../../providers/local/qemu/accelerator.ts');
+  const { machineIds, probeAccelerator } = await import('../../providers/local/qemu/accelerator.ts');
   const remembered = join(localFolder(home), 'host', 'accelerator.json');
+  const user = [env[machineService.variable] ?? machineService.user, 'nobody'].flatMap(
+    (name) => systemUsers.find(name) ?? [],
+  )[0];
   const { name, reason } = await probeAccelerator({
     qemu,
+    ...(uid !== 0 || user === undefined ? {} : { ids: machineIds(user) }),
     ...(existsSync(remembered) ? { cacheFile: remembered } : {}),
   });
   if (name !== 'tcg') return { state: 'ok', detail: `Machines run by ${name}: ${reason}.` };
@@ -82,8 +117,8 @@ async function checkAccelerator(home: string): Promise<CheckResult> {
     state: 'warn',
     detail: `Machines run several times slower, by ${reason}.`,
     fix: existsSync('/dev/kvm')
-      ? 'Give yourself access to /dev/kvm (sudo usermod -aG kvm "$USER"), or turn on full nested virtualisation.'
-      : 'Turn on virtualisation in the firmware.',
+      ? `${uid === 0 ? openToGroup : joinGroup}, or turn on full nested virtualization.`
+      : 'Turn on virtualization in the firmware.',
   };
 }
 

@@ -34,6 +34,8 @@ export async function claimKey(
       throw new ImagoError('idempotency-reused', `The key ${key} was used for another request.`, {
         httpStatus: 422,
       });
+    case 'expired':
+      throw new ImagoError('idempotency-expired', `The key ${key} was used more than a day ago.`);
     case 'new':
       return {
         settle: (answer) => (answer === undefined ? keys.forget(key, who) : keys.finish(key, who, answer)),

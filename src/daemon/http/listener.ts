@@ -5,22 +5,24 @@ import { readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { isLoopbackHost } from '../../domain/access/loopback.ts';
 import { errorCatalogue } from '../../domain/error/catalog.ts';
 import { type ErrorRecord, ImagoError } from '../../domain/error/imago-error.ts';
+import { fingerprintOf } from './own-certificate.ts';
 import { limitTcpServer, serverOptions } from './server-limits.ts';
 
 export interface TcpOptions {
-  /** As it was written. */
-  readonly asked: string;
   readonly host: string;
   readonly port: number;
-  /** Files in PEM form. Both or none. */
-  readonly tls?: { readonly certificate: string; readonly key: string };
+  /** Files in PEM form. Required beyond loopback. `ca` is what clients must trust, if the certificate is our own. */
+  readonly tls?: { readonly certificate: string; readonly key: string; readonly ca?: string };
 }
 
 export interface Listener {
   /** `HOST:PORT` with the port that was really taken; absent when only the Unix socket is open. */
   readonly tcp?: string;
+  /** What clients can check that they reached this daemon by; absent without TLS. */
+  readonly tls?: { readonly fingerprint: string; readonly ca?: string };
   /** From now on requests go here instead of to the answer "still starting". */
   serve(handler: RequestListener): void;
   /** Goes back to refusing, with what is known of the reason. */
@@ -42,6 +44,12 @@ export async function openListener(socket: string, tcp: TcpOptions | undefined):
   let address: string | undefined;
   if (tcp !== undefined) {
     try {
+      if (tcp.tls === undefined && !isLoopbackHost(tcp.host)) {
+        throw new ImagoError(
+          'tls-required',
+          `${tcp.host} is not loopback, and there is no certificate for it.`,
+        );
+      }
       const server = await listen(limitTcpServer(tcpServer(tcp, dispatch)), {
         host: tcp.host,
         port: tcp.port,
@@ -56,6 +64,7 @@ export async function openListener(socket: string, tcp: TcpOptions | undefined):
   }
   return {
     ...(address === undefined ? {} : { tcp: address }),
+    ...(tcp?.tls === undefined ? {} : { tls: describeTls(tcp.tls) }),
     serve(next) {
       handler = next;
     },
@@ -69,24 +78,27 @@ export async function openListener(socket: string, tcp: TcpOptions | undefined):
   };
 }
 
-/** Reads `HOST:PORT`, `[IPV6]:PORT` or `:PORT`. */
-export function parseListen(text: string): { readonly host: string; readonly port: number } {
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
-  const port = Number(match?.[3]);
-  if (match === null || port > 65_535) {
-    throw new ImagoError('usage-invalid', `Cannot listen on "${text}".`, {
-      hint: 'Write HOST:PORT, for example 127.0.0.1:7070.',
-    });
-  }
-  return { host: match[1] ?? (match[2] || '0.0.0.0'), port };
+/** A certificate of our own is known by its authority, which stays when the certificate is renewed. */
+function describeTls({ certificate, ca }: NonNullable<TcpOptions['tls']>): NonNullable<Listener['tls']> {
+  return { fingerprint: fingerprintOf(readPem(ca ?? certificate)), ...(ca === undefined ? {} : { ca }) };
 }
 
 function tcpServer(tcp: TcpOptions, dispatch: RequestListener): Server {
   if (tcp.tls === undefined) return createServer(serverOptions, dispatch);
-  return createTlsServer(
-    { ...serverOptions, cert: readPem(tcp.tls.certificate), key: readPem(tcp.tls.key) },
-    dispatch,
-  );
+  const { certificate, key } = tcp.tls;
+  const pair = { cert: readPem(certificate), key: readPem(key) };
+  try {
+    return createTlsServer({ ...serverOptions, ...pair, minVersion: 'TLSv1.2' }, dispatch);
+  } catch (error) {
+    throw new ImagoError(
+      'tls-required',
+      `${certificate} and ${key} cannot be used: ${(error as Error).message}.`,
+      {
+        cause: error,
+        hint: 'Pass a certificate chain and its private key in PEM form: `imago up --tls-cert FILE --tls-key FILE`.',
+      },
+    );
+  }
 }
 
 function readPem(path: string): Buffer {
@@ -128,7 +140,10 @@ function explainListenError(error: unknown, { host, port }: TcpOptions): unknown
     ENOTFOUND: 'the name is not known',
   };
   const reason = reasons[String(error.code)] ?? error.message;
-  return new ImagoError('listen-failed', `Cannot listen on ${host}:${port}: ${reason}.`, { cause: error });
+  return new ImagoError('listen-failed', `Cannot listen on ${host}:${port}: ${reason}.`, {
+    cause: error,
+    hint: 'Name another address with `imago up --listen HOST:PORT`, or none with `imago config unset listen`.',
+  });
 }
 
 /** Every request gets the same problem document, as the API's own errors look. */

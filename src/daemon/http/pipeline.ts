@@ -6,7 +6,8 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Log } from '../process/log.ts';
 import type { Call } from './endpoint/call.ts';
 import type { DaemonContext } from './endpoint/context.ts';
-import { type Caller, identifyCaller, requireRole } from './guard/caller.ts';
+import { type Caller, identifyCaller, requireRole, roleProblem, unauthenticated } from './guard/caller.ts';
+import { openGuarded } from './guard/guard-stream.ts';
 import type { Limits } from './guard/limits.ts';
 import type { Gate } from './guard/request-guard.ts';
 import type { StreamSlots } from './guard/streams.ts';
@@ -58,7 +59,7 @@ async function answer(options: PipelineOptions, visit: Visit, caller: Caller): P
   switch (handler.kind) {
     case 'stream':
       if (endpoint.audited) await auditDone(options.context.audit, visit, caller, endpoint.status);
-      return handler.handle(call);
+      return openStream(options, visit, caller, (signal) => handler.handle({ ...call, signal }));
     case 'read': {
       const read = await handler.handle(call);
       return read instanceof LongAnswer
@@ -79,12 +80,11 @@ async function answer(options: PipelineOptions, visit: Visit, caller: Caller): P
 
 function makeCall(
   { context, limits, slots }: PipelineOptions,
-  { door, request, requestId }: Visit,
+  { request, requestId }: Visit,
   caller: Caller,
   { path, query, body, upload }: ReadParts,
   key: string | undefined,
 ): Call<EndpointName> {
-  const authorization = request.headers.get('authorization') ?? undefined;
   return {
     context,
     limits,
@@ -93,13 +93,28 @@ function makeCall(
     requestId,
     headers: request.headers,
     signal: request.signal,
-    stillAllowed: async () => (await identifyCaller(door, authorization, context.tokens)) !== undefined,
     upload,
     whenBusy: query.whenBusy === 'refuse' ? 'refuse' : 'wait',
     ...(key === undefined ? {} : { operationId: operationIdOf(caller.who, key) }),
     // The contract's schemas made them; only the types of the single endpoints are lost here.
     ...({ path, query, body } as Pick<Call<EndpointName>, 'path' | 'query' | 'body'>),
   };
+}
+
+/** A caller without a token is the daemon's own user, whose rights do not end. */
+function openStream(
+  { context, limits }: PipelineOptions,
+  { door, endpoint, name, request }: Visit,
+  caller: Caller,
+  open: (signal: AbortSignal) => Promise<Response>,
+): Promise<Response> {
+  if (caller.token === undefined) return open(request.signal);
+  const authorization = request.headers.get('authorization') ?? undefined;
+  const check = async () => {
+    const now = await identifyCaller(door, authorization, context.tokens);
+    return now === undefined ? unauthenticated(authorization) : roleProblem(now, endpoint.role, name);
+  };
+  return openGuarded({ signal: request.signal, check, everyMs: limits.rightsMs }, open);
 }
 
 /** Writes that were refused because another daemon is the active one can be sent again. */

@@ -40,6 +40,11 @@ export function beginVisit(asked: EndpointRequest): Visit {
   };
 }
 
+/** Dry runs of admin actions are audited: they show what an attacker would try first. */
+export function auditsDryRun({ endpoint, dryRun }: Visit): boolean {
+  return dryRun && endpoint.role === 'admin';
+}
+
 /** Writes the row of a request that was done. Throws when it cannot: what is not audited is not confirmed. */
 export async function auditDone(
   audit: Audit,
@@ -50,6 +55,7 @@ export async function auditDone(
 ): Promise<void> {
   await audit.add({
     who: caller.who,
+    ...osUserOf(caller),
     what: visit.name,
     subject: visit.subject,
     ...(visit.before === undefined ? {} : { before: visit.before }),
@@ -64,8 +70,8 @@ export async function auditDone(
 const uncounted: ReadonlySet<string> = new Set(['api-rate-limited', 'api-host-refused', 'daemon-standby']);
 
 /**
- * Writes the row of a request that was refused or failed. Dry runs leave none, and requests that came too fast
- * to be let in could fill the table. A row that cannot be written is logged: the caller gets the first error.
+ * Writes the row of a request that was refused or failed. Dry runs leave none, except those of admin actions; nor do
+ * requests that came too fast to be let in, which could fill the table. A row that cannot be written is logged: the caller gets the first error.
  */
 export async function auditFailed(
   audit: Audit,
@@ -75,18 +81,23 @@ export async function auditFailed(
   log: Log | undefined,
 ): Promise<void> {
   const counts = isWrite(visit.endpoint) || visit.endpoint.audited === true;
-  if (!counts || visit.dryRun || visit.audited || uncounted.has(error.code)) return;
+  if (!counts || (visit.dryRun && !auditsDryRun(visit)) || visit.audited || uncounted.has(error.code)) return;
   try {
     await audit.add({
       who: caller?.who ?? 'unknown',
+      ...osUserOf(caller),
       what: visit.name,
       subject: visit.subject,
       ...(visit.before === undefined ? {} : { before: visit.before }),
-      after: { error: error.code },
+      after: { error: error.code, ...(visit.dryRun && { dryRun: true }) },
       requestId: visit.requestId,
       status: error.httpStatus,
     });
   } catch (thrown) {
     log?.error('a failed request could not be audited', { requestId: visit.requestId, error: thrown });
   }
+}
+
+function osUserOf(caller: Caller | undefined): { readonly osUser?: string } {
+  return caller?.osUser === undefined ? {} : { osUser: caller.osUser };
 }

@@ -1,4 +1,4 @@
-// Does a write: once for each idempotency key, audited before it is answered, and not at all for a dry run.
+// Does a write: once for each idempotency key, audited before it is answered. A dry run only plans.
 import type { EndpointName } from '../../api/contract/endpoints.ts';
 import type { Plan } from '../../api/schemas/common.ts';
 import type { Json } from '../../domain/value/json.ts';
@@ -6,7 +6,7 @@ import type { StoredAnswer } from '../../ports/database/access.ts';
 import type { Log } from '../process/log.ts';
 import type { Call, PreparedWrite } from './endpoint/call.ts';
 import { claimKey, fingerprintOf, type Settle } from './idempotency.ts';
-import { auditDone, type Visit } from './request-context.ts';
+import { auditDone, auditsDryRun, type Visit } from './request-context.ts';
 import { jsonResponse } from './response/json-response.ts';
 
 export interface WriteJob {
@@ -40,7 +40,9 @@ export async function performWrite(job: WriteJob): Promise<Response> {
 
 async function plan({ visit, call, prepare }: WriteJob): Promise<Plan> {
   const prepared = await prepare(call);
+  visit.subject = prepared.subject;
   const lines = await prepared.plan();
+  if (auditsDryRun(visit)) await auditDone(call.context.audit, visit, call.caller, 200, { dryRun: true });
   return { dryRun: true, endpoint: visit.name, subject: prepared.subject, plan: [...lines] };
 }
 

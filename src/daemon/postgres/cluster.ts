@@ -15,10 +15,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { SystemUser } from '../../host/process/system-user.ts';
 import type { StatePaths } from '../../launcher/paths.ts';
 import { explainPostgresOutput } from './failure.ts';
 import type { PostgresPrograms } from './programs.ts';
-import type { SystemUser } from './system-user.ts';
 
 export const SUPERUSER = 'imago';
 const VERSION_FILE = 'PG_VERSION';

@@ -7,7 +7,6 @@ import {
   cpSync,
   existsSync,
   lstatSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -19,7 +18,8 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import type { SystemUser } from './system-user.ts';
+import type { SystemUser } from '../../host/process/system-user.ts';
+import { makeCacheFolder } from '../../host/tools/tools.ts';
 
 export interface PostgresPrograms {
   readonly postgres: string;
@@ -73,7 +73,7 @@ export function reachablePrograms(
   user: SystemUser | undefined,
 ): PostgresPrograms {
   if (canRun(packaged.postgres, user)) return packaged;
-  mkdirSync(cache, { recursive: true, mode: 0o755 });
+  makeCacheFolder(cache);
   const target = join(cache, `${COPY_PREFIX}${hashTree(packaged.root)}`);
   if (!existsSync(target)) copyPrograms(packaged.root, target);
   const now = new Date();
@@ -82,7 +82,9 @@ export function reachablePrograms(
   const copied = programsIn(target, packaged.version);
   if (canRun(copied.postgres, user)) return copied;
   const who = user === undefined ? 'this user' : `the user ${user.name}`;
-  throw new ImagoError('postgres-unreachable', `${copied.postgres} cannot be run by ${who}.`);
+  throw new ImagoError('postgres-unreachable', `${copied.postgres} cannot be run by ${who}.`, {
+    hint: `Allow all users to enter the cache with \`chmod o+x ${cache}\`, or set IMAGO_CACHE to another directory.`,
+  });
 }
 
 function programsIn(root: string, version: string): PostgresPrograms {

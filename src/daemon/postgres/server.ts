@@ -11,6 +11,7 @@ import {
   signalProcess,
   waitForExit,
 } from '../../host/process/identity.ts';
+import type { SystemUser } from '../../host/process/system-user.ts';
 import { cacheFolders } from '../../host/tools/tools.ts';
 import type { StatePaths, Surroundings } from '../../launcher/paths.ts';
 import { type Log, rotateByCopy } from '../process/log.ts';
@@ -26,7 +27,7 @@ import {
 import { explainPostgresOutput, isPassing } from './failure.ts';
 import { clearStaleLocks, findPostmaster, type Postmaster, processesOn, socketOf } from './postmaster.ts';
 import { type PostgresPrograms, reachablePrograms, requirePackagedPrograms } from './programs.ts';
-import { choosePostgresUser, type SystemUser } from './system-user.ts';
+import { choosePostgresUser } from './system-user.ts';
 
 const DATABASE = 'imago';
 const RETRY_PAUSE_MS = 150;

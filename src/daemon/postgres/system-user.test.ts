@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { choosePostgresUser, type SystemUser, type UserDirectory } from './system-user.ts';
+import type { SystemUser, UserDirectory } from '../../host/process/system-user.ts';
+import { choosePostgresUser } from './system-user.ts';
 
 const imago = { name: 'imago', uid: 990, gid: 990 };
 const nobody = { name: 'nobody', uid: 65_534, gid: 65_534 };

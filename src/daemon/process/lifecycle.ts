@@ -154,10 +154,13 @@ async function withDeadline(ms: number, work: () => Promise<unknown>): Promise<v
   }
 }
 
-/** Same pid, new program. Descriptors close on the way, and with them go sockets, locks and connections. */
+/**
+ * Replaces the process image and keeps the pid. Descriptors close, and with them sockets, locks, and connections.
+ * Flags are not passed again: they were kept as settings, which may have changed since.
+ */
 function replaceProcess(env: NodeJS.ProcessEnv): void {
   const set = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  const words = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+  const words = [process.execPath, ...process.execArgv, ...process.argv.slice(1, 2)];
   // Without the program there is nothing to become; the next command then starts a daemon.
   if (existsSync(process.execPath)) process.execve?.(process.execPath, words, Object.fromEntries(set));
   process.exit(1);

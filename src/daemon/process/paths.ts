@@ -35,7 +35,7 @@ export interface RuntimePaths {
   readonly apiSocket: string;
   /** 0700, of the user that PostgreSQL runs as. */
   readonly postgresFolder: string;
-  /** 0700, the daemon's: sockets of machines, which outlive the daemon. */
+  /** 0700, or 0711 if the daemon is root, the daemon's: sockets of machines, which outlive the daemon. */
   readonly machineFolder: string;
 }
 
@@ -90,10 +90,14 @@ export function removeRuntimeFolders(paths: RuntimePaths): void {
 }
 
 /**
- * Makes a folder that only `owner` can enter. One that exists is used only when it already belongs to them
- * (or to us) and is not a link: in /tmp anybody could have made it to listen in.
+ * Makes a folder that only `owner` can enter, or pass through by `mode`. One that exists is used only if it already
+ * belongs to them (or to us) and is not a link: in /tmp anybody could have made it to listen in.
  */
-export function secureFolder(path: string, owner: { readonly uid: number; readonly gid: number }): void {
+export function secureFolder(
+  path: string,
+  owner: { readonly uid: number; readonly gid: number },
+  mode: 0o700 | 0o711 = 0o700,
+): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
@@ -108,7 +112,7 @@ export function secureFolder(path: string, owner: { readonly uid: number; readon
     );
   }
   if (found.uid !== owner.uid) chownSync(path, owner.uid, owner.gid);
-  if ((found.mode & 0o777) !== 0o700) chmodSync(path, 0o700);
+  if ((found.mode & 0o777) !== mode) chmodSync(path, mode);
 }
 
 /** What went wrong with a folder, as an error that says what to do; other errors are returned as they are. */

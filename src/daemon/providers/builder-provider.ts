@@ -3,9 +3,11 @@ import { systemClock } from '../../host/system-clock.ts';
 import type { Builder } from '../../ports/provider/builder.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
 
-export function builderProvider(builder: Builder): Provider {
+/** `remedy` says what to do so that this host can start machines. */
+export function builderProvider(builder: Builder, remedy?: string): Provider {
   return {
     name: 'local',
+    ...(remedy === undefined ? {} : { remedy }),
     abilities: {
       orchestration: [],
       reimage: false,

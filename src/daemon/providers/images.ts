@@ -1,11 +1,14 @@
 // The daemon's own images: ONE disk store, ONE builder and one set of signing keys for the state folder. Providers
 // that keep their disks here and the routes share them. Everything is opened when it is first needed, so that a
 // daemon that only talks to a cloud pays for none of it.
+
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { ImageBuilder } from '../../build/builder.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
+import type { AddressGuard } from '../../host/network/address-guard.ts';
+import { makeCacheFolder } from '../../host/tools/tools.ts';
 import { createAttestor } from '../../image-store/attestor.ts';
 import { createImageStore } from '../../image-store/image-store.ts';
 import { signingKeys } from '../../image-store/signatures.ts';
@@ -22,6 +25,8 @@ import { buildCache, buildCacheFolder } from './build-cache.ts';
 import { lazyBuilder } from './lazy-builder.ts';
 
 export interface ImagesOptions {
+  /** The addresses that recipes and registry references can reach. */
+  readonly guard?: AddressGuard | undefined;
   /** The state folder: the store is `store` in it, the keys are in `keys`. */
   readonly home: string;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -50,7 +55,7 @@ export interface Images {
 }
 
 /** Nothing is opened and nothing is written before it is used. */
-export function openImages({ home, env, uid, version, now }: ImagesOptions): Images {
+export function openImages({ home, env, uid, version, now, guard }: ImagesOptions): Images {
   const store = once(async () => {
     const { openDiskStore } = await import('../../oci/disks/disk-store.ts');
     return openDiskStore(join(home, 'store'));
@@ -63,17 +68,23 @@ export function openImages({ home, env, uid, version, now }: ImagesOptions): Ima
       store: sealed,
       agent: await agentBundle(env),
       findCredentials: (registry) => findCredentials(registry, env),
+      guard,
       now,
     });
   }
-  const imageBuilder = once(async () => makeBuilder(await store.get()));
+  const imageBuilder = once(async () => {
+    makeCacheFolder(dirname(cacheFolder));
+    return makeBuilder(await store.get());
+  });
   const context = {
     store: store.get,
     workFolder: join(home, 'work'),
     keys: keyFolder(join(home, 'keys')),
     passphrase: env.IMAGO_KEY_PASSPHRASE || undefined,
+    signs: env.IMAGO_SIGN !== 'no',
     tool: version,
     now,
+    guard,
     findCredentials: (registry: string) => findCredentials(registry, env),
   };
   const isUsed = () => existsSync(join(home, 'store'));

@@ -2,7 +2,9 @@
 // the daemon; what is needed to find them again stands in the state folder.
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { chooseServiceUser, type Service } from '../../host/process/system-user.ts';
 import { systemClock } from '../../host/system-clock.ts';
+import type { Surroundings } from '../../launcher/paths.ts';
 import type { DiskStore } from '../../oci/disks/disk-store.ts';
 import type { Builder } from '../../ports/provider/builder.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
@@ -19,35 +21,55 @@ export interface OpenLocalOptions {
   readonly home: string;
   /** Where the sockets of machines go, unless machines of an earlier daemon have theirs elsewhere. */
   readonly socketFolder: string;
-  readonly uid: number;
+  readonly surroundings: Surroundings;
   readonly store: DiskStore;
   readonly builder: Builder;
   readonly onTrouble: (message: string, error: unknown) => void;
+  readonly onRepaired?: (what: string) => void;
 }
 
 /** Finds the machines of an earlier daemon again, and goes on with what it had begun. */
 export async function openLocal(options: OpenLocalOptions): Promise<LocalProvider> {
-  const { store, builder, onTrouble } = options;
+  const { store, builder, onTrouble, onRepaired = () => undefined } = options;
   const host = await openHost(options);
   try {
     const { createLocalProvider } = await import('../../providers/local/provider.ts');
     const folder = localFolder(options.home);
-    return await createLocalProvider({ folder, store, host, builder, clock: systemClock, onTrouble });
+    return await createLocalProvider({
+      folder,
+      store,
+      host,
+      builder,
+      clock: systemClock,
+      onTrouble,
+      onRepaired,
+    });
   } catch (thrown) {
     await host.close({ leaveRunning: true });
     throw thrown;
   }
 }
 
-type HostOptions = Pick<OpenLocalOptions, 'home' | 'socketFolder' | 'uid' | 'onTrouble'>;
+type HostOptions = Pick<OpenLocalOptions, 'home' | 'socketFolder' | 'surroundings' | 'onTrouble'>;
+
+/** The user that machines run as if the daemon is root: not PostgreSQL's, so that no machine can reach the database. */
+export const machineService: Service = {
+  user: 'imago-vm',
+  variable: 'IMAGO_MACHINE_USER',
+  code: 'machine-user',
+};
 
 async function openHost(options: HostOptions): Promise<MachineHost> {
   const { openMachineHost } = await import('../../providers/local/host/open.ts');
   const folder = join(localFolder(options.home), 'host');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const socketFolder = keptSocketFolder(folder, options.socketFolder);
-  secureFolder(socketFolder, { uid: options.uid, gid: process.getgid?.() ?? 0 });
-  return openMachineHost({ folder, socketFolder, onTrouble: options.onTrouble });
+  const { env, uid } = options.surroundings;
+  secureFolder(socketFolder, { uid, gid: process.getgid?.() ?? 0 }, uid === 0 ? 0o711 : 0o700);
+  return openMachineHost({
+    ...{ folder, socketFolder, onTrouble: options.onTrouble },
+    ...(uid === 0 ? { user: () => chooseServiceUser(machineService, env) } : {}),
+  });
 }
 
 /** Machines go on without the daemon, unless the state folder is gone: nobody would ever find them again. */

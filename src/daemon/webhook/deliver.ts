@@ -2,6 +2,7 @@
 // not wait for each other; the deliveries of one go one after the other.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ensureImagoError } from '../../domain/error/imago-error.ts';
+import type { FoundProblem } from '../../domain/problem/problem.ts';
 import { cloudEvent, pauseAfter } from '../../domain/webhook/webhook.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Events } from '../../ports/database/events.ts';
@@ -73,6 +74,18 @@ export async function sendWebhooks(options: WebhookSenderOptions): Promise<void>
       if (outcome.kind !== 'delivered') return;
     }
   }
+}
+
+/** Returns a problem for each webhook whose receiver did not get its events. */
+export async function failingWebhooks(
+  outbox: Pick<WebhookOutbox, 'failing'>,
+): Promise<readonly FoundProblem[]> {
+  return (await outbox.failing()).map(({ webhook, count, error }) => ({
+    kind: 'webhook-failing',
+    subject: `webhook/${webhook}`,
+    message: `${count} deliveries to webhook ${webhook} failed: ${error}`,
+    hint: `See \`imago webhook log ${webhook}\`. Run \`imago webhook resend ${webhook}\` when the receiver works again.`,
+  }));
 }
 
 async function deliver(

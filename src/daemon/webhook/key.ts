@@ -14,7 +14,7 @@ export interface WebhookKey {
   secretOf(webhook: Pick<KeptWebhook, 'name' | 'salt' | 'keyId'>): string;
 }
 
-const keyBytes = 32;
+export const webhookKeyBytes = 32;
 
 /** Makes the key when there is none; of two that do so at once, both have the same in the end. */
 export async function openWebhookKey(home: string): Promise<WebhookKey> {
@@ -38,7 +38,7 @@ async function readKey(file: string): Promise<Buffer | undefined> {
     if (thrown.code === 'ENOENT') return undefined;
     throw thrown;
   });
-  if (key === undefined || key.length === keyBytes) return key;
+  if (key === undefined || key.length === webhookKeyBytes) return key;
   throw new ImagoError('webhook-key-missing', `${file} is not a key: it has ${key.length} bytes.`);
 }
 
@@ -46,7 +46,7 @@ async function makeKey(file: string): Promise<Buffer> {
   const fresh = `${file}.${randomBytes(6).toString('hex')}.new`;
   const written = await open(fresh, 'wx', 0o600);
   try {
-    await written.writeFile(randomBytes(keyBytes));
+    await written.writeFile(randomBytes(webhookKeyBytes));
     await written.sync();
   } finally {
     await written.close();

@@ -1,19 +1,10 @@
-// Sends one delivery. The name is resolved once, every address that it stands for is looked at, and the connection goes
-// to the address that was looked at: a name that points elsewhere a moment later reaches nothing private.
+// Sends one delivery, to an address that passed the address guard.
 import { createHmac } from 'node:crypto';
-import { lookup } from 'node:dns/promises';
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { isIP, type LookupFunction } from 'node:net';
+import { within } from '../../async/settles-within.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { isPrivateAddress } from '../../domain/webhook/address.ts';
-
-export interface Address {
-  readonly address: string;
-  readonly family: number;
-}
-
-export type Resolve = (host: string) => Promise<readonly Address[]>;
+import { addressGuard, type Resolve } from '../../host/network/address-guard.ts';
 
 export interface Post {
   readonly url: URL;
@@ -31,13 +22,11 @@ export interface Post {
 const deadlineMs = 15_000;
 const checkDeadlineMs = 5_000;
 
-const systemResolve: Resolve = (host) => lookup(host, { all: true });
-
 /** What the other side answered. Throws `webhook-address`, or what kept it from being reached. */
-export async function postWebhook(post: Post, resolve: Resolve = systemResolve): Promise<number> {
+export async function postWebhook(post: Post, resolve?: Resolve): Promise<number> {
   const { url, id, body, timestamp } = post;
   const signal = AbortSignal.any([post.signal, AbortSignal.timeout(deadlineMs)]);
-  const addresses = await checkedAddresses(url, post.allowPrivate, resolve, signal);
+  const guard = addressGuard({ allow: [], refusePrivate: !post.allowPrivate }, resolve);
   const headers = {
     'content-type': 'application/cloudevents+json; charset=utf-8',
     'content-length': Buffer.byteLength(body),
@@ -46,9 +35,14 @@ export async function postWebhook(post: Post, resolve: Resolve = systemResolve):
     'webhook-timestamp': String(timestamp),
     'webhook-signature': signWebhook(post.secret, id, timestamp, body),
   };
-  const answer = await send(url, { method: 'POST', headers, signal, lookup: answering(addresses) }, body);
-  answer.destroy();
-  return answer.statusCode ?? 0;
+  try {
+    guard.check(url);
+    const answer = await send(url, { method: 'POST', headers, signal, lookup: guard.lookup }, body);
+    answer.destroy();
+    return answer.statusCode ?? 0;
+  } catch (thrown) {
+    throw webhookRefused(thrown) ?? (signal.aborted ? signal.reason : thrown);
+  }
 }
 
 /** `v1,` and the base64 of the HMAC-SHA256, as Standard Webhooks has it. */
@@ -57,57 +51,18 @@ export function signWebhook(secret: string, id: string, timestamp: number, body:
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }
 
-/** Refuses an address that is private now. A name that nobody knows yet is no reason to refuse. */
-export async function checkWebhookAddress(
-  url: URL,
-  allowPrivate: boolean,
-  resolve: Resolve = systemResolve,
-): Promise<void> {
-  try {
-    await checkedAddresses(url, allowPrivate, resolve, AbortSignal.timeout(checkDeadlineMs));
-  } catch (thrown) {
-    if (thrown instanceof ImagoError && thrown.code === 'webhook-address') throw thrown;
-  }
-}
-
-async function checkedAddresses(
-  url: URL,
-  allowPrivate: boolean,
-  resolve: Resolve,
-  signal: AbortSignal,
-): Promise<readonly Address[]> {
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  const family = isIP(host);
-  const addresses = family === 0 ? await within(resolve(host), signal) : [{ address: host, family }];
-  const inside = addresses.find(({ address }) => isPrivateAddress(address));
-  if (inside !== undefined && !allowPrivate) {
-    throw new ImagoError(
-      'webhook-address',
-      family === 0
-        ? `${host} stands for ${inside.address}, which is a private address.`
-        : `${host} is a private address.`,
-    );
-  }
-  return addresses;
-}
-
-/** Names are looked up by the system, which cannot be told to stop. */
-function within<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason as Error);
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+/** Refuses an address that is private now. A name that does not resolve yet is accepted. */
+export async function checkWebhookAddress(url: URL, allowPrivate: boolean, resolve?: Resolve): Promise<void> {
+  const check = addressGuard({ allow: [], refusePrivate: !allowPrivate }, resolve).checkName(url);
+  if (!(await within(check, checkDeadlineMs))) return;
+  await check.catch((thrown) => {
+    throw webhookRefused(thrown) ?? thrown;
   });
 }
 
-function answering(addresses: readonly Address[]): LookupFunction {
-  return (_host, options, answer) => {
-    const [first] = addresses;
-    if (first === undefined) answer(new Error('The name stands for no address.'), '');
-    else if (options.all) answer(null, [...addresses]);
-    else answer(null, first.address, first.family);
-  };
+function webhookRefused(thrown: unknown): ImagoError | undefined {
+  if (!(thrown instanceof ImagoError) || thrown.code !== 'address-refused') return undefined;
+  return new ImagoError('webhook-address', thrown.message, { cause: thrown });
 }
 
 function send(url: URL, options: RequestOptions, body: string): Promise<IncomingMessage> {

@@ -4,15 +4,16 @@ import type { Selectable } from 'kysely';
 import type { Json } from '../../domain/value/json.ts';
 import type { Audit, AuditEntry } from '../../ports/database/access.ts';
 import type { Database } from '../connection/database.ts';
-import { optionalJson, toJsonOrNull } from '../connection/json.ts';
+import { optional, optionalJson, toJsonOrNull } from '../connection/json.ts';
 import { readCursor, rowsToRead, toPage } from '../connection/page.ts';
 import type { AuditTable } from '../connection/tables.ts';
 
 export function createAudit(database: Database): Audit {
   return {
-    async add({ who, what, subject, before, after, requestId, status }) {
+    async add({ who, osUser, what, subject, before, after, requestId, status }) {
       const row = {
         who,
+        os_user: osUser ?? null,
         what,
         subject,
         before: toJsonOrNull(before),
@@ -49,6 +50,7 @@ function toEntry(row: Selectable<AuditTable>): AuditEntry {
     id,
     at,
     who,
+    ...optional('osUser', row.os_user),
     what,
     subject,
     ...optionalJson<'before', Json>('before', row.before),

@@ -1,4 +1,5 @@
-// Which requests were answered before. A key belongs to whoever sent it, for a day.
+// Remembers which requests were answered before. A key belongs to the caller who sent it. It is stored with its response
+// for a day; then a hash of 16 bytes remains, so that a late repeat is refused instead of being done again.
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { IdempotencyKeys } from '../../ports/database/access.ts';
@@ -6,7 +7,7 @@ import type { Database } from '../connection/database.ts';
 import { fromJson, toJson } from '../connection/json.ts';
 
 export interface IdempotencyStore extends IdempotencyKeys {
-  /** Deletes the keys that are older than a day and returns how many went. */
+  /** Replaces the keys that are older than a day by their hashes and returns how many there were. */
   expire(): Promise<number>;
 }
 
@@ -32,27 +33,41 @@ export function createIdempotencyKeys(database: Database): IdempotencyStore {
             conflict
               .columns(['who', 'key'])
               .doUpdateSet(fresh)
-              .where(({ eb, or, and }) =>
-                or([
-                  eb('idempotency_keys.claimed_at', '<', lifetime),
-                  and([
-                    eb('idempotency_keys.status', 'is', null),
-                    eb('idempotency_keys.epoch', '<', database.epoch),
-                    eb('idempotency_keys.fingerprint', '=', fingerprint),
-                  ]),
+              .where(({ eb, and }) =>
+                and([
+                  eb('idempotency_keys.claimed_at', '>=', lifetime),
+                  eb('idempotency_keys.status', 'is', null),
+                  eb('idempotency_keys.epoch', '<', database.epoch),
+                  eb('idempotency_keys.fingerprint', '=', fingerprint),
                 ]),
               ),
           )
           .returning('key')
           .executeTakeFirst();
+        // Read after the insert: it waits for an expiry that has just deleted the row.
+        const spent = await tables
+          .selectFrom('spent_keys')
+          .select('hash')
+          .where('hash', '=', sql<string>`imago.spent_key(${who}, ${key})`)
+          .executeTakeFirst();
+        if (spent !== undefined) {
+          await tables
+            .deleteFrom('idempotency_keys')
+            .where('claim', '=', claim)
+            .where('key', '=', key)
+            .execute();
+          return { outcome: 'expired' };
+        }
         if (taken !== undefined) return { outcome: 'new' };
         const row = await tables
           .selectFrom('idempotency_keys')
           .selectAll()
+          .select(sql<boolean>`claimed_at < ${lifetime}`.as('expired'))
           .where('who', '=', who)
           .where('key', '=', key)
           .executeTakeFirstOrThrow();
         if (row.claim === claim) return { outcome: 'new' };
+        if (row.expired) return { outcome: 'expired' };
         if (row.fingerprint !== fingerprint) return { outcome: 'differs' };
         if (row.status === null || row.body === null) return { outcome: 'running' };
         return { outcome: 'answered', answer: { status: row.status, body: fromJson(row.body) } };
@@ -83,9 +98,20 @@ export function createIdempotencyKeys(database: Database): IdempotencyStore {
 
     async expire() {
       const gone = await database.writeOnce((tables) =>
-        tables.deleteFrom('idempotency_keys').where('claimed_at', '<', lifetime).executeTakeFirst(),
+        tables
+          .with('gone', (query) =>
+            query
+              .deleteFrom('idempotency_keys')
+              .where('claimed_at', '<', lifetime)
+              .returning(sql<string>`imago.spent_key(who, key)`.as('hash')),
+          )
+          .insertInto('spent_keys')
+          .columns(['hash'])
+          .expression((query) => query.selectFrom('gone').select('hash'))
+          .onConflict((conflict) => conflict.doNothing())
+          .executeTakeFirst(),
       );
-      return Number(gone.numDeletedRows);
+      return Number(gone.numInsertedOrUpdatedRows ?? 0);
     },
   };
 }

@@ -2,6 +2,7 @@
 // lookup by it tells an attacker nothing.
 import { createHash, randomBytes } from 'node:crypto';
 import { type Selectable, sql } from 'kysely';
+import { roles } from '../../domain/access/roles.ts';
 import type { TokenRecord, Tokens } from '../../ports/database/access.ts';
 import type { Database } from '../connection/database.ts';
 import { optional } from '../connection/json.ts';
@@ -43,6 +44,20 @@ export function createTokens(database: Database): Tokens {
       if (row === undefined) return undefined;
       await noteUse(database, row);
       return toToken(row);
+    },
+
+    async roleOf(owner) {
+      const rows = await database.read((tables) =>
+        tables
+          .selectFrom('tokens')
+          .select('role')
+          .distinct()
+          .where('owner', '=', owner)
+          .where('revoked_at', 'is', null)
+          .where('expires_at', '>', sql<string>`clock_timestamp()`)
+          .execute(),
+      );
+      return roles.findLast((role) => rows.some((row) => row.role === role));
     },
 
     async list(query) {

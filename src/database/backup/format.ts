@@ -1,82 +1,105 @@
-// What a backup looks like: gzip over lines of JSON. First a header that says all that is needed to make the
-// tables anew; then each table's name and its rows, every value as PostgreSQL writes it; last a line with the
-// number of rows and the sha256 of all lines before it, without which the file was cut short.
+// The content of a backup: gzip over lines of JSON. The first line is the header, the other lines are the rows of its
+// tables in the header's order, every value as PostgreSQL prints it. There is no SQL in it.
+import type { Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
 import * as z from 'zod';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 
-export const formatName = 'imago-backup';
-/** Grows when an older Imago could not read what a newer one writes. */
-export const formatVersion = 1;
+const name = z.string().regex(/^[a-z][a-z0-9_]{0,62}$/);
+const count = z.int().nonnegative();
 
-const tableSchema = z.object({
-  schema: z.string(),
-  name: z.string(),
-  columns: z.array(z.object({ name: z.string(), type: z.string() })),
-  rows: z.int().nonnegative(),
-});
-
-const headerSchema = z.object({
-  format: z.literal(formatName),
-  version: z.int().positive(),
-  createdAt: z.string(),
-  /** The version of Imago that made it; absent when it did not say. */
-  madeBy: z.string().optional(),
-  /** The number of PostgreSQL's version, e.g. 180004. */
-  postgres: z.int(),
-  /** The newest migration. */
-  schemaVersion: z.int().nonnegative(),
-  /** Of the daemon that was active. */
-  epoch: z.int().nonnegative(),
-  schemas: z.array(z.string()).min(1),
-  before: z.array(z.string()),
-  after: z.array(z.string()),
-  tables: z.array(tableSchema),
+const headerSchema = z.strictObject({
+  /** The newest migration of Imago's tables and of the engine's. */
+  schema: count,
+  engine: count,
+  /** The epoch of the daemon that was active. */
+  epoch: count,
+  tables: z.array(
+    z.strictObject({ schema: z.enum(['imago', 'dbos']), name, columns: z.array(name).min(1), rows: count }),
+  ),
+  /** The positions of identity and serial columns. */
   sequences: z.array(
-    z.object({
-      name: z.string(),
-      /** Of an identity column, whose sequence may be called otherwise when it is made anew. */
-      identity: z.object({ table: z.string(), column: z.string() }).optional(),
-      value: z.string(),
+    z.strictObject({
+      schema: z.enum(['imago', 'dbos']),
+      table: name,
+      column: name,
+      value: z.string().regex(/^-?\d{1,19}$/),
       called: z.boolean(),
     }),
   ),
+  /** Digests of the versions whose disk was in the local store of the host that made the backup. */
+  disks: z.array(z.string().regex(/^sha256:[0-9a-f]{64}$/)).default([]),
+  /** Key files by name; only an encrypted backup has any. */
+  files: z
+    .array(z.strictObject({ name: z.string(), data: z.base64().max(262_144) }))
+    .max(1_000)
+    .default([]),
 });
 export type BackupHeader = z.infer<typeof headerSchema>;
-export type BackupTable = z.infer<typeof tableSchema>;
-
+export type BackupTable = BackupHeader['tables'][number];
+export type BackupFile = BackupHeader['files'][number];
 export type BackupRow = readonly (string | null)[];
 
-const endSchema = z.object({
-  end: z.object({ rows: z.int().nonnegative(), sha256: z.string() }),
-});
-export type BackupEnd = z.infer<typeof endSchema>['end'];
+const rowSchema = z.array(z.string().nullable());
 
-export function readHeader(line: string): BackupHeader {
-  const value = parseLine(line);
-  if (typeof value === 'object' && value !== null && 'format' in value && value.format === formatName) {
-    if ('version' in value && typeof value.version === 'number' && value.version > formatVersion) {
-      throw new ImagoError('database-version', 'The backup was made by a newer version of Imago.', {
-        hint: 'Restore it with that version or a later one.',
-      });
+/** The longest line, so that a row fits into memory on both sides. */
+export const maxLineChars = 64 * 1024 * 1024;
+
+export interface BackupReader {
+  readonly header: BackupHeader;
+  /** The rows that follow. Throws `backup-invalid` if they are not exactly those that the header counts. */
+  rows(): AsyncGenerator<{ readonly table: BackupTable; readonly row: BackupRow }>;
+}
+
+/** Every read throws `backup-invalid` for content that is damaged, truncated or too long. */
+export async function readContent(source: Readable): Promise<BackupReader> {
+  const lines = splitLines(source);
+  const first = await lines.next();
+  const header = headerSchema.safeParse(parseLine(first.value ?? ''));
+  if (!header.success) throw invalid('its header cannot be read', header.error);
+  return {
+    header: header.data,
+    async *rows() {
+      for (const table of header.data.tables) {
+        for (let index = 0; index < table.rows; index += 1) {
+          const { value, done } = await lines.next();
+          const row = rowSchema.safeParse(done === true ? undefined : parseLine(value));
+          if (!row.success || row.data.length !== table.columns.length) {
+            throw invalid(`row ${index + 1} of table ${table.schema}.${table.name} cannot be read`);
+          }
+          yield { table, row: row.data };
+        }
+      }
+      if ((await lines.next()).done !== true) throw invalid('it has more rows than its header counts');
+    },
+  };
+}
+
+async function* splitLines(source: Readable): AsyncGenerator<string, undefined> {
+  const text = createGunzip();
+  source.once('error', (error) => text.destroy(error));
+  source.pipe(text);
+  text.setEncoding('utf8');
+  let rest: string[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of text) {
+      const [first = '', ...others] = String(chunk).split('\n');
+      length += first.length;
+      if (length > maxLineChars) throw invalid('it has a line that is too long');
+      rest.push(first);
+      for (const next of others) {
+        yield rest.join('');
+        rest = [next];
+        length = next.length;
+      }
     }
-    const header = headerSchema.safeParse(value);
-    if (header.success) return header.data;
+  } catch (error) {
+    throw error instanceof ImagoError ? error : invalid('it cannot be unpacked', error);
+  } finally {
+    source.destroy();
   }
-  throw invalid('it does not begin like one');
-}
-
-/** A table's beginning, a row of it, or the end of the file. */
-export function readLine(line: string): string | BackupRow | BackupEnd {
-  const value = parseLine(line);
-  if (typeof value === 'string') return value;
-  if (Array.isArray(value) && value.every((cell) => cell === null || typeof cell === 'string')) return value;
-  const end = endSchema.safeParse(value);
-  if (end.success) return end.data.end;
-  throw invalid('it has a line that cannot be read');
-}
-
-export function invalid(why: string, cause?: unknown): ImagoError {
-  return new ImagoError('backup-invalid', `This is not a whole backup: ${why}.`, { cause });
+  if (length > 0) throw invalid('its last line is truncated');
 }
 
 function parseLine(line: string): unknown {
@@ -85,4 +108,8 @@ function parseLine(line: string): unknown {
   } catch (error) {
     throw invalid('it has a line that is not JSON', error);
   }
+}
+
+export function invalid(why: string, cause?: unknown): ImagoError {
+  return new ImagoError('backup-invalid', `The backup cannot be used: ${why}.`, { cause });
 }

@@ -1,16 +1,20 @@
 // The catalogue on PostgreSQL. Every write first locks its image, so that what it decides on cannot change
 // before it is written; the rules themselves are the domain's.
-import { sql } from 'kysely';
+import { type Selectable, sql, type Transaction } from 'kysely';
 import { usualChannels } from '../../domain/channel/channel.ts';
+import { requireSameKind } from '../../domain/image/simulated.ts';
+import type { ImageRecord } from '../../domain/image/version.ts';
 import { stampAfter, toIso } from '../../domain/value/time.ts';
 import type { Catalogue, LockedVersion } from '../../ports/database/catalog.ts';
 import type { Database } from '../connection/database.ts';
 import { readCursor, rowsToRead, toPage } from '../connection/page.ts';
+import type { ImagesTable, Tables } from '../connection/tables.ts';
 import { createChannel, deleteChannel } from './channel-set.ts';
 import { getChannel, getMove, listChannels, listMoves, moveChannel } from './channels.ts';
 import type { CatalogueContext } from './context.ts';
 import { listEvidence, newestTestFailed } from './evidence.ts';
 import { addEvidence } from './evidence-add.ts';
+import { lockImage } from './lookup.ts';
 import { resolve, resolveAt } from './resolve.ts';
 import { toImage, toVersion } from './rows.ts';
 import { addVersion, dropVersion, reserveNumber, setVersionState } from './versions.ts';
@@ -34,20 +38,14 @@ export function createCatalogue(database: Database, { now = Date.now }: Catalogu
           .onConflict((conflict) => conflict.column('name').doNothing())
           .returningAll()
           .executeTakeFirst();
-        if (added === undefined) {
-          const known = await tables
-            .selectFrom('images')
-            .selectAll()
-            .where('name', '=', image.name)
-            .executeTakeFirstOrThrow();
-          return toImage(known);
-        }
+        if (added === undefined) return toImage(await joinImage(tables, image));
         const channels = usualChannels.map(({ name, forTesting, managed }, index) => ({
           image: image.name,
           name,
           for_testing: forTesting,
           managed,
           position: index + 1,
+          simulated: image.simulated ?? false,
         }));
         await tables.insertInto('channels').values(channels).execute();
         emit({ type: 'image.added', subject: `image/${image.name}`, data: {} });
@@ -73,6 +71,22 @@ export function createCatalogue(database: Database, { now = Date.now }: Catalogu
           .execute(),
       );
       return toPage('images', query, rows, ({ name }) => [name], toImage);
+    },
+
+    setMatrix: (image, kubernetes) =>
+      database.write(async ({ tables }) => {
+        await tables
+          .updateTable('images')
+          .set({ matrix: [...kubernetes] })
+          .where('name', '=', image)
+          .execute();
+      }),
+
+    async usedNumbers(image) {
+      const rows = await database.read((tables) =>
+        tables.selectFrom('numbers').select('number').where('image', '=', image).execute(),
+      );
+      return rows.map(({ number }) => number);
     },
 
     reserveNumber: (...request) => reserveNumber(context, ...request),
@@ -179,4 +193,26 @@ export function createCatalogue(database: Database, { now = Date.now }: Catalogu
     resolve: (reference) => resolve(database, reference),
     resolveAt: (reference, time) => resolveAt(database, reference, time),
   };
+}
+
+/** The image that exists. Without a version it takes the mark of the first one that is announced. */
+async function joinImage(
+  tables: Transaction<Tables>,
+  { name, simulated }: Pick<ImageRecord, 'name' | 'simulated'>,
+): Promise<Selectable<ImagesTable>> {
+  const known = await lockImage(tables, name);
+  if (toImage(known).simulated === simulated) return known;
+  const version = await tables
+    .selectFrom('versions')
+    .select('version')
+    .where('image', '=', name)
+    .limit(1)
+    .executeTakeFirst();
+  if (version !== undefined) requireSameKind(toImage(known), simulated);
+  return tables
+    .updateTable('images')
+    .set({ simulated: simulated ?? false })
+    .where('name', '=', name)
+    .returningAll()
+    .executeTakeFirstOrThrow();
 }

@@ -1,6 +1,6 @@
 // Which channels an image has, and in which order. What they point at is in channels.ts.
 import type { Kysely } from 'kysely';
-import type { ChannelRecord } from '../../domain/channel/channel.ts';
+import { type ChannelRecord, checkPointer } from '../../domain/channel/channel.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { checkName } from '../../domain/value/name.ts';
 import type { Catalogue, NewChannel } from '../../ports/database/catalog.ts';
@@ -17,7 +17,7 @@ export async function createChannel(
   const { image, name, after } = channel;
   checkName('channel', name);
   return database.write(async ({ tables, emit }) => {
-    await lockImage(tables, image);
+    const { simulated } = await lockImage(tables, image);
     const rows = await tables
       .selectFrom('channels')
       .selectAll()
@@ -36,7 +36,14 @@ export async function createChannel(
     order.splice(after === undefined ? order.length : order.indexOf(after) + 1, 0, name);
     await tables
       .insertInto('channels')
-      .values({ image, name, for_testing: channel.forTesting, managed: false, public: channel.public })
+      .values({
+        image,
+        name,
+        for_testing: channel.forTesting,
+        managed: false,
+        public: channel.public,
+        simulated,
+      })
       .execute();
     await writeOrder(tables, image, order);
     emit({
@@ -61,7 +68,7 @@ async function writeOrder(tables: Kysely<Tables>, image: string, order: readonly
 
 export async function deleteChannel(
   context: CatalogueContext,
-  { image, channel: name, by, why }: Parameters<Catalogue['deleteChannel']>[0],
+  { image, channel: name, expect, by, why }: Parameters<Catalogue['deleteChannel']>[0],
 ): Promise<void> {
   await context.database.write(async (change) => {
     const { tables, emit } = change;
@@ -76,6 +83,7 @@ export async function deleteChannel(
     if (channel.managed) {
       throw new ImagoError('channel-managed', `${image}:${name} is Imago's own and cannot be deleted.`);
     }
+    checkPointer(toChannel(channel), expect);
     const follower = await tables
       .selectFrom('pools')
       .select('name')

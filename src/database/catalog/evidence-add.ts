@@ -37,6 +37,7 @@ export async function addEvidence(
         given_by: evidence.by,
         operation: evidence.operation ?? null,
         composed: evidence.composed ?? null,
+        simulated: evidence.simulated ?? false,
         at: stamp(),
       })
       .returningAll()

@@ -21,5 +21,6 @@ export function newestTestFailed(column: string): RawBuilder<boolean> {
     select from imago.evidence failed
     where failed.digest = ${sql.ref(column)} and failed.kind = 'test' and not failed.passed and not exists (
       select from imago.evidence later
-      where later.digest = failed.digest and later.kind = 'test' and later.id > failed.id and later.passed))`;
+      where later.digest = failed.digest and later.kind = 'test' and later.id > failed.id and later.passed
+        and later.details ->> 'partial' is distinct from 'true'))`;
 }

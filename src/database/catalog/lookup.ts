@@ -1,17 +1,21 @@
 // What the catalogue's writes begin with: locking the image, and finding what they name or saying what is near.
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { channelNotFound, imageNotFound, versionNotFound } from '../../domain/resolve/resolve.ts';
-import type { ChannelsTable, Tables, VersionsTable } from '../connection/tables.ts';
+import type { ChannelsTable, ImagesTable, Tables, VersionsTable } from '../connection/tables.ts';
 
 /** Waits for other writes to the image, which are then all visible. Throws `image-not-found`. */
-export async function lockImage(tables: Transaction<Tables>, image: string): Promise<void> {
+export async function lockImage(
+  tables: Transaction<Tables>,
+  image: string,
+): Promise<Selectable<ImagesTable>> {
   const found = await tables
     .selectFrom('images')
-    .select('name')
+    .selectAll()
     .where('name', '=', image)
     .forNoKeyUpdate()
     .executeTakeFirst();
   if (found === undefined) throw imageNotFound(image, await imageNames(tables));
+  return found;
 }
 
 export async function imageNames(tables: Kysely<Tables>): Promise<readonly string[]> {

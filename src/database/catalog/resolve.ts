@@ -16,7 +16,7 @@ import type { Database } from '../connection/database.ts';
 import { planOnce } from '../connection/pool.ts';
 import type { ChannelsTable, Tables, VersionsTable } from '../connection/tables.ts';
 import { findVersion, imageNames } from './lookup.ts';
-import { toChannel } from './rows.ts';
+import { simulatedMark, toChannel, toMove } from './rows.ts';
 
 export async function resolve(database: Database, text: string): Promise<Resolution> {
   const reference = parseReference(text);
@@ -26,7 +26,7 @@ export async function resolve(database: Database, text: string): Promise<Resolut
       return resolveReference(reference, narrow);
     } catch (error) {
       if (!(error instanceof ImagoError) || error.kind !== 'not-found') throw error;
-      return resolveReference(reference, await allContents(tables, reference.image));
+      return resolveReference(reference, await explainContents(tables, reference));
     }
   });
 }
@@ -73,6 +73,7 @@ async function channelAt(
         version: move.to_version,
         digest: move.to_digest,
         state: version?.state ?? 'deleted',
+        ...(version === undefined ? {} : simulatedMark(version)),
         channel,
         move: move.id,
       };
@@ -123,7 +124,24 @@ async function channelContents(
   if (row === undefined) return { versions: [], channels: [] };
   const { version, versionDigest: digest, state, createdAt } = row;
   const nowhere = version === null || digest === null || state === null || createdAt === null;
-  return { versions: nowhere ? [] : [{ version, digest, state, createdAt }], channels: [toChannel(row)] };
+  return {
+    versions: nowhere ? [] : [{ version, digest, state, createdAt, simulated: row.simulated }],
+    channels: [toChannel(row)],
+  };
+}
+
+/** Reads everything that an error can mention: all names, and the move that emptied the channel. */
+async function explainContents(tables: Kysely<Tables>, reference: Reference): Promise<ImageContents> {
+  const all = await allContents(tables, reference.image);
+  if (reference.kind !== 'channel') return all;
+  const channel = all.channels.find(({ name }) => name === reference.channel);
+  if (channel?.version !== undefined || channel?.move === undefined) return all;
+  const row = await tables
+    .selectFrom('channel_moves')
+    .selectAll()
+    .where('id', '=', channel.move)
+    .executeTakeFirst();
+  return { ...all, emptied: row && toMove(row) };
 }
 
 async function allContents(tables: Kysely<Tables>, image: string): Promise<ImageContents> {
@@ -135,6 +153,6 @@ async function allContents(tables: Kysely<Tables>, image: string): Promise<Image
 function versionsOf(tables: Kysely<Tables>, image: string) {
   return tables
     .selectFrom('versions')
-    .select(['version', 'digest', 'state', 'created_at as createdAt'])
+    .select(['version', 'digest', 'state', 'created_at as createdAt', 'simulated'])
     .where('image', '=', image);
 }

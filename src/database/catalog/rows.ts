@@ -15,7 +15,7 @@ import type {
 
 export function toImage(row: Selectable<ImagesTable>): ImageRecord {
   const { name, os, architecture, numbering } = row;
-  return { name, os, architecture, numbering, createdAt: row.created_at };
+  return { name, os, architecture, numbering, ...simulatedMark(row), createdAt: row.created_at };
 }
 
 export function toVersion(row: Selectable<VersionsTable>): VersionRecord {
@@ -29,6 +29,7 @@ export function toVersion(row: Selectable<VersionsTable>): VersionRecord {
     origin: fromJson<Origin>(row.origin),
     ...optional('kubernetes', row.kubernetes),
     ...(row.restricted ? { restricted: true } : {}),
+    ...simulatedMark(row),
     ...optional('reason', row.reason),
     ...optional('withdrawnFrom', row.withdrawn_from),
     operation: row.operation,
@@ -44,6 +45,7 @@ export function toChannel(row: Selectable<ChannelsTable>): ChannelRecord {
     managed: row.managed,
     position: row.position,
     public: row.public,
+    ...simulatedMark(row),
     ...optional('version', row.version),
     ...optional('digest', row.digest),
     ...optional('move', row.move),
@@ -78,6 +80,12 @@ export function toEvidence(row: Selectable<EvidenceTable>): Evidence {
     by: row.given_by,
     ...optional('operation', row.operation),
     ...optional('composed', row.composed),
+    ...simulatedMark(row),
     at: row.at,
   };
+}
+
+/** The mark as records carry it: absent from what is real. */
+export function simulatedMark({ simulated }: { readonly simulated: boolean }): { readonly simulated?: true } {
+  return simulated ? { simulated } : {};
 }

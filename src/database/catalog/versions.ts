@@ -1,6 +1,7 @@
 // Numbers, versions and their states. A number that was taken stays taken, whatever becomes of its version.
 import type { Kysely, Selectable } from 'kysely';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import { requireSameKind } from '../../domain/image/simulated.ts';
 import type { Origin, VersionRecord } from '../../domain/image/version.ts';
 import { parseNumber } from '../../domain/image/version-number.ts';
 import {
@@ -15,7 +16,7 @@ import { moveLatest } from './channels.ts';
 import type { CatalogueContext } from './context.ts';
 import { listEvidence } from './evidence.ts';
 import { findVersion, lockImage, requireVersion } from './lookup.ts';
-import { toVersion } from './rows.ts';
+import { toImage, toVersion } from './rows.ts';
 
 type NewVersion = Parameters<Catalogue['addVersion']>[0];
 type StateReason = Parameters<Catalogue['setVersionState']>[3];
@@ -50,12 +51,13 @@ export async function addVersion(context: CatalogueContext, version: NewVersion)
   const { image, version: number, digest, operation } = version;
   parseNumber(number);
   return context.database.write(async ({ tables, emit }) => {
-    await lockImage(tables, image);
+    const line = await lockImage(tables, image);
     const known = await findVersion(tables, image, number);
     if (known !== undefined) {
       if (known.digest !== digest) throw numberTaken(image, number, known.digest);
       return toVersion(known);
     }
+    requireSameKind(toImage(line), version.simulated);
     await claimNumber(context, tables, version);
     const last = await tables
       .selectFrom('versions')
@@ -77,6 +79,7 @@ export async function addVersion(context: CatalogueContext, version: NewVersion)
         lock_digest: lockDigestOf(version.origin),
         kubernetes: version.kubernetes ?? null,
         restricted: version.restricted ?? false,
+        simulated: version.simulated ?? false,
         operation,
         created_at: context.stamp(last?.created_at),
       })

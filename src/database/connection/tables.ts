@@ -28,6 +28,7 @@ export interface OperationsTable {
   kind: string;
   subject: string;
   requested_by: string;
+  os_user: string | null;
   key: string;
   input: string;
   state: OperationState;
@@ -68,6 +69,9 @@ export interface ImagesTable {
   os: OperatingSystem;
   architecture: Architecture;
   numbering: NumberingPolicy;
+  /** The Kubernetes versions that the recipe lists. */
+  matrix: Generated<string[]>;
+  simulated: Generated<boolean>;
   created_at: string;
 }
 
@@ -99,6 +103,7 @@ export interface VersionsTable {
   reason: string | null;
   withdrawn_from: RestorableState | null;
   restricted: Generated<boolean>;
+  simulated: Generated<boolean>;
   operation: string;
   created_at: string;
 }
@@ -110,6 +115,7 @@ export interface ChannelsTable {
   managed: boolean;
   position: Generated<number>;
   public: Generated<boolean>;
+  simulated: Generated<boolean>;
   version: string | null;
   digest: string | null;
   move: number | null;
@@ -169,6 +175,7 @@ export interface EvidenceTable {
   given_by: string;
   operation: string | null;
   composed: string | null;
+  simulated: Generated<boolean>;
   at: string;
 }
 
@@ -282,6 +289,21 @@ export interface GalleriesTable {
   at: string;
 }
 
+export interface ProblemsTable {
+  id: Given<number>;
+  source: string;
+  kind: string;
+  subject: string;
+  message: string;
+  hint: string | null;
+  count: number;
+  first_at: string;
+  last_at: string;
+  resolved_at: string | null;
+  resolved_by: string | null;
+  reason: string | null;
+}
+
 export interface WebhooksTable {
   name: string;
   url: string;
@@ -334,6 +356,7 @@ export interface AuditTable {
   status: number;
   /** Chosen by the writer, so that one who does not know whether the entry arrived can write it again. */
   entry: string;
+  os_user: string | null;
 }
 
 export interface IdempotencyKeysTable {
@@ -357,9 +380,12 @@ export interface SchedulesTable {
   subject: string;
   input: string;
   requested_by: string;
+  os_user: string | null;
   created_at: Generated<string>;
   last_fired_at: string | null;
   last_operation: string | null;
+  stopped_at: string | null;
+  stopped_why: string | null;
 }
 
 export interface Tables {
@@ -385,10 +411,12 @@ export interface Tables {
   notices: NoticesTable;
   limit_samples: LimitSamplesTable;
   galleries: GalleriesTable;
+  problems: ProblemsTable;
   webhooks: WebhooksTable;
   webhook_deliveries: WebhookDeliveriesTable;
   tokens: TokensTable;
   audit: AuditTable;
   idempotency_keys: IdempotencyKeysTable;
+  spent_keys: { hash: string };
   schedules: SchedulesTable;
 }

@@ -8,6 +8,10 @@ import { promotion } from './0006-promotion.ts';
 import { lifecycle } from './0007-lifecycle.ts';
 import { reach } from './0008-reach.ts';
 import { signedAnew } from './0009-signed-anew.ts';
+import { matrix } from './0010-matrix.ts';
+import { problems } from './0011-problems.ts';
+import { owners } from './0012-owners.ts';
+import { simulated } from './0013-simulated.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -20,4 +24,8 @@ export const migrations: readonly Migration[] = [
   lifecycle,
   reach,
   signedAnew,
+  matrix,
+  problems,
+  owners,
+  simulated,
 ];

@@ -30,7 +30,7 @@ export async function readRetentionFacts(
 ): Promise<RetentionFacts> {
   const versions = await sql<RetainedVersion>`
     select image, version, state, digest, disk_digest as "diskDigest", size_bytes as "sizeBytes",
-      created_at as "createdAt", restricted, ${newestTestFailed('versions.digest')} as "testFailed"
+      created_at as "createdAt", restricted, kubernetes, ${newestTestFailed('versions.digest')} as "testFailed"
     from imago.versions where state <> 'deleted' and image = any(${images}::text[])
     order by image, created_at`.execute(tables);
   const channels = await tables
@@ -38,7 +38,17 @@ export async function readRetentionFacts(
     .selectAll()
     .where('image', '=', sql<string>`any(${images}::text[])`)
     .execute();
-  return { versions: versions.rows, channels: channels.map(toChannel), ...needs };
+  const matrices = await tables
+    .selectFrom('images')
+    .select(['name', 'matrix'])
+    .where('name', '=', sql<string>`any(${images}::text[])`)
+    .execute();
+  return {
+    versions: versions.rows,
+    channels: channels.map(toChannel),
+    matrices: new Map(matrices.map((image) => [image.name, image.matrix])),
+    ...needs,
+  };
 }
 
 /** The versions of the image that something needs; being the newest is no need. */

@@ -12,6 +12,8 @@ import { toKeptWebhook } from './webhooks.ts';
 const atOnce = 500;
 /** A webhook whose events are rare is still moved on now and then, so that looking stays quick. */
 const farBehind = 5_000;
+/** A delivery that failed this often is reported. */
+const failingAttempts = 4;
 
 export function createWebhookOutbox(
   database: Database,
@@ -77,6 +79,17 @@ export function createWebhookOutbox(
           .executeTakeFirst(),
       );
       return row?.next_at;
+    },
+
+    async failing() {
+      const found = await database.read((tables) =>
+        sql<{ webhook: string; count: number; error: string | null }>`
+          select webhook, count(*) as count, (array_agg(error order by id desc))[1] as error
+          from imago.webhook_deliveries
+          where state = 'failed' or (state = 'waiting' and attempts >= ${failingAttempts})
+          group by webhook order by webhook`.execute(tables),
+      );
+      return found.rows.map(({ error, ...row }) => ({ ...row, error: error ?? 'unknown error' }));
     },
 
     async trim(before) {

@@ -122,7 +122,7 @@ async function takeOut({ tables, emit }: Change, targets: readonly VersionRow[])
   }
 }
 
-/** Where the channels that point at one of these versions would go. Throws `channel-no-earlier`. */
+/** Returns where the channels that point at one of these versions would go. */
 export async function readFallbacks(
   tables: Kysely<Tables>,
   targets: readonly VersionRow[],
@@ -162,10 +162,8 @@ async function moveChannels(
 ): Promise<readonly ChannelMove[]> {
   const moves: ChannelMove[] = [];
   for (const { image, channel, to } of await readFallbacks(change.tables, targets)) {
-    const [from, target] = [
-      await requireChannel(change.tables, image, channel),
-      await requireVersion(change.tables, image, to),
-    ];
+    const from = await requireChannel(change.tables, image, channel);
+    const target = to === undefined ? undefined : await requireVersion(change.tables, image, to);
     moves.push(await recordMove(context, change, from, target, author(row)));
   }
   return moves;

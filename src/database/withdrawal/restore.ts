@@ -164,13 +164,13 @@ async function outcome(
   restored: readonly VersionName[],
 ): Promise<RestoreOutcome> {
   const { image, version } = name;
-  const left = await sql<{ image: string; channel: string; now: string }>`
+  const left = await sql<{ image: string; channel: string; now: string | null }>`
     select distinct c.image, c.name as channel, c.version as now
     from imago.withdrawals w
     join imago.channel_moves m on m.operation = w.operation and m.image = w.image and m.from_version = w.version
     join imago.channels c on c.image = m.image and c.name = m.channel
     where w.image = ${image} and w.version = ${version} and not c.managed
-      and c.version is not null and c.version <> ${version}
+      and c.version is distinct from ${version}
     order by 2`.execute(tables);
   const row = await requireVersion(tables, image, version);
   return { version: toVersion(row), restored, left: left.rows };

@@ -43,7 +43,7 @@ export function createWithdrawals(context: CatalogueContext, now: () => number):
         await refuseDeleted(tables, { image, version });
         const targets = await readTargets(tables, { image, version }, withDescendants);
         return {
-          versions: targets.map((target) => ({ image: target.image, version: target.version })),
+          versions: targets.map(({ image, version, state }) => ({ image, version, state })),
           fallbacks: await readFallbacks(tables, targets),
         };
       });

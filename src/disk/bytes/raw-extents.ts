@@ -36,7 +36,7 @@ async function mapFile(
   end: number,
   signal: AbortSignal | undefined,
 ): Promise<Extent[]> {
-  const { stdout } = await runTool(qemuImg, ['map', '--output=json', '-f', 'raw', path], { signal });
+  const { stdout } = await runTool(qemuImg, ['map', '--output=json', '-f', 'raw', '--', path], { signal });
   const parts = JSON.parse(stdout.toString('utf8')) as MapPart[];
   const extents = parts
     .filter((part) => part.data && !part.zero && part.start < end)

@@ -1,7 +1,10 @@
 // Turns disks from one format into another: raw, VHD (fixed and dynamic) by our own code, qcow2 through
 // qemu-img. Holes stay holes, and what is written follows from the input alone.
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, stat, truncate } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import * as z from 'zod';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { requireSpace } from '../../host/files/free-space.ts';
 import { publishFile, withWorkFolder } from '../../host/files/work-folder.ts';
 import { runTool, throwIfAborted } from '../../host/process/run-tool.ts';
 import { requireTool } from '../../host/tools/tools.ts';
@@ -33,6 +36,9 @@ interface OpenDisk {
 
 const mebibyte = 1024 * 1024;
 const copySize = 4 * mebibyte;
+const countMs = 200;
+/** A file system can give a file more than was written. */
+const spareBytes = 64 * mebibyte;
 
 /**
  * Converts a disk file; its format is found out. Replaces what is at `to`, all at once, or leaves it as
@@ -54,16 +60,39 @@ export async function convertDisk(input: ConvertInput): Promise<void> {
   });
 }
 
+/** A small file can hold a large disk: all entries of its tables can lead to the same data. */
 async function fromQcow2(folder: string, result: string, input: ConvertInput): Promise<void> {
-  if (input.format === 'qcow2') return qemuConvert('qcow2', input.from, 'qcow2', result, input);
+  const data = await qcow2Data(input);
+  await requireSpace(folder, data, 'The disk');
+  if (input.format !== 'vhd-dynamic') {
+    const format = input.format === 'qcow2' ? 'qcow2' : 'raw';
+    await qemuConvert('qcow2', input.from, format, result, input, data);
+    if (input.format === 'vhd-fixed') await padToVhd(result, input.identity);
+    return;
+  }
   const raw = join(folder, 'raw');
-  await qemuConvert('qcow2', input.from, 'raw', raw, input);
+  await qemuConvert('qcow2', input.from, 'raw', raw, input, data);
   const source = await openFileSource(raw);
   try {
     await fromFile(source, 'raw', folder, result, { ...input, from: raw });
   } finally {
     await source.close();
   }
+}
+
+const measured = z.object({ required: z.number() });
+
+/** The bytes of data that the disk has, and a little more. */
+async function qcow2Data({ from, signal }: ConvertInput): Promise<number> {
+  const args = ['measure', '--output=json', '-f', 'qcow2', '-O', 'qcow2', '--', resolve(from)];
+  const { stdout } = await runTool(await requireTool('qemu-img'), args, { signal });
+  return measured.parse(JSON.parse(stdout.toString('utf8'))).required;
+}
+
+async function padToVhd(path: string, identity: VhdIdentity): Promise<void> {
+  const { size } = await stat(path);
+  await truncate(path, Math.ceil(size / mebibyte) * mebibyte);
+  await appendVhdFooter(path, identity);
 }
 
 async function fromFile(
@@ -93,16 +122,30 @@ async function openDisk(file: ByteSource, format: DiskFormat, input: ConvertInpu
   return { disk: vhd.disk, extents: () => dataExtents(input.from, vhd.disk.size, input.signal) };
 }
 
+/** Counts what is written, and stops at `most` bytes. */
 async function qemuConvert(
   from: string,
   source: string,
   to: string,
   target: string,
   input: ConvertInput,
+  most = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   const qemuImg = await requireTool('qemu-img');
-  const args = ['convert', '-f', from, '-O', to, resolve(source), resolve(target)];
-  await runTool(qemuImg, args, { signal: input.signal });
+  const args = ['convert', '-f', from, '-O', to, '--', resolve(source), resolve(target)];
+  const over = new AbortController();
+  const timer = setInterval(async () => {
+    const written = (await stat(target).catch(() => undefined))?.blocks ?? 0;
+    input.onBytes?.(written * 512);
+    if (written * 512 <= most + spareBytes) return;
+    over.abort(new ImagoError('input-invalid', 'The disk has more data than its tables say.'));
+  }, countMs);
+  const signals = [over.signal, ...(input.signal === undefined ? [] : [input.signal])];
+  try {
+    await runTool(qemuImg, args, { signal: AbortSignal.any(signals) });
+  } finally {
+    clearInterval(timer);
+  }
 }
 
 async function withFile(path: string, work: (file: FileHandle) => Promise<void>): Promise<void> {

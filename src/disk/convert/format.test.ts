@@ -43,3 +43,16 @@ describe('a qcow2 file that would lead to other files of this machine is refused
     await expect(detectDiskFormat(bufferSource(qcow2()))).resolves.toBe('qcow2');
   });
 });
+
+describe('a file that describes a disk of more than 2 TiB is refused', () => {
+  const tooMuch = BigInt(2 * 1024 ** 4 + 512);
+  it.each([
+    ['qcow2', qcow2((header) => header.writeBigUInt64BE(tooMuch, 24))],
+    [
+      'dynamic VHD',
+      Buffer.concat([encodeVhdFooter('dynamic', Number(tooMuch), identity), Buffer.alloc(4096)]),
+    ],
+  ])('%s', async (_, file) => {
+    await expect(detectDiskFormat(bufferSource(file))).rejects.toMatchObject({ code: 'input-invalid' });
+  });
+});

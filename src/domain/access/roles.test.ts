@@ -1,5 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { isRole, leastRole, localOwner, mayApprove, mayDo, roleIncludes, roles } from './roles.ts';
+import {
+  isRole,
+  isSamePerson,
+  leastRole,
+  localOwner,
+  mayDo,
+  type Requester,
+  roleIncludes,
+  roles,
+} from './roles.ts';
 
 describe('each role may do all that the ones before it may', () => {
   test.each([
@@ -25,8 +34,23 @@ test('a word that is no role is none, also not one that every object has', () =>
   expect(isRole('Admin')).toBe(false);
 });
 
-test('nobody approves what they asked for, and local approves nothing', () => {
-  expect(mayApprove('ada', 'bob')).toBe(true);
-  expect(mayApprove('ada', 'ada')).toBe(false);
-  expect(mayApprove(localOwner, 'bob')).toBe(false);
+test('tokens are different people by their owners', () => {
+  expect(isSamePerson({ by: 'ada' }, { by: 'bob' })).toBe(false);
+  expect(isSamePerson({ by: 'ada' }, { by: 'ada' })).toBe(true);
+  expect(isSamePerson({ by: 'ada' }, { by: localOwner })).toBe(false);
+});
+
+test('tokens that one OS user uses are one person, and local is any OS user', () => {
+  const root = { by: 'ada', osUser: 'root' };
+  const cases: [Requester, boolean][] = [
+    [{ by: 'bob', osUser: 'root' }, true],
+    [{ by: 'bob', osUser: 'eve' }, false],
+    [{ by: 'bob' }, false],
+    [{ by: localOwner, osUser: 'root' }, true],
+    [{ by: localOwner }, true],
+  ];
+  for (const [other, same] of cases) {
+    expect(isSamePerson(root, other)).toBe(same);
+    expect(isSamePerson(other, root)).toBe(same);
+  }
 });

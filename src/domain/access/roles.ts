@@ -33,7 +33,16 @@ export function mayDo(role: Role, action: Action): boolean {
 /** Who acts over the Unix socket without a token. Counts as one person; no token may be owned by this name. */
 export const localOwner = 'local';
 
-/** Whether this person's word counts as an approval of what `askedBy` asked for: never `local`, never oneself. */
-export function mayApprove(who: string, askedBy: string): boolean {
-  return who !== localOwner && who !== askedBy;
+/** Who requests or approves: the owner of a token, or `local`. */
+export interface Requester {
+  readonly by: string;
+  /** The OS user, if it is known: by the Unix socket, or because the token's owner is named like it. */
+  readonly osUser?: string | undefined;
+}
+
+/** Whether both are one person: by the name, or because one OS user used several tokens. `local` is any OS user. */
+export function isSamePerson(one: Requester, other: Requester): boolean {
+  if (one.by === other.by) return true;
+  if (one.osUser === undefined) return one.by === localOwner && other.osUser !== undefined;
+  return one.osUser === other.osUser || other.by === localOwner;
 }

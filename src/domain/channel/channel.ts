@@ -2,6 +2,7 @@
 // alone tells where a channel points, now or at any time.
 import { ImagoError } from '../error/imago-error.ts';
 import type { PolicyResult } from '../gate/gate.ts';
+import { mixed } from '../image/simulated.ts';
 import { compareAge, newestOf, type VersionRecord } from '../image/version.ts';
 import type { VersionState } from '../image/version-state.ts';
 
@@ -15,6 +16,8 @@ export interface ChannelRecord {
   readonly position: number;
   /** Everyone may see it: restricted versions never reach it. */
   readonly public: boolean;
+  /** Its image is simulated: it never points at a real version. */
+  readonly simulated?: true;
   readonly version?: string;
   readonly digest?: string;
   /** The move that set it. */
@@ -50,8 +53,11 @@ export const usualChannels = [
   { name: latestChannel, forTesting: false, managed: true },
 ] as const satisfies readonly Pick<ChannelRecord, 'name' | 'forTesting' | 'managed'>[];
 
-type Target = Pick<ChannelRecord, 'image' | 'name' | 'forTesting' | 'managed' | 'public' | 'version'>;
-type Candidate = Pick<VersionRecord, 'image' | 'version' | 'state' | 'restricted'>;
+type Target = Pick<
+  ChannelRecord,
+  'image' | 'name' | 'forTesting' | 'managed' | 'public' | 'simulated' | 'version'
+>;
+type Candidate = Pick<VersionRecord, 'image' | 'version' | 'state' | 'restricted' | 'simulated'>;
 
 export interface MoveCheck {
   /** The version that the caller believes the channel points at (`null`: none). */
@@ -63,7 +69,7 @@ export interface MoveCheck {
 /**
  * `true` when the channel is to be moved, `false` when it points there already: so a caller that lost the
  * reply to a move may repeat it. Throws `channel-managed`, `version-withdrawn`, `version-state`,
- * `channel-untested`, `channel-restricted` or `channel-moved`; no option gets around them.
+ * `channel-untested`, `channel-restricted`, `simulation-mixed` or `channel-moved`; no option gets around them.
  */
 export function checkMove(channel: Target, version: Candidate, check: MoveCheck = {}): boolean {
   const name = `${channel.image}:${channel.name}`;
@@ -87,6 +93,9 @@ export function checkMove(channel: Target, version: Candidate, check: MoveCheck 
       `${version.image}:${version.version} has private inputs, and ${channel.name} is public.`,
     );
   }
+  if (channel.simulated !== version.simulated) {
+    throw mixed(`${version.image}:${version.version}`, version.simulated, `channel ${name}`);
+  }
   const now = channel.version ?? null;
   if (now === version.version) return false;
   if (check.expect !== undefined && check.expect !== now) {
@@ -97,6 +106,17 @@ export function checkMove(channel: Target, version: Candidate, check: MoveCheck 
     );
   }
   return true;
+}
+
+/** Throws `channel-moved` if the channel does not point at the expected version; `none` expects an empty channel. */
+export function checkPointer(
+  { image, name, version = 'none' }: Pick<ChannelRecord, 'image' | 'name' | 'version'>,
+  expect: string | undefined,
+): void {
+  if (expect === undefined || expect === version) return;
+  throw new ImagoError('channel-moved', `${image}:${name} points at ${version} now, not at ${expect}.`, {
+    hint: `See who moved it with \`imago channel history ${image}:${name}\`.`,
+  });
 }
 
 /** Whether a channel may point at a version in this state: rule 4. */

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type VersionState, versionStates } from '../image/version-state.ts';
 import { type ChannelMove, type ChannelRecord, channelTakes, checkMove } from './channel.ts';
-import { applyMove, earlierVersions, pointerAt, stateFromMoves } from './log.ts';
+import { applyMove, earlierVersions, pointerAt, returnedFrom, stateFromMoves } from './log.ts';
 
 const empty: ChannelRecord = {
   image: 'node',
@@ -155,5 +155,18 @@ describe('what a channel can go back to', () => {
 
   test('a channel that was emptied can go back to its last version', () => {
     expect(earlierVersions(log('1.0.0', '1.0.1', undefined))).toEqual(['1.0.1', '1.0.0']);
+  });
+});
+
+describe('returnedFrom', () => {
+  const moves = (...targets: string[]) =>
+    log(...targets).map((one, index) => ({ ...one, ...(index === 0 ? {} : { from: targets[index - 1] }) }));
+
+  test('is true only if the last move went from the version to an earlier one', () => {
+    expect(returnedFrom(moves('1.0.0', '1.0.1', '1.0.0'), '1.0.1')).toBe(true);
+    expect(returnedFrom(moves('1.0.0', '1.0.1', '1.0.0'), '1.0.0')).toBe(false);
+    expect(returnedFrom(moves('1.0.0', '1.0.1'), '1.0.0')).toBe(false);
+    expect(returnedFrom(moves('1.0.0', '1.0.1', '1.0.0', '1.0.2'), '1.0.1')).toBe(false);
+    expect(returnedFrom([], '1.0.0')).toBe(false);
   });
 });

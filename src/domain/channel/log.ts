@@ -42,6 +42,15 @@ export function earlierVersions(moves: readonly ChannelMove[]): readonly string[
   return trail.filter((version) => version !== current).reverse();
 }
 
+/** Whether the channel's last move returned from this version to an earlier one. */
+export function returnedFrom(moves: readonly ChannelMove[], version: string): boolean {
+  const inOrder = [...moves].sort((a, b) => a.id - b.id);
+  const last = inOrder.at(-1);
+  if (last?.from !== version || last.to === undefined) return false;
+  const earlier = inOrder.slice(0, -1).flatMap(({ to }) => (to === undefined ? [] : [to]));
+  return trailOf(earlier).includes(last.to);
+}
+
 /** The way that is left of a channel which was moved to these versions one after the other: where it stands is last. */
 export function trailOf(targets: readonly string[]): readonly string[] {
   const trail: string[] = [];

@@ -13,6 +13,7 @@ export function moveStatement(
   move: ChannelMove,
   evidence: readonly Evidence[],
   composed: ComposedRecord | undefined,
+  simulated = false,
 ): Json {
   const { policy } = move;
   const used = new Set(policy?.gates.flatMap((gate) => gate.evidence ?? []));
@@ -23,6 +24,7 @@ export function moveStatement(
     from: move.from ?? null,
     to: move.to ?? null,
     digest: move.toDigest ?? null,
+    ...(simulated ? { simulated } : {}),
     by: move.by,
     why: move.why,
     at: move.at,

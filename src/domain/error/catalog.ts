@@ -27,6 +27,16 @@ const general = {
     hint: 'This is a bug in Imago. Please report it with the output of `imago doctor`.',
   },
   cancelled: { kind: 'cancelled', when: 'Someone cancelled the operation.' },
+  'output-closed': {
+    kind: 'cancelled',
+    when: 'The reader of the output closed it before the command finished.',
+    hint: 'An operation that was started continues. List operations with `imago op list`.',
+  },
+  'output-lost': {
+    kind: 'failed',
+    when: 'The output could not be written, for example because the disk is full.',
+    hint: 'Run the command again with another destination. What it changed is not undone.',
+  },
   'input-invalid': {
     kind: 'input',
     when: 'A value does not have the required form.',
@@ -40,14 +50,29 @@ const general = {
   },
   'confirmation-needed': {
     kind: 'refused',
-    when: 'The command cannot be taken back and nobody is there to be asked.',
-    hint: 'Look at the plan with --dry-run, then add --yes.',
+    when: 'The command is destructive and needs confirmation, but no interactive terminal is available.',
+    hint: 'Review the plan with --dry-run, then pass --yes.',
+  },
+  'expectation-failed': {
+    kind: 'conflict',
+    when: 'The target is not what the caller expected (`--expect`). Nothing was changed.',
+    hint: 'Review the current state with --dry-run, then pass the value that it shows.',
   },
 } as const satisfies Entries;
 
 const commandLine = {
   'usage-unknown-command': { kind: 'input', when: 'There is no such command.', hint: 'See `imago --help`.' },
   'usage-unknown-flag': { kind: 'input', when: 'The command has no such flag.' },
+  'setting-unknown': {
+    kind: 'input',
+    when: 'There is no setting with this name.',
+    hint: 'List the settings with `imago config list`.',
+  },
+  'setting-invalid': {
+    kind: 'input',
+    when: 'The value of a setting is not valid.',
+    hint: 'Change it with `imago config set NAME VALUE`, or remove it with `imago config unset NAME`.',
+  },
   'usage-invalid': {
     kind: 'input',
     when: 'The arguments do not fit the command.',
@@ -63,7 +88,7 @@ const referencesAndVersions = {
   },
   'reference-inexact': {
     kind: 'input',
-    when: 'A bare image name was given where nodes are started or moved, or versions copied to others.',
+    when: 'A bare image name was given where nodes are started or moved, or versions copied or withdrawn.',
     hint: 'Name a version or a channel: NAME:VERSION or NAME:CHANNEL.',
   },
   'name-malformed': {
@@ -81,6 +106,11 @@ const referencesAndVersions = {
     when: 'The version number was used before, and numbers are never reused.',
   },
   'number-exhausted': { kind: 'conflict', when: 'The numbering policy has no number left for this build.' },
+  'simulation-mixed': {
+    kind: 'refused',
+    when: 'Something simulated and something real would be mixed.',
+    hint: 'Keep a simulated image under its own name, and use it only with --provider sim.',
+  },
   'image-not-found': { kind: 'not-found', when: 'There is no image with that name.' },
   'version-not-found': { kind: 'not-found', when: 'The image has no such version.' },
   'version-withdrawn': { kind: 'refused', when: 'The version was withdrawn.' },
@@ -159,6 +189,11 @@ const channels = {
     when: 'The gate cannot be overridden, or not by this person.',
   },
   'policy-invalid': { kind: 'input', when: 'The policy does not follow its schema.' },
+  'policy-loosens': {
+    kind: 'refused',
+    when: 'A channel that is not for testing would lose or weaken gates, or a channel name in the policy looks misspelled.',
+    hint: 'Review the changes with `imago policy check FILE`, then pass --yes to `imago policy set`.',
+  },
   'policy-missing': {
     kind: 'not-found',
     when: 'No policy is in force.',
@@ -197,6 +232,21 @@ const recipes = {
     kind: 'input',
     when: 'A recipe names other files, and the request did not bring them.',
     hint: 'Send them in `files`, by the paths in the details.',
+  },
+  'address-refused': {
+    kind: 'refused',
+    when: 'A download or a registry is at an address that this daemon does not connect to.',
+    hint: 'An administrator can allow it: `imago config set allow-addresses HOST`, then `imago down` and `imago up`.',
+  },
+  'agent-missing': {
+    kind: 'input',
+    when: 'This Imago has no agent to put on images, and nodes without one never become ready.',
+    hint: 'Make it with `node scripts/build-agent.ts`, or set IMAGO_AGENT to its directory and restart the daemon.',
+  },
+  'recipe-path-outside': {
+    kind: 'refused',
+    when: 'A recipe names a file outside of the directories that it can read.',
+    hint: 'Move the file next to the recipe, or open its directory with --files DIRECTORY.',
   },
   'recipe-local-input': {
     kind: 'refused',
@@ -331,6 +381,11 @@ const storeAndRegistries = {
     when: 'A folder is not a store of Imago, or a newer Imago wrote it.',
   },
   'store-not-found': { kind: 'not-found', when: 'The store does not hold what was named.' },
+  'upload-quota': {
+    kind: 'quota',
+    when: 'The disks that were uploaded and not imported yet take up all the space that uploads have.',
+    hint: 'Import the earlier uploads, or wait: each is deleted after a day.',
+  },
   'upload-not-found': {
     kind: 'not-found',
     when: 'A file that was uploaded is not there any more.',
@@ -426,6 +481,11 @@ const poolsAndNodes = {
     kind: 'provider',
     when: 'The process of a machine could not be started.',
     hint: 'See `imago doctor`.',
+  },
+  'machine-user': {
+    kind: 'failed',
+    when: 'The daemon is root, and there is no other user that its machines can run as.',
+    hint: 'Create a system user named `imago-vm`, or start Imago as an ordinary user.',
   },
   'machine-port-taken': {
     kind: 'conflict',
@@ -600,6 +660,11 @@ const theApiAndItsClient = {
     when: 'The idempotency key was used before, for another request.',
     hint: 'Use a new key for each new request.',
   },
+  'idempotency-expired': {
+    kind: 'conflict',
+    when: 'The idempotency key was used before, and the response to that request is no longer stored.',
+    hint: 'See with `imago audit` whether the request took effect. If it did not, send it with a new key.',
+  },
   'idempotency-running': {
     kind: 'conflict',
     when: 'A request with this idempotency key is still under way.',
@@ -642,6 +707,11 @@ const theDaemonAndItsDatabase = {
     kind: 'timeout',
     when: 'The daemon runs, but cannot answer yet.',
     hint: 'Try again in a moment; `log/daemon.log` in the state folder tells what it waits for.',
+  },
+  'tls-required': {
+    kind: 'refused',
+    when: 'Tokens do not travel in clear text beyond this host, and TLS is not set up.',
+    hint: "Use an https:// address, and set IMAGO_CA to the CA file if the certificate is the daemon's own.",
   },
   'listen-failed': { kind: 'input', when: 'The daemon cannot listen on the address that it was given.' },
   'daemon-start-failed': {
@@ -742,10 +812,25 @@ const theDaemonAndItsDatabase = {
     when: "The database's tables were made or changed by another version of Imago.",
     hint: 'Use the version of Imago that last worked with this database, or a later one.',
   },
+  'problem-not-found': {
+    kind: 'not-found',
+    when: 'There is no problem with this number.',
+    hint: 'See `imago problem list --all`.',
+  },
   'backup-invalid': {
     kind: 'input',
-    when: 'The file is not a backup of Imago, or it is damaged or cut short.',
-    hint: 'Use another copy of the backup; nothing was changed.',
+    when: 'The file is not an Imago backup, or it is damaged, truncated or changed.',
+    hint: 'Use another copy of the backup. Nothing was changed.',
+  },
+  'backup-untrusted': {
+    kind: 'refused',
+    when: 'The backup was signed by a key that is not trusted on this host.',
+    hint: 'Run `imago keys show > old.pub` on the host that made it and `imago keys trust old.pub --owner NAME` here, then restore again.',
+  },
+  'backup-passphrase': {
+    kind: 'input',
+    when: 'The passphrase of a backup is missing, too short or wrong.',
+    hint: 'Pass --passphrase-file FILE with the passphrase of the backup.',
   },
   'restore-not-empty': {
     kind: 'refused',

@@ -12,6 +12,8 @@ export interface Evidence {
   readonly operation?: string;
   /** The composed version that was tested: see `ComposedVersion`. */
   readonly composed?: string;
+  /** The machines were made up. */
+  readonly simulated?: true;
   readonly at: string;
 }
 
@@ -20,11 +22,16 @@ export function testsPassed(digest: string, evidence: readonly Evidence[]): bool
   return newestTest(digest, evidence)?.passed === true;
 }
 
+/** The newest test that decides. A run that passed with only some kinds of firmware is on record, and decides nothing. */
 export function newestTest(digest: string, evidence: readonly Evidence[]): Evidence | undefined {
   let newest: Evidence | undefined;
   for (const item of evidence) {
-    if (item.kind !== 'test' || item.digest !== digest) continue;
+    if (item.kind !== 'test' || item.digest !== digest || isPartial(item)) continue;
     if (newest === undefined || item.id > newest.id) newest = item;
   }
   return newest;
+}
+
+function isPartial({ passed, details }: Evidence): boolean {
+  return passed && (Object(details) as { readonly partial?: unknown }).partial === true;
 }

@@ -1,6 +1,6 @@
 // Each gate by itself: what it asks for, what it finds, and whether time or people can open it.
 
-import { isRole, mayApprove, roleIncludes } from '../access/roles.ts';
+import { isRole, isSamePerson, localOwner, roleIncludes } from '../access/roles.ts';
 import { type Evidence, newestTest } from '../evidence/evidence.ts';
 import { readMeasures } from '../evidence/measures.ts';
 import { missingAbilities } from '../node-config/capabilities.ts';
@@ -22,6 +22,15 @@ export function testedGate({ version, evidence }: GateFacts): GateResult {
     passed: test?.passed === true && version.state === 'available',
     value: `${version.state}; ${tested}`,
     ...(test === undefined ? {} : { evidence: [test.id] }),
+  };
+}
+
+/** Firm. The gate of a channel whose image is of the other kind; never open. */
+export function realGate({ version, channel }: GateFacts): GateResult {
+  return {
+    ...gate('real', `a ${channel.simulated ? 'simulated' : 'real'} version`),
+    passed: false,
+    value: `it is ${version.simulated ? 'simulated' : 'real'}`,
   };
 }
 
@@ -118,13 +127,16 @@ export function sizeGate({ atMostBytes, growth }: SizeGate, { version, before }:
   };
 }
 
-/** Distinct people, by the newest word of each on this digest and channel. */
+/**
+ * Counts distinct people, by the latest decision of each on this digest and channel. Tokens that are used by one OS user
+ * over the Unix socket are one person, and `local` is not a person. Going back to a version that has passed the gates of
+ * the channel before needs no new approval, but a rejection still blocks it.
+ */
 export function approvalsGate(asked: ApprovalsGate, facts: GateFacts): GateResult {
   const { count, role, requester: requesterMay } = asked;
-  const words = newestWords(facts.evidence, facts.version.digest, facts.channel.name);
-  const counted = words.filter(
-    ({ by, details }) =>
-      mayApprove(by, requesterMay === true ? '' : facts.requester) && hasRole(details, role),
+  const counted = newestWords(facts).filter(
+    ({ by, isRequester, details }) =>
+      by !== localOwner && (requesterMay === true || !isRequester) && hasRole(details, role),
   );
   const against = counted.filter(({ passed }) => !passed);
   const given = counted.filter(({ passed }) => passed);
@@ -132,23 +144,33 @@ export function approvalsGate(asked: ApprovalsGate, facts: GateFacts): GateResul
   return {
     ...gate(
       'approvals',
-      `${count} of role ${role}${requesterMay === true ? '' : `, not ${facts.requester}`}`,
+      `${count} of role ${role}${requesterMay === true ? '' : `, not ${facts.requester.by}`}`,
     ),
-    passed: given.length >= count && against.length === 0,
+    passed: (given.length >= count || facts.earlierMove !== undefined) && against.length === 0,
     value: `${given.length}${given.length === 0 ? '' : ` (${names(given)})`}${
-      against.length === 0 ? '' : `, refused by ${names(against)}`
-    }`,
+      facts.earlierMove === undefined
+        ? ''
+        : `, it was in ${facts.channel.name} before (move ${facts.earlierMove})`
+    }${against.length === 0 ? '' : `, refused by ${names(against)}`}`,
     evidence: counted.map(({ id }) => id),
     waitsForPeople: true,
   };
 }
 
-function newestWords(evidence: readonly Evidence[], digest: string, channel: string): readonly Evidence[] {
-  const newest = new Map<string, Evidence>();
-  for (const item of evidence) {
-    if (item.kind !== 'approval' || item.digest !== digest || detail(item, 'channel') !== channel) continue;
-    const known = newest.get(item.by);
-    if (known === undefined || known.id < item.id) newest.set(item.by, item);
+/** A token that was used over the socket once belongs to that OS user, wherever it is used. */
+function newestWords({ evidence, version: { digest }, channel, requester }: GateFacts) {
+  const words = evidence.filter(
+    (item) => item.kind === 'approval' && item.digest === digest && detail(item, 'channel') === channel.name,
+  );
+  const users = new Map<string, string | undefined>([[requester.by, requester.osUser]]);
+  for (const item of words) users.set(item.by, detail(item, 'osUser') ?? users.get(item.by));
+  const asked = { ...requester, osUser: users.get(requester.by) };
+  const newest = new Map<string, Evidence & { readonly isRequester: boolean }>();
+  for (const item of words) {
+    const person = { by: item.by, osUser: users.get(item.by) };
+    const key = person.osUser === undefined ? `token ${item.by}` : `user ${person.osUser}`;
+    if ((newest.get(key)?.id ?? 0) > item.id) continue;
+    newest.set(key, { ...item, isRequester: isSamePerson(person, asked) });
   }
   return [...newest.values()];
 }

@@ -23,7 +23,7 @@ function facts(more: Partial<GateFacts> = {}): GateFacts {
     channel: { name: 'production', forTesting: false, public: false },
     evidence: [evidence(1, {})],
     followers: [],
-    requester: 'ann',
+    requester: { by: 'ann' },
     now,
     ...more,
   };
@@ -133,5 +133,56 @@ describe('when closed gates open', () => {
     expect(whenOpen([people])).toBe('people');
     expect(whenOpen([people, early])).toBe(Date.parse(early.opensAt));
     expect(whenOpen([people, never])).toBeUndefined();
+  });
+});
+
+describe('approvals', () => {
+  const policy: ChannelPolicy = { approvals: { count: 2, role: 'publisher' } };
+
+  test('are not needed again to go back to a version that was in the channel, unless someone rejected it', () => {
+    expect(gate(policy, facts(), 'approvals')).toMatchObject({ passed: false, value: '0' });
+    expect(gate(policy, facts({ earlierMove: 7 }), 'approvals')).toMatchObject({
+      passed: true,
+      value: '0, it was in production before (move 7)',
+    });
+    const details = { channel: 'production', role: 'publisher' };
+    const rejected = evidence(2, { kind: 'approval', passed: false, by: 'bob', details });
+    const given = facts({ earlierMove: 7, evidence: [evidence(1, {}), rejected] });
+    expect(gate(policy, given, 'approvals')).toMatchObject({ passed: false });
+  });
+});
+
+describe('a scan report that is missing', () => {
+  const policy: ChannelPolicy = { scan: { noneAbove: 'low', maxAgeMs: 3_600_000 } };
+  const scan = (at: string, high: number) =>
+    evidence(2, {
+      kind: 'scan',
+      details: { tool: 'trivy', counts: { critical: 0, high, medium: 0, low: 0, unknown: 0 } },
+      at,
+    });
+
+  test('a missing or outdated report is waited for, and findings are not', () => {
+    const when = (given: GateFacts) => whenOpen(evaluateGates(policy, given));
+    expect(when(facts())).toBe('people');
+    expect(when(facts({ evidence: [evidence(1, {}), scan('2026-11-15T11:00:00.000Z', 0)] }))).toBe('people');
+    expect(when(facts({ evidence: [evidence(1, {}), scan('2026-11-16T11:59:00.000Z', 1)] }))).toBeUndefined();
+  });
+});
+
+describe('real', () => {
+  test('stays closed between a simulated version and a real channel, whatever an admin overrides', () => {
+    const given = facts();
+    const gates = evaluateGates({}, { ...given, version: { ...given.version, simulated: true } });
+    expect(gates[0]).toMatchObject({ gate: 'real', passed: false, value: 'it is simulated' });
+    expect(withOverride(gates, ['real']).passed).toBe(false);
+  });
+
+  test('is not asked in a channel of a simulated image', () => {
+    const { version, channel } = facts();
+    const simulated = {
+      version: { ...version, simulated: true },
+      channel: { ...channel, simulated: true },
+    } as const;
+    expect(evaluateGates({}, facts(simulated)).map(({ gate }) => gate)).toEqual(['tested']);
   });
 });

@@ -1,5 +1,6 @@
 // Gates: what must hold before a channel moves. Pure: whoever decides passes in what is known, with the time, and
 // the same facts give the same answer in a dry run, in the operation and at the move itself.
+import type { Requester } from '../access/roles.ts';
 import type { ChannelRecord } from '../channel/channel.ts';
 import type { Evidence } from '../evidence/evidence.ts';
 import type { ComposedVersion } from '../evidence/tested-combination.ts';
@@ -11,15 +12,19 @@ import {
   budgetsGate,
   freezeGate,
   nodeConfigGate,
+  realGate,
   restrictedGate,
   scanGate,
   sizeGate,
   testedGate,
 } from './checks.ts';
+import { type GatedSignature, signedGate } from './signed.ts';
 
 export const gateNames = [
+  'real',
   'tested',
   'restricted',
+  'signed',
   'age',
   'scan',
   'budgets',
@@ -31,7 +36,7 @@ export const gateNames = [
 export type GateName = (typeof gateNames)[number];
 
 /** No admin can override these. */
-export const firmGates: ReadonlySet<GateName> = new Set(['tested', 'restricted']);
+export const firmGates: ReadonlySet<GateName> = new Set(['real', 'tested', 'restricted']);
 
 /** What one gate says, with its value. */
 export interface GateResult {
@@ -73,7 +78,7 @@ export interface PolicyResult {
 
 type GatedVersion = Pick<
   VersionRecord,
-  'image' | 'version' | 'digest' | 'state' | 'sizeBytes' | 'restricted' | 'createdAt'
+  'image' | 'version' | 'digest' | 'state' | 'sizeBytes' | 'restricted' | 'simulated' | 'createdAt'
 >;
 
 /** A time in which the channel pointed at the version; without an end it still does. */
@@ -84,7 +89,7 @@ export interface Stay {
 
 export interface GateFacts {
   readonly version: GatedVersion;
-  readonly channel: Pick<ChannelRecord, 'name' | 'forTesting' | 'public'>;
+  readonly channel: Pick<ChannelRecord, 'name' | 'forTesting' | 'public' | 'simulated'>;
   /** All that is stored for the version's digest. */
   readonly evidence: readonly Evidence[];
   /** The channel that age is counted in, and the version's stays there; absent when there is no such channel. */
@@ -96,8 +101,12 @@ export interface GateFacts {
   /** What the agent on the disk can do, as the newest test found it; absent when nobody could look. */
   readonly offers?: AgentOffers;
   readonly followers: readonly Follower[];
-  /** Who asks for the promotion. */
-  readonly requester: string;
+  /** The newest move in which the version passed the channel's gates, without an override; absent if it never did. */
+  readonly earlierMove?: number;
+  /** All that the version bears, where the policy asks for signatures. */
+  readonly signatures?: readonly GatedSignature[];
+  /** Who requests the promotion. */
+  readonly requester: Requester;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
@@ -122,8 +131,10 @@ export interface Follower {
 /** Each gate that stands before the channel, in the order of `gateNames`. */
 export function evaluateGates(policy: ChannelPolicy, facts: GateFacts): readonly GateResult[] {
   const results = [
+    facts.version.simulated === facts.channel.simulated ? undefined : realGate(facts),
     facts.channel.forTesting ? undefined : testedGate(facts),
     facts.channel.public ? restrictedGate(facts) : undefined,
+    policy.signed && signedGate(policy.signed, facts),
     policy.age && ageGate(policy.age, facts),
     policy.scan && scanGate(policy.scan, facts),
     policy.budgets && budgetsGate(policy.budgets, facts),

@@ -22,7 +22,7 @@ export function scanGate(asked: ScanGate, { version, evidence, now }: GateFacts)
     (scan) => tool === undefined || scan.tool === tool,
   );
   if (scans.length === 0) {
-    return { gate: 'scan', needs, passed: false, value: `no report${by} is attached` };
+    return { gate: 'scan', needs, passed: false, value: `no report${by} is attached`, waitsForPeople: true };
   }
   const judged = scans.map((scan) => judge(scan, asked, now));
   return {
@@ -31,6 +31,8 @@ export function scanGate(asked: ScanGate, { version, evidence, now }: GateFacts)
     passed: judged.every(({ passed }) => passed),
     value: judged.map(({ sentence }) => sentence).join('; '),
     evidence: scans.map((scan) => scan.evidence.id),
+    // A newer report can pass, unless the current one has findings.
+    ...(judged.some(({ found }) => found) ? {} : { waitsForPeople: true as const }),
   };
 }
 
@@ -38,7 +40,7 @@ function judge(
   { evidence, tool, counts }: Scan,
   { noneAbove, maxAgeMs, unknownAs = 'high' }: ScanGate,
   now: number,
-): { readonly passed: boolean; readonly sentence: string } {
+): { readonly passed: boolean; readonly found: boolean; readonly sentence: string } {
   const bound = noneAbove === 'none' ? -1 : findingLevels.indexOf(noneAbove);
   const above = levelsOf(counts).filter(
     ([level, count]) => count > 0 && findingLevels.indexOf(level === 'unknown' ? unknownAs : level) > bound,
@@ -51,6 +53,7 @@ function judge(
   const age = tooOld ? `, ${formatDuration(ageMs)} old` : '';
   return {
     passed: above.length === 0 && !tooOld,
+    found: above.length > 0,
     sentence: `${tool}: ${found.length === 0 ? 'no finding' : found.join(', ')}${age}`,
   };
 }

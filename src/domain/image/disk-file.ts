@@ -1,6 +1,7 @@
 // Tells the formats of disk files apart by their first and last bytes, and refuses what is no disk. One place for
 // whoever looks at a file: the command before it sends it, and the store before it takes it.
 import { ImagoError } from '../error/imago-error.ts';
+import { formatBytes } from '../value/bytes.ts';
 
 export type DiskFormat = 'raw' | 'vhd-fixed' | 'vhd-dynamic' | 'qcow2';
 
@@ -8,6 +9,10 @@ export const diskSector = 512;
 /** Where the mark stands that ends the first sector of every disk with a partition table. */
 const markAt = 510;
 const externalDataFile = 1n << 2n;
+/** As large as the boot disk of any cloud. */
+const maxDiskBytes = 2 * 1024 ** 4;
+const qcow2SizeAt = 24;
+const vhdSizeAt = 48;
 
 export interface DiskFileEnds {
   readonly size: number;
@@ -27,7 +32,10 @@ export function diskFileFormat({ size, start, end }: DiskFileEnds): DiskFormat {
     requirePlainQcow2(start);
     return 'qcow2';
   }
-  if (latin1(start, 8) === 'conectix') return 'vhd-dynamic';
+  if (latin1(start, 8) === 'conectix') {
+    requireSize(start, vhdSizeAt);
+    return 'vhd-dynamic';
+  }
   return latin1(end, 8) === 'conectix' ? 'vhd-fixed' : 'raw';
 }
 
@@ -55,6 +63,14 @@ function requirePlainQcow2(start: Uint8Array): void {
   if (version === 3 && (view.getBigUint64(72) & externalDataFile) !== 0n) {
     throw invalid('the qcow2 file keeps its data in another file, and cannot be read alone');
   }
+  requireSize(start, qcow2SizeAt);
+}
+
+/** A small file can describe a disk of any size. */
+function requireSize(start: Uint8Array, at: number): void {
+  const bytes = Number(new DataView(start.buffer, start.byteOffset, start.byteLength).getBigUint64(at));
+  if (bytes <= maxDiskBytes) return;
+  throw invalid(`The disk has ${formatBytes(bytes)}, and the largest that Imago takes has 2 TiB.`);
 }
 
 function latin1(bytes: Uint8Array, length: number): string {

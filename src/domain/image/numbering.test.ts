@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ImagoError } from '../error/imago-error.ts';
 import {
+  buildsPerPatch,
   isNumberingPolicy,
   type NumberingFacts,
   type NumberingPolicy,
@@ -117,8 +118,8 @@ describe('kubernetes', () => {
     expect(error.hint).toContain('`kubernetes-build`');
   });
 
-  test('an older patch release does not follow a newer one', () => {
-    expect(refused('kubernetes', facts(['1.34.3'], '1.34.2')).message).toContain('1.34.3');
+  test('an older patch release can be built after a newer one', () => {
+    expect(nextNumber('kubernetes', facts(['1.34.3'], '1.34.2'))).toBe('1.34.2');
   });
 
   test('needs a Kubernetes version that is released', () => {
@@ -153,8 +154,10 @@ describe('kubernetes-build', () => {
     expect(() => next([], '1.34.2147484')).toThrow(expect.objectContaining({ code: 'number-exhausted' }));
   });
 
-  test('an older patch release does not follow a newer one', () => {
-    expect(() => next(['1.34.3000'], '1.34.2')).toThrow(/comes before 1\.34\.3000/);
+  test('numbers each patch release on its own, so that a matrix can be released twice', () => {
+    expect(next(['1.34.2000', '1.34.3000'], '1.34.2')).toBe('1.34.2001');
+    expect(next(['1.34.2000', '1.34.3000', '1.34.2001'], '1.34.3')).toBe('1.34.3001');
+    expect(next(['1.34.3000'], '1.34.2')).toBe('1.34.2000');
   });
 });
 
@@ -230,8 +233,9 @@ describe('under any clock, with refused builds between', () => {
       fc.property(fc.array(build, { maxLength: 40 }), (builds) => {
         const last = new Map<string, string>();
         for (const { number } of numbers(builds.map((one) => ({ ...one, policy })))) {
-          const { major, minor } = parseNumber(number);
-          const line = needsKubernetes(policy) ? `${major}.${minor}` : 'image';
+          const { major, minor, patch } = parseNumber(number);
+          const release = policy === 'kubernetes' ? patch : Math.floor(patch / buildsPerPatch);
+          const line = needsKubernetes(policy) ? `${major}.${minor}.${release}` : 'image';
           const before = last.get(line);
           if (before !== undefined) expect(compareVersions(number, before)).toBeGreaterThan(0);
           last.set(line, number);

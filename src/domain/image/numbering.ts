@@ -1,5 +1,5 @@
-// Which number a new version gets. Numbers are never used again and grow within their line: the whole image,
-// or one minor version under the Kubernetes policies, where a new build of an old minor version is normal.
+// Which number a new version gets. Numbers are never reused and grow within their line: the whole image, or one patch
+// release under the Kubernetes policies, where a new build of an older patch release is normal.
 //
 // Days are those of UTC. The clock is not trusted: when it stands before the newest day that was used, `calendar`
 // goes on counting on that day, and `date` refuses, because a day has one number only.
@@ -25,9 +25,9 @@ export interface NumberingFacts {
   readonly used: readonly string[];
   readonly now: Date;
   /** Needed by the Kubernetes policies, e.g. `1.34.2` or `v1.34.2`. */
-  readonly kubernetes?: string;
+  readonly kubernetes?: string | undefined;
   /** Which part grows under `semver`; the others refuse it. Defaults to `patch`. */
-  readonly bump?: NumberBump;
+  readonly bump?: NumberBump | undefined;
 }
 
 /** How many builds of one Kubernetes version `kubernetes-build` has room for. */
@@ -102,12 +102,9 @@ function nextCalendar(used: readonly VersionNumber[], { now }: NumberingFacts): 
 
 function nextKubernetes(used: readonly VersionNumber[], facts: NumberingFacts): VersionNumber {
   const wanted = readKubernetes('kubernetes', facts);
-  const last = greatest(used.filter((number) => sameMinor(number, wanted)));
-  if (last === undefined || compareNumbers(wanted, last) > 0) return wanted;
-  const number = formatNumber(wanted);
-  if (compareNumbers(wanted, last) < 0) throw behind(number, last);
+  if (!used.some((number) => compareNumbers(number, wanted) === 0)) return wanted;
   throw exhausted(
-    `${number} is used already, and the policy kubernetes has one build for each Kubernetes version.`,
+    `${formatNumber(wanted)} is already used, and the policy kubernetes has one build for each Kubernetes version.`,
     `Use the policy \`kubernetes-build\`, which numbers ${buildsPerPatch} builds of each Kubernetes version.`,
   );
 }
@@ -115,14 +112,16 @@ function nextKubernetes(used: readonly VersionNumber[], facts: NumberingFacts): 
 function nextKubernetesBuild(used: readonly VersionNumber[], facts: NumberingFacts): VersionNumber {
   const wanted = readKubernetes('kubernetes-build', facts);
   const first = { ...wanted, patch: wanted.patch * buildsPerPatch };
-  const last = greatest(used.filter((number) => sameMinor(number, wanted)));
-  if (last === undefined || compareNumbers(first, last) > 0) return first;
-  const build = last.patch + 1 - first.patch;
-  if (build < buildsPerPatch) return { ...first, patch: first.patch + build };
-  if (last.patch >= first.patch + buildsPerPatch) throw behind(formatNumber(wanted), last);
+  const end = { ...first, patch: first.patch + buildsPerPatch };
+  const last = greatest(
+    used.filter((number) => compareNumbers(number, first) >= 0 && compareNumbers(number, end) < 0),
+  );
+  if (last === undefined) return first;
+  const next = { ...last, patch: last.patch + 1 };
+  if (next.patch < end.patch) return next;
   throw exhausted(
     `All ${buildsPerPatch} builds of Kubernetes ${formatNumber(wanted)} are used.`,
-    'Build a newer patch release of Kubernetes, or begin a new image.',
+    'Build a newer patch release of Kubernetes, or create a new image.',
   );
 }
 
@@ -156,17 +155,6 @@ function greatest(numbers: readonly VersionNumber[]): VersionNumber | undefined 
     if (found === undefined || compareNumbers(number, found) > 0) found = number;
   }
   return found;
-}
-
-function sameMinor(a: VersionNumber, b: VersionNumber): boolean {
-  return a.major === b.major && a.minor === b.minor;
-}
-
-function behind(wanted: string, last: VersionNumber): ImagoError {
-  return exhausted(
-    `Kubernetes ${wanted} comes before ${formatNumber(last)}, which is used already, and numbers only grow within ${last.major}.${last.minor}.`,
-    'Build the newest patch release, or begin a new image for the older one.',
-  );
 }
 
 function exhausted(message: string, hint: string): ImagoError {

@@ -16,6 +16,8 @@ export interface ImageRecord {
   readonly os: OperatingSystem;
   readonly architecture: Architecture;
   readonly numbering: NumberingPolicy;
+  /** All its versions come from a simulation. Fixed with its first version. */
+  readonly simulated?: true;
   readonly createdAt: string;
 }
 
@@ -43,6 +45,8 @@ export interface VersionRecord {
   readonly kubernetes?: string;
   /** Made with private inputs: never reachable from a public channel, gallery or catalogue. */
   readonly restricted?: true;
+  /** Made by a simulation: there is no disk. */
+  readonly simulated?: true;
   /** Why it is deprecated or withdrawn. */
   readonly reason?: string;
   /** The state that a restore puts it back to; present while it is withdrawn. */

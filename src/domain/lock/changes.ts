@@ -19,7 +19,7 @@ export interface ValueChange {
   readonly after?: Json;
 }
 
-/** In the order of the inputs of both locks; the same content at another source counts. */
+/** In the order of the inputs of both locks; the same content at another source counts, the index that lists it does not. */
 export function inputChanges(before: Lock, after: Lock): readonly InputChange[] {
   const [old, young] = [group(before.inputs), group(after.inputs)];
   const keys = [...new Set([...old.keys(), ...young.keys()])].sort();
@@ -34,6 +34,7 @@ export function inputChanges(before: Lock, after: Lock): readonly InputChange[] 
 function group(inputs: readonly LockedInput[]): ReadonlyMap<string, readonly LockedInput[]> {
   const groups = new Map<string, LockedInput[]>();
   for (const input of inputs) {
+    if (input.kind === 'index') continue;
     const key = `${input.kind} ${input.name}`;
     groups.set(key, [...(groups.get(key) ?? []), input]);
   }

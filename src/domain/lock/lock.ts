@@ -2,13 +2,33 @@
 // `lockText`: same content, same text, whatever order things were found in.
 
 import { ImagoError } from '../error/imago-error.ts';
-import { componentKind, type Recipe, type RecipeComponent, sourceOf, versionsOf } from '../recipe/recipe.ts';
+import { checkWords } from '../recipe/problems.ts';
+import {
+  componentKind,
+  type Recipe,
+  type RecipeComponent,
+  sourceOf,
+  versionsOf,
+  withoutPlace,
+} from '../recipe/recipe.ts';
 import { expandOne } from '../recipe/variables.ts';
 import { canonicalJson } from '../value/canonical-json.ts';
 import type { Json } from '../value/json.ts';
+import { wordProblem } from '../value/word.ts';
 
-export const inputKinds = ['package', 'binary', 'files', 'container-image', 'config', 'patch'] as const;
-/** `config` is a text that settings or a component name by its file, `patch` an update for Windows. */
+export const inputKinds = [
+  'package',
+  'binary',
+  'files',
+  'container-image',
+  'config',
+  'patch',
+  'index',
+] as const;
+/**
+ * `config` is a text that settings or a component name by its file, `patch` an update for Windows, `index` a part of the
+ * signed index that lists the packages: evidence, and on no disk.
+ */
 export type InputKind = (typeof inputKinds)[number];
 
 /** What packages are for: the base system (what comes first in it), the node's own, or the build itself. */
@@ -23,7 +43,8 @@ export interface LockedInput {
   readonly sha256: string;
   readonly sizeBytes: number;
   /**
-   * Where it was found: an http address; `debian:` or `debian-security:` and a path in the archive; `oci:` and a
+   * Where it was found: an http address; `debian:` or `debian-security:` and a path in the archive, `apt:` or
+   * `apt-security:` if the recipe has the archive's keys; `oci:` and a
    * registry's reference; or, with a path that begins at the recipe's folder, `file:`, `folder:`, `layout:` and
    * `archive:`.
    */
@@ -71,9 +92,33 @@ export function makeLock(recipe: Recipe, found: readonly LockedInput[], facts: L
     keys.add(inputKey(input));
   }
   for (const component of expandOne(recipe).components) requireInputs(component, inputs);
-  const { folder: _, lockFile: __, ...kept } = recipe;
-  return { format: 1, rules: facts.rules, epoch: facts.epoch, recipe: kept, inputs };
+  return { format: 1, rules: facts.rules, epoch: facts.epoch, recipe: withoutPlace(recipe), inputs };
 }
+
+/** For a lock that comes from outside: throws `recipe-invalid` for words that no lock of ours has. */
+export function checkLockWords({ recipe, inputs }: Pick<Lock, 'recipe' | 'inputs'>): void {
+  checkWords(expandOne(recipe));
+  for (const input of inputs) {
+    const problem = inputProblem(input);
+    if (problem !== undefined) throw unlocked(`${describeInput(input)} is malformed: ${problem}.`);
+  }
+}
+
+/** Names and versions of packages reach apt and dpkg, and a source decides what is read. */
+function inputProblem({ kind, name, version, source }: LockedInput): string | undefined {
+  if ([name, version, source].some((text) => /\p{Cc}/u.test(text) || text.startsWith('-'))) {
+    return 'a word starts with a dash or contains a control character';
+  }
+  if ((kind !== 'package' && kind !== 'index') || source === assumedSource) return undefined;
+  if (!packageSource.test(source) || /\/\.{1,2}\//.test(source))
+    return `${source} is not a path in an archive`;
+  if (kind === 'index') return undefined;
+  return wordProblem('package', name) ?? wordProblem('package version', version);
+}
+
+/** What replaces the source of an input that was not resolved yet, in a preview. */
+export const assumedSource = 'assumed';
+const packageSource = /^(?:debian|apt)(?:-security)?:[A-Za-z0-9][A-Za-z0-9/_.+~:%-]*$/;
 
 function requireInputs(component: RecipeComponent, inputs: readonly LockedInput[]): void {
   for (const { version, input } of componentInputs(component, inputs)) {

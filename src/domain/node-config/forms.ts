@@ -79,7 +79,8 @@ export const absolutePath = {
 } as const satisfies TextForm;
 
 export const unitName = {
-  pattern: '^[A-Za-z0-9:_.\\\\@-]{1,240}\\.(?:service|socket|mount|automount|swap|target|path|timer|slice)$',
+  pattern:
+    '^[A-Za-z0-9:_.\\\\@][A-Za-z0-9:_.\\\\@-]{0,239}\\.(?:service|socket|mount|automount|swap|target|path|timer|slice)$',
   says: 'the name of a systemd unit, like `example.service`',
 } as const satisfies TextForm;
 

@@ -16,6 +16,8 @@ export type { CheckRules } from './check-field.ts';
 
 /** What people write and what is stored about pools. */
 export const strictRules: CheckRules = { unknown: 'refuse', secrets: 'either' };
+/** What is recorded: secrets are named, never held. */
+export const storedRules: CheckRules = { unknown: 'refuse', secrets: 'named' };
 /** What a node is given. */
 export const nodeRules: CheckRules = { unknown: 'ignore', secrets: 'plain' };
 

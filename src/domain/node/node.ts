@@ -6,6 +6,9 @@ import { parseReference } from '../image/reference.ts';
 import type { PoolImage } from '../pool/pool.ts';
 import { nodeSuffixLength } from '../value/name.ts';
 
+/** What the firmware of a machine that Imago runs on a host says it is; its images open doors to their owner by it. */
+export const localMachineProduct = 'Imago local machine';
+
 /** What a node was made from, written when it is first seen and again when its disk is made anew. */
 export interface NodeRecord {
   readonly name: string;

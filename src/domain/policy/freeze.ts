@@ -60,6 +60,13 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
+/** Whether a window between two dates has passed for good. */
+export function isOver(window: FreezeWindow, time: number): boolean {
+  if (window.kind === 'weekly') return false;
+  const { date, clock } = onTheWall(window.timeZone, time);
+  return `${date}T${clock}` >= startOf(window.to);
+}
+
 function isFrozen(window: FreezeWindow, time: number): boolean {
   const { date, clock, day } = onTheWall(window.timeZone, time);
   if (window.kind === 'dated') {

@@ -24,6 +24,7 @@ export interface ImagePolicy {
 
 /** The gates before one channel. What is left out is not asked for. */
 export interface ChannelPolicy {
+  readonly signed?: SignedGate;
   readonly age?: AgeGate;
   readonly scan?: ScanGate;
   readonly budgets?: BudgetsGate;
@@ -32,6 +33,11 @@ export interface ChannelPolicy {
   readonly freeze?: readonly FreezeWindow[];
   /** The node configs of pools that follow the channel must be accepted by the version. */
   readonly nodeConfig?: true;
+}
+
+export interface SignedGate {
+  /** Key ids, or owners of trusted keys, that must all have signed. Any trusted key if absent. */
+  readonly by?: readonly string[];
 }
 
 export interface AgeGate {

@@ -35,6 +35,15 @@ export interface PoolRecord extends PoolImage {
   readonly createdAt: string;
 }
 
+/** A warning in every plan and help that removes nodes, as long as Imago does not drain them. */
+export const noDrain = 'Nodes are not drained first: their pods stop without being evicted.';
+
+/** Throws `expectation-failed` if the pool does not have the number of nodes that the caller expects. */
+export function expectCapacity(pool: string, capacity: number, expect: number | undefined): void {
+  if (expect === undefined || expect === capacity) return;
+  throw new ImagoError('expectation-failed', `Pool ${pool} has ${capacity} nodes, not ${expect}.`);
+}
+
 /** The model's image for an answer. A channel is followed unless the pool is pinned to what it says now. */
 export function poolImage(resolution: Resolution, options: { readonly pin: boolean }): PoolImage {
   const { reference, image, version, digest, channel, move } = resolution;

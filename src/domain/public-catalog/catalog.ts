@@ -42,6 +42,8 @@ export interface CatalogImage {
   readonly name: string;
   readonly os: OperatingSystem;
   readonly architecture: Architecture;
+  /** All its versions come from a simulation. */
+  readonly simulated?: true | undefined;
   /** Newest first. */
   readonly versions: readonly CatalogVersion[];
 }
@@ -80,13 +82,13 @@ export function isListed({ state, restricted, withdrawnFrom }: VersionRecord): b
 }
 
 export function catalogImage(facts: CatalogFacts): CatalogImage {
-  const { name, os, architecture } = facts.image;
+  const { name, os, architecture, simulated } = facts.image;
   const shown = facts.channels.filter((channel) => !channel.forTesting);
   const versions = facts.versions
     .filter(isListed)
     .toSorted((a, b) => compareAge(b, a))
     .map((version) => catalogVersion(version, shown, facts));
-  return { name, os, architecture, versions };
+  return { name, os, architecture, ...(simulated && { simulated }), versions };
 }
 
 function catalogVersion(

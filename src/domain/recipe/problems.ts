@@ -5,11 +5,22 @@ import { needsKubernetes } from '../image/numbering.ts';
 import { likelyNumber, readNumber } from '../image/version-number.ts';
 import { nameProblem } from '../value/name.ts';
 import { quote } from '../value/quote.ts';
+import { type WordKind, wordProblem } from '../value/word.ts';
 import { componentProblems } from './component-problems.ts';
+import { localPathProblem, localPaths } from './local-path.ts';
 import { placeProblems } from './places.ts';
 import { type RecipeProblem, repeated } from './problem.ts';
-import type { Recipe, RecipeImage, RecipePackage } from './recipe.ts';
+import {
+  type Recipe,
+  type RecipeComponent,
+  type RecipeImage,
+  type RecipePackage,
+  sourceOf,
+  versionsOf,
+  withoutPlace,
+} from './recipe.ts';
 import { settingsProblems } from './settings-problems.ts';
+import { substitute } from './variables.ts';
 import { patchProblem } from './windows.ts';
 
 export type { RecipeProblem } from './problem.ts';
@@ -21,8 +32,9 @@ export function recipeProblems(recipe: Recipe): readonly RecipeProblem[] {
     ...methodProblems(recipe),
     ...kubernetesProblems(recipe),
     ...diskProblems(recipe),
-    ...packageProblems(recipe.base?.packages ?? [], ['base', 'packages']),
-    ...packageProblems(recipe.packages ?? [], ['packages']),
+    ...hostileWords(recipe),
+    ...repeated(recipe.base?.packages ?? [], ({ name }) => name, ['base', 'packages'], 'package'),
+    ...repeated(recipe.packages ?? [], ({ name }) => name, ['packages'], 'package'),
     ...recipe.components.flatMap((component, index) => componentProblems(recipe.os, component, index)),
     ...repeated(recipe.components, (component) => component.name, ['components'], 'component'),
     ...imageProblems(recipe.images ?? []),
@@ -38,7 +50,15 @@ export function recipeProblems(recipe: Recipe): readonly RecipeProblem[] {
 
 /** Throws `recipe-invalid` with the first problem as its message and all of them in `details`. */
 export function checkRecipe(recipe: Recipe): void {
-  const problems = recipeProblems(recipe);
+  refuse(recipeProblems(recipe));
+}
+
+/** The same for the words alone that reach other programs or name files: also for a recipe that was checked before. */
+export function checkWords(recipe: Recipe): void {
+  refuse(hostileWords(recipe));
+}
+
+function refuse(problems: readonly RecipeProblem[]): void {
   const [first] = problems;
   if (first === undefined) return;
   const others = problems.length === 1 ? '' : ` (and ${problems.length - 1} more)`;
@@ -123,20 +143,76 @@ function diskProblems({ disk }: Recipe): readonly RecipeProblem[] {
   return disk.sizeBytes % mebibyte === 0 ? [] : [{ path, message: 'must be whole MiB' }];
 }
 
-const packageName = /^[a-z0-9][a-z0-9+.-]+$/;
+/** What is wrong with the words that reach other programs, their configuration, or the file system. */
+function hostileWords(recipe: Recipe): readonly RecipeProblem[] {
+  return [
+    ...baseProblems(recipe),
+    ...packageProblems(recipe.base?.packages ?? [], ['base', 'packages']),
+    ...packageProblems(recipe.packages ?? [], ['packages']),
+    ...recipe.components.flatMap((component, index) => componentWords(component, ['components', index])),
+    ...(recipe.windows?.patches ?? []).flatMap(({ url }, index) =>
+      wordProblems('address', url, ['windows', 'patches', index]),
+    ),
+    ...pathProblems(recipe),
+  ];
+}
+
+function componentWords(component: RecipeComponent, at: RecipeProblem['path']): readonly RecipeProblem[] {
+  const source = sourceOf(component);
+  const from = [...at, 'from'];
+  const versions = versionsOf(component);
+  return [
+    ...versions.flatMap((text) => wordProblems('version', text, [...at, 'version'])),
+    ...('package' in source ? wordProblems('package', source.package, from) : []),
+    ...('url' in source
+      ? versions.flatMap((version) => wordProblems('address', substitute(source.url, { version }).text, from))
+      : []),
+    ...wordProblems('address', component.updates?.page, [...at, 'updates']),
+  ];
+}
+
+function pathProblems(recipe: Recipe): readonly RecipeProblem[] {
+  return localPaths(withoutPlace(recipe)).flatMap(({ path, at }) => {
+    const message = localPathProblem(path);
+    return message === undefined ? [] : [{ path: at, message }];
+  });
+}
+
+/** The words that reach apt's configuration and the provider. */
+function baseProblems({ base = {} }: Recipe): readonly RecipeProblem[] {
+  return [
+    ...wordProblems('suite', base.suite, ['base', 'suite']),
+    ...wordProblems('address', base.mirror, ['base', 'mirror']),
+    ...(base.components ?? []).flatMap((name, index) =>
+      wordProblems('suite', name, ['base', 'components', index]),
+    ),
+    ...(base.keys === undefined || base.mirror !== undefined
+      ? []
+      : [{ path: ['base', 'keys'], message: 'needs the `mirror` of the archive that they signed' }]),
+    ...wordProblems('address', base.securityMirror, ['base', 'securityMirror']),
+    ...(base.image === undefined || /^[A-Za-z0-9/][\x21-\x7e]*$/.test(base.image)
+      ? []
+      : [{ path: ['base', 'image'], message: `${quote(base.image)} is not the name of an image` }]),
+  ];
+}
+
+function wordProblems(
+  kind: WordKind,
+  text: string | undefined,
+  path: RecipeProblem['path'],
+): readonly RecipeProblem[] {
+  const message = text === undefined ? undefined : wordProblem(kind, text);
+  return message === undefined ? [] : [{ path, message }];
+}
 
 function packageProblems(
   packages: readonly RecipePackage[],
   at: RecipeProblem['path'],
 ): readonly RecipeProblem[] {
-  return [
-    ...packages.flatMap(({ name }, index) =>
-      packageName.test(name)
-        ? []
-        : [{ path: [...at, index], message: `${quote(name)} is not the name of a Debian package` }],
-    ),
-    ...repeated(packages, (item) => item.name, at, 'package'),
-  ];
+  return packages.flatMap(({ name, version }, index) => [
+    ...wordProblems('package', name, [...at, index]),
+    ...wordProblems('package version', version, [...at, index]),
+  ]);
 }
 
 const referencePattern = /^[a-z0-9]+(?:[._:/-][a-z0-9]+)*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$/;

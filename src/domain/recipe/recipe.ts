@@ -9,6 +9,10 @@ export const buildMethods = ['assemble', 'machine'] as const;
 /** `assemble` puts the disk together offline; `machine` runs steps on a machine and seals its disk. */
 export type BuildMethod = (typeof buildMethods)[number];
 
+/** The two generations of virtual machines: UEFI and BIOS. */
+export const bootFirmwares = ['uefi', 'bios'] as const;
+export type BootFirmware = (typeof bootFirmwares)[number];
+
 export interface Recipe {
   readonly name: string;
   readonly numbering: NumberingPolicy;
@@ -32,14 +36,21 @@ export interface Recipe {
   readonly steps?: readonly RecipeStep[];
   readonly tests?: readonly RecipeTest[];
   readonly budgets?: RecipeBudgets;
+  /** Both kinds if absent. */
+  readonly firmware?: readonly BootFirmware[];
   readonly expect?: RecipeExpect;
   /** Until when its versions are supported: a day, YYYY-MM-DD. */
   readonly support?: { readonly until: string };
   readonly notes?: string;
-  /** Where relative paths begin, on the machine that read the recipe. No part of a lock. */
+  /** Where relative paths start, on the host that reads the files. Without it, no file can be read. Not part of a lock. */
   readonly folder?: string;
-  /** The file of the lock that was made of it before. No part of a lock. */
-  readonly lockFile?: string;
+  /** Further directories that its files can be in. Not part of a lock. */
+  readonly roots?: readonly string[];
+}
+
+/** Returns the recipe without what only one host knows. */
+export function withoutPlace({ folder: _, roots: __, ...written }: Recipe): Recipe {
+  return written;
 }
 
 export interface RecipeMatrix {
@@ -52,6 +63,10 @@ export interface RecipeBase {
   /** The archive's address. That of the machine's own apt when absent. */
   readonly mirror?: string;
   readonly securityMirror?: string;
+  /** Parts of the archive. `main` when absent. */
+  readonly components?: readonly string[];
+  /** Public keys in ASCII armor, one of which must sign the archive. Debian's when absent. */
+  readonly keys?: readonly string[];
   /** Beyond what every node has. They change rarely: they lie below `packages`. */
   readonly packages?: readonly RecipePackage[];
   /** For `method: machine`: the image to start from, as the provider calls it. */

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { numberingPolicies } from '../image/numbering.ts';
 import { architectures, operatingSystems } from '../image/version.ts';
 import { component } from './component-schema.ts';
-import { buildMethods } from './recipe.ts';
+import { bootFirmwares, buildMethods } from './recipe.ts';
 import { duration, oneOf, remove, size, words } from './schema-parts.ts';
 import { settings } from './settings-schema.ts';
 import { windows } from './windows-schema.ts';
@@ -26,11 +26,22 @@ const base = z
   .strictObject({
     distribution: z.enum(['debian']).optional().describe('The distribution. Debian when left out.'),
     suite: words.optional().describe('The release, by its code name. `trixie` when left out.'),
-    mirror: z.url().optional().describe("The archive's address. That of this machine's apt when left out."),
-    securityMirror: z
-      .url()
+    mirror: words.optional().describe("The archive's address. That of this machine's apt when left out."),
+    securityMirror: words
       .optional()
       .describe('The address of the archive with security updates. Beside the mirror when left out.'),
+    components: z
+      .array(words)
+      .min(1)
+      .optional()
+      .describe('The parts of the archive to take packages from. `main` when left out.'),
+    keys: z
+      .array(z.string().startsWith('-----BEGIN PGP PUBLIC KEY BLOCK-----').max(65_536))
+      .min(1)
+      .optional()
+      .describe(
+        'OpenPGP public keys in ASCII armor, one of which must have signed the archive. Needs `mirror`. Debian’s keys when left out.',
+      ),
     packages: z
       .array(packageItem)
       .optional()
@@ -139,6 +150,13 @@ export const recipeSchema = z
     windows: windows.optional(),
     steps: z.array(step).optional().describe('With `method: machine`: what is done on it, in this order.'),
     tests: z.array(test).optional().describe('Checks on a fresh machine before a version becomes available.'),
+    firmware: z
+      .array(z.enum(bootFirmwares))
+      .min(1)
+      .optional()
+      .describe(
+        'How machines start it. A version is available once tests passed with each kind; both by default.',
+      ),
     budgets: z
       .strictObject({
         size: size.optional().describe('What the files may take up on the disk.'),

@@ -1,6 +1,7 @@
 // What can be wrong with the settings of a recipe.
 import { quote } from '../value/quote.ts';
 import { didYouMean } from '../value/suggest.ts';
+import { wordProblem } from '../value/word.ts';
 import { destinationProblem } from './destination.ts';
 import { modeProblem, type RecipeProblem, repeated, textProblem } from './problem.ts';
 import type { RecipeSettings } from './settings.ts';
@@ -25,7 +26,7 @@ export const limitNames: Readonly<Record<string, string>> = {
 const unitSuffixes = ['service', 'socket', 'timer', 'target', 'path', 'mount', 'slice', 'swap', 'automount'];
 
 export function unitNameProblem(name: string): string | undefined {
-  const pattern = new RegExp(`^[A-Za-z0-9:_.@\\\\-]+\\.(?:${unitSuffixes.join('|')})$`);
+  const pattern = new RegExp(`^[A-Za-z0-9:_.@\\\\][A-Za-z0-9:_.@\\\\-]*\\.(?:${unitSuffixes.join('|')})$`);
   return pattern.test(name) ? undefined : `${quote(name)} is not the name of a unit, like kubelet.service`;
 }
 
@@ -61,7 +62,7 @@ function sysctlProblems({ sysctl = {} }: RecipeSettings): readonly RecipeProblem
 function moduleProblems({ modules = [] }: RecipeSettings): readonly RecipeProblem[] {
   return [
     ...modules.flatMap(({ name, options = '' }, index) =>
-      /^[A-Za-z0-9_-]+$/.test(name) && !/[\n\r]/.test(options)
+      /^[A-Za-z0-9_][A-Za-z0-9_-]*$/.test(name) && !/[\n\r]/.test(options)
         ? []
         : [{ path: at('modules', index), message: `${quote(name)} is not a kernel module with options` }],
     ),
@@ -171,16 +172,24 @@ function limitProblems({ limits = {} }: RecipeSettings): readonly RecipeProblem[
 }
 
 function timeProblems({ time }: RecipeSettings): readonly RecipeProblem[] {
-  if (time?.zone === undefined || /^[A-Za-z0-9_+-]+(?:\/[A-Za-z0-9_+-]+)*$/.test(time.zone)) return [];
+  const servers = (time?.servers ?? []).flatMap((server, index) => {
+    const message = wordProblem('host', server);
+    return message === undefined ? [] : [{ path: at('time', 'servers', index), message }];
+  });
+  if (time?.zone === undefined || /^[A-Za-z0-9_+][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+)*$/.test(time.zone))
+    return servers;
   return [
     { path: at('time', 'zone'), message: `${quote(time.zone)} is not a time zone, like Europe/Berlin` },
+    ...servers,
   ];
 }
 
 function trustProblems({ trust = [] }: RecipeSettings): readonly RecipeProblem[] {
   return [
     ...trust.flatMap((anchor, index) => {
-      const problem = /^[A-Za-z0-9._-]+$/.test(anchor.name) ? textProblem(anchor) : 'is not a plain name';
+      const problem = /^[A-Za-z0-9_][A-Za-z0-9._-]*$/.test(anchor.name)
+        ? textProblem(anchor)
+        : 'is not a plain name';
       return problem === undefined
         ? []
         : [{ path: at('trust', index), message: `${quote(anchor.name)} ${problem}` }];

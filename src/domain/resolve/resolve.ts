@@ -1,6 +1,6 @@
 // From a reference to one exact version. Whoever holds the catalogue passes in what it has of the image; the
 // answer, and what a missing one was near to, is decided here.
-import type { ChannelRecord } from '../channel/channel.ts';
+import type { ChannelMove, ChannelRecord } from '../channel/channel.ts';
 import { ImagoError } from '../error/imago-error.ts';
 import { formatReference, parseReference, type Reference } from '../image/reference.ts';
 import { newestOf, type VersionRecord } from '../image/version.ts';
@@ -15,16 +15,22 @@ export interface Resolution {
   readonly version: string;
   readonly digest: string;
   readonly state: VersionState;
+  /** Made by a simulation: there is no disk. */
+  readonly simulated?: true;
   readonly channel?: string;
   readonly move?: number;
 }
 
-type KnownVersion = Pick<VersionRecord, 'version' | 'digest' | 'state' | 'createdAt'>;
+type KnownVersion = Pick<VersionRecord, 'version' | 'digest' | 'state' | 'createdAt'> & {
+  readonly simulated?: boolean;
+};
 
 /** What is known of the image that a reference names. */
 export interface ImageContents {
   readonly versions: readonly KnownVersion[];
   readonly channels: readonly ChannelRecord[];
+  /** The move that emptied the channel that the reference names. */
+  readonly emptied?: ChannelMove | undefined;
 }
 
 /**
@@ -40,19 +46,20 @@ export function resolveReference(asked: string | Reference, contents: ImageConte
     version: version.version,
     digest: version.digest,
     state: version.state,
+    ...(version.simulated ? { simulated: true } : {}),
     ...(channel === undefined ? {} : { channel: channel.name }),
     ...(channel?.move === undefined ? {} : { move: channel.move }),
   };
 }
 
-/** For commands that start or move nodes: a bare name is `reference-inexact`. */
+/** For commands that move nodes, or copy or withdraw a version: a bare name is `reference-inexact`. */
 export function requireExact(asked: string | Reference): Reference {
   const reference = typeof asked === 'string' ? parseReference(asked) : asked;
   if (reference.kind !== 'image') return reference;
   const { image } = reference;
   throw new ImagoError(
     'reference-inexact',
-    `\`${image}\` names no version and no channel, and nodes are made from exact versions only.`,
+    `\`${image}\` names no version and no channel, and the newest version is not meant by default here.`,
     {
       hint: `Name a version or a channel, e.g. \`${image}:production\`; see \`imago image list ${image}\`.`,
     },
@@ -64,7 +71,7 @@ interface Found {
   readonly channel?: ChannelRecord;
 }
 
-function find(reference: Reference, { versions, channels }: ImageContents): Found {
+function find(reference: Reference, { versions, channels, emptied }: ImageContents): Found {
   switch (reference.kind) {
     case 'image': {
       const version = newestOf(versions.filter(({ state }) => isUsable(state)));
@@ -91,7 +98,7 @@ function find(reference: Reference, { versions, channels }: ImageContents): Foun
           channels.map(({ name }) => name),
         );
       }
-      if (channel.version === undefined) throw channelEmpty(reference.image, reference.channel);
+      if (channel.version === undefined) throw channelEmpty(reference.image, reference.channel, emptied);
       const version = versions.find((known) => known.version === channel.version);
       if (version === undefined) throw lostVersion(channel);
       return { version, channel };
@@ -112,8 +119,13 @@ export function channelNotFound(image: string, channel: string, known: Iterable<
   });
 }
 
-export function channelEmpty(image: string, channel: string): ImagoError {
-  return new ImagoError('channel-empty', `${image}:${channel} does not point at a version yet.`, {
+/** Says why the channel is empty, if a move emptied it. */
+export function channelEmpty(image: string, channel: string, emptied?: ChannelMove): ImagoError {
+  const why =
+    emptied === undefined
+      ? 'does not point at a version yet.'
+      : `is empty since ${emptied.at}: it left ${emptied.from} (${emptied.why}), and no version replaced it.`;
+  return new ImagoError('channel-empty', `${image}:${channel} ${why}`, {
     hint: `Move it with \`imago channel promote ${image}:VERSION --to ${channel}\`.`,
   });
 }

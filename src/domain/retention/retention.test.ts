@@ -40,6 +40,7 @@ test('rule 7: whatever is used, current or the way back of a channel is never am
               },
             ],
             moves: [{ image: 'node', channel: 'production', targets: steps.map((n) => `1.0.${n}`) }],
+            matrices: new Map(),
             uses: used.map((n) => ({ image: 'node', version: `1.0.${n}`, kind: 'node', name: 'web-1' })),
           },
           {},
@@ -57,6 +58,29 @@ test('rule 7: whatever is used, current or the way back of a channel is never am
       },
     ),
   );
+});
+
+test('the newest version of each Kubernetes release that the recipe lists is kept', () => {
+  const entries = planRetention(
+    {
+      versions: [
+        version(0, { kubernetes: '1.34.2' }),
+        version(1, { kubernetes: '1.34.2' }),
+        version(2, { kubernetes: '1.34.3' }),
+        version(3, { kubernetes: '1.34.3', state: 'withdrawn' }),
+        version(4, { kubernetes: '1.34.1' }),
+        version(5, { kubernetes: '1.34.4' }),
+      ],
+      ...{ channels: [], moves: [], uses: [] },
+      matrices: new Map([['node', ['1.34.2', '1.34.3', '1.34.4', '1.34.5']]]),
+    },
+    {},
+    now,
+  );
+  const going = entries.filter(({ keepers }) => keepers.length === 0).map((entry) => entry.version);
+  expect(going).toEqual(['1.0.0', '1.0.3', '1.0.4']);
+  const [kept] = entries.find((entry) => entry.version === '1.0.1')?.keepers ?? [];
+  expect(kept && describeKeeper(kept)).toBe('the recipe lists Kubernetes 1.34.2');
 });
 
 test('a disk that two versions share is freed once, and only when both go', () => {

@@ -13,6 +13,7 @@ export const keeperKinds = [
   'descendant',
   'operation',
   'hold',
+  'matrix',
   'newest',
   'count',
   'age',
@@ -37,7 +38,7 @@ export interface RetentionPolicy {
 
 export type RetainedVersion = Pick<
   VersionRecord,
-  'image' | 'version' | 'state' | 'digest' | 'diskDigest' | 'sizeBytes' | 'createdAt'
+  'image' | 'version' | 'state' | 'digest' | 'diskDigest' | 'sizeBytes' | 'createdAt' | 'kubernetes'
 > &
   ReturnTarget;
 
@@ -61,6 +62,8 @@ export interface RetentionFacts {
   /** Of these channels; one without moves may be left out. */
   readonly moves: readonly ChannelTargets[];
   readonly uses: readonly VersionUse[];
+  /** The Kubernetes versions that the matrix of the recipe of each image lists. */
+  readonly matrices: ReadonlyMap<string, readonly string[]>;
 }
 
 export interface RetentionEntry extends RetainedVersion {
@@ -92,6 +95,12 @@ export function planRetention(
   for (const [image, versions] of [...byImage].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const oldestFirst = versions.toSorted(compareAge);
     keepByAge(image, oldestFirst, policy, now, keep);
+    for (const kubernetes of facts.matrices.get(image) ?? []) {
+      const newest = oldestFirst.findLast(
+        (one) => one.kubernetes === kubernetes && one.state !== 'withdrawn',
+      );
+      if (newest !== undefined) keep(image, newest.version, { kind: 'matrix', name: kubernetes });
+    }
     for (const version of oldestFirst) {
       entries.push({ ...version, keepers: keepers.get(`${image}:${version.version}`) ?? [] });
     }
@@ -193,6 +202,7 @@ export function describeKeeper({ kind, name, count = 1 }: Keeper): string {
     descendant: some('descendant'),
     operation: `operation ${name} runs`,
     hold: `held: ${name}`,
+    matrix: `the recipe lists Kubernetes ${name}`,
     newest: 'the newest of its image',
     count: `one of the ${name}`,
     age: name,

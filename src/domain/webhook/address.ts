@@ -74,3 +74,15 @@ function parseIpv6(text: string): readonly number[] | undefined {
   if (groups.some((group) => !/^[0-9a-f]{1,4}$/i.test(group))) return undefined;
   return groups.map((group) => Number.parseInt(group, 16));
 }
+
+/** Whether a cloud gives its machines credentials at the address: link-local ones, and Azure's wire server. */
+export function isLinkLocal(address: string): boolean {
+  const bare = address.replace(/^\[|\]$/g, '').replace(/%.*$/, '');
+  const six = parseIpv6(bare);
+  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = six ?? [];
+  if (six !== undefined && (a & 0xffc0) === 0xfe80) return true;
+  if (six !== undefined && a === 0xfd00 && b === 0xec2) return true;
+  const isMapped = [a, b, c, d, e].every((group) => group === 0) && f === 0xffff;
+  const four = six === undefined ? parseIpv4(bare) : isMapped ? g * 65_536 + h : undefined;
+  return four !== undefined && (four >>> 16 === 0xa9fe || four === parseIpv4('168.63.129.16'));
+}

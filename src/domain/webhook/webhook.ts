@@ -20,6 +20,8 @@ export const webhookEvents = {
   'support.ending': 'the support of a version that is used ends in 90, 30 or 7 days',
   'support.ended': 'the support of a version that is used has ended',
   'limit.near': 'a gallery is nearly full',
+  'problem.opened': 'there is something that Imago cannot repair',
+  'problem.resolved': 'a problem was repaired or resolved',
   'policy.set': 'another policy is in force',
 } as const;
 export type WebhookEvent = keyof typeof webhookEvents;

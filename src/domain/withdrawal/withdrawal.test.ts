@@ -62,13 +62,14 @@ describe('where a channel goes', () => {
     });
   });
 
-  test('nowhere when none is good, and never to where it stands', () => {
-    expect(() => channelFallback(channel, '1.0.1', moves('1.0.0', '1.0.1'), () => undefined)).toThrow(
-      'has no earlier version that is still good',
-    );
-    expect(() => channelFallback(channel, '1.0.0', moves('1.0.0'), () => 'good')).toThrow(
-      'no earlier version',
-    );
+  test('to nothing if none is good, and never to where it points', () => {
+    const empty = { image: 'node', channel: 'production' };
+    expect(channelFallback(channel, '1.0.1', moves('1.0.0', '1.0.1'), () => undefined)).toEqual({
+      ...{ ...empty, from: '1.0.1' },
+    });
+    expect(channelFallback(channel, '1.0.0', moves('1.0.0'), () => 'good')).toEqual({
+      ...{ ...empty, from: '1.0.0' },
+    });
   });
 
   test('to one whose support has ended only when nothing else is left, and never to one that failed its test', () => {
@@ -83,6 +84,6 @@ describe('where a channel goes', () => {
     expect(to({ '1.0.0': deprecated, '1.0.1': deprecated })).toBe('1.0.1');
     const failed = { ...available, testFailed: true };
     expect(to({ '1.0.0': deprecated, '1.0.1': failed, '1.0.2': failed })).toBe('1.0.0');
-    expect(() => to({ '1.0.2': failed, '1.0.1': { ...deprecated, testFailed: true } })).toThrow('still good');
+    expect(to({ '1.0.2': failed, '1.0.1': { ...deprecated, testFailed: true } })).toBeUndefined();
   });
 });

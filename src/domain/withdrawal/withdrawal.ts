@@ -53,18 +53,15 @@ export function checkReason(subject: string, reason: string): string {
   throw new ImagoError('reason-missing', `${subject} cannot be withdrawn without a reason.`);
 }
 
-/** What a channel that loses its version goes back to. */
+/** What a channel that loses its version goes back to; without `to` it becomes empty. */
 export interface ChannelFallback {
   readonly image: string;
   readonly channel: string;
   readonly from: string;
-  readonly to: string;
+  readonly to?: string;
 }
 
-/**
- * The nearest earlier version of the channel that is still good. Throws `channel-no-earlier`: a channel is
- * never left empty, and never on a version that is out.
- */
+/** Finds the nearest earlier version of the channel that is still good. A channel that has none becomes empty. */
 export function channelFallback(
   channel: Pick<ChannelRecord, 'image' | 'name'>,
   from: string,
@@ -76,14 +73,7 @@ export function channelFallback(
     earlierVersions(moves).filter((version) => version !== from),
     fitOf,
   );
-  if (to !== undefined) return { image, channel: name, from, to };
-  throw new ImagoError(
-    'channel-no-earlier',
-    `${image}:${name} points at ${from} and has no earlier version that is still good.`,
-    {
-      hint: `Move it first with \`imago channel promote ${image}:VERSION --to ${name}\`, then withdraw again.`,
-    },
-  );
+  return { image, channel: name, from, ...(to === undefined ? {} : { to }) };
 }
 
 /**

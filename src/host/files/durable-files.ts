@@ -38,10 +38,15 @@ export async function renameDurably(from: string, to: string): Promise<void> {
 }
 
 /** Replaces `path` by `bytes`, all or nothing. `temporary` must be on the same file system. */
-export async function writeFileDurably(path: string, temporary: string, bytes: Uint8Array): Promise<void> {
+export async function writeFileDurably(
+  path: string,
+  temporary: string,
+  bytes: Uint8Array,
+  mode = 0o666,
+): Promise<void> {
   let handle: FileHandle | undefined;
   try {
-    handle = await open(temporary, 'w');
+    handle = await open(temporary, 'w', mode);
     await handle.writeFile(bytes);
     await handle.sync();
     await handle.close();

@@ -34,9 +34,11 @@ describe('what a program is fed with', () => {
         pieces.push(new WeakRef(piece));
         yield piece;
       }
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      collect();
-      expect(pieces.filter((piece) => piece.deref() !== undefined).length).toBeLessThan(5);
+      const held = () => {
+        collect();
+        return pieces.filter((piece) => piece.deref() !== undefined).length;
+      };
+      await expect.poll(held).toBeLessThan(5);
     }
     const { child } = start('sha256sum');
     expect(await feedProcess(source(), child.stdin, () => child.kill('SIGKILL'))).toBeUndefined();

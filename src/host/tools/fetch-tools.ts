@@ -22,7 +22,7 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import { withWorkFolder } from '../files/work-folder.ts';
 import { runTool } from '../process/run-tool.ts';
 import { type GroupContents, type ToolGroup, toolGroups } from './packages.ts';
-import { cacheFolders } from './tools.ts';
+import { cacheFolders, makeCacheFolder } from './tools.ts';
 
 const rules = 1;
 const suite = 'trixie';
@@ -78,6 +78,7 @@ export async function fetchTools(options: FetchToolsOptions): Promise<FetchedToo
     return { folder: current, packages: present.packages, fetched: false };
   }
 
+  makeCacheFolder(cache);
   return withWorkFolder(base, async (work) => {
     const archives = await download(work, contents, architecture, options);
     const packages = await hashFiles(archives);
@@ -143,7 +144,7 @@ async function download(
   );
   const run = { signal: options.signal, env: { ...proxySettings(), APT_CONFIG: file } };
   await runTool('apt-get', ['update', '-q', '--error-on=any'], run);
-  await runTool('apt-get', ['install', '-q', '-y', '--download-only', ...contents.packages], run);
+  await runTool('apt-get', ['install', '-q', '-y', '--download-only', '--', ...contents.packages], run);
   return archives;
 }
 
@@ -182,7 +183,7 @@ export async function unpackTools(
   const root = join(staged, 'root');
   await mkdir(root, { recursive: true });
   for (const { file } of packages) {
-    await runTool('dpkg-deb', ['--extract', join(archives, file), root], { signal });
+    await runTool('dpkg-deb', ['--extract', '--', join(archives, file), root], { signal });
   }
   await mkdir(join(staged, 'bin'));
   for (const program of contents.programs) await addProgram(staged, program, architecture);

@@ -1,8 +1,8 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { cacheFolders, findTool, readToolFile } from './tools.ts';
+import { cacheFolders, findTool, makeCacheFolder, readToolFile } from './tools.ts';
 
 let folder: string;
 beforeEach(async () => {
@@ -57,4 +57,28 @@ it('ordinary users have a cache of their own and may read that of root', () => {
   expect(cacheFolders({ XDG_CACHE_HOME: '/c' }, 1000)).toEqual(['/c/imago', '/var/cache/imago']);
   expect(cacheFolders({ HOME: '/root' }, 0)).toEqual(['/var/cache/imago']);
   expect(cacheFolders({ IMAGO_CACHE: '/given' }, 0)).toEqual(['/given']);
+});
+
+describe.runIf(process.getuid?.() === 0)('the cache of root', () => {
+  let umask: number;
+  beforeEach(() => {
+    umask = process.umask(0o077);
+  });
+  afterEach(() => {
+    process.umask(umask);
+  });
+  const modeOf = async (path: string) => (await stat(join(folder, path))).mode & 0o777;
+
+  it('is made with its parents so that others can enter, whatever the umask', async () => {
+    makeCacheFolder(join(folder, 'a/b'));
+    expect([await modeOf('a'), await modeOf('a/b')]).toEqual([0o755, 0o755]);
+  });
+
+  it('is opened if it is the shared one and an earlier version closed it', async () => {
+    for (const name of ['shared', 'given']) {
+      await mkdir(join(folder, name));
+      makeCacheFolder(join(folder, name), join(folder, 'shared'));
+    }
+    expect([await modeOf('shared'), await modeOf('given')]).toEqual([0o755, 0o700]);
+  });
 });

@@ -2,20 +2,37 @@
 // caches that scripts/get-tools.ts fills, then on the system when what is there is good enough. The
 // caches come before the system, because two machines with the same tools make the same bytes.
 import { createHash } from 'node:crypto';
+import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { access, constants, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { runTool, systemPath } from '../process/run-tool.ts';
 import { systemFiles, type ToolFile, type ToolGroup, type ToolName, toolGroups } from './packages.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+const sharedCache = '/var/cache/imago';
+
 /** The cache folders, first the one that this user writes: IMAGO_CACHE, or /var/cache/imago for root, or XDG's. */
 export function cacheFolders(env: Environment = process.env, uid = process.getuid?.() ?? 1): string[] {
   if (env.IMAGO_CACHE !== undefined && env.IMAGO_CACHE !== '') return [env.IMAGO_CACHE];
   const own = join(env.XDG_CACHE_HOME ?? join(env.HOME ?? homedir(), '.cache'), 'imago');
-  return uid === 0 ? ['/var/cache/imago'] : [own, '/var/cache/imago'];
+  return uid === 0 ? [sharedCache] : [own, sharedCache];
+}
+
+/**
+ * Makes root's cache directory so that every user can enter it, regardless of the umask: the user that PostgreSQL runs
+ * as starts programs in it. A directory that exists keeps its mode, except the shared one, which earlier versions made
+ * with mode 700.
+ */
+export function makeCacheFolder(path: string, shared = sharedCache): void {
+  const folder = resolve(path);
+  const first = mkdirSync(folder, { recursive: true });
+  if (process.getuid?.() !== 0) return;
+  if (first === undefined && folder === shared && statSync(folder).uid === 0) chmodSync(folder, 0o755);
+  for (let made = folder; first !== undefined && made.length >= first.length; made = dirname(made))
+    chmodSync(made, 0o755);
 }
 
 function toolFolders(env: Environment): string[] {

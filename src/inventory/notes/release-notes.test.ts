@@ -249,6 +249,8 @@ describe('private inputs', () => {
     }
     expect(makeReleaseNotes(captured).restricted).toBe(true);
     expect(makeReleaseNotes(next).restricted).toBe(false);
+    const marked = { ...plain, release: { RESTRICTED: 'yes' } };
+    expect(makeReleaseNotes({ ...next, inventory: marked }).restricted).toBe(true);
   });
 
   it('leave everything else as it was', () => {

@@ -132,7 +132,7 @@ export function makeReleaseNotes(input: ReleaseNotesInput): ReleaseNotes {
     kernelArguments: inventory.settings.kernelArguments,
     ...(recipe?.kubernetes !== undefined && { kubernetes: recipe.kubernetes }),
     ...(base !== undefined && { base }),
-    restricted: own.length > 0,
+    restricted: own.length > 0 || inventory.release.RESTRICTED === 'yes',
     ...(recipe?.notes !== undefined && { text: recipe.notes }),
     sizes: inventory.sizes,
     budgets: budgetsOf(input),

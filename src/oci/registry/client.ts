@@ -3,6 +3,7 @@
 
 import { defaultRetry, type RetryPolicy, retryAfterMs, withRetry } from '../../async/retry.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import { type AddressGuard, ownerGuard } from '../../host/network/address-guard.ts';
 import { type Digest, digestOf, isDigest } from '../layout/digest.ts';
 import { type Descriptor, maxManifestSize, parseIndex } from '../layout/manifest.ts';
 import { mediaTypes } from '../layout/media-types.ts';
@@ -24,6 +25,8 @@ export interface RegistryOptions {
   readonly credentials?: Credentials | undefined;
   /** Without TLS. Only for this machine itself unless given. */
   readonly plainHttp?: boolean | undefined;
+  /** The addresses that the registry, its redirects, and its sign-in can have. */
+  readonly guard?: AddressGuard | undefined;
   readonly retry?: RetryPolicy | undefined;
   /** A connection on which nothing moves for so long counts as lost. 60 s unless given. */
   readonly idleTimeoutMs?: number | undefined;
@@ -55,6 +58,8 @@ interface ReferrersPage {
 }
 
 const maxRedirects = 5;
+/** What one manifest can have attached to it, and what a pull takes along altogether. */
+export const maxReferrers = 500;
 const maxPages = 100;
 const manifestTypes = [
   mediaTypes.manifest,
@@ -80,6 +85,7 @@ export class RegistryClient {
     this.#http = httpClient({
       connections: this.connections,
       idleTimeoutMs: options.idleTimeoutMs ?? 60_000,
+      guard: options.guard ?? ownerGuard,
     });
     this.#auth = new RegistryAuth(this.#http, options.credentials, plainHttp);
   }
@@ -187,6 +193,7 @@ export class RegistryClient {
       const answer: ReferrersPage | undefined = await this.#referrersPage(repository, to, signal);
       if (answer === undefined) return undefined;
       found.push(...answer.manifests);
+      if (found.length > maxReferrers) throw tooManyReferrers(`${this.registry}/${repository}`);
       to = answer.next;
     }
     return found;
@@ -280,6 +287,17 @@ export class RegistryClient {
   #try<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     return withRetry(this.retry, signal, work);
   }
+}
+
+export function tooManyReferrers(where: string): ImagoError {
+  return new ImagoError(
+    'registry-failed',
+    `${where} has more than ${maxReferrers} manifests attached to one.`,
+    {
+      hint: 'Remove attachments that no one needs, or pull from another registry.',
+      retryable: false,
+    },
+  );
 }
 
 function scopeOf(request: RegistryCall): string {

@@ -11,6 +11,7 @@ import { Agent as TlsAgent, request as tlsRequest } from 'node:https';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { AddressGuard } from '../../host/network/address-guard.ts';
 import { throwIfAborted } from '../../host/process/run-tool.ts';
 
 export interface HttpBody {
@@ -42,6 +43,7 @@ export interface HttpClient {
 export function httpClient(options: {
   readonly connections: number;
   readonly idleTimeoutMs: number;
+  readonly guard: AddressGuard;
 }): HttpClient {
   const settings = { keepAlive: true, maxSockets: options.connections };
   const agents = { plain: new PlainAgent(settings), tls: new TlsAgent(settings) };
@@ -49,9 +51,11 @@ export function httpClient(options: {
     async send(request) {
       throwIfAborted(request.signal);
       try {
-        return await exchange(request, agents, options.idleTimeoutMs);
+        options.guard.check(request.url);
+        return await exchange(request, agents, options);
       } catch (cause) {
         throwIfAborted(request.signal);
+        if (cause instanceof ImagoError && cause.code === 'address-refused') throw cause;
         throw lostConnection(request.url, cause);
       }
     },
@@ -65,7 +69,7 @@ export function httpClient(options: {
 function exchange(
   { method, url, headers, body, signal }: HttpRequest,
   agents: { plain: PlainAgent; tls: TlsAgent },
-  idleTimeoutMs: number,
+  { idleTimeoutMs, guard }: { readonly idleTimeoutMs: number; readonly guard: AddressGuard },
 ): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
     const lengthHeader: Record<string, string> =
@@ -75,6 +79,7 @@ function exchange(
     const settings = {
       method,
       headers: { ...headers, ...lengthHeader },
+      lookup: guard.lookup,
       ...(signal === undefined ? {} : { signal }),
     };
     const request =

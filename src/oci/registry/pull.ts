@@ -1,8 +1,8 @@
 // Copies a version and what is attached to it from a registry: only what the store does not have, each blob
 // continued where an earlier try stopped, and nothing listed before it is whole and checked.
-import { statfs } from 'node:fs/promises';
 import { mapLimit } from '../../async/map-limit.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import { requireSpace } from '../../host/files/free-space.ts';
 import type { DiskStore } from '../disks/disk-store.ts';
 import type { BlobSource } from '../disks/repair-disk.ts';
 import type { StoreContext } from '../layout/context.ts';
@@ -13,17 +13,17 @@ import {
   describe,
   isManifestType,
   type Manifest,
-  type ManifestLike,
   parseManifestLike,
 } from '../layout/manifest.ts';
 import { mediaTypes } from '../layout/media-types.ts';
 import { layoutEntry, refreshFallback } from '../layout/referrers.ts';
 import type { StoreHold } from '../layout/session.ts';
 import { checkPulledPacks } from './check-pulled.ts';
-import type { RegistryClient } from './client.ts';
+import { maxReferrers, type RegistryClient, tooManyReferrers } from './client.ts';
 import { downloadBlob } from './download-blob.ts';
 import type { TransferProgress } from './push.ts';
 import { findRemoteReferrers } from './remote-referrers.ts';
+import { type PulledManifest, type RemoteVersion, remoteVersion } from './remote-version.ts';
 
 export interface PullSource {
   readonly client: RegistryClient;
@@ -39,6 +39,8 @@ export interface PullOptions {
   readonly tag?: string | undefined;
   /** Keeps what is pulled until the caller has recorded it. */
   readonly hold?: StoreHold | undefined;
+  /** Throws to refuse the version, before any of its disk is fetched. */
+  readonly admit?: ((version: RemoteVersion) => Promise<void>) | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined;
 }
@@ -56,14 +58,6 @@ export interface PullResult {
   readonly digest: Digest;
   readonly bytesReceived: number;
   readonly blobsReceived: number;
-}
-
-interface PulledManifest {
-  readonly descriptor: Descriptor;
-  readonly bytes: Buffer;
-  readonly parsed: ManifestLike;
-  readonly subject: Digest | undefined;
-  readonly tag: string | undefined;
 }
 
 interface Found {
@@ -94,7 +88,8 @@ export async function pull(
   const hold = options.hold ?? store.hold();
   try {
     const { manifests, version, plan } = await findAll(context, source, options);
-    await checkSpace(context, plan.bytesToReceive);
+    await options.admit?.(remoteVersion(source, plan.digest, version, manifests, options.signal));
+    await requireSpace(context.paths.root, plan.bytesToReceive, 'The version');
     let done = 0;
     await mapLimit(plan.missing, source.client.connections, async (blob) => {
       await downloadBlob(context, source, blob, hold, options.signal);
@@ -140,6 +135,7 @@ async function findAll(store: StoreContext, source: PullSource, options: PullOpt
     const digest = manifests[number]?.descriptor.digest ?? version.descriptor.digest;
     for (const { descriptor, tag } of await findRemoteReferrers(client, repository, digest, options.signal)) {
       if (manifests.some((manifest) => manifest.descriptor.digest === descriptor.digest)) continue;
+      if (manifests.length > maxReferrers) throw tooManyReferrers(`${client.registry}/${repository}`);
       manifests.push(await fetchManifest(source, descriptor.digest, digest, tag, options.signal));
     }
   }
@@ -205,13 +201,4 @@ async function listAll(
     manifests.flatMap((manifest) => (manifest.subject === undefined ? [] : [manifest.subject])),
   );
   for (const subject of subjects) await refreshFallback(store, subject);
-}
-
-async function checkSpace(store: StoreContext, needed: number): Promise<void> {
-  const { bavail, bsize } = await statfs(store.paths.root);
-  if (bavail * bsize >= needed) return;
-  throw new ImagoError(
-    'no-space',
-    `the store needs ${needed} bytes, and its file system has ${bavail * bsize} free`,
-  );
 }

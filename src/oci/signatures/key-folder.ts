@@ -7,14 +7,15 @@ import {
   type KeyObject,
   randomUUID,
 } from 'node:crypto';
-import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { renameDurably, systemCode, writeFileDurably } from '../../host/files/durable-files.ts';
+import { systemCode, writeFileDurably } from '../../host/files/durable-files.ts';
 import { withFileLock } from '../../host/files/file-lock.ts';
 import type { ForeignKey } from '../../ports/image-store/signing-keys.ts';
 import {
   addKey,
+  adoptKeys,
   forgetKey,
   type Keyring,
   keyId,
@@ -43,65 +44,89 @@ export interface KeyFolder {
   create(at: string, passphrase?: string): Promise<TrustedKey>;
   /** The key to sign with. `key-not-found` when none may sign, `key-invalid` when the passphrase is wrong. */
   load(at: string, passphrase?: string): Promise<SigningKey>;
+  /** As `load`; `undefined` only if no key of this installation was ever made. */
+  signer(at: string, passphrase?: string): Promise<SigningKey | undefined>;
+  /** The first key of this installation; makes it if there is none. Concurrent calls make one. */
+  createFirst(at: string, passphrase?: string): Promise<TrustedKey>;
   /** Nothing that this key signed counts any more; its private key is deleted. */
   revoke(id: string, reason: string): Promise<void>;
   /** What this key of another installation signed counts here too. The same again changes nothing. */
   trust(key: ForeignKey): Promise<TrustedKey>;
   /** Nothing that this key of another installation signed counts any more, unless it is trusted again. */
   forget(id: string): Promise<void>;
+  /**
+   * Takes over the keys of a backup with their private parts; trusted foreign keys stay. Throws `restore-not-empty` if
+   * this installation has keys of its own that the backup does not have. Calling it again has no effect.
+   */
+  adopt(ring: Keyring, privateKeys: ReadonlyMap<string, Uint8Array>): Promise<void>;
 }
 
 export function keyFolder(folder: string): KeyFolder {
   const ringFile = join(folder, 'keyring.json');
   const privateFile = (id: string) => join(folder, `${id}.pem`);
 
-  async function read(): Promise<Keyring> {
+  /** Private keys without a keyring are damage, or what a crash left of the first one, which making a key repairs. */
+  async function read(isRepair = false): Promise<Keyring> {
     const text = await readFile(ringFile, 'utf8').catch((error: unknown) => {
       if (systemCode(error) === 'ENOENT') return undefined;
       throw error;
     });
-    return text === undefined ? { keys: [] } : parseKeyring(text);
+    if (text !== undefined) return parseKeyring(text);
+    const files = isRepair ? [] : await readdir(folder).catch(() => []);
+    if (!files.some((name) => name.endsWith('.pem'))) return { keys: [] };
+    throw new ImagoError('key-invalid', `there are private keys, and ${ringFile} is missing`, {
+      hint: 'Restore it from a backup. If there is none, `imago keys create` starts a new keyring.',
+    });
   }
 
-  async function change<T>(work: (ring: Keyring) => Promise<{ ring: Keyring; result: T }>): Promise<T> {
+  async function change<T>(
+    work: (ring: Keyring) => Promise<{ ring: Keyring; result: T }>,
+    isRepair = false,
+  ): Promise<T> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     return withFileLock(join(folder, '.lock'), {}, async () => {
-      const { ring, result } = await work(await read());
+      const { ring, result } = await work(await read(isRepair));
       const text = Buffer.from(`${JSON.stringify(ring, null, 2)}\n`);
       await writeFileDurably(ringFile, `${ringFile}.${randomUUID()}`, text);
       return result;
     });
   }
 
-  return {
-    keyring: read,
-    create: (at, passphrase) =>
-      change(async (ring) => {
-        const { privatePem, publicPem, id } = newKeyPair(passphrase);
-        const temporary = join(folder, `.${randomUUID()}`);
-        try {
-          await writeFile(temporary, privatePem, { mode: 0o600, flush: true });
-          await chmod(temporary, 0o600);
-          await renameDurably(temporary, privateFile(id));
-        } catch (error) {
-          await rm(temporary, { force: true });
-          throw error;
-        }
-        const added = addKey(ring, publicPem, at);
-        return { ring: added, result: requireKey(added, id) };
-      }),
-    async load(at, passphrase) {
-      const trusted = signingKey(await read(), at);
-      if (trusted === undefined) {
-        throw new ImagoError('key-not-found', 'no key may sign now', {
-          hint: 'Make one with `imago keys create`.',
-        });
-      }
-      const pem = await readFile(privateFile(trusted.id)).catch((cause: unknown) => {
-        throw new ImagoError('key-not-found', `the private part of key ${trusted.id} is not here`, { cause });
+  const writePrivate = (id: string, pem: Uint8Array) =>
+    writeFileDurably(privateFile(id), join(folder, `.${randomUUID()}`), pem, 0o600);
+
+  async function load(at: string, passphrase?: string): Promise<SigningKey> {
+    const trusted = signingKey(await read(), at);
+    if (trusted === undefined) {
+      throw new ImagoError('key-not-found', 'no key may sign now', {
+        hint: 'Make one with `imago keys create`.',
       });
-      return openPrivateKey(pem, passphrase);
-    },
+    }
+    const pem = await readFile(privateFile(trusted.id)).catch((cause: unknown) => {
+      throw new ImagoError('key-not-found', `the private part of key ${trusted.id} is not here`, { cause });
+    });
+    return openPrivateKey(pem, passphrase);
+  }
+
+  const isOwn = ({ owner }: TrustedKey) => owner === undefined;
+
+  async function add(ring: Keyring, at: string, passphrase?: string) {
+    const { privatePem, publicPem, id } = newKeyPair(passphrase);
+    await writePrivate(id, Buffer.from(privatePem));
+    const added = addKey(ring, publicPem, at);
+    return { ring: added, result: requireKey(added, id) };
+  }
+
+  return {
+    keyring: () => read(),
+    create: (at, passphrase) => change((ring) => add(ring, at, passphrase), true),
+    load,
+    signer: async (at, passphrase) => ((await read()).keys.some(isOwn) ? load(at, passphrase) : undefined),
+    createFirst: (at, passphrase) =>
+      change(async (ring) => {
+        const known = ring.keys.find(isOwn);
+        return known === undefined ? add(ring, at, passphrase) : { ring, result: known };
+      }),
     revoke: (id, reason) =>
       change(async (ring) => {
         const revoked = revokeKey(ring, id, reason);
@@ -115,6 +140,15 @@ export function keyFolder(folder: string): KeyFolder {
         return { ring: changed, result: requireKey(changed, id) };
       }),
     forget: (id) => change(async (ring) => ({ ring: forgetKey(ring, id), result: undefined })),
+    adopt: (adopted, privateKeys) =>
+      change(async (ring) => {
+        const merged = adoptKeys(ring, adopted);
+        for (const { id } of adopted.keys) {
+          const pem = privateKeys.get(id);
+          if (pem !== undefined) await writePrivate(id, pem);
+        }
+        return { ring: merged, result: undefined };
+      }, true),
   };
 }
 

@@ -100,8 +100,8 @@ describe('signing keys', () => {
   test("one's own key is neither trusted as another's nor forgotten", async () => {
     const keys = keyFolder(folder);
     const { id, publicKey } = await keys.create(january);
-    for (const refused of [keys.trust({ publicKey, owner: 'me' }), keys.forget(id)])
-      await expect(refused).rejects.toMatchObject({ code: 'key-own' });
+    await expect(keys.trust({ publicKey, owner: 'me' })).rejects.toMatchObject({ code: 'key-own' });
+    await expect(keys.forget(id)).rejects.toMatchObject({ code: 'key-own' });
     expect(signingKey(await keys.keyring(), june)?.id).toBe(id);
   });
 
@@ -131,5 +131,23 @@ describe('signing keys', () => {
       text = (await readFile(join(folder, 'keyring.json'), 'utf8')).replace(id, '0123456789abcdef');
     }
     expect(() => parseKeyring(text)).toThrow(expect.objectContaining({ code: 'key-invalid' }));
+  });
+
+  test('a signer is absent only if no own key was ever made', async () => {
+    const keys = keyFolder(folder);
+    expect(await keys.signer(march)).toBeUndefined();
+    const { id } = await keys.create(january);
+    expect(await keys.signer(march)).toMatchObject({ id });
+    await keys.revoke(id, 'it leaked');
+    await expect(keys.signer(march)).rejects.toMatchObject({ code: 'key-not-found' });
+    await keys.create(january);
+    await rm(join(folder, 'keyring.json'));
+    await expect(keys.signer(march)).rejects.toMatchObject({ code: 'key-invalid' });
+  });
+
+  test('concurrent first builds make one key', async () => {
+    const made = await Promise.all([1, 2, 3].map(() => keyFolder(folder).createFirst(january)));
+    expect(new Set(made.map(({ id }) => id)).size).toBe(1);
+    expect((await keyFolder(folder).keyring()).keys).toHaveLength(1);
   });
 });

@@ -139,6 +139,18 @@ export function forgetKey(ring: Keyring, id: string): Keyring {
   return { keys: ring.keys.filter((key) => key !== known) };
 }
 
+/** Adds the keys of a backup to a ring. Throws `restore-not-empty` if the ring has keys of its own that they lack. */
+export function adoptKeys(ring: Keyring, adopted: Keyring): Keyring {
+  const others = ring.keys.filter(({ id }) => !adopted.keys.some((key) => key.id === id));
+  const own = others.find(({ owner }) => owner === undefined);
+  if (own !== undefined) {
+    throw new ImagoError('restore-not-empty', `This host has its own signing key ${own.id}.`, {
+      hint: 'Restore without --with-keys, then trust the old key with `imago keys trust`.',
+    });
+  }
+  return { keys: [...adopted.keys, ...others].toSorted(byStart) };
+}
+
 /** Throws `key-not-found`. */
 export function requireKey(ring: Keyring, id: string): TrustedKey {
   const known = ring.keys.find((key) => key.id === id);

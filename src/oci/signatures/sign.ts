@@ -45,6 +45,9 @@ export interface FoundSignature extends Omit<VerifiedSignature, 'key'> {
   readonly problem?: SignatureProblem;
 }
 
+/** Reads what is attached to a version: a store, or a version that is still in a registry. */
+export type AttachmentReader = Pick<DiskStore, 'resolve' | 'referrers' | 'readBlob'>;
+
 export interface VerifiedStatement {
   readonly key: TrustedKey;
   readonly statement: Statement;
@@ -124,7 +127,7 @@ export async function verifySignatures(
 
 /** Every signature on a version, with what speaks against it, if anything does. */
 export async function readSignatures(
-  store: DiskStore,
+  store: AttachmentReader,
   digest: Digest,
   ring: Keyring,
 ): Promise<FoundSignature[]> {
@@ -241,7 +244,7 @@ function isSignedBy(part: AttachedPart, publicKey: SigningKey['publicKey']): boo
  * copies that others made with what refers to a version and without its tags. Each part once.
  */
 async function partsUnder(
-  store: DiskStore,
+  store: AttachmentReader,
   digest: Digest,
   suffix: '.sig' | '.att',
 ): Promise<AttachedPart[]> {
@@ -259,7 +262,7 @@ async function partsUnder(
   return [...parts.values()];
 }
 
-async function readPart(store: DiskStore, layer: Descriptor): Promise<AttachedPart> {
+async function readPart(store: AttachmentReader, layer: Descriptor): Promise<AttachedPart> {
   const annotations: Annotations = layer.annotations ?? {};
   return { mediaType: layer.mediaType, bytes: await store.readBlob(layer.digest, maxPayload), annotations };
 }

@@ -10,7 +10,7 @@ import type { Builder, SealedDisk } from '../../ports/provider/builder.ts';
 import type { OperationKind, StepContext, WorkStep } from '../../ports/workflow/operation.ts';
 import { parseInput } from '../../workflow/parse-input.ts';
 import { requireResult } from '../../workflow/step-result.ts';
-import { callOptions, type OperationDeps, requireImages, requireRole } from '../common/deps.ts';
+import { callOptions, type OperationDeps, requireImages, requireRole, simulatedBy } from '../common/deps.ts';
 import {
   addCandidate,
   type CandidateFacts,
@@ -54,7 +54,7 @@ export function buildOperation(deps: OperationDeps): OperationKind<BuildInput> {
   return {
     kind: 'build',
     parse: (input) => parseInput(buildInput, input),
-    plan: async (input) => planBuild(deps, input),
+    plan: (input) => planBuild(deps, input),
     foresee: (input) => foreseeBuild(deps, input),
     steps: ({ hotfix: fix, recipe }) => [
       lockStep(deps),
@@ -62,7 +62,7 @@ export function buildOperation(deps: OperationDeps): OperationKind<BuildInput> {
       numberStep(deps),
       recordsStep(deps, (context) => subject(deps, context)),
       ...(fix === undefined ? [] : [proofStep<BuildInput>(deps, (context) => fixedSubject(deps, context))]),
-      signStep(deps, (context) => subject(deps, context)),
+      signStep(deps, (context) => subject(deps, context), { makeKey: true }),
       sealStep(deps),
       ...(fix === undefined && recipe?.support === undefined ? [] : [supportStep(deps)]),
     ],
@@ -72,7 +72,7 @@ export function buildOperation(deps: OperationDeps): OperationKind<BuildInput> {
       const proof: Proof | undefined = context.result<Json & Proof>('prove');
       return {
         ...requireResult<Sealed>(context, 'seal'),
-        ...(builderOf(deps, context).tools === undefined && { simulated: true }),
+        ...simulatedBy(deps, context.input.provider),
         ...(reason === undefined ? {} : { reason, why, changes }),
         ...(lockChanges && { lockChanges }),
         ...proof,
@@ -128,12 +128,13 @@ function changesOf(before: Json, after: Json): readonly string[] {
 async function fixLock(
   deps: OperationDeps,
   builder: Builder,
-  { from, lockDigest, set, folder }: NonNullable<BuildInput['hotfix']>,
+  { from, lockDigest, set, folder, roots }: NonNullable<BuildInput['hotfix']>,
   context: StepContext<BuildInput>,
 ): Promise<Json> {
   const lock = (await requireImages(deps).locks.read(lockDigest)) as unknown as Lock | undefined;
   if (lock === undefined) throw notKept(from);
-  const placed = { ...lock, recipe: { ...lock.recipe, ...(folder !== undefined && { folder }) } };
+  const place = folder === undefined ? {} : { folder, ...(roots && { roots }) };
+  const placed = { ...lock, recipe: { ...lock.recipe, ...place } };
   const tools = requireTools(builder, 'here');
   return tools.hotfix(placed as unknown as Json, set, context, callOptions(deps, context.signal));
 }
@@ -159,7 +160,7 @@ function numberStep(deps: OperationDeps): WorkStep<BuildInput> {
     name: 'number',
     async do(context) {
       const { lock, lockDigest } = locked(context);
-      const facts = factsOf(context);
+      const facts = factsOf(deps, context);
       const at = new Date(context.clock.now()).toISOString();
       const known = await deps.catalogue.findVersionByLock(facts.name, lockDigest);
       if (known !== undefined) return { version: known.version, at: known.createdAt, reused: true };
@@ -189,7 +190,7 @@ async function whyNew(
   context: StepContext<BuildInput>,
   lock: Lock,
 ): Promise<Why | undefined> {
-  const { name, kubernetes } = factsOf(context);
+  const { name, kubernetes } = factsOf(deps, context);
   const before = await comparedWith(deps, name, kubernetes, madeFrom(context));
   if (before?.origin.kind !== 'built' || deps.images === undefined) return undefined;
   const old = (await deps.images.locks.read(before.origin.lockDigest)) as unknown as Lock | undefined;
@@ -202,11 +203,11 @@ async function whyNew(
 function sealStep(deps: OperationDeps): WorkStep<BuildInput> {
   const { catalogue } = deps;
   const find = (context: StepContext<BuildInput>) =>
-    catalogue.findVersionByLock(factsOf(context).name, locked(context).lockDigest);
+    catalogue.findVersionByLock(factsOf(deps, context).name, locked(context).lockDigest);
   return {
     name: 'seal',
     async do(context) {
-      const facts = factsOf(context);
+      const facts = factsOf(deps, context);
       const { lock, lockDigest } = locked(context);
       const { recipe } = lock as unknown as Lock;
       const { source, hotfix } = context.input;
@@ -244,7 +245,7 @@ function subject(deps: OperationDeps, context: StepContext<BuildInput>): Subject
   const { lock, lockDigest, at: startedAt } = locked(context);
   const { version, at: createdAt, reused } = requireResult<Numbered>(context, 'number');
   const { digest, timings } = requireResult<SealedDisk>(context, 'build');
-  const { name: image, kubernetes } = factsOf(context);
+  const { name: image, kubernetes } = factsOf(deps, context);
   const previous = madeFrom(context);
   return {
     ...{ image, version, digest, kubernetes, createdAt, startedAt, timings },
@@ -257,11 +258,11 @@ function madeFrom({ input }: StepContext<BuildInput>): string | undefined {
   return input.hotfix?.from.replace(/^.*:/, '');
 }
 
-function factsOf(context: StepContext<BuildInput>): CandidateFacts {
+function factsOf(deps: OperationDeps, context: StepContext<BuildInput>): CandidateFacts {
   const { recipe } = locked(context).lock as unknown as { readonly recipe: Json };
   const { name, os, architecture, numbering, kubernetes } = parseInput(recipeFields, recipe);
-  const { bump } = context.input;
-  return { name, os, architecture, numbering, kubernetes, bump };
+  const { bump, provider } = context.input;
+  return { name, os, architecture, numbering, kubernetes, bump, ...simulatedBy(deps, provider) };
 }
 
 function locked(context: StepContext<BuildInput>): Locked {

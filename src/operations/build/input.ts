@@ -20,8 +20,9 @@ export const hotfixFields = z.object({
   from: z.string(),
   lockDigest: z.string(),
   set: z.array(z.string()).min(1),
-  /** Where relative paths of its recipe begin. */
+  /** Where relative paths of its recipe start, and further directories that its files can be in. */
   folder: z.string().optional(),
+  roots: z.array(z.string()).optional(),
 });
 
 export const recipeCommit = z.object({ commit: z.string().regex(commitPattern), dirty: z.boolean() });

@@ -1,7 +1,7 @@
 // Builds every version that a recipe stands for, one after the other: they share all layers but the last ones.
 import * as z from 'zod';
 import type { Json } from '../../domain/value/json.ts';
-import type { ChildStep, OperationKind } from '../../ports/workflow/operation.ts';
+import type { ChildStep, OperationKind, WorkStep } from '../../ports/workflow/operation.ts';
 import { parseInput } from '../../workflow/parse-input.ts';
 import { requireResult } from '../../workflow/step-result.ts';
 import type { OperationDeps } from '../common/deps.ts';
@@ -23,9 +23,12 @@ export function buildMatrixOperation(deps: OperationDeps): OperationKind<BuildMa
       for (const one of parsed.builds) build.parse(one as unknown as Json);
       return parsed;
     },
-    plan: ({ builds }) => eachOf(builds, async (one) => planBuild(deps, one)),
+    plan: ({ builds }) => eachOf(builds, (one) => planBuild(deps, one)),
     foresee: ({ builds }) => eachOf(builds, (one) => foreseeBuild(deps, one)),
-    steps: ({ image, builds }) => builds.map((one) => variantStep(image, one)),
+    steps: ({ image, builds }) => [
+      ...builds.map((one) => variantStep(image, one)),
+      matrixStep(deps, ({ builds: all }: BuildMatrixInput) => all.map(({ recipe }) => recipe.kubernetes)),
+    ],
     result: (context) => ({
       image: context.input.image,
       versions: context.input.builds.map((one) => ({ ...requireResult<Sealed>(context, stepName(one)) })),
@@ -43,6 +46,20 @@ async function eachOf(
     plans.push(...lines.map((line) => `Kubernetes ${one.recipe.kubernetes}: ${line}`));
   }
   return plans;
+}
+
+/** Records what the recipe lists, so that `prune` keeps a version of each. */
+export function matrixStep<I extends { readonly image: string }>(
+  deps: OperationDeps,
+  versionsOf: (input: I) => readonly string[],
+): WorkStep<I> {
+  return {
+    name: 'matrix',
+    async do({ input }) {
+      await deps.catalogue.setMatrix(input.image, versionsOf(input));
+      return null;
+    },
+  };
 }
 
 function stepName({ recipe }: z.infer<typeof variant>): string {

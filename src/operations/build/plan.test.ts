@@ -21,20 +21,29 @@ interface World {
   readonly told?: Partial<BuildForecast>;
   readonly others?: readonly Provider[];
   readonly known?: string;
+  readonly used?: readonly string[];
+  /** The mark of the image that exists. */
+  readonly simulated?: true;
 }
 
 function provider(name: string, builder: Partial<Builder>): Provider {
-  return { name, builder } as unknown as Provider;
+  return { name, builder, abilities: { simulated: name === 'sim' } } as unknown as Provider;
 }
 
-function world({ told = {}, others = [], known }: World = {}): OperationDeps {
+function world({ told = {}, others = [], known, used = [], simulated }: World = {}): OperationDeps {
   const tools = { forecast: async () => ({ ...forecast, ...told }), forecastHotfix: async () => forecast };
   const local = provider('local', { methods: ['assemble'], tools: tools as unknown as BuilderTools });
   return {
     provider: () => local,
     providers: () => [local, ...others],
     epoch: 0,
-    catalogue: { findVersionByLock: async () => (known === undefined ? undefined : { version: known }) },
+    clock: { now: () => 0 },
+    catalogue: {
+      findVersionByLock: async () => (known === undefined ? undefined : { version: known }),
+      getImage: async () => simulated && { name: 'node', simulated },
+      listVersions: async () => ({ items: [{}] }),
+      usedNumbers: async () => used,
+    },
     images: { locks: { read: async () => ({}) } },
   } as unknown as OperationDeps;
 }
@@ -51,8 +60,15 @@ test('a dry run tells layers, downloads and time', async () => {
     'Layer component kubelet: miss.',
     'Build the disk, in about 12 s (as long as such steps took here before).',
     'Write notes and SBOMs from the sealed disk, and sign it.',
-    'Seal it as a candidate of node.',
+    'Seal it as a candidate: node:1.0.0.',
   ]);
+});
+
+test('a number that the policy cannot give is reported by the dry run', async () => {
+  const release = input({ numbering: 'kubernetes', kubernetes: '1.34.2' });
+  expect((await foreseeBuild(world(), release)).at(-1)).toBe('Seal it as a candidate: node:1.34.2.');
+  const lines = await foreseeBuild(world({ used: ['1.34.2'] }), release);
+  expect(lines.at(-1)).toMatch(/^As things are, it would fail: 1\.34\.2 is already used/);
 });
 
 test('what must be asked for first is named, and so is what would fail', async () => {
@@ -96,8 +112,8 @@ test('a hotfix is to be proven', async () => {
   expect(lines).toContain('Prove that nothing else moved, or fail.');
 });
 
-test('what is built on a machine is refused before it starts, without a word about trying again', () => {
-  expect(() => planBuild(world(), onMachine)).toThrow(
+test('what is built on a machine is refused before it starts, without a word about trying again', async () => {
+  await expect(planBuild(world(), onMachine)).rejects.toThrow(
     expect.objectContaining({
       code: 'provider-lacks',
       message: 'node is built on a machine, and provider local only assembles disks.',
@@ -106,13 +122,20 @@ test('what is built on a machine is refused before it starts, without a word abo
   );
 });
 
-test('a provider at hand that builds so is named; one that only makes disks up is not', () => {
+test('a provider at hand that builds so is named; one that only makes disks up is not', async () => {
   const sim = provider('sim', { methods: ['assemble', 'machine'] });
   const able = provider('azure', { methods: ['machine'], tools: {} as unknown as BuilderTools });
-  expect(() => planBuild(world({ others: [sim] }), onMachine)).toThrow(
+  await expect(planBuild(world({ others: [sim] }), onMachine)).rejects.toThrow(
     expect.objectContaining({ hint: expect.stringContaining('No provider at hand') }),
   );
-  expect(() => planBuild(world({ others: [sim, able] }), onMachine)).toThrow(
+  await expect(planBuild(world({ others: [sim, able] }), onMachine)).rejects.toThrow(
     expect.objectContaining({ hint: 'Name one that does: --provider azure.' }),
   );
+});
+
+test('a real build of a simulated image is refused before it starts', async () => {
+  await expect(planBuild(world({ simulated: true }), input())).rejects.toMatchObject({
+    code: 'simulation-mixed',
+    message: 'The new version is real, and image node is simulated.',
+  });
 });

@@ -12,22 +12,29 @@ import type { Json } from '../../domain/value/json.ts';
 import type { VersionRecord } from '../../ports/database/catalog.ts';
 import type { Builder, BuildForecast } from '../../ports/provider/builder.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
-import { callOptions, type OperationDeps, requireImages, requireRole } from '../common/deps.ts';
-import { comparedWith } from '../image/candidate.ts';
+import { callOptions, type OperationDeps, requireImages, requireRole, simulatedBy } from '../common/deps.ts';
+import { describeFailure } from '../common/describe-failure.ts';
+import { comparedWith, previewNumber, requireLine } from '../image/candidate.ts';
 import type { BuildInput } from './input.ts';
 
 /** So many changes are told one by one. */
 const mostChanges = 20;
 
 /** Cheap, because it is asked before each start. */
-export function planBuild(deps: OperationDeps, input: BuildInput): readonly string[] {
+export async function planBuild(deps: OperationDeps, input: BuildInput): Promise<readonly string[]> {
   const { recipe, hotfix, provider } = input;
   const found = deps.provider(provider);
   const builder = requireRole(found, 'builder');
   if (recipe !== undefined) requireMethod(deps, found, builder, recipe);
   if (input.locked === true) requireTools(builder, found.name);
   if (hotfix !== undefined) requireTools(builder, found.name);
-  return [...firstLines(input), 'Build the disk, layer by layer.', ...lastLines(input, builder)];
+  await requireLine(deps, imageOf(input), simulatedBy(deps, provider).simulated);
+  return [
+    ...firstLines(input),
+    'Build the disk, layer by layer.',
+    ...lastLines(input, builder),
+    `Seal it as a candidate of ${imageOf(input)}.`,
+  ];
 }
 
 /** With a look at the caches. */
@@ -59,7 +66,7 @@ export async function foreseeParts(deps: OperationDeps, input: BuildInput): Prom
       known,
     };
   }
-  const last = lastLines(input, builder);
+  const last = [...lastLines(input, builder), ...(await describeFailure(() => sealLines(deps, input)))];
   if (forecast === undefined) return { lock: first, build: ['Build the disk, layer by layer.', ...last] };
   return {
     lock: [...first, ...inputLines(forecast), ...(await changeLines(deps, input, forecast))],
@@ -165,8 +172,16 @@ function lastLines(input: BuildInput, builder: Builder): readonly string[] {
   return [
     ...(isReal ? ['Write notes and SBOMs from the sealed disk, and sign it.'] : []),
     ...(isReal && input.hotfix !== undefined ? ['Prove that nothing else moved, or fail.'] : []),
-    `Seal it as a candidate of ${imageOf(input)}.`,
   ];
+}
+
+/** With the number that the version gets if nothing else is built before it. */
+async function sealLines(
+  deps: OperationDeps,
+  { recipe, bump, ...input }: BuildInput,
+): Promise<readonly string[]> {
+  if (recipe === undefined) return [`Seal it as a candidate of ${imageOf(input)}.`];
+  return [`Seal it as a candidate: ${recipe.name}:${await previewNumber(deps, { ...recipe, bump })}.`];
 }
 
 /** `undefined` where locks are only made up. */

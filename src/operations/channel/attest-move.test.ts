@@ -30,6 +30,7 @@ function world(): World {
           ? { id, image: 'node', channel: 'production', to: '1.0.0', toDigest: 'sha256:1', at: '' }
           : undefined,
       listEvidence: async () => [],
+      getVersion: async () => ({ simulated: true }),
     },
     promotion: {
       listAttestations: async () => made.kept.toReversed(),

@@ -1,8 +1,8 @@
 // Signs what a promotion decided, so that it can be checked with no server: which digest went where, who asked,
-// what every gate said, and the unit that was tested. A move that cannot be signed is a move all the same.
+// what every gate said, and the unit that was tested. Where nothing is signed there is no statement; signing that is
+// set up and does not work is an error.
 
 import { movePredicateType, moveStatement } from '../../domain/channel/statement.ts';
-import { ensureImagoError } from '../../domain/error/imago-error.ts';
 import type { MoveAttestation } from '../../ports/database/promotion.ts';
 import type { StepContext, WorkStep } from '../../ports/workflow/operation.ts';
 import { requireResult } from '../../workflow/step-result.ts';
@@ -14,17 +14,7 @@ export function attestMoveStep<Input>(deps: OperationDeps, after: string): WorkS
     requireResult<{ readonly move: number }>(context, after).move;
   return {
     name: 'attest',
-    async do(context) {
-      const move = moveOf(context);
-      try {
-        return { signed: await attestMove(deps, move) };
-      } catch (thrown) {
-        const error = ensureImagoError(thrown);
-        if (error.retryable || error.code === 'owner-stale' || context.signal.aborted) throw error;
-        context.log(`Move ${move} could not be signed: ${error.message}`);
-        return { signed: false, why: error.message };
-      }
-    },
+    do: async (context) => ({ signed: await attestMove(deps, moveOf(context)) }),
   };
 }
 
@@ -61,11 +51,12 @@ export async function attestMove(deps: AttestDeps, id: number): Promise<boolean>
   const composed =
     move.policy?.composed === undefined ? undefined : await deps.promotion.getComposed(move.policy.composed);
   const evidence = await deps.catalogue.listEvidence(move.toDigest);
+  const { simulated = false } = (await deps.catalogue.getVersion(move.image, move.to)) ?? {};
   const envelope = await deps.attestor.attest({
     digest: move.toDigest,
     name: `${move.image}:${move.to}`,
     predicateType: movePredicateType,
-    predicate: moveStatement(move, evidence, composed),
+    predicate: moveStatement(move, evidence, composed, simulated),
   });
   if (envelope === undefined) return false;
   await deps.promotion.addAttestation(

@@ -1,6 +1,7 @@
 // Gathers what the gates before a channel are decided on, and decides. Reads only; the move itself checks that
 // nothing of it has changed since.
 
+import type { Requester } from '../../domain/access/roles.ts';
 import { staysOf } from '../../domain/channel/log.ts';
 import { channelLine } from '../../domain/channel/minor-channel.ts';
 import { type Evidence, newestTest } from '../../domain/evidence/evidence.ts';
@@ -20,15 +21,16 @@ import { channelNotFound } from '../../domain/resolve/resolve.ts';
 import { toIso } from '../../domain/value/time.ts';
 import type { ChannelMove, ChannelRecord, VersionRecord } from '../../ports/database/catalog.ts';
 import type { PoolRecord } from '../../ports/database/fleet.ts';
+import type { ImageSignature } from '../../ports/image-store/image-store.ts';
 import { allPages } from '../common/all-pages.ts';
 import type { OperationDeps } from '../common/deps.ts';
 
-type GateDeps = Pick<OperationDeps, 'catalogue' | 'fleet' | 'promotion'>;
+type GateDeps = Pick<OperationDeps, 'catalogue' | 'fleet' | 'promotion' | 'images'>;
 
 export interface GateQuestion {
   readonly version: VersionRecord;
   readonly channel: string;
-  readonly requester: string;
+  readonly requester: Requester;
   /** Milliseconds since 1970. */
   readonly now: number;
   readonly override?: Override | undefined;
@@ -71,8 +73,10 @@ export async function decideAmong(
     evidence,
     ...(await earlierFacts(deps, asked, channels, channel, version)),
     ...(await beforeFacts(deps, channel, version)),
+    ...(asked.approvals === undefined ? {} : await returnFacts(deps, channel, version)),
     ...(composed === undefined ? {} : await composedFacts(deps, composed)),
     ...offersOf(test),
+    ...(asked.signed && { signatures: await signaturesOf(deps, version.digest) }),
     followers: asked.nodeConfig ? await followerFacts(deps, channel) : [],
     requester,
     now,
@@ -84,12 +88,17 @@ export async function decideAmong(
     result: {
       ...verdict,
       ...(policy === undefined ? {} : { policy: { id: policy.id, digest: policy.digest } }),
-      ...(override === undefined || !overrides ? {} : { override: { ...override, by: requester } }),
+      ...(override === undefined || !overrides ? {} : { override: { ...override, by: requester.by } }),
       ...(composed === undefined ? {} : { composed }),
       evidenceSeen: evidence.at(-1)?.id ?? 0,
       at: toIso(new Date(now)),
     },
   };
+}
+
+async function signaturesOf({ images }: GateDeps, digest: string): Promise<readonly ImageSignature[]> {
+  if ((await images?.find(digest)) === undefined) return [];
+  return (await images?.signatures.list(digest)) ?? [];
 }
 
 async function earlierFacts(
@@ -118,6 +127,22 @@ export function channelBefore(
   return channels
     .filter((other) => !other.managed && other.position < position)
     .findLast((other) => channelLine(other.name)?.line === line);
+}
+
+/**
+ * An override was an exception for one move, and a move that went back asked no gate: neither shows that people once
+ * approved the version for this channel.
+ */
+async function returnFacts(
+  deps: GateDeps,
+  { image, name }: ChannelRecord,
+  { version }: VersionRecord,
+): Promise<Pick<GateFacts, 'earlierMove'>> {
+  for await (const move of allPages((query) => deps.catalogue.listMoves(image, name, query), 200)) {
+    const { id, to, policy } = move;
+    if (to === version && policy?.passed && policy.override === undefined) return { earlierMove: id };
+  }
+  return {};
 }
 
 async function beforeFacts(

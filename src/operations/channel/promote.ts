@@ -1,6 +1,8 @@
 // Promotion: moves a channel to a version, through the gates of the policy. What was tested is what moves; nothing
 // is rebuilt (D8, rule 4). Overriding gates is a kind of its own, so that only admins can start, schedule or retry it.
+
 import * as z from 'zod';
+import type { Requester } from '../../domain/access/roles.ts';
 import { checkForward, checkMove } from '../../domain/channel/channel.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import {
@@ -43,7 +45,7 @@ export function promoteOperation(deps: OperationDeps): OperationKind<PromoteInpu
   return promotion(deps, 'promote', promoteInput);
 }
 
-/** The same with gates overridden. `tested` and `restricted` stay closed, whoever asks. */
+/** The same with gates overridden. `real`, `tested` and `restricted` stay closed for everyone. */
 export function overridePromoteOperation(deps: OperationDeps): OperationKind<PromoteInput> {
   return promotion(deps, 'promote-override', overrideInput);
 }
@@ -86,12 +88,16 @@ function refuseFirm(gate: GateName): void {
 }
 
 /** A dry run shows every gate, also when one of these would end it. */
-const shownAsGates: ReadonlySet<string> = new Set(['channel-untested', 'channel-restricted']);
+const shownAsGates: ReadonlySet<string> = new Set([
+  'channel-untested',
+  'channel-restricted',
+  'simulation-mixed',
+]);
 
 async function planPromotion(
   deps: OperationDeps,
   input: PromoteInput,
-  by: string,
+  by: Requester,
 ): Promise<readonly string[]> {
   const { reference, channel: name } = input;
   const version = await requireTarget(deps, reference);
@@ -101,6 +107,7 @@ async function planPromotion(
     throw thrown;
   });
   if (!moves) return [`${image}:${name} points at ${number} already.`];
+  await deps.attestor?.ready();
   const { result, channel } = await decide(deps, {
     version,
     channel: name,
@@ -159,6 +166,7 @@ function gatesStep(deps: OperationDeps): WorkStep<PromoteInput> {
     async do(context) {
       const { image, version } = resolved(context);
       const target = await requireVersion(deps, image, version);
+      await deps.attestor?.ready();
       const { result } = await askGates(deps, context, target);
       await mustMove(deps, context.input, target);
       return { gates: result.gates.map((gate) => ({ ...gate })), at: result.at };
@@ -213,7 +221,7 @@ async function askGates(
   const decision = await decide(deps, {
     version,
     channel,
-    requester: context.operation.by,
+    requester: context.operation,
     now: context.clock.now(),
     override,
   });

@@ -1,10 +1,17 @@
-// Takes a channel back to the version before, as a new move: history is never rewritten. It asks no gates, because it
-// is the way out of trouble; the galleries that stand for the channel have the version before it moves, as ever.
+// Moves a channel back to its previous version, as a new move: history is never rewritten. It checks no gates, because
+// it is the way out of an outage. It names the version that the channel leaves, so that a repeat goes no further back.
 import * as z from 'zod';
-import { type ChannelRecord, fitToReturn, type ReturnFit, wayBack } from '../../domain/channel/channel.ts';
-import { earlierVersions } from '../../domain/channel/log.ts';
+import {
+  type ChannelRecord,
+  checkPointer,
+  fitToReturn,
+  type ReturnFit,
+  wayBack,
+} from '../../domain/channel/channel.ts';
+import { earlierVersions, returnedFrom } from '../../domain/channel/log.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { newestTest } from '../../domain/evidence/evidence.ts';
+import { channelEmpty } from '../../domain/resolve/resolve.ts';
 import type { ChannelMove } from '../../ports/database/catalog.ts';
 import type { OperationKind, WorkStep } from '../../ports/workflow/operation.ts';
 import { parseInput } from '../../workflow/parse-input.ts';
@@ -19,6 +26,8 @@ import { channelMissing, type Moved, moved, requireVersion } from './promote.ts'
 const rollbackInput = z.object({
   image: z.string(),
   channel: z.string(),
+  /** The version that the channel leaves; absent only in operations that an older Imago started. */
+  from: z.string().optional(),
   why: z.string().trim().min(1, 'must not be empty'),
 });
 export type RollbackChannelInput = z.infer<typeof rollbackInput>;
@@ -26,16 +35,20 @@ export type RollbackChannelInput = z.infer<typeof rollbackInput>;
 interface Target {
   readonly from: string;
   readonly to: string;
+  /** The channel has left `from` already: nothing moves. */
+  readonly repeated: boolean;
 }
 
 export function rollbackChannelOperation(deps: OperationDeps): OperationKind<RollbackChannelInput> {
   return {
     kind: 'rollback-channel',
     parse: (input) => parseInput(rollbackInput, input),
-    /** Two of one channel go back two steps; other work on the image is not waited for. */
+    /** Other work on the image does not delay it. */
     key: ({ image, channel }) => `rollback/${image}:${channel}`,
-    async plan({ image, channel }) {
-      const { from, to } = await findTarget(deps, image, channel);
+    async plan(input) {
+      const { image, channel } = input;
+      const { from, to, repeated } = await findTarget(deps, input);
+      if (repeated) return [`${image}:${channel} already went back from ${from} to ${to}.`];
       const copies = await planCopies(deps, channel, await requireVersion(deps, image, to));
       const latest = await planLatest(deps, { image, channel }, to);
       return [`Move ${image}:${channel} from ${from} back to ${to}.`, ...copies, ...latest];
@@ -46,8 +59,9 @@ export function rollbackChannelOperation(deps: OperationDeps): OperationKind<Rol
         requireVersion(deps, context.input.image, requireResult<Target>(context, 'target').to),
       ),
       moveStep(deps),
-      attestMoveStep<RollbackChannelInput>(deps, 'move'),
       latestStep<RollbackChannelInput>(deps, async ({ input }) => [input]),
+      // Last: keys that do not work never stand in the way of going back.
+      attestMoveStep<RollbackChannelInput>(deps, 'move'),
     ],
     result: (context) => ({ ...requireResult<Moved>(context, 'move'), ...untold(context) }),
   };
@@ -57,7 +71,7 @@ function targetStep(deps: OperationDeps): WorkStep<RollbackChannelInput> {
   return {
     name: 'target',
     async do(context) {
-      return { ...(await findTarget(deps, context.input.image, context.input.channel)) };
+      return { ...(await findTarget(deps, context.input)) };
     },
   };
 }
@@ -92,16 +106,26 @@ function moveStep(deps: OperationDeps): WorkStep<RollbackChannelInput> {
   };
 }
 
-/** The newest earlier version of the channel that may still be pointed at. */
-async function findTarget(deps: OperationDeps, image: string, channel: string): Promise<Target> {
+/**
+ * Finds the newest earlier version that the channel can point at. Throws `channel-moved` if the channel neither points
+ * at the version that it is to leave nor returned from it.
+ */
+async function findTarget(
+  deps: OperationDeps,
+  { image, channel, from }: RollbackChannelInput,
+): Promise<Target> {
   const now = await deps.catalogue.getChannel(image, channel);
   if (now === undefined) throw await channelMissing(deps, image, channel);
-  if (now.version === undefined)
-    throw new ImagoError('channel-empty', `${image}:${channel} points at nothing yet.`);
+  if (now.version === undefined) {
+    const emptied = now.move === undefined ? undefined : await deps.catalogue.getMove(now.move);
+    throw channelEmpty(image, channel, emptied);
+  }
   const moves: ChannelMove[] = [];
   for await (const move of allPages((query) => deps.catalogue.listMoves(image, channel, query), 50)) {
     moves.push(move);
   }
+  if (from !== undefined && returnedFrom(moves, from)) return { from, to: now.version, repeated: true };
+  checkPointer(now, from);
   const fits = new Map<string, ReturnFit>();
   for (const version of earlierVersions(moves)) {
     const fit = await fitOf(deps, now, version);
@@ -109,12 +133,12 @@ async function findTarget(deps: OperationDeps, image: string, channel: string): 
     if (fit === 'good') break;
   }
   const to = wayBack([...fits.keys()], (version) => fits.get(version));
-  if (to !== undefined) return { from: now.version, to };
+  if (to !== undefined) return { from: now.version, to, repeated: false };
   throw new ImagoError(
     'channel-no-earlier',
     `${image}:${channel} has no earlier version that is still good.`,
     {
-      hint: `Name one with \`imago channel promote ${image}:VERSION --to ${channel}\`.`,
+      hint: `Take the version out with \`imago image withdraw ${image}:${now.version}\`, which leaves the channel empty, or move the channel with \`imago channel promote ${image}:VERSION --to ${channel}\`.`,
     },
   );
 }

@@ -1,5 +1,7 @@
 // What operations work with, passed in by the daemon.
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import { mixed } from '../../domain/image/simulated.ts';
+import type { VersionRecord } from '../../domain/image/version.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Catalogue } from '../../ports/database/catalog.ts';
 import type { Fleet } from '../../ports/database/fleet.ts';
@@ -54,6 +56,23 @@ export function requireImages({ images }: OperationDeps): ImageStore {
   throw new ImagoError('provider-lacks', 'This daemon has no local store.');
 }
 
+/** The mark of what this provider makes: absent if it is real. */
+export function simulatedBy(
+  deps: Pick<OperationDeps, 'provider'>,
+  name: string | undefined,
+): { readonly simulated?: true } {
+  return deps.provider(name).abilities.simulated ? { simulated: true } : {};
+}
+
+/** Throws `simulation-mixed` if one of the two is simulated and the other is real. */
+export function refuseMixing(
+  { name, abilities }: Pick<Provider, 'name' | 'abilities'>,
+  { image, version, simulated }: Pick<VersionRecord, 'image' | 'version' | 'simulated'>,
+): void {
+  if (abilities.simulated === (simulated === true)) return;
+  throw mixed(`${image}:${version}`, simulated, `provider ${name}`);
+}
+
 type Role = 'gallery' | 'pools' | 'nodeConfigs' | 'machines' | 'disks' | 'builder';
 
 /** The provider's role, or the reason why the command cannot run there. */
@@ -61,7 +80,7 @@ export function requireRole<R extends Role>(provider: Provider, role: R): NonNul
   const found = provider[role];
   if (found === undefined) {
     throw new ImagoError('provider-lacks', `Provider ${provider.name} has no ${role}.`, {
-      hint: 'See `imago doctor` for what each provider can do here.',
+      hint: provider.remedy ?? 'See `imago doctor` for what each provider can do here.',
     });
   }
   return found;

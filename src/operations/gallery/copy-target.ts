@@ -5,7 +5,7 @@ import { didYouMean } from '../../domain/value/suggest.ts';
 import type { VersionRecord } from '../../ports/database/catalog.ts';
 import type { Gallery, RegionTarget } from '../../ports/provider/gallery.ts';
 import type { CallOptions, Provider } from '../../ports/provider/provider.ts';
-import { type OperationDeps, requireRole } from '../common/deps.ts';
+import { type OperationDeps, refuseMixing, requireRole } from '../common/deps.ts';
 import { openGallery } from './galleries.ts';
 
 export interface CopyTarget {
@@ -55,17 +55,18 @@ export function recordTarget(
 
 type Place = Pick<CopyTarget, 'provider'> & { readonly record?: Pick<GalleryRecord, 'place'> | undefined };
 
-type Subject = Pick<VersionRecord, 'image' | 'version' | 'restricted'>;
+type Subject = Pick<VersionRecord, 'image' | 'version' | 'restricted' | 'simulated'>;
 
 /**
- * A version with private inputs stays away from what others see, under whatever name it is known here. Throws
- * `channel-restricted`.
+ * A version with private inputs stays away from what others see, under whatever name it is known here, and a simulated
+ * one from real galleries. Throws `channel-restricted` or `simulation-mixed`.
  */
 export async function checkMayGo(
   deps: Pick<OperationDeps, 'galleryBook'>,
   target: Place,
   subject: Subject,
 ): Promise<void> {
+  refuseMixing(target.provider, subject);
   const seen = await publicFor(deps, target, subject);
   if (seen === undefined) return;
   throw new ImagoError(

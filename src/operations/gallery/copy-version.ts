@@ -117,7 +117,7 @@ export async function checkCopy(
 export async function dropHalfCopy(
   deps: OperationDeps,
   target: CopyTarget,
-  subject: Pick<VersionRecord, 'image' | 'version' | 'restricted'>,
+  subject: Pick<VersionRecord, 'image' | 'version' | 'restricted' | 'simulated'>,
   watch: Watch,
 ): Promise<'kept' | undefined> {
   const { image, version } = subject;

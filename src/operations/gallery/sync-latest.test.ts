@@ -198,7 +198,7 @@ describe('the upkeep', () => {
     const copies = ['a', 'b'].map((place) => given.put(place, '1.0.0', { excluded: true }));
     const upkeep = latestUpkeep(given.deps);
     given.silent.add('a');
-    expect(await upkeep.round(never)).toEqual(['Gallery a was not told what latest is: No answer.']);
+    expect(await upkeep.round(never)).toMatchObject([{ kind: 'latest-not-synced', subject: 'gallery/a' }]);
     expect(copies.map(({ excluded }) => excluded)).toEqual([true, false]);
     given.silent.clear();
     for (let round = 0; round < 2; round += 1) expect(await upkeep.round(never)).toEqual([]);

@@ -21,7 +21,7 @@ const stateOf = (results: readonly CheckResult[], id: string) =>
 
 describe('a disk that could not be read', () => {
   it('fails every check, and on a made-up machine is told as not run', () => {
-    const subject = { budgets: {}, tests: [], expect: {} };
+    const subject = { budgets: {}, tests: [], expect: {}, firmware: [] };
     expect(new Set(checkDisk(subject, false).map(({ state }) => state))).toEqual(new Set(['failed']));
     expect(new Set(checkDisk(subject, true).map(({ state }) => state))).toEqual(new Set(['not-run']));
   });

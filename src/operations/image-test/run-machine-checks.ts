@@ -4,6 +4,7 @@ import { secretTexts, testConfig } from '../../domain/image-test/test-config.ts'
 import type { StepContext } from '../../ports/workflow/operation.ts';
 import type { OperationDeps } from '../common/deps.ts';
 import { resolved } from '../image/resolve-step.ts';
+import { readStoredConfig, renderText } from '../node-config/text.ts';
 import { type Answers, checkMachine, checkReady, checkRecords, checkReport, probesFor } from './checks.ts';
 import {
   askMachine,
@@ -24,9 +25,20 @@ export interface TestedWith extends TestTarget {
   readonly nodeConfig?: string | undefined;
 }
 
-/** What the machines are told to be: the same text for all of a test. */
+/** Returns the config of a test as it is recorded. The secrets of one that a user gave are named in it. */
 export function configOf({ input }: StepContext<TestedWith>, { disk }: TestSubject): string {
   return input.nodeConfig ?? testConfig(disk);
+}
+
+/** Returns what the machines read: the same text for all of a test. Contains secrets. */
+export async function machineConfig(
+  deps: OperationDeps,
+  context: StepContext<TestedWith>,
+  subject: TestSubject,
+): Promise<string> {
+  const { nodeConfig } = context.input;
+  if (nodeConfig === undefined) return configOf(context, subject);
+  return renderText(deps, readStoredConfig(nodeConfig), {});
 }
 
 /** What the provider itself says of the machines. */
@@ -61,7 +73,7 @@ export async function examine(
   const deadlineMs = subject.budgets.bootToReadyMs ?? defaultBootDeadlineMs;
   const outcome = await bootOutcome(bench, name, deadlineMs, notBoot);
   const { simulated } = bench.provider.abilities;
-  const config = configOf(context, subject);
+  const config = await machineConfig(deps, context, subject);
   const known: MachineFacts = {
     name,
     disk: subject.disk,

@@ -20,6 +20,7 @@ const recipe: Partial<Recipe> = {
   tests: [{ name: 'up', run: 'true' }],
   budgets: { sizeBytes: 1 },
   expect: { ports: [9100], setuid: ['/opt/tool'] },
+  firmware: ['uefi'],
 };
 
 it('tests, budgets and what may pass are those of the locked recipe', async () => {
@@ -29,5 +30,8 @@ it('tests, budgets and what may pass are those of the locked recipe', async () =
 
 it('a version that nobody built here has none, and nothing passes beyond what the checks know', async () => {
   const imported = deps({ kind: 'imported' }, recipe);
-  expect(await testSubject(imported, version)).toEqual({ tests: [], budgets: {}, expect: {} });
+  expect(await testSubject(imported, version)).toEqual({
+    ...{ tests: [], budgets: {}, expect: {} },
+    firmware: ['uefi', 'bios'],
+  });
 });

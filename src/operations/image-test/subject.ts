@@ -2,6 +2,7 @@
 import type { DiskFacts } from '../../domain/image-test/image-check.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
 import type { RecipeBudgets, RecipeExpect, RecipeTest } from '../../domain/recipe/recipe.ts';
+import { type BootFirmware, bootFirmwares } from '../../domain/recipe/recipe.ts';
 import type { OperationDeps } from '../common/deps.ts';
 
 export interface TestSubject {
@@ -10,6 +11,8 @@ export interface TestSubject {
   readonly budgets: RecipeBudgets;
   readonly tests: readonly RecipeTest[];
   readonly expect: RecipeExpect;
+  /** The kinds that must all have passed before the version is available. */
+  readonly firmware: readonly BootFirmware[];
 }
 
 export async function testSubject(
@@ -25,5 +28,6 @@ export async function testSubject(
     budgets: recipe?.budgets ?? {},
     tests: recipe?.tests ?? [],
     expect: recipe?.expect ?? {},
+    firmware: recipe?.firmware ?? bootFirmwares,
   };
 }

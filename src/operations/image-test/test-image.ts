@@ -10,8 +10,9 @@ import type { Provider } from '../../ports/provider/provider.ts';
 import type { OperationKind, StepContext, WorkStep } from '../../ports/workflow/operation.ts';
 import { parseInput } from '../../workflow/parse-input.ts';
 import { requireResult } from '../../workflow/step-result.ts';
-import { type OperationDeps, requireRole } from '../common/deps.ts';
+import { type OperationDeps, refuseMixing, requireRole, simulatedBy } from '../common/deps.ts';
 import { resolved, resolveStep, resolveUsable } from '../image/resolve-step.ts';
+import { readStoredConfig } from '../node-config/text.ts';
 import { type Answers, checkDisk, checkPair, checkRestart, toCompare } from './checks.ts';
 import {
   type BootOutcome,
@@ -24,7 +25,7 @@ import {
 } from './machines.ts';
 import { noteMeasures } from './record-measurements.ts';
 import { recordComposed } from './record-tested-combination.ts';
-import { configOf, examine, examineAll, examineRecords } from './run-machine-checks.ts';
+import { configOf, examine, examineAll, examineRecords, machineConfig } from './run-machine-checks.ts';
 import { testSubject } from './subject.ts';
 
 const testInput = z.object({
@@ -51,14 +52,22 @@ interface Checked {
   readonly bootId?: string;
 }
 
+/** An operation is recorded with its input, so that a config in it names secrets instead of holding them. */
+function parseTest(input: Json): TestImageInput {
+  const parsed = parseInput(testInput, input);
+  if (parsed.nodeConfig !== undefined) readStoredConfig(parsed.nodeConfig);
+  return parsed;
+}
+
 export function testImageOperation(deps: OperationDeps): OperationKind<TestImageInput> {
   return {
     kind: 'test',
-    parse: (input) => parseInput(testInput, input),
+    parse: parseTest,
     async plan({ reference, provider: name, firmware }) {
       const version = await resolveUsable(deps, reference);
       const provider = deps.provider(name);
       requireRole(provider, 'machines');
+      refuseMixing(provider, version);
       const what = `${version.image}:${version.version} (${version.digest})`;
       return [testSentence(provider, what, firmware), 'Run its checks and store the evidence.'];
     },
@@ -101,7 +110,8 @@ function bootStep(deps: OperationDeps): WorkStep<TestImageInput> {
     name: 'boot',
     async do(context) {
       const bench = testBench(deps, context);
-      const config = configOf(context, await testSubject(deps, resolved(context)));
+      refuseMixing(bench.provider, resolved(context));
+      const config = await machineConfig(deps, context, await testSubject(deps, resolved(context)));
       for (const machine of firstTwo(bench)) await startMachine(bench, machine, context, config);
       return { machines: firstTwo(bench).map(({ name }) => name) };
     },
@@ -164,7 +174,7 @@ function restartStep(deps: OperationDeps): WorkStep<TestImageInput> {
       const subject = await testSubject(deps, resolved(context));
       context.progress(0, 1 + others.length, `restarting machine ${first.name}`);
       const last = await restartMachine(bench, first.name);
-      const config = configOf(context, subject);
+      const config = await machineConfig(deps, context, subject);
       for (const machine of others) await startMachine(bench, machine, context, config);
       const seen = await examineAll(context, [
         [first, () => examine(deps, context, bench, subject, first, bootId)],
@@ -241,8 +251,10 @@ function evidenceStep(deps: OperationDeps): WorkStep<TestImageInput> {
           checks: toJson(checks),
           measures: bootToReadyMs === undefined ? {} : { bootToReadyMs },
           offers: await offersOf(deps, context),
+          ...((await leftOut(deps, context)).length === 0 ? {} : { partial: true }),
         },
         composed,
+        ...simulatedBy(deps, context.input.provider),
         by: context.operation.by,
         operation: context.operation.id,
       });
@@ -263,6 +275,13 @@ function verdictStep(deps: OperationDeps): WorkStep<TestImageInput> {
       const { image, version } = resolved(context);
       const checks = allResults(context);
       if (!hasPassed(checks)) throw testFailed(`${image}:${version}`, checks);
+      const missing = await leftOut(deps, context);
+      if (missing.length > 0) {
+        context.log(
+          `${image}:${version} was not tested with ${missing.join(' and ')}: its state does not change.`,
+        );
+        return undefined;
+      }
       const now = await deps.catalogue.getVersion(image, version);
       if (now?.state === 'candidate') {
         await deps.catalogue.setVersionState(image, version, 'available', { by: context.operation.by });
@@ -270,6 +289,17 @@ function verdictStep(deps: OperationDeps): WorkStep<TestImageInput> {
       return undefined;
     },
   };
+}
+
+/** The kinds of firmware that the image declares and the run was told to leave out. */
+async function leftOut(
+  deps: OperationDeps,
+  context: StepContext<TestImageInput>,
+): Promise<readonly string[]> {
+  const ran: readonly string[] | undefined = context.input.firmware;
+  if (ran === undefined) return [];
+  const { firmware } = await testSubject(deps, resolved(context));
+  return firmware.filter((kind) => !ran.includes(kind));
 }
 
 const mostFailures = 10;

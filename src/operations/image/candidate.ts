@@ -2,6 +2,7 @@
 // then the record, last of all, so that nothing half made is ever listed.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { type NumberBump, type NumberingPolicy, nextNumber } from '../../domain/image/numbering.ts';
+import { requireSameKind } from '../../domain/image/simulated.ts';
 import {
   type Architecture,
   newestOf,
@@ -23,8 +24,28 @@ export interface CandidateFacts {
   readonly numbering: NumberingPolicy;
   readonly kubernetes?: string | undefined;
   readonly bump?: NumberBump | undefined;
+  /** Made by a simulation. */
+  readonly simulated?: true | undefined;
   /** The number to have; the next one by the image's policy when absent. */
   readonly version?: string | undefined;
+}
+
+function simulatedMark({ simulated }: Pick<CandidateFacts, 'simulated'>): { readonly simulated?: true } {
+  return simulated ? { simulated } : {};
+}
+
+/**
+ * Throws `simulation-mixed` before anything starts if the image has versions of the other kind: real ones and simulated
+ * ones never share an image.
+ */
+export async function requireLine(
+  { catalogue }: Pick<OperationDeps, 'catalogue'>,
+  image: string,
+  simulated: true | undefined,
+): Promise<void> {
+  const known = await catalogue.getImage(image);
+  if (known === undefined || known.simulated === simulated) return;
+  if ((await catalogue.listVersions(image, { limit: 1 })).items.length > 0) requireSameKind(known, simulated);
 }
 
 /** The same operation asking again gets the same number. `number-taken` when the wanted one was ever used. */
@@ -34,15 +55,29 @@ export async function takeNumber(
   facts: CandidateFacts,
 ): Promise<string> {
   const { name, os, architecture, numbering, kubernetes, bump, version } = facts;
-  const image = await deps.catalogue.ensureImage({ name, os, architecture, numbering });
+  const image = await deps.catalogue.ensureImage({
+    ...{ name, os, architecture, numbering },
+    ...simulatedMark(facts),
+  });
+  const now = new Date(context.clock.now());
   return deps.catalogue.reserveNumber(name, context.operation.id, (used) => {
     if (version !== undefined) return freeNumber(name, version, used);
-    return nextNumber(image.numbering, {
-      used,
-      now: new Date(context.clock.now()),
-      ...(kubernetes === undefined ? {} : { kubernetes }),
-      ...(bump === undefined ? {} : { bump }),
-    });
+    return nextNumber(image.numbering, { used, now, kubernetes, bump });
+  });
+}
+
+/** The number that a build would get now. Throws what the build would throw. */
+export async function previewNumber(
+  deps: OperationDeps,
+  { name, numbering, kubernetes, bump }: Pick<CandidateFacts, 'name' | 'numbering' | 'kubernetes' | 'bump'>,
+): Promise<string> {
+  const image = await deps.catalogue.getImage(name);
+  const used = await deps.catalogue.usedNumbers(name);
+  return nextNumber(image?.numbering ?? numbering, {
+    used,
+    now: new Date(deps.clock.now()),
+    kubernetes,
+    bump,
   });
 }
 
@@ -73,6 +108,7 @@ export async function addCandidate(
     ...{ version, digest, diskDigest, sizeBytes, origin },
     ...(facts.kubernetes === undefined ? {} : { kubernetes: facts.kubernetes }),
     ...(restricted ? { restricted } : {}),
+    ...simulatedMark(facts),
     operation: context.operation.id,
   });
 }

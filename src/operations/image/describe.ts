@@ -126,8 +126,12 @@ export function timed({ createdAt, startedAt, timings = [] }: Subject): Pick<Des
   return { timings: [...timings, whole] };
 }
 
-/** Signs with the key of now, if there is one. Running it again adds nothing. */
-export function signStep<Input>(deps: OperationDeps, subjectOf: SubjectOf<Input>): WorkStep<Input> {
+/** Signs with the current key, or with `makeKey` makes the first one. Running it again adds nothing. */
+export function signStep<Input>(
+  deps: OperationDeps,
+  subjectOf: SubjectOf<Input>,
+  { makeKey = false }: { readonly makeKey?: boolean } = {},
+): WorkStep<Input> {
   return {
     name: 'sign',
     async do(context) {
@@ -137,6 +141,7 @@ export function signStep<Input>(deps: OperationDeps, subjectOf: SubjectOf<Input>
       const signed = await requireImages(deps).signatures.sign({
         ...{ image, version, digest },
         at: new Date(context.clock.now()).toISOString(),
+        makeKey,
         ...(lock === undefined
           ? {}
           : {

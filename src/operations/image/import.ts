@@ -16,6 +16,7 @@ import {
   addCandidate,
   type CandidateFacts,
   dropCandidate,
+  requireLine,
   type Sealed,
   sealedResult,
   takeNumber,
@@ -51,6 +52,7 @@ export function imageImportOperation(deps: OperationDeps): OperationKind<ImageIm
       const found = await requireImages(deps).files.findUpload(input.upload);
       if (found === undefined)
         throw new ImagoError('upload-not-found', `There is no upload ${input.upload}.`);
+      await requireLine(deps, input.image, undefined);
       return planImport(input, found.format);
     },
     steps: () => [
@@ -133,7 +135,7 @@ function sealStep(deps: OperationDeps): WorkStep<ImageImportInput> {
         version: requireResult<Numbered>(context, 'number').version,
         disk: requireResult<StoredImage>(context, 'store'),
         origin: { kind: 'imported', from: context.input.file },
-        restricted: hasSecrets(context),
+        restricted: hasSecrets(context) || requireResult<DescribedResult>(context, 'records').restricted,
       });
       return sealedResult(added, context.operation.id);
     },

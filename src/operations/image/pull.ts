@@ -16,11 +16,12 @@ import {
   addCandidate,
   type CandidateFacts,
   dropCandidate,
+  requireLine,
   type Sealed,
   sealedResult,
   takeNumber,
 } from './candidate.ts';
-import { requireCounting } from './verify.ts';
+import { requireValidSignature } from './verify.ts';
 
 const pullInput = z.object({
   from: z.string(),
@@ -28,9 +29,12 @@ const pullInput = z.object({
   version: z.string().optional(),
   architecture: z.enum(architectures).default('x64'),
   numbering: z.enum(numberingPolicies).default('semver'),
-  requireSignature: z.boolean().default(false),
+  allowUnsigned: z.boolean().default(false),
 });
 export type ImagePullInput = z.infer<typeof pullInput>;
+
+const unsignedHint =
+  "Trust the signer's public key with `imago keys trust`, or pass --allow-unsigned to accept it as it is.";
 
 interface Pulled extends SealedDisk, Omit<PulledFacts, 'image'> {
   readonly image: string;
@@ -43,7 +47,8 @@ export function imagePullOperation(deps: OperationDeps): OperationKind<ImagePull
   return {
     kind: 'image-pull',
     parse: (input) => parseInput(pullInput, input),
-    async plan({ from }) {
+    async plan({ from, image }) {
+      if (image !== undefined) await requireLine(deps, image, undefined);
       const plan = await requireImages(deps).copies.planPull(from, AbortSignal.timeout(60_000));
       return [
         `Receive ${formatBytes(plan.bytes)} of ${formatBytes(plan.bytesTotal)} of ${from} (${plan.digest}); the rest is here already.`,
@@ -65,20 +70,16 @@ function pullStep(deps: OperationDeps): WorkStep<ImagePullInput> {
     async do(context) {
       const { input } = context;
       const images = requireImages(deps);
-      const got = await images.copies.pull(input.from, context);
-      const image = input.image ?? got.image;
-      if (image === undefined) {
-        throw new ImagoError('input-invalid', `${input.from} does not say which image it is of.`, {
-          hint: 'Name the image with --name.',
-        });
-      }
-      checkName('image', image);
+      let image = '';
+      let signedBy: readonly string[] = [];
+      const got = await images.copies.pull(input.from, context, async (facts, signatures) => {
+        image = await requireImage(deps, input, facts);
+        signedBy = [...new Set(signatures.flatMap(({ key, counts }) => (counts && key ? [key] : [])))];
+        if (!input.allowUnsigned) requireValidSignature(input.from, image, signatures, unsignedHint);
+        else if (signedBy.length === 0) context.log('No signature of a key that is trusted here.');
+      });
       const stored = await images.find(got.digest);
       if (stored === undefined) throw new ImagoError('store-not-found', `${got.digest} is not in the store.`);
-      const signatures = await images.signatures.list(got.digest);
-      const signedBy = signatures.flatMap(({ key, counts }) => (counts && key !== undefined ? [key] : []));
-      if (signedBy.length === 0) context.log('No signature of a key that is trusted here.');
-      if (input.requireSignature) requireCounting(input.from, signatures);
       const { digest, diskDigest, sizeBytes } = stored;
       const version = input.version ?? got.version;
       return {
@@ -89,6 +90,18 @@ function pullStep(deps: OperationDeps): WorkStep<ImagePullInput> {
       };
     },
   };
+}
+
+async function requireImage(deps: OperationDeps, input: ImagePullInput, facts: PulledFacts): Promise<string> {
+  const image = input.image ?? facts.image;
+  if (image === undefined) {
+    throw new ImagoError('input-invalid', `${input.from} does not say which image it is of.`, {
+      hint: 'Name the image with --name.',
+    });
+  }
+  checkName('image', image);
+  await requireLine(deps, image, undefined);
+  return image;
 }
 
 function factsOf(context: StepContext<ImagePullInput>): CandidateFacts {

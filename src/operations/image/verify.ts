@@ -1,6 +1,7 @@
 // Verify: reads every byte of a version again, names what is damaged, and mends it where a good copy can be had.
 import * as z from 'zod';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import { identityProblem } from '../../domain/gate/signed.ts';
 import type { VersionRecord } from '../../ports/database/catalog.ts';
 import type { ImageSignature } from '../../ports/image-store/image-store.ts';
 import type { OperationKind, WorkStep } from '../../ports/workflow/operation.ts';
@@ -63,7 +64,7 @@ function verifyStep(deps: OperationDeps): WorkStep<ImageVerifyInput> {
         });
       }
       const all = (await images.signatures.list(digest)).map((signature) => ({ ...signature }));
-      if (requireSignature) requireCounting(`${image}:${version}`, all);
+      if (requireSignature) requireValidSignature(`${image}:${version}`, image, all);
       const signatures = all.filter(({ counts }) => counts);
       const ignored = all.filter(({ counts }) => !counts);
       return {
@@ -80,14 +81,22 @@ function verifyStep(deps: OperationDeps): WorkStep<ImageVerifyInput> {
   };
 }
 
-/** Throws `signature-missing`, with what speaks against each signature that there is. */
-export function requireCounting(what: string, signatures: readonly ImageSignature[]): void {
-  if (signatures.some(({ counts }) => counts)) return;
-  const reasons = signatures.map(
+/** Throws `signature-missing` with the problem of each signature if none is valid for the image. */
+export function requireValidSignature(
+  what: string,
+  image: string,
+  signatures: readonly ImageSignature[],
+  hint?: string,
+): void {
+  const judged = signatures.map((one) => ({ key: one.key, problem: identityProblem(one, image) }));
+  if (judged.some(({ problem }) => problem === undefined)) return;
+  const reasons = judged.map(
     ({ key, problem }) => `${key === undefined ? 'an unknown key' : `key ${key}`}: ${problem}`,
   );
   const why = reasons.length === 0 ? '' : ` (${reasons.join('; ')})`;
-  throw new ImagoError('signature-missing', `${what} bears no signature of a trusted key${why}.`);
+  throw new ImagoError('signature-missing', `${what} has no valid signature of a trusted key${why}.`, {
+    ...(hint === undefined ? {} : { hint }),
+  });
 }
 
 /** Where a version that was pulled came from. */

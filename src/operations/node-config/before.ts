@@ -19,6 +19,8 @@ export interface NodeBefore {
   readonly told: Told;
   /** Whether it had the pool's latest model. */
   readonly latest: boolean;
+  /** Whether it was given a config itself, rather than that of an earlier model. */
+  readonly own: boolean;
 }
 
 export interface ConfigBefore {
@@ -58,7 +60,10 @@ export async function readBefore(
   const found = await inBatches(live, async ({ name, power, latestModelApplied: latest }) => {
     const text = await unlessGone(configs.getUserData(pool.name, name, access.options));
     if (text === undefined) return undefined;
-    return { name, power, latest, told: await toldBy(text, seen.model.nodeConfig, record) };
+    const told = await toldBy(text, seen.model.nodeConfig, record);
+    const own =
+      told !== 'model' && (await unlessGone(configs.hasOwnUserData(pool.name, name, access.options)));
+    return { name, power, latest, told, own: own === true };
   });
   const nodes = found.filter((node) => node !== undefined);
   if (only !== undefined && nodes.length === 0) {
@@ -69,7 +74,7 @@ export async function readBefore(
   return {
     pool: pool.nodeConfig,
     model: model ?? storedText(known),
-    nodes: ordered.map(({ name, told, latest }) => ({ name, told, latest })),
+    nodes: ordered.map(({ power: _power, ...node }) => node),
     versions: versionsOf(only === undefined ? [...live, seen.model] : live),
   };
 }
@@ -140,7 +145,7 @@ export async function putBack(
 
 /**
  * Lets the provider know that a node has what the model says. Only where that changes nothing on the node: a node
- * of another image would get a new disk.
+ * of another image would get a new disk, and one with a config of its own would lose it.
  */
 export async function bringToModel(access: PoolAccess, pool: string, name: string): Promise<void> {
   const { provider, pools, options } = access;
@@ -150,6 +155,8 @@ export async function bringToModel(access: PoolAccess, pool: string, name: strin
   const { model } = seen;
   if (node.image !== model.image || node.version !== model.version) return;
   if (node.digest !== undefined && node.digest !== model.digest) return;
+  const text = await unlessGone(requireRole(provider, 'nodeConfigs').getUserData(pool, name, options));
+  if (text !== model.nodeConfig) return;
   await unlessGone(pools.upgradeNode(pool, name, options));
   await settle(
     async () => {

@@ -20,6 +20,7 @@ import {
   renderRecorded,
 } from './before.ts';
 import { requireImageAbilities } from './check-image.ts';
+import { changeLines, layeredTexts, ownConfigLines } from './layers.ts';
 import { type Outcomes, outcomesNow, type Sending, sendConfigs } from './send.ts';
 import { emptyConfig, readStoredConfig, renderText, storedText } from './text.ts';
 
@@ -59,7 +60,12 @@ export function nodeConfigSetOperation(deps: OperationDeps): OperationKind<NodeC
       const wanted = wantedConfig(input, now);
       await requireOfImages(deps, before, wanted);
       await renderText(deps, wanted, factsOf(input));
-      return planSentences(input, now, wanted, before.nodes.length);
+      return [
+        ...planSentences(input, now, wanted, before.nodes.length),
+        ...(input.node === undefined
+          ? ownConfigLines(before, inPool(wanted, input.pool), hotfixOf(input))
+          : []),
+      ];
     },
     steps: ({ node }) => [
       rememberStep(deps),
@@ -71,11 +77,20 @@ export function nodeConfigSetOperation(deps: OperationDeps): OperationKind<NodeC
   };
 }
 
-/** Throws `node-config-invalid` for what would not be a good config. */
-function wantedConfig({ document, hotfix }: NodeConfigSetInput, before: NodeConfig): NodeConfig {
-  if (document !== undefined) return readStoredConfig(document);
-  const fixed = withHotfix(before, hotfix as unknown as HotfixConfig);
-  return readStoredConfig(storedText(fixed));
+/**
+ * A document that does not mention `hotfixes` leaves those that there are. Throws `node-config-invalid` for what
+ * would not be a good config.
+ */
+function wantedConfig(input: NodeConfigSetInput, before: NodeConfig): NodeConfig {
+  const hotfix = hotfixOf(input);
+  if (hotfix !== undefined) return readStoredConfig(storedText(withHotfix(before, hotfix)));
+  const { hotfixes } = before;
+  const config = readStoredConfig(input.document ?? '{}');
+  return config.hotfixes === undefined && hotfixes !== undefined ? { ...config, hotfixes } : config;
+}
+
+function hotfixOf({ hotfix }: NodeConfigSetInput): HotfixConfig | undefined {
+  return hotfix as unknown as HotfixConfig | undefined;
 }
 
 /** A node that runs has its name from instance metadata: to be told it anew would cost a new disk. */
@@ -93,7 +108,7 @@ function planSentences(
   const whom = node === undefined ? `pool ${pool} (${nodes} nodes)` : `node ${node}`;
   if (changes.length === 0) return [`The config of ${whom} says this already.`];
   return [
-    ...changes.map(({ sentence, cost }) => `${sentence} (${cost})`),
+    ...changeLines(inPool(before, pool), inPool(wanted, pool)),
     `${capital(whom)}: ${costSentences[highestCost(changes)]}`,
   ];
 }
@@ -161,7 +176,11 @@ function sendStep(
     const { before, wanted } = remembered(context);
     const { access } = await accessTo(deps, input.pool, signal);
     const text = await renderText(deps, readStoredConfig(wanted), factsOf(input));
-    const texts = new Map(choose(before.nodes).map((node) => [node.name, text]));
+    const names = choose(before.nodes).map((node) => node.name);
+    const isWhole = input.node !== undefined && input.document !== undefined;
+    const texts = isWhole
+      ? new Map(names.map((name) => [name, text]))
+      : await layeredTexts(access, input.pool, { names, wanted: text, hotfix: hotfixOf(input) });
     return { access, pool: input.pool, texts, sha256: deps.sha256 };
   }
   return {

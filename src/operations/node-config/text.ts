@@ -3,14 +3,12 @@
 
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { hideSecrets, secretNames } from '../../domain/node-config/map-secrets.ts';
-import { type CheckRules, nodeRules, readNodeConfig } from '../../domain/node-config/read-node-config.ts';
+import { nodeRules, readNodeConfig, storedRules } from '../../domain/node-config/read-node-config.ts';
 import { type NodeFacts, renderNodeConfig } from '../../domain/node-config/render.ts';
 import type { NodeConfig } from '../../domain/node-config/schema.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { OperationDeps } from '../common/deps.ts';
-
-const storedRules: CheckRules = { unknown: 'refuse', secrets: 'named' };
 
 /** A pool that was told nothing. */
 export const emptyConfig: NodeConfig = { schemaVersion: 1 };

@@ -2,6 +2,7 @@
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { isUsable } from '../../domain/image/version-state.ts';
 import { type NodeAnswer, nodeAnswer } from '../../domain/node/node.ts';
+import { nodeState } from '../../domain/node/state.ts';
 import type { NodeRecord, PoolRecord } from '../../ports/database/fleet.ts';
 import type { Pools, ProviderNode, ProviderPool } from '../../ports/provider/pools.ts';
 import type { CallOptions, Provider } from '../../ports/provider/provider.ts';
@@ -106,12 +107,21 @@ async function countNodes(
   let ready = 0;
   let all = 0;
   for await (const node of poolNodes(access, pool)) {
-    if (node.state === 'failed')
-      throw poolFailed(pool, `node ${node.name}: ${node.error?.message ?? 'no reason given'}`);
+    const state = nodeState(node);
+    if (isBroken(state)) throw poolFailed(pool, `node ${node.name}: ${failureReason(node)}`);
     all += 1;
-    if (node.state === 'ready' && node.power === 'running') ready += 1;
+    if (state === 'ready') ready += 1;
   }
   return { ready, all };
+}
+
+/** Whether waiting does not help: the provider or the agent of the node reports a failure. */
+export function isBroken(state: ReturnType<typeof nodeState>): boolean {
+  return state === 'failed' || state === 'unhealthy';
+}
+
+export function failureReason({ error, trouble }: ProviderNode): string {
+  return error?.message ?? trouble ?? 'no reason given';
 }
 
 export async function* poolNodes(access: PoolAccess, pool: string): AsyncGenerator<ProviderNode> {

@@ -7,7 +7,7 @@ import type { Resolution } from '../../ports/database/catalog.ts';
 import type { PoolModel, PoolSpec } from '../../ports/provider/pools.ts';
 import type { OperationKind, WorkStep } from '../../ports/workflow/operation.ts';
 import { parseInput } from '../../workflow/parse-input.ts';
-import type { OperationDeps } from '../common/deps.ts';
+import { type OperationDeps, refuseMixing } from '../common/deps.ts';
 import { publishStep } from '../gallery/publish-step.ts';
 import { requireStillUsable, resolved, resolveStep, resolveUsable } from '../image/resolve-step.ts';
 import { poolAccess, readyPool, recordPoolNodes, waitForPool, waitForPoolGone } from '../node/pool-nodes.ts';
@@ -88,6 +88,7 @@ async function requireFreeName(
     });
   }
   const { provider, pools, options } = poolAccess(deps, input.provider, signal);
+  refuseMixing(provider, version);
   if (input.forwards.length > 0 && provider.abilities.forwards !== true) {
     throw new ImagoError('provider-lacks', `Provider ${provider.name} forwards no ports to its nodes.`);
   }

@@ -1,12 +1,12 @@
 // One node of a pool, replaced by one of the pool's model: in place where the provider can, else by a new one that
 // is ready before the old one goes. Every way can be begun again after a crash at any point.
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import { nodeState } from '../../domain/node/state.ts';
 import type { PoolRecord } from '../../ports/database/fleet.ts';
 import type { ProviderNode } from '../../ports/provider/pools.ts';
 import type { StepContext } from '../../ports/workflow/operation.ts';
 import { settle } from '../../workflow/poll-until.ts';
-import type { PoolAccess } from '../node/pool-nodes.ts';
-import { poolNodes } from '../node/pool-nodes.ts';
+import { failureReason, isBroken, type PoolAccess, poolNodes } from '../node/pool-nodes.ts';
 
 export interface Replacing {
   readonly access: PoolAccess;
@@ -38,8 +38,10 @@ async function upgradeInPlace(work: Replacing, name: string): Promise<void> {
     const node = await pools.getNode(pool.name, name, options);
     if (node === undefined) return true;
     if (node.state === 'failed') throw nodeFailed(node);
-    const there = node.state === 'ready' && node.latestModelApplied && !mustGo(work, node);
-    return there && node.power === 'running' ? true : undefined;
+    if (!node.latestModelApplied || mustGo(work, node)) return undefined;
+    const state = nodeState(node);
+    if (isBroken(state)) throw nodeFailed(node);
+    return state === 'ready' ? true : undefined;
   });
   if (!work.stopped.has(name)) return;
   await pools.stopNode(pool.name, name, options);
@@ -84,8 +86,9 @@ async function countGood(work: Replacing): Promise<{ readonly all: number; reado
   for await (const node of poolNodes(work.access, work.pool.name)) {
     all += 1;
     if (mustGo(work, node)) continue;
-    if (node.state === 'failed') throw nodeFailed(node);
-    if (node.state !== 'ready') unready += 1;
+    const state = nodeState(node);
+    if (isBroken(state)) throw nodeFailed(node);
+    if (state !== 'ready' && state !== 'stopped') unready += 1;
   }
   return { all, unready };
 }
@@ -107,9 +110,10 @@ function waitFor(
   });
 }
 
-function nodeFailed({ name, error }: ProviderNode): ImagoError {
-  const reason = error?.message ?? 'no reason given';
-  return new ImagoError('provider-failed', `Node ${name} could not be made anew: ${reason}.`, {
-    retryable: false,
-  });
+function nodeFailed(node: ProviderNode): ImagoError {
+  return new ImagoError(
+    'provider-failed',
+    `Node ${node.name} could not be replaced: ${failureReason(node)}.`,
+    { retryable: false },
+  );
 }

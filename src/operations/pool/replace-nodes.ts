@@ -2,7 +2,7 @@
 // stops at the first that does not become ready, so that a bad model costs one node and not the pool.
 import * as z from 'zod';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { capacityToRestore } from '../../domain/pool/pool.ts';
+import { capacityToRestore, noDrain } from '../../domain/pool/pool.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { PoolRecord } from '../../ports/database/fleet.ts';
 import type { ProviderNode } from '../../ports/provider/pools.ts';
@@ -48,6 +48,7 @@ export function replaceNodesOperation(deps: OperationDeps): OperationKind<Replac
       return [
         ...(input.follow === undefined ? [] : [`New nodes of pool ${pool.name} come from ${input.follow}.`]),
         `Replace ${targets.length} nodes of pool ${pool.name}, one at a time: ${input.why}`,
+        noDrain,
       ];
     },
     steps: ({ follow }) => [

@@ -2,7 +2,7 @@
 // node is added of a version that is withdrawn, before or meanwhile.
 import * as z from 'zod';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { capacityToRestore } from '../../domain/pool/pool.ts';
+import { capacityToRestore, expectCapacity, noDrain } from '../../domain/pool/pool.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { OperationKind, StepContext, WorkStep } from '../../ports/workflow/operation.ts';
 import { parseInput } from '../../workflow/parse-input.ts';
@@ -17,7 +17,12 @@ import {
   waitForPool,
 } from '../node/pool-nodes.ts';
 
-const poolScaleInput = z.object({ name: z.string(), capacity: z.int().min(0).max(100_000) });
+const poolScaleInput = z.object({
+  name: z.string(),
+  capacity: z.int().min(0).max(100_000),
+  /** The number of nodes that the caller believes the pool to have. */
+  expect: z.int().min(0).optional(),
+});
 export type PoolScaleInput = z.infer<typeof poolScaleInput>;
 
 interface Before {
@@ -29,10 +34,14 @@ export function poolScaleOperation(deps: OperationDeps): OperationKind<PoolScale
   return {
     kind: 'pool-scale',
     parse: (input) => parseInput(poolScaleInput, input),
-    async plan({ name, capacity }) {
-      const before = await readBefore(deps, name, AbortSignal.timeout(60_000));
+    async plan(input) {
+      const { name, capacity } = input;
+      const before = await readBefore(deps, input, AbortSignal.timeout(60_000));
       if (capacity > before.capacity) await requireUsableModel(deps, await requirePool(deps, name));
-      return [`Change pool ${name} from ${before.capacity} to ${capacity} nodes.`];
+      return [
+        `Change pool ${name} from ${before.capacity} to ${capacity} nodes.`,
+        ...(capacity < before.capacity ? [noDrain] : []),
+      ];
     },
     steps: () => [rememberStep(deps), scaleStep(deps), recordStep(deps)],
   };
@@ -43,11 +52,17 @@ async function accessOf(deps: OperationDeps, name: string, signal: AbortSignal) 
   return { pool, ...poolAccess(deps, pool.provider, signal) };
 }
 
-async function readBefore(deps: OperationDeps, name: string, signal: AbortSignal): Promise<Before> {
+/** Throws `expectation-failed` if the pool has neither the expected number of nodes nor the requested one. */
+async function readBefore(
+  deps: OperationDeps,
+  { name, capacity, expect }: PoolScaleInput,
+  signal: AbortSignal,
+): Promise<Before> {
   const { pools, options } = await accessOf(deps, name, signal);
   const now = await pools.getPool(name, options);
   if (now === undefined)
     throw new ImagoError('provider-not-found', `The provider has no pool ${name} any more.`);
+  if (now.capacity !== capacity) expectCapacity(name, now.capacity, expect);
   return { capacity: now.capacity, etag: now.etag };
 }
 
@@ -55,7 +70,7 @@ function rememberStep(deps: OperationDeps): WorkStep<PoolScaleInput> {
   return {
     name: 'remember',
     async do({ input, signal }) {
-      return { ...(await readBefore(deps, input.name, signal)) } satisfies Json;
+      return { ...(await readBefore(deps, input, signal)) } satisfies Json;
     },
   };
 }

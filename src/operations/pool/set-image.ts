@@ -6,7 +6,7 @@ import type { PoolRecord } from '../../ports/database/fleet.ts';
 import type { OperationKind, StepContext, WorkStep } from '../../ports/workflow/operation.ts';
 import { parseInput } from '../../workflow/parse-input.ts';
 import { requireResult } from '../../workflow/step-result.ts';
-import type { OperationDeps } from '../common/deps.ts';
+import { type OperationDeps, refuseMixing } from '../common/deps.ts';
 import { publishStep } from '../gallery/publish-step.ts';
 import { requireStillUsable, resolved, resolveStep, resolveUsable } from '../image/resolve-step.ts';
 import { poolAccess, recordPoolNodes, requirePool } from '../node/pool-nodes.ts';
@@ -29,6 +29,7 @@ export function poolSetImageOperation(deps: OperationDeps): OperationKind<PoolSe
       const pool = await requirePool(deps, name);
       const version = await resolveUsable(deps, reference);
       await requireImageAbilities(deps, version, readStoredConfig(pool.nodeConfig));
+      refuseMixing(deps.provider(pool.provider), version);
       return [
         `New nodes of pool ${name} come from ${version.image}:${version.version} instead of ${pool.image}:${pool.version}; existing nodes stay.`,
       ];
@@ -53,6 +54,7 @@ function rememberStep(deps: OperationDeps): WorkStep<PoolSetImageInput> {
       const { input, signal } = context;
       const pool = await requirePool(deps, input.name);
       await requireImageAbilities(deps, resolved(context), readStoredConfig(pool.nodeConfig));
+      refuseMixing(deps.provider(pool.provider), resolved(context));
       await recordPoolNodes(deps, poolAccess(deps, pool.provider, signal), pool);
       return { ...pool } satisfies Json;
     },

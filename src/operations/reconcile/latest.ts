@@ -1,6 +1,7 @@
 // Tells galleries again what their `latest` is, where a move could not: one that did not answer then, an operation that
 // was stopped in between, a gallery that stands for a channel only since. It starts changes and waits for none.
 
+import type { FoundProblem } from '../../domain/problem/problem.ts';
 import { allPages } from '../common/all-pages.ts';
 import type { OperationDeps } from '../common/deps.ts';
 import { agreeUntilSame, canLeaveOut, markOf, offeringIn } from '../gallery/sync-latest.ts';
@@ -20,7 +21,7 @@ const mostFailures = 3;
 export function latestUpkeep(deps: LatestDeps): Upkeep {
   const right = new Map<string, string>();
   /** Looked at last, so that one which goes on failing does not keep others waiting. */
-  const failing = new Set<string>();
+  const failing = new Map<string, FoundProblem>();
 
   return {
     async round(signal) {
@@ -30,7 +31,6 @@ export function latestUpkeep(deps: LatestDeps): Upkeep {
       if (galleries.length === 0) return [];
       const images: string[] = [];
       for await (const { name } of allPages((query) => deps.catalogue.listImages(query))) images.push(name);
-      const troubles: string[] = [];
       for (const gallery of galleries) {
         const keyOf = (image: string) => `${gallery.name} ${image}`;
         const inOrder = images.toSorted(
@@ -45,14 +45,16 @@ export function latestUpkeep(deps: LatestDeps): Upkeep {
           const { whole, failed } = await agreeUntilSame(deps, gallery, image, { signal, wait: false });
           if (whole) right.set(key, mark);
           if (failed.length === 0) failing.delete(key);
-          else failing.add(key);
-          troubles.push(...failed);
+          else {
+            const message = `Gallery ${gallery.name} does not offer the right latest version of ${image}: ${failed.join(' ')}`;
+            failing.set(key, { kind: 'latest-not-synced', subject: `gallery/${gallery.name}`, message });
+          }
           looks += 1;
           failures += failed.length === 0 ? 0 : 1;
           if (looks >= mostLooks || failures >= mostFailures) break;
         }
       }
-      return troubles;
+      return [...failing.values()];
     },
   };
 }

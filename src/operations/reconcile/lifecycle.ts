@@ -1,16 +1,17 @@
 // What time brings about, looked at again and again: withdrawals that are due, support that ends, and galleries that
 // fill up. Each is told once, a gallery once each time that it fills up; trouble with one does not keep the others
 // waiting.
-import { ensureImagoError } from '../../domain/error/imago-error.ts';
+import type { FoundProblem } from '../../domain/problem/problem.ts';
 import type { OperationDeps } from '../common/deps.ts';
 import { readLimits } from '../gallery/limits.ts';
+import { createGuard, type Guard, throwIfFailed } from './guard.ts';
 import { supportRound } from './support.ts';
 
 export interface LifecycleReport {
   /** Operations that were started. */
   readonly started: readonly string[];
-  /** What could not be done, one sentence each: a person should see it. */
-  readonly troubles: readonly string[];
+  /** What could not be done. */
+  readonly problems: readonly FoundProblem[];
 }
 
 /** One that was refused is tried again once in this time. */
@@ -20,27 +21,31 @@ const publicationsLeft = 10;
 
 export async function lifecycleRound(deps: OperationDeps, signal: AbortSignal): Promise<LifecycleReport> {
   const started: string[] = [];
-  const troubles: string[] = [];
-  async function guard(what: string, work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
-    } catch (thrown) {
-      signal.throwIfAborted();
-      troubles.push(`${what}: ${ensureImagoError(thrown).message}`);
-    }
-  }
-  await guard('Withdrawals that are due could not be done', async () => {
-    started.push(...(await submitDue(deps)));
-  });
-  await guard('The dates of support could not be looked at', async () => {
-    started.push(...(await supportRound(deps)));
-  });
-  await guard('The limits of galleries could not be looked at', () => sampleLimits(deps, signal));
-  return { started, troubles };
+  const { problems, guard } = createGuard(signal);
+  await guard(
+    'withdrawals-overdue',
+    'job/lifecycle',
+    'Withdrawals that are due could not be read',
+    async () => {
+      started.push(...(await submitDue(deps, guard)));
+    },
+  );
+  await guard(
+    'support-not-checked',
+    'job/lifecycle',
+    'The dates of support could not be checked',
+    async () => {
+      started.push(...(await supportRound(deps)));
+    },
+  );
+  await guard('limits-not-checked', 'job/lifecycle', 'The limits of galleries could not be checked', () =>
+    sampleLimits(deps, signal),
+  );
+  return { started, problems };
 }
 
 /** The id keeps two rounds from starting the same twice. */
-async function submitDue(deps: OperationDeps): Promise<readonly string[]> {
+async function submitDue(deps: OperationDeps, guard: Guard['guard']): Promise<readonly string[]> {
   const started: string[] = [];
   const slot = Math.floor(deps.clock.now() / againMs);
   for (const {
@@ -52,13 +57,19 @@ async function submitDue(deps: OperationDeps): Promise<readonly string[]> {
     by,
     operation,
   } of await deps.lifecycle.withdrawals.due()) {
-    const name = `withdraw-${id}-${slot}`;
-    if ((await deps.journal.get(name)) !== undefined) continue;
-    const asked = await deps.journal.get(operation);
-    const replace = (asked?.input as { readonly replace?: boolean } | undefined)?.replace === true;
-    const input = { image, version, reason, descendants: withDescendants, replace, withdrawal: id };
-    await deps.desk().submit({ id: name, kind: 'withdraw', subject: `image/${image}`, by, input });
-    started.push(name);
+    const what = `${image}:${version} could not be withdrawn, although it is due`;
+    await guard('withdrawal-overdue', `version/${image}:${version}`, what, async () => {
+      const name = `withdraw-${id}-${slot}`;
+      const current = await deps.journal.get(name);
+      if (current === undefined) {
+        const asked = await deps.journal.get(operation);
+        const replace = (asked?.input as { readonly replace?: boolean } | undefined)?.replace === true;
+        const input = { image, version, reason, descendants: withDescendants, replace, withdrawal: id };
+        await deps.desk().submit({ id: name, kind: 'withdraw', subject: `image/${image}`, by, input });
+        started.push(name);
+      }
+      throwIfFailed(current, await deps.journal.get(`withdraw-${id}-${slot - 1}`));
+    });
   }
   return started;
 }

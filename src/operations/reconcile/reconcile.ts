@@ -1,6 +1,6 @@
 // What is put right from time to time, whoever or whatever got it out of step: pools that follow a channel,
 // the records of nodes that others made, and machines that an ended operation left behind (rule 2).
-import { ensureImagoError } from '../../domain/error/imago-error.ts';
+import type { FoundProblem } from '../../domain/problem/problem.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { PoolRecord } from '../../ports/database/fleet.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
@@ -9,6 +9,7 @@ import { allPages } from '../common/all-pages.ts';
 import { callOptions, type OperationDeps } from '../common/deps.ts';
 import { keptForMs } from '../image-test/test-image.ts';
 import { poolAccess, recordPoolNodes } from '../node/pool-nodes.ts';
+import { createGuard, throwIfFailed } from './guard.ts';
 
 export interface ReconcileDeps extends OperationDeps {
   readonly now: () => number;
@@ -18,8 +19,8 @@ export interface ReconcileReport {
   /** Operations that were started so that pools follow their channels. */
   readonly followed: readonly string[];
   readonly removedMachines: readonly string[];
-  /** What could not be looked at or put right, one sentence each: a person should see it. */
-  readonly troubles: readonly string[];
+  /** What could not be checked or repaired. */
+  readonly problems: readonly FoundProblem[];
 }
 
 const by = 'imago';
@@ -30,20 +31,16 @@ const followAgainMs = 10 * 60_000;
 export async function reconcile(deps: ReconcileDeps, signal: AbortSignal): Promise<ReconcileReport> {
   const followed: string[] = [];
   const removedMachines: string[] = [];
-  const troubles: string[] = [];
-  async function guard(what: string, work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
-    } catch (thrown) {
-      signal.throwIfAborted();
-      troubles.push(`${what}: ${ensureImagoError(thrown).message}`);
-    }
-  }
+  const { problems, guard } = createGuard(signal);
   for await (const pool of allPages((query) => deps.fleet.listBehind(query))) {
-    await guard(`Pool ${pool.name} could not follow its channel`, async () => {
-      const operation = await followChannel(deps, pool);
-      if (operation !== undefined) followed.push(operation);
-    });
+    await guard(
+      'pool-behind',
+      `pool/${pool.name}`,
+      `Pool ${pool.name} could not follow its channel`,
+      async () => {
+        await followChannel(deps, pool, followed);
+      },
+    );
   }
   const here = new Set(deps.providers().map(({ name }): string => name));
   const elsewhere = new Map<string, number>();
@@ -52,38 +49,58 @@ export async function reconcile(deps: ReconcileDeps, signal: AbortSignal): Promi
       elsewhere.set(pool.provider, (elsewhere.get(pool.provider) ?? 0) + 1);
       continue;
     }
-    await guard(`The nodes of pool ${pool.name} could not be recorded`, async () => {
-      const { strangers } = await recordPoolNodes(deps, poolAccess(deps, pool.provider, signal), pool);
-      for (const name of strangers) {
-        troubles.push(
-          `Node ${name} of pool ${pool.name} was made from a version that the catalogue does not know.`,
-        );
-      }
-    });
-  }
-  for (const [provider, pools] of elsewhere) {
-    troubles.push(
-      `There is no provider ${provider} here: the nodes of ${pools} of its pools are not looked at.`,
+    await guard(
+      'nodes-not-recorded',
+      `pool/${pool.name}`,
+      `The nodes of pool ${pool.name} could not be recorded`,
+      async () => {
+        const { strangers } = await recordPoolNodes(deps, poolAccess(deps, pool.provider, signal), pool);
+        const [first] = strangers;
+        if (first === undefined) return;
+        const others = strangers.length === 1 ? '' : ` and ${strangers.length - 1} others`;
+        problems.push({
+          kind: 'nodes-unknown-version',
+          subject: `pool/${pool.name}`,
+          message: `Node ${first}${others} of pool ${pool.name} was created from a version that the catalog does not have.`,
+        });
+      },
     );
   }
-  for (const provider of deps.providers()) {
-    await guard(`Machines of provider ${provider.name} could not be looked at`, async () => {
-      removedMachines.push(...(await removeLeftMachines(deps, provider, signal)));
+  for (const [provider, pools] of elsewhere) {
+    problems.push({
+      kind: 'provider-missing',
+      subject: `provider/${provider}`,
+      message: `There is no provider ${provider} here: the nodes of ${pools} of its pools are not checked.`,
     });
   }
-  return { followed, removedMachines, troubles };
+  for (const provider of deps.providers()) {
+    await guard(
+      'machines-not-checked',
+      `provider/${provider.name}`,
+      `Machines of provider ${provider.name} could not be checked`,
+      async () => {
+        removedMachines.push(...(await removeLeftMachines(deps, provider, signal)));
+      },
+    );
+  }
+  return { followed, removedMachines, problems };
 }
 
 /** Starts the change of model when the channel has moved since; the id keeps two rounds from doing it twice. */
-async function followChannel(deps: ReconcileDeps, pool: PoolRecord): Promise<string | undefined> {
-  if (pool.follows === undefined) return undefined;
+async function followChannel(deps: ReconcileDeps, pool: PoolRecord, followed: string[]): Promise<void> {
+  if (pool.follows === undefined) return;
   const channel = await deps.catalogue.getChannel(pool.image, pool.follows);
-  if (channel?.move === undefined || channel.move === pool.move) return undefined;
-  const id = `follow-${pool.name}-${channel.move}-${Math.floor(deps.now() / followAgainMs)}`;
-  if ((await deps.journal.get(id)) !== undefined) return undefined;
-  const input = { name: pool.name, reference: pool.reference, pin: false };
-  await deps.desk().submit({ id, kind: 'pool-set-image', subject: `pool/${pool.name}`, by, input });
-  return id;
+  if (channel?.version === undefined || channel.move === pool.move) return;
+  const slot = Math.floor(deps.now() / followAgainMs);
+  const idOf = (at: number) => `follow-${pool.name}-${channel.move}-${at}`;
+  const id = idOf(slot);
+  const current = await deps.journal.get(id);
+  if (current === undefined) {
+    const input = { name: pool.name, reference: pool.reference, pin: false };
+    await deps.desk().submit({ id, kind: 'pool-set-image', subject: `pool/${pool.name}`, by, input });
+    followed.push(id);
+  }
+  throwIfFailed(current, await deps.journal.get(idOf(slot - 1)));
 }
 
 async function removeLeftMachines(

@@ -51,10 +51,16 @@ describe('inputs of versions', () => {
     expect(asked).toEqual(['lock of 1.0.1', 'lock of 1.0.2']);
   });
 
-  test('that are gone already are told once, and looked for again', async () => {
+  test('that are missing are reported and looked for again in every round', async () => {
     const { upkeep, asked } = world([{ version: '1.0.0', state: 'available' }], ['The package runc 1.1']);
-    expect(await upkeep.round(never)).toEqual([expect.stringContaining('The package runc 1.1')]);
-    expect(await upkeep.round(never)).toEqual([]);
+    for (let round = 0; round < 2; round += 1) {
+      expect(await upkeep.round(never)).toEqual([
+        {
+          ...{ kind: 'inputs-missing', subject: 'version/node:1.0.0' },
+          message: expect.stringContaining('The package runc 1.1'),
+        },
+      ]);
+    }
     expect(asked).toHaveLength(2);
   });
 

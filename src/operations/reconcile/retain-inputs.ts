@@ -1,5 +1,6 @@
 // Keeps the inputs of versions that left `candidate`, for as long as the version: mirrors forget old packages. It is
 // put right from time to time, whoever moved the state, so that no crash in between can lose them.
+import type { FoundProblem } from '../../domain/problem/problem.ts';
 import type { Catalogue, LockedVersion } from '../../ports/database/catalog.ts';
 import type { KeptLocks } from '../../ports/image-store/image-store.ts';
 
@@ -15,25 +16,26 @@ const orphanMs = 24 * 3_600_000;
 const locksAtOnce = 500;
 
 export interface Upkeep {
-  /** One round. Says what could not be kept, once for each lock. */
-  round(signal: AbortSignal): Promise<readonly string[]>;
+  /** Runs once. Returns everything that cannot be retained now. */
+  round(signal: AbortSignal): Promise<readonly FoundProblem[]>;
 }
 
 export function imageUpkeep({ catalogue, locks, now }: UpkeepDeps): Upkeep {
   const whole = new Set<string>();
-  const told = new Set<string>();
   const orphans = new Map<string, number>();
 
   async function keep(
     { image, version, lockDigest }: LockedVersion,
     signal: AbortSignal,
-  ): Promise<readonly string[]> {
+  ): Promise<readonly FoundProblem[]> {
     const { missing } = await locks.keepInputs(lockDigest, signal);
-    if (missing.length === 0) whole.add(lockDigest);
-    if (missing.length === 0 || told.has(lockDigest)) return [];
-    told.add(lockDigest);
+    if (missing.length === 0) {
+      whole.add(lockDigest);
+      return [];
+    }
     const more = missing.length === 1 ? '' : ` and ${missing.length - 1} more`;
-    return [`${image}:${version} cannot keep all its inputs: ${missing[0]}${more} is not in the cache.`];
+    const message = `${image}:${version} cannot be rebuilt: ${missing[0]}${more} is no longer in the cache.`;
+    return [{ kind: 'inputs-missing', subject: `version/${image}:${version}`, message }];
   }
 
   /** What was kept for a version that never came about goes after a day. */
@@ -52,17 +54,17 @@ export function imageUpkeep({ catalogue, locks, now }: UpkeepDeps): Upkeep {
     async round(signal) {
       const kept = await locks.list();
       const needed = new Set<string>();
-      const troubles: string[] = [];
+      const problems: FoundProblem[] = [];
       for (let start = 0; start < kept.length; start += locksAtOnce) {
         for (const version of await catalogue.listByLocks(kept.slice(start, start + locksAtOnce))) {
           signal.throwIfAborted();
           needed.add(version.lockDigest);
           if (version.state === 'candidate' || whole.has(version.lockDigest)) continue;
-          troubles.push(...(await keep(version, signal)));
+          problems.push(...(await keep(version, signal)));
         }
       }
       await dropOrphans(kept, needed);
-      return troubles;
+      return problems;
     },
   };
 }

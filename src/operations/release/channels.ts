@@ -66,7 +66,7 @@ function gatesStep<Input extends Patient>(
       const version = await requireVersion(deps, image, number);
       const now = context.clock.now();
       const { result, channel: found } = await decide(deps, {
-        ...{ version, channel, requester: context.operation.by, now },
+        ...{ version, channel, requester: context.operation, now },
       });
       if (found.version === number) return { done: { moves: false } };
       await requireCurrent(deps, version, found, before);

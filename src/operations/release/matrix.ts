@@ -1,7 +1,9 @@
 // The release of a recipe that stands for several versions: all are locked, built, tested and published before any
 // channel moves. Each Kubernetes minor version has channels of its own (`production-1-34`), which take its highest
 // patch; the plain channels take the highest of all. Lower patches are found by `imago resolve --kubernetes`.
+
 import * as z from 'zod';
+import type { Requester } from '../../domain/access/roles.ts';
 import { lineChannel, lineOfKubernetes } from '../../domain/channel/minor-channel.ts';
 import type { Json } from '../../domain/value/json.ts';
 import { compareLoosely } from '../../domain/value/loose-version.ts';
@@ -9,7 +11,8 @@ import type { ChannelRecord, NewChannel } from '../../ports/database/catalog.ts'
 import type { ChildStep, OperationKind, StepContext, WorkStep } from '../../ports/workflow/operation.ts';
 import { parseInput } from '../../workflow/parse-input.ts';
 import { requireResult } from '../../workflow/step-result.ts';
-import type { OperationDeps } from '../common/deps.ts';
+import { matrixStep } from '../build/matrix.ts';
+import { type OperationDeps, simulatedBy } from '../common/deps.ts';
 import { type ChannelWay, channelSteps, movedChannels } from './channels.ts';
 import { channelsOf, foreseeVersion, foreseeWays } from './preview.ts';
 import type { ForeseenTarget } from './preview-channel.ts';
@@ -42,8 +45,8 @@ export function releaseMatrixOperation(deps: OperationDeps): OperationKind<Relea
       return parsed;
     },
     async plan(input, by) {
-      const { image, variants, channels } = input;
-      const known = await channelsOf(deps, image);
+      const { image, variants, channels, provider } = input;
+      const known = await channelsOf(deps, image, provider);
       for (const name of channels) requireMovable(image, name, known);
       const lines: string[] = [];
       for (const one of variants) {
@@ -62,6 +65,7 @@ export function releaseMatrixOperation(deps: OperationDeps): OperationKind<Relea
     foresee: (input, by) => foreseeMatrix(deps, input, by),
     steps: (input) => [
       ...input.variants.map((one) => partStep(input.image, one)),
+      matrixStep(deps, ({ variants }: ReleaseMatrixInput) => variants.map(({ recipe }) => recipe.kubernetes)),
       channelsStep(deps),
       ...waysOf(input).flatMap((way) => channelSteps<ReleaseMatrixInput>(deps, way)),
       reportStep(deps),
@@ -73,7 +77,7 @@ export function releaseMatrixOperation(deps: OperationDeps): OperationKind<Relea
 async function foreseeMatrix(
   deps: OperationDeps,
   input: ReleaseMatrixInput,
-  by: string,
+  by: Requester,
 ): Promise<readonly string[]> {
   const lines: string[] = [];
   const targets = new Map<string, ForeseenTarget>();
@@ -83,10 +87,11 @@ async function foreseeMatrix(
     targets.set(kubernetes, found.target);
     lines.push(...found.lines.map((line) => `Kubernetes ${kubernetes}: ${line}`));
   }
-  const known = await channelsOf(deps, input.image);
+  const known = await channelsOf(deps, input.image, input.provider);
   const missing = missingChannels(input, known);
   const channels = missing.map((channel, index) => ({
     ...{ ...channel, managed: false, position: known.length + index + 1 },
+    ...simulatedBy(deps, input.provider),
   }));
   const ways = waysOf(input).flatMap(({ channel, before, of }) => {
     const target = targets.get(of);

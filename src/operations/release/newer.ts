@@ -111,9 +111,9 @@ function startStep(deps: OperationDeps): WorkStep<ReleaseNewerInput> {
       const { kind, subject, input } = context.input;
       const variants = variantsOf(context.input).map((one, index) => ({ ...one, lock: locks[index] }));
       const locked = kind === 'release' ? variants[0] : { variants };
-      const { id, by } = context.operation;
+      const { id, by, osUser } = context.operation;
       const started = await deps.desk().submit({
-        ...{ kind, subject, by, id: `${id}.release`, key: `${subject}@${digest}` },
+        ...{ kind, subject, by, osUser, id: `${id}.release`, key: `${subject}@${digest}` },
         input: { ...input, ...locked, newest: false } as unknown as Json,
       });
       return { release: started.id };

@@ -1,7 +1,7 @@
 // What a release would find before a channel, and do there, from reading alone. Gates on what is not made yet cannot be
 // asked: they are told with what will decide them.
+import type { Requester } from '../../domain/access/roles.ts';
 import type { ChannelRecord } from '../../domain/channel/channel.ts';
-import { ensureImagoError } from '../../domain/error/imago-error.ts';
 import { describeGate, type GateResult, isOpen, whenOpen } from '../../domain/gate/gate.ts';
 import { policyFor } from '../../domain/policy/policy.ts';
 import { formatDuration } from '../../domain/value/duration.ts';
@@ -10,6 +10,7 @@ import type { VersionRecord } from '../../ports/database/catalog.ts';
 import { planCopies } from '../channel/copies.ts';
 import { channelBefore, decideAmong } from '../channel/gate-facts.ts';
 import type { OperationDeps } from '../common/deps.ts';
+import { describeFailure } from '../common/describe-failure.ts';
 import { followersOf } from '../gallery/sync-latest.ts';
 import { requireCurrent } from './channels.ts';
 
@@ -30,7 +31,7 @@ export interface ChannelOutlook {
   readonly channels: readonly ChannelRecord[];
   /** The channels that the release has moved to the version by then. */
   readonly moved: ReadonlySet<string>;
-  readonly by: string;
+  readonly by: Requester;
   readonly waitMs: number;
 }
 
@@ -58,17 +59,6 @@ export async function foreseeChannel(deps: OperationDeps, outlook: ChannelOutloo
   };
 }
 
-/** What it would be refused with is a line of the answer, not its end. */
-export async function orRefusal(tell: () => Promise<readonly string[]>): Promise<readonly string[]> {
-  try {
-    return await tell();
-  } catch (thrown) {
-    const error = ensureImagoError(thrown);
-    if (error.kind === 'bug' || error.kind === 'cancelled') throw thrown;
-    return [`As things are, it would fail: ${error.message}`];
-  }
-}
-
 async function gateLines(deps: OperationDeps, outlook: ChannelOutlook): Promise<readonly string[]> {
   const { target, channel, channels, by, waitMs } = outlook;
   const now = deps.clock.now();
@@ -84,7 +74,7 @@ async function gateLines(deps: OperationDeps, outlook: ChannelOutlook): Promise<
   return [
     ...(told.length === 0 ? ['No gate stands before it.'] : told),
     ...(closed.length === 0 ? [] : [waitLine(closed, waitMs, now)]),
-    ...(await orRefusal(async () => {
+    ...(await describeFailure(async () => {
       if (!target.isNew) await requireCurrent(deps, asTested(target), found, outlook.before);
       return [];
     })),
@@ -114,10 +104,11 @@ function decidedBy(
       return willTest ? 'its test decides' : undefined;
     case 'node-config':
       return willTest && !passed ? 'its test decides' : undefined;
+    case 'signed':
     case 'size':
       return isNew ? 'its build decides' : undefined;
     case 'scan':
-      return isNew ? 'a report that is attached to it decides' : undefined;
+      return isNew ? 'the release waits for a report, which decides' : undefined;
     case 'age': {
       const begins = earlier !== undefined && moved.has(earlier) && !passed && opensAt === undefined;
       return begins ? `counted from its move to ${earlier}` : undefined;
@@ -154,7 +145,7 @@ async function moveLines(
   const pools = await deps.fleet.listFollowers(image, channel);
   return [
     `Move ${image}:${channel} from ${found?.version ?? 'nothing'} to ${to}.`,
-    ...(await orRefusal(() => planCopies(deps, channel, version))),
+    ...(await describeFailure(() => planCopies(deps, channel, version))),
     ...(found === undefined ? [] : await followersOf(deps, found)).map(
       ({ name }) => `Then offer it as latest in gallery ${name}.`,
     ),

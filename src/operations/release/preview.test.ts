@@ -14,6 +14,7 @@ const known: VersionRecord = {
   ...{ image: 'node', version: '1.0.1', digest: 'sha256:1', diskDigest: 'sha256:d', sizeBytes: 2 ** 30 },
   ...{ state: 'available', origin: { kind: 'built', lockDigest: 'sha256:lock' }, operation: 'op' },
   createdAt: '2026-11-15T08:00:00.000Z',
+  simulated: true,
 };
 const test1: Evidence = {
   ...{ id: 1, digest: 'sha256:1', kind: 'test', passed: true, summary: '9 checks', details: {}, by: 'imago' },
@@ -29,6 +30,7 @@ function channel(name: string, more: Partial<ChannelRecord> = {}): ChannelRecord
     managed: false,
     position,
     public: false,
+    simulated: true,
     ...more,
   };
 }
@@ -72,7 +74,8 @@ function world(facts: World = {}): OperationDeps {
       findVersionByLock: async () => facts.known,
       listChannels: async () => channels,
       getChannel: async (_: string, name: string) => channels.find((one) => one.name === name),
-      getImage: async () => ({}),
+      getImage: async () => ({ simulated: true }),
+      usedNumbers: async () => [],
       getVersion: async (_: string, number: string) =>
         [known, ...others].find(({ version }) => version === number),
       listVersions: async () => ({ items: others }),
@@ -93,8 +96,8 @@ const recipe = { name: 'node', components: [{ name: 'runc', version: '1.1.16' }]
 async function foresee(deps: OperationDeps, more: object = {}): Promise<readonly string[]> {
   const kind = releaseOperation(deps);
   const input = kind.parse({ recipe, why: 'weekly', ...more });
-  await kind.plan(input, 'ann');
-  return (await kind.foresee?.(input, 'ann')) ?? [];
+  await kind.plan(input, { by: 'ann' });
+  return (await kind.foresee?.(input, { by: 'ann' })) ?? [];
 }
 
 function of(lines: readonly string[], step: string): readonly string[] {
@@ -105,7 +108,7 @@ test('of a first release every step is told, in order, into the channels that th
   expect(await foresee(world())).toEqual([
     'lock: Lock recipe node.',
     'build: Build the disk, layer by layer.',
-    'build: Seal it as a candidate of node.',
+    'build: Seal it as a candidate: node:1.0.0.',
     'test: Start it on fresh machines, two at once, by direct.',
     'test: Run the built-in checks, and store the evidence.',
     'publish: Copy it to the gallery of sim.',
@@ -179,7 +182,7 @@ test('gates of a new version: what people must say is told, and what decides the
   expect(of(await foresee(world({ channels, production: strict })), 'gates-production')).toEqual([
     expect.stringMatching(/^\? tested: .*; its test decides$/),
     '? age: needs 1 d in staging; counted from its move to staging',
-    expect.stringMatching(/^\? scan: .*; a report that is attached to it decides$/),
+    expect.stringMatching(/^\? scan: .*; the release waits for a report, which decides$/),
     expect.stringMatching(/^\? budgets: .*; its test decides$/),
     '? size: needs at most 1 MiB; its build decides',
     '✗ approvals: needs 2 of role publisher, not ann; 0',

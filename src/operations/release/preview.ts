@@ -2,6 +2,7 @@
 // over, what stands before each channel. Reads only.
 
 import { answerDeadline } from '../../async/answer-deadline.ts';
+import type { Requester } from '../../domain/access/roles.ts';
 import { type ChannelRecord, usualChannels } from '../../domain/channel/channel.ts';
 import { isRestricted, type Recipe, type RecipeTest } from '../../domain/recipe/recipe.ts';
 import type { Json } from '../../domain/value/json.ts';
@@ -10,11 +11,12 @@ import type { VersionRecord } from '../../ports/database/catalog.ts';
 import { parseInput } from '../../workflow/parse-input.ts';
 import { buildInput } from '../build/input.ts';
 import { foreseeParts } from '../build/plan.ts';
-import { callOptions, type OperationDeps, requireRole } from '../common/deps.ts';
+import { callOptions, type OperationDeps, requireRole, simulatedBy } from '../common/deps.ts';
+import { describeFailure } from '../common/describe-failure.ts';
 import { checkMayGo } from '../gallery/copy-target.ts';
 import { requireRoom } from '../gallery/limits.ts';
 import { testSentence } from '../image-test/test-image.ts';
-import { type ForeseenTarget, foreseeChannel, orRefusal } from './preview-channel.ts';
+import { type ForeseenTarget, foreseeChannel } from './preview-channel.ts';
 import type { ReleaseInput } from './release.ts';
 
 /** How long a gallery may take to tell what it has. */
@@ -29,10 +31,10 @@ export interface ForeseenVersion {
 export async function foreseeRelease(
   deps: OperationDeps,
   input: ReleaseInput,
-  by: string,
+  by: Requester,
 ): Promise<readonly string[]> {
   const { target, lines } = await foreseeVersion(deps, input);
-  const channels = await channelsOf(deps, input.recipe.name);
+  const channels = await channelsOf(deps, input.recipe.name, input.provider);
   const ways = input.channels.map((channel, index) => ({
     ...{ channel, before: input.channels[index - 1], target },
   }));
@@ -45,13 +47,15 @@ export async function foreseeVersion(
 ): Promise<ForeseenVersion> {
   const asked = { recipe, lock, provider, newest, locked, bump } as unknown as Json;
   const parts = await foreseeParts(deps, parseInput(buildInput, asked));
-  const target = targetOf(deps, recipe as unknown as Recipe, parts.known);
+  const target = parts.known
+    ? knownTarget(parts.known)
+    : newTarget(deps, recipe as unknown as Recipe, provider);
   const tests = (recipe as { readonly tests?: readonly RecipeTest[] }).tests ?? [];
   const steps: readonly (readonly [string, readonly string[]])[] = [
     ['lock', parts.lock],
     ['build', parts.build],
-    ['test', await orRefusal(async () => testLines(deps, target, provider, tests))],
-    ['publish', await orRefusal(() => publishLines(deps, target, provider))],
+    ['test', await describeFailure(async () => testLines(deps, target, provider, tests))],
+    ['publish', await describeFailure(() => publishLines(deps, target, provider))],
   ];
   return { target, lines: steps.flatMap(([step, lines]) => lines.map((line) => `${step}: ${line}`)) };
 }
@@ -65,7 +69,7 @@ export interface ForeseenWay {
 export async function foreseeWays(
   deps: OperationDeps,
   ways: readonly ForeseenWay[],
-  asked: { readonly channels: readonly ChannelRecord[]; readonly by: string; readonly waitMs: number },
+  asked: { readonly channels: readonly ChannelRecord[]; readonly by: Requester; readonly waitMs: number },
 ): Promise<readonly string[]> {
   const lines: string[] = [];
   const moved = new Set<string>();
@@ -78,19 +82,25 @@ export async function foreseeWays(
 }
 
 /** Those of the image; of one that there is not yet, those that it begins with. */
-export async function channelsOf(deps: OperationDeps, image: string): Promise<readonly ChannelRecord[]> {
+export async function channelsOf(
+  deps: OperationDeps,
+  image: string,
+  provider: string | undefined,
+): Promise<readonly ChannelRecord[]> {
   const known = await deps.catalogue.listChannels(image);
   if (known.length > 0) return known;
-  return usualChannels.map((usual, index) => ({ ...usual, image, position: index + 1, public: false }));
+  const mark = simulatedBy(deps, provider);
+  return usualChannels.map((usual, index) => ({
+    ...{ ...usual, image, position: index + 1, public: false, ...mark },
+  }));
+}
+
+function knownTarget(version: VersionRecord): ForeseenTarget {
+  return { version, isNew: false, willTest: version.state === 'candidate' };
 }
 
 /** Its number and digest are those of no version: nothing is found under them. */
-function targetOf(
-  { clock }: OperationDeps,
-  recipe: Recipe,
-  known: VersionRecord | undefined,
-): ForeseenTarget {
-  if (known !== undefined) return { version: known, isNew: false, willTest: known.state === 'candidate' };
+function newTarget(deps: OperationDeps, recipe: Recipe, provider: string | undefined): ForeseenTarget {
   const restricted = isRestricted({ ...recipe, components: recipe.components ?? [] });
   return {
     isNew: true,
@@ -98,7 +108,8 @@ function targetOf(
     version: {
       ...{ image: recipe.name, version: 'new', digest: 'new', diskDigest: 'new', sizeBytes: 0 },
       ...{ state: 'candidate', origin: { kind: 'built', lockDigest: 'new' }, operation: '' },
-      createdAt: toIso(new Date(clock.now())),
+      createdAt: toIso(new Date(deps.clock.now())),
+      ...simulatedBy(deps, provider),
       ...(restricted ? { restricted } : {}),
     },
   };

@@ -8,7 +8,7 @@ import { parseInput } from '../../workflow/parse-input.ts';
 import { requireResult } from '../../workflow/step-result.ts';
 import { buildOperation } from '../build/build.ts';
 import { recipeCommit } from '../build/input.ts';
-import type { OperationDeps } from '../common/deps.ts';
+import { type OperationDeps, requireRole } from '../common/deps.ts';
 import { publishStep } from '../gallery/publish-step.ts';
 import { resolved } from '../image/resolve-step.ts';
 import { channelSteps, requireVersion } from './channels.ts';
@@ -50,9 +50,10 @@ export function releaseOperation(deps: OperationDeps): OperationKind<ReleaseInpu
       return parsed;
     },
     async plan({ recipe, provider, channels, newest, locked }, by) {
+      requireRole(deps.provider(provider), 'machines');
       const build = buildOperation(deps);
       const lines = await build.plan(build.parse({ recipe: recipe as Json, provider, locked }), by);
-      const known = await channelsOf(deps, recipe.name);
+      const known = await channelsOf(deps, recipe.name, provider);
       for (const name of channels) requireMovable(recipe.name, name, known);
       return [
         ...(newest ? ['Take the newest of every input.'] : []),
@@ -120,8 +121,15 @@ function resolveStep(deps: OperationDeps): WorkStep<ReleaseInput> {
     name: 'resolve',
     async do(context) {
       const { image, version } = requireResult<{ image: string; version: string }>(context, 'build');
-      const { digest, state } = await requireVersion(deps, image, version);
-      return { reference: `${image}:${version}`, image, version, digest, state };
+      const { digest, state, simulated } = await requireVersion(deps, image, version);
+      return {
+        reference: `${image}:${version}`,
+        image,
+        version,
+        digest,
+        state,
+        ...(simulated && { simulated }),
+      };
     },
   };
 }
@@ -132,8 +140,10 @@ function testChild(): ChildStep<ReleaseInput> {
     child(context) {
       const { reference, state } = resolved(context);
       if (state !== 'candidate') return undefined;
-      const { provider } = context.input;
-      return { kind: 'test', subject: `image/${reference}`, input: { reference, provider } };
+      const { provider, recipe } = context.input;
+      const declared = (recipe as { readonly firmware?: Json[] }).firmware;
+      const firmware = declared === undefined ? {} : { firmware: [...declared, 'direct'] };
+      return { kind: 'test', subject: `image/${reference}`, input: { reference, provider, ...firmware } };
     },
   };
 }

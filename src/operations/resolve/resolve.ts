@@ -79,7 +79,7 @@ export async function resolveImage(deps: ResolveDeps, question: ResolveQuestion)
   return { ...answer(found, record, region), nearest: nearestVersions(found.version, numbers) };
 }
 
-/** The channel of that Kubernetes minor version, in place of the plain one; `undefined` when it points nowhere. */
+/** Reads the channel of that Kubernetes minor version; `undefined` if there is none. An empty one is an error. */
 async function readLine<T>(
   reference: string,
   kubernetes: string,
@@ -90,12 +90,10 @@ async function readLine<T>(
   try {
     return await read(`${parsed.image}:${lineChannel(parsed.channel, kubernetes)}`);
   } catch (thrown) {
-    if (thrown instanceof ImagoError && nowhere.has(thrown.code)) return undefined;
+    if (thrown instanceof ImagoError && thrown.code === 'channel-not-found') return undefined;
     throw thrown;
   }
 }
-
-const nowhere: ReadonlySet<string> = new Set(['channel-not-found', 'channel-empty']);
 
 function answer(
   found: Resolution,

@@ -1,7 +1,7 @@
 // Prune: deletes versions that nothing needs, everywhere. Each is taken out of use first and looked at again before
 // its bytes go, so that what became used meanwhile is kept, and said.
 import * as z from 'zod';
-import { ensureImagoError } from '../../domain/error/imago-error.ts';
+import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import { retentionDiffers, retentionFor } from '../../domain/policy/policy.ts';
 import {
   describeKeeper,
@@ -25,6 +25,8 @@ const pruneInput = z.object({
   image: z.string().optional(),
   keepCount: z.int().min(0).max(100_000).optional(),
   keepDays: z.int().min(0).max(36_500).optional(),
+  /** How many versions the caller expects to be deleted. */
+  expect: z.int().min(0).optional(),
 });
 export type PruneInput = z.infer<typeof pruneInput>;
 
@@ -53,6 +55,7 @@ export function pruneOperation(deps: OperationDeps): OperationKind<PruneInput> {
     parse: (input) => parseInput(pruneInput, input),
     async plan(input) {
       const { going, totals } = await readPlan(deps, input);
+      checkCount(going.length, input);
       const all = totals.kept + totals.going;
       const cache = await deps.cache?.use();
       return [
@@ -162,11 +165,20 @@ async function readPlan(deps: PlanDeps, input: PruneInput): Promise<GoingPlan> {
   }
 }
 
+function checkCount(found: number, { expect }: PruneInput): void {
+  if (expect === undefined || expect === found) return;
+  throw new ImagoError(
+    'expectation-failed',
+    `${found} versions can be deleted, and --expect is ${expect}. Nothing was deleted.`,
+  );
+}
+
 function planStep(deps: OperationDeps): WorkStep<PruneInput> {
   return {
     name: 'plan',
     async do({ input }) {
       const { going } = await readPlan(deps, input);
+      checkCount(going.length, input);
       return { versions: going } satisfies Json;
     },
   };

@@ -11,7 +11,7 @@ function world(names: readonly string[]) {
   const copies = new Map<string, object>();
   const broken = new Set<string>();
   const providers = names.map((name) => ({
-    ...{ name, abilities: { regions: [], excludeFromLatest: true } },
+    ...{ name, abilities: { regions: [], excludeFromLatest: true, simulated: false } },
     clock: { now: () => 0, sleep: async () => {} },
     gallery: {
       limits: async () => [],

@@ -5,6 +5,7 @@ import type { PoolUse, VersionName } from '../../ports/database/lineage.ts';
 import type { OperationRequest, StepContext } from '../../ports/workflow/operation.ts';
 import { allPages } from '../common/all-pages.ts';
 import type { OperationDeps } from '../common/deps.ts';
+import { changeCommand, stillStarts } from './affected.ts';
 
 export interface ReplacedPools {
   /** Pools whose operation succeeded. */
@@ -83,17 +84,15 @@ export async function cancelReplacements(
 /** What the pool needs; `undefined`: nothing. A sentence when a person must decide. */
 async function operationFor(
   deps: OperationDeps,
-  { pool, model, follows, nodes }: PoolUse,
+  use: PoolUse,
   versions: readonly VersionName[],
   { input }: Context,
 ): Promise<Needed | string | undefined> {
+  const { pool, model, nodes } = use;
   const record = await deps.fleet.getPool(pool);
   if (record === undefined) return undefined;
-  const pinned = model && follows === undefined;
-  if (pinned && input.replace && nodes > 0) {
-    return `pool ${pool} is pinned to it: choose another image with \`imago pool set-image ${pool}\``;
-  }
-  if (pinned) return undefined;
+  const change = await changeCommand(deps, use, versions);
+  if (change !== undefined) return input.replace && nodes > 0 ? stillStarts(pool, change) : undefined;
   if (input.replace && nodes > 0) {
     const names = versions.map(({ image, version }) => `${image}:${version}`);
     const follow = model ? { follow: record.reference } : {};

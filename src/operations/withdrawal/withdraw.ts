@@ -4,6 +4,7 @@
 import * as z from 'zod';
 import { latestChannel } from '../../domain/channel/channel.ts';
 import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
+import { noDrain } from '../../domain/pool/pool.ts';
 import type { Json } from '../../domain/value/json.ts';
 import { someOf } from '../../domain/value/summarize-list.ts';
 import { parseTime } from '../../domain/value/time.ts';
@@ -18,7 +19,7 @@ import { requireVersion } from '../channel/promote.ts';
 import type { OperationDeps } from '../common/deps.ts';
 import { type ToldGalleries, tellGalleries } from '../gallery/exclude-from-latest.ts';
 import { latestStep, planLatest, untold } from '../gallery/sync-latest.ts';
-import { affectedPools } from './affected.ts';
+import { affectedPools, stillStarts } from './affected.ts';
 import { copiedFallbacks, fallbackCopiesStep, fallenChannels } from './copies.ts';
 import {
   awaitReplacements,
@@ -84,27 +85,34 @@ async function planWithdrawal(deps: OperationDeps, input: WithdrawInput): Promis
   const { image, version, descendants, at, replace } = input;
   const later = at !== undefined && parseTime(at).getTime() > deps.clock.now();
   const { withdrawals } = deps.lifecycle;
-  const { versions, fallbacks } = await withdrawals
-    .plan({ image, version, withDescendants: descendants })
-    .catch((error: unknown) => {
-      // By the time that it is due, the channel may have moved on.
-      if (later && error instanceof ImagoError && error.code === 'channel-no-earlier') {
-        return { versions: [{ image, version }], fallbacks: [] };
-      }
-      throw error;
-    });
-  const pools = await affectedPools(deps, versions);
+  const { versions, fallbacks } = await withdrawals.plan({ image, version, withDescendants: descendants });
+  const names = versions
+    .filter(({ state }) => state !== 'withdrawn')
+    .map((name) => `${name.image}:${name.version}`);
+  const emptied = new Set(
+    fallbacks.flatMap((one) => (one.to === undefined ? [`${one.image}:${one.channel}`] : [])),
+  );
+  const pools = await affectedPools(deps, versions, emptied);
   const nodes = pools.reduce((sum, pool) => sum + pool.nodes, 0);
   return [
-    `Withdraw ${versions.map((name) => `${name.image}:${name.version}`).join(', ')}${later ? ` at ${at}` : ''}.`,
-    ...fallbacks.map(
-      ({ image: name, channel, from, to }) => `Move ${name}:${channel} from ${from} back to ${to}.`,
+    names.length === 0
+      ? `${image}:${version} is already withdrawn.`
+      : `Withdraw ${names.join(', ')}${later ? ` at ${at}` : ''}.`,
+    ...pools.flatMap(({ pool, change, nodes: count }) => {
+      if (change === undefined) return [];
+      const stays = replace && count > 0 ? ' Until then, its nodes are not replaced.' : '';
+      return [`${stillStarts(pool, change)}${stays}`];
+    }),
+    ...fallbacks.map(({ image: name, channel, from, to }) =>
+      to === undefined
+        ? `Leave ${name}:${channel} empty: it points at ${from} and has no earlier good version.`
+        : `Move ${name}:${channel} from ${from} back to ${to}.`,
     ),
     `${nodes} nodes of ${pools.length} pools run it${replace ? ', and are replaced one at a time' : ''}.`,
-    ...pools.map(({ pool, nodes: count, names, model, follows }) => {
-      const stuck = model && follows === undefined;
-      const which = names.length === 0 ? '' : ` (${someOf(names)})`;
-      return `Pool ${pool}: ${count} nodes${which}${stuck ? '; it is pinned, so new nodes need `imago pool set-image` first' : ''}.`;
+    ...(replace && nodes > 0 ? [noDrain] : []),
+    ...pools.map(({ pool, nodes: count, names: some }) => {
+      const which = some.length === 0 ? '' : ` (${someOf(some)})`;
+      return `Pool ${pool}: ${count} nodes${which}.`;
     }),
     ...(await planFallbacks(deps, fallbacks)),
   ];
@@ -117,7 +125,7 @@ async function planFallbacks(
 ): Promise<readonly string[]> {
   const planned: string[] = [];
   for (const { image, channel, to } of fallbacks) {
-    if (channel === latestChannel) continue;
+    if (to === undefined || channel === latestChannel) continue;
     try {
       const version = await requireVersion(deps, image, to);
       planned.push(...(await planCopies(deps, channel, version, 'then')));
@@ -167,7 +175,11 @@ function withdrawn({ withdrawal, versions, moves }: WithdrawalOutcome) {
     versions: versions.map((name) => ({ ...name })),
     channels: moves
       .filter(({ channel }) => channel !== 'latest')
-      .map(({ image, channel, from, to }) => `${image}:${channel} went from ${from} back to ${to}`),
+      .map(({ image, channel, from, to }) =>
+        to === undefined
+          ? `${image}:${channel} is empty: it left ${from} and has no earlier good version`
+          : `${image}:${channel} went from ${from} back to ${to}`,
+      ),
   };
 }
 

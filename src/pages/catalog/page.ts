@@ -4,7 +4,7 @@ import { type Html, html } from '../html.ts';
 
 /** A version with its image, as lists show it. */
 export interface ListedVersion extends CatalogVersion {
-  readonly image: Pick<CatalogImage, 'name' | 'os' | 'architecture'>;
+  readonly image: Pick<CatalogImage, 'name' | 'os' | 'architecture' | 'simulated'>;
 }
 
 export interface Frame {
@@ -62,7 +62,7 @@ export function versionsTable(versions: readonly ListedVersion[], root: string, 
 <th scope="row"><a href="${root}${versionPath(image.name, version.version)}">${image.name} ${version.version}</a></th>
 <td data-label="Kubernetes">${version.kubernetes ?? 'none'}</td>
 <td data-label="System">${system(image)}</td>
-<td data-label="State"><span class="tags">${stateTag(version)}${version.channels.map((name) => html`<span class="tag">${name}</span>`)}</span></td>
+<td data-label="State"><span class="tags">${stateTag(version)}${simulatedTag(image)}${version.channels.map((name) => html`<span class="tag">${name}</span>`)}</span></td>
 <td data-label="Supported until">${supportText(version)}</td>
 <td data-label="Regions">${regionsText(version)}</td>
 <td data-label="Made">${day(version.createdAt)}</td>
@@ -87,6 +87,10 @@ export function system({ os, architecture }: Pick<CatalogImage, 'os' | 'architec
 export function stateTag({ state }: Pick<CatalogVersion, 'state'>): Html {
   const looks = { available: 'good', deprecated: 'warn', withdrawn: 'bad' } as const;
   return html`<span class="tag ${looks[state]}">${state}</span>`;
+}
+
+export function simulatedTag({ simulated }: Pick<CatalogImage, 'simulated'>): Html | undefined {
+  return simulated && html`<span class="tag bad">simulated</span>`;
 }
 
 export function supportText({ support }: Pick<CatalogVersion, 'support'>): string {

@@ -5,7 +5,7 @@ import { referenceTools } from '../../domain/public-catalog/references.ts';
 import { formatBytes } from '../../domain/value/bytes.ts';
 import { type Html, html } from '../html.ts';
 import { markdownToHtml } from '../markdown.ts';
-import { day, type ListedVersion, page, stateTag, supportText, system } from './page.ts';
+import { day, type ListedVersion, page, simulatedTag, stateTag, supportText, system } from './page.ts';
 
 /** Files beside a version's page. */
 export const recordFiles = {
@@ -29,7 +29,7 @@ export function versionPage(document: CatalogDocument, version: ListedVersion, r
   return page(
     { document, title, root },
     html`<h1>${title}</h1>
-<p class="tags">${stateTag(version)}${version.channels.map((name) => html`<span class="tag">${name}</span>`)}</p>
+<p class="tags">${stateTag(version)}${simulatedTag(image)}${version.channels.map((name) => html`<span class="tag">${name}</span>`)}</p>
 ${warning(version)}
 <dl>
 <dt>Kubernetes</dt><dd>${version.kubernetes ?? 'none'}</dd>

@@ -25,6 +25,8 @@ export interface Tokens {
   ): Promise<{ readonly record: TokenRecord; readonly secret: string }>;
   /** The live token of that secret: not expired, not revoked. */
   authenticate(secret: string): Promise<TokenRecord | undefined>;
+  /** Returns the largest role among the owner's valid tokens; `undefined` if there is none. */
+  roleOf(owner: string): Promise<Role | undefined>;
   list(query: PageQuery): Promise<Page<TokenRecord>>;
   /** Ends it at once. `false` when there is no such token; a second call changes nothing. */
   revoke(id: string): Promise<boolean>;
@@ -34,6 +36,8 @@ export interface AuditEntry {
   readonly id: number;
   readonly at: string;
   readonly who: string;
+  /** The user of the operating system; present if the request came over the Unix socket. */
+  readonly osUser?: string;
   /** The API operation, e.g. `createPool`. */
   readonly what: string;
   readonly subject: string;
@@ -57,14 +61,15 @@ export interface StoredAnswer {
 export interface IdempotencyKeys {
   /**
    * Claims the key for a request of this fingerprint. `new`: go on, then `finish`. `answered`: send this again.
-   * `running`: another request with it is under way. `differs`: the key was used for another request.
+   * `running`: another request with it is in progress. `differs`: the key was used for another request. `expired`: it
+   * was used so long ago that its response is no longer stored.
    */
   claim(
     key: string,
     who: string,
     fingerprint: string,
   ): Promise<
-    | { readonly outcome: 'new' | 'running' | 'differs' }
+    | { readonly outcome: 'new' | 'running' | 'differs' | 'expired' }
     | { readonly outcome: 'answered'; readonly answer: StoredAnswer }
   >;
   finish(key: string, who: string, answer: StoredAnswer): Promise<void>;

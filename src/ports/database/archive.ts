@@ -1,24 +1,36 @@
-// Carries everything that the daemon knows to another database, also of the next major version.
+// Carries everything in the database to another database, including one of a later major version.
+import type { BackupEnvelope } from '../../domain/backup/envelope.ts';
 
 /** What a backup held. */
-export interface RestoreReport {
-  readonly madeAt: string;
-  /** The version of Imago that made it. */
-  readonly madeBy: string;
+export interface RestoreReport extends Omit<BackupEnvelope, 'salt'> {
   readonly tables: number;
   readonly rows: number;
+  readonly keysRestored: boolean;
+  /** Versions whose disk is missing here, `NAME:VERSION`. Each is recorded as a problem. */
+  readonly missingDisks: readonly string[];
+}
+
+export interface BackupOptions {
+  /** Adds signing keys and the webhook key; needs a passphrase. */
+  readonly withKeys: boolean;
+  /** Encrypts the backup. */
+  readonly passphrase?: string | undefined;
+  readonly signal: AbortSignal;
 }
 
 export interface Archive {
-  /** Everything as of one moment. Read it to its end, or abort: it holds a transaction open. */
-  backup(signal: AbortSignal): AsyncIterable<Uint8Array>;
   /**
-   * Fills the database with what the backup holds, in one transaction; with `dryRun` it reads and checks the
-   * whole backup and writes nothing. A database that holds images or operations (`restore-not-empty`) and a
-   * backup that is cut short, damaged or too new are refused, and nothing has changed.
+   * Yields a signed file with everything as of one moment. Read it to its end, or return it: it holds a transaction
+   * open. Creates a signing key if there is none. Throws `backup-passphrase`.
+   */
+  backup(options: BackupOptions): AsyncGenerator<Uint8Array, void>;
+  /**
+   * Verifies the complete file, then fills the database in one transaction; a dry run does not commit. Refuses a
+   * database that holds images or operations (`restore-not-empty`), a signer that is not trusted here
+   * (`backup-untrusted`), a missing or wrong passphrase (`backup-passphrase`), and a file that is damaged or too new.
    */
   restore(
     source: AsyncIterable<Uint8Array>,
-    options: { readonly dryRun: boolean; readonly signal: AbortSignal },
+    options: BackupOptions & { readonly dryRun: boolean },
   ): Promise<RestoreReport>;
 }

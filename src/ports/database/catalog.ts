@@ -53,8 +53,12 @@ export interface Catalogue {
   /** Makes the image with its usual channels (`staging`, `production`, managed `latest`), or returns the one there is. */
   ensureImage(image: Omit<ImageRecord, 'createdAt'>): Promise<ImageRecord>;
   getImage(name: string): Promise<ImageRecord | undefined>;
+  /** Records the Kubernetes versions that the recipe of the image lists: retention keeps a version of each. */
+  setMatrix(image: string, kubernetes: readonly string[]): Promise<void>;
   listImages(query: PageQuery): Promise<Page<ImageRecord>>;
 
+  /** Every number that the image ever had; empty if there is no such image. */
+  usedNumbers(image: string): Promise<readonly string[]>;
   /**
    * Takes a number that was never used in this image, chosen by `choose` from all that were. The same
    * operation asking again gets the same number. Numbers are never given back.
@@ -99,12 +103,14 @@ export interface Catalogue {
   /** The same again changes nothing; `channel-exists` when it has other properties. */
   createChannel(channel: NewChannel): Promise<ChannelRecord>;
   /**
-   * Takes the channel away, with a last move to nothing; its moves stay. `channel-managed` for a managed one,
-   * `channel-in-use` while pools follow it. Absent: nothing to do.
+   * Deletes the channel, with a last move to nothing; its moves are kept. Throws `channel-managed` for a managed one,
+   * `channel-in-use` while pools follow it, and `channel-moved` if it does not point at `expect`. A channel that does
+   * not exist is not an error.
    */
   deleteChannel(request: {
     readonly image: string;
     readonly channel: string;
+    readonly expect?: string | undefined;
     readonly by: string;
     readonly why: string;
   }): Promise<void>;

@@ -1,6 +1,7 @@
 // How versions leave: withdrawal, retention, support, and the limits that make it necessary.
 import type { ChannelMove } from '../../domain/channel/channel.ts';
 import type { VersionRecord } from '../../domain/image/version.ts';
+import type { VersionState } from '../../domain/image/version-state.ts';
 import type { LimitSample } from '../../domain/limits/limits.ts';
 import type { Keeper, RetentionEntry, RetentionPolicy } from '../../domain/retention/retention.ts';
 import type { SupportDate } from '../../domain/support/support.ts';
@@ -26,7 +27,7 @@ export interface WithdrawalOutcome {
 }
 
 export interface WithdrawalPlan {
-  readonly versions: readonly VersionName[];
+  readonly versions: readonly (VersionName & { readonly state: VersionState })[];
   readonly fallbacks: readonly ChannelFallback[];
 }
 
@@ -35,23 +36,23 @@ export interface RestoreOutcome {
   /** All versions that are usable again: it, and what had inherited its withdrawal. */
   readonly restored: readonly VersionName[];
   /** Channels that were taken off it and stayed where they went. */
-  readonly left: readonly { readonly image: string; readonly channel: string; readonly now: string }[];
+  readonly left: readonly { readonly image: string; readonly channel: string; readonly now: string | null }[];
 }
 
 export interface Withdrawals {
   /** What `withdraw` would do now. Throws what it would be refused with; writes nothing. */
   plan(request: Pick<WithdrawRequest, 'image' | 'version' | 'withDescendants'>): Promise<WithdrawalPlan>;
   /**
-   * Takes the version out, with its descendants if so asked, and every channel off them, in one transaction:
-   * refused as a whole with `channel-no-earlier` when a channel would be left with nothing. With a time that is
-   * to come it is only noted. The same operation again answers with what the first call did.
+   * Withdraws the version, with its descendants if requested, and moves every channel off them, in one transaction.
+   * A channel without an earlier good version becomes empty. With a time in the future, it is only recorded. The same
+   * operation again returns what the first call did.
    */
   withdraw(request: WithdrawRequest): Promise<WithdrawalOutcome>;
   /** Those whose time has come, and those in force that something was made from since; the earliest first. */
   due(): Promise<readonly Withdrawal[]>;
   /**
    * Carries out one that is recorded, and passes it on to what was made from the version since; a second call
-   * finds nothing left to do. Refused as `withdraw` is. `undefined` when it was lifted or never asked for.
+   * finds nothing left to do. `undefined` if it was lifted or never requested.
    */
   apply(id: number): Promise<WithdrawalOutcome | undefined>;
   /**

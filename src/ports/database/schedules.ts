@@ -1,8 +1,9 @@
 // Operations that start by the clock. A schedule is kept until it is deleted, across restarts of the daemon.
+import type { Requester } from '../../domain/access/roles.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { Page, PageQuery } from '../page.ts';
 
-export interface Schedule {
+export interface Schedule extends Requester {
   readonly name: string;
   /** Five or six fields. */
   readonly cron: string;
@@ -12,7 +13,6 @@ export interface Schedule {
   readonly kind: string;
   readonly subject: string;
   readonly input: Json;
-  readonly by: string;
 }
 
 export interface ScheduleRecord extends Schedule {
@@ -22,6 +22,9 @@ export interface ScheduleRecord extends Schedule {
   readonly lastFiredAt?: string;
   /** The operation that the last time started. */
   readonly lastOperation?: string;
+  /** When it stopped because its owner's rights had ended, and what was missing. */
+  readonly stoppedAt?: string;
+  readonly stoppedWhy?: string;
 }
 
 export interface Schedules {
@@ -30,8 +33,10 @@ export interface Schedules {
   get(name: string): Promise<ScheduleRecord | undefined>;
   /** What `create` would be refused with: a pattern or zone that cannot be read, a name that is taken. */
   check(schedule: Schedule): Promise<void>;
-  /** The same again changes nothing; other content under a name that is taken is `schedule-exists`. */
+  /** The same again changes nothing, except that a stopped one starts again; other content under a name that is taken is `schedule-exists`. */
   create(schedule: Schedule): Promise<ScheduleRecord>;
+  /** Stops the owner's schedules that the owner's tokens no longer allow. */
+  review(owner: string): Promise<void>;
   /** `false` when there is none of that name. */
   delete(name: string): Promise<boolean>;
 }

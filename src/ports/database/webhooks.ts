@@ -74,4 +74,6 @@ export interface WebhookOutbox {
   nextAt(): Promise<string | undefined>;
   /** Forgets deliveries that ended before then. */
   trim(before: string): Promise<number>;
+  /** Webhooks with deliveries that were abandoned or failed repeatedly, with the last error. */
+  failing(): Promise<readonly { readonly webhook: string; readonly count: number; readonly error: string }[]>;
 }

@@ -12,8 +12,13 @@ export interface StatementRequest {
 
 export interface Attestor {
   /**
+   * Whether there is a key to sign with. Throws `key-invalid` or `key-not-found` if keys were set up and none of them
+   * can sign now, so that a decision that would stay unsigned is not made.
+   */
+  ready(): Promise<boolean>;
+  /**
    * The statement (in-toto) in its signed envelope (DSSE), by the key that signs now; also attached to the version
-   * where the local store has it. `undefined` when there is no key to sign with. A second call signs anew, and
+   * where the local store has it. `undefined` if no key was ever made; else it throws as `ready` does. A second call signs anew, and
    * attaches nothing twice.
    */
   attest(request: StatementRequest): Promise<string | undefined>;

@@ -119,6 +119,8 @@ export interface SignRequest {
   readonly version: string;
   /** ISO time that stands in the signature. */
   readonly at: string;
+  /** Make a key if none was ever made, unless this installation is set to sign nothing. */
+  readonly makeKey?: boolean;
   /** Of a built version: how it was made. */
   readonly provenance?: {
     readonly lock: Json;
@@ -139,12 +141,17 @@ export interface ImageSignature {
   readonly signedAt?: string;
   /** Made by a trusted key, in its time. */
   readonly counts: boolean;
+  /** Its key has ended since: the signature counts, and a gate wants a fresh one. */
+  readonly expired?: true;
   /** Why it does not count. */
   readonly problem?: string;
 }
 
 export interface ImageSignatures {
-  /** Signs with the key of now. `undefined` when there is no key to sign with. A second call adds nothing. */
+  /**
+   * Signs with the current key. `undefined` if no key was ever made; throws `key-invalid` or `key-not-found` if keys
+   * were set up and none of them can sign. A second call adds nothing.
+   */
   sign(request: SignRequest): Promise<(ImageSignature & { readonly key: string }) | undefined>;
   /** All that are attached, also those that do not count. Empty when there are none. */
   list(digest: string): Promise<readonly ImageSignature[]>;
@@ -228,6 +235,9 @@ export interface PulledFacts {
   readonly kubernetes?: string;
 }
 
+/** Decides about a version by what is attached to it, in the registry and here. Throws to refuse it. */
+export type Admit = (facts: PulledFacts, signatures: readonly ImageSignature[]) => Promise<void>;
+
 /** Copies in OCI registries: `HOST/REPOSITORY[:TAG]`. Signing in is by the machine's own files for that. */
 export interface ImageCopies {
   /** What a push would send. Sends nothing. */
@@ -237,8 +247,11 @@ export interface ImageCopies {
   /** Whether the registry has the version under that name, with everything of it. */
   isPushed(digest: string, to: string, signal: AbortSignal): Promise<boolean>;
   planPull(from: string, signal: AbortSignal): Promise<TransferPlan>;
-  /** Fetches what is missing here. A second call goes on where the first stopped. */
-  pull(from: string, watch: Watch): Promise<Transferred & PulledFacts>;
+  /**
+   * Fetches what is missing here. A second call resumes where the first stopped. `admit` is called before any of the
+   * disk is fetched; if it throws, nothing is stored.
+   */
+  pull(from: string, watch: Watch, admit: Admit): Promise<Transferred & PulledFacts>;
 }
 
 export interface ImageCheck {

@@ -16,6 +16,8 @@ export interface AllowedChange {
 export interface NodeConfigs {
   /** The text that the node reads now: its own, or the model's when it was never given one. */
   getUserData(pool: string, node: string, options: CallOptions): Promise<string>;
+  /** Whether the node was given a text itself: it then keeps it until it gets a new disk, or `upgradeNode`. */
+  hasOwnUserData(pool: string, node: string, options: CallOptions): Promise<boolean>;
   /**
    * Changes the text that the node reads; its agent notices by itself. The text that it has already changes
    * nothing. Also for a node that is stopped: it reads the text when it starts.

@@ -79,6 +79,8 @@ export interface Abilities {
 export interface Provider {
   readonly name: ProviderName;
   readonly abilities: Abilities;
+  /** What to do on this host so that the provider has the roles that are missing; a hint. */
+  readonly remedy?: string;
   /** The time that passes at the provider: waiting for its work is done by this clock. */
   readonly clock: Clock;
   /** The gallery that versions go to unless another is named. */

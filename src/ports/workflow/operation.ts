@@ -1,4 +1,5 @@
 // What an operation is: a list of named steps with do, verify and undo, and the record that it leaves.
+import type { Requester } from '../../domain/access/roles.ts';
 import type { ErrorRecord } from '../../domain/error/imago-error.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { Clock } from '../clock.ts';
@@ -37,6 +38,8 @@ export interface OperationRecord {
   /** What it is about, for people and lists: `pool/web`, `image/node:1.34.2`. */
   readonly subject: string;
   readonly by: string;
+  /** The OS user behind `by`, if it is known. */
+  readonly osUser?: string | undefined;
   readonly key: string;
   readonly input: Json;
   readonly state: OperationState;
@@ -55,10 +58,9 @@ export interface OperationRecord {
   readonly endedAt?: string;
 }
 
-export interface OperationRequest {
+export interface OperationRequest extends Requester {
   readonly kind: string;
   readonly subject: string;
-  readonly by: string;
   readonly input: Json;
   /** Operations with one key run one at a time. Defaults to the kind's own key, or to the subject. */
   readonly key?: string;
@@ -72,11 +74,10 @@ export interface OperationRequest {
 
 /** What a step's body has to work with. */
 export interface StepContext<Input = Json> {
-  readonly operation: {
+  readonly operation: Requester & {
     readonly id: string;
     readonly kind: string;
     readonly subject: string;
-    readonly by: string;
   };
   readonly input: Input;
   /** The recorded result of an earlier step of this run; `undefined` when it gave none or was not in the list. */
@@ -140,7 +141,7 @@ export interface WaitStep<Input = Json> {
 export interface ChildStep<Input = Json> {
   readonly name: string;
   /** `undefined` when there is nothing to do: the step is skipped. */
-  child(context: StepContext<Input>): Omit<OperationRequest, 'by' | 'parent' | 'id'> | undefined;
+  child(context: StepContext<Input>): Omit<OperationRequest, keyof Requester | 'parent' | 'id'> | undefined;
 }
 
 /** Looks now and then, durably, until something is so, and holds nothing in memory meanwhile. */
@@ -172,12 +173,12 @@ export interface OperationKind<Input = Json> {
    * What it would do when `by` asks for it, one sentence each, from reading alone. Throws what a start would be
    * refused with.
    */
-  plan(input: Input, by: string): Promise<readonly string[]>;
+  plan(input: Input, by: Requester): Promise<readonly string[]>;
   /**
    * What a dry run tells instead, where that takes a longer look than there is time for before each start. Reads
    * only, and is called after `plan` let it pass.
    */
-  foresee?(input: Input, by: string): Promise<readonly string[]>;
+  foresee?(input: Input, by: Requester): Promise<readonly string[]>;
   /** The steps for this input, in order. Recorded by name when the operation starts. */
   steps(input: Input): readonly Step<Input>[];
   /** Old step name to new one, for operations that an earlier version of Imago began. */
@@ -268,7 +269,7 @@ export interface OperationDesk {
    * A new operation of the same request; steps whose check already holds are skipped. With a name for the new one
    * a second call gives the one that the first call began.
    */
-  retry(id: string, by: string, newId?: string): Promise<OperationRecord>;
+  retry(id: string, by: string, newId?: string, osUser?: string): Promise<OperationRecord>;
   /** Answers a step that waits on `topic`. */
   send(id: string, topic: string, message: Json): Promise<void>;
   /** Resolves when the operation has ended. */

@@ -49,6 +49,8 @@ export interface LocalProviderOptions {
   readonly imageLimits?: ImageCacheLimits;
   /** Work in the background that failed and is tried again. */
   readonly onTrouble?: (what: string, error: unknown) => void;
+  /** Called when work that was in trouble has succeeded. */
+  readonly onRepaired?: (what: string) => void;
 }
 
 export interface LocalProvider extends Provider {
@@ -113,7 +115,10 @@ async function providerOf(world: World, options: LocalProviderOptions): Promise<
   const limits = { ...defaultLimits, ...options.limits };
   const images = createImageCache(paths.images, store, options.imageLimits ?? defaultImageLimits, clock.now);
   let board: MachineBoard | undefined;
-  const worker: LocalWorker = createLocalWorker(() => context, options.onTrouble ?? (() => undefined));
+  const worker: LocalWorker = createLocalWorker(() => context, {
+    onTrouble: () => undefined,
+    ...options,
+  });
   board = await openMachineBoard(host, (machineId) => {
     if (board !== undefined) worker.machine(machineId);
   });

@@ -1,7 +1,7 @@
 // Everything that the provider does by itself: what rows say is to be done, what machines say, images that
 // nothing uses any more. It begins anew where the process before was killed.
 
-import { createLanes } from '../../async/keyed-worker.ts';
+import { createLanes, type LanesOptions } from '../../async/keyed-worker.ts';
 import type { World } from '../common/state-database.ts';
 import { dropSnapshot } from './disk/snapshot-work.ts';
 import { workOnVersion } from './gallery/version-work.ts';
@@ -25,9 +25,9 @@ export interface LocalWorker extends LocalWork {
 
 export function createLocalWorker(
   contextOf: () => LocalContext,
-  onTrouble: (what: string, error: unknown) => void,
+  reports: Pick<LanesOptions, 'onTrouble' | 'onRepaired'>,
 ): LocalWorker {
-  const lanes = createLanes({ retryMs, onTrouble });
+  const lanes = createLanes({ retryMs, ...reports });
   const alarms = new Map<string, NodeJS.Timeout>();
   const making = new Map<string, AbortController>();
   const closing = new AbortController();

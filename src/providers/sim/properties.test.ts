@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type SimFixture, simFixture } from '../../../test/support/sim/fixture.ts';
+import { patience } from '../../../test/support/speed.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { SealedDisk } from '../../ports/provider/builder.ts';
 import type { PoolModel } from '../../ports/provider/pools.ts';
@@ -317,61 +318,70 @@ async function stageFor(): Promise<Stage> {
 const soak = process.env.IMAGO_SOAK === '1' ? 40 : 1;
 
 describe('random calls with random faults', () => {
-  it('names stay unique, content stays, capacity is kept, protected nodes survive, refusals change nothing', async () => {
-    await fc.assert(
-      fc.asyncProperty(steps, async (plan) => {
-        const stage = await stageFor();
-        const { sim, clock, options } = stage;
-        const memory = new Memory();
-        for (const { act: makeAct, fault, waitMs } of plan) {
-          const before = sim.world.view();
-          const act = makeAct(stage, before);
-          if (fault !== null) sim.faults.add({ kind: fault, call: '*', ms: 0 });
-          const thrown = await attempt(act.call, options);
-          const after = sim.world.view();
-          const refused = thrown instanceof ImagoError && fault === null;
-          if (refused || doesNothing.includes(fault)) expect(after, `${act.says}, ${fault}`).toEqual(before);
-          checkProtected(before, after, act);
-          checkInvariants(after, memory);
-          if (fault === null || fault === 'reply-lost' || fault === 'dies-after') {
-            await attempt(act.call, options);
-            expect(sim.world.view(), `${act.says}, again`).toEqual(after);
-          }
-          await clock.advance(waitMs);
-        }
-        sim.faults.clear();
-        await clock.advance(6 * 3_600_000);
-        const end = sim.world.view();
-        checkInvariants(end, memory);
-        const states = [...end.versions, ...end.pools, ...end.nodes, ...end.machines, ...end.snapshots].map(
-          (one) => one.state,
-        );
-        expect(states.filter((state) => state !== 'ready' && state !== 'failed')).toEqual([]);
-        expect(
-          end.nodes
-            .filter((node) => node.power !== 'running' && node.power !== 'stopped')
-            .map((node) => node.name),
-        ).toEqual([]);
-      }),
-      { numRuns: 50 * soak },
-    );
-  }, 1_200_000);
-
-  it('the same calls give the same world', async () => {
-    await fc.assert(
-      fc.asyncProperty(steps, async (plan) => {
-        const views: WorldView[] = [];
-        for (const _ of [1, 2]) {
+  it(
+    'names stay unique, content stays, capacity is kept, protected nodes survive, refusals change nothing',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(steps, async (plan) => {
           const stage = await stageFor();
-          for (const { act, waitMs } of plan) {
-            await attempt(act(stage, stage.sim.world.view()).call, stage.options);
-            await stage.clock.advance(waitMs);
+          const { sim, clock, options } = stage;
+          const memory = new Memory();
+          for (const { act: makeAct, fault, waitMs } of plan) {
+            const before = sim.world.view();
+            const act = makeAct(stage, before);
+            if (fault !== null) sim.faults.add({ kind: fault, call: '*', ms: 0 });
+            const thrown = await attempt(act.call, options);
+            const after = sim.world.view();
+            const refused = thrown instanceof ImagoError && fault === null;
+            if (refused || doesNothing.includes(fault))
+              expect(after, `${act.says}, ${fault}`).toEqual(before);
+            checkProtected(before, after, act);
+            checkInvariants(after, memory);
+            if (fault === null || fault === 'reply-lost' || fault === 'dies-after') {
+              await attempt(act.call, options);
+              expect(sim.world.view(), `${act.says}, again`).toEqual(after);
+            }
+            await clock.advance(waitMs);
           }
-          views.push(stage.sim.world.view());
-        }
-        expect(views[0]).toEqual(views[1]);
-      }),
-      { numRuns: 10 * soak },
-    );
-  }, 1_200_000);
+          sim.faults.clear();
+          await clock.advance(6 * 3_600_000);
+          const end = sim.world.view();
+          checkInvariants(end, memory);
+          const states = [...end.versions, ...end.pools, ...end.nodes, ...end.machines, ...end.snapshots].map(
+            (one) => one.state,
+          );
+          expect(states.filter((state) => state !== 'ready' && state !== 'failed')).toEqual([]);
+          expect(
+            end.nodes
+              .filter((node) => node.power !== 'running' && node.power !== 'stopped')
+              .map((node) => node.name),
+          ).toEqual([]);
+        }),
+        { numRuns: 50 * soak },
+      );
+    },
+    patience(1_200_000),
+  );
+
+  it(
+    'the same calls give the same world',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(steps, async (plan) => {
+          const views: WorldView[] = [];
+          for (const _ of [1, 2]) {
+            const stage = await stageFor();
+            for (const { act, waitMs } of plan) {
+              await attempt(act(stage, stage.sim.world.view()).call, stage.options);
+              await stage.clock.advance(waitMs);
+            }
+            views.push(stage.sim.world.view());
+          }
+          expect(views[0]).toEqual(views[1]);
+        }),
+        { numRuns: 10 * soak },
+      );
+    },
+    patience(1_200_000),
+  );
 });

@@ -40,7 +40,7 @@ export async function beginChild(
   try {
     const request = step.child(stepContext(operation, run.signal));
     if (request === undefined) return { outcome: 'passed', undo: false };
-    await operation.submitChild({ ...request, id, by: record.by, parent: record.id });
+    await operation.submitChild({ ...request, id, by: record.by, osUser: record.osUser, parent: record.id });
   } catch (thrown) {
     const error = ensureImagoError(thrown);
     if (error.retryable || error.code === 'owner-stale') throw error;

@@ -111,7 +111,7 @@ async function back(operation: OperationRun, taken: readonly Taken[]): Promise<r
   for (const { name, outcome } of taken.toReversed()) {
     if (!outcome.undo) continue;
     const undone = await recorded(operation.run, `undo:${name}`, () => undoStep(operation, name));
-    if (undone.outcome === 'undone') continue;
+    if (undone.outcome !== 'undo-failed') continue;
     exceptions.push(`Step ${name} could not be undone: ${undone.error.message}`);
   }
   return exceptions;

@@ -165,4 +165,18 @@ describe('the scribe', () => {
     expect(lines).toHaveLength(501);
     expect(lines.at(-1)?.length).toBe(4_001);
   });
+
+  it('stores at most 16 MiB of log lines for an operation, and reports that the rest is omitted', async () => {
+    const { scribe, written } = begin();
+    for (let line = 0; line < 10_000; line += 1) {
+      scribe.log('x'.repeat(4_000));
+      if (line % 100 === 0) await vi.advanceTimersByTimeAsync(300);
+    }
+    await vi.advanceTimersByTimeAsync(300);
+    const lines = written.flatMap(([, texts]) => texts as string[]);
+    const bytes = lines.reduce((sum, line) => sum + line.length, 0);
+    expect(bytes).toBeGreaterThan(15 * 1024 ** 2);
+    expect(bytes).toBeLessThanOrEqual(16 * 1024 ** 2);
+    expect(lines.at(-1)).toBe('(The log exceeds 16 MiB. Further lines are omitted.)');
+  });
 });

@@ -41,10 +41,15 @@ const throttleMs = 250;
 const afterTroubleMs = 1_000;
 const mostLines = 500;
 const longestLine = 4_000;
+/** What one run of an operation can store. A line counts for this much more than its length, as its row does. */
+const maxLogBytes = 16 * 1024 ** 2;
+const lineCost = 64;
+const logFull = '(The log exceeds 16 MiB. Further lines are omitted.)';
 
 export function createScribe({ journal, id, clock, signal }: ScribeOptions): Scribe {
   let gathered = nothing();
   let writing: Promise<void> = Promise.resolve();
+  let logged = 0;
   let planned: 'no' | 'later' | 'soon' = 'no';
 
   function plan(when: 'later' | 'soon', delayMs = when === 'soon' ? soonMs : throttleMs): void {
@@ -107,8 +112,11 @@ export function createScribe({ journal, id, clock, signal }: ScribeOptions): Scr
       plan('later');
     },
     log(line) {
+      if (logged > maxLogBytes) return;
       if (gathered.lines.length === 0) gathered.linesAt = clock.now();
-      gathered.lines.push(line.length > longestLine ? `${line.slice(0, longestLine)}…` : line);
+      const text = line.length > longestLine ? `${line.slice(0, longestLine)}…` : line;
+      logged += Buffer.byteLength(text) + lineCost;
+      gathered.lines.push(logged > maxLogBytes ? logFull : text);
       if (gathered.lines.length > mostLines) {
         gathered.lines.shift();
         gathered.dropped += 1;

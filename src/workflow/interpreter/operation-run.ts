@@ -56,9 +56,9 @@ export async function recorded<T>(run: Run, name: string, body: () => Promise<T>
 
 export function stepContext(operation: OperationRun, signal: AbortSignal): StepContext<unknown> {
   const { record, script, scribe, results, clock } = operation;
-  const { id, kind, subject, by } = record;
+  const { id, kind, subject, by, osUser } = record;
   return {
-    operation: { id, kind, subject, by },
+    operation: { id, kind, subject, by, osUser },
     input: script.input,
     result: <T extends Json>(step: string) => results.get(step) as T | undefined,
     signal,

@@ -17,8 +17,8 @@ export type StepOutcome =
   | { readonly outcome: 'passed'; readonly undo: false };
 
 export type UndoOutcome =
-  | { readonly outcome: 'undone' }
-  | { readonly outcome: 'undo-failed'; readonly error: ErrorRecord };
+  /** `kept`: nothing was put back, on purpose. */
+  { readonly outcome: 'undone' | 'kept' } | { readonly outcome: 'undo-failed'; readonly error: ErrorRecord };
 
 /** The error as it can be recorded: without facts that do not survive a trip through JSON. */
 export function errorRecord(error: ImagoError): ErrorRecord {

@@ -66,6 +66,8 @@ export async function undoStep(operation: OperationRun, name: string): Promise<U
   const found = script.find(name);
   const step = 'step' in found && 'do' in found.step ? found.step : undefined;
   const undone = step?.undo ? await undoWork(step, siteOf(operation, name, true)) : cannotUndo(found);
+  // What is kept stays recorded as it was: it is not undone.
+  if (undone.outcome === 'kept') return undone;
   scribe.step(name, {
     state: undone.outcome,
     endedAt: timestamp(clock),

@@ -71,7 +71,7 @@ export async function performWork(step: WorkStep<unknown>, site: StepSite): Prom
 export async function undoWork(step: WorkStep<unknown>, site: StepSite): Promise<UndoOutcome> {
   for (let tried = 1; ; tried += 1) {
     const undone = await caught(() => putBack(step, site), site);
-    if (!('error' in undone)) return { outcome: 'undone' };
+    if (!('error' in undone)) return { outcome: undone.value };
     const { error } = undone;
     if (tried >= Math.max(step.tries ?? 0, defaultTries))
       return { outcome: 'undo-failed', error: errorRecord(error) };
@@ -92,17 +92,18 @@ async function act(step: WorkStep<unknown>, site: StepSite, signal: AbortSignal)
   return found ?? said ?? null;
 }
 
-async function putBack(step: WorkStep<unknown>, site: StepSite): Promise<void> {
+async function putBack(step: WorkStep<unknown>, site: StepSite): Promise<'undone' | 'kept'> {
   const undone = await limited(`Undoing step ${step.name}`, step, site, site.stop, async (context) =>
     step.undo?.(context),
   );
-  if (undone === 'kept') return;
+  if (undone === 'kept') return 'kept';
   if ((await read(step, site, site.stop)) !== undefined) {
     throw new ImagoError(
       'operation-verify-failed',
       `Step ${step.name} was undone, but reading back still finds it so.`,
     );
   }
+  return 'undone';
 }
 
 async function read(step: WorkStep<unknown>, site: StepSite, signal: AbortSignal): Promise<Json | undefined> {

@@ -3,12 +3,13 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import type { OperationRecord } from '../../../src/ports/workflow/operation.ts';
+import { patience } from '../../support/speed.ts';
 import { createFaultyWorld, type Fault, type FaultyWorld, faults, makeThings } from './faulty-world.ts';
 import { createLab, type Lab } from './memory-lab.ts';
 
 const soak = process.env.IMAGO_SOAK === '1';
 const numRuns = soak ? 5_000 : 300;
-if (soak) vi.setConfig({ testTimeout: 600_000 });
+if (soak) vi.setConfig({ testTimeout: patience(600_000) });
 const names = ['a', 'b', 'c', 'd', 'e'] as const;
 type Name = (typeof names)[number];
 type Phase = 'do' | 'undo' | 'verify';

@@ -2,10 +2,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createFakeMachineHost } from '../../support/fake-machine-host.ts';
 import { createLocalBench } from '../../support/local-bench.ts';
+import { patience } from '../../support/speed.ts';
 import { describeProvider } from './describe-provider.ts';
 import type { ProviderUnderTest } from './suite.ts';
 
-const patienceMs = 60_000;
+const patienceMs = patience(60_000);
 
 async function makeLocal(): Promise<ProviderUnderTest> {
   const bench = await createLocalBench();

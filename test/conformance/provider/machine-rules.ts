@@ -1,6 +1,7 @@
 // Single machines: they boot what they were given, speak for themselves, and leave nothing behind.
 import { describe, expect, it } from 'vitest';
 import type { Machine, MachineSpec } from '../../../src/ports/provider/machines.ts';
+import { patience } from '../../support/speed.ts';
 import { everything, refusal } from './checks.ts';
 import type { Suite } from './suite.ts';
 
@@ -87,7 +88,8 @@ export function machineRules(suite: Suite): void {
         () => machines.report(one.name, options),
         (said) => said.phase === 'ready',
       );
-      const run = (script: string) => machines.runCommand(one.name, { script, timeoutMs: 60_000 }, options);
+      const run = (script: string) =>
+        machines.runCommand(one.name, { script, timeoutMs: patience(60_000) }, options);
       expect(await run('echo hello')).toEqual({
         exitCode: 0,
         stdout: 'hello\n',

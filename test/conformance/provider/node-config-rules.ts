@@ -36,6 +36,8 @@ export function nodeConfigRules(suite: Suite): void {
       await configs.setUserData(pool, node.name, second, options);
       expect(await configs.getUserData(pool, node.name, options)).toBe(second);
       expect(await configs.getUserData(pool, other.name, options)).toBe(first);
+      expect(await configs.hasOwnUserData(pool, node.name, options)).toBe(true);
+      expect(await configs.hasOwnUserData(pool, other.name, options)).toBe(false);
       const report = await reported(pool, node.name, ({ config }) => config?.digest === sha256(second));
       expect(report).toMatchObject({ phase: 'ready', machineId: node.machineId });
       expect(await suite.role('pools').getPool(pool, options)).toEqual(before);

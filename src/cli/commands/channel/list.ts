@@ -1,4 +1,5 @@
 // Where the channels of an image point.
+import { simulatedText } from '../../output/simulated-text.ts';
 import { argument, type CommandSpec } from '../../spec/command.ts';
 
 export const command: CommandSpec = {
@@ -13,6 +14,7 @@ export const command: CommandSpec = {
       version: (item) => item.version,
       takes: (item) =>
         item.managed ? 'managed: newest available' : item.forTesting ? 'candidates too' : 'available only',
+      simulated: simulatedText,
       public: (item) => (item.public ? 'public' : undefined),
       move: (item) => item.move?.toString(),
       moved: (item) => item.movedAt,

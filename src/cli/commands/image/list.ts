@@ -1,5 +1,6 @@
 // Images, or the versions of one.
 import { formatBytes } from '../../../domain/value/bytes.ts';
+import { simulatedText } from '../../output/simulated-text.ts';
 import type { CommandSpec } from '../../spec/command.ts';
 import { pageFlags, pageQuery } from '../../spec/paging.ts';
 
@@ -21,6 +22,7 @@ export const command: CommandSpec = {
         os: (item) => item.os,
         arch: (item) => item.architecture,
         numbering: (item) => item.numbering,
+        simulated: simulatedText,
         created: (item) => item.createdAt,
       });
       return;
@@ -31,6 +33,7 @@ export const command: CommandSpec = {
       state: (item) => item.state,
       kubernetes: (item) => item.kubernetes,
       origin: (item) => item.origin.kind,
+      simulated: simulatedText,
       size: (item) => formatBytes(item.sizeBytes),
       digest: (item) => item.digest.slice(0, 19),
       created: (item) => item.createdAt,

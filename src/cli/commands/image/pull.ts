@@ -12,7 +12,8 @@ export const command: CommandSpec = {
   summary: 'Make a candidate from a version in an OCI registry',
   details:
     'Only what is missing here is received, and everything is checked against its digest. What was tested elsewhere is ' +
-    'tested here again before a channel that is not for testing takes it.',
+    'tested here again before a channel that is not for testing takes it. It must have a signature for this image by a ' +
+    'key that is trusted here.',
   args: [{ name: 'FROM', what: 'HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:DIGEST' }],
   flags: {
     name: {
@@ -31,14 +32,14 @@ export const command: CommandSpec = {
       value: 'POLICY',
       choices: numberingPolicies,
     },
-    'require-signature': { what: 'refuse it when no trusted key signed it (`imago keys list`)' },
+    'allow-unsigned': { what: 'accept it without a valid signature of a trusted key (`imago keys list`)' },
     ...operationFlags,
   },
   examples: [
     ['imago image pull registry.example.com/images/node:1.34.2', 'take over what another place built'],
     [
-      'imago image pull registry.example.com/images/node:1.34.2 --require-signature',
-      'only if a key signed it that `imago keys trust` was told of',
+      'imago image pull registry.example.com/images/node:1.34.2 --allow-unsigned',
+      'accept it even though no trusted key signed it',
     ],
   ],
   async run(invocation) {
@@ -48,7 +49,7 @@ export const command: CommandSpec = {
     const numbering = text(invocation, 'numbering') as Body['numbering'];
     const body: Body = {
       from: argument(invocation, 'FROM'),
-      requireSignature: isSet(invocation, 'require-signature'),
+      allowUnsigned: isSet(invocation, 'allow-unsigned'),
       ...(image && { image }),
       ...(version && { version }),
       ...(architecture && { architecture }),

@@ -7,7 +7,7 @@ import { argument, type CommandSpec, requiredText } from '../../spec/command.ts'
 interface Left {
   readonly image: string;
   readonly channel: string;
-  readonly now: string;
+  readonly now: string | null;
 }
 
 export const command: CommandSpec = {
@@ -28,7 +28,7 @@ export const command: CommandSpec = {
         `${result.image}:${result.version} is ${result.state}`,
         ...(result.left as readonly Left[]).map(
           ({ image, channel, now }) =>
-            `${image}:${channel} stays at ${now}; move it with \`imago channel promote ${image}:${result.version} --to ${channel}\``,
+            `${image}:${channel} ${now === null ? 'is empty' : `stays at ${now}`}; move it with \`imago channel promote ${image}:${result.version} --to ${channel}\``,
         ),
       ],
     });

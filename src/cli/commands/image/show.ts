@@ -19,15 +19,23 @@ export const command: CommandSpec = {
     const client = await invocation.client();
     const found = await client.call('resolve', { query: { reference: argument(invocation, 'IMAGE') } });
     const path = { image: found.image, version: found.version };
-    const [version, evidence, composed, signatures] = await Promise.all([
+    const subject = `version/${found.image}:${found.version}`;
+    const [version, evidence, composed, signatures, problems] = await Promise.all([
       client.call('showVersion', { path }),
       client.call('listEvidence', { path }),
       client.call('listComposed', { path }),
       client.call('listSignatures', { path }),
+      client.call('listProblems', { query: { subject } }),
     ]);
     const [unit] = composed.items;
     invocation.out.thing(
-      { ...version, evidence: evidence.items, composed: composed.items, signatures: signatures.items },
+      {
+        ...version,
+        evidence: evidence.items,
+        composed: composed.items,
+        signatures: signatures.items,
+        problems: problems.items,
+      },
       `${version.image}:${version.version}`,
       () => [
         ...facts({
@@ -38,6 +46,7 @@ export const command: CommandSpec = {
           digest: version.digest,
           disk: version.diskDigest,
           restricted: version.restricted && 'yes: it has private inputs, and never becomes public',
+          simulated: version.simulated && 'yes: there is no disk, and it never becomes real',
           size: formatBytes(version.sizeBytes),
           kubernetes: version.kubernetes,
           support: version.support && describeSupport(version.support),
@@ -47,6 +56,7 @@ export const command: CommandSpec = {
           created: version.createdAt,
           unit: unit && describeUnit(unit),
         }),
+        ...problems.items.map(({ id, message }) => `! problem ${id}: ${message}`),
         ...describeSignatures(signatures.items),
         ...evidence.items.map(
           (item) => `${item.passed ? '✓' : '✗'} ${item.kind}: ${item.summary} (${item.by}, ${item.at})`,

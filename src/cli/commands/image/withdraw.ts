@@ -1,27 +1,29 @@
 // Take a broken version out.
 import { someOf } from '../../../domain/value/summarize-list.ts';
-import { exactVersion } from '../../input/exact-version.ts';
+import { destructiveTarget } from '../../input/destructive-target.ts';
 import { untoldLines } from '../../output/unsynced-galleries.ts';
 import { operationFlags, runOperation } from '../../run/run-operation.ts';
-import { argument, type CommandSpec, isSet, requiredText, text, yesFlag } from '../../spec/command.ts';
+import { type CommandSpec, destructiveFlags, isSet, requiredText, text } from '../../spec/command.ts';
 
 interface Use {
   readonly pool: string;
   readonly nodes: number;
   readonly names: readonly string[];
+  /** The command that changes what the pool starts nodes from. */
+  readonly change?: string;
 }
 
 export const command: CommandSpec = {
-  summary: 'Take a broken version out of use, and say which nodes run it',
+  summary: 'Withdraw a broken version, and list the nodes that run it',
   details:
-    'New nodes stop using it at once, and channels that point at it go back to the last good version. It is refused when a channel has none. It waits for no gallery: those that stand for such a channel get that version afterwards, where they lack it. `imago image restore` takes it back.',
+    'Channels that point at the version go back to their last good version, and pools that follow them start new nodes from it. A channel without an earlier good version becomes empty; pools that follow it keep their model and are listed first, with the command that changes it. The command waits for no gallery: galleries get the previous version afterwards. A channel is resolved once, shown, and confirmed; --yes needs --expect then. `imago image restore` undoes a withdrawal. With --replace: nodes are not drained first, so their pods stop without being evicted.',
   args: [{ name: 'IMAGE', what: 'NAME:VERSION, NAME:CHANNEL or NAME@sha256:DIGEST', completes: 'image' }],
   flags: {
     reason: { what: 'why; kept for ever', value: 'TEXT', required: true },
     descendants: { what: 'everything made from it too' },
     at: { what: 'from this time on, e.g. 2027-02-28 or 2027-02-28T10:00:00Z', value: 'TIME' },
-    replace: { what: 'replace the nodes that run it, one at a time, until none is left' },
-    ...yesFlag,
+    replace: { what: 'replace the nodes that run it, one at a time, without draining them' },
+    ...destructiveFlags('IMAGE is this version', 'VERSION'),
     ...operationFlags,
   },
   examples: [
@@ -30,10 +32,14 @@ export const command: CommandSpec = {
       'imago image withdraw node:1.34.2 --reason "CVE-2026-1" --descendants --replace --yes',
       'all of it, now',
     ],
+    [
+      'imago image withdraw node:production --expect 1.34.2 --reason "kubelet crashes" --yes',
+      'the version in production, if it is 1.34.2',
+    ],
   ],
   async run(invocation) {
     const client = await invocation.client();
-    const path = await exactVersion(client, argument(invocation, 'IMAGE'));
+    const path = await destructiveTarget(invocation, client);
     const at = text(invocation, 'at');
     await runOperation(invocation, {
       endpoint: 'withdrawVersion',
@@ -46,7 +52,7 @@ export const command: CommandSpec = {
           ...(at === undefined ? {} : { at }),
         },
       },
-      irreversible: isSet(invocation, 'replace'),
+      irreversible: true,
       name: (result) => `${result.image}:${result.version}`,
       lines: (result) => linesOf(result),
     });
@@ -63,6 +69,11 @@ export function linesOf(result: Record<string, unknown>): readonly string[] {
   const pools = result.pools as readonly Use[];
   return [
     `Withdrawn: ${versions.join(', ')}`,
+    ...pools.flatMap(({ pool, change }) =>
+      change === undefined
+        ? []
+        : [`Pool ${pool} still starts nodes from a withdrawn version. Change it with \`${change}\`.`],
+    ),
     ...channels,
     result.nodes === 0 ? 'No node runs it.' : `${result.nodes} nodes run it still:`,
     ...pools

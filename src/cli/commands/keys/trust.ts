@@ -15,10 +15,7 @@ export const command: CommandSpec = {
   args: [{ name: 'FILE', what: 'the public key, or the list', completes: 'file' }],
   flags: { owner: { what: 'whose key it is', value: 'NAME', required: true }, ...writeFlags },
   examples: [
-    [
-      'imago keys trust farm.pub --owner farm',
-      'then: imago image pull HOST/REPOSITORY:TAG --require-signature',
-    ],
+    ['imago keys trust farm.pub --owner farm', 'then: imago image pull HOST/REPOSITORY:TAG'],
     ['imago keys trust farm-keys.json --owner farm', 'all of its keys, with their times'],
   ],
   async run(invocation) {

@@ -1,8 +1,7 @@
 // Take a machine of no pool away.
 
-import { confirm } from '../../run/confirm.ts';
 import { runWrite, writeFlags } from '../../run/run-write.ts';
-import { argument, type CommandSpec, isSet, yesFlag } from '../../spec/command.ts';
+import { argument, type CommandSpec, yesFlag } from '../../spec/command.ts';
 
 export const command: CommandSpec = {
   summary: 'Take a machine that belongs to no pool, and its disk, away',
@@ -10,14 +9,10 @@ export const command: CommandSpec = {
   flags: { ...yesFlag, ...writeFlags },
   examples: [['imago machine delete test-4f1a-1 --yes', 'without being asked']],
   async run(invocation) {
-    const input = { path: { machine: argument(invocation, 'MACHINE') } };
-    if (!isSet(invocation, 'dry-run') && !isSet(invocation, 'yes')) {
-      const { plan } = await (await invocation.client()).plan('deleteMachine', input);
-      await confirm(invocation, plan);
-    }
     await runWrite(invocation, {
       endpoint: 'deleteMachine',
-      input,
+      input: { path: { machine: argument(invocation, 'MACHINE') } },
+      irreversible: true,
       name: ({ name }) => name,
       lines: ({ name }) => [`Machine ${name} goes, with its disk`],
     });

@@ -7,7 +7,7 @@ import { argument, type CommandSpec, requiredText, text } from '../../spec/comma
 export const command: CommandSpec = {
   summary: 'Put a component on the nodes of a pool, or on one node, before an image has it',
   details:
-    'Nodes install it by the same code that bakes images, and check its sha256. An earlier hotfix of the same component is replaced. A version that has the component makes it unnecessary, and its release notes say so.',
+    'Nodes install it by the same code that bakes images, and check its sha256. An earlier hotfix of the same component is replaced, and what a node has of its own stays. A version that has the component makes it unnecessary, and its release notes say so.',
   args: [{ name: 'TARGET', what: 'a pool or a node', completes: 'pool' }],
   flags: {
     component: { what: 'its name', value: 'NAME', required: true },

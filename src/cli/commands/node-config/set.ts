@@ -8,7 +8,7 @@ import { argument, type CommandSpec } from '../../spec/command.ts';
 export const command: CommandSpec = {
   summary: 'Change the config of a pool and its nodes, or of one node, in place',
   details:
-    'One node tries it first; when a node refuses it, everything is put back. What costs a drain or a new disk waits on the nodes and is listed. Secrets stand in the file by their names, as `secret:NAME`.',
+    'One node tries it first; when a node refuses it, everything is put back. A node with a config of its own keeps what differs from its pool, and takes the rest. Hotfixes stay unless the file has `hotfixes`. What costs a drain or a new disk waits on the nodes and is listed. Secrets stand in the file by their names, as `secret:NAME`.',
   args: [
     { name: 'TARGET', what: 'a pool or a node', completes: 'pool' },
     { name: 'FILE', what: 'the node config, YAML or JSON', completes: 'file' },

@@ -16,6 +16,7 @@ export const command: CommandSpec = {
     invocation.out.list(await client.call('listNodes', { query }), (item) => item.name, {
       name: (item) => item.name,
       pool: (item) => item.pool,
+      provider: (item) => item.provider,
       power: (item) => item.power,
       state: (item) => item.state,
       schedulable: (item) => (item.schedulable ? 'yes' : 'no'),

@@ -4,7 +4,7 @@ import { readText } from '../../input/read-text.ts';
 import { argument, type CommandSpec } from '../../spec/command.ts';
 
 export const command: CommandSpec = {
-  summary: 'Check a policy file, and say what it would change',
+  summary: 'Check a policy file, and show which channels lose or gain gates',
   args: [{ name: 'FILE', what: 'the policy', completes: 'file' }],
   examples: [['imago policy check policy.yaml', 'every mistake with its line']],
   async run(invocation) {

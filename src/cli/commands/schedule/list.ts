@@ -14,6 +14,7 @@ export const command: CommandSpec = {
       subject: (item) => item.subject,
       next: (item) => item.nextAt,
       last: (item) => item.lastFiredAt,
+      stopped: (item) => item.stoppedWhy,
     });
   },
 };

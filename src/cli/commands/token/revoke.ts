@@ -2,7 +2,9 @@
 import { argument, type CommandSpec } from '../../spec/command.ts';
 
 export const command: CommandSpec = {
-  summary: 'End a token at once',
+  summary: 'Revoke a token',
+  details:
+    'Requests with it are refused from now on; shells, consoles, and streams that it holds open end within seconds.',
   args: [{ name: 'TOKEN', what: 'its id' }],
   examples: [['imago token revoke ID', 'it is refused from now on']],
   async run(invocation) {

@@ -19,8 +19,6 @@ export interface Call<N extends EndpointName> {
   readonly context: DaemonContext;
   readonly limits: Limits;
   readonly slots: StreamSlots;
-  /** Whether the caller's token is still good; asked by answers that last long. */
-  readonly stillAllowed: () => Promise<boolean>;
   readonly caller: Caller;
   readonly requestId: string;
   readonly path: PathOf<N>;
@@ -33,7 +31,7 @@ export interface Call<N extends EndpointName> {
   readonly whenBusy: 'wait' | 'refuse';
   /** Derived from the idempotency key: the same request gets the same operation, also after a crash. */
   readonly operationId?: string;
-  /** Aborted when the caller is gone: reads stop, writes go on to their end. */
+  /** Aborted when the caller is gone, and for streams when the caller's rights end. Writes continue to their end. */
   readonly signal: AbortSignal;
 }
 

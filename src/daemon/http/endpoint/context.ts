@@ -1,6 +1,8 @@
 // What the routes have to work with: everything that the daemon wired, behind ports. Routes hold no other
 // state, so they can be tested against a context made of in-memory parts.
 
+import type { RunningSettings } from '../../../domain/settings/settings.ts';
+import type { SettingsFile } from '../../../launcher/settings-file.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Audit, IdempotencyKeys, Tokens } from '../../../ports/database/access.ts';
 import type { Archive } from '../../../ports/database/archive.ts';
@@ -9,6 +11,7 @@ import type { Events } from '../../../ports/database/events.ts';
 import type { Fleet } from '../../../ports/database/fleet.ts';
 import type { GalleryBook } from '../../../ports/database/galleries.ts';
 import type { BuildCache, ImageSpace, Lifecycle } from '../../../ports/database/lifecycle.ts';
+import type { Problems } from '../../../ports/database/problems.ts';
 import type { Promotion } from '../../../ports/database/promotion.ts';
 import type { Schedules } from '../../../ports/database/schedules.ts';
 import type { Webhooks } from '../../../ports/database/webhooks.ts';
@@ -31,6 +34,7 @@ export interface DaemonContext {
   readonly lifecycle: Lifecycle;
   readonly galleryBook: GalleryBook;
   readonly webhooks: Webhooks;
+  readonly problems: Problems;
   /** What prune may free of the local store; absent where there is none. */
   readonly space?: ImageSpace;
   readonly cache?: BuildCache;
@@ -47,6 +51,7 @@ export interface DaemonContext {
   /** Of the lease under which this daemon acts on providers; absent while it stands by. */
   readonly epoch?: number;
   readonly schedules: Schedules;
+  readonly settings: SettingsFile & { readonly running: RunningSettings };
   readonly archive: Archive;
   /** The local store of disks; absent while this daemon stands by. */
   readonly images?: ImageStore;

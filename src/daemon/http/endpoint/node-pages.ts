@@ -65,9 +65,10 @@ async function nodesOfPool(
 ): Promise<NodesOfPool> {
   const records = await call.context.fleet.listNodes(pool.name, pageQuery({ limit, cursor: from.records }));
   const seen = await seenNodes(call, pool, records.items, from.provider);
-  const items = records.items.map((record) =>
-    nodeView(record, seen === 'unknown' ? seen : seen.nodes.get(record.name)),
-  );
+  const items = records.items.map((record) => ({
+    ...nodeView(record, seen === 'unknown' ? seen : seen.nodes.get(record.name)),
+    provider: pool.provider,
+  }));
   if (records.next === undefined) return { items };
   const provider = seen === 'unknown' ? from.provider : seen.cursor;
   return { items, rest: { records: records.next, ...(provider === undefined ? {} : { provider }) } };

@@ -19,10 +19,22 @@ it('a node that stands still tells why, and one that failed tells why', () => {
   expect(nodeView(record, seen)).toEqual({ ...record, power: 'running', state: 'ready', health: 'healthy' });
   const trouble = "The computer's disk is full.";
   expect(nodeView(record, { ...seen, health: 'unhealthy', trouble })).toMatchObject({
-    ...{ power: 'running', state: 'ready', health: 'unhealthy', trouble },
+    ...{ power: 'running', state: 'unhealthy', health: 'unhealthy', trouble },
   });
   const error = { code: 'MachineCrashed', message: 'Its process ended.' };
   expect(nodeView(record, { ...seen, state: 'failed', error })).toMatchObject({ state: 'failed', error });
+});
+
+it('a node that is stopped or that just boots is not ready', () => {
+  expect(nodeView(record, { ...seen, power: 'stopped', health: 'unknown' })).toMatchObject({
+    ...{ power: 'stopped', state: 'stopped' },
+  });
+  expect(nodeView(record, { ...seen, power: 'starting', health: 'unknown' })).toMatchObject({
+    ...{ power: 'stopped', state: 'starting' },
+  });
+  expect(nodeView(record, { ...seen, health: 'unknown' })).toMatchObject({
+    ...{ power: 'running', state: 'starting' },
+  });
 });
 
 it('what the provider does not say is not made up', () => {

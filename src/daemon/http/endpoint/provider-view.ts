@@ -2,6 +2,7 @@
 // hide the records: what only it can tell is then `unknown`.
 import type { EndpointName } from '../../../api/contract/endpoints.ts';
 import type { AnswerOf } from '../../../api/contract/types.ts';
+import { nodeState } from '../../../domain/node/state.ts';
 import { formatPortForward } from '../../../domain/pool/port-forward.ts';
 import type { NodeRecord, PoolRecord } from '../../../ports/database/fleet.ts';
 import type { Pools, ProviderNode } from '../../../ports/provider/pools.ts';
@@ -47,9 +48,9 @@ export function nodeView(record: NodeRecord, seen: ProviderNode | undefined | 'u
   if (seen === undefined) return { ...record, power: 'stopped', state: 'missing' };
   // Starting is not running yet, and stopping is running still.
   const running = seen.power === 'running' || seen.power === 'stopping';
-  const { forwards, address, state, health, trouble, error } = seen;
+  const { forwards, address, health, trouble, error } = seen;
   return {
-    ...{ ...record, power: running ? 'running' : 'stopped', state },
+    ...{ ...record, power: running ? 'running' : 'stopped', state: nodeState(seen) },
     ...(health === undefined ? {} : { health }),
     ...(trouble === undefined ? {} : { trouble }),
     ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }),

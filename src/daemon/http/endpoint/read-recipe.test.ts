@@ -64,6 +64,19 @@ test('a caller of another machine cannot name files of this one', async () => {
   await expect(receiveRecipe({ recipe: small, folder: '/home' }, elsewhere)).rejects.toMatchObject(refused);
 });
 
+test.each(['file', 'folder', 'layout', 'tar'])(
+  'refuses a %s that only looks like an address',
+  async (field) => {
+    for (const path of ['x://../../etc/hostname', 'file:///etc/hostname', 'HTTP://../etc/hostname']) {
+      const from = field === 'layout' ? `{oci: a, layout: "${path}"}` : `{${field}: "${path}"}`;
+      const recipe = `${small}  - name: tool\n    version: 1.0.0\n    from: ${from}\n    to: /usr/bin/tool\n`;
+      for (const caller of [here, elsewhere]) {
+        await expect(receiveRecipe({ recipe }, caller)).rejects.toMatchObject({ code: 'recipe-invalid' });
+      }
+    }
+  },
+);
+
 test('a local file without a folder is refused: it would be looked for wherever the daemon was started', async () => {
   await expect(receiveRecipe({ recipe: withFile }, here)).rejects.toMatchObject({
     code: 'recipe-local-input',

@@ -1,13 +1,13 @@
 // A recipe that came in a request: its text with those of the files that it extends, the lock beside it, and where
 // its local inputs are. The daemon reads no recipe file itself, and local inputs only for callers of its own machine.
 import { resolve } from 'node:path';
+import { localRefused } from '../../../build/inputs/local-files.ts';
 import { readLockFile } from '../../../build/lock/lock-file.ts';
-import { isLocal } from '../../../build/recipe/compose-recipe.ts';
 import { type LoadedRecipe, readRecipe as readRecipeFiles } from '../../../build/recipe/read-recipe.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { Lock } from '../../../domain/lock/lock.ts';
+import { localPaths } from '../../../domain/recipe/local-path.ts';
 import type { Recipe } from '../../../domain/recipe/recipe.ts';
-import type { Json } from '../../../domain/value/json.ts';
 
 export interface SentRecipe {
   readonly recipe: string;
@@ -15,6 +15,7 @@ export interface SentRecipe {
   readonly files?: Readonly<Record<string, string | null>> | undefined;
   readonly overlays?: readonly string[] | undefined;
   readonly folder?: string | undefined;
+  readonly roots?: readonly string[] | undefined;
   readonly lock?: string | undefined;
   /** What the lock's file is called. */
   readonly lockName?: string | undefined;
@@ -39,9 +40,10 @@ export async function receiveRecipe(
   caller: { readonly local: boolean },
 ): Promise<ReceivedRecipe> {
   const { recipe, variants, tree } = await loadRecipe(sent);
-  if (sent.folder !== undefined && !caller.local) throw localRefused(sent.folder);
-  const [local] = localInputs(recipe as unknown as Json);
-  if (sent.folder === undefined && local !== undefined) throw localRefused(local);
+  const [opened] = [sent.folder, ...(sent.roots ?? [])].filter((path) => path !== undefined);
+  if (opened !== undefined && !caller.local) throw localRefused(opened);
+  const [local] = localPaths(recipe);
+  if (sent.folder === undefined && local !== undefined) throw localRefused(local.path);
   const locks =
     sent.lock === undefined || sent.newest === true
       ? []
@@ -51,7 +53,8 @@ export async function receiveRecipe(
     tree,
     variants: variants.map((variant) => {
       const lock = locks.find((one) => one.recipe.kubernetes === variant.kubernetes) ?? locks[0];
-      const placed = sent.folder === undefined ? variant : { ...variant, folder: resolve(sent.folder) };
+      const { folder, roots = [] } = sent;
+      const placed = folder === undefined ? variant : { ...variant, folder: resolve(folder), roots };
       return { recipe: placed, ...(lock === undefined ? {} : { lock }) };
     }),
   };
@@ -75,19 +78,4 @@ function otherFile({ files }: SentRecipe, path: string): string | undefined {
   throw new ImagoError('recipe-files-wanted', `The recipe needs the file ${path}.`, {
     details: { files: [path] },
   });
-}
-
-const pathFields = new Set(['file', 'folder', 'layout', 'tar']);
-
-/** The paths of this machine that a recipe, or anything with recipes in it, names. */
-export function localInputs(value: Json | undefined): readonly string[] {
-  if (typeof value !== 'object' || value === null) return [];
-  if (Array.isArray(value)) return value.flatMap((item: Json) => localInputs(item));
-  return Object.entries(value as Readonly<Record<string, Json | undefined>>).flatMap(([key, item]) =>
-    pathFields.has(key) && typeof item === 'string' && isLocal(item) ? [item] : localInputs(item),
-  );
-}
-
-export function localRefused(path: string): ImagoError {
-  return new ImagoError('recipe-local-input', `${path} is a path of the daemon's machine.`);
 }

@@ -2,6 +2,8 @@
 import type { EndpointName } from '../../../api/contract/endpoints.ts';
 import type { Json } from '../../../domain/value/json.ts';
 import type { OperationRecord, OperationRequest } from '../../../ports/workflow/operation.ts';
+import { personOf } from '../guard/caller.ts';
+import { refuseHostFiles } from '../guard/remote-input.ts';
 import type { Call, PreparedWrite } from './call.ts';
 
 type Asked = Pick<OperationRequest, 'kind' | 'subject' | 'input'> & { readonly before?: Json };
@@ -11,9 +13,10 @@ export function startOperation<N extends EndpointName>(
   { before, ...asked }: Asked,
 ): PreparedWrite<OperationRecord> {
   const { operations, journal } = call.context;
+  if (!call.caller.local) refuseHostFiles(asked.input);
   const request: OperationRequest = {
     ...asked,
-    by: call.caller.who,
+    ...personOf(call.caller),
     whenBusy: call.whenBusy,
     ...(call.operationId === undefined ? {} : { id: call.operationId }),
   };

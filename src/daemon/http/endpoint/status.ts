@@ -1,5 +1,6 @@
 // What `imago status` tells: the daemon, its database, where things are, and how much work there is.
 
+import type { Settings } from '../../../domain/settings/settings.ts';
 import type { ProviderName } from '../../../ports/provider/provider.ts';
 import type { OperationState } from '../../../ports/workflow/operation.ts';
 
@@ -31,9 +32,15 @@ export interface DaemonStatus {
     /** The folder with PostgreSQL's socket; absent when another PostgreSQL is used. */
     readonly database?: string;
   };
+  /** The settings that are in effect. */
+  readonly settings: Settings;
   /** `HOST:PORT` when the API also listens on TCP. */
   readonly listen?: string;
+  /** The SHA-256 fingerprint of the certificate, or of the authority `ca` that signed one of our own. */
+  readonly tls?: { readonly fingerprint: string; readonly ca?: string };
   readonly providers: readonly { readonly name: ProviderName; readonly roles: readonly string[] }[];
   /** How many operations are in each state that is not an end; absent while the database does not answer. */
   readonly operations?: Readonly<Partial<Record<OperationState, number>>>;
+  /** How many problems are open; absent while the database does not respond. */
+  readonly problems?: number;
 }

@@ -1,4 +1,5 @@
 // Who a caller is depends on the door and the token alone.
+import { userInfo } from 'node:os';
 import { expect, test } from 'vitest';
 import type { TokenRecord, Tokens } from '../../../ports/database/access.ts';
 import { identifyCaller, requireRole } from './caller.ts';
@@ -24,6 +25,7 @@ test('without a token the Unix socket is local, and TCP is nobody', async () => 
     who: 'local',
     role: 'admin',
     local: true,
+    osUser: userInfo().username,
   });
   expect(await identifyCaller(tcp, undefined, tokens)).toBeUndefined();
 });
@@ -33,10 +35,12 @@ test('a token that is not good is nobody, also over the Unix socket', async () =
   expect(await identifyCaller(tcp, 'Bearer bad', tokens)).toBeUndefined();
 });
 
-test('a good token is its owner with its role, through either door', async () => {
-  const ann = { who: 'ann', role: 'operator', local: false, token: 't1' };
-  expect(await identifyCaller({ kind: 'socket' }, 'Bearer good', tokens)).toEqual(ann);
-  expect(await identifyCaller(tcp, 'bearer  good', tokens)).toEqual(ann);
+test('a good token is its owner with its role, over TCP and over the Unix socket', async () => {
+  const ann = { who: 'ann', role: 'operator', token: 't1' };
+  expect(await identifyCaller({ kind: 'socket' }, 'Bearer good', tokens)).toEqual({
+    ...{ ...ann, local: true, osUser: userInfo().username },
+  });
+  expect(await identifyCaller(tcp, 'bearer  good', tokens)).toEqual({ ...ann, local: false });
 });
 
 test.each(['Basic Z29vZA==', 'good', 'Bearer', 'Bearer ', 'Bearer a b', `Bearer ${'x'.repeat(501)}`])(

@@ -1,7 +1,7 @@
-// Who is asking. Over the Unix socket without a token it is `local`, with all rights on this machine; every
-// other caller is the owner of a token that is good now.
-
-import { localOwner, type Role, roleIncludes } from '../../../domain/access/roles.ts';
+// Identifies the caller. Over the Unix socket without a token it is `local`, with all rights on this host; every other
+// caller is the owner of a valid token.
+import { userInfo } from 'node:os';
+import { localOwner, type Requester, type Role, roleIncludes } from '../../../domain/access/roles.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { Tokens } from '../../../ports/database/access.ts';
 
@@ -13,8 +13,10 @@ export type Door =
 export interface Caller {
   readonly who: string;
   readonly role: Role;
-  /** Came over the Unix socket without a token: one person, and never an approver. */
+  /** The request came over the Unix socket, so the caller can already read every file that the daemon's user can. */
   readonly local: boolean;
+  /** Present over the Unix socket. */
+  readonly osUser?: string;
   readonly token?: string;
 }
 
@@ -25,17 +27,58 @@ export async function identifyCaller(
   tokens: Tokens,
 ): Promise<Caller | undefined> {
   if (authorization === undefined) {
-    return door.kind === 'socket' ? { who: localOwner, role: 'admin', local: true } : undefined;
+    return door.kind === 'socket' ? { who: localOwner, role: 'admin', ...atSocket() } : undefined;
   }
   const secret = /^Bearer +([\x21-\x7e]{1,500})$/i.exec(authorization)?.[1];
   if (secret === undefined) return undefined;
   const token = await tokens.authenticate(secret);
-  return token && { who: token.owner, role: token.role, local: false, token: token.id };
+  const where = door.kind === 'socket' ? atSocket() : { local: false };
+  return token && { who: token.owner, role: token.role, ...where, token: token.id };
+}
+
+/**
+ * The socket is in a directory that only the daemon's user can enter, so that the kernel has already checked who is
+ * calling: this user, or root, who can become this user anyway. See docs/security.md.
+ */
+function atSocket(): { readonly local: true; readonly osUser: string } {
+  return { local: true, osUser: osUser() };
+}
+
+/** Returns the caller as the person who requests or approves something. */
+export function personOf({ who, osUser: known }: Caller): Requester {
+  const user = known ?? (who === osUser() ? who : undefined);
+  return { by: who, ...(user === undefined ? {} : { osUser: user }) };
+}
+
+let knownUser: string | undefined;
+
+/** Returns the name of the daemon's user, or `uid N` if the system has no name for it. */
+export function osUser(): string {
+  knownUser ??= readUser();
+  return knownUser;
+}
+
+function readUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.()}`;
+  }
 }
 
 export function requireRole(caller: Caller, needed: Role, what: string): void {
-  if (roleIncludes(caller.role, needed)) return;
-  throw new ImagoError(
+  const problem = roleProblem(caller, needed, what);
+  if (problem !== undefined) throw problem;
+}
+
+/** Returns what `requireRole` throws; `undefined` if the role is sufficient. */
+export function roleProblem(
+  caller: Pick<Caller, 'who' | 'role'>,
+  needed: Role,
+  what: string,
+): ImagoError | undefined {
+  if (roleIncludes(caller.role, needed)) return undefined;
+  return new ImagoError(
     'api-role-too-small',
     `${caller.who} has the role ${caller.role}; ${what} needs ${needed}.`,
     { details: { role: caller.role, needed } },

@@ -1,13 +1,13 @@
 // Keeps web pages from reaching a daemon on this machine by a name of their own that they point at 127.0.0.1
 // (DNS rebinding): a request to a loopback address must also call it so.
-import { isIP } from 'node:net';
+import { isLoopbackAddress, isLoopbackHost } from '../../../domain/access/loopback.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { Door } from './caller.ts';
 
 export function checkHost(door: Door, host: string | undefined, allowed: ReadonlySet<string>): void {
-  if (door.kind === 'socket' || !isLoopback(door.localAddress)) return;
+  if (door.kind === 'socket' || !isLoopbackAddress(door.localAddress)) return;
   const name = hostName(host ?? '');
-  if (name === 'localhost' || isLoopback(name) || allowed.has(name)) return;
+  if (isLoopbackHost(name) || allowed.has(name)) return;
   throw new ImagoError(
     'api-host-refused',
     `The daemon does not answer for the host ${JSON.stringify(name)}.`,
@@ -21,9 +21,4 @@ export function checkHost(door: Door, host: string | undefined, allowed: Readonl
 function hostName(host: string): string {
   const match = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host.trim().toLowerCase());
   return match?.[1] ?? match?.[2] ?? host;
-}
-
-function isLoopback(address: string): boolean {
-  const plain = address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
-  return (isIP(plain) === 4 && plain.startsWith('127.')) || plain === '::1';
 }

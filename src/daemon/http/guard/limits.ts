@@ -15,8 +15,10 @@ export interface Limits {
   /** Event streams of one caller, and of all together. */
   readonly streamsEach: number;
   readonly streams: number;
-  /** How often a stream that has nothing to say shows that it lives, and its token is looked at again. */
+  /** How often a stream that has nothing to send shows that it is alive. */
   readonly heartbeatMs: number;
+  /** How often the token of an open stream is checked again. */
+  readonly rightsMs: number;
   /** How long clients are asked to wait before they come back to a stream that was cut. */
   readonly comeBackMs: number;
   /** How long a provider may take to tell what its machines do before they are shown as `unknown`. */
@@ -33,6 +35,7 @@ export const defaultLimits: Limits = {
   streamsEach: 32,
   streams: 256,
   heartbeatMs: 15_000,
+  rightsMs: 2000,
   comeBackMs: 500,
   providerMs: 10_000,
 };

@@ -49,6 +49,7 @@ export const accessWrites = {
       plan: async () => [`End the token ${id} of ${owner} (${role}) at once.`],
       async run() {
         await context.tokens.revoke(id);
+        await context.schedules.review(owner);
         return { id };
       },
     };

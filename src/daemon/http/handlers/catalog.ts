@@ -1,7 +1,7 @@
 // Images, versions, channels.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { parseReference } from '../../../domain/image/reference.ts';
-import { nodeRules, readNodeConfig } from '../../../domain/node-config/read-node-config.ts';
+import { readNodeConfig, storedRules } from '../../../domain/node-config/read-node-config.ts';
 import { channelNotFound, imageNotFound } from '../../../domain/resolve/resolve.ts';
 import { kubernetesCalendar } from '../../../domain/support/calendar.ts';
 import { sourcedSupport } from '../../../domain/support/support.ts';
@@ -62,7 +62,7 @@ export const catalogueWrites = {
   async createTest(call) {
     const { reference, nodeConfig } = call.body;
     parseReference(reference);
-    if (nodeConfig !== undefined) readNodeConfig(nodeConfig, nodeRules);
+    if (nodeConfig !== undefined) readNodeConfig(nodeConfig, storedRules);
     return startOperation(call, { kind: 'test', subject: `image/${reference}`, input: { ...call.body } });
   },
   async promote(call) {
@@ -79,12 +79,12 @@ export const catalogueWrites = {
     });
   },
   async rollbackChannel(call) {
-    const { image, channel, why } = call.body;
+    const { image, channel } = call.body;
     const before = await requireChannel(call.context.catalogue, image, channel);
     return startOperation(call, {
       kind: 'rollback-channel',
       subject: `image/${image}`,
-      input: { image, channel, why },
+      input: { ...call.body },
       before: channelTrail(before),
     });
   },

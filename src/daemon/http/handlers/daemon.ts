@@ -1,11 +1,25 @@
 // The daemon itself.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
-import type { ReadHandlers, StreamHandlers, WriteHandlers } from '../endpoint/call.ts';
+import {
+  changeSetting,
+  describeChange,
+  readSettingName,
+  type SettingValue,
+  type SettingView,
+  viewSetting,
+  viewSettings,
+} from '../../../domain/settings/settings.ts';
+import type { BackupOptions } from '../../../ports/database/archive.ts';
+import type { Call, PreparedWrite, ReadHandlers, StreamHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { DaemonContext } from '../endpoint/context.ts';
 
 export const daemonReads = {
   async status({ context }) {
     const status = await context.status();
     return { ...status, operations: status.operations && { ...status.operations } };
+  },
+  async listSettings({ context: { settings } }) {
+    return { items: viewSettings(settings.read(), settings.running) };
   },
   doctor: ({ context }) => context.doctor(),
   async version({ context }) {
@@ -14,6 +28,8 @@ export const daemonReads = {
 } satisfies Partial<ReadHandlers>;
 
 export const daemonWrites = {
+  setSetting: async ({ context, path, body }) => changeOf(context, path.setting, body.value),
+  unsetSetting: async ({ context, path }) => changeOf(context, path.setting, undefined),
   async shutdown({ context, body }) {
     const database = body.database ?? true;
     return {
@@ -30,26 +46,59 @@ export const daemonWrites = {
       afterwards: () => context.stop({ database }),
     };
   },
-  async restore({ context, upload, signal }) {
+  async restore({ context, upload, ...call }) {
+    const options = backupOptions(call);
     return {
       subject: 'database',
       async plan() {
-        const { madeAt, madeBy, tables, rows } = await context.archive.restore(upload, {
-          dryRun: true,
-          signal,
-        });
+        const backup = await context.archive.restore(upload, { ...options, dryRun: true });
+        const { madeAt, madeBy, tables, rows, signer, holds, copy, missingDisks } = backup;
         return [
-          `Fill the empty database with a backup of ${madeAt}, made by Imago ${madeBy}: ${rows} rows in ${tables} tables.`,
+          `Load a backup of ${madeAt}, made by Imago ${madeBy} and signed by key ${signer}: ${rows} rows in ${tables} tables.`,
+          ...(holds.includes('keys') && options.withKeys ? ['Restore the keys that it holds.'] : []),
+          ...missingDisks.map((name) => `The disk of ${name} is missing here.`),
+          ...copy.map(
+            ({ what, path }) => `It does not hold the ${what}: copy ${path} from the host that made it.`,
+          ),
         ];
       },
-      run: () => context.archive.restore(upload, { dryRun: false, signal }),
+      run: () => context.archive.restore(upload, { ...options, dryRun: false }),
       replacesDatabase: true,
     };
   },
 } satisfies Partial<WriteHandlers>;
 
-export const backupStream: StreamHandlers['backup'] = async ({ context, signal }) => {
-  const pieces = context.archive.backup(signal)[Symbol.asyncIterator]();
+function changeOf(
+  { settings }: DaemonContext,
+  setting: string,
+  value: SettingValue | undefined,
+): PreparedWrite<SettingView> {
+  const name = readSettingName(setting);
+  const before = settings.read();
+  changeSetting(before, name, value);
+  return {
+    subject: `setting/${name}`,
+    before: before[name] ?? null,
+    plan: async () => [describeChange(name, value)],
+    async run() {
+      const after = await settings.change((now) => changeSetting(now, name, value));
+      return viewSetting(after, name, settings.running);
+    },
+  };
+}
+
+function backupOptions({
+  query,
+  headers,
+  signal,
+}: Pick<Call<'backup'>, 'query' | 'headers' | 'signal'>): BackupOptions {
+  const given = headers.get('imago-passphrase');
+  const passphrase = given === null ? undefined : Buffer.from(given, 'base64').toString('utf8');
+  return { withKeys: query.withKeys === 'true', passphrase, signal };
+}
+
+export const backupStream: StreamHandlers['backup'] = async ({ context, ...call }) => {
+  const pieces = context.archive.backup(backupOptions(call));
   // Read before the head of the answer is sent: a backup that cannot begin is an ordinary error.
   const first = await pieces.next();
   if (first.done === true) throw new ImagoError('internal', 'The backup is empty.');
@@ -62,7 +111,7 @@ export const backupStream: StreamHandlers['backup'] = async ({ context, signal }
         else controller.enqueue(value);
       },
       async cancel() {
-        await pieces.return?.();
+        await pieces.return();
       },
     },
     { highWaterMark: 1 },

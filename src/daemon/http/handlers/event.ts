@@ -16,7 +16,6 @@ export const eventsStream: StreamHandlers['watchEvents'] = async (call) => {
     signal: AbortSignal.any([signal, context.stopping]),
     heartbeatMs: call.limits.heartbeatMs,
     comeBackMs: call.limits.comeBackMs,
-    stillAllowed: call.stillAllowed,
     onEnd: slots.take(caller.token ?? caller.who),
   });
 };

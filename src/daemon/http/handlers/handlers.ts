@@ -14,6 +14,7 @@ import { nodeAccessReads, nodeAccessStreams } from './node-access.ts';
 import { nodeConfigReads, nodeConfigWrites } from './node-config.ts';
 import { operationReads, operationWrites } from './operation.ts';
 import { poolReads, poolWrites } from './pool.ts';
+import { problemReads, problemWrites } from './problem.ts';
 import { promotionReads, promotionWrites } from './promotion.ts';
 import { recipeReads, recipeWrites } from './recipe.ts';
 import { scheduleReads, scheduleWrites } from './schedule.ts';
@@ -35,6 +36,7 @@ const reads: ReadHandlers = {
   ...machineReads,
   ...nodeAccessReads,
   ...operationReads,
+  ...problemReads,
   ...scheduleReads,
   ...accessReads,
   ...simReads,
@@ -54,6 +56,7 @@ const writes: WriteHandlers = {
   ...nodeConfigWrites,
   ...machineWrites,
   ...operationWrites,
+  ...problemWrites,
   ...scheduleWrites,
   ...accessWrites,
   ...simWrites,

@@ -21,7 +21,7 @@ export const nodeReads = {
     const seen = await askProvider(call, pool, (pools, options) =>
       pools.getNode(pool.name, record.name, options),
     );
-    return nodeView(record, seen);
+    return { ...nodeView(record, seen), provider: pool.provider };
   },
   async whichNode({ context, path, query }) {
     const at = query.at === undefined ? undefined : parseTime(query.at).toISOString();

@@ -6,7 +6,7 @@ import type { DaemonContext } from '../endpoint/context.ts';
 import { operationFor } from '../endpoint/operation-for.ts';
 import { pageQuery } from '../endpoint/page-query.ts';
 import { operationTrail } from '../endpoint/start-operation.ts';
-import { requireRole } from '../guard/caller.ts';
+import { personOf, requireRole } from '../guard/caller.ts';
 import { roleOfKind } from '../guard/kind-roles.ts';
 
 const endedStates: ReadonlySet<string> = new Set(['succeeded', 'failed', 'cancelled']);
@@ -65,6 +65,7 @@ export const operationWrites = {
   async retryOperation(call) {
     const operation = await requireOwnOperation(call);
     const { kind, subject, input, key } = operation;
+    const { by, osUser } = personOf(call.caller);
     return {
       subject: `operation/${operation.id}`,
       before: operationTrail(operation),
@@ -75,11 +76,11 @@ export const operationWrites = {
           subject,
           input,
           key,
-          by: call.caller.who,
+          ...{ by, osUser },
           retryOf: operation.id,
         });
       },
-      run: () => call.context.operations.retry(operation.id, call.caller.who, call.operationId),
+      run: () => call.context.operations.retry(operation.id, by, call.operationId, osUser),
       record: operationTrail,
     };
   },

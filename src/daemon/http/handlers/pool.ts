@@ -41,7 +41,7 @@ export const poolWrites = {
     return startOperation(call, {
       kind: 'pool-scale',
       subject: `pool/${name}`,
-      input: { name, capacity: call.body.capacity },
+      input: { name, ...call.body },
       before: { capacity },
     });
   },
@@ -68,7 +68,7 @@ export const poolWrites = {
     return startOperation(call, {
       kind: 'pool-delete',
       subject: `pool/${pool.name}`,
-      input: { name: pool.name },
+      input: { name: pool.name, ...call.query },
       before: poolTrail(pool),
     });
   },

@@ -1,14 +1,22 @@
 // Channels, gates and their policy, approvals, scan reports, signed statements, releases.
 
 import { localOwner } from '../../../domain/access/roles.ts';
+import { checkPointer } from '../../../domain/channel/channel.ts';
 import { channelLine } from '../../../domain/channel/minor-channel.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { parseReference } from '../../../domain/image/reference.ts';
+import { comparePolicies } from '../../../domain/policy/compare.ts';
 import type { Json } from '../../../domain/value/json.ts';
 import { attestMove, findStatement, type KnownStatement } from '../../../operations/channel/attest-move.ts';
 import { decide } from '../../../operations/channel/gate-facts.ts';
+import { allPages } from '../../../operations/common/all-pages.ts';
 import { gatesTopic } from '../../../operations/release/channels.ts';
-import type { Catalogue, ChannelMove, VersionRecord } from '../../../ports/database/catalog.ts';
+import type {
+  Catalogue,
+  ChannelMove,
+  ChannelRecord,
+  VersionRecord,
+} from '../../../ports/database/catalog.ts';
 import type { PolicyRecord } from '../../../ports/database/promotion.ts';
 import type { Schedule } from '../../../ports/database/schedules.ts';
 import type { Call, ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
@@ -16,6 +24,7 @@ import type { DaemonContext } from '../endpoint/context.ts';
 import { pageQuery } from '../endpoint/page-query.ts';
 import { readPolicy } from '../endpoint/read-policy.ts';
 import { startOperation } from '../endpoint/start-operation.ts';
+import { personOf } from '../guard/caller.ts';
 import { channelTrail, requireChannel, requireImage, requireVersion } from './catalog.ts';
 import { requireKeys } from './signing-key.ts';
 
@@ -26,7 +35,7 @@ export const promotionReads = {
     const { result } = await decide(context, {
       version: await requireVersion(catalogue, image, version),
       channel: query.channel,
-      requester: caller.who,
+      requester: personOf(caller),
       now: context.clock.now(),
     });
     return result;
@@ -78,10 +87,13 @@ export const promotionWrites = {
     return {
       subject: `image/${path.image}`,
       before: channelTrail(channel),
-      plan: async () => [`Take channel ${path.channel} of ${path.image} away; its moves stay.`],
+      plan: async () => {
+        checkPointer(channel, query.expect);
+        const now = channel.version === undefined ? 'is empty' : `points at ${channel.version}`;
+        return [`Delete channel ${path.image}:${path.channel}, which ${now}. Its moves are kept.`];
+      },
       async run() {
-        const { why } = query;
-        await context.catalogue.deleteChannel({ ...path, by: caller.who, why });
+        await context.catalogue.deleteChannel({ ...path, ...query, by: caller.who });
         return channel;
       },
       record: () => null,
@@ -124,22 +136,26 @@ export const promotionWrites = {
     const { policy, digest } = readPolicy(body.text, body.fileName);
     requireReason(body.why);
     const before = await context.promotion.getPolicy();
-    const channels = [
-      ...Object.keys(policy.channels),
-      ...Object.entries(policy.images ?? {}).flatMap(([image, { channels: own }]) =>
-        Object.keys(own).map((channel) => `${image}:${channel}`),
-      ),
-    ];
+    const channels: ChannelRecord[] = [];
+    for await (const { name } of allPages((page) => context.catalogue.listImages(page))) {
+      channels.push(...(await context.catalogue.listChannels(name)));
+    }
+    const { lines, risks } = comparePolicies(before?.policy, policy, channels, context.clock.now());
     return {
       subject: 'policy',
       ...(before === undefined ? {} : { before: { id: before.id, digest: before.digest } }),
       plan: async () => [
+        ...risks,
         before?.digest === digest
-          ? 'This policy is in force already.'
-          : `Put gates before ${channels.join(', ') || 'no channel'} in force for all images (${digest}).`,
+          ? 'This policy is already in effect.'
+          : `Put the policy in effect for all images (${digest}).`,
+        ...lines.filter((line) => !risks.includes(line)),
       ],
       async run() {
         const { text, why } = body;
+        if (risks.length > 0 && body.accept !== true) {
+          throw new ImagoError('policy-loosens', `The policy removes protection: ${risks.join(' ')}`);
+        }
         return shown(await context.promotion.setPolicy({ policy, text, digest, by: caller.who, why }));
       },
       record: ({ id }) => ({ id, digest }),
@@ -149,10 +165,11 @@ export const promotionWrites = {
     const version = await requireVersion(context.catalogue, path.image, path.version);
     await requireChannel(context.catalogue, path.image, body.channel);
     if (caller.who === localOwner) {
-      throw new ImagoError('approval-refused', 'Over the socket nobody knows who you are.', {
-        hint: 'Use a token of your own: `imago token create`, then IMAGO_TOKEN.',
+      throw new ImagoError('approval-refused', '`local` is not a person, so its approval does not count.', {
+        hint: 'Use your own token, from your own account: `imago token create`, then IMAGO_URL and IMAGO_TOKEN.',
       });
     }
+    const { by, osUser } = personOf(caller);
     const word = body.approve ? 'approved' : 'refused';
     return {
       subject: `digest/${version.digest}`,
@@ -163,8 +180,8 @@ export const promotionWrites = {
           kind: 'approval',
           passed: body.approve,
           summary: `${word} for ${body.channel}${body.why === undefined ? '' : `: ${body.why}`}`,
-          details: { channel: body.channel, role: caller.role },
-          by: caller.who,
+          details: { channel: body.channel, role: caller.role, ...(osUser && { osUser }) },
+          by,
         });
         await wakeReleases(context, path.image).catch(() => undefined);
         return given;
@@ -180,15 +197,18 @@ export const promotionWrites = {
     return {
       subject: `digest/${version.digest}`,
       plan: async () => [`Attach to ${named(version)}: ${summary}.`],
-      run: () =>
-        context.catalogue.addEvidence({
+      async run() {
+        const attached = await context.catalogue.addEvidence({
           digest: version.digest,
           kind: 'scan',
           passed: found.length === 0,
           summary,
           details: { ...body, counts: { ...counts } } as Json,
           by: caller.who,
-        }),
+        });
+        await wakeReleases(context, path.image).catch(() => undefined);
+        return attached;
+      },
     };
   },
   async createRelease(call) {
@@ -198,9 +218,9 @@ export const promotionWrites = {
     const { context, caller, body } = call;
     const { name, cron, timeZone = 'UTC' } = body;
     const release = await releaseOf(call);
-    const schedule: Schedule = { ...release, name, cron, timeZone, by: caller.who };
+    const schedule: Schedule = { ...release, name, cron, timeZone, ...personOf(caller) };
     await context.schedules.check(schedule);
-    await context.operations.plan({ ...release, by: caller.who });
+    await context.operations.plan({ ...release, ...personOf(caller) });
     return {
       subject: `schedule/${name}`,
       plan: async () => [`Start ${release.subject} at ${cron} (${timeZone}), for ${caller.who}.`],

@@ -1,5 +1,6 @@
 // Recipes: looked at, locked, built.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { localPaths } from '../../../domain/recipe/local-path.ts';
 import { requireExact } from '../../../domain/resolve/resolve.ts';
 import type { Json } from '../../../domain/value/json.ts';
 import type { Call, ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
@@ -21,7 +22,6 @@ export const recipeReads = {
 
 export const recipeWrites = {
   async createBuild(call) {
-    refuseKept(call);
     const { provider, bump, keepFailed, source, locked } = call.body;
     const { receiveRecipe } = await import('../endpoint/read-recipe.ts');
     const { recipe, variants } = await receiveRecipe(call.body, call.caller);
@@ -40,8 +40,7 @@ export const recipeWrites = {
     return startOperation(call, { kind: 'build-matrix', subject, input: { image: recipe.name, builds } });
   },
   async createHotfix(call) {
-    refuseKept(call);
-    const { from, set, folder, provider, bump, keepFailed } = call.body;
+    const { from, set, folder, roots, provider, bump, keepFailed } = call.body;
     const { catalogue } = call.context;
     requireExact(from);
     const { image, version } = await catalogue.resolve(from);
@@ -51,8 +50,8 @@ export const recipeWrites = {
     }
     const { lockDigest, source: base } = record.origin;
     const source = base && { ...base, dirty: true };
-    await refuseLocal(call, lockDigest, set, folder);
-    const hotfix = { from: `${image}:${version}`, lockDigest, set, folder };
+    await refuseLocal(call, lockDigest, set, folder ?? roots?.[0]);
+    const hotfix = { from: `${image}:${version}`, lockDigest, set, folder, roots };
     return startOperation(call, {
       kind: 'build',
       subject: `image/${image}`,
@@ -63,16 +62,6 @@ export const recipeWrites = {
   findOutdated: async (call) => ask(call, 'recipe-outdated'),
   explainRebuild: async (call) => ask(call, 'recipe-why'),
 } satisfies Partial<WriteHandlers>;
-
-/** What a failed build leaves is for a person on this machine: nobody else could look at it or take it away. */
-function refuseKept({ body, caller }: Pick<Call<'createBuild' | 'createHotfix'>, 'body' | 'caller'>): void {
-  if (body.keepFailed !== true || caller.local) return;
-  throw new ImagoError(
-    'recipe-local-input',
-    'What a failed build worked on is kept for callers of its own machine alone.',
-    { hint: 'Leave `keepFailed` out, or build on the machine of the daemon.' },
-  );
-}
 
 type Sent = Readonly<Record<string, Json | undefined>>;
 
@@ -104,13 +93,13 @@ async function refuseLocal(
   folder: string | undefined,
 ): Promise<void> {
   if (caller.local && folder !== undefined) return;
-  const { localInputs, localRefused } = await import('../endpoint/read-recipe.ts');
+  const { localRefused } = await import('../../../build/inputs/local-files.ts');
   if (folder !== undefined) throw localRefused(folder);
   const lock = (await context.images?.locks.read(lockDigest)) as
     | { readonly recipe: { readonly components: readonly { readonly name: string }[] } }
     | undefined;
   const names = new Set(set.map((text) => text.replace(/=.*$/s, '')));
   const changed = lock?.recipe.components.filter(({ name }) => names.has(name)) ?? [];
-  const [path] = localInputs(changed as unknown as Json);
-  if (path !== undefined) throw localRefused(path);
+  const [local] = localPaths(changed);
+  if (local !== undefined) throw localRefused(local.path);
 }

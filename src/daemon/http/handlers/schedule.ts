@@ -1,12 +1,14 @@
 // Schedules.
 import { ensureImagoError, ImagoError } from '../../../domain/error/imago-error.ts';
+import { localPaths } from '../../../domain/recipe/local-path.ts';
 import { didYouMean } from '../../../domain/value/suggest.ts';
 import type { Schedule, ScheduleRecord, Schedules } from '../../../ports/database/schedules.ts';
 import type { ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
 import { pageQuery } from '../endpoint/page-query.ts';
-import { requireRole } from '../guard/caller.ts';
+import { personOf, requireRole } from '../guard/caller.ts';
 import { knownKinds, roleOfKind } from '../guard/kind-roles.ts';
+import { refuseHostFiles } from '../guard/remote-input.ts';
 
 export const scheduleReads = {
   listSchedules: ({ context, query }) => context.schedules.list(pageQuery(query)),
@@ -23,7 +25,7 @@ export const scheduleWrites = {
       kind,
       subject,
       input,
-      by: caller.who,
+      ...personOf(caller),
     };
     if (!caller.local) await refuseLocalInputs(schedule);
     await context.schedules.check(schedule);
@@ -54,9 +56,9 @@ export const scheduleWrites = {
 
 /** Refuses an input that can never run. One that cannot run today may well run when its time comes. */
 async function checkInput({ operations }: DaemonContext, schedule: Schedule): Promise<void> {
-  const { kind, subject, input, by } = schedule;
+  const { kind, subject, input, by, osUser } = schedule;
   try {
-    await operations.plan({ kind, subject, input, by });
+    await operations.plan({ kind, subject, input, by, osUser });
   } catch (thrown) {
     const error = ensureImagoError(thrown);
     if (error.code === 'operation-unknown-kind') throw unknownKind(kind);
@@ -64,12 +66,13 @@ async function checkInput({ operations }: DaemonContext, schedule: Schedule): Pr
   }
 }
 
-/** Nobody on another machine may have files of this one put into an image, by way of a schedule either. */
+/** Refuses inputs that put files of this host into an image: the caller is on another one. */
 async function refuseLocalInputs({ kind, input }: Schedule): Promise<void> {
+  refuseHostFiles(input);
   if (!/^(?:build|recipe|release)\b/.test(kind)) return;
-  const { localInputs, localRefused } = await import('../endpoint/read-recipe.ts');
-  const [path] = localInputs(input);
-  if (path !== undefined) throw localRefused(path);
+  const { localRefused } = await import('../../../build/inputs/local-files.ts');
+  const [local] = localPaths(input);
+  if (local !== undefined) throw localRefused(local.path);
 }
 
 function unknownKind(kind: string): ImagoError {

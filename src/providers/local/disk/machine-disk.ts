@@ -3,6 +3,7 @@ import { constants } from 'node:fs';
 import { copyFile, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { writeOverlay } from '../../../disk/qcow2/overlay.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { runTool } from '../../../host/process/run-tool.ts';
 import { requireTool } from '../../../host/tools/tools.ts';
 import type { CachedImage } from '../state/image-cache.ts';
@@ -40,21 +41,48 @@ export async function copyDisk(from: string, to: string): Promise<void> {
 }
 
 const sizeOffset = 24;
+const featuresOffset = 72;
+const externalData = 1n << 2n;
 
 /** How large the disk is for its machine; it stands in the file's header. */
 export async function diskBytesOf(path: string): Promise<number> {
+  return Number((await readHeader(path)).readBigUInt64BE(sizeOffset));
+}
+
+async function readHeader(path: string): Promise<Buffer> {
   const handle = await open(path, 'r');
   try {
-    const header = Buffer.alloc(sizeOffset + 8);
+    const header = Buffer.alloc(featuresOffset + 8);
     await handle.read(header, 0, header.length, 0);
-    return Number(header.readBigUInt64BE(sizeOffset));
+    return header;
   } finally {
     await handle.close();
   }
 }
 
-/** Writes a copied disk and the image under it to one raw file, with holes where it is zero. */
-export async function flattenDisk(from: string, to: string, signal: AbortSignal): Promise<void> {
-  const args = ['convert', '-q', '-f', 'qcow2', '-O', 'raw', '-S', '64k', from, to];
-  await runTool(await requireTool('qemu-img'), args, { signal });
+/**
+ * Writes a copied disk and the image under it to one raw file, with holes where it is zero. With `backing`, no name in
+ * the disk is followed: the process of a machine can have changed it, and has fewer rights than a daemon that is root.
+ */
+export async function flattenDisk(
+  from: string,
+  to: string,
+  signal: AbortSignal,
+  backing?: string,
+): Promise<void> {
+  const options = ['convert', '-q', '-O', 'raw', '-S', '64k'];
+  const source =
+    backing === undefined
+      ? ['-f', 'qcow2', '--', from]
+      : ['--image-opts', '--', await sourceOver(backing, from)];
+  await runTool(await requireTool('qemu-img'), [...options, ...source, to], { signal });
+}
+
+async function sourceOver(backing: string, disk: string): Promise<string> {
+  const features = (await readHeader(disk)).readBigUInt64BE(featuresOffset);
+  if ((features & externalData) !== 0n)
+    throw new ImagoError('input-invalid', `The disk ${disk} has its data in another file.`);
+  const file = (node: string, path: string) =>
+    `${node}.driver=file,${node}.filename=${path.replaceAll(',', ',,')}`;
+  return `driver=qcow2,${file('file', disk)},backing.driver=raw,${file('backing.file', backing)}`;
 }

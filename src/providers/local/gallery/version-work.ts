@@ -9,6 +9,7 @@ import type { VersionSource } from '../../../ports/provider/gallery.ts';
 import { flattenDisk } from '../disk/machine-disk.ts';
 import { snapshotPath } from '../disk/snapshot-work.ts';
 import type { LocalContext, VersionKey } from '../state/context.ts';
+import { findSnapshot } from '../state/snapshot-rows.ts';
 import { findVersion, type VersionRow, versionTag } from '../state/version-rows.ts';
 
 /** Makes, or takes away, the version as its row says. */
@@ -51,11 +52,12 @@ async function storeSnapshot(
   snapshot: string,
   signal: AbortSignal,
 ): Promise<Digest> {
-  const { paths, store } = context;
+  const { paths, store, images } = context;
   await mkdir(paths.work, { recursive: true, mode: 0o700 });
   return withWorkFolder(paths.work, async (folder) => {
     const raw = join(folder, 'disk.raw');
-    await flattenDisk(snapshotPath(context, snapshot), raw, signal);
+    const { disk } = await images.ensure(contentOf(context, snapshot));
+    await flattenDisk(snapshotPath(context, snapshot), raw, signal, disk);
     const { digest } = await store.put(raw, {
       extents: await dataExtents(raw, undefined, signal),
       annotations: { 'vnd.imago.image': row.image },
@@ -64,6 +66,13 @@ async function storeSnapshot(
     });
     return digest;
   });
+}
+
+/** The version under the snapshot's disk. */
+function contentOf({ world }: LocalContext, name: string): string {
+  const row = world.transaction(() => findSnapshot(world, name));
+  if (row !== undefined) return row.content;
+  throw new ImagoError('internal', `Snapshot ${name} was deleted while a version was made from it.`);
 }
 
 function finish({ world }: LocalContext, key: VersionKey, columns: Partial<VersionRow>): void {

@@ -1,15 +1,15 @@
 // What a host of machines stands on: its folders, its keys, QEMU and what runs a machine's instructions.
-import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeFileSafely } from '../../../host/files/safe-file.ts';
+import type { SystemUser } from '../../../host/process/system-user.ts';
 import { type DocumentSigner, openDocumentSigner } from '../imds/document-signer.ts';
 import { openTokenIssuer, type TokenIssuer } from '../imds/local-token.ts';
-import { type RelayPrograms, writeRelayPrograms } from '../network/relay.ts';
-import { type Accelerator, probeAccelerator } from '../qemu/accelerator.ts';
+import { type Accelerator, machineIds, probeAccelerator } from '../qemu/accelerator.ts';
 import { machineKey } from '../qemu/paths.ts';
+import type { ProcessIds } from '../qemu/process.ts';
 import { requireQemu } from '../qemu/program.ts';
 import { type MachineRecords, machineRecords } from '../qemu/record.ts';
+import { removeSocketFolder } from './socket-folder.ts';
 
 export interface MachineHostOptions {
   /** Records, keys and the remembered accelerator; of this user alone. */
@@ -20,6 +20,8 @@ export interface MachineHostOptions {
   readonly qemu?: string;
   /** Absent: probed when the first machine starts, and remembered. */
   readonly accelerator?: Accelerator;
+  /** Returns the user that machines run as. Needed if the caller is root; absent: the caller's own user. */
+  user?(): SystemUser;
   /** Told what went wrong in the background. */
   onTrouble?(message: string, error: unknown): void;
 }
@@ -27,15 +29,18 @@ export interface MachineHostOptions {
 export interface HostGround {
   readonly socketFolder: string;
   readonly records: MachineRecords;
-  /** The programs that carry connections of machines. */
-  readonly relay: RelayPrograms;
   readonly tokens: TokenIssuer;
   readonly documents: DocumentSigner;
-  /** Tells the networks of this host's pools from those of others. */
-  readonly hostKey: string;
-  /** `tool-missing` when there is no QEMU. */
-  hypervisor(): Promise<{ readonly qemu: string; readonly accelerator: Accelerator }>;
+  /** `tool-missing` if there is no QEMU, `machine-user` if there is no user that it can run as. */
+  hypervisor(): Promise<Hypervisor>;
   trouble(message: string, error: unknown): void;
+}
+
+export interface Hypervisor {
+  readonly qemu: string;
+  readonly accelerator: Accelerator;
+  /** The user that QEMU runs as; absent: the user of this process. */
+  readonly ids?: ProcessIds;
 }
 
 export async function openGround(options: MachineHostOptions): Promise<HostGround> {
@@ -46,14 +51,15 @@ export async function openGround(options: MachineHostOptions): Promise<HostGroun
   return {
     socketFolder,
     records: machineRecords(recordFolder),
-    relay: await writeRelayPrograms(folder),
     tokens: await openTokenIssuer(join(folder, 'identity-key.pem')),
     documents: await openDocumentSigner(join(folder, 'attestation.pem')),
-    hostKey: await openHostKey(join(folder, 'host-key')),
     async hypervisor() {
       const qemu = options.qemu ?? (await requireQemu());
       const cacheFile = join(folder, 'accelerator.json');
-      return { qemu, accelerator: options.accelerator ?? (await probeAccelerator({ qemu, cacheFile })) };
+      const user = options.user?.();
+      const ids = user === undefined ? {} : { ids: machineIds(user) };
+      const accelerator = options.accelerator ?? (await probeAccelerator({ qemu, cacheFile, ...ids }));
+      return { qemu, accelerator, ...ids };
     },
     trouble: (message, error) => options.onTrouble?.(message, error),
   };
@@ -63,14 +69,6 @@ export async function openGround(options: MachineHostOptions): Promise<HostGroun
 export async function removeStraySockets(folder: string, ids: Iterable<string>): Promise<void> {
   const kept = new Set([...ids].map(machineKey));
   for (const name of await readdir(folder))
-    if (/^[0-9a-f]{12}$/.test(name) && !kept.has(name))
-      await rm(join(folder, name), { recursive: true, force: true });
-}
-
-async function openHostKey(path: string): Promise<string> {
-  const known = await readFile(path, 'utf8').catch(() => undefined);
-  if (known !== undefined) return known;
-  const key = randomBytes(16).toString('hex');
-  await writeFileSafely(path, key);
-  return key;
+    if (/^[0-9a-f]{12}(-host)?$/.test(name) && !kept.has(name.slice(0, 12)))
+      await removeSocketFolder(join(folder, name));
 }

@@ -2,6 +2,7 @@
 
 import { createTurns } from '../../../async/keyed-mutex.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { writeEndpoints } from '../network/guard.ts';
 import { followLines, lastLines } from '../qemu/console-log.ts';
 import type { HostEvent, MachineHost } from '../qemu/machine-host.ts';
 import { machineFiles } from '../qemu/paths.ts';
@@ -110,7 +111,9 @@ function createHost(ground: HostGround): MachineHost {
     async setMetadata(id, metadata) {
       const entry = entries.get(id);
       if (entry === undefined) throw new ImagoError('machine-not-found', `there is no machine ${id}`);
-      await saveEntry(ground.records, entry, { spec: { ...entry.record.spec, metadata } });
+      const spec = { ...entry.record.spec, metadata };
+      await saveEntry(ground.records, entry, { spec });
+      await writeEndpoints(spec, machineFiles(spec.folder));
       await entry.machine?.tellAgent({ kind: 'look' });
     },
     async adopt() {

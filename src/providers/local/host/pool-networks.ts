@@ -1,71 +1,53 @@
-// Which networks of pools this host stands in, and who has which address there.
+// Which machine has which address in the network of its pool, and the folder in which the switches of a pool meet.
+import { rm, rmdir } from 'node:fs/promises';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { freeNumber, machineCards, type PoolPlace } from '../network/plan.ts';
+import { poolFolder, poolSocket } from '../qemu/paths.ts';
+import type { ProcessIds } from '../qemu/process.ts';
 import type { MachineRecord } from '../qemu/record.ts';
 import { type Entry, isLive } from './entry.ts';
-import { joinPool, type PoolStation, poolGroup } from './pool-dhcp.ts';
+import { makeSocketFolder } from './socket-folder.ts';
 
 export interface PoolNetworks {
-  /** The machine's place in the pool: the one that it has, or a free one. `undefined` without a pool. */
+  /** Returns the machine's place in the pool: the one that it has, or a free one. `undefined` without a pool. */
   place(id: string, pool: string | undefined): PoolPlace | undefined;
-  /** Stands in the network of the machine's pool, if it has one. A second call changes nothing. */
-  enter(record: MachineRecord): Promise<void>;
-  /** Leaves the networks in which no machine lives any more. */
-  leaveEmpty(): Promise<void>;
-  close(): Promise<void>;
+  /** Makes the folder of the machine's pool and returns it. A second call changes nothing. `undefined` without a pool. */
+  enter(record: MachineRecord, ids: ProcessIds | undefined): Promise<string | undefined>;
+  /** Removes the socket of a machine that does not run, and the folder if it is empty and no machine is about to use it. */
+  leave(record: MachineRecord): Promise<void>;
 }
 
-export function createPoolNetworks(hostKey: string, entries: ReadonlyMap<string, Entry>): PoolNetworks {
-  const stations = new Map<string, Promise<PoolStation>>();
-
-  function* recordsOf(pool: string): Generator<MachineRecord> {
-    for (const { record } of entries.values()) if (record.spec.network.pool === pool) yield record;
-  }
-
-  function addressOf(pool: string, mac: string): string | undefined {
-    for (const { spec, place } of recordsOf(pool)) {
-      const card = machineCards(spec.metadata.machineId, place).pool;
-      if (card?.mac === mac) return card.address;
-    }
-    return undefined;
-  }
-
-  async function leave(pool: string): Promise<void> {
-    const station = stations.get(pool);
-    stations.delete(pool);
-    await (await station)?.close();
+export function createPoolNetworks(socketFolder: string, entries: ReadonlyMap<string, Entry>): PoolNetworks {
+  function* entriesOf(pool: string): Generator<Entry> {
+    for (const entry of entries.values()) if (entry.record.spec.network.pool === pool) yield entry;
   }
 
   return {
     place(id, pool) {
       if (pool === undefined) return undefined;
       const taken = new Set<number>();
-      for (const { spec, place } of recordsOf(pool)) {
-        if (place !== undefined && spec.id === id) return place;
-        if (place !== undefined) taken.add(place.number);
+      for (const { record } of entriesOf(pool)) {
+        if (record.place !== undefined && record.spec.id === id) return record.place;
+        if (record.place !== undefined) taken.add(record.place.number);
       }
       const number = freeNumber(taken);
       if (number === undefined) throw new ImagoError('provider-quota', `the network of ${pool} is full`);
-      return { number, ...poolGroup(hostKey, pool) };
+      return { number };
     },
-    async enter({ spec, place }) {
+    async enter({ spec }, ids) {
       const { pool } = spec.network;
-      if (pool === undefined || place === undefined) return;
-      const station = stations.get(pool) ?? joinPool(place, (mac) => addressOf(pool, mac));
-      stations.set(pool, station);
-      await station.catch((error: unknown) => {
-        stations.delete(pool);
-        throw error;
-      });
+      if (pool === undefined) return undefined;
+      const folder = poolFolder(socketFolder, pool);
+      await makeSocketFolder(folder, ids);
+      return folder;
     },
-    async leaveEmpty() {
-      const used = new Set(
-        [...entries.values()].filter(isLive).map(({ record }) => record.spec.network.pool),
-      );
-      for (const pool of stations.keys()) if (!used.has(pool)) await leave(pool);
-    },
-    async close() {
-      for (const pool of stations.keys()) await leave(pool);
+    async leave({ spec, place }) {
+      const { pool } = spec.network;
+      const card = machineCards(spec.metadata.machineId, place).pool;
+      if (pool === undefined || card === undefined) return;
+      const folder = poolFolder(socketFolder, pool);
+      await rm(poolSocket(folder, card.mac), { force: true });
+      if (![...entriesOf(pool)].some(isLive)) await rmdir(folder).catch(() => undefined);
     },
   };
 }

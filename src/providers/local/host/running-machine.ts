@@ -1,6 +1,7 @@
 // One machine whose process runs, as the daemon holds it: its control connection, its ports and the services it
 // may call. All of it can be let go and taken up again by the next daemon without the machine noticing.
 import { type FSWatcher, watch } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
@@ -60,6 +61,7 @@ export async function holdMachine(services: MachineServices): Promise<RunningMac
   const metadata = await startMetadataServer({
     imdsSocket: sockets.imds,
     wireSocket: sockets.wire,
+    owner: await stat(sockets.folder),
     interfaces: services.interfaces,
     tokens: services.tokens,
     documents: services.documents,
@@ -67,7 +69,7 @@ export async function holdMachine(services: MachineServices): Promise<RunningMac
     onHealth: services.onHealth,
   });
   const reports = openReportLog(files.report);
-  let pid = await findProcess(files.pid);
+  let pid = await findProcess(id, files.pid);
   let qmp: Qmp | undefined;
   let connecting: Promise<Qmp> | undefined;
   let shell: Duplex | undefined;
@@ -126,7 +128,7 @@ export async function holdMachine(services: MachineServices): Promise<RunningMac
   async function look(): Promise<void> {
     if (closed || gone) return;
     await readReports();
-    pid = await findProcess(files.pid);
+    pid = await findProcess(id, files.pid);
     if (closed || gone) return;
     if (pid === undefined) {
       gone = true;
@@ -152,7 +154,7 @@ export async function holdMachine(services: MachineServices): Promise<RunningMac
       await readReports();
       return reports.last;
     },
-    tellAgent: (word) => writeWord(sockets.report, word),
+    tellAgent: (word) => writeWord(files, word),
     async pressPower() {
       await (await control()).execute('system_powerdown');
     },

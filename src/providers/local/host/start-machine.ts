@@ -1,6 +1,8 @@
 // Starts QEMU for a machine and waits until it answers, or says why it does not.
-import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { chmod, chown, copyFile, link, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { basename } from 'node:path';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { OpenForward, PortForward } from '../../../domain/pool/port-forward.ts';
 import type { MachineCards } from '../network/plan.ts';
@@ -9,7 +11,7 @@ import { makeAgentPort } from '../qemu/agent-port.ts';
 import { qemuArguments } from '../qemu/command.ts';
 import type { HostMachine } from '../qemu/machine-host.ts';
 import type { MachineFiles, MachineSockets } from '../qemu/paths.ts';
-import { type Launch, lastWords, launchQemu } from '../qemu/process.ts';
+import { type Launch, lastWords, launchQemu, makeEmptyFile, type ProcessIds } from '../qemu/process.ts';
 import { requireFirmware } from '../qemu/program.ts';
 import { connectQmp, type Qmp } from '../qemu/qmp.ts';
 
@@ -20,6 +22,9 @@ export interface StartOptions {
   readonly sockets: MachineSockets;
   readonly files: MachineFiles;
   readonly cards: MachineCards;
+  readonly guarded: boolean;
+  readonly pooled: boolean;
+  readonly ids?: ProcessIds;
 }
 
 export interface StartedMachine {
@@ -31,18 +36,26 @@ const PORT_TRIES = 3;
 
 /** Empties what the last run left. Ends what it started when it throws. */
 export async function startMachine(options: StartOptions): Promise<StartedMachine> {
-  const { spec, files, sockets } = options;
-  await mkdir(sockets.folder, { recursive: true, mode: 0o700 });
+  const { files, sockets, ids } = options;
   await rm(files.consoleBefore, { force: true });
-  await Promise.all([files.console, files.report].map((path) => writeFile(path, '', { mode: 0o600 })));
-  await makeAgentPort(sockets.report);
-  const firmware = spec.boot.kind === 'uefi' ? await requireFirmware() : undefined;
-  if (firmware !== undefined) await copyFile(firmware.variables, files.firmwareVariables);
+  await Promise.all([files.console, files.report].map((path) => makeEmptyFile(path, ids)));
+  await makeAgentPort(files);
+  const firmware = options.spec.boot.kind === 'uefi' ? await requireFirmware() : undefined;
+  if (firmware !== undefined) {
+    await copyFile(firmware.variables, files.firmwareVariables);
+    await chmod(files.firmwareVariables, 0o600);
+  }
+  const spec = ids === undefined ? options.spec : await handOver(options.spec, files, ids);
 
   for (let attempt = 1; ; attempt += 1) {
     const forwards = await choosePorts(spec.network.forwards);
-    const args = qemuArguments({ ...options, forwards, ...(firmware === undefined ? {} : { firmware }) });
-    const launch = await launchQemu(options.qemu, args, spec.folder, files);
+    const args = qemuArguments({
+      ...options,
+      spec,
+      forwards,
+      ...(firmware === undefined ? {} : { firmware }),
+    });
+    const launch = await launchQemu({ ...options, args, folder: spec.folder });
     try {
       const qmp = await waitForControl(sockets.qmp, launch, files);
       qmp.close();
@@ -55,6 +68,41 @@ export async function startMachine(options: StartOptions): Promise<StartedMachin
       if (!taken || !chosen || attempt === PORT_TRIES) throw error;
     }
   }
+}
+
+/**
+ * Gives the user of QEMU the files that QEMU writes, and brings those that it reads into the machine's folder, where that
+ * user can neither add nor replace a name.
+ */
+async function handOver(spec: HostMachine, files: MachineFiles, ids: ProcessIds): Promise<HostMachine> {
+  await chmod(spec.folder, 0o711);
+  for (const path of [spec.disk, files.agentIn, files.firmwareVariables])
+    await chown(path, ids.uid, ids.gid).catch(ignoreMissing);
+  const { backing, boot } = spec;
+  return {
+    ...spec,
+    ...(backing === undefined ? {} : { backing: await bringNear(backing, files.backing) }),
+    boot:
+      boot.kind !== 'direct'
+        ? boot
+        : {
+            ...boot,
+            kernel: await bringNear(boot.kernel, files.kernel),
+            initrd: await bringNear(boot.initrd, files.initrd),
+          },
+  };
+}
+
+/** Returns a second name of the file, which takes no space, or a copy if the file system has no hard links. */
+async function bringNear(path: string, near: string): Promise<string> {
+  await rm(near, { force: true });
+  await link(path, near).catch(() => copyFile(path, near, constants.COPYFILE_FICLONE));
+  await chmod(near, 0o444);
+  return basename(near);
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error;
 }
 
 async function waitForControl(path: string, launch: Launch, files: MachineFiles): Promise<Qmp> {

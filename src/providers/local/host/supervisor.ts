@@ -1,18 +1,21 @@
 // Starts machines, holds those that run, and writes down how they end.
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { nameFileError } from '../../../host/files/file-errors.ts';
+import { writeEndpoints, writeGuard } from '../network/guard.ts';
 import { interfaceFacts, machineCards } from '../network/plan.ts';
-import { writeRelay } from '../network/relay.ts';
+import { writeRelay, writeRelayPrograms } from '../network/relay.ts';
+import { writeSwitch } from '../network/switch.ts';
 import { describeEnd, waitForEnd } from '../qemu/machine-end.ts';
 import type { HostEvent, HostMachine } from '../qemu/machine-host.ts';
 import { machineFiles, machineSockets } from '../qemu/paths.ts';
-import { findProcess, killProcess } from '../qemu/process.ts';
+import { findProcess, killProcess, type ProcessIds } from '../qemu/process.ts';
 import { computerBoot, type MachineRecord } from '../qemu/record.ts';
 import { type Entry, newEntry, saveEntry, statusOf } from './entry.ts';
-import type { HostGround } from './environment.ts';
+import type { HostGround, Hypervisor } from './environment.ts';
 import { createPoolNetworks } from './pool-networks.ts';
 import { holdMachine } from './running-machine.ts';
+import { makePassage, makeSocketFolder, removeSocketFolder } from './socket-folder.ts';
 import { startMachine } from './start-machine.ts';
 
 export interface MachineKeeper {
@@ -35,7 +38,7 @@ const YOUNG_MS = 10_000;
 export function createMachineKeeper(ground: HostGround, tell: (event: HostEvent) => void): MachineKeeper {
   const { records, tokens, documents } = ground;
   const entries = new Map<string, Entry>();
-  const networks = createPoolNetworks(ground.hostKey, entries);
+  const networks = createPoolNetworks(ground.socketFolder, entries);
   const socketsOf = (id: string) => machineSockets(ground.socketFolder, id);
   const save = (entry: Entry, change: Partial<MachineRecord>) => saveEntry(records, entry, change);
 
@@ -43,16 +46,25 @@ export function createMachineKeeper(ground: HostGround, tell: (event: HostEvent)
     tell({ kind: 'state', id: entry.record.spec.id, status: statusOf(entry) });
   }
 
-  /** What must be there before the process starts, and be as this daemon makes it. */
-  async function prepare(record: MachineRecord): Promise<void> {
-    const sockets = socketsOf(record.spec.id);
-    await mkdir(sockets.folder, { recursive: true, mode: 0o700 });
-    await writeRelay({
-      script: machineFiles(record.spec.folder).relay,
-      programs: ground.relay,
-      sockets: sockets.folder,
-    });
-    await networks.enter(record);
+  /** Makes what must exist before the process starts, and replaces what an earlier daemon made. */
+  async function prepare(
+    record: MachineRecord,
+    ids?: ProcessIds,
+  ): Promise<{ readonly guarded: boolean; readonly pooled: boolean }> {
+    const { spec, place } = record;
+    const [sockets, files] = [socketsOf(spec.id), machineFiles(spec.folder)];
+    await makePassage(ground.socketFolder, ids);
+    await makePassage(sockets.services, ids);
+    await makeSocketFolder(sockets.folder, ids);
+    const programs = await writeRelayPrograms(sockets.services);
+    await writeRelay({ script: files.relay, programs, sockets: sockets.services });
+    await writeEndpoints(spec, files);
+    const guarded = await writeGuard(files, sockets);
+    const pool = await networks.enter(record, ids);
+    const card = machineCards(spec.metadata.machineId, place).pool;
+    const pooled =
+      pool !== undefined && card !== undefined && (await writeSwitch(pool, card, files, sockets));
+    return { guarded, pooled };
   }
 
   async function hold(entry: Entry): Promise<void> {
@@ -102,9 +114,15 @@ export function createMachineKeeper(ground: HostGround, tell: (event: HostEvent)
 
   async function letGo(entry: Entry): Promise<void> {
     await entry.machine?.close();
-    await rm(socketsOf(entry.record.spec.id).folder, { recursive: true, force: true });
-    await networks.leaveEmpty();
+    await removeSockets(entry.record);
     delete entry.machine;
+  }
+
+  async function removeSockets(record: MachineRecord): Promise<void> {
+    const { folder, services } = socketsOf(record.spec.id);
+    await removeSocketFolder(folder);
+    await removeSocketFolder(services);
+    await networks.leave(record);
   }
 
   async function start(spec: HostMachine): Promise<void> {
@@ -112,8 +130,7 @@ export function createMachineKeeper(ground: HostGround, tell: (event: HostEvent)
     await known?.machine?.look();
     await known?.settling;
     if (known?.machine !== undefined) return;
-    if (known !== undefined && (await findProcess(machineFiles(known.record.spec.folder).pid)) !== undefined)
-      return takeUp(known);
+    if (known !== undefined && (await processOf(known.record)) !== undefined) return takeUp(known);
     const hypervisor = await ground.hypervisor();
     const boot = await computerBoot();
     const place = networks.place(spec.id, spec.network.pool);
@@ -133,15 +150,13 @@ export function createMachineKeeper(ground: HostGround, tell: (event: HostEvent)
     }
   }
 
-  async function launch(
-    entry: Entry,
-    { qemu, accelerator }: Awaited<ReturnType<HostGround['hypervisor']>>,
-  ): Promise<void> {
+  async function launch(entry: Entry, { accelerator, ...hypervisor }: Hypervisor): Promise<void> {
     const { spec, place } = entry.record;
     await save(entry, {});
-    await prepare(entry.record);
+    await removeSockets(entry.record);
+    const helpers = await prepare(entry.record, hypervisor.ids);
     const { forwards } = await startMachine({
-      ...{ spec, qemu, accelerator: accelerator.name, sockets: socketsOf(spec.id) },
+      ...{ ...hypervisor, ...helpers, spec, accelerator: accelerator.name, sockets: socketsOf(spec.id) },
       files: machineFiles(spec.folder),
       cards: machineCards(spec.metadata.machineId, place),
     });
@@ -151,7 +166,7 @@ export function createMachineKeeper(ground: HostGround, tell: (event: HostEvent)
 
   async function giveUp(entry: Entry, error: unknown): Promise<unknown> {
     const { id, folder } = entry.record.spec;
-    await killProcess(machineFiles(folder).pid);
+    await killProcess(id, machineFiles(folder).pid);
     entry.state = 'failed';
     await letGo(entry);
     const message = error instanceof Error ? error.message : String(error);
@@ -171,7 +186,7 @@ export function createMachineKeeper(ground: HostGround, tell: (event: HostEvent)
     const entry = entries.get(id);
     if (entry === undefined) return;
     if (entry.machine !== undefined) entry.asked = true;
-    await killProcess(machineFiles(entry.record.spec.folder).pid);
+    await killProcess(id, machineFiles(entry.record.spec.folder).pid);
     if (await waitUntilGone(entry, KILL_MS)) return;
     throw new ImagoError('machine-not-answering', `the process of ${id} does not end`);
   }
@@ -207,7 +222,7 @@ export function createMachineKeeper(ground: HostGround, tell: (event: HostEvent)
     const entry = newEntry(record, 'stopped');
     entries.set(record.spec.id, entry);
     if (await isAlive(record)) return takeUp(entry);
-    await rm(socketsOf(record.spec.id).folder, { recursive: true, force: true });
+    await removeSockets(record);
     if (record.end === undefined) {
       const restarted = record.computerBoot !== (await computerBoot());
       await save(entry, { end: await describeEnd(machineFiles(record.spec.folder), false, restarted) });
@@ -233,20 +248,22 @@ export function createMachineKeeper(ground: HostGround, tell: (event: HostEvent)
     },
     async close() {
       await Promise.all([...entries.values()].map(({ machine }) => machine?.close()));
-      await networks.close();
     },
   };
 }
 
 /** A daemon that was killed right after it started a process may have left it without a pid file for a moment. */
 async function isAlive(record: MachineRecord): Promise<boolean> {
-  const { pid } = machineFiles(record.spec.folder);
-  if ((await findProcess(pid)) !== undefined) return true;
+  if ((await processOf(record)) !== undefined) return true;
   const young = record.end === undefined && Date.now() - Date.parse(record.startedAt) < YOUNG_MS;
   if (!young) return false;
   let alive = false;
   const look = async () => {
-    alive = (await findProcess(pid)) !== undefined;
+    alive = (await processOf(record)) !== undefined;
   };
   return waitForEnd(() => alive, look, 2000);
+}
+
+function processOf({ spec }: MachineRecord): Promise<number | undefined> {
+  return findProcess(spec.id, machineFiles(spec.folder).pid);
 }

@@ -1,6 +1,6 @@
 // Serves both services to one machine, on two sockets that only this machine's network leads to: who asks is
 // known by the socket, whatever the request says.
-import { chmod, rm } from 'node:fs/promises';
+import { chmod, chown, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type Answer, jsonAnswer, type MetadataRequest, xmlAnswer } from './answer.ts';
 import type { DocumentSigner } from './document-signer.ts';
@@ -14,6 +14,8 @@ import { wireAnswer } from './wire-answer.ts';
 export interface MetadataServerOptions {
   readonly imdsSocket: string;
   readonly wireSocket: string;
+  /** The user that can connect, besides root; absent: the user of this process. */
+  readonly owner?: { readonly uid: number; readonly gid: number };
   readonly interfaces: readonly InterfaceFacts[];
   readonly tokens: TokenIssuer;
   readonly documents: DocumentSigner;
@@ -55,8 +57,8 @@ export async function startMetadataServer(options: MetadataServerOptions): Promi
   };
   try {
     const tooBig = { imds: jsonAnswer(413, { error: 'Request too large' }), wire: xmlAnswer(413, '') };
-    servers.push(await listen(options.imdsSocket, imds, tooBig.imds));
-    servers.push(await listen(options.wireSocket, wire, tooBig.wire));
+    servers.push(await listen(options.imdsSocket, imds, tooBig.imds, options.owner));
+    servers.push(await listen(options.wireSocket, wire, tooBig.wire, options.owner));
   } catch (error) {
     await close();
     throw error;
@@ -68,6 +70,7 @@ async function listen(
   path: string,
   answer: (request: MetadataRequest) => Answer,
   tooBig: Answer,
+  owner: MetadataServerOptions['owner'],
 ): Promise<Server> {
   await rm(path, { force: true });
   const server = createServer(
@@ -90,6 +93,7 @@ async function listen(
   });
   server.on('error', () => undefined);
   await chmod(path, 0o600);
+  if (owner !== undefined && owner.uid !== process.getuid?.()) await chown(path, owner.uid, owner.gid);
   return server;
 }
 

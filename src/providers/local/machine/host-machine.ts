@@ -21,9 +21,14 @@ export function hostMachine(context: LocalContext, row: MachineRow, image: Cache
     id: row.machineId,
     folder,
     disk: diskPath(folder, row.disk),
+    backing: image.disk,
     boot: bootOf(context, row, image),
     ...readSize(sizeOf(context.world, row)),
-    network: { ...(row.pool === null ? {} : { pool: row.pool }), forwards: forwardsOf(context.world, row) },
+    network: {
+      // What a single machine is told may come with a recipe: it cannot open a way to this host.
+      ...(row.pool === null ? {} : { pool: row.pool, endpoints: 'config' as const }),
+      forwards: forwardsOf(context.world, row),
+    },
     metadata: metadataOf(context, row),
   };
 }

@@ -9,17 +9,21 @@ export const mainNetwork = {
   prefix: 24,
   gateway: '168.63.129.1',
   dns: '168.63.129.2',
+  /** Azure's wire server. */
+  wire: '168.63.129.16',
   machine: '168.63.129.100',
 } as const;
 
 /** A range kept for benchmarks (RFC 2544), which no network of a user's is likely to have. */
-export const poolNetwork = { subnet: '198.18.0.0', prefix: 16, first: 10, last: 65_000 } as const;
+export const poolNetwork = {
+  ...{ subnet: '198.18.0.0', mask: '255.255.0.0', prefix: 16, first: 10, last: 65_000 },
+  /** Gives each machine its address, and has no other use. */
+  dhcp: { mac: '02:00:00:00:00:fe', address: '198.18.0.1' },
+} as const;
 
 export interface PoolCard {
   readonly mac: string;
   readonly address: string;
-  readonly group: string;
-  readonly port: number;
 }
 
 export interface MachineCards {
@@ -28,23 +32,16 @@ export interface MachineCards {
   readonly pool?: PoolCard;
 }
 
-/** The pool's number of this machine and its multicast group, when it is in a pool. */
+/** The pool's number of this machine, if it is in a pool. */
 export interface PoolPlace {
   readonly number: number;
-  readonly group: string;
-  readonly port: number;
 }
 
 export function machineCards(machineId: string, place: PoolPlace | undefined): MachineCards {
   const main = macAddress(machineId, 0);
   const metadata = macAddress(machineId, 1);
   if (place === undefined) return { main, metadata };
-  const { number, group, port } = place;
-  return {
-    main,
-    metadata,
-    pool: { mac: macAddress(machineId, 2), address: poolAddress(number), group, port },
-  };
+  return { main, metadata, pool: { mac: macAddress(machineId, 2), address: poolAddress(place.number) } };
 }
 
 /** Locally administered, unicast. */

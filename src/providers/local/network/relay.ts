@@ -58,7 +58,7 @@ function start() {
 start();
 `;
 
-/** The files that hold the two programs. */
+/** The files that hold the programs. */
 export interface RelayPrograms {
   readonly node: string;
   readonly perl: string;
@@ -66,8 +66,8 @@ export interface RelayPrograms {
 
 export async function writeRelayPrograms(folder: string): Promise<RelayPrograms> {
   const programs = { node: join(folder, 'relay.mjs'), perl: join(folder, 'relay.pl') };
-  await writeFileSafely(programs.node, nodeRelay);
-  await writeFileSafely(programs.perl, perlRelay);
+  await writeFileSafely(programs.node, nodeRelay, 0o644);
+  await writeFileSafely(programs.perl, perlRelay, 0o644);
   return programs;
 }
 
@@ -91,7 +91,7 @@ export async function writeRelay(options: RelayOptions): Promise<void> {
     ...(perl === undefined ? [] : [`[ -x ${shellWord(perl)} ] && ${run(perl, programs.perl)}`]),
     run(process.execPath, '--no-warnings', programs.node),
   ];
-  await writeFileSafely(script, `${lines.join('\n')}\n`);
+  await writeFileSafely(script, `${lines.join('\n')}\n`, 0o644);
 }
 
 export function shellWord(text: string): string {

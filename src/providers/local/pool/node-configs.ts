@@ -12,6 +12,8 @@ export function localNodeConfigs(context: LocalContext): NodeConfigs {
   return {
     getUserData: (pool, node, options) =>
       look(context, options, () => userDataOf(world, requireNode(world, pool, node))),
+    hasOwnUserData: (pool, node, options) =>
+      look(context, options, () => requireNode(world, pool, node).userData !== null),
     async setUserData(pool, node, userData, options) {
       const machineId = await change(context, `the config of node ${node}`, options, () => {
         const row = requireNode(world, pool, node);

@@ -4,10 +4,12 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { accessSync, constants, statSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { cpus, platform, release, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { writeFileSafely } from '../../../host/files/safe-file.ts';
+import type { SystemUser } from '../../../host/process/system-user.ts';
+import type { ProcessIds } from './process.ts';
 
 export type AcceleratorName = 'kvm' | 'hvf' | 'tcg';
 
@@ -21,6 +23,8 @@ export interface ProbeOptions {
   readonly qemu: string;
   /** Where the answer is remembered; absent: it is asked anew. */
   readonly cacheFile?: string;
+  /** The user that machines run as; absent: the user of this process. */
+  readonly ids?: ProcessIds;
   readonly deadlineMs?: number;
 }
 
@@ -29,7 +33,7 @@ const PASSED = 85;
 
 /** Asks once a computer: the same kernel, processor, rights and QEMU have the same answer. */
 export async function probeAccelerator(options: ProbeOptions): Promise<Accelerator> {
-  const fingerprint = computerFingerprint(options.qemu);
+  const fingerprint = computerFingerprint(options);
   const known = await readKnown(options.cacheFile, fingerprint);
   if (known !== undefined) return known;
   const accelerator = await choose(options);
@@ -40,10 +44,20 @@ export async function probeAccelerator(options: ProbeOptions): Promise<Accelerat
   return accelerator;
 }
 
-async function choose({ qemu, deadlineMs = PROBE_DEADLINE_MS }: ProbeOptions): Promise<Accelerator> {
+/**
+ * A process of this user. Its group is that of /dev/kvm where the device is open to a group, because a process that
+ * root starts for another user has no further groups.
+ */
+export function machineIds({ uid, gid }: SystemUser): ProcessIds {
+  const device = statSync('/dev/kvm', { throwIfNoEntry: false });
+  const forGroup = device !== undefined && (device.mode & 0o060) === 0o060 && device.gid !== 0;
+  return { uid, gid: forGroup ? device.gid : gid };
+}
+
+async function choose({ qemu, ids, deadlineMs = PROBE_DEADLINE_MS }: ProbeOptions): Promise<Accelerator> {
   const hardware = hardwareOf();
   if (typeof hardware !== 'string') return hardware;
-  const trouble = await bootProbe(qemu, hardware, deadlineMs);
+  const trouble = await bootProbe(qemu, hardware, deadlineMs, ids);
   if (trouble === undefined) return { name: hardware, reason: `a probe started with ${hardware}` };
   return { name: 'tcg', reason: `software emulation: a probe with ${hardware} ${trouble}` };
 }
@@ -73,12 +87,14 @@ export async function bootProbe(
   qemu: string,
   accelerator: AcceleratorName,
   deadlineMs: number,
+  ids?: ProcessIds,
 ): Promise<string | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'imago-probe-'));
   try {
     const disk = join(folder, 'disk');
     await writeFile(disk, bootSector());
-    return await runProbe(qemu, accelerator, disk, deadlineMs);
+    if (ids !== undefined) await Promise.all([folder, disk].map((path) => chown(path, ids.uid, ids.gid)));
+    return await runProbe(qemu, accelerator, disk, deadlineMs, ids);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -89,13 +105,14 @@ function runProbe(
   accelerator: AcceleratorName,
   disk: string,
   deadlineMs: number,
+  ids: ProcessIds | undefined,
 ): Promise<string | undefined> {
   const args = [
     ...['-M', 'q35', '-accel', accelerator, '-m', '64', '-nodefaults', '-no-user-config', '-display', 'none'],
     ...['-device', 'isa-debug-exit,iobase=0x501,iosize=1'],
     ...['-drive', `if=ide,format=raw,file=${disk.replaceAll(',', ',,')}`],
   ];
-  const child = spawn(qemu, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(qemu, args, { ...ids, stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   child.stderr.on('data', (chunk: Buffer) => {
     said = (said + chunk.toString('utf8')).slice(-500);
@@ -129,11 +146,11 @@ function bootSector(): Buffer {
   return disk;
 }
 
-function computerFingerprint(qemu: string): string {
+function computerFingerprint({ qemu, ids }: ProbeOptions): string {
   const { size, mtimeMs } = statSync(qemu);
   const facts = [platform(), release(), process.arch, cpus()[0]?.model, cpus().length, kvmAccess()];
   return createHash('sha256')
-    .update(JSON.stringify([...facts, qemu, size, mtimeMs]))
+    .update(JSON.stringify([...facts, qemu, size, mtimeMs, ids]))
     .digest('hex');
 }
 

@@ -4,19 +4,19 @@ import { constants } from 'node:fs';
 import { open, rm, symlink } from 'node:fs/promises';
 import { runTool } from '../../../host/process/run-tool.ts';
 import type { AgentWord } from './machine-host.ts';
+import type { MachineFiles } from './paths.ts';
 
-/** Makes what QEMU needs at that path anew. What the machine writes is kept by QEMU's log, and so by nobody else. */
-export async function makeAgentPort(path: string): Promise<void> {
-  const [input, output] = [`${path}.in`, `${path}.out`];
-  await Promise.all([input, output].map((file) => rm(file, { force: true })));
-  await runTool('mkfifo', ['-m', '600', input]);
-  await symlink('/dev/null', output);
+/** Replaces the port. What the machine writes is stored by QEMU's log only. */
+export async function makeAgentPort({ agentIn, agentOut }: MachineFiles): Promise<void> {
+  await Promise.all([agentIn, agentOut].map((file) => rm(file, { force: true })));
+  await runTool('mkfifo', ['-m', '600', '--', agentIn]);
+  await symlink('/dev/null', agentOut);
 }
 
 /** Without waiting: a pipe that QEMU does not hold, or that is full of words, takes none. */
-export async function writeWord(path: string, word: AgentWord): Promise<void> {
+export async function writeWord({ agentIn }: MachineFiles, word: AgentWord): Promise<void> {
   try {
-    const file = await open(`${path}.in`, constants.O_WRONLY | constants.O_NONBLOCK);
+    const file = await open(agentIn, constants.O_WRONLY | constants.O_NONBLOCK);
     try {
       await file.write(`${JSON.stringify(lineOf(word))}\n`);
     } finally {

@@ -1,12 +1,16 @@
 // QEMU's arguments for one machine.
 //
-// Networks. `main` leads outside by QEMU's own user network. It has the addresses of Azure's wire server, so
+// Networks. `main` leads outside by QEMU's own user network, through a filter that keeps the machine away from this
+// host; where the filter cannot run, it leads nowhere. It has the addresses of Azure's wire server, so
 // that 168.63.129.16 is a neighbour there, answered by a command of this machine alone. `metadata` leads to
-// 169.254.169.254 and nowhere else. `pool`, for machines of a pool, is a network among them: a multicast group
-// on the loopback device, which needs neither a daemon nor a right, and is not the group of any other pool.
+// 169.254.169.254 and nowhere else. `pool`, for machines of a pool, is a network among them: a socket that leads to the
+// machine's own switch.
+//
+// QEMU runs in the machine's folder. What is there has a relative name, which works for any user.
+import { basename, dirname } from 'node:path';
+import { localMachineProduct } from '../../../domain/node/node.ts';
 import type { OpenForward } from '../../../domain/pool/port-forward.ts';
 import { type MachineCards, mainNetwork } from '../network/plan.ts';
-import { shellWord } from '../network/relay.ts';
 import type { AcceleratorName } from './accelerator.ts';
 import type { HostMachine } from './machine-host.ts';
 import type { MachineFiles, MachineSockets } from './paths.ts';
@@ -19,24 +23,39 @@ export interface QemuPlan {
   readonly accelerator: AcceleratorName;
   readonly cards: MachineCards;
   readonly forwards: readonly OpenForward[];
+  /** Whether a filter reads what the machine sends. */
+  readonly guarded: boolean;
   /** For a machine that starts by UEFI. */
   readonly firmware?: Firmware;
 }
 
 export function qemuArguments(plan: QemuPlan): string[] {
-  const { spec, sockets, files } = plan;
+  const { spec, sockets } = plan;
   return [
-    ...['-name', `guest=${value(spec.id)}`, '-uuid', spec.metadata.machineId],
+    ...['-name', guestName(spec.id), '-uuid', spec.metadata.machineId],
+    ...['-smbios', `type=1,product=${localMachineProduct}`],
     ...['-M', 'q35', ...processor(plan.accelerator), '-smp', String(spec.cpus), '-m', `${spec.memoryMb}M`],
     ...['-nodefaults', '-no-user-config', '-display', 'none', '-rtc', 'base=utc'],
-    ...['-pidfile', files.pid],
+    ...sandbox,
     ...control(sockets),
     ...ports(plan),
     ...bootParts(plan),
-    ...disk(spec.disk),
+    ...disk(spec),
     ...networks(plan),
   ];
 }
+
+/** Distinguishes the process from others. */
+export function guestName(id: string): string {
+  return `guest=${value(id)}`;
+}
+
+/**
+ * Denies system calls that QEMU does not need here. It starts the programs that carry connections, each in a session
+ * of its own, which `spawn` and `elevateprivileges` would deny. A process with such a filter, and what it starts, gains
+ * no privileges by setuid programs anyway.
+ */
+const sandbox = process.platform === 'linux' ? ['-sandbox', 'on,obsolete=deny,resourcecontrol=deny'] : [];
 
 function processor(accelerator: AcceleratorName): string[] {
   if (accelerator !== 'tcg') return ['-accel', accelerator, '-cpu', 'host'];
@@ -57,14 +76,14 @@ function control(sockets: MachineSockets): string[] {
  * report's file is the log of a pipe, because a word to the agent goes the other way on the same port.
  */
 function ports({ sockets, files }: QemuPlan): string[] {
-  const file = (id: string, path: string) => ['-chardev', `file,id=${id},path=${value(path)},append=on`];
+  const file = (id: string, path: string) => ['-chardev', `file,id=${id},path=${basename(path)},append=on`];
   const socket = (id: string, path: string) => [
     '-chardev',
     `socket,id=${id},path=${value(path)},server=on,wait=off`,
   ];
-  const logged = (id: string, path: string, log: string) => [
+  const logged = (id: string, pipe: string, log: string) => [
     '-chardev',
-    `pipe,id=${id},path=${value(path)},logfile=${value(log)},logappend=on`,
+    `pipe,id=${id},path=${basename(pipe, '.in')},logfile=${basename(log)},logappend=on`,
   ];
   const port = (id: string, name: string) => [
     '-device',
@@ -74,7 +93,7 @@ function ports({ sockets, files }: QemuPlan): string[] {
     ...[...file('console', files.console), '-serial', 'chardev:console'],
     ...['-device', 'virtio-serial-pci,id=ports'],
     ...[...socket('shell', sockets.shell), '-device', 'virtconsole,bus=ports.0,chardev=shell'],
-    ...[...logged('report', sockets.report, files.report), ...port('report', 'org.imago.report.0')],
+    ...[...logged('report', files.agentIn, files.report), ...port('report', 'org.imago.report.0')],
     ...[...socket('commands', sockets.commands), ...port('commands', 'org.imago.commands.0')],
   ];
 }
@@ -93,7 +112,7 @@ function bootParts({ spec, firmware, files, accelerator }: QemuPlan): string[] {
   if (firmware === undefined) return [];
   return [
     ...['-drive', `if=pflash,format=raw,readonly=on,file=${value(firmware.code)}`],
-    ...['-drive', `if=pflash,format=raw,file=${value(files.firmwareVariables)}`],
+    ...['-drive', `if=pflash,format=raw,file=${basename(files.firmwareVariables)}`],
   ];
 }
 
@@ -109,19 +128,25 @@ function kernelArguments(cmdline: string, accelerator: AcceleratorName): string 
  * A write that fails for want of space, or for any other reason, holds the machine still until it succeeds: told of
  * it, the machine would give its file system up.
  */
-function disk(path: string): string[] {
-  const node = `driver=qcow2,node-name=root,discard=unmap,file.driver=file,file.filename=${value(path)}`;
+function disk({ folder, disk: path, backing }: HostMachine): string[] {
+  const near = dirname(path) === folder ? `./${basename(path)}` : path;
+  const node = [
+    `driver=qcow2,node-name=root,discard=unmap,file.driver=file,file.filename=${value(near)}`,
+    ...(backing === undefined
+      ? []
+      : [`backing.driver=raw,backing.file.driver=file,backing.file.filename=${value(backing)}`]),
+  ].join(',');
   return ['-blockdev', node, '-device', 'virtio-blk-pci,drive=root,bootindex=1,werror=stop'];
 }
 
-function networks({ files, cards, forwards }: QemuPlan): string[] {
+function networks({ files, sockets, cards, forwards, guarded }: QemuPlan): string[] {
   const relay = (address: string, service: 'imds' | 'wire') =>
-    `guestfwd=tcp:${address}:80-cmd:/bin/sh ${value(shellWord(files.relay))} ${service}`;
+    `guestfwd=tcp:${address}:80-cmd:/bin/sh ${basename(files.relay)} ${service}`;
   const main = [
-    'user,id=main,ipv6=off',
+    `user,id=main,ipv6=off${guarded ? '' : ',restrict=on'}`,
     `net=${mainNetwork.subnet}/${mainNetwork.prefix},host=${mainNetwork.gateway},dns=${mainNetwork.dns}`,
     `dhcpstart=${mainNetwork.machine}`,
-    relay('168.63.129.16', 'wire'),
+    relay(mainNetwork.wire, 'wire'),
     ...forwards.map(({ hostPort, guestPort }) => `hostfwd=tcp:127.0.0.1:${hostPort}-:${guestPort}`),
   ];
   const metadata = [
@@ -131,13 +156,22 @@ function networks({ files, cards, forwards }: QemuPlan): string[] {
   ];
   return [
     ...['-netdev', main.join(','), ...card('main', cards.main)],
+    ...(guarded ? guard(sockets) : []),
     ...['-netdev', metadata.join(','), ...card('metadata', cards.metadata)],
     ...(cards.pool === undefined
       ? []
       : [
-          ...['-netdev', `socket,id=pool,mcast=${cards.pool.group}:${cards.pool.port},localaddr=127.0.0.1`],
+          ...['-netdev', `stream,id=pool,server=on,addr.type=unix,addr.path=${value(sockets.pool)}`],
           ...card('pool', cards.pool.mac),
         ]),
+  ];
+}
+
+function guard({ guardOut, guardIn }: MachineSockets): string[] {
+  const socket = (id: string, path: string) => `socket,id=${id},path=${value(path)},server=on,wait=off`;
+  return [
+    ...['-chardev', socket('guard-out', guardOut), '-chardev', socket('guard-in', guardIn)],
+    ...['-object', 'filter-redirector,id=guard,netdev=main,queue=rx,outdev=guard-out,indev=guard-in'],
   ];
 }
 

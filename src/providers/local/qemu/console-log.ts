@@ -6,6 +6,8 @@ import type { MachineFiles } from './paths.ts';
 
 const MAX_BYTES = 8 * 1024 * 1024;
 const KEPT_BYTES = 1024 * 1024;
+/** A longer line is followed in parts. */
+const MAX_LINE = 64 * 1024;
 const FOLLOW_EVERY_MS = 200;
 
 /** Oldest first. */
@@ -44,6 +46,10 @@ export async function* followLines(
     const lines = (rest + decoder.write(bytes)).split('\n');
     rest = lines.pop() ?? '';
     yield* lines.map(cleanLine);
+    if (rest.length > MAX_LINE) {
+      yield cleanLine(rest);
+      rest = '';
+    }
     if (bytes.length > 0) continue;
     if (!wasRunning) break;
     await pause(FOLLOW_EVERY_MS, signal);

@@ -16,15 +16,25 @@ export interface HostNetwork {
   readonly pool?: string;
   /** A port that is chosen is kept for as long as the machine runs. */
   readonly forwards: readonly PortForward[];
+  /**
+   * Ports of this host's 127.0.0.1 that the machine may call at its gateway; it reaches no others. `config`: those
+   * that the addresses in its user data have, also when these change.
+   */
+  readonly endpoints?: readonly number[] | 'config';
 }
 
 export interface HostMachine {
   /** The machine's name, of [A-Za-z0-9._-]; unique on this host. */
   readonly id: string;
-  /** Where its console and reports are kept. It exists, and belongs to the caller with all but those files. */
+  /**
+   * Stores its console and reports. It exists, and belongs to the caller with all but those files; other users cannot
+   * enter the folder above it.
+   */
   readonly folder: string;
   /** A qcow2 file that this machine alone writes. */
   readonly disk: string;
+  /** The raw image under the disk. Absent: the one that the disk names, if it names one. */
+  readonly backing?: string;
   readonly boot: MachineBoot;
   readonly cpus: number;
   readonly memoryMb: number;

@@ -56,6 +56,17 @@ describe('the console', () => {
     expect((await lines.next()).done).toBe(true);
   });
 
+  it('returns a line without an end in parts, as it grows', async () => {
+    const stop = new AbortController();
+    await writeFile(files.console, '');
+    const lines = followLines(files, 1, stop.signal, () => true);
+    const first = lines.next();
+    await appendFile(files.console, 'x'.repeat(100_000));
+    expect((await first).value).toMatch(/^x{65536,}$/);
+    stop.abort();
+    await lines.return(undefined);
+  });
+
   it('is no longer followed when nobody wants it', async () => {
     const leaving = new AbortController();
     const next = followLines(files, 1, leaving.signal, () => true).next();

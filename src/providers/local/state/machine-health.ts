@@ -5,7 +5,8 @@ import type { LocalContext } from './context.ts';
 import { errorSaid, type MachineRow, machinePower } from './machine-rows.ts';
 
 export interface MachineHealth {
-  readonly health: NodeHealth;
+  /** Absent for a machine that is made without its agent, as long as none reported. */
+  readonly health?: NodeHealth;
   /** Why it is not healthy, when more is known than that it has not come up yet. */
   readonly trouble?: string;
 }
@@ -20,7 +21,7 @@ export function machineHealth(context: LocalContext, row: MachineRow): MachineHe
   if (halt !== undefined) return { health: 'unhealthy', trouble: halt.message };
   const report = board.report(row.machineId);
   const word = board.lastWord(row.machineId);
-  if (word === undefined) return { health: 'unknown' };
+  if (word === undefined) return row.generalized === 1 ? { health: 'unknown' } : {};
   if (report === undefined) {
     if (word.ageMs <= limits.silenceMs) return { health: 'unknown' };
     return { health: 'unknown', trouble: `It restarted at ${word.at}, and its agent has not spoken since.` };

@@ -23,6 +23,12 @@ export function simNodeConfigs(context: SimContext): NodeConfigs {
         options,
         () => userDataOf(world, requireNode(world, pool, node)),
       ),
+    hasOwnUserData: (pool, node, options) =>
+      call(
+        reads('nodeConfigs.hasOwnUserData', `${pool}/${node}`, () => false),
+        options,
+        () => requireNode(world, pool, node).userData !== null,
+      ),
     setUserData: (pool, node, userData, options) =>
       call(writes('nodeConfigs.setUserData', `${pool}/${node}`), options, (bend) =>
         setUserData(context, requireNode(world, pool, node), userData, bend),

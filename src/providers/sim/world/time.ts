@@ -78,8 +78,10 @@ export function createSimControl(faults: SimFaults, time: WorldTime): SimControl
       }
       if (scale !== undefined) scaled.setTimeScale(scale);
       if (advanceMs !== undefined) scaled.advanceTo(scaled.now() + advanceMs);
+      // Read before it is stored: the next process must not start earlier than what this one returned.
+      const reached = read();
       time.keep();
-      return read();
+      return reached;
     },
   };
 }

@@ -1,0 +1,47 @@
+// Decides which signatures on a version are valid for an image, and the gate that requires them.
+import type { SignedGate } from '../policy/policy.ts';
+import type { GateFacts, GateResult } from './gate.ts';
+
+/** A signature as the store found it. */
+export interface GatedSignature {
+  /** Absent if no key that is known here made it. */
+  readonly key?: string;
+  /** The owner of the key, if it is not this installation's. */
+  readonly owner?: string;
+  /** The name that it was signed under: the image, or the repository that it was published to. */
+  readonly identity: string;
+  readonly counts: boolean;
+  readonly expired?: true;
+  readonly problem?: string;
+}
+
+/** Why the signature is not valid for the image; `undefined` if it is. */
+export function identityProblem(
+  { counts, identity, problem }: GatedSignature,
+  image: string,
+): string | undefined {
+  if (!counts) return problem ?? 'it is not trusted';
+  if (identity === image || identity.endsWith(`/${image}`)) return undefined;
+  return `it was made for ${identity}, not for ${image}`;
+}
+
+/** Every named key or owner must have signed; without names, any trusted key. Keys that have ended are not enough. */
+export function signedGate({ by }: SignedGate, { version, signatures = [] }: GateFacts): GateResult {
+  const judged = signatures.map((signature) => ({
+    ...signature,
+    problem:
+      identityProblem(signature, version.image) ?? (signature.expired ? 'its key has expired' : undefined),
+  }));
+  const valid = judged.filter(({ problem }) => problem === undefined);
+  const isBy = (name: string) => valid.some(({ key, owner }) => key === name || owner === name);
+  const found = judged.map(({ key = 'an unknown key', owner, problem }) => {
+    const signer = owner === undefined ? key : `${owner} (${key})`;
+    return problem === undefined ? signer : `${signer}: ${problem}`;
+  });
+  return {
+    gate: 'signed',
+    needs: by === undefined ? 'a signature of a trusted key' : `signatures of ${by.join(' and ')}`,
+    passed: by === undefined ? valid.length > 0 : by.every(isBy),
+    value: found.length === 0 ? 'it is not signed' : `signed by ${found.join(', ')}`,
+  };
+}

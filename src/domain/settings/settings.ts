@@ -1,0 +1,158 @@
+// Declares the daemon's settings: kept in the state directory, so that every start uses them, whoever starts the
+// daemon. The flags of `imago up`, `imago config`, and the API are all made from this table.
+import * as z from 'zod';
+import { ImagoError } from '../error/imago-error.ts';
+import { didYouMean, orList } from '../value/suggest.ts';
+
+const days = z.coerce.number().int().min(7).max(36_500);
+const absolutePath = z.string().startsWith('/').max(4096);
+
+export const settingSpecs = {
+  listen: {
+    what: 'address that the API also listens on; callers then need tokens',
+    form: 'HOST:PORT, for example 127.0.0.1:7070',
+    schema: z.string().refine((text) => parseListen(text) !== undefined),
+  },
+  'tls-cert': {
+    what: 'certificate chain for `listen`, in PEM form',
+    form: 'an absolute path',
+    schema: absolutePath,
+  },
+  'tls-key': {
+    what: 'private key of the certificate (default: in the same file)',
+    form: 'an absolute path',
+    schema: absolutePath,
+  },
+  provider: {
+    what: 'provider for new pools, builds, and tests',
+    form: 'local or sim',
+    schema: z.enum(['local', 'sim']),
+  },
+  'time-scale': {
+    what: 'how many times faster simulated time runs (default: 1000)',
+    form: 'a number above 0',
+    schema: z.coerce.number().positive(),
+  },
+  'keep-operations': {
+    what: 'days that finished operations are stored',
+    form: 'a number of days from 7 to 36500',
+    schema: days,
+  },
+  'keep-logs': {
+    what: 'days that operation logs are stored',
+    form: 'a number of days from 7 to 36500',
+    schema: days,
+  },
+  'allow-addresses': {
+    what: 'hosts and ranges that recipes and registry references can reach although they are private',
+    form: 'names, addresses, and ranges separated by commas, for example 10.0.0.0/8,registry.local, or none',
+    schema: z.string().refine((text) => parseAllowed(text) !== undefined),
+  },
+} as const;
+
+export type SettingName = keyof typeof settingSpecs;
+export type SettingValue = string | number;
+export type Settings = {
+  readonly [N in SettingName]?: z.output<(typeof settingSpecs)[N]['schema']>;
+};
+
+export const settingNames = Object.keys(settingSpecs) as SettingName[];
+export const settingValue = z.union([z.string().max(4096), z.number()]);
+
+export const settingView = z
+  .object({
+    name: z.enum(settingNames),
+    what: z.string(),
+    value: settingValue.optional().describe('Absent if it is not set.'),
+    effective: settingValue
+      .optional()
+      .describe('The value that the running daemon uses: set, from its environment, or a default.'),
+    pending: z.literal(true).optional().describe('It takes effect when the daemon starts again.'),
+  })
+  .meta({ id: 'Setting', description: 'What the daemon is started with.' });
+export type SettingView = z.infer<typeof settingView>;
+
+/** Throws `setting-unknown`. */
+export function readSettingName(name: string): SettingName {
+  const known = settingNames.find((one) => one === name);
+  if (known !== undefined) return known;
+  throw new ImagoError('setting-unknown', `There is no setting ${JSON.stringify(name)}.`, {
+    hint: didYouMean(name, settingNames) ?? `The settings are ${orList(settingNames)}.`,
+  });
+}
+
+/** Reads one value. `label` is what the person wrote it as. Throws `setting-invalid`. */
+export function readSetting(name: SettingName, value: unknown, label: string = name): Settings {
+  const { schema, form } = settingSpecs[name];
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return { [name]: parsed.data };
+  throw new ImagoError('setting-invalid', `${label} is ${JSON.stringify(value)}.`, {
+    hint: `It must be ${form}.`,
+  });
+}
+
+/** Reads all values of an object and checks that they fit together. Absent ones are skipped. */
+export function readSettings(values: object, label = (name: string) => name): Settings {
+  const settings = Object.entries(values)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => readSetting(readSettingName(name), value, label(name)));
+  return checkSettings(Object.assign({}, ...settings));
+}
+
+export function checkSettings(settings: Settings): Settings {
+  if (settings['tls-key'] === undefined || settings['tls-cert'] !== undefined) return settings;
+  throw new ImagoError('setting-invalid', 'tls-key is set without tls-cert.', {
+    hint: 'Set tls-cert first; unset tls-key first.',
+  });
+}
+
+/** Returns the settings with one changed, or unset if the value is `undefined`. */
+export function changeSetting(settings: Settings, name: SettingName, value: unknown): Settings {
+  const { [name]: _, ...rest } = settings;
+  return checkSettings(value === undefined ? rest : { ...rest, ...readSetting(name, value) });
+}
+
+/** Describes a change for dry runs and for people. */
+export function describeChange(name: SettingName, value: unknown): string {
+  return value === undefined ? `Unset ${name}.` : `Set ${name} to ${value}.`;
+}
+
+/** What the daemon was started with, and what it uses. */
+export interface RunningSettings {
+  readonly given: Settings;
+  readonly settings: Settings;
+}
+
+export function viewSettings(set: Settings, running?: RunningSettings): readonly SettingView[] {
+  return settingNames.map((name) => viewSetting(set, name, running));
+}
+
+export function viewSetting(set: Settings, name: SettingName, running?: RunningSettings): SettingView {
+  const { [name]: value } = set;
+  const effective = running?.settings[name];
+  const pending = running !== undefined && running.given[name] !== value;
+  return {
+    name,
+    what: settingSpecs[name].what,
+    ...(value === undefined ? {} : { value }),
+    ...(effective === undefined ? {} : { effective }),
+    ...(pending ? { pending } : {}),
+  };
+}
+
+/** Reads a list of names, addresses, and ranges, or `none`; `undefined` for anything else. */
+export function parseAllowed(text: string): readonly string[] | undefined {
+  if (text === 'none') return [];
+  const items = text.split(',').map((item) => item.trim().toLowerCase());
+  return items.every((item) => /^[a-z0-9](?:[a-z0-9.:-]*[a-z0-9:])?(?:\/[0-9]{1,3})?$/.test(item))
+    ? items
+    : undefined;
+}
+
+/** Reads `HOST:PORT`, `[IPV6]:PORT`, or `:PORT`; `undefined` for anything else. */
+export function parseListen(text: string): { readonly host: string; readonly port: number } | undefined {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535) return undefined;
+  return { host: match[1] ?? (match[2] || '0.0.0.0'), port };
+}
