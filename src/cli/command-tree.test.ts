@@ -9,6 +9,13 @@ function leaves(node: CommandNode, path: readonly string[] = []): [string, Comma
   return node.children.flatMap((child) => leaves(child, [...path, child.name]));
 }
 
+/** Says whether a command is named after what it destroys. A fault of the simulation is injected again at will. */
+function isDestructive(path: string): boolean {
+  return (
+    /(?:^| )(?:delete|remove|revoke|forget|withdraw|rollback|prune)$/.test(path) && !path.startsWith('sim ')
+  );
+}
+
 describe.each(leaves(commandTree))('imago %s', (path, node) => {
   test('its help has a usage line and an example that calls it', async () => {
     const command = (await node.load?.())?.command;
@@ -25,6 +32,12 @@ describe.each(leaves(commandTree))('imago %s', (path, node) => {
     expect(own.filter(([name]) => Object.hasOwn(commonFlags, name))).toEqual([]);
     const shorts = [...own, ...Object.entries(commonFlags)].flatMap(([, spec]) => spec.short ?? []);
     expect(new Set(shorts).size).toBe(shorts.length);
+  });
+
+  test.runIf(isDestructive(path))('asks before it destroys, and can show its plan', async () => {
+    const flags = (await node.load?.())?.command.flags;
+    expect(flags).toHaveProperty('yes');
+    expect(flags).toHaveProperty('dry-run');
   });
 });
 

@@ -152,6 +152,52 @@ describe('prune', () => {
   });
 });
 
+describe('gallery remove, webhook delete, schedule delete, token revoke', () => {
+  const cron = ['--cron', '0 3 * * *', '--kind', 'test', '--subject', 'image/node'];
+  const input = ['--input', '{"reference":"node:production"}'];
+  const hook = ['--url', 'http://127.0.0.1:9/', '--allow-private', '--event', 'channel.moved'];
+
+  test.each([
+    [
+      'gallery',
+      ['add', 'old', '--provider', 'sim', '--place', 'old'],
+      ['remove', 'old'],
+      'Forget gallery old',
+    ],
+    ['webhook', ['create', 'ci', ...hook], ['delete', 'ci'], 'Delete webhook ci'],
+    ['schedule', ['create', 'nightly', ...cron, ...input], ['delete', 'nightly'], 'End the schedule nightly'],
+  ])('%s: only with --yes, and a repeat changes nothing', async (noun, create, destroy, plan) => {
+    await imago.json([noun, ...create]);
+    await refusesUnasked([noun, ...destroy], plan);
+    expect((await imago.json<{ items: object[] }>([noun, 'list'])).items).toHaveLength(1);
+    await imago.json([noun, ...destroy, '--yes']);
+    expect((await imago.json<{ items: object[] }>([noun, 'list'])).items).toEqual([]);
+    expect((await imago.run([noun, ...destroy, '--yes'])).code).toBe(3);
+  });
+
+  test('token: only with --yes, and a repeat changes nothing', async () => {
+    const { id } = await imago.json<{ id: string }>(['token', 'create', '--owner', 'ci', '--role', 'viewer']);
+    const revoke = ['token', 'revoke', id];
+    const revokedAt = async () =>
+      (await imago.json<{ items: { revokedAt?: string }[] }>(['token', 'list'])).items[0]?.revokedAt;
+    await refusesUnasked(revoke, 'of ci (viewer)');
+    expect(await revokedAt()).toBeUndefined();
+    await imago.json([...revoke, '--yes']);
+    const first = await revokedAt();
+    expect(first).toBeDefined();
+    await imago.json([...revoke, '--yes']);
+    expect(await revokedAt()).toBe(first);
+    expect((await imago.run([...revoke, '--dry-run'])).out).toContain('already revoked');
+  });
+
+  async function refusesUnasked(command: readonly string[], plan: string): Promise<void> {
+    const unasked = await imago.run([...command]);
+    expect([unasked.code, unasked.err]).toEqual([4, expect.stringContaining(plan)]);
+    expect(unasked.err).toContain('--yes');
+    expect((await imago.run([...command, '--dry-run'])).out).toContain(plan);
+  }
+});
+
 describe('policy set', () => {
   test('a policy that opens production by a typo needs --yes, and the check shows it', async () => {
     const gates = '    approvals: { count: 1, role: publisher }\n';

@@ -261,7 +261,8 @@ describe('copies in a registry', () => {
     const verify = ['image', 'verify', 'sample', '--require-signature'];
     expect(await other.json(verify)).toMatchObject({ signatures: [{ key: id, owner: 'farm' }] });
     expect((await other.run(['image', 'sign', 'sample'])).code).toBe(3);
-    await other.json(['keys', 'forget', id]);
+    expect((await other.run(['keys', 'forget', id])).code).toBe(4);
+    await other.json(['keys', 'forget', id, '--yes']);
     expect(await other.run(verify)).toMatchObject({
       code: 4,
       err: expect.stringMatching(/no key that is trusted here made it.*imago keys trust/s),
@@ -467,7 +468,7 @@ describe('bad input', () => {
     [['keys', 'revoke', 'x'], 2, /--reason/],
     [['keys', 'trust', 'note.txt', '--owner', 'x'], 2, /no public key/],
     [['keys', 'trust', 'note.txt'], 2, /--owner/],
-    [['keys', 'forget', 'ffffffffffffffff'], 3, /no key ffff/],
+    [['keys', 'forget', 'ffffffffffffffff', '--yes'], 3, /no key ffff/],
   ])('%j is refused with a reason', { timeout: patience(60_000) }, async (words, code, says) => {
     await writeFile(at('note.txt'), 'not a disk');
     await writeFile(at('zeros.raw'), Buffer.alloc(4096));

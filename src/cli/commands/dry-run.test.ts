@@ -5,8 +5,12 @@ import { command as hold } from './image/hold.ts';
 import { command as release } from './image/unhold.ts';
 import { command as createSchedule } from './schedule/create.ts';
 import { command as deleteSchedule } from './schedule/delete.ts';
+import { command as addFault } from './sim-fault/add.ts';
+import { command as removeFault } from './sim-fault/remove.ts';
 import { command as setSupport } from './support/set.ts';
 import { command as unsetSupport } from './support/unset.ts';
+import { command as createToken } from './token/create.ts';
+import { command as revokeToken } from './token/revoke.ts';
 
 const version = { IMAGE: 'node:1.34.2' };
 const line = { PRODUCT: 'kubernetes', LINE: '1.37' };
@@ -19,6 +23,10 @@ test.each([
   ['unsetSupport', unsetSupport, line, {}],
   ['createSchedule', createSchedule, { NAME: 'nightly' }, schedule],
   ['deleteSchedule', deleteSchedule, { NAME: 'nightly' }, {}],
+  ['createToken', createToken, {}, { owner: 'ci', role: 'viewer' }],
+  ['revokeToken', revokeToken, { TOKEN: '1' }, {}],
+  ['addFault', addFault, { CALL: 'pools.createPool', KIND: 'fails' }, {}],
+  ['removeFault', removeFault, { FAULT: '1' }, {}],
 ] as const)('%s', async (endpoint, command, args, flags) => {
   let shown = '';
   const out = { write: (text: string) => (shown += text), isTTY: false };

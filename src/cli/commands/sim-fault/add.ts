@@ -1,6 +1,7 @@
 // Order a fault.
 import { type FaultKind, faultKinds } from '../../../domain/sim/fault-kind.ts';
-import { argument, type CommandSpec, readCount, text } from '../../spec/command.ts';
+import { runWrite, writeFlags } from '../../run/run-write.ts';
+import { argument, type CommandSpec, readOptionalCount, text } from '../../spec/command.ts';
 import { usage } from '../../spec/parse.ts';
 
 export const command: CommandSpec = {
@@ -14,6 +15,7 @@ export const command: CommandSpec = {
     after: { what: 'how many fitting calls go well first (default: 0)', value: 'N' },
     count: { what: 'how many fitting calls it strikes (default: 1)', value: 'N' },
     ms: { what: "how long it takes, in the simulation's time", value: 'MS' },
+    ...writeFlags,
   },
   examples: [
     ['imago sim fault add pools.setCapacity fails', 'the next scaling fails'],
@@ -23,18 +25,24 @@ export const command: CommandSpec = {
     const kind = argument(invocation, 'KIND') as FaultKind;
     if (!faultKinds.includes(kind))
       throw usage(`KIND is one of ${faultKinds.join(', ')}, not ${JSON.stringify(kind)}.`, 'sim fault add');
-    const client = await invocation.client();
     const name = text(invocation, 'name');
-    const fault = await client.call('addFault', {
-      body: {
-        call: argument(invocation, 'CALL'),
-        kind,
-        ...(name === undefined ? {} : { name }),
-        ...(text(invocation, 'after') === undefined ? {} : { after: readCount(invocation, 'after') }),
-        ...(text(invocation, 'count') === undefined ? {} : { count: readCount(invocation, 'count') }),
-        ...(text(invocation, 'ms') === undefined ? {} : { ms: readCount(invocation, 'ms') }),
+    const after = readOptionalCount(invocation, 'after');
+    const count = readOptionalCount(invocation, 'count');
+    const ms = readOptionalCount(invocation, 'ms');
+    await runWrite(invocation, {
+      endpoint: 'addFault',
+      input: {
+        body: {
+          call: argument(invocation, 'CALL'),
+          kind,
+          ...(name === undefined ? {} : { name }),
+          ...(after === undefined ? {} : { after }),
+          ...(count === undefined ? {} : { count }),
+          ...(ms === undefined ? {} : { ms }),
+        },
       },
+      name: ({ id }) => String(id),
+      lines: ({ id, call }) => [`Fault ${id} waits at ${call}`],
     });
-    invocation.out.thing(fault, String(fault.id), () => [`Fault ${fault.id} waits at ${fault.call}`]);
   },
 };

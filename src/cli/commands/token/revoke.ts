@@ -1,15 +1,22 @@
-// End a token.
-import { argument, type CommandSpec } from '../../spec/command.ts';
+// Revoke a token.
+
+import { runWrite, writeFlags } from '../../run/run-write.ts';
+import { argument, type CommandSpec, yesFlag } from '../../spec/command.ts';
 
 export const command: CommandSpec = {
   summary: 'Revoke a token',
   details:
     'Requests with it are refused from now on; shells, consoles, and streams that it holds open end within seconds.',
   args: [{ name: 'TOKEN', what: 'its id' }],
-  examples: [['imago token revoke ID', 'it is refused from now on']],
+  flags: { ...yesFlag, ...writeFlags },
+  examples: [['imago token revoke ID', 'asks first; it is refused from now on']],
   async run(invocation) {
-    const client = await invocation.client();
-    const token = await client.call('revokeToken', { path: { token: argument(invocation, 'TOKEN') } });
-    invocation.out.thing(token, token.id, () => [`Token ${token.id} is revoked`]);
+    await runWrite(invocation, {
+      endpoint: 'revokeToken',
+      input: { path: { token: argument(invocation, 'TOKEN') } },
+      irreversible: true,
+      name: ({ id }) => id,
+      lines: ({ id }) => [`Token ${id} is revoked`],
+    });
   },
 };

@@ -46,7 +46,11 @@ export const accessWrites = {
     return {
       subject: `token/${owner}`,
       before: { id, owner, role, revokedAt: token.revokedAt },
-      plan: async () => [`End the token ${id} of ${owner} (${role}) at once.`],
+      plan: async () => [
+        token.revokedAt === undefined
+          ? `Revoke the token ${id} of ${owner} (${role}).`
+          : `The token ${id} of ${owner} is already revoked.`,
+      ],
       async run() {
         await context.tokens.revoke(id);
         await context.schedules.review(owner);

@@ -85,7 +85,10 @@ export const reachWrites = {
         azure: { ...gallery.azure },
         regions: gallery.regions.map((one) => ({ ...one })),
       },
-      plan: async () => [`Forget gallery ${gallery.name}. What it holds stays there.`],
+      plan: async () => [
+        `Forget gallery ${gallery.name}. What it holds stays there.`,
+        ...gallery.channels.map((channel) => `Versions are no longer copied there before ${channel} moves.`),
+      ],
       async run() {
         await context.galleryBook.remove(gallery.name);
         return gallery;
@@ -141,7 +144,9 @@ export const reachWrites = {
     return {
       subject: `webhook/${webhook.name}`,
       before: { ...webhook },
-      plan: async () => [`End webhook ${webhook.name}: ${webhook.url} is told of nothing any more.`],
+      plan: async () => [
+        `Delete webhook ${webhook.name} and its log: ${webhook.url} receives no more events.`,
+      ],
       async run() {
         await context.webhooks.delete(webhook.name);
         return webhook;

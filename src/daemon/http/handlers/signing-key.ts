@@ -37,9 +37,11 @@ export const keyWrites = {
       subject: `key/${before.id}`,
       before: { ...before },
       plan: async () => [
-        before.owner === undefined
-          ? `Nothing that key ${before.id} ever signed counts any more, and its private part is deleted.`
-          : `Nothing that key ${before.id} of ${before.owner} ever signed counts here any more, for good.`,
+        before.revoked !== undefined
+          ? `Key ${before.id} is already revoked: ${before.revoked}`
+          : before.owner === undefined
+            ? `Nothing that key ${before.id} ever signed counts any more, and its private part is deleted.`
+            : `Nothing that key ${before.id} of ${before.owner} ever signed counts here any more, for good.`,
       ],
       run: () => keys.revoke(before.id, body.reason),
     };
