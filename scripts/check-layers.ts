@@ -32,9 +32,8 @@ export const layers: Readonly<Record<string, Layer>> = {
   ports: { may: ['domain'], builtins: 'types', packages: 'types' },
   install: { may: ['domain'], builtins: 'none', packages: 'none' },
   agent: { may: ['domain', 'install'], builtins: 'none', packages: 'none' },
-  // `async` needs `host`, and `host` needs `oci`, until throwIfAborted and hashFile have moved.
-  async: layer('domain', 'ports', 'host'),
-  host: layer('domain', 'ports', 'async', 'oci'),
+  async: layer('domain', 'ports'),
+  host: layer('domain', 'ports', 'async'),
   document: layer('domain'),
   workflow: layer(...basis),
   operations: layer('domain', 'ports', 'async', 'workflow'),

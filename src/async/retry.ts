@@ -2,7 +2,7 @@
 // time, with some chance in it so that many clients do not come back at once, and as long as the server asks.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ensureImagoError, type ImagoError } from '../domain/error/imago-error.ts';
-import { throwIfAborted } from '../host/process/run-tool.ts';
+import { throwIfAborted } from './abort.ts';
 
 export interface RetryPolicy {
   /** How often the work is tried at most. */

@@ -7,7 +7,7 @@ import type { Lock } from '../domain/lock/lock.ts';
 import type { Recipe } from '../domain/recipe/recipe.ts';
 import type { Json } from '../domain/value/json.ts';
 import type { Builder, BuilderTools, BuildProgress, SealedDisk } from '../ports/provider/builder.ts';
-import type { CallOptions } from '../ports/provider/provider.ts';
+import type { CallOptions } from '../ports/provider/call.ts';
 import { type BuildImageOptions, buildImage, fetchContext } from './build-image.ts';
 import { type BuilderOptions, buildContext, lockContext } from './builder-context.ts';
 import type { BuildContext } from './context.ts';

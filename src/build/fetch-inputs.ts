@@ -1,12 +1,12 @@
 // Brings the inputs of a lock into the input store, many at a time: from the cache, from versions that kept
 // them, else from where the lock says. What cannot be had is told by name, all of it at once.
 import { createReadStream } from 'node:fs';
+import { throwIfAborted } from '../async/abort.ts';
 import { mapLimit } from '../async/map-limit.ts';
 import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
 import { describeInput, type LockedInput } from '../domain/lock/lock.ts';
 import { isLocal } from '../domain/recipe/local-path.ts';
 import type { AddressGuard } from '../host/network/address-guard.ts';
-import { throwIfAborted } from '../host/process/run-tool.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
 import { hexOf } from '../oci/layout/digest.ts';
 import { contentOf, parseManifestLike } from '../oci/layout/manifest.ts';

@@ -25,8 +25,8 @@ import { type Background, createBackground } from './background.ts';
 import { backupParts, createArchive } from './backup/archive.ts';
 import { missingDisks } from './backup/missing-disks.ts';
 import { commonContext } from './common-context.ts';
-import type { DaemonGround } from './daemon.ts';
 import { missingPrograms } from './default-provider.ts';
+import type { DaemonGround, WireOptions } from './environment.ts';
 import type { DaemonContext } from './http/endpoint/context.ts';
 import { packageVersion } from './process/version.ts';
 import { builderProvider } from './providers/builder-provider.ts';
@@ -38,7 +38,6 @@ import { createSchedules } from './schedules.ts';
 import { watchMoves } from './watch-moves.ts';
 import { failingWebhooks, sendWebhooks } from './webhook/deliver.ts';
 import { openWebhookKey } from './webhook/key.ts';
-import type { WireOptions } from './wiring.ts';
 
 const RECONCILE_EVERY_MS = 60_000;
 const LIFECYCLE_EVERY_MS = 60_000;

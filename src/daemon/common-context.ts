@@ -6,10 +6,10 @@ import { openSettings } from '../launcher/settings-file.ts';
 import type { Provider, ProviderName } from '../ports/provider/provider.ts';
 import type { OperationState } from '../ports/workflow/operation.ts';
 import { runDoctor, usualChecks } from './doctor/doctor.ts';
+import type { WireOptions } from './environment.ts';
 import type { DaemonContext } from './http/endpoint/context.ts';
 import type { DaemonStatus } from './http/endpoint/status.ts';
 import { packageVersion } from './process/version.ts';
-import type { WireOptions } from './wiring.ts';
 
 export interface CommonParts {
   readonly providers: ReadonlyMap<ProviderName, Provider>;

@@ -1,5 +1,6 @@
 // The daemon from its first moment to its last: folders and lock, door, database, lease, work. What it does
 // when a part is missing or goes away is decided here; how the parts fit together stands in wiring.ts.
+
 import { existsSync, statSync } from 'node:fs';
 import { isLoopbackHost } from '../domain/access/loopback.ts';
 import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
@@ -7,19 +8,14 @@ import { type FileLock, tryFileLock, waitForFileLock } from '../host/files/proce
 import { identifyProcess, isSameProcess, type ProcessIdentity } from '../host/process/identity.ts';
 import { readDaemonFile, removeDaemonFile, writeDaemonFile } from '../launcher/daemon-file.ts';
 import { type StatePaths, type Surroundings, stateFolder } from '../launcher/paths.ts';
+import type { DaemonGround } from './environment.ts';
 import { type Listener, openListener, type TcpOptions } from './http/listener.ts';
 import type { DaemonOptions } from './options.ts';
 import type { PostgresServer } from './postgres/server.ts';
 import { createLifecycle, type Lifecycle, readRestarts } from './process/lifecycle.ts';
-import { type Log, openLog, rotateByCopy } from './process/log.ts';
+import { openLog, rotateByCopy } from './process/log.ts';
 import type { Messages } from './process/messages.ts';
-import {
-  prepareStateFolder,
-  type RuntimePaths,
-  removeRuntimeFolders,
-  runtimePaths,
-  secureFolder,
-} from './process/paths.ts';
+import { prepareStateFolder, removeRuntimeFolders, runtimePaths, secureFolder } from './process/paths.ts';
 import { packageVersion } from './process/version.ts';
 
 export interface DaemonRun {
@@ -28,18 +24,6 @@ export interface DaemonRun {
   readonly messages: Messages;
   /** Keeps the settings that were given as flags, for the next start. */
   readonly keep: () => Promise<unknown>;
-}
-
-/** What is known before the work begins. */
-export interface DaemonGround {
-  readonly surroundings: Surroundings;
-  readonly options: DaemonOptions;
-  readonly paths: StatePaths;
-  readonly runtime: RuntimePaths;
-  readonly log: Log;
-  readonly lifecycle: Lifecycle;
-  readonly listener: Listener;
-  readonly startedAt: Date;
 }
 
 const LOCK_PATIENCE_MS = 3000;

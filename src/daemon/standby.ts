@@ -5,8 +5,8 @@ import { ImagoError } from '../domain/error/imago-error.ts';
 import type { OperationDesk } from '../ports/workflow/operation.ts';
 import { backupOf, backupParts } from './backup/archive.ts';
 import { commonContext } from './common-context.ts';
+import type { WireOptions } from './environment.ts';
 import type { DaemonContext } from './http/endpoint/context.ts';
-import type { WireOptions } from './wiring.ts';
 
 export function standbyContext(options: WireOptions, store: Store): DaemonContext {
   const { schedules } = store;

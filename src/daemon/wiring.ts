@@ -1,23 +1,16 @@
 // How the parts of the daemon fit together: the lease decides whether this one works or stands by, and the
 // routes are given a context of what there is.
+
 import { connectClient } from '../database/connection/connection.ts';
 import { acquireLease } from '../database/lease/lease.ts';
 import { migrate } from '../database/migrations/migrate.ts';
 import { openStore, type Store } from '../database/open-database.ts';
 import { startWork } from './active-daemon.ts';
-import type { DaemonGround } from './daemon.ts';
+import type { WireOptions } from './environment.ts';
 import { createApp } from './http/app.ts';
 import type { DaemonContext } from './http/endpoint/context.ts';
 import { createRequestListener } from './http/request-listener.ts';
-import type { PostgresServer } from './postgres/server.ts';
 import { standbyContext } from './standby.ts';
-
-export interface WireOptions {
-  readonly ground: DaemonGround;
-  /** The embedded server; absent when another PostgreSQL is used. */
-  readonly postgres?: PostgresServer;
-  readonly url: string;
-}
 
 /** Resolves when requests are answered: by the active daemon, or by one that stands by until it is active. */
 export async function wire(options: WireOptions): Promise<void> {

@@ -1,15 +1,14 @@
 // Reads what is kept for building a version again, its lock and its inputs, and mends what is damaged: from the build
 // cache, else from where the lock says that the input came from.
 import { createReadStream } from 'node:fs';
+import { throwIfAborted } from '../async/abort.ts';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import { describeInput, type Lock } from '../domain/lock/lock.ts';
 import { formatBytes } from '../domain/value/bytes.ts';
 import type { Json } from '../domain/value/json.ts';
-import { hashFile } from '../host/files/durable-files.ts';
-import { throwIfAborted } from '../host/process/run-tool.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
 import { replaceBlob } from '../oci/disks/repair-disk.ts';
-import { type Digest, hexOf, parseDigest } from '../oci/layout/digest.ts';
+import { type Digest, hashFile, hexOf, parseDigest } from '../oci/layout/digest.ts';
 import { type Descriptor, parseManifestLike } from '../oci/layout/manifest.ts';
 import type { ImageCheck, KeptLocks, Watch } from '../ports/image-store/image-store.ts';
 import type { VersionsContext } from './context.ts';

@@ -3,6 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { throwIfAborted } from '../async/abort.ts';
 import { openFileSource, readBytes, writeFully } from '../disk/bytes/byte-source.ts';
 import type { Extent } from '../disk/bytes/extent.ts';
 import { convertDisk } from '../disk/convert/convert.ts';
@@ -13,7 +14,6 @@ import { diskSector, requirePartitionTable } from '../domain/image/disk-file.ts'
 import { formatBytes } from '../domain/value/bytes.ts';
 import { nameFileError } from '../host/files/file-errors.ts';
 import { withWorkFolder } from '../host/files/work-folder.ts';
-import { throwIfAborted } from '../host/process/run-tool.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
 import type { StoredDiskReader } from '../oci/disks/open-disk.ts';
 import { type Digest, parseDigest } from '../oci/layout/digest.ts';

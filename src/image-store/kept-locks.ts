@@ -2,11 +2,11 @@
 // manifests of the store without a subject: garbage collection keeps what they name, no push sends them, and an
 // input that several versions share is there once.
 import { createReadStream } from 'node:fs';
+import { throwIfAborted } from '../async/abort.ts';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import { describeInput, type Lock } from '../domain/lock/lock.ts';
 import type { Json } from '../domain/value/json.ts';
 import { withFileLock } from '../host/files/file-lock.ts';
-import { throwIfAborted } from '../host/process/run-tool.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
 import { type Digest, digestOf, hexOf, isDigest, parseDigest } from '../oci/layout/digest.ts';
 import { tagOf } from '../oci/layout/layout-index.ts';

@@ -2,9 +2,9 @@
 // pass. Small files are hashed at once, middling ones on other threads, and large ones piece by piece. Files whose
 // bytes have a name that was hashed before are not read.
 import { createHash, hash, webcrypto } from 'node:crypto';
+import { throwIfAborted } from '../async/abort.ts';
 import { ext4Invalid } from '../disk/ext4/invalid.ts';
 import type { Ext4Entry, Ext4Reader } from '../disk/ext4/reader.ts';
-import { throwIfAborted } from '../host/process/run-tool.ts';
 
 export interface FileHashes {
   readonly sha256: string;

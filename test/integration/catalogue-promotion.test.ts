@@ -2,7 +2,7 @@
 // left when two act at once or the process dies between two writes.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Role } from '../../src/domain/access/roles.ts';
-import type { GateResult } from '../../src/domain/gate/gate.ts';
+import type { GateResult } from '../../src/domain/channel/decision.ts';
 import type { ChannelPolicy, Policy } from '../../src/domain/policy/policy.ts';
 import type { OperationRecord } from '../../src/ports/workflow/operation.ts';
 import { createProduct, type Product } from '../support/product.ts';

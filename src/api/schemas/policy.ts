@@ -3,7 +3,6 @@ import * as z from 'zod';
 import { roles } from '../../domain/access/roles.ts';
 import { ensureImagoError } from '../../domain/error/imago-error.ts';
 import { findingLevels } from '../../domain/evidence/finding.ts';
-import { gateNames } from '../../domain/gate/gate.ts';
 import { isTimeZone, weekdays } from '../../domain/policy/freeze.ts';
 import type { ChannelPolicy, Policy } from '../../domain/policy/policy.ts';
 import { parseBytes } from '../../domain/value/bytes.ts';
@@ -174,7 +173,7 @@ export function policyJsonSchema(): object {
 
 export const gate = z
   .object({
-    gate: z.enum(gateNames),
+    gate: z.string(),
     passed: z.boolean(),
     needs: z.string().describe('What is asked for.'),
     value: z.string().describe('What was found.'),
@@ -190,7 +189,7 @@ export const policyResult = z
     passed: z.boolean(),
     gates: listOf(gate),
     policy: z.object({ id: z.int(), digest: z.string() }).optional(),
-    override: z.object({ gates: listOf(z.enum(gateNames)), reason: z.string(), by: z.string() }).optional(),
+    override: z.object({ gates: listOf(z.string()), reason: z.string(), by: z.string() }).optional(),
     composed: z.string().optional().describe('The unit that was tested.'),
     evidenceSeen: z.int(),
     at: timestamp,

@@ -4,13 +4,13 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { formatBytes } from '../../domain/value/bytes.ts';
 import { nameFileError } from '../../host/files/file-errors.ts';
 import { withFileLock } from '../../host/files/file-lock.ts';
 import { type AddressGuard, ownerGuard } from '../../host/network/address-guard.ts';
 import { type OpenedAddress, openAddress } from '../../host/network/open-address.ts';
-import { throwIfAborted } from '../../host/process/run-tool.ts';
 import { hashFile, type InputStore, mismatch, type StoredInput } from './input-cache.ts';
 
 export interface DownloadRequest {

@@ -1,12 +1,12 @@
 // Makes or takes every layer of a lock. What does not stand on another layer is made at the same time, and what
 // is in the cache does not wait for what is below it.
 import { join } from 'node:path';
+import { throwIfAborted } from '../../async/abort.ts';
 import { rootFiles } from '../../disk/boot/root-files.ts';
 import type { TarItem } from '../../disk/tar/writer.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Recipe } from '../../domain/recipe/recipe.ts';
 import { expandOne } from '../../domain/recipe/variables.ts';
-import { throwIfAborted } from '../../host/process/run-tool.ts';
 import { applySettings } from '../../install/apply-settings.ts';
 import { installComponent } from '../../install/install-component.ts';
 import { containerdStore, type StoredImageInput } from '../containers/containerd-store.ts';

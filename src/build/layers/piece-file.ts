@@ -1,8 +1,8 @@
 // Names a file by its content: the hash of the hashes of its pieces, of which several are made at the same time.
 import { createHash, webcrypto } from 'node:crypto';
 import { open } from 'node:fs/promises';
+import { throwIfAborted } from '../../async/abort.ts';
 import { readFully } from '../../disk/bytes/byte-source.ts';
-import { throwIfAborted } from '../../host/process/run-tool.ts';
 import { free } from '../../oci/chunks/chunk-jobs.ts';
 
 const pieceBytes = 4 * 1024 * 1024;

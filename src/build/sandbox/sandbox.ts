@@ -1,11 +1,12 @@
 // Runs package tools on a root file system apart from the host: its own ids, no network, nothing of the host's tree.
 // Everything in the sandbox ends when Imago ends, however it ends.
 import { spawn } from 'node:child_process';
+import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { formatBytes } from '../../domain/value/bytes.ts';
 import { feedProcess } from '../../host/process/feed-process.ts';
 import { lineSplitter } from '../../host/process/line-splitter.ts';
-import { runTool, systemPath, throwIfAborted } from '../../host/process/run-tool.ts';
+import { runTool, systemPath } from '../../host/process/run-tool.ts';
 import { streamProcess } from '../../host/process/stream-process.ts';
 import { createGroup, findGroupParent } from './control-group.ts';
 import { defaultLimits, type SandboxLimits, type Usage, watchLimits } from './limits.ts';

@@ -1,6 +1,6 @@
 // How keys stand in a table.
 import type { AnswerOf } from '../../api/contract/types.ts';
-import type { Columns } from './output.ts';
+import type { Columns } from './table.ts';
 
 type Key = AnswerOf<'listKeys'>['items'][number];
 

@@ -1,7 +1,9 @@
 // How results reach the reader: tables for people, one JSON document for programs, bare names for pipes.
 // Results go to standard output, everything else to standard error.
+
 import type { ImagoError } from '../../domain/error/imago-error.ts';
 import { listedDetails } from './listed-details.ts';
+import type { Columns, Style } from './table.ts';
 import { table } from './table.ts';
 
 export type Format = 'table' | 'json' | 'name';
@@ -24,16 +26,6 @@ export interface Output {
 export interface ListPage<T> {
   readonly items: readonly T[];
   readonly next?: string | undefined;
-}
-
-export type Columns<T> = Readonly<Record<string, (item: T) => string | undefined>>;
-
-export interface Style {
-  bold(text: string): string;
-  dim(text: string): string;
-  red(text: string): string;
-  green(text: string): string;
-  yellow(text: string): string;
 }
 
 export interface Streams {

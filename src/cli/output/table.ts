@@ -1,5 +1,14 @@
 // Plain tables: a header, columns as wide as their widest cell, nothing cut off.
-import type { Columns, Style } from './output.ts';
+
+export type Columns<T> = Readonly<Record<string, (item: T) => string | undefined>>;
+
+export interface Style {
+  bold(text: string): string;
+  dim(text: string): string;
+  red(text: string): string;
+  green(text: string): string;
+  yellow(text: string): string;
+}
 
 export function table<T>(items: readonly T[], columns: Columns<T>, style: Style): string[] {
   const names = Object.keys(columns);

@@ -12,7 +12,7 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import { keyFolder, type SigningKey } from '../../oci/signatures/key-folder.ts';
 import { signingKey } from '../../oci/signatures/keyring.ts';
 import type { Archive, BackupOptions } from '../../ports/database/archive.ts';
-import type { DaemonGround } from '../daemon.ts';
+import type { DaemonGround } from '../environment.ts';
 import { packageVersion } from '../process/version.ts';
 import { openBackup, seal } from './container.ts';
 import { readKeyFiles, writeKeyFiles } from './key-files.ts';

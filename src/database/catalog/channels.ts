@@ -6,9 +6,9 @@ import {
   checkMove,
   latestChannel,
 } from '../../domain/channel/channel.ts';
+import type { PolicyResult } from '../../domain/channel/decision.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { newestTest } from '../../domain/evidence/evidence.ts';
-import type { PolicyResult } from '../../domain/gate/gate.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { MoveRequest } from '../../ports/database/catalog.ts';
 import type { Page, PageQuery } from '../../ports/page.ts';

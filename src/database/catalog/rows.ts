@@ -1,8 +1,8 @@
 // Images, versions, channels, moves and evidence between their rows and their records.
 import type { Selectable } from 'kysely';
 import type { ChannelMove, ChannelRecord } from '../../domain/channel/channel.ts';
+import type { PolicyResult } from '../../domain/channel/decision.ts';
 import type { Evidence } from '../../domain/evidence/evidence.ts';
-import type { PolicyResult } from '../../domain/gate/gate.ts';
 import type { ImageRecord, Origin, VersionRecord } from '../../domain/image/version.ts';
 import { fromJson, optional, optionalJson } from '../connection/json.ts';
 import type {

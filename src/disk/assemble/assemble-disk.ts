@@ -3,9 +3,9 @@
 // devices, and makes the same bytes from the same input, wherever and whenever.
 import { type FileHandle, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { publishFile, withWorkFolder } from '../../host/files/work-folder.ts';
-import { throwIfAborted } from '../../host/process/run-tool.ts';
 import { type Environment, readToolFile } from '../../host/tools/tools.ts';
 import type { BootFiles } from '../boot/boot-files.ts';
 import { installSyslinux, syslinuxConfig } from '../boot/syslinux.ts';

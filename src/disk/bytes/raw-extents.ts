@@ -1,8 +1,9 @@
 // Which parts of a disk file hold data. The file system knows it (SEEK_DATA), but Node cannot ask:
 // qemu-img can. Without qemu-img the file is read and zeros are looked for.
 import { resolve } from 'node:path';
+import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { runTool, throwIfAborted } from '../../host/process/run-tool.ts';
+import { runTool } from '../../host/process/run-tool.ts';
 import { findTool } from '../../host/tools/tools.ts';
 import { type ByteSource, openFileSource } from './byte-source.ts';
 import { type Extent, isZero, joinExtents } from './extent.ts';

@@ -3,10 +3,11 @@
 import { type FileHandle, open, stat, truncate } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import * as z from 'zod';
+import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { requireSpace } from '../../host/files/free-space.ts';
 import { publishFile, withWorkFolder } from '../../host/files/work-folder.ts';
-import { runTool, throwIfAborted } from '../../host/process/run-tool.ts';
+import { runTool } from '../../host/process/run-tool.ts';
 import { requireTool } from '../../host/tools/tools.ts';
 import { type ByteSource, openFileSource, writeFully } from '../bytes/byte-source.ts';
 import type { Extent } from '../bytes/extent.ts';

@@ -1,8 +1,9 @@
 // Reads ext4 file systems without mounting them, strictly: every number is checked before it is followed, and
 // every checksum is compared, so that a damaged or hostile disk is refused and never makes Imago read, allocate
 // or wait without bound. The journal is not replayed: a file system that needs it is refused.
+
+import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { throwIfAborted } from '../../host/process/run-tool.ts';
 import { type ByteSource, readBytes } from '../bytes/byte-source.ts';
 import type { Extent } from '../bytes/extent.ts';
 import { type Attributes, readAttributes } from './attributes.ts';

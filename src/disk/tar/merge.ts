@@ -1,8 +1,9 @@
 // Merges layers, each a tar archive, into one file tree and one canonical archive: the last layer wins,
 // whiteouts take away, and each layer's own files stay together in the order of the layers, so that a
 // changed layer near the end leaves all that stands before it on the disk as it was.
+
+import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { throwIfAborted } from '../../host/process/run-tool.ts';
 import type { ByteSource } from '../bytes/byte-source.ts';
 import { type TarEntry, tarInvalid } from './entry.ts';
 import { sourceInput } from './input.ts';

@@ -1,7 +1,8 @@
 // The result of merging layers: can be looked into, and streamed as one canonical archive as often as
 // needed. File contents are copied from the layers piece by piece and never held as a whole.
+
+import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { throwIfAborted } from '../../host/process/run-tool.ts';
 import { type ByteSource, readBytes } from '../bytes/byte-source.ts';
 import type { TarEntry } from './entry.ts';
 import { encodeHeader, paddingOf, tarBlock } from './header.ts';

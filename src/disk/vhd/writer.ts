@@ -1,7 +1,7 @@
 // Writes VHD disks. A fixed one is the raw disk itself with a footer behind it, so it is made in place;
 // a dynamic one is copied block by block, without the blocks that are zero.
 import { type FileHandle, open } from 'node:fs/promises';
-import { throwIfAborted } from '../../host/process/run-tool.ts';
+import { throwIfAborted } from '../../async/abort.ts';
 import { type ByteSource, readBytes, readFully, writeFully } from '../bytes/byte-source.ts';
 import { type Extent, isZero } from '../bytes/extent.ts';
 import {

@@ -1,10 +1,10 @@
 // Channels: names that point at versions. Every move is appended to a log that is kept for ever, and the log
 // alone tells where a channel points, now or at any time.
 import { ImagoError } from '../error/imago-error.ts';
-import type { PolicyResult } from '../gate/gate.ts';
 import { mixed } from '../image/simulated.ts';
 import { compareAge, newestOf, type VersionRecord } from '../image/version.ts';
 import type { VersionState } from '../image/version-state.ts';
+import type { PolicyResult } from './decision.ts';
 
 export interface ChannelRecord {
   readonly image: string;

@@ -1,7 +1,6 @@
 // What the log of a channel's moves tells: where it points, where it pointed, and what it can go back to.
 // All functions take the moves of one channel, in any order.
 
-import type { Stay } from '../gate/gate.ts';
 import type { ChannelMove, ChannelRecord } from './channel.ts';
 
 export interface ChannelPointer {
@@ -71,6 +70,12 @@ function later(found: ChannelMove | undefined, move: ChannelMove): ChannelMove {
 function pointer(move: ChannelMove | undefined): ChannelPointer | undefined {
   if (move?.to === undefined || move.toDigest === undefined) return undefined;
   return { version: move.to, digest: move.toDigest, move: move.id, movedAt: move.at };
+}
+
+/** A time in which the channel pointed at the version; without an end it still does. */
+export interface Stay {
+  readonly from: string;
+  readonly to?: string;
 }
 
 /** The times in which the channel pointed at the version, oldest first; the last has no end while it still does. */

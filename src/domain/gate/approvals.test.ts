@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { localOwner, type Requester } from '../access/roles.ts';
 import type { Evidence } from '../evidence/evidence.ts';
 import { approvalsGate } from './checks.ts';
-import type { GateFacts } from './gate.ts';
+import type { GateFacts } from './facts.ts';
 
 let id = 0;
 

@@ -1,6 +1,8 @@
 // Each gate by itself: what it asks for, what it finds, and whether time or people can open it.
 
 import { isRole, isSamePerson, localOwner, roleIncludes } from '../access/roles.ts';
+import type { GateResult } from '../channel/decision.ts';
+import type { Stay } from '../channel/log.ts';
 import { type Evidence, newestTest } from '../evidence/evidence.ts';
 import { readMeasures } from '../evidence/measures.ts';
 import { missingAbilities } from '../node-config/capabilities.ts';
@@ -9,7 +11,8 @@ import type { AgeGate, ApprovalsGate, BudgetsGate, SizeGate } from '../policy/po
 import { formatBytes } from '../value/bytes.ts';
 import { formatDuration } from '../value/duration.ts';
 import { toIso } from '../value/time.ts';
-import type { AgentOffers, Follower, GateFacts, GateName, GateResult, Stay } from './gate.ts';
+import type { AgentOffers, Follower, GateFacts } from './facts.ts';
+import type { GateName } from './gate.ts';
 
 export { scanGate } from './scan.ts';
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Evidence } from '../evidence/evidence.ts';
 import type { ChannelPolicy } from '../policy/policy.ts';
-import { evaluateGates, type GateFacts, whenOpen, withOverride } from './gate.ts';
+import type { GateFacts } from './facts.ts';
+import { evaluateGates, whenOpen, withOverride } from './gate.ts';
 
 const digest = 'sha256:a';
 const now = Date.parse('2026-11-16T12:00:00Z');

@@ -1,11 +1,12 @@
 // The gate of scans: the newest report of each tool counts, and none at all is not passed. Levels are counted
 // when a report is attached; what they mean is decided here, by the policy of the day.
 
+import type { GateResult } from '../channel/decision.ts';
 import type { Evidence } from '../evidence/evidence.ts';
 import { type FindingLevel, findingLevels, type LevelCounts } from '../evidence/finding.ts';
 import type { ScanGate } from '../policy/policy.ts';
 import { formatDuration } from '../value/duration.ts';
-import type { GateFacts, GateResult } from './gate.ts';
+import type { GateFacts } from './facts.ts';
 
 interface Scan {
   readonly evidence: Evidence;

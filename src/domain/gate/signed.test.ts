@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { GateFacts } from './gate.ts';
-import { type GatedSignature, signedGate } from './signed.ts';
+import type { GatedSignature, GateFacts } from './facts.ts';
+import { signedGate } from './signed.ts';
 
 const own: GatedSignature = { key: 'a1', identity: 'node', counts: true };
 const farm: GatedSignature = {

@@ -1,19 +1,8 @@
 // Decides which signatures on a version are valid for an image, and the gate that requires them.
-import type { SignedGate } from '../policy/policy.ts';
-import type { GateFacts, GateResult } from './gate.ts';
 
-/** A signature as the store found it. */
-export interface GatedSignature {
-  /** Absent if no key that is known here made it. */
-  readonly key?: string;
-  /** The owner of the key, if it is not this installation's. */
-  readonly owner?: string;
-  /** The name that it was signed under: the image, or the repository that it was published to. */
-  readonly identity: string;
-  readonly counts: boolean;
-  readonly expired?: true;
-  readonly problem?: string;
-}
+import type { GateResult } from '../channel/decision.ts';
+import type { SignedGate } from '../policy/policy.ts';
+import type { GatedSignature, GateFacts } from './facts.ts';
 
 /** Why the signature is not valid for the image; `undefined` if it is. */
 export function identityProblem(

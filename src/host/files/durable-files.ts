@@ -1,11 +1,8 @@
 // The few file operations that make a store safe: write all, flush, rename, flush the folder; and errors
 // of the system in Imago's words.
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import type { Digest } from '../../oci/layout/digest.ts';
 
 /** `undefined` for anything that is not an error of the system. */
 export function systemCode(error: unknown): string | undefined {
@@ -66,16 +63,4 @@ export async function fileSize(path: string): Promise<number | undefined> {
     if (systemCode(error) === 'ENOENT') return undefined;
     throw error;
   }
-}
-
-/** The digest of a file's content, or `undefined` when there is no such file. */
-export async function hashFile(path: string): Promise<Digest | undefined> {
-  const hash = createHash('sha256');
-  try {
-    for await (const part of createReadStream(path, { highWaterMark: 1 << 20 })) hash.update(part);
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
-  return `sha256:${hash.digest('hex')}`;
 }

@@ -4,8 +4,8 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { throwIfAborted } from '../process/run-tool.ts';
 
 const SQLITE_BUSY = 5;
 const firstWaitMs = 2;

@@ -1,6 +1,7 @@
 // Starts a program, feeds it, and turns every way in which that can go wrong into one error. Programs
 // get a small fixed environment, so that a user's settings do not reach what is built.
 import { spawn } from 'node:child_process';
+import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { feedProcess } from './feed-process.ts';
 
@@ -24,12 +25,6 @@ export interface RunResult {
 }
 
 export const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-
-export function throwIfAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted !== true) return;
-  if (signal.reason instanceof ImagoError) throw signal.reason;
-  throw new ImagoError('cancelled', 'the work was cancelled', { cause: signal.reason });
-}
 
 function baseName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);

@@ -1,8 +1,9 @@
 // A program between two streams: it reads what comes, and what it writes is passed on piece by piece.
 import { spawn } from 'node:child_process';
+import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { feedProcess } from './feed-process.ts';
-import { systemPath, throwIfAborted } from './run-tool.ts';
+import { systemPath } from './run-tool.ts';
 
 export interface StreamProcessOptions {
   readonly stdin?: AsyncIterable<Uint8Array>;

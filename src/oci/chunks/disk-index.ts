@@ -3,8 +3,10 @@
 // lengths stand in the packs' own tables, which versions share.
 import { z } from 'zod';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { StoreContext } from '../layout/context.ts';
 import { type Digest, isDigest } from '../layout/digest.ts';
-import { encodeJson } from '../layout/manifest.ts';
+import { encodeJson, type Manifest } from '../layout/manifest.ts';
+import { mediaTypes } from '../layout/media-types.ts';
 import { tableSize, trailerSize } from './pack-format.ts';
 
 export interface IndexPack {
@@ -123,4 +125,17 @@ function parseJson(bytes: Uint8Array): unknown {
 
 function invalid(why: string): ImagoError {
   return new ImagoError('store-corrupt', `a disk index is invalid: ${why}`);
+}
+
+/** Throws `store-corrupt` if the manifest has no index, or does not list a pack of it. */
+export async function readDiskIndex(store: StoreContext, manifest: Manifest): Promise<DiskIndex> {
+  const layer = manifest.layers.find((candidate) => candidate.mediaType === mediaTypes.diskIndex);
+  if (layer === undefined) throw new ImagoError('store-corrupt', 'a disk manifest names no index');
+  const index = parseDiskIndex(await store.blobs.readDescribed(layer, maxIndexSize));
+  const named = new Map(manifest.layers.map((candidate) => [candidate.digest, candidate.size]));
+  for (const pack of index.packs) {
+    if (named.get(pack.digest) === pack.size) continue;
+    throw new ImagoError('store-corrupt', `the index names pack ${pack.digest}, which its manifest does not`);
+  }
+  return index;
 }

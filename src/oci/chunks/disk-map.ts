@@ -3,10 +3,10 @@
 
 import { type Extent, joinExtents } from '../../disk/bytes/extent.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { readDiskIndex, readDiskManifest, type StoreContext } from '../layout/context.ts';
+import { readDiskManifest, type StoreContext } from '../layout/context.ts';
 import type { Digest } from '../layout/digest.ts';
 import type { Manifest } from '../layout/manifest.ts';
-import type { DiskIndex, IndexPack } from './disk-index.ts';
+import { type DiskIndex, type IndexPack, readDiskIndex } from './disk-index.ts';
 import { readTable } from './pack-file.ts';
 import type { PackTable } from './pack-format.ts';
 

@@ -4,12 +4,13 @@
 // count: a new version must not be built upon chunks that are not what they claim to be.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { withFileLock } from '../../host/files/file-lock.ts';
-import { readDiskIndex, readDiskManifest, type StoreContext } from '../layout/context.ts';
+import { readDiskManifest, type StoreContext } from '../layout/context.ts';
 import type { Digest } from '../layout/digest.ts';
 import type { Descriptor, Manifest } from '../layout/manifest.ts';
 import { annotationKeys, mediaTypes } from '../layout/media-types.ts';
 import type { StoreHold } from '../layout/session.ts';
 import { ChunkCatalogue } from './chunk-index.ts';
+import { readDiskIndex } from './disk-index.ts';
 import { describePack, isTruePack, readCounts, readTable } from './pack-file.ts';
 import { openChunkPool } from './worker-pool.ts';
 

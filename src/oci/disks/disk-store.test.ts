@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type DiskPart, diskOf, noise, testStore } from '../../../test/support/test-disks.ts';
 import { blockSize } from '../chunks/chunker.ts';
-import { readDiskIndex, readDiskManifest } from '../layout/context.ts';
+import { readDiskIndex } from '../chunks/disk-index.ts';
+import { readDiskManifest } from '../layout/context.ts';
 import { digestOf } from '../layout/digest.ts';
 import { openDiskStore } from './disk-store.ts';
 

@@ -3,10 +3,10 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { renameDurably, storeError } from '../../host/files/durable-files.ts';
 import { isFileLocked } from '../../host/files/file-lock.ts';
-import { throwIfAborted } from '../../host/process/run-tool.ts';
 import {
   bytesOfFrame,
   type DiskMap,

@@ -3,11 +3,11 @@
 // next one takes up, and temporary files, which are swept.
 import type { BigIntStats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
+import { throwIfAborted } from '../../async/abort.ts';
 import type { Extent } from '../../disk/bytes/extent.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { systemCode } from '../../host/files/durable-files.ts';
 import { withFileLock } from '../../host/files/file-lock.ts';
-import { throwIfAborted } from '../../host/process/run-tool.ts';
 import type { ChunkCatalogue } from '../chunks/chunk-index.ts';
 import { RunCollector } from '../chunks/disk-index.ts';
 import type { ScanBatch } from '../chunks/disk-scan.ts';

@@ -5,11 +5,11 @@ import { readFully } from '../../disk/bytes/byte-source.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { compressFrame, decompressFrame } from '../chunks/chunk-jobs.ts';
 import { blockSize, chunkHash, maxChunkSize, nextChunk, zeroRunBlocks } from '../chunks/chunker.ts';
-import type { DiskIndex, IndexPack } from '../chunks/disk-index.ts';
+import { type DiskIndex, type IndexPack, readDiskIndex } from '../chunks/disk-index.ts';
 import { bytesOfFrame, type MappedPack, mapPack } from '../chunks/disk-map.ts';
 import { readTable } from '../chunks/pack-file.ts';
 import { PackTable, packTrailer } from '../chunks/pack-format.ts';
-import { readDiskIndex, readDiskManifest, type StoreContext } from '../layout/context.ts';
+import { readDiskManifest, type StoreContext } from '../layout/context.ts';
 import type { Digest } from '../layout/digest.ts';
 import { type Damage, type VerifyOptions, type VerifyReport, verifyDisk } from './verify-disk.ts';
 

@@ -1,21 +1,14 @@
 // Reads every byte of a version again and says exactly what is damaged: which blob, and in a pack which
 // chunk, where in the pack and where on the disk.
 import { createHash } from 'node:crypto';
+import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { hashFile } from '../../host/files/durable-files.ts';
-import { throwIfAborted } from '../../host/process/run-tool.ts';
-import type { DiskIndex, IndexPack } from '../chunks/disk-index.ts';
+import { type DiskIndex, type IndexPack, readDiskIndex } from '../chunks/disk-index.ts';
 import { type MappedPack, mapPack } from '../chunks/disk-map.ts';
 import { checkPack, readTable } from '../chunks/pack-file.ts';
 import { type ChunkPool, openChunkPool } from '../chunks/worker-pool.ts';
-import {
-  holdVersion,
-  readDiskIndex,
-  readDiskManifest,
-  readManifestLike,
-  type StoreContext,
-} from '../layout/context.ts';
-import type { Digest } from '../layout/digest.ts';
+import { holdVersion, readDiskManifest, readManifestLike, type StoreContext } from '../layout/context.ts';
+import { type Digest, hashFile } from '../layout/digest.ts';
 import { contentOf, type Descriptor, type Manifest } from '../layout/manifest.ts';
 import { annotationKeys, mediaTypes } from '../layout/media-types.ts';
 import { attachedEntries } from '../layout/referrers.ts';

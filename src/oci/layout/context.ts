@@ -1,7 +1,6 @@
 // What the operations on a store share: its folder, its blobs, its list of manifests.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { withFileLock } from '../../host/files/file-lock.ts';
-import { type DiskIndex, maxIndexSize, parseDiskIndex } from '../chunks/disk-index.ts';
 import type { BlobFolder } from './blob-folder.ts';
 import type { Digest } from './digest.ts';
 import type { LayoutIndex } from './layout-index.ts';
@@ -37,18 +36,6 @@ export async function readDiskManifest(store: StoreContext, digest: Digest): Pro
   const parsed = await readManifestLike(store, digest);
   if (parsed.kind === 'manifest' && parsed.manifest.artifactType === mediaTypes.disk) return parsed.manifest;
   throw new ImagoError('input-invalid', `${digest} is not a disk`);
-}
-
-export async function readDiskIndex(store: StoreContext, manifest: Manifest): Promise<DiskIndex> {
-  const layer = manifest.layers.find((candidate) => candidate.mediaType === mediaTypes.diskIndex);
-  if (layer === undefined) throw new ImagoError('store-corrupt', 'a disk manifest names no index');
-  const index = parseDiskIndex(await store.blobs.readDescribed(layer, maxIndexSize));
-  const named = new Map(manifest.layers.map((candidate) => [candidate.digest, candidate.size]));
-  for (const pack of index.packs) {
-    if (named.get(pack.digest) === pack.size) continue;
-    throw new ImagoError('store-corrupt', `the index names pack ${pack.digest}, which its manifest does not`);
-  }
-  return index;
 }
 
 /** Keeps a version and all its parts; `store-not-found` when the store does not have it. */

@@ -1,6 +1,8 @@
 // Names of blobs: `sha256:` and 64 hex digits. Everything in the store is found, and checked, by one.
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import { systemCode } from '../../host/files/durable-files.ts';
 
 export type Digest = `sha256:${string}`;
 
@@ -27,4 +29,16 @@ export function hexOf(digest: Digest): string {
 /** The start of a digest, enough for a person to tell it from others. */
 export function shortDigest(digest: string): string {
   return digest.slice(0, 'sha256:'.length + 12);
+}
+
+/** The digest of a file's content, or `undefined` if the file does not exist. */
+export async function hashFile(path: string): Promise<Digest | undefined> {
+  const hash = createHash('sha256');
+  try {
+    for await (const part of createReadStream(path, { highWaterMark: 1 << 20 })) hash.update(part);
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+  return `sha256:${hash.digest('hex')}`;
 }

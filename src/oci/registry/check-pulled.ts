@@ -1,12 +1,13 @@
 // Makes sure that a pulled version may be built upon.
 
+import { throwIfAborted } from '../../async/abort.ts';
 import { mapLimit } from '../../async/map-limit.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { throwIfAborted } from '../../host/process/run-tool.ts';
+import { readDiskIndex } from '../chunks/disk-index.ts';
 import { isVouchedFor } from '../chunks/load-chunk-index.ts';
 import { isTruePack } from '../chunks/pack-file.ts';
 import { openChunkPool } from '../chunks/worker-pool.ts';
-import { readDiskIndex, readManifestLike, type StoreContext, worthThreads } from '../layout/context.ts';
+import { readManifestLike, type StoreContext, worthThreads } from '../layout/context.ts';
 import type { Digest } from '../layout/digest.ts';
 import { contentOf, type Manifest } from '../layout/manifest.ts';
 

@@ -2,13 +2,13 @@
 // next try, also of another process, goes on from there; nothing counts before its digest is right.
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { throwIfAborted } from '../../async/abort.ts';
 import { withRetry } from '../../async/retry.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { fileSize, hashFile, storeError } from '../../host/files/durable-files.ts';
+import { fileSize, storeError } from '../../host/files/durable-files.ts';
 import { withFileLock } from '../../host/files/file-lock.ts';
-import { throwIfAborted } from '../../host/process/run-tool.ts';
 import type { StoreContext } from '../layout/context.ts';
-import { type Digest, hexOf } from '../layout/digest.ts';
+import { type Digest, hashFile, hexOf } from '../layout/digest.ts';
 import { objectLockPath } from '../layout/paths.ts';
 import type { StoreHold } from '../layout/session.ts';
 import type { RegistryClient } from './client.ts';

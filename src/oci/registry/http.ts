@@ -10,9 +10,9 @@ import {
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { AddressGuard } from '../../host/network/address-guard.ts';
-import { throwIfAborted } from '../../host/process/run-tool.ts';
 
 export interface HttpBody {
   readonly length: number;

@@ -1,14 +1,13 @@
 // Copies a version and what is attached to it into a registry: only what is missing there, blobs before the
 // manifests that name them, so that nothing can be seen before it is whole.
 import { createReadStream } from 'node:fs';
+import { throwIfAborted } from '../../async/abort.ts';
 import { mapLimit } from '../../async/map-limit.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { hashFile } from '../../host/files/durable-files.ts';
-import { throwIfAborted } from '../../host/process/run-tool.ts';
 import type { DiskStore } from '../disks/disk-store.ts';
 import { corrupt } from '../layout/blob-folder.ts';
 import { holdVersion, type StoreContext } from '../layout/context.ts';
-import type { Digest } from '../layout/digest.ts';
+import { type Digest, hashFile } from '../layout/digest.ts';
 import { tagOf } from '../layout/layout-index.ts';
 import {
   contentOf,

@@ -2,18 +2,12 @@
 // nothing of it has changed since.
 
 import type { Requester } from '../../domain/access/roles.ts';
+import type { Override, PolicyResult } from '../../domain/channel/decision.ts';
 import { staysOf } from '../../domain/channel/log.ts';
 import { channelLine } from '../../domain/channel/minor-channel.ts';
 import { type Evidence, newestTest } from '../../domain/evidence/evidence.ts';
-import {
-  type AgentOffers,
-  evaluateGates,
-  type Follower,
-  type GateFacts,
-  type Override,
-  type PolicyResult,
-  withOverride,
-} from '../../domain/gate/gate.ts';
+import type { AgentOffers, Follower, GateFacts } from '../../domain/gate/facts.ts';
+import { evaluateGates, withOverride } from '../../domain/gate/gate.ts';
 import { neededAbilities } from '../../domain/node-config/capabilities.ts';
 import type { NodeConfig } from '../../domain/node-config/schema.ts';
 import { type ChannelPolicy, policyFor } from '../../domain/policy/policy.ts';

@@ -4,15 +4,9 @@
 import * as z from 'zod';
 import type { Requester } from '../../domain/access/roles.ts';
 import { checkForward, checkMove } from '../../domain/channel/channel.ts';
+import type { Override } from '../../domain/channel/decision.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import {
-  describeGate,
-  firmGates,
-  type GateName,
-  gateNames,
-  isOpen,
-  type Override,
-} from '../../domain/gate/gate.ts';
+import { describeGate, firmGates, gateNames, isOpen } from '../../domain/gate/gate.ts';
 import { channelNotFound } from '../../domain/resolve/resolve.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { ChannelMove, VersionRecord } from '../../ports/database/catalog.ts';
@@ -82,7 +76,7 @@ function promotion(
   };
 }
 
-function refuseFirm(gate: GateName): void {
+function refuseFirm(gate: string): void {
   if (!firmGates.has(gate)) return;
   throw new ImagoError('override-refused', `The gate \`${gate}\` cannot be overridden by anybody.`);
 }

@@ -10,7 +10,8 @@ import type { BuildCache, ImageSpace, Lifecycle } from '../../ports/database/lif
 import type { Promotion } from '../../ports/database/promotion.ts';
 import type { Attestor } from '../../ports/image-store/attestor.ts';
 import type { ImageStore } from '../../ports/image-store/image-store.ts';
-import type { CallOptions, Provider } from '../../ports/provider/provider.ts';
+import type { CallOptions } from '../../ports/provider/call.ts';
+import type { Provider } from '../../ports/provider/provider.ts';
 import type { Journal, OperationDesk } from '../../ports/workflow/operation.ts';
 
 export interface OperationDeps {

@@ -2,8 +2,8 @@
 // what it was made from and its tags, and on request by reading every byte back.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { VersionRecord } from '../../ports/database/catalog.ts';
+import type { CallOptions } from '../../ports/provider/call.ts';
 import type { GalleryVersion } from '../../ports/provider/gallery.ts';
-import type { CallOptions } from '../../ports/provider/provider.ts';
 import type { CopyTarget } from './copy-target.ts';
 
 export const digestTag = 'imago-digest';

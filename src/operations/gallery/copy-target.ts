@@ -3,8 +3,9 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { GalleryRecord } from '../../domain/gallery/gallery.ts';
 import { didYouMean } from '../../domain/value/suggest.ts';
 import type { VersionRecord } from '../../ports/database/catalog.ts';
+import type { CallOptions } from '../../ports/provider/call.ts';
 import type { Gallery, RegionTarget } from '../../ports/provider/gallery.ts';
-import type { CallOptions, Provider } from '../../ports/provider/provider.ts';
+import type { Provider } from '../../ports/provider/provider.ts';
 import { type OperationDeps, refuseMixing, requireRole } from '../common/deps.ts';
 import { openGallery } from './galleries.ts';
 

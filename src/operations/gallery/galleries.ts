@@ -1,8 +1,9 @@
 // Every gallery that there is, of every provider: for what must be told or deleted wherever a version was copied to.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { GalleryRecord } from '../../domain/gallery/gallery.ts';
+import type { CallOptions } from '../../ports/provider/call.ts';
 import type { Gallery } from '../../ports/provider/gallery.ts';
-import type { CallOptions, Provider } from '../../ports/provider/provider.ts';
+import type { Provider } from '../../ports/provider/provider.ts';
 import { allPages } from '../common/all-pages.ts';
 
 export interface KnownGallery {

@@ -7,8 +7,8 @@ import {
   type LimitSample,
   type LimitUse,
 } from '../../domain/limits/limits.ts';
+import type { CallOptions } from '../../ports/provider/call.ts';
 import type { Gallery } from '../../ports/provider/gallery.ts';
-import type { CallOptions } from '../../ports/provider/provider.ts';
 import { callOptions, type OperationDeps, requireRole } from '../common/deps.ts';
 import type { CopyTarget } from './copy-target.ts';
 

@@ -4,7 +4,8 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { GalleryRecord } from '../../domain/gallery/gallery.ts';
 import type { Catalogue } from '../../ports/database/catalog.ts';
 import type { GalleryBook } from '../../ports/database/galleries.ts';
-import type { CallOptions, Provider } from '../../ports/provider/provider.ts';
+import type { CallOptions } from '../../ports/provider/call.ts';
+import type { Provider } from '../../ports/provider/provider.ts';
 import { allPages } from '../common/all-pages.ts';
 import { openGallery } from './galleries.ts';
 

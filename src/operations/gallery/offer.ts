@@ -2,8 +2,8 @@
 
 import { answerDeadline } from '../../async/answer-deadline.ts';
 import type { VersionName } from '../../ports/database/lineage.ts';
+import type { CallOptions } from '../../ports/provider/call.ts';
 import type { GalleryVersion } from '../../ports/provider/gallery.ts';
-import type { CallOptions } from '../../ports/provider/provider.ts';
 import { settle } from '../../workflow/poll-until.ts';
 import { digestTag } from './copy-compare.ts';
 import type { KnownGallery } from './galleries.ts';

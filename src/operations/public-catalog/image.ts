@@ -15,8 +15,9 @@ import type { Catalogue } from '../../ports/database/catalog.ts';
 import type { GalleryBook } from '../../ports/database/galleries.ts';
 import type { Lifecycle } from '../../ports/database/lifecycle.ts';
 import type { ImageStore } from '../../ports/image-store/image-store.ts';
+import type { CallOptions } from '../../ports/provider/call.ts';
 import type { Gallery } from '../../ports/provider/gallery.ts';
-import type { CallOptions, Provider } from '../../ports/provider/provider.ts';
+import type { Provider } from '../../ports/provider/provider.ts';
 import { allPages } from '../common/all-pages.ts';
 import { listGalleries, openGallery } from '../gallery/galleries.ts';
 

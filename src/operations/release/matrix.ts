@@ -14,9 +14,10 @@ import { requireResult } from '../../workflow/step-result.ts';
 import { matrixStep } from '../build/matrix.ts';
 import { type OperationDeps, simulatedBy } from '../common/deps.ts';
 import { type ChannelWay, channelSteps, movedChannels } from './channels.ts';
+import { wayInput } from './input.ts';
 import { channelsOf, foreseeVersion, foreseeWays } from './preview.ts';
 import type { ForeseenTarget } from './preview-channel.ts';
-import { refuseTwice, releaseOperation, requireMovable, wayInput } from './release.ts';
+import { refuseTwice, releaseOperation, requireMovable } from './release.ts';
 import { readTimes, reportName } from './report.ts';
 
 const variant = z.looseObject({

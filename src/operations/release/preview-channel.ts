@@ -2,7 +2,8 @@
 // asked: they are told with what will decide them.
 import type { Requester } from '../../domain/access/roles.ts';
 import type { ChannelRecord } from '../../domain/channel/channel.ts';
-import { describeGate, type GateResult, isOpen, whenOpen } from '../../domain/gate/gate.ts';
+import type { GateResult } from '../../domain/channel/decision.ts';
+import { describeGate, isOpen, whenOpen } from '../../domain/gate/gate.ts';
 import { policyFor } from '../../domain/policy/policy.ts';
 import { formatDuration } from '../../domain/value/duration.ts';
 import { toIso } from '../../domain/value/time.ts';

@@ -16,8 +16,8 @@ import { describeFailure } from '../common/describe-failure.ts';
 import { checkMayGo } from '../gallery/copy-target.ts';
 import { requireRoom } from '../gallery/limits.ts';
 import { testSentence } from '../image-test/test-image.ts';
+import type { ReleaseInput } from './input.ts';
 import { type ForeseenTarget, foreseeChannel } from './preview-channel.ts';
-import type { ReleaseInput } from './release.ts';
 
 /** How long a gallery may take to tell what it has. */
 const galleryMs = 60_000;

@@ -1,45 +1,19 @@
 // Release: from a recipe to production in one durable operation, made of others. What is so already is passed over,
 // so a release of something that has not changed ends at once; before gates that time or people can open it waits.
-import * as z from 'zod';
+
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { ChildStep, OperationKind, WorkStep } from '../../ports/workflow/operation.ts';
 import { parseInput } from '../../workflow/parse-input.ts';
 import { requireResult } from '../../workflow/step-result.ts';
 import { buildOperation } from '../build/build.ts';
-import { recipeCommit } from '../build/input.ts';
 import { type OperationDeps, requireRole } from '../common/deps.ts';
 import { publishStep } from '../gallery/publish-step.ts';
 import { resolved } from '../image/resolve-step.ts';
 import { channelSteps, requireVersion } from './channels.ts';
+import { type ReleaseInput, releaseInput } from './input.ts';
 import { channelsOf, foreseeRelease } from './preview.ts';
 import { reportStep } from './report.ts';
-
-/** Where it goes and how. */
-export const wayInput = {
-  provider: z.string().optional(),
-  bump: z.enum(['patch', 'minor', 'major']).optional(),
-  newest: z.boolean().default(false),
-  /** Refuse to build when the lock is not the one of the recipe. */
-  locked: z.boolean().optional(),
-  source: recipeCommit.optional(),
-  /** In order. A part of a matrix goes nowhere by itself. */
-  channels: z.array(z.string()).default(['staging', 'production']),
-  why: z.string().refine((text) => text.trim() !== '', 'must not be empty'),
-  waitMs: z
-    .number()
-    .int()
-    .min(0)
-    .default(3 * 86_400_000),
-};
-
-const releaseInput = z.object({
-  recipe: z.looseObject({ name: z.string() }),
-  /** The lock that is committed beside the recipe. */
-  lock: z.unknown().optional(),
-  ...wayInput,
-});
-export type ReleaseInput = z.infer<typeof releaseInput>;
 
 export function releaseOperation(deps: OperationDeps): OperationKind<ReleaseInput> {
   return {

@@ -6,7 +6,7 @@ import { requireResult } from '../../workflow/step-result.ts';
 import type { OperationDeps } from '../common/deps.ts';
 import { resolved } from '../image/resolve-step.ts';
 import { movedChannels } from './channels.ts';
-import type { ReleaseInput } from './release.ts';
+import type { ReleaseInput } from './input.ts';
 
 export type Timed = {
   readonly step: string;

@@ -14,8 +14,9 @@ import { nearestVersions } from '../../domain/resolve/resolve.ts';
 import { didYouMean, orList } from '../../domain/value/suggest.ts';
 import { parseTime } from '../../domain/value/time.ts';
 import type { Catalogue, Resolution, VersionRecord } from '../../ports/database/catalog.ts';
+import type { CallOptions } from '../../ports/provider/call.ts';
 import type { RegionState } from '../../ports/provider/gallery.ts';
-import type { CallOptions, Provider } from '../../ports/provider/provider.ts';
+import type { Provider } from '../../ports/provider/provider.ts';
 import { allPages } from '../common/all-pages.ts';
 import { listGalleries } from '../gallery/galleries.ts';
 

@@ -1,8 +1,8 @@
 // The catalogue as operations and routes see it: images, versions, channels with their moves, evidence.
 // Every write is one transaction, and is refused with `owner-stale` when this daemon is no longer active.
 import type { ChannelMove, ChannelRecord } from '../../domain/channel/channel.ts';
+import type { PolicyResult } from '../../domain/channel/decision.ts';
 import type { Evidence } from '../../domain/evidence/evidence.ts';
-import type { PolicyResult } from '../../domain/gate/gate.ts';
 import type { ImageRecord, VersionRecord } from '../../domain/image/version.ts';
 import type { VersionState } from '../../domain/image/version-state.ts';
 import type { Resolution } from '../../domain/resolve/resolve.ts';

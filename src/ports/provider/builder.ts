@@ -2,7 +2,7 @@
 
 import type { BuildMethod } from '../../domain/recipe/recipe.ts';
 import type { Json } from '../../domain/value/json.ts';
-import type { CallOptions } from './provider.ts';
+import type { CallOptions } from './call.ts';
 
 export interface BuildRequest {
   /** Of the lock; the same digest gives the same disk. */

@@ -1,6 +1,6 @@
 // Snapshots of disks: what a capture is made through.
 import type { Page, PageQuery } from '../page.ts';
-import type { CallOptions, ProvisioningError, ProvisioningState } from './provider.ts';
+import type { CallOptions, ProvisioningError, ProvisioningState } from './call.ts';
 
 export interface SnapshotSpec {
   readonly name: string;

@@ -1,6 +1,6 @@
 // Where versions live and are copied to regions: the local store, an OCI registry, Azure Compute Gallery.
 import type { Page, PageQuery } from '../page.ts';
-import type { CallOptions, ProvisioningError, ProvisioningState } from './provider.ts';
+import type { CallOptions, ProvisioningError, ProvisioningState } from './call.ts';
 
 /** A line of versions in the gallery. Everything but the description is fixed once made. */
 export interface GalleryImage {

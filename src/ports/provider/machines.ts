@@ -1,8 +1,8 @@
 // Single machines, for tests of an image and for builds that need one.
 import type { NodeReport } from '../../domain/node/report.ts';
 import type { Page, PageQuery } from '../page.ts';
+import type { CallOptions, ProvisioningError, ProvisioningState } from './call.ts';
 import type { NodePower } from './pools.ts';
-import type { CallOptions, ProvisioningError, ProvisioningState } from './provider.ts';
 
 export interface MachineSpec {
   readonly name: string;

@@ -1,6 +1,6 @@
 // The node config of single nodes while they run, and what their agents say about it.
 import type { NodeReport } from '../../domain/node/report.ts';
-import type { CallOptions } from './provider.ts';
+import type { CallOptions } from './call.ts';
 
 /** What may be done, for the config with that digest alone. */
 export interface AllowedChange {

@@ -2,7 +2,7 @@
 import type { Orchestration } from '../../domain/pool/pool.ts';
 import type { OpenForward, PortForward } from '../../domain/pool/port-forward.ts';
 import type { Page, PageQuery } from '../page.ts';
-import type { CallOptions, ProvisioningError, ProvisioningState } from './provider.ts';
+import type { CallOptions, ProvisioningError, ProvisioningState } from './call.ts';
 
 export type { Orchestration } from '../../domain/pool/pool.ts';
 

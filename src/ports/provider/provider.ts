@@ -32,17 +32,6 @@ import type { Orchestration, Pools } from './pools.ts';
 
 export type { ProviderName } from '../../domain/pool/pool.ts';
 
-/** Passed with every call. */
-export interface CallOptions {
-  readonly signal: AbortSignal;
-  /**
-   * The epoch of the daemon that acts. A provider that can compare (`abilities.fencing`) refuses writes with a
-   * smaller one than it has seen in any call, with `owner-stale`, so that a daemon which lost its lease cannot
-   * write late.
-   */
-  readonly epoch: number;
-}
-
 /** What this provider can do beyond the roles; shown by `imago doctor` and checked before an operation starts. */
 export interface Abilities {
   /** Nodes of a pool are changed to the model in place (`uniform`), or only replaced (`flexible`). */
@@ -97,13 +86,4 @@ export interface Provider {
   readonly access?: NodeAccess;
   /** Lets go of connections and files. What the provider holds goes on living. A second call does nothing. */
   close(): Promise<void>;
-}
-
-/** How far something that takes long has come. */
-export type ProvisioningState = 'creating' | 'updating' | 'ready' | 'failed' | 'deleting';
-
-/** Why something is `failed`, in the provider's words. */
-export interface ProvisioningError {
-  readonly code: string;
-  readonly message: string;
 }

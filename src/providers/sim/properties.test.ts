@@ -5,8 +5,8 @@ import { type SimFixture, simFixture } from '../../../test/support/sim/fixture.t
 import { patience } from '../../../test/support/speed.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { SealedDisk } from '../../ports/provider/builder.ts';
+import type { CallOptions } from '../../ports/provider/call.ts';
 import type { PoolModel } from '../../ports/provider/pools.ts';
-import type { CallOptions } from '../../ports/provider/provider.ts';
 import { type FaultKind, faultKinds } from '../../ports/provider/sim-control.ts';
 import type { WorldView } from './external-actor.ts';
 import { SimCrash } from './world/call.ts';

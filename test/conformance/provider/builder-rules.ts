@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '../../../src/domain/value/canonical-json.ts';
 import type { BuildProgress, BuildRequest, SealedDisk } from '../../../src/ports/provider/builder.ts';
-import type { CallOptions } from '../../../src/ports/provider/provider.ts';
+import type { CallOptions } from '../../../src/ports/provider/call.ts';
 import type { Suite } from './suite.ts';
 
 export function builderRules(suite: Suite): void {

@@ -1,6 +1,6 @@
 // A stale owner is refused, and whoever gave up waiting is let go.
 import { describe, expect, it } from 'vitest';
-import type { CallOptions } from '../../../src/ports/provider/provider.ts';
+import type { CallOptions } from '../../../src/ports/provider/call.ts';
 import { refusal } from './checks.ts';
 import type { Suite } from './suite.ts';
 

@@ -2,10 +2,11 @@
 // how a provider works: waiting is injected, and what a provider lacks is declared and then checked.
 import { it } from 'vitest';
 import type { SealedDisk } from '../../../src/ports/provider/builder.ts';
+import type { CallOptions } from '../../../src/ports/provider/call.ts';
 import type { GalleryVersion, GalleryVersionSpec } from '../../../src/ports/provider/gallery.ts';
 import type { MachineSpec } from '../../../src/ports/provider/machines.ts';
 import type { PoolModel, PoolSpec, ProviderNode, ProviderPool } from '../../../src/ports/provider/pools.ts';
-import type { CallOptions, Provider } from '../../../src/ports/provider/provider.ts';
+import type { Provider } from '../../../src/ports/provider/provider.ts';
 import { everything } from './checks.ts';
 
 /** Roles and abilities that a provider may lack. */

@@ -1,9 +1,9 @@
 // For tests: a simulated provider on a virtual clock, with the shorthand that they share.
 import type { Json } from '../../../src/domain/value/json.ts';
 import type { SealedDisk } from '../../../src/ports/provider/builder.ts';
+import type { CallOptions } from '../../../src/ports/provider/call.ts';
 import type { GalleryVersionSpec } from '../../../src/ports/provider/gallery.ts';
 import type { PoolModel, PoolSpec } from '../../../src/ports/provider/pools.ts';
-import type { CallOptions } from '../../../src/ports/provider/provider.ts';
 import {
   createSimProvider,
   type SimProvider,

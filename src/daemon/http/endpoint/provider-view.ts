@@ -5,8 +5,8 @@ import type { AnswerOf } from '../../../api/contract/types.ts';
 import { nodeState } from '../../../domain/node/state.ts';
 import { formatPortForward } from '../../../domain/pool/port-forward.ts';
 import type { NodeRecord, PoolRecord } from '../../../ports/database/fleet.ts';
+import type { CallOptions } from '../../../ports/provider/call.ts';
 import type { Pools, ProviderNode } from '../../../ports/provider/pools.ts';
-import type { CallOptions } from '../../../ports/provider/provider.ts';
 import type { Call } from './call.ts';
 
 export type PoolView = AnswerOf<'showPool'>;

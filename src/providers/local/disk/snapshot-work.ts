@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensureImagoError } from '../../../domain/error/imago-error.ts';
-import type { ProvisioningError } from '../../../ports/provider/provider.ts';
+import type { ProvisioningError } from '../../../ports/provider/call.ts';
 import type { World } from '../../common/state-database.ts';
 import type { LocalContext } from '../state/context.ts';
 import { machineById, machineFolder } from '../state/machine-rows.ts';

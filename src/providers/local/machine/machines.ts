@@ -14,7 +14,6 @@ import { pageOf, rowsFor } from '../../common/paging.ts';
 import { busy, conflict, invalid, notFound } from '../../common/refusals.ts';
 import type { World } from '../../common/state-database.ts';
 import { findManifest } from '../disk/stored-disk.ts';
-import { isGeneralized } from '../pool/scaling.ts';
 import { admit, change, isoTime, type LocalContext, look } from '../state/context.ts';
 import { machineHealth } from '../state/machine-health.ts';
 import {
@@ -31,7 +30,7 @@ import {
 } from '../state/machine-rows.ts';
 import { readSize } from '../state/machine-size.ts';
 import { requireMemory } from '../state/memory.ts';
-import { usableVersion } from '../state/version-rows.ts';
+import { isGeneralized, usableVersion } from '../state/version-rows.ts';
 
 export function localMachines(context: LocalContext): Machines {
   const { world, work, host, board } = context;

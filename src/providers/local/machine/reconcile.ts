@@ -2,7 +2,7 @@
 // from the row, done, and only then struck off, so that a killed daemon goes on where it stopped.
 import { rm } from 'node:fs/promises';
 import { ensureImagoError } from '../../../domain/error/imago-error.ts';
-import type { ProvisioningError } from '../../../ports/provider/provider.ts';
+import type { ProvisioningError } from '../../../ports/provider/call.ts';
 import { diskPath, dropOtherDisks, makeMachineDisk } from '../disk/machine-disk.ts';
 import { copyDueSnapshots } from '../disk/snapshot-work.ts';
 import type { LocalContext } from '../state/context.ts';

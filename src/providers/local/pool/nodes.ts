@@ -1,7 +1,7 @@
 // What can be asked of one node of a local pool.
 
+import type { CallOptions } from '../../../ports/provider/call.ts';
 import type { Pools, Protection } from '../../../ports/provider/pools.ts';
-import type { CallOptions } from '../../../ports/provider/provider.ts';
 import { readModel, sameImage } from '../../common/models.ts';
 import { pageOf, rowsFor } from '../../common/paging.ts';
 import { lacks, notFound } from '../../common/refusals.ts';

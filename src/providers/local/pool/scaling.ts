@@ -1,9 +1,9 @@
 // More and fewer nodes: what each is made from, and who goes.
+
 import { randomUUID } from 'node:crypto';
 import { nodeName } from '../../../domain/node/node.ts';
+import type { ProvisioningError } from '../../../ports/provider/call.ts';
 import type { PoolModel } from '../../../ports/provider/pools.ts';
-import type { ProvisioningError } from '../../../ports/provider/provider.ts';
-import { findImage } from '../../common/gallery-rows.ts';
 import { readModel } from '../../common/models.ts';
 import { conflict } from '../../common/refusals.ts';
 import type { LocalContext } from '../state/context.ts';
@@ -11,7 +11,7 @@ import { memoryClaims, newMachine } from '../state/machine-rows.ts';
 import { readSize } from '../state/machine-size.ts';
 import { requireMemory } from '../state/memory.ts';
 import type { PoolRow } from '../state/pool-rows.ts';
-import { usableVersion } from '../state/version-rows.ts';
+import { isGeneralized, usableVersion } from '../state/version-rows.ts';
 
 /** Makes the pool have so many nodes; what is being deleted does not count. Answers with those to work on. */
 export function scalePool(context: LocalContext, pool: PoolRow, capacity: number): readonly string[] {
@@ -89,14 +89,6 @@ export function modelSource(
       message: `The gallery does not have ${model.image}:${model.version} any more.`,
     }
   );
-}
-
-/** A generalized machine is made when its agent has made it a node; a specialized one when it runs. */
-export function isGeneralized(
-  { world, defaultGallery }: LocalContext,
-  from: { readonly gallery?: string; readonly image: string },
-): boolean {
-  return findImage(world, from.gallery ?? defaultGallery, from.image)?.osState !== 'specialized';
 }
 
 /** Numbered in a uniform pool. In a flexible one scattered, without ever meeting. */

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { DiskStore } from '../../../oci/disks/disk-store.ts';
 import type { Clock } from '../../../ports/clock.ts';
-import type { CallOptions } from '../../../ports/provider/provider.ts';
+import type { CallOptions } from '../../../ports/provider/call.ts';
 import { checkEpoch, settled } from '../../common/owner.ts';
 import type { World } from '../../common/state-database.ts';
 import type { MachineHost } from '../qemu/machine-host.ts';

@@ -2,9 +2,9 @@
 // row, power and word from the host.
 import { join } from 'node:path';
 import type { NodeReport } from '../../../domain/node/report.ts';
+import type { ProvisioningError, ProvisioningState } from '../../../ports/provider/call.ts';
 import type { MachineReport, MachineSpec } from '../../../ports/provider/machines.ts';
 import type { NodePower } from '../../../ports/provider/pools.ts';
-import type { ProvisioningError, ProvisioningState } from '../../../ports/provider/provider.ts';
 import { readModel } from '../../common/models.ts';
 import { busy, conflict } from '../../common/refusals.ts';
 import type { Row, World } from '../../common/state-database.ts';

@@ -1,7 +1,7 @@
 // Pools and their nodes as they are stored, and as the role shows them.
 
+import type { ProvisioningState } from '../../../ports/provider/call.ts';
 import type { Orchestration, PoolModel, ProviderNode, ProviderPool } from '../../../ports/provider/pools.ts';
-import type { ProvisioningState } from '../../../ports/provider/provider.ts';
 import { readModel } from '../../common/models.ts';
 import { busy, notFound } from '../../common/refusals.ts';
 import type { World } from '../../common/state-database.ts';

@@ -1,7 +1,8 @@
 // A version of a local gallery as it is stored, and as the role shows it.
 
+import type { ProvisioningState } from '../../../ports/provider/call.ts';
 import type { GalleryVersion, VersionSource } from '../../../ports/provider/gallery.ts';
-import type { ProvisioningState } from '../../../ports/provider/provider.ts';
+import { findImage } from '../../common/gallery-rows.ts';
 import type { World } from '../../common/state-database.ts';
 import { isoTime, type LocalContext, type VersionKey } from './context.ts';
 
@@ -71,4 +72,12 @@ export function toGalleryVersion(row: VersionRow): GalleryVersion {
 /** The name that keeps the version's disk in the store. */
 export function versionTag({ gallery, image, version }: VersionKey): string {
   return `${gallery}_${image}_${version}`;
+}
+
+/** A generalized machine is made when its agent has made it a node; a specialized one when it runs. */
+export function isGeneralized(
+  { world, defaultGallery }: LocalContext,
+  from: { readonly gallery?: string; readonly image: string },
+): boolean {
+  return findImage(world, from.gallery ?? defaultGallery, from.image)?.osState !== 'specialized';
 }

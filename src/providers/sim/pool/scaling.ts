@@ -1,5 +1,5 @@
 // More and fewer nodes: who is made when, and who goes.
-import type { ProvisioningError } from '../../../ports/provider/provider.ts';
+import type { ProvisioningError } from '../../../ports/provider/call.ts';
 import { readModel } from '../../common/models.ts';
 import { conflict } from '../../common/refusals.ts';
 import { type DiskSource, imagedFirst } from '../state/machine-rows.ts';

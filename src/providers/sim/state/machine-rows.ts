@@ -1,7 +1,7 @@
 // What pool nodes and single machines have in common: a disk, power, and a state that follows from stored times.
 
+import type { ProvisioningError, ProvisioningState } from '../../../ports/provider/call.ts';
 import type { NodePower } from '../../../ports/provider/pools.ts';
-import type { ProvisioningError, ProvisioningState } from '../../../ports/provider/provider.ts';
 import { busy, conflict } from '../../common/refusals.ts';
 import type { Bend } from '../world/call.ts';
 import { endOf, type SimContext } from '../world/context.ts';

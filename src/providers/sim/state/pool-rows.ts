@@ -1,7 +1,7 @@
 // Pools and their nodes as they are stored, and what they look like at a moment.
 
+import type { ProvisioningState } from '../../../ports/provider/call.ts';
 import type { Orchestration, PoolModel, ProviderNode, ProviderPool } from '../../../ports/provider/pools.ts';
-import type { ProvisioningState } from '../../../ports/provider/provider.ts';
 import { readModel } from '../../common/models.ts';
 import { busy, notFound } from '../../common/refusals.ts';
 import { isoTime, type SimContext } from '../world/context.ts';

@@ -1,7 +1,7 @@
 // A gallery version as it is stored, and what it looks like at a moment: every state follows from stored times.
 
+import type { ProvisioningError, ProvisioningState } from '../../../ports/provider/call.ts';
 import type { GalleryVersion, RegionState, VersionSource } from '../../../ports/provider/gallery.ts';
-import type { ProvisioningError, ProvisioningState } from '../../../ports/provider/provider.ts';
 import { isoTime, type SimContext } from '../world/context.ts';
 import type { World } from '../world/world.ts';
 

@@ -3,7 +3,7 @@
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Page } from '../../../ports/page.ts';
-import type { CallOptions, ProvisioningError } from '../../../ports/provider/provider.ts';
+import type { CallOptions, ProvisioningError } from '../../../ports/provider/call.ts';
 import type { Fault } from '../../../ports/provider/sim-control.ts';
 import { checkEpoch, settled } from '../../common/owner.ts';
 import { takeFault } from './faults.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type SimFixture, silent, simFixture } from '../../../../test/support/sim/fixture.ts';
 import type { ErrorCode } from '../../../domain/error/catalog.ts';
 import type { ImagoError } from '../../../domain/error/imago-error.ts';
-import type { CallOptions } from '../../../ports/provider/provider.ts';
+import type { CallOptions } from '../../../ports/provider/call.ts';
 import type { FaultKind } from '../../../ports/provider/sim-control.ts';
 import { SimCrash } from './call.ts';
 

@@ -1,0 +1,21 @@
+// The types that all roles of a provider share.
+
+/** Passed with every call. */
+export interface CallOptions {
+  readonly signal: AbortSignal;
+  /**
+   * The epoch of the daemon that acts. A provider that can compare (`abilities.fencing`) refuses writes with a
+   * smaller one than it has seen in any call, with `owner-stale`, so that a daemon which lost its lease cannot
+   * write late.
+   */
+  readonly epoch: number;
+}
+
+/** How far something that takes long has come. */
+export type ProvisioningState = 'creating' | 'updating' | 'ready' | 'failed' | 'deleting';
+
+/** Why something is `failed`, in the provider's words. */
+export interface ProvisioningError {
+  readonly code: string;
+  readonly message: string;
+}
