@@ -395,18 +395,20 @@ describe('the life of an image', () => {
     }
     const other = await openApi(bench);
     try {
-      const refused = { code: 'backup-untrusted', hint: expect.stringContaining('imago keys trust') };
+      const refused = { code: 'backup-untrusted', hint: expect.stringContaining('--key old.pub') };
       await expect(other.client.restore(source())).rejects.toMatchObject(refused);
       const [key] = (await client.call('listKeys')).items.filter(({ signs }) => signs);
       await other.client.call('trustKey', { body: { publicKey: key?.publicKey ?? '', owner: 'old' } });
-      const plan = await other.client.restore(source(), { dryRun: true });
+      await expect(other.client.restore(source())).rejects.toMatchObject(refused);
+      const named = { key: key?.publicKey };
+      const plan = await other.client.restore(source(), { ...named, dryRun: true });
       const lines = 'plan' in plan ? plan.plan : [];
       expect(lines[0]).toMatch(new RegExp(`^Load a backup of .* signed by key ${key?.id}`));
       expect(lines).toContainEqual(expect.stringMatching(/does not hold the signing keys: copy .*keys/));
       expect((await other.client.call('listImages')).items).toEqual([]);
       const audited = await other.client.call('listAudit', { query: { subject: 'database' } });
       expect(audited.items[0]).toMatchObject({ what: 'restore', after: { dryRun: true }, status: 200 });
-      const report = await other.client.restore(source());
+      const report = await other.client.restore(source(), named);
       expect(report).toMatchObject({ rows: expect.any(Number), keysRestored: false, holds: ['records'] });
       expect((await other.client.call('listImages')).items).toHaveLength(1);
     } finally {

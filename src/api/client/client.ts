@@ -42,7 +42,7 @@ export interface Client {
   backup(options?: CallOptions & BackupCall): Promise<AsyncIterable<Uint8Array>>;
   restore(
     source: AsyncIterable<Uint8Array>,
-    options?: CallOptions & BackupCall & { readonly dryRun?: boolean },
+    options?: CallOptions & RestoreCall,
   ): Promise<AnswerOf<'restore'> | Plan>;
   /** Bytes as they come. Cut short, the last read throws. */
   download<N extends DownloadEndpoint>(
@@ -70,6 +70,12 @@ export interface Client {
 export interface BackupCall {
   readonly withKeys?: boolean;
   readonly passphrase?: string | undefined;
+}
+
+export interface RestoreCall extends BackupCall {
+  readonly dryRun?: boolean;
+  /** The public key that must have signed the backup, in PEM. */
+  readonly key?: string | undefined;
 }
 
 export interface Download {
@@ -190,9 +196,9 @@ export function createClient(given: ClientTarget | FindTarget): Client {
       request('backup', { query: { withKeys: options.withKeys } }, backupRequest(options)),
     async restore(
       source: AsyncIterable<Uint8Array>,
-      options: CallOptions & BackupCall & { dryRun?: boolean } = {},
+      { key, dryRun, ...options }: CallOptions & RestoreCall = {},
     ) {
-      const query = { withKeys: options.withKeys, dryRun: options.dryRun };
+      const query = { withKeys: options.withKeys, key, dryRun };
       const response = await request('restore', { query }, { ...backupRequest(options), upload: source });
       return parseAnswer(await readText(response, signalOf(options)));
     },

@@ -1,7 +1,7 @@
 // The daemon itself.
 import * as z from 'zod';
 import { settingView } from '../../domain/settings/settings.ts';
-import { backupQuery, restoreReport } from '../schemas/archive.ts';
+import { backupQuery, restoreQuery, restoreReport } from '../schemas/archive.ts';
 import { name, pageOf } from '../schemas/common.ts';
 import {
   doctorReport,
@@ -95,12 +95,12 @@ export const daemonContract = {
     tag: 'Daemon',
     summary: 'Load a backup into an empty database',
     description:
-      'All or nothing. Refuses a database that holds images or operations, and a backup that neither a trusted key ' +
-      'signed nor the passphrase opens. A dry run verifies and loads the backup without committing. The daemon ' +
-      'restarts afterwards.',
+      'All or nothing. Refuses a database that holds images or operations, and a backup of another host unless `key` ' +
+      'names its signer or the passphrase opens it. A dry run verifies and loads the backup without committing. ' +
+      'The daemon restarts afterwards.',
     role: 'admin',
     effect: 'write',
-    query: backupQuery,
+    query: restoreQuery,
     passphrase: true,
     stream: 'upload',
     status: 200,

@@ -10,6 +10,17 @@ export const backupQuery = z.strictObject({
     .describe('Include the signing keys and the webhook key. Needs a passphrase.'),
 });
 
+export const restoreQuery = backupQuery.extend({
+  key: z
+    .string()
+    .max(1000)
+    .optional()
+    .describe(
+      "The public key that must have signed the backup, in PEM. Defaults to this host's own keys; a key that is " +
+        'trusted to sign images is not trusted to sign a backup.',
+    ),
+});
+
 export const restoreReport = z
   .object({
     ...backupEnvelope.omit({ salt: true }).shape,

@@ -106,12 +106,12 @@ export function createArchive(parts: ArchiveParts): Archive {
   return {
     backup: (options) => backupOf(parts, options),
 
-    async restore(source, { dryRun, withKeys, passphrase, signal }) {
+    async restore(source, { dryRun, withKeys, key, passphrase, signal }) {
       await requireEmpty();
       const file = await spool(Readable.from(source, { objectMode: false, signal }));
       try {
         const keyring = await keyFolder(join(home, 'keys')).keyring();
-        const { envelope, content } = await openBackup(file, { keyring, passphrase });
+        const { envelope, content } = await openBackup(file, { keyring, key, passphrase });
         if (!dryRun) await beforeRestore();
         try {
           const { tables, rows, missingDisks } = await restore(database, content(), {

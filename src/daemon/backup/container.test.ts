@@ -38,10 +38,10 @@ const ring = ringOf(key);
 const file = (options: { passphrase?: string; key?: SigningKey } = {}): Promise<Buffer> =>
   buffer(Readable.from(seal(Readable.from([content]), { envelope, key, ...options })));
 
-async function open(bytes: Buffer, keyring: Keyring = ring, given?: string): Promise<Buffer> {
+async function open(bytes: Buffer, keyring: Keyring = ring, given?: string, named?: string): Promise<Buffer> {
   const stored = await spool(Readable.from([bytes]));
   try {
-    return await buffer((await openBackup(stored, { keyring, passphrase: given })).content());
+    return await buffer((await openBackup(stored, { keyring, key: named, passphrase: given })).content());
   } finally {
     await stored.close();
   }
@@ -73,6 +73,29 @@ describe('a backup file', () => {
     const revoked = { keys: ring.keys.map((one) => ({ ...one, revoked: 'leaked' })) };
     const refused = open(await make(), how.includes('revoked') ? revoked : ring);
     await expect(refused).rejects.toMatchObject({ code: 'backup-untrusted' });
+  });
+
+  test('is refused if its signer is only trusted to sign images, until the restore names the key', async () => {
+    const foreign = { keys: ring.keys.map((one) => ({ ...one, owner: 'farm' })) };
+    await expect(open(plain, foreign)).rejects.toMatchObject({
+      code: 'backup-untrusted',
+      message: expect.stringContaining('only trusted to sign images'),
+    });
+    const pem = (one: SigningKey) => one.publicKey.export({ type: 'spki', format: 'pem' }).toString();
+    for (const keyring of [foreign, ringOf()]) {
+      expect(await open(plain, keyring, undefined, pem(key))).toEqual(content);
+      await expect(open(plain, keyring, undefined, pem(newKey()))).rejects.toMatchObject({
+        code: 'backup-untrusted',
+      });
+    }
+    const revoked = { keys: foreign.keys.map((one) => ({ ...one, revoked: 'leaked' })) };
+    await expect(open(plain, revoked, undefined, pem(key))).rejects.toMatchObject({
+      code: 'backup-untrusted',
+    });
+    expect(await open(encrypted, foreign, passphrase)).toEqual(content);
+    await expect(open(encrypted, ringOf(), passphrase, pem(newKey()))).rejects.toMatchObject({
+      code: 'backup-untrusted',
+    });
   });
 
   test('is refused if it claims a trusted signer that did not sign it', async () => {

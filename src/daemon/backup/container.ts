@@ -2,7 +2,15 @@
 // encrypted (AES-256-GCM; the nonce of a chunk is its number and whether it is the last one, so that chunks cannot be
 // reordered, dropped or truncated). The signature covers every byte before it. docs/how-to/back-up-and-restore.md
 // describes it.
-import { createCipheriv, createDecipheriv, createSign, createVerify, randomBytes, scrypt } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createSign,
+  createVerify,
+  type KeyObject,
+  randomBytes,
+  scrypt,
+} from 'node:crypto';
 import { Readable } from 'node:stream';
 import {
   type BackupEnvelope,
@@ -12,7 +20,7 @@ import {
 } from '../../domain/backup/envelope.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { SigningKey } from '../../oci/signatures/key-folder.ts';
-import { type Keyring, parsePublicKey } from '../../oci/signatures/keyring.ts';
+import { type Keyring, keyId, parsePublicKey } from '../../oci/signatures/keyring.ts';
 import type { Spool } from './spool.ts';
 
 const chunkBytes = 64 * 1024;
@@ -58,30 +66,29 @@ export interface OpenedBackup {
   content(): Readable;
 }
 
+export interface OpenOptions {
+  /** This host's own keys vouch for a backup. Those of others are only trusted to sign images. */
+  readonly keyring: Keyring;
+  /** The public key that must have signed it, in PEM. */
+  readonly key?: string | undefined;
+  readonly passphrase?: string | undefined;
+}
+
 /**
- * Verifies the complete file before anything but its envelope is read: by its signature if the keyring has the key,
- * else by the passphrase, which only its maker knows. Throws `backup-invalid`, `backup-untrusted` or
- * `backup-passphrase`.
+ * Verifies the complete file before anything but its envelope is read: by its signature if the key is named or one of
+ * this host, else by the passphrase, which only its maker knows. Throws `backup-invalid`, `backup-untrusted`,
+ * `backup-passphrase`, or `key-invalid`.
  */
 export async function openBackup(
   file: Spool,
-  { keyring, passphrase }: { readonly keyring: Keyring; readonly passphrase?: string | undefined },
+  { keyring, key, passphrase }: OpenOptions,
 ): Promise<OpenedBackup> {
   const start = await file.read(0, maxEnvelopeBytes);
   const found = readEnvelope(start.toString('latin1'));
   if (found === undefined) throw notABackup(start);
   const { envelope } = found;
   const head = start.subarray(0, found.length);
-  const signer = keyring.keys.find(({ id }) => id === envelope.signer);
-  if (signer?.revoked !== undefined) {
-    throw new ImagoError('backup-untrusted', `The key that signed the backup was revoked: ${signer.revoked}`);
-  }
-  if (signer === undefined && envelope.salt === undefined) {
-    throw new ImagoError(
-      'backup-untrusted',
-      `The backup was signed by key ${envelope.signer}, which is not trusted here.`,
-    );
-  }
+  const signer = signerOf(envelope, keyring, key);
   const secret = await secretOf(envelope, passphrase);
   const verifier = createVerify('sha256').update(head);
   let opens = true;
@@ -93,9 +100,7 @@ export async function openBackup(
   }
   const signature = await file.read(end, signatureBytes);
   if (end + signatureBytes !== file.size) throw invalid('it does not end with its signature');
-  const isSigned =
-    signer !== undefined &&
-    verifier.verify({ key: parsePublicKey(signer.publicKey), dsaEncoding }, signature);
+  const isSigned = signer !== undefined && verifier.verify({ key: signer, dsaEncoding }, signature);
   if (signer !== undefined && !isSigned) throw invalid('its signature does not match its content');
   if (!opens) {
     const damaged = isSigned ? '' : ', or the file is damaged';
@@ -109,6 +114,27 @@ export async function openBackup(
     }
   }
   return { envelope, content: () => Readable.from(content(), { objectMode: false }) };
+}
+
+/** Returns the key that must have signed the backup; `undefined` if only its passphrase vouches for it. */
+function signerOf(
+  { signer, salt }: BackupEnvelope,
+  keyring: Keyring,
+  named: string | undefined,
+): KeyObject | undefined {
+  const known = keyring.keys.find(({ id }) => id === signer);
+  if (known?.revoked !== undefined) {
+    throw new ImagoError('backup-untrusted', `The key that signed the backup was revoked: ${known.revoked}`);
+  }
+  if (named !== undefined) {
+    const key = parsePublicKey(named);
+    if (keyId(key) === signer) return key;
+    throw new ImagoError('backup-untrusted', `The backup was signed by key ${signer}, not by ${keyId(key)}.`);
+  }
+  if (known !== undefined && known.owner === undefined) return parsePublicKey(known.publicKey);
+  if (salt !== undefined) return undefined;
+  const why = known === undefined ? 'not a key of this host' : 'only trusted to sign images here';
+  throw new ImagoError('backup-untrusted', `The backup was signed by key ${signer}, which is ${why}.`);
 }
 
 async function secretOf(

@@ -824,8 +824,8 @@ const theDaemonAndItsDatabase = {
   },
   'backup-untrusted': {
     kind: 'refused',
-    when: 'The backup was signed by a key that is not trusted on this host.',
-    hint: 'Run `imago keys show > old.pub` on the host that made it and `imago keys trust old.pub --owner NAME` here, then restore again.',
+    when: 'The backup was signed by a key that is neither named with --key nor one of this host.',
+    hint: 'Run `imago keys show > old.pub` on the host that made it, and `imago restore FILE --key old.pub` here.',
   },
   'backup-passphrase': {
     kind: 'input',

@@ -18,6 +18,12 @@ export interface BackupOptions {
   readonly signal: AbortSignal;
 }
 
+export interface RestoreOptions extends BackupOptions {
+  readonly dryRun: boolean;
+  /** The public key that must have signed the backup, in PEM. Defaults to this host's own keys. */
+  readonly key?: string | undefined;
+}
+
 export interface Archive {
   /**
    * Yields a signed file with everything as of one moment. Read it to its end, or return it: it holds a transaction
@@ -26,11 +32,8 @@ export interface Archive {
   backup(options: BackupOptions): AsyncGenerator<Uint8Array, void>;
   /**
    * Verifies the complete file, then fills the database in one transaction; a dry run does not commit. Refuses a
-   * database that holds images or operations (`restore-not-empty`), a signer that is not trusted here
+   * database that holds images or operations (`restore-not-empty`), a signer that is neither named nor this host
    * (`backup-untrusted`), a missing or wrong passphrase (`backup-passphrase`), and a file that is damaged or too new.
    */
-  restore(
-    source: AsyncIterable<Uint8Array>,
-    options: BackupOptions & { readonly dryRun: boolean },
-  ): Promise<RestoreReport>;
+  restore(source: AsyncIterable<Uint8Array>, options: RestoreOptions): Promise<RestoreReport>;
 }

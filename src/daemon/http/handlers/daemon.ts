@@ -47,7 +47,7 @@ export const daemonWrites = {
     };
   },
   async restore({ context, upload, ...call }) {
-    const options = backupOptions(call);
+    const options = { ...backupOptions(call), key: call.query.key };
     return {
       subject: 'database',
       async plan() {
@@ -91,7 +91,7 @@ function backupOptions({
   query,
   headers,
   signal,
-}: Pick<Call<'backup'>, 'query' | 'headers' | 'signal'>): BackupOptions {
+}: Pick<Call<'backup' | 'restore'>, 'query' | 'headers' | 'signal'>): BackupOptions {
   const given = headers.get('imago-passphrase');
   const passphrase = given === null ? undefined : Buffer.from(given, 'base64').toString('utf8');
   return { withKeys: query.withKeys === 'true', passphrase, signal };
