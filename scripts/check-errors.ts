@@ -3,8 +3,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { errorCatalogue } from '../src/domain/error/catalog.ts';
-import { typescriptFiles } from './check-layers.ts';
-import { readTokens } from './read-tokens.ts';
+import { sourceFiles } from './check-layers.ts';
 
 const catalogueFile = 'src/domain/error/catalog.ts';
 
@@ -15,19 +14,16 @@ const catalogueFile = 'src/domain/error/catalog.ts';
 export function unusedCodes(codes: readonly string[], sources: Iterable<string>): readonly string[] {
   const unused = new Set(codes);
   for (const source of sources) {
-    const tokens = readTokens(source);
-    for (const [index, token] of tokens.entries()) {
-      if (token.kind !== 'string') continue;
-      if (token.text.includes('-') || tokens[index - 1]?.text === '(') unused.delete(token.text);
+    const code = source.replaceAll(/^\s*(\/\/|\/?\*).*$/gm, '');
+    for (const [, opening, text = ''] of code.matchAll(/(\(?)['"]([a-z0-9-]+)['"]/g)) {
+      if (text.includes('-') || opening !== '') unused.delete(text);
     }
   }
   return [...unused];
 }
 
 function run(root: string): number {
-  const files = typescriptFiles(root, 'src').filter(
-    (file) => file !== catalogueFile && !file.endsWith('.test.ts'),
-  );
+  const files = sourceFiles(root).filter((file) => file !== catalogueFile);
   const codes = Object.keys(errorCatalogue);
   const unused = unusedCodes(
     codes,

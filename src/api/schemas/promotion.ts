@@ -1,7 +1,7 @@
 // Requests of promotion: channels, approvals, scan reports, overrides, releases.
 import * as z from 'zod';
 import { reportFormats } from '../../domain/evidence/finding.ts';
-import { gateNames } from '../../domain/gate/gate.ts';
+import { gateNames } from '../../domain/gate/facts.ts';
 import { promoteRequest } from './catalog.ts';
 import { digest, listOf, name, sentence, timestamp } from './common.ts';
 import { bump, locked, recipeSource } from './recipe.ts';

@@ -1,5 +1,4 @@
 // Each gate by itself: what it asks for, what it finds, and whether time or people can open it.
-
 import { isRole, isSamePerson, localOwner, roleIncludes } from '../access/roles.ts';
 import type { GateResult } from '../channel/decision.ts';
 import type { Stay } from '../channel/log.ts';
@@ -11,8 +10,7 @@ import type { AgeGate, ApprovalsGate, BudgetsGate, SizeGate } from '../policy/po
 import { formatBytes } from '../value/bytes.ts';
 import { formatDuration } from '../value/duration.ts';
 import { toIso } from '../value/time.ts';
-import type { AgentOffers, Follower, GateFacts } from './facts.ts';
-import type { GateName } from './gate.ts';
+import type { AgentOffers, Follower, GateFacts, GateName } from './facts.ts';
 
 export { scanGate } from './scan.ts';
 

@@ -14,23 +14,8 @@ import {
   sizeGate,
   testedGate,
 } from './checks.ts';
-import type { GateFacts } from './facts.ts';
+import type { GateFacts, GateName } from './facts.ts';
 import { signedGate } from './signed.ts';
-
-export const gateNames = [
-  'real',
-  'tested',
-  'restricted',
-  'signed',
-  'age',
-  'scan',
-  'budgets',
-  'size',
-  'approvals',
-  'freeze',
-  'node-config',
-] as const;
-export type GateName = (typeof gateNames)[number];
 
 /** No admin can override these. */
 export const firmGates: ReadonlySet<string> = new Set<GateName>(['real', 'tested', 'restricted']);

@@ -6,17 +6,21 @@ import { readFileSync, statSync } from 'node:fs';
 import type { ErrorCode } from '../../domain/error/catalog.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 
-export interface SystemUser {
-  readonly name: string;
+/** The user and group that a process runs as. */
+export interface ProcessIds {
   readonly uid: number;
   readonly gid: number;
+}
+
+export interface SystemUser extends ProcessIds {
+  readonly name: string;
 }
 
 export interface UserDirectory {
   find(name: string): SystemUser | undefined;
   /** Tries to create a system user; `find` shows whether that worked. */
   make(name: string): void;
-  ownerOf(path: string): { readonly uid: number; readonly gid: number } | undefined;
+  ownerOf(path: string): ProcessIds | undefined;
 }
 
 export interface Service {

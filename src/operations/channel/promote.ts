@@ -1,12 +1,12 @@
 // Promotion: moves a channel to a version, through the gates of the policy. What was tested is what moves; nothing
 // is rebuilt (D8, rule 4). Overriding gates is a kind of its own, so that only admins can start, schedule or retry it.
-
 import * as z from 'zod';
 import type { Requester } from '../../domain/access/roles.ts';
 import { checkForward, checkMove } from '../../domain/channel/channel.ts';
 import type { Override } from '../../domain/channel/decision.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { describeGate, firmGates, gateNames, isOpen } from '../../domain/gate/gate.ts';
+import { gateNames } from '../../domain/gate/facts.ts';
+import { describeGate, firmGates, isOpen } from '../../domain/gate/gate.ts';
 import { channelNotFound } from '../../domain/resolve/resolve.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { ChannelMove, VersionRecord } from '../../ports/database/catalog.ts';

@@ -1,6 +1,6 @@
 // Move a channel to a version.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
-import type { GateName } from '../../../domain/gate/gate.ts';
+import type { GateName } from '../../../domain/gate/facts.ts';
 import { untoldLines } from '../../output/unsynced-galleries.ts';
 import { type OperationCall, operationFlags, runOperation } from '../../run/run-operation.ts';
 import { argument, type CommandSpec, isSet, requiredText, text, texts } from '../../spec/command.ts';

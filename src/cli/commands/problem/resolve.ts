@@ -1,7 +1,7 @@
 // Mark a problem as resolved.
-import { problemFacts, problemPath } from '../../output/problem.ts';
 import { runWrite, writeFlags } from '../../run/run-write.ts';
 import { type CommandSpec, requiredText } from '../../spec/command.ts';
+import { problemFacts, problemPath } from './problem.ts';
 
 export const command: CommandSpec = {
   summary: 'Mark a problem as resolved',

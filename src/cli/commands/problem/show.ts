@@ -1,6 +1,6 @@
 // Show one problem.
-import { problemFacts, problemPath } from '../../output/problem.ts';
 import type { CommandSpec } from '../../spec/command.ts';
+import { problemFacts, problemPath } from './problem.ts';
 
 export const command: CommandSpec = {
   summary: 'Show one problem',

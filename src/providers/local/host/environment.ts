@@ -1,12 +1,11 @@
 // What a host of machines stands on: its folders, its keys, QEMU and what runs a machine's instructions.
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { SystemUser } from '../../../host/process/system-user.ts';
+import type { ProcessIds, SystemUser } from '../../../host/process/system-user.ts';
 import { type DocumentSigner, openDocumentSigner } from '../imds/document-signer.ts';
 import { openTokenIssuer, type TokenIssuer } from '../imds/local-token.ts';
 import { type Accelerator, machineIds, probeAccelerator } from '../qemu/accelerator.ts';
 import { machineKey } from '../qemu/paths.ts';
-import type { ProcessIds } from '../qemu/process.ts';
 import { requireQemu } from '../qemu/program.ts';
 import { type MachineRecords, machineRecords } from '../qemu/record.ts';
 import { removeSocketFolder } from './socket-folder.ts';

@@ -1,9 +1,9 @@
 // Which machine has which address in the network of its pool, and the folder in which the switches of a pool meet.
 import { rm, rmdir } from 'node:fs/promises';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
+import type { ProcessIds } from '../../../host/process/system-user.ts';
 import { freeNumber, machineCards, type PoolPlace } from '../network/plan.ts';
 import { poolFolder, poolSocket } from '../qemu/paths.ts';
-import type { ProcessIds } from '../qemu/process.ts';
 import type { MachineRecord } from '../qemu/record.ts';
 import { type Entry, isLive } from './entry.ts';
 import { makeSocketFolder } from './socket-folder.ts';

@@ -2,7 +2,7 @@
 // nothing here follows a link or enters a folder.
 import { chmod, chown, mkdir, readdir, rmdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ProcessIds } from '../qemu/process.ts';
+import type { ProcessIds } from '../../../host/process/system-user.ts';
 
 /** The folder above belongs to the daemon. A folder that exists is used as it is. */
 export async function makeSocketFolder(path: string, ids: ProcessIds | undefined): Promise<void> {

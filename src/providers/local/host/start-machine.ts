@@ -5,13 +5,14 @@ import { createServer } from 'node:net';
 import { basename } from 'node:path';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { OpenForward, PortForward } from '../../../domain/pool/port-forward.ts';
+import type { ProcessIds } from '../../../host/process/system-user.ts';
 import type { MachineCards } from '../network/plan.ts';
 import type { AcceleratorName } from '../qemu/accelerator.ts';
 import { makeAgentPort } from '../qemu/agent-port.ts';
 import { qemuArguments } from '../qemu/command.ts';
 import type { HostMachine } from '../qemu/machine-host.ts';
 import type { MachineFiles, MachineSockets } from '../qemu/paths.ts';
-import { type Launch, lastWords, launchQemu, makeEmptyFile, type ProcessIds } from '../qemu/process.ts';
+import { type Launch, lastWords, launchQemu, makeEmptyFile } from '../qemu/process.ts';
 import { requireFirmware } from '../qemu/program.ts';
 import { connectQmp, type Qmp } from '../qemu/qmp.ts';
 

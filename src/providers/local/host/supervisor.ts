@@ -2,6 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { nameFileError } from '../../../host/files/file-errors.ts';
+import type { ProcessIds } from '../../../host/process/system-user.ts';
 import { writeEndpoints, writeGuard } from '../network/guard.ts';
 import { interfaceFacts, machineCards } from '../network/plan.ts';
 import { writeRelay, writeRelayPrograms } from '../network/relay.ts';
@@ -9,7 +10,7 @@ import { writeSwitch } from '../network/switch.ts';
 import { describeEnd, waitForEnd } from '../qemu/machine-end.ts';
 import type { HostEvent, HostMachine } from '../qemu/machine-host.ts';
 import { machineFiles, machineSockets } from '../qemu/paths.ts';
-import { findProcess, killProcess, type ProcessIds } from '../qemu/process.ts';
+import { findProcess, killProcess } from '../qemu/process.ts';
 import { computerBoot, type MachineRecord } from '../qemu/record.ts';
 import { type Entry, newEntry, saveEntry, statusOf } from './entry.ts';
 import type { HostGround, Hypervisor } from './environment.ts';
@@ -59,11 +60,11 @@ export function createMachineKeeper(ground: HostGround, tell: (event: HostEvent)
     const programs = await writeRelayPrograms(sockets.services);
     await writeRelay({ script: files.relay, programs, sockets: sockets.services });
     await writeEndpoints(spec, files);
-    const guarded = await writeGuard(files, sockets);
+    const guarded = await writeGuard({ ...files, ...sockets });
     const pool = await networks.enter(record, ids);
     const card = machineCards(spec.metadata.machineId, place).pool;
     const pooled =
-      pool !== undefined && card !== undefined && (await writeSwitch(pool, card, files, sockets));
+      pool !== undefined && card !== undefined && (await writeSwitch(pool, card, { ...files, ...sockets }));
     return { guarded, pooled };
   }
 

@@ -6,10 +6,23 @@ import { existsSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { basename, join } from 'node:path';
 import { writeFileSafely } from '../../../host/files/safe-file.ts';
-import type { HostMachine } from '../qemu/machine-host.ts';
-import type { MachineFiles, MachineSockets } from '../qemu/paths.ts';
 import { mainNetwork } from './plan.ts';
 import { shellWord } from './relay.ts';
+
+/** The files and sockets of one machine's filter. */
+interface GuardPaths {
+  readonly services: string;
+  readonly guard: string;
+  readonly guardIn: string;
+  readonly guardOut: string;
+  readonly endpoints: string;
+}
+
+/** A machine's settings that decide which ports of this host it can call. */
+interface EndpointSettings {
+  readonly network: { readonly endpoints?: readonly number[] | 'config' };
+  readonly metadata: { readonly userData: string };
+}
 
 /** Connects to a socket of QEMU, as soon as it is there. */
 export const perlDial = `sub dial {
@@ -102,16 +115,16 @@ for (;;) {
 export const perl = '/usr/bin/perl';
 
 /** Writes the script that starts the filter; `false` if this host cannot run it, and the machine reaches nothing. */
-export async function writeGuard(files: MachineFiles, sockets: MachineSockets): Promise<boolean> {
+export async function writeGuard(paths: GuardPaths): Promise<boolean> {
   if (!existsSync(perl)) return false;
-  const program = join(sockets.services, 'guard.pl');
+  const program = join(paths.services, 'guard.pl');
   await writeFileSafely(program, perlGuard, 0o644);
   const own = Object.values(networkInterfaces()).flatMap((cards = []) =>
     cards.flatMap(({ family, address }) => (family === 'IPv4' ? [address] : [])),
   );
-  const words = [sockets.guardOut, sockets.guardIn, basename(files.endpoints), ...own].map(shellWord);
+  const words = [paths.guardOut, paths.guardIn, basename(paths.endpoints), ...own].map(shellWord);
   await writeFileSafely(
-    files.guard,
+    paths.guard,
     `# Made by Imago: keeps the machine away from this host.\nexec ${perl} ${shellWord(program)} "$1" ${words.join(' ')} 2>/dev/null\n`,
     0o644,
   );
@@ -119,10 +132,13 @@ export async function writeGuard(files: MachineFiles, sockets: MachineSockets): 
 }
 
 /** Tells the filter of a machine, which may run already, what it may reach. */
-export async function writeEndpoints(spec: HostMachine, files: MachineFiles): Promise<void> {
+export async function writeEndpoints(
+  settings: EndpointSettings,
+  paths: Pick<GuardPaths, 'endpoints'>,
+): Promise<void> {
   await writeFileSafely(
-    files.endpoints,
-    namedPorts(spec)
+    paths.endpoints,
+    namedPorts(settings)
       .map((port) => `${port}\n`)
       .join(''),
     0o644,
@@ -130,7 +146,7 @@ export async function writeEndpoints(spec: HostMachine, files: MachineFiles): Pr
 }
 
 /** The ports of this host's 127.0.0.1 that a machine may call. */
-export function namedPorts({ network, metadata }: HostMachine): readonly number[] {
+export function namedPorts({ network, metadata }: EndpointSettings): readonly number[] {
   const { endpoints = [] } = network;
   if (endpoints !== 'config') return endpoints;
   const address = new RegExp(`//${mainNetwork.gateway.replaceAll('.', '\\.')}:(\\d{1,5})\\b`, 'g');

@@ -5,7 +5,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFileSafely } from '../../../host/files/safe-file.ts';
-import type { MachineFiles, MachineSockets } from '../qemu/paths.ts';
 import { perl, perlDial } from './guard.ts';
 import { type PoolCard, poolNetwork } from './plan.ts';
 import { shellWord } from './relay.ts';
@@ -117,15 +116,14 @@ for (;;) {
 export async function writeSwitch(
   pool: string,
   card: PoolCard,
-  files: MachineFiles,
-  sockets: MachineSockets,
+  paths: { readonly services: string; readonly pool: string; readonly switch: string },
 ): Promise<boolean> {
   if (!existsSync(perl)) return false;
-  const program = join(sockets.services, 'switch.pl');
+  const program = join(paths.services, 'switch.pl');
   await writeFileSafely(program, perlSwitch, 0o644);
-  const words = [sockets.pool, pool, card.mac.replaceAll(':', ''), card.address].map(shellWord);
+  const words = [paths.pool, pool, card.mac.replaceAll(':', ''), card.address].map(shellWord);
   await writeFileSafely(
-    files.switch,
+    paths.switch,
     `# Made by Imago: connects the machine to its pool.\nexec ${perl} ${shellWord(program)} "$1" ${words.join(' ')} 2>/dev/null\n`,
     0o644,
   );

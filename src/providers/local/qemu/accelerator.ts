@@ -8,8 +8,7 @@ import { chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { cpus, platform, release, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { writeFileSafely } from '../../../host/files/safe-file.ts';
-import type { SystemUser } from '../../../host/process/system-user.ts';
-import type { ProcessIds } from './process.ts';
+import type { ProcessIds, SystemUser } from '../../../host/process/system-user.ts';
 
 export type AcceleratorName = 'kvm' | 'hvf' | 'tcg';
 

@@ -11,6 +11,7 @@ import { basename } from 'node:path';
 import { promisify } from 'node:util';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { systemPath } from '../../../host/process/run-tool.ts';
+import type { ProcessIds } from '../../../host/process/system-user.ts';
 import { guestName } from './command.ts';
 import type { MachineFiles } from './paths.ts';
 
@@ -21,12 +22,6 @@ for helper in $guard $switch; do
 done
 /bin/sh -c 'echo $$ >"$0"; exec "$@"' "$pid_file" "$@"
 echo "$?" >"$exit_file"`;
-
-/** The user that QEMU runs as. */
-export interface ProcessIds {
-  readonly uid: number;
-  readonly gid: number;
-}
 
 export interface LaunchOptions {
   readonly qemu: string;

@@ -1,8 +1,8 @@
 // Reads and prints problems.
-import type { ProblemRecord } from '../../domain/problem/problem.ts';
-import { argument, type Invocation } from '../spec/command.ts';
-import { usage } from '../spec/parse.ts';
-import { facts } from './table.ts';
+import type { ProblemRecord } from '../../../domain/problem/problem.ts';
+import { facts } from '../../output/table.ts';
+import { argument, type Invocation } from '../../spec/command.ts';
+import { usage } from '../../spec/parse.ts';
 
 export function problemPath(invocation: Invocation): { readonly problem: number } {
   const id = argument(invocation, 'ID');
