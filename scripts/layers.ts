@@ -100,9 +100,8 @@ const rooms: Readonly<Record<string, Room>> = {
   // One model of a cloud, with executors below it; the providers and the emulator are its faces.
   cloud: { may: [...basis, 'install', 'disk', 'oci'] },
   'azure-emulator': { may: [...basis, 'cloud'], face: ['emulator'] },
-  'providers/common': { may: basis },
   'providers/local': {
-    may: [...basis, 'install', 'disk', 'oci', 'cloud', 'providers/common'],
+    may: [...basis, 'install', 'disk', 'oci', 'cloud'],
     face: [
       '(provider|resume)',
       'host/open',
@@ -113,11 +112,11 @@ const rooms: Readonly<Record<string, Room>> = {
     ],
   },
   'providers/sim': {
-    may: [...basis, 'install', 'disk', 'oci', 'cloud', 'providers/common'],
+    may: [...basis, 'install', 'disk', 'oci', 'cloud'],
     face: ['provider'],
   },
   'providers/azure': {
-    may: [...basis, 'install', 'disk', 'oci', 'providers/common'],
+    may: [...basis, 'install', 'disk', 'oci'],
     face: ['provider'],
   },
   kube: { may: basis, face: ['cluster'] },

@@ -1,6 +1,11 @@
 // The local provider: real machines of sealed disks on this computer, with the roles that a cloud has.
 import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { cloudDisks } from '../../cloud/disk/disks.ts';
+import { cloudGalleries } from '../../cloud/gallery/galleries.ts';
+import { cloudGallery } from '../../cloud/gallery/gallery.ts';
+import { findGallery } from '../../cloud/state/gallery-rows.ts';
+import type { World } from '../../cloud/state/state-file.ts';
 import type { DiskStore } from '../../oci/disks/disk-store.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { NodeAccess } from '../../ports/provider/access.ts';
@@ -11,11 +16,7 @@ import type { Machines } from '../../ports/provider/machines.ts';
 import type { NodeConfigs } from '../../ports/provider/node-configs.ts';
 import type { Pools } from '../../ports/provider/pools.ts';
 import type { Abilities, Provider } from '../../ports/provider/provider.ts';
-import { findGallery } from '../common/gallery-rows.ts';
-import type { World } from '../common/state-database.ts';
-import { localDisks } from './disk/disks.ts';
-import { localGalleries } from './gallery/galleries.ts';
-import { localGallery } from './gallery/gallery.ts';
+import { createHostExecutor } from './executor.ts';
 import { hostAccess } from './host/node-access.ts';
 import { localMachines } from './machine/machines.ts';
 import { localNodeConfigs } from './pool/node-configs.ts';
@@ -86,6 +87,7 @@ export const localAbilities: Abilities = {
 };
 
 const defaultGallery = 'imago';
+const homeRegion = 'local';
 
 const defaultLimits: LocalLimits = {
   bootMs: 10 * 60_000,
@@ -123,12 +125,17 @@ async function providerOf(world: World, options: LocalProviderOptions): Promise<
     if (board !== undefined) worker.machine(machineId);
   });
   const context: LocalContext = {
-    ...{ world, clock, store, host, board, images, paths, defaultGallery, limits, work: worker },
+    ...{ world, clock, store, host, board, images, paths, defaultGallery, homeRegion, work: worker },
+    abilities: localAbilities,
+    limits: {},
+    hostLimits: limits,
+    longestGalleryName: 32,
+    executor: createHostExecutor({ world, store, homeRegion }, worker),
     memory: options.memory ?? systemGauge,
   };
   world.transaction(() => {
     if (findGallery(world, defaultGallery) === undefined) {
-      world.insert('gallery', { name: defaultGallery, region: 'local' });
+      world.insert('gallery', { name: defaultGallery, region: homeRegion });
     }
     resumeMachines(context);
   });
@@ -139,12 +146,12 @@ async function providerOf(world: World, options: LocalProviderOptions): Promise<
     name: 'local',
     abilities: localAbilities,
     clock,
-    gallery: localGallery(context, defaultGallery),
-    galleries: localGalleries(context),
+    gallery: cloudGallery(context, defaultGallery),
+    galleries: cloudGalleries(context),
     pools: localPools(context),
     nodeConfigs: localNodeConfigs(context),
     machines: localMachines(context),
-    disks: localDisks(context),
+    disks: cloudDisks(context),
     ...(options.builder === undefined ? {} : { builder: options.builder }),
     access: hostAccess(host),
     host,

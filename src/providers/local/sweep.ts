@@ -2,10 +2,10 @@
 // that belong to no snapshot.
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { findSnapshot } from '../../cloud/state/snapshot-rows.ts';
 import { dropOtherDisks } from './disk/machine-disk.ts';
 import type { LocalContext } from './state/context.ts';
 import { machineById, machineFolder } from './state/machine-rows.ts';
-import { findSnapshot } from './state/snapshot-rows.ts';
 
 /** In the machine's own turn: nobody makes a disk for it meanwhile. */
 export async function sweepMachine(context: LocalContext, machineId: string): Promise<void> {

@@ -2,13 +2,15 @@
 // nothing uses any more. It begins anew where the process before was killed.
 
 import { createLanes, type LanesOptions } from '../../async/keyed-worker.ts';
-import type { World } from '../common/state-database.ts';
+import type { VersionKey } from '../../cloud/state/rows.ts';
+import type { World } from '../../cloud/state/state-file.ts';
+import { findVersion } from '../../cloud/state/version-rows.ts';
 import { dropSnapshot } from './disk/snapshot-work.ts';
 import { workOnVersion } from './gallery/version-work.ts';
 import { createBootQueue } from './machine/boot-queue.ts';
 import { heed } from './machine/evaluate.ts';
 import { type DutyContext, doDuties } from './machine/reconcile.ts';
-import type { LocalContext, LocalWork, VersionKey } from './state/context.ts';
+import type { LocalContext, LocalWork } from './state/context.ts';
 import { markMadePools } from './state/pool-rows.ts';
 import { sweepMachine, sweepStrays } from './sweep.ts';
 
@@ -33,7 +35,7 @@ export function createLocalWorker(
   const closing = new AbortController();
   /** Machines that a killed process may have left something of. */
   const unswept = new Set<string>();
-  const queue = createBootQueue(() => contextOf().limits.bootsAtOnce, machine);
+  const queue = createBootQueue(() => contextOf().hostLimits.bootsAtOnce, machine);
 
   function dutyContext(): DutyContext {
     return { ...contextOf(), queue, onDiskDropped: pruneImages };
@@ -66,15 +68,8 @@ export function createLocalWorker(
   function version(key: VersionKey): void {
     const name = `${key.gallery}/${key.image}/${key.version}`;
     const { world } = contextOf();
-    const going = world.transaction(() =>
-      world.get(
-        'SELECT 1 FROM version WHERE gallery = ? AND image = ? AND version = ? AND deleting = 1',
-        key.gallery,
-        key.image,
-        key.version,
-      ),
-    );
-    if (going !== undefined) making.get(name)?.abort();
+    const found = world.transaction(() => findVersion(world, key));
+    if (found !== undefined && found.deletedAt !== null) making.get(name)?.abort();
     lanes.run(`version ${name}`, async () => {
       const abort = new AbortController();
       making.set(name, abort);
@@ -111,9 +106,10 @@ export function createLocalWorker(
           'SELECT machineId FROM machine ORDER BY createdAt, ordinal',
         ),
         versions: world.all<VersionKey>(
-          'SELECT gallery, image, version FROM version WHERE made = 0 OR deleting = 1',
+          `SELECT gallery, image, version FROM version WHERE deletedAt IS NOT NULL
+           UNION SELECT gallery, image, version FROM regionCopy WHERE readyAt IS NULL`,
         ),
-        snapshots: world.all<{ name: string }>('SELECT name FROM snapshot WHERE deleting = 1'),
+        snapshots: world.all<{ name: string }>('SELECT name FROM snapshot WHERE deletedAt IS NOT NULL'),
       }));
       for (const { machineId } of found.machines) {
         unswept.add(machineId);
@@ -146,7 +142,7 @@ function isDeleting(world: World, machineId: string): boolean {
 /** What the disks of machines and snapshots stand on, or will. */
 function usedImages(world: World): ReadonlySet<string> {
   const rows = world.all<{ digest: string | null }>(
-    `SELECT content AS digest FROM machine UNION SELECT nextContent FROM machine UNION SELECT content FROM snapshot`,
+    `SELECT content AS digest FROM machine UNION SELECT nextContent FROM machine UNION SELECT digest FROM snapshot`,
   );
   return new Set(rows.flatMap(({ digest }) => digest ?? []));
 }

@@ -1,15 +1,18 @@
 // What others do to the simulated world behind Imago's back, and a look at all of it. No fault strikes here and
 // no owner is compared: this is the hand of a person or of a cloud's own autoscaler.
+
+import { straight } from '../../cloud/state/cloud.ts';
+import { toGalleryImage, toGallerySpec } from '../../cloud/state/gallery-rows.ts';
+import type { GalleryRow, ImageRow, SnapshotRow, VersionRow } from '../../cloud/state/rows.ts';
+import { toSnapshot } from '../../cloud/state/snapshot-rows.ts';
+import { toGalleryVersion } from '../../cloud/state/version-rows.ts';
 import type { Snapshot } from '../../ports/provider/disks.ts';
 import type { GalleryImage, GallerySpec, GalleryVersion } from '../../ports/provider/gallery.ts';
 import type { Machine } from '../../ports/provider/machines.ts';
 import type { ProviderNode, ProviderPool } from '../../ports/provider/pools.ts';
-import { type GalleryRow, type ImageRow, toGalleryImage, toGallerySpec } from '../common/gallery-rows.ts';
 import { type MachineRow, toMachine } from './machine/machines.ts';
 import { setCapacity } from './pool/pools.ts';
 import { type NodeRow, nodeReader, type PoolRow, toProviderPool } from './state/pool-rows.ts';
-import { type SnapshotRow, toSnapshot } from './state/snapshot-rows.ts';
-import { toGalleryVersion, type VersionRow } from './state/version-rows.ts';
 import type { SimContext } from './world/context.ts';
 
 /** Everything that there is, as the roles would show it now; to compare before and after. */
@@ -31,8 +34,6 @@ export interface WorldHand {
   view(): WorldView;
 }
 
-const straight = { factor: 1 };
-
 export function createWorldHand(context: SimContext): WorldHand {
   const { world } = context;
   return {
@@ -40,13 +41,8 @@ export function createWorldHand(context: SimContext): WorldHand {
       world.transaction(() => setCapacity(context, pool, capacity, {}, straight)),
     deleteVersionByOther: (image, version, gallery = context.defaultGallery) =>
       world.transaction(() => {
-        world.run(
-          'UPDATE version SET goneAt = ? WHERE gallery = ? AND image = ? AND version = ?',
-          world.time(),
-          gallery,
-          image,
-          version,
-        );
+        const gone = { deletedAt: world.time(), goneAt: world.time() };
+        world.update('version', { gallery, image, version }, gone);
       }),
     view: () => world.transaction(() => viewWorld(context)),
   };

@@ -3,13 +3,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type SimFixture, simFixture } from '../../../test/support/sim/fixture.ts';
 import { patience } from '../../../test/support/speed.ts';
+import { SimCrash } from '../../cloud/faults/faulty-provider.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { SealedDisk } from '../../ports/provider/builder.ts';
 import type { CallOptions } from '../../ports/provider/call.ts';
 import type { PoolModel } from '../../ports/provider/pools.ts';
 import { type FaultKind, faultKinds } from '../../ports/provider/sim-control.ts';
 import type { WorldView } from './external-actor.ts';
-import { SimCrash } from './world/call.ts';
 
 interface Stage extends SimFixture {
   readonly disks: readonly SealedDisk[];

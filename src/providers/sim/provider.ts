@@ -1,5 +1,15 @@
 // The simulated provider: a whole cloud in one file, with Azure's durations, limits and habits, where time runs
 // as fast as one likes and faults can be ordered at any call.
+
+import { cloudDisks } from '../../cloud/disk/disks.ts';
+import { createFaults, type SimFaults } from '../../cloud/faults/faults.ts';
+import { withFaults } from '../../cloud/faults/faulty-provider.ts';
+import { azureCeilings, type Ceilings } from '../../cloud/faults/throttle.ts';
+import { cloudGalleries } from '../../cloud/gallery/galleries.ts';
+import { cloudGallery } from '../../cloud/gallery/gallery.ts';
+import { findGallery } from '../../cloud/state/gallery-rows.ts';
+import { type Limits, simLimits } from '../../cloud/state/limits.ts';
+import type { World } from '../../cloud/state/state-file.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Builder } from '../../ports/provider/builder.ts';
 import type { Disks } from '../../ports/provider/disks.ts';
@@ -9,23 +19,17 @@ import type { NodeConfigs } from '../../ports/provider/node-configs.ts';
 import type { Pools } from '../../ports/provider/pools.ts';
 import type { Abilities, Provider } from '../../ports/provider/provider.ts';
 import type { SimControl } from '../../ports/provider/sim-control.ts';
-import { findGallery } from '../common/gallery-rows.ts';
-import { simBuilder } from './build/builder.ts';
-import { simDisks } from './disk/disks.ts';
+import { sealedFrom, simBuilder } from './build/builder.ts';
+import { lockOf } from './build/plan.ts';
+import { createVirtualExecutor } from './executor.ts';
 import { createWorldHand, type WorldHand } from './external-actor.ts';
-import { simGalleries } from './gallery/galleries.ts';
-import { simGallery } from './gallery/gallery.ts';
 import { simMachines } from './machine/machines.ts';
 import { simNodeConfigs } from './pool/node-configs.ts';
 import { simPools } from './pool/pools.ts';
-import { createSimCall } from './world/call.ts';
 import type { SimContext } from './world/context.ts';
 import { azureDurations, createDurationOf, type Durations } from './world/durations.ts';
-import { createFaults, type SimFaults } from './world/faults.ts';
-import { type Limits, simLimits } from './world/limits.ts';
-import { azureCeilings, type Ceilings } from './world/throttle.ts';
+import { openWorld } from './world/schema.ts';
 import { createSimControl, openTime } from './world/time.ts';
-import { openWorld, type World } from './world/world.ts';
 
 export const simRegions = ['westeurope', 'northeurope', 'eastus', 'uksouth'] as const;
 
@@ -97,39 +101,41 @@ function providerOf(world: World, options: SimProviderOptions): SimProvider {
   const abilities = { ...allAbilities, ...options.abilities };
   const homeRegion = abilities.regions[0] ?? 'here';
   const seed = world.transaction(() => settle(world, options.seed ?? 'imago', homeRegion));
-  const context: SimContext = {
+  const parts = {
     world,
     clock: time.clock,
-    call: createSimCall({
-      world,
-      clock: time.clock,
-      ceilings: options.ceilings ?? azureCeilings,
-      fencing: abilities.fencing,
-      die: options.die ?? (options.file === undefined ? () => undefined : killThisProcess),
-    }),
     abilities,
     limits: { ...simLimits, ...options.limits },
     durationOf: createDurationOf({ ...azureDurations, ...options.durations }, seed),
     homeRegion,
     defaultGallery,
+    longestGalleryName: 80,
   };
+  const context: SimContext = { ...parts, executor: createVirtualExecutor(parts) };
   const faults = createFaults(world);
-  return {
+  const provider: SimProvider = {
     name: 'sim',
     abilities,
     clock: time.clock,
-    gallery: simGallery(context, defaultGallery),
-    galleries: simGalleries(context),
+    gallery: cloudGallery(context, defaultGallery),
+    galleries: cloudGalleries(context),
     pools: simPools(context),
     nodeConfigs: simNodeConfigs(context),
     machines: simMachines(context),
-    disks: simDisks(context),
+    disks: cloudDisks(context),
     builder: simBuilder(context),
     faults,
     control: createSimControl(faults, time),
     world: createWorldHand(context),
     close: async () => world.close(),
   };
+  return withFaults(provider, {
+    world,
+    clock: time.clock,
+    ceilings: options.ceilings ?? azureCeilings,
+    die: options.die ?? (options.file === undefined ? () => undefined : killThisProcess),
+    unmade: { 'builder.lock': lockOf, 'builder.build': sealedFrom },
+  });
 }
 
 /** What every world has from its first moment on; a world that has it keeps it. */

@@ -1,12 +1,12 @@
 // Copies of disks: made in the machine's own turn, so that nothing is done to the machine meanwhile.
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { SnapshotRow } from '../../../cloud/state/rows.ts';
+import type { World } from '../../../cloud/state/state-file.ts';
 import { ensureImagoError } from '../../../domain/error/imago-error.ts';
 import type { ProvisioningError } from '../../../ports/provider/call.ts';
-import type { World } from '../../common/state-database.ts';
 import type { LocalContext } from '../state/context.ts';
 import { machineById, machineFolder } from '../state/machine-rows.ts';
-import type { SnapshotRow } from '../state/snapshot-rows.ts';
 import { copyDisk, diskBytesOf, diskPath } from './machine-disk.ts';
 
 export function snapshotPath({ paths }: LocalContext, name: string): string {
@@ -18,8 +18,7 @@ export async function copyDueSnapshots(context: LocalContext, machineId: string)
   const { world } = context;
   const due = world.transaction(() =>
     world.all<SnapshotRow>(
-      `SELECT * FROM snapshot WHERE machineId = ? AND made = 0 AND deleting = 0 AND errorCode IS NULL
-       ORDER BY createdAt, name`,
+      'SELECT * FROM snapshot WHERE machineId = ? AND readyAt IS NULL AND deletedAt IS NULL ORDER BY createdAt, name',
       machineId,
     ),
   );
@@ -30,24 +29,11 @@ export async function copyDueSnapshots(context: LocalContext, machineId: string)
   }
 }
 
-interface Copied {
-  /** The version under the disk, whose image must stay as long as the snapshot. */
-  readonly content: string;
-  readonly diskBytes: number;
-}
+type Copied = Pick<SnapshotRow, 'digest' | 'diskBytes'>;
 
-function record(world: World, snapshot: SnapshotRow, outcome: Copied | ProvisioningError): void {
-  const failure = 'code' in outcome ? outcome : undefined;
-  const { content, diskBytes } = 'code' in outcome ? snapshot : outcome;
-  world.run(
-    'UPDATE snapshot SET made = ?, content = ?, diskBytes = ?, errorCode = ?, errorMessage = ? WHERE name = ?',
-    Number(failure === undefined),
-    content,
-    diskBytes,
-    failure?.code ?? null,
-    failure?.message ?? null,
-    snapshot.name,
-  );
+function record(world: World, { name }: SnapshotRow, outcome: Copied | ProvisioningError): void {
+  const result = 'code' in outcome ? { errorCode: outcome.code, errorMessage: outcome.message } : outcome;
+  world.update('snapshot', { name }, { ...result, readyAt: world.time() });
 }
 
 async function copyFor(
@@ -63,7 +49,7 @@ async function copyFor(
   const disk = diskPath(machineFolder(context, machineId), row.disk);
   try {
     await host.held(machineId, () => copyDisk(disk, snapshotPath(context, name)));
-    return { content: row.content, diskBytes: await diskBytesOf(snapshotPath(context, name)) };
+    return { digest: row.content, diskBytes: await diskBytesOf(snapshotPath(context, name)) };
   } catch (thrown) {
     await rm(`${snapshotPath(context, name)}.partial`, { force: true });
     const { code, message } = ensureImagoError(thrown);
@@ -75,7 +61,7 @@ async function copyFor(
 export async function dropSnapshot(context: LocalContext, name: string): Promise<void> {
   const { world } = context;
   const row = world.transaction(() =>
-    world.get<SnapshotRow>('SELECT * FROM snapshot WHERE name = ? AND deleting = 1', name),
+    world.get<SnapshotRow>('SELECT * FROM snapshot WHERE name = ? AND deletedAt IS NOT NULL', name),
   );
   if (row === undefined) return;
   await rm(snapshotPath(context, name), { force: true });

@@ -1,6 +1,9 @@
 // Versions of local galleries: a name in the store for a disk that is there, or a snapshot's disk read into it.
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { VersionKey, VersionRow } from '../../../cloud/state/rows.ts';
+import { findSnapshot } from '../../../cloud/state/snapshot-rows.ts';
+import { copiesOf, findVersion } from '../../../cloud/state/version-rows.ts';
 import { dataExtents } from '../../../disk/bytes/raw-extents.ts';
 import { ensureImagoError, ImagoError } from '../../../domain/error/imago-error.ts';
 import { withWorkFolder } from '../../../host/files/work-folder.ts';
@@ -8,9 +11,7 @@ import { type Digest, parseDigest } from '../../../oci/layout/digest.ts';
 import type { VersionSource } from '../../../ports/provider/gallery.ts';
 import { flattenDisk } from '../disk/machine-disk.ts';
 import { snapshotPath } from '../disk/snapshot-work.ts';
-import type { LocalContext, VersionKey } from '../state/context.ts';
-import { findSnapshot } from '../state/snapshot-rows.ts';
-import { findVersion, type VersionRow, versionTag } from '../state/version-rows.ts';
+import type { LocalContext } from '../state/context.ts';
 
 /** Makes, or takes away, the version as its row says. */
 export async function workOnVersion(
@@ -19,18 +20,27 @@ export async function workOnVersion(
   signal: AbortSignal,
 ): Promise<void> {
   const { world } = context;
-  const row = world.transaction(() => findVersion(world, key));
-  if (row === undefined) return;
-  if (row.deleting === 1) return remove(context, row);
-  if (row.made === 1 || row.errorCode !== null) return;
+  const found = world.transaction(() => {
+    const version = findVersion(world, key);
+    return version && { version, copies: copiesOf(world, key) };
+  });
+  if (found === undefined) return;
+  const { version, copies } = found;
+  if (version.deletedAt !== null) return remove(context, version);
+  if (!copies.some(({ readyAt }) => readyAt === null)) return;
   try {
-    const digest = await storeContent(context, row, signal);
+    const digest = await storeContent(context, version, signal);
     const { sha256, size } = await context.store.inspect(digest);
-    finish(context, key, { digest, diskDigest: sha256, diskBytes: size, made: 1 });
+    world.transaction(() => {
+      world.update('version', key, { digest, diskDigest: sha256, diskBytes: size });
+      world.update('regionCopy', key, { readyAt: world.time() });
+    });
   } catch (thrown) {
     if (signal.aborted) return;
-    const { code, message } = ensureImagoError(thrown);
-    finish(context, key, { errorCode: code, errorMessage: message });
+    const { code: errorCode, message: errorMessage } = ensureImagoError(thrown);
+    world.transaction(() =>
+      world.update('regionCopy', key, { errorCode, errorMessage, readyAt: world.time() }),
+    );
   }
 }
 
@@ -71,34 +81,21 @@ async function storeSnapshot(
 /** The version under the snapshot's disk. */
 function contentOf({ world }: LocalContext, name: string): string {
   const row = world.transaction(() => findSnapshot(world, name));
-  if (row !== undefined) return row.content;
+  if (row?.digest) return row.digest;
   throw new ImagoError('internal', `Snapshot ${name} was deleted while a version was made from it.`);
 }
 
-function finish({ world }: LocalContext, key: VersionKey, columns: Partial<VersionRow>): void {
-  const names = Object.keys(columns);
-  const values = Object.values(columns) as (string | number)[];
-  world.transaction(() =>
-    world.run(
-      `UPDATE version SET ${names.map((name) => `${name} = ?`).join(', ')}
-       WHERE gallery = ? AND image = ? AND version = ?`,
-      ...values,
-      key.gallery,
-      key.image,
-      key.version,
-    ),
-  );
-}
-
-/** Its bytes go when the store is next tidied, unless something else needs them. */
+/** Deletes the version. Its bytes go when the store is next pruned, unless something else needs them. */
 async function remove({ world, store }: LocalContext, row: VersionRow): Promise<void> {
   await store.untag(versionTag(row));
-  world.transaction(() =>
-    world.run(
-      'DELETE FROM version WHERE gallery = ? AND image = ? AND version = ? AND deleting = 1',
-      row.gallery,
-      row.image,
-      row.version,
-    ),
-  );
+  const gone = 'WHERE gallery = ? AND image = ? AND version = ?';
+  world.transaction(() => {
+    world.run(`DELETE FROM regionCopy ${gone}`, row.gallery, row.image, row.version);
+    world.run(`DELETE FROM version ${gone}`, row.gallery, row.image, row.version);
+  });
+}
+
+/** The name that keeps the version's disk in the store. */
+function versionTag({ gallery, image, version }: VersionKey): string {
+  return `${gallery}_${image}_${version}`;
 }

@@ -12,7 +12,7 @@ type Verdict = Partial<Pick<MachineRow, 'needsWord' | 'busyWith' | 'errorCode' |
 
 /** Takes in what is known of the machine. Answers after how many milliseconds to look again, if it has to. */
 export async function heed(context: DutyContext, machineId: string): Promise<number | undefined> {
-  const { world, board, queue, clock, limits } = context;
+  const { world, board, queue, clock, hostLimits: limits } = context;
   const row = world.transaction(() => machineById(world, machineId));
   if (row === undefined || row.deleting === 1 || row.powerDue === 1 || row.nextContent !== null)
     return undefined;
@@ -58,7 +58,7 @@ async function judge(
   if (status?.end !== undefined) {
     return failed('OSProvisioningFailed', await lastWords(context, row, status.end.message));
   }
-  const seconds = Math.round(context.limits.bootMs / 1000);
+  const seconds = Math.round(context.hostLimits.bootMs / 1000);
   const silence = `The operating system of ${row.name} did not come up within ${seconds} s.`;
   const what = status?.halt === undefined ? silence : `${silence} ${status.halt.message}`;
   return failed('OSProvisioningTimedOut', await lastWords(context, row, what));

@@ -1,10 +1,11 @@
 // A stored machine as the host is to run it.
+
+import { findImage } from '../../../cloud/state/gallery-rows.ts';
+import { readModel } from '../../../cloud/state/models.ts';
+import type { World } from '../../../cloud/state/state-file.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { forwardOfNode, type PortForward } from '../../../domain/pool/port-forward.ts';
 import type { MachineSpec } from '../../../ports/provider/machines.ts';
-import { findImage } from '../../common/gallery-rows.ts';
-import { readModel } from '../../common/models.ts';
-import type { World } from '../../common/state-database.ts';
 import { diskPath } from '../disk/machine-disk.ts';
 import type { MachineMetadata } from '../imds/machine-metadata.ts';
 import type { HostMachine, MachineBoot } from '../qemu/machine-host.ts';

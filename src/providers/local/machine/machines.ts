@@ -1,5 +1,12 @@
 // Single local machines.
 import { randomUUID } from 'node:crypto';
+import { admit, change, look } from '../../../cloud/state/call.ts';
+import { isoTime } from '../../../cloud/state/cloud.ts';
+import { isGeneralized } from '../../../cloud/state/gallery-rows.ts';
+import { pageOf, rowsFor } from '../../../cloud/state/paging.ts';
+import { busy, conflict, invalid, notFound } from '../../../cloud/state/refusals.ts';
+import type { World } from '../../../cloud/state/state-file.ts';
+import { usableVersion } from '../../../cloud/state/version-source.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { canonicalJson } from '../../../domain/value/canonical-json.ts';
 import { checkName } from '../../../domain/value/name.ts';
@@ -10,11 +17,8 @@ import type {
   MachineSpec,
   Machines,
 } from '../../../ports/provider/machines.ts';
-import { pageOf, rowsFor } from '../../common/paging.ts';
-import { busy, conflict, invalid, notFound } from '../../common/refusals.ts';
-import type { World } from '../../common/state-database.ts';
 import { findManifest } from '../disk/stored-disk.ts';
-import { admit, change, isoTime, type LocalContext, look } from '../state/context.ts';
+import type { LocalContext } from '../state/context.ts';
 import { machineHealth } from '../state/machine-health.ts';
 import {
   changeMachine,
@@ -30,7 +34,6 @@ import {
 } from '../state/machine-rows.ts';
 import { readSize } from '../state/machine-size.ts';
 import { requireMemory } from '../state/memory.ts';
-import { isGeneralized, usableVersion } from '../state/version-rows.ts';
 
 export function localMachines(context: LocalContext): Machines {
   const { world, work, host, board } = context;
@@ -110,7 +113,7 @@ export function localMachines(context: LocalContext): Machines {
 function createMachine(
   context: LocalContext,
   spec: MachineSpec,
-  sealed: { readonly digest: string } | undefined,
+  sealed: { readonly digest: string | null } | undefined,
 ): string | undefined {
   const { world } = context;
   checkName('node', spec.name);
@@ -123,8 +126,8 @@ function createMachine(
     if (found.spec === text) return undefined;
     throw conflict(`Machine ${spec.name} exists and is another.`);
   }
-  const source = sealed ?? usableVersion(context, spec);
-  if (source === undefined) {
+  const digest = (sealed ?? usableVersion(context, spec, context.homeRegion))?.digest;
+  if (!digest) {
     throw notFound(`There is neither a sealed disk ${spec.digest} nor ${spec.image}:${spec.version}.`);
   }
   requireMemory(context.memory, memoryClaims(context), { count: 1, memoryMb });
@@ -137,7 +140,7 @@ function createMachine(
     firmware: spec.firmware,
     generalized: isGeneralized(context, spec) ? 1 : 0,
     model: null,
-    source,
+    source: { digest },
     now: world.time(),
   });
   world.insert('machine', { ...row });

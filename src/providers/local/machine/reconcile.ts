@@ -65,7 +65,7 @@ export function forgetEmptyPool({ world }: LocalContext, pool: string): void {
 
 /** The new disk is made before the old one is let go: when there is no room, the machine stays as it is. */
 async function giveDisk(context: DutyContext, row: MachineRow, content: string): Promise<void> {
-  const { world, host, board, images, limits } = context;
+  const { world, host, board, images, hostLimits: limits } = context;
   const folder = machineFolder(context, row.machineId);
   const serial = row.disk + 1;
   try {
@@ -121,7 +121,7 @@ function settledBy(row: MachineRow): Partial<MachineRow> {
 }
 
 async function powerOff(
-  { world, host, board, queue, limits }: DutyContext,
+  { world, host, board, queue, hostLimits: limits }: DutyContext,
   row: MachineRow,
   done: Partial<MachineRow>,
 ): Promise<void> {

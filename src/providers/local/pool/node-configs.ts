@@ -1,9 +1,11 @@
 // The config of local nodes while they run: what the metadata service says to each, and what its agent answers.
+
+import { change, look } from '../../../cloud/state/call.ts';
+import { readModel } from '../../../cloud/state/models.ts';
+import { notFound } from '../../../cloud/state/refusals.ts';
+import type { World } from '../../../cloud/state/state-file.ts';
 import type { NodeConfigs } from '../../../ports/provider/node-configs.ts';
-import { readModel } from '../../common/models.ts';
-import { notFound } from '../../common/refusals.ts';
-import type { World } from '../../common/state-database.ts';
-import { change, type LocalContext, look } from '../state/context.ts';
+import type { LocalContext } from '../state/context.ts';
 import { changeMachine, type MachineRow } from '../state/machine-rows.ts';
 import { findNode, requireNode } from '../state/pool-rows.ts';
 

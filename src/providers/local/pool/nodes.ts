@@ -1,11 +1,12 @@
 // What can be asked of one node of a local pool.
 
+import { change, look } from '../../../cloud/state/call.ts';
+import { readModel, sameImage } from '../../../cloud/state/models.ts';
+import { pageOf, rowsFor } from '../../../cloud/state/paging.ts';
+import { lacks, notFound } from '../../../cloud/state/refusals.ts';
 import type { CallOptions } from '../../../ports/provider/call.ts';
 import type { Pools, Protection } from '../../../ports/provider/pools.ts';
-import { readModel, sameImage } from '../../common/models.ts';
-import { pageOf, rowsFor } from '../../common/paging.ts';
-import { lacks, notFound } from '../../common/refusals.ts';
-import { change, type LocalContext, look } from '../state/context.ts';
+import type { LocalContext } from '../state/context.ts';
 import {
   changeMachine,
   type MachineRow,

@@ -1,15 +1,17 @@
 // Pools of local machines: a model that new nodes come from, and a capacity that others may change too.
+
+import { change, look } from '../../../cloud/state/call.ts';
+import { findImage } from '../../../cloud/state/gallery-rows.ts';
+import { keepModel, readModel, sameModel } from '../../../cloud/state/models.ts';
+import { pageOf, rowsFor } from '../../../cloud/state/paging.ts';
+import { busy, conflict, invalid, notFound } from '../../../cloud/state/refusals.ts';
+import { usableVersion } from '../../../cloud/state/version-source.ts';
 import { checkName } from '../../../domain/value/name.ts';
 import type { PoolModel, PoolSpec, Pools, WriteCondition } from '../../../ports/provider/pools.ts';
-import { findImage } from '../../common/gallery-rows.ts';
-import { keepModel, readModel, sameModel } from '../../common/models.ts';
-import { pageOf, rowsFor } from '../../common/paging.ts';
-import { busy, conflict, invalid, notFound } from '../../common/refusals.ts';
 import { forgetEmptyPool } from '../machine/reconcile.ts';
-import { change, type LocalContext, look } from '../state/context.ts';
+import type { LocalContext } from '../state/context.ts';
 import { readSize } from '../state/machine-size.ts';
 import { findPool, type PoolRow, requirePool, toProviderPool } from '../state/pool-rows.ts';
-import { usableVersion } from '../state/version-rows.ts';
 import { localNodes } from './nodes.ts';
 import { scalePool } from './scaling.ts';
 
@@ -127,7 +129,7 @@ function deletePool(context: LocalContext, name: string): readonly string[] {
 
 function checkModel(context: LocalContext, model: PoolModel): void {
   readSize(model.size);
-  if (usableVersion(context, model) !== undefined) return;
+  if (usableVersion(context, model, context.homeRegion) !== undefined) return;
   const gallery = model.gallery ?? context.defaultGallery;
   throw notFound(`Gallery ${gallery} does not have ${model.image}:${model.version}, ready.`);
 }

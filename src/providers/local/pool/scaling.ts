@@ -1,17 +1,17 @@
 // More and fewer nodes: what each is made from, and who goes.
-
 import { randomUUID } from 'node:crypto';
+import { isGeneralized } from '../../../cloud/state/gallery-rows.ts';
+import { readModel } from '../../../cloud/state/models.ts';
+import { conflict } from '../../../cloud/state/refusals.ts';
+import { usableVersion } from '../../../cloud/state/version-source.ts';
 import { nodeName } from '../../../domain/node/node.ts';
 import type { ProvisioningError } from '../../../ports/provider/call.ts';
 import type { PoolModel } from '../../../ports/provider/pools.ts';
-import { readModel } from '../../common/models.ts';
-import { conflict } from '../../common/refusals.ts';
 import type { LocalContext } from '../state/context.ts';
 import { memoryClaims, newMachine } from '../state/machine-rows.ts';
 import { readSize } from '../state/machine-size.ts';
 import { requireMemory } from '../state/memory.ts';
 import type { PoolRow } from '../state/pool-rows.ts';
-import { isGeneralized, usableVersion } from '../state/version-rows.ts';
 
 /** Makes the pool have so many nodes; what is being deleted does not count. Answers with those to work on. */
 export function scalePool(context: LocalContext, pool: PoolRow, capacity: number): readonly string[] {
@@ -83,12 +83,12 @@ export function modelSource(
   context: LocalContext,
   model: PoolModel,
 ): { readonly digest: string } | ProvisioningError {
-  return (
-    usableVersion(context, model) ?? {
-      code: 'GalleryImageNotFound',
-      message: `The gallery does not have ${model.image}:${model.version} any more.`,
-    }
-  );
+  const { digest } = usableVersion(context, model, context.homeRegion) ?? {};
+  if (digest) return { digest };
+  return {
+    code: 'GalleryImageNotFound',
+    message: `The gallery does not have ${model.image}:${model.version} any more.`,
+  };
 }
 
 /** Numbered in a uniform pool. In a flexible one scattered, without ever meeting. */

@@ -1,17 +1,15 @@
 // What the roles of the local provider share.
 import { join } from 'node:path';
+import type { Cloud } from '../../../cloud/state/cloud.ts';
+import type { VersionKey } from '../../../cloud/state/rows.ts';
 import type { DiskStore } from '../../../oci/disks/disk-store.ts';
 import type { Clock } from '../../../ports/clock.ts';
-import type { CallOptions } from '../../../ports/provider/call.ts';
-import { checkEpoch, settled } from '../../common/owner.ts';
-import type { World } from '../../common/state-database.ts';
 import type { MachineHost } from '../qemu/machine-host.ts';
 import type { ImageCache } from './image-cache.ts';
 import type { MachineBoard } from './machine-status-cache.ts';
 import type { MemoryGauge } from './memory.ts';
 
-export interface LocalContext {
-  readonly world: World;
+export interface LocalContext extends Cloud {
   readonly clock: Clock;
   readonly store: DiskStore;
   readonly host: MachineHost;
@@ -19,8 +17,7 @@ export interface LocalContext {
   readonly images: ImageCache;
   readonly memory: MemoryGauge;
   readonly paths: LocalPaths;
-  readonly defaultGallery: string;
-  readonly limits: LocalLimits;
+  readonly hostLimits: LocalLimits;
   /** Begins, or goes on with, what the rows say is to be done. */
   readonly work: LocalWork;
 }
@@ -29,12 +26,6 @@ export interface LocalWork {
   machine(machineId: string): void;
   version(key: VersionKey): void;
   snapshot(name: string): void;
-}
-
-export interface VersionKey {
-  readonly gallery: string;
-  readonly image: string;
-  readonly version: string;
 }
 
 export interface LocalLimits {
@@ -70,46 +61,4 @@ export function localPaths(folder: string): LocalPaths {
     snapshots: join(folder, 'snapshots'),
     work: join(folder, 'work'),
   };
-}
-
-/** A call that only looks, in one transaction. */
-export async function look<T>(context: LocalContext, options: CallOptions, body: () => T): Promise<T> {
-  return call(context, { writes: false, what: '' }, options, body);
-}
-
-/** A call that changes something, in one transaction; `what` is for the refusal of a stale owner. */
-export async function change<T>(
-  context: LocalContext,
-  what: string,
-  options: CallOptions,
-  body: () => T,
-): Promise<T> {
-  return call(context, { writes: true, what }, options, body);
-}
-
-/** Refuses a stale owner before work that is more than a transaction. */
-export function admit(context: LocalContext, what: string, options: CallOptions): void {
-  options.signal.throwIfAborted();
-  context.world.transaction(() =>
-    settled(() => checkEpoch(context.world, { writes: true, what }, options.epoch)),
-  )();
-}
-
-async function call<T>(
-  { world }: LocalContext,
-  spec: { readonly writes: boolean; readonly what: string },
-  { signal, epoch }: CallOptions,
-  body: () => T,
-): Promise<T> {
-  signal.throwIfAborted();
-  return world.transaction(() =>
-    settled(() => {
-      checkEpoch(world, spec, epoch);
-      return world.attempt(body);
-    }),
-  )();
-}
-
-export function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
 }

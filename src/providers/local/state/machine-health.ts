@@ -15,7 +15,7 @@ export interface MachineHealth {
 const applyMs = 20 * 60_000;
 
 export function machineHealth(context: LocalContext, row: MachineRow): MachineHealth {
-  const { board, limits } = context;
+  const { board, hostLimits: limits } = context;
   if (machinePower(context, row) !== 'running') return { health: 'unknown' };
   const halt = board.status(row.machineId)?.halt;
   if (halt !== undefined) return { health: 'unhealthy', trouble: halt.message };

@@ -1,13 +1,13 @@
 // A machine as it is stored, of a pool or single, and what it looks like now: what is to be done comes from the
 // row, power and word from the host.
 import { join } from 'node:path';
+import { readModel } from '../../../cloud/state/models.ts';
+import { busy, conflict } from '../../../cloud/state/refusals.ts';
+import type { World } from '../../../cloud/state/state-file.ts';
 import type { NodeReport } from '../../../domain/node/report.ts';
 import type { ProvisioningError, ProvisioningState } from '../../../ports/provider/call.ts';
 import type { MachineReport, MachineSpec } from '../../../ports/provider/machines.ts';
 import type { NodePower } from '../../../ports/provider/pools.ts';
-import { readModel } from '../../common/models.ts';
-import { busy, conflict } from '../../common/refusals.ts';
-import type { Row, World } from '../../common/state-database.ts';
 import type { MachineReportLine } from '../qemu/machine-host.ts';
 import type { LocalContext } from './context.ts';
 import { readSize } from './machine-size.ts';
@@ -96,9 +96,7 @@ export function machineById(world: World, machineId: string): MachineRow | undef
 }
 
 export function changeMachine(world: World, machineId: string, columns: Partial<MachineRow>): void {
-  const set = Object.keys(columns).map((column) => `${column} = ?`);
-  const values = Object.values(columns as Row);
-  world.run(`UPDATE machine SET ${set.join(', ')} WHERE machineId = ?`, ...values, machineId);
+  world.update('machine', { machineId }, columns);
 }
 
 export function machineState(row: MachineRow): ProvisioningState {

@@ -1,5 +1,5 @@
 // What a machine's size means on this computer.
-import { invalid } from '../../common/refusals.ts';
+import { invalid } from '../../../cloud/state/refusals.ts';
 
 export interface MachineSize {
   readonly cpus: number;

@@ -1,11 +1,12 @@
 // Pools and their nodes as they are stored, and as the role shows them.
 
+import { isoTime } from '../../../cloud/state/cloud.ts';
+import { readModel } from '../../../cloud/state/models.ts';
+import { busy, notFound } from '../../../cloud/state/refusals.ts';
+import type { World } from '../../../cloud/state/state-file.ts';
 import type { ProvisioningState } from '../../../ports/provider/call.ts';
 import type { Orchestration, PoolModel, ProviderNode, ProviderPool } from '../../../ports/provider/pools.ts';
-import { readModel } from '../../common/models.ts';
-import { busy, notFound } from '../../common/refusals.ts';
-import type { World } from '../../common/state-database.ts';
-import { isoTime, type LocalContext } from './context.ts';
+import type { LocalContext } from './context.ts';
 import { machineHealth } from './machine-health.ts';
 import { diskName, type MachineRow, machineError, machinePower, machineState } from './machine-rows.ts';
 

@@ -1,11 +1,13 @@
 // The simulated builder: simulated minutes, layer by layer, and a digest that follows from the lock. Finished
 // layers are kept in the world, so a build that was cut off goes on where it stopped.
+
+import { admit, look } from '../../../cloud/state/call.ts';
+import { type Bend, bendOf, sha256 } from '../../../cloud/state/cloud.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { buildMethods } from '../../../domain/recipe/recipe.ts';
 import type { Json } from '../../../domain/value/json.ts';
 import type { Builder, BuildProgress, BuildRequest, SealedDisk } from '../../../ports/provider/builder.ts';
-import { type Bend, finds, reads } from '../world/call.ts';
-import { type SimContext, sha256 } from '../world/context.ts';
+import type { SimContext } from '../world/context.ts';
 import { traitsOf } from '../world/traits.ts';
 import { diskBytesOf, type Layer, layersOf, lockOf } from './plan.ts';
 import { createSharedWork } from './shared-work.ts';
@@ -21,37 +23,30 @@ type Tell = (event: (progress: BuildProgress) => void) => void;
 const partsOfLayer = 5;
 
 export function simBuilder(context: SimContext): Builder {
-  const { call, clock, world } = context;
+  const { clock, world } = context;
   const builds = createSharedWork<(progress: BuildProgress) => void, SealedDisk>();
   return {
     methods: buildMethods,
     knownLock: lockOf,
-    lock: (recipe, progress, options) =>
-      call.long(
-        reads('builder.lock', recipeName(recipe), () => lockOf(recipe)),
-        options,
-        async ({ factor, failure }) => {
-          progress.progress(0, 1, 'resolving the inputs of the recipe');
-          await clock.sleep(context.durationOf('lock', recipeName(recipe)) * factor, options.signal);
-          if (failure !== undefined) throw new ImagoError('provider-failed', failure.message);
-          progress.progress(1, 1, 'every input has an exact version');
-          return lockOf(recipe);
-        },
-      ),
-    build: (request, progress, options) =>
-      call.long(
-        { ...reads('builder.build', request.lockDigest, () => sealedFrom(request)), writes: true },
-        options,
-        (bend) =>
-          builds.join(
-            request.lockDigest,
-            options.signal,
-            (event) => event(progress),
-            (signal, tell) => build(context, request, signal, tell, bend),
-          ),
-      ),
+    async lock(recipe, progress, options) {
+      const { factor, failure } = bendOf(options);
+      progress.progress(0, 1, 'resolving the inputs of the recipe');
+      await clock.sleep(context.durationOf('lock', recipeName(recipe)) * factor, options.signal);
+      if (failure !== undefined) throw new ImagoError('provider-failed', failure.message);
+      progress.progress(1, 1, 'every input has an exact version');
+      return lockOf(recipe);
+    },
+    async build(request, progress, options) {
+      admit(context, `build ${request.lockDigest}`, options);
+      return builds.join(
+        request.lockDigest,
+        options.signal,
+        (event) => event(progress),
+        (signal, tell) => build(context, request, signal, tell, bendOf(options)),
+      );
+    },
     find: (lockDigest, options) =>
-      call(finds<SealedDisk>('builder.find', lockDigest), options, () => {
+      look(context, options, () => {
         const row = world.get<SealedRow>('SELECT * FROM sealedDisk WHERE lockDigest = ?', lockDigest);
         return row && { digest: row.digest, diskDigest: row.diskDigest, sizeBytes: row.diskBytes };
       }),
@@ -132,7 +127,7 @@ function seal({ world }: SimContext, request: BuildRequest): SealedDisk {
 }
 
 /** The same lock, the same bytes. */
-function sealedFrom({ lockDigest }: BuildRequest): SealedDisk {
+export function sealedFrom({ lockDigest }: BuildRequest): SealedDisk {
   return {
     digest: `sha256:${sha256('manifest', lockDigest)}`,
     diskDigest: `sha256:${sha256('disk', lockDigest)}`,

@@ -1,8 +1,9 @@
 // What the simulated builder makes of a recipe: a lock with every input resolved, and the layers of a lock with
 // keys that follow from their inputs, so that a changed component rebuilds what stands on it and nothing else.
+
+import { sha256 } from '../../../cloud/state/cloud.ts';
 import { canonicalJson } from '../../../domain/value/canonical-json.ts';
 import type { Json } from '../../../domain/value/json.ts';
-import { sha256 } from '../world/context.ts';
 import { fraction } from '../world/durations.ts';
 import { isObject, textAt, valueAt } from '../world/traits.ts';
 

@@ -1,17 +1,22 @@
 // Simulated single machines.
+
+import { change, look } from '../../../cloud/state/call.ts';
+import type { Bend } from '../../../cloud/state/cloud.ts';
+import { isoTime, regionNamed, sha256 } from '../../../cloud/state/cloud.ts';
+import { countRows } from '../../../cloud/state/gallery-rows.ts';
+import { pageOf, rowsFor } from '../../../cloud/state/paging.ts';
+import { busy, checkLimit, conflict, invalid, lacks, notFound } from '../../../cloud/state/refusals.ts';
+import type { DiskContent } from '../../../cloud/state/rows.ts';
+import { usableVersion } from '../../../cloud/state/version-source.ts';
 import { canonicalJson } from '../../../domain/value/canonical-json.ts';
 import { checkName } from '../../../domain/value/name.ts';
 import type {
   Machine,
   MachineCommand,
   MachineCommandResult,
-  MachineReport,
   MachineSpec,
   Machines,
 } from '../../../ports/provider/machines.ts';
-import { countRows } from '../../common/gallery-rows.ts';
-import { pageOf, rowsFor } from '../../common/paging.ts';
-import { busy, checkLimit, conflict, invalid, lacks, notFound } from '../../common/refusals.ts';
 import { consoleOf, reportOf } from '../state/boot.ts';
 import {
   diskName,
@@ -22,17 +27,7 @@ import {
   machineState,
   switchPower,
 } from '../state/machine-rows.ts';
-import { type DiskContent, usableVersion } from '../state/version-source.ts';
-import { type Bend, finds, lists, reads, writes } from '../world/call.ts';
-import {
-  endOf,
-  isoTime,
-  machineIdOf,
-  nextSerial,
-  regionNamed,
-  type SimContext,
-  sha256,
-} from '../world/context.ts';
+import { endOf, machineIdOf, nextSerial, type SimContext } from '../world/context.ts';
 import { readTraits } from '../world/traits.ts';
 import { answerScript } from './run-command.ts';
 
@@ -42,19 +37,17 @@ export interface MachineRow extends MachineColumns {
 }
 
 export function simMachines(context: SimContext): Machines {
-  const { call, world } = context;
+  const { world } = context;
   return {
     createMachine: (spec, options) =>
-      call(writes('machines.createMachine', spec.name), options, (bend) =>
-        createMachine(context, spec, bend),
-      ),
+      change(context, `machine ${spec.name}`, options, (bend) => createMachine(context, spec, bend)),
     getMachine: (name, options) =>
-      call(finds<Machine>('machines.getMachine', name), options, () => {
+      look(context, options, () => {
         const row = findMachine(context, name);
         return row && toMachine(context, row);
       }),
     listMachines: (query, options) =>
-      call(lists<Machine>('machines.listMachines', ''), options, () => {
+      look(context, options, () => {
         const rows = world.all<MachineRow>(
           'SELECT * FROM machine WHERE name > ? AND (goneAt IS NULL OR goneAt > ?) ORDER BY name LIMIT ?',
           query.cursor ?? '',
@@ -69,37 +62,24 @@ export function simMachines(context: SimContext): Machines {
         );
       }),
     report: (name, options) =>
-      call(finds<MachineReport>('machines.report', name), options, () => {
+      look(context, options, () => {
         const row = requireMachine(context, name);
         return reportOf(context, row, factsOf(row));
       }),
     console: (name, lines, options) =>
-      call(
-        reads<readonly string[]>('machines.console', name, () => []),
-        options,
-        () => {
-          if (!Number.isInteger(lines) || lines < 1)
-            throw invalid(`At least 1 line must be asked for, not ${lines}.`);
-          return consoleOf(context, requireMachine(context, name), name).slice(-lines);
-        },
-      ),
+      look(context, options, () => {
+        if (!Number.isInteger(lines) || lines < 1)
+          throw invalid(`At least 1 line must be asked for, not ${lines}.`);
+        return consoleOf(context, requireMachine(context, name), name).slice(-lines);
+      }),
     runCommand: (name, command, options) =>
-      call(
-        {
-          ...reads<MachineCommandResult>('machines.runCommand', name, () => answerScript('', noShell)),
-          writes: true,
-        },
-        options,
-        () => runCommand(context, name, command),
-      ),
+      change(context, `machine ${name}`, options, () => runCommand(context, name, command)),
     stopMachine: (name, options) =>
-      call(writes('machines.stopMachine', name), options, (bend) => setPower(context, name, 'stopped', bend)),
+      change(context, `machine ${name}`, options, (bend) => setPower(context, name, 'stopped', bend)),
     startMachine: (name, options) =>
-      call(writes('machines.startMachine', name), options, (bend) =>
-        setPower(context, name, 'running', bend),
-      ),
+      change(context, `machine ${name}`, options, (bend) => setPower(context, name, 'running', bend)),
     deleteMachine: (name, options) =>
-      call(writes('machines.deleteMachine', name), options, (bend) => {
+      change(context, `machine ${name}`, options, (bend) => {
         const row = findMachine(context, name);
         if (row === undefined || row.goneAt !== null || bend.failure !== undefined) return;
         const goneAt = endOf(context, 'machineDelete', name, bend);
@@ -136,8 +116,6 @@ function createMachine(context: SimContext, spec: MachineSpec, bend: Bend): void
   });
 }
 
-const noShell = { hostname: '', machineId: '' };
-
 function runCommand(
   context: SimContext,
   name: string,
@@ -154,7 +132,7 @@ function runCommand(
 
 function sealedContent({ world }: SimContext, { digest }: MachineSpec): DiskContent | undefined {
   return world.get<DiskContent>(
-    'SELECT diskDigest, diskBytes, traits FROM sealedDisk WHERE digest = ? LIMIT 1',
+    'SELECT digest, diskDigest, diskBytes, traits FROM sealedDisk WHERE digest = ? LIMIT 1',
     digest,
   );
 }

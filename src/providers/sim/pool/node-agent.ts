@@ -1,11 +1,12 @@
 // What the agent of a simulated node does with a config that it is given while it runs, by the rules of the real one.
+
+import { sha256 } from '../../../cloud/state/cloud.ts';
 import { ensureImagoError } from '../../../domain/error/imago-error.ts';
 import type { NodeConfigRef, NodeError, NodeWaiting, PendingChange } from '../../../domain/node/report.ts';
 import { agentAbilities, requireAbilities } from '../../../domain/node-config/capabilities.ts';
 import { highestCost, planChanges } from '../../../domain/node-config/plan-changes.ts';
 import { nodeRules, readNodeConfig } from '../../../domain/node-config/read-node-config.ts';
 import type { NodeConfig } from '../../../domain/node-config/schema.ts';
-import { sha256 } from '../world/context.ts';
 import type { Traits } from '../world/traits.ts';
 
 /** How the agent answers a document: it is in force from now on, it waits, or it was refused or taken back. */

@@ -1,44 +1,39 @@
 // The config of running nodes in the simulated world, and what their agents report.
+
+import { change, look } from '../../../cloud/state/call.ts';
+import type { Bend } from '../../../cloud/state/cloud.ts';
+import { isoTime } from '../../../cloud/state/cloud.ts';
+import { readModel } from '../../../cloud/state/models.ts';
+import type { World } from '../../../cloud/state/state-file.ts';
 import type { NodeReport } from '../../../domain/node/report.ts';
 import { nodeReportSchema } from '../../../domain/node/report.ts';
 import type { AllowedChange, NodeConfigs } from '../../../ports/provider/node-configs.ts';
-import { readModel } from '../../common/models.ts';
 import { agentFails, reportOf, timelineOf } from '../state/boot.ts';
 import { findNode, type NodeRow, requireNode } from '../state/pool-rows.ts';
-import { type Bend, finds, reads, writes } from '../world/call.ts';
-import { isoTime, type SimContext } from '../world/context.ts';
+import type { SimContext } from '../world/context.ts';
 import { readTraits } from '../world/traits.ts';
-import type { World } from '../world/world.ts';
 import { answerTo, configRef } from './node-agent.ts';
 
 /** How often agents look for a new config. */
 const pollMs = 5000;
 
 export function simNodeConfigs(context: SimContext): NodeConfigs {
-  const { call, world } = context;
+  const { world } = context;
   return {
     getUserData: (pool, node, options) =>
-      call(
-        reads('nodeConfigs.getUserData', `${pool}/${node}`, () => ''),
-        options,
-        () => userDataOf(world, requireNode(world, pool, node)),
-      ),
+      look(context, options, () => userDataOf(world, requireNode(world, pool, node))),
     hasOwnUserData: (pool, node, options) =>
-      call(
-        reads('nodeConfigs.hasOwnUserData', `${pool}/${node}`, () => false),
-        options,
-        () => requireNode(world, pool, node).userData !== null,
-      ),
+      look(context, options, () => requireNode(world, pool, node).userData !== null),
     setUserData: (pool, node, userData, options) =>
-      call(writes('nodeConfigs.setUserData', `${pool}/${node}`), options, (bend) =>
+      change(context, `node ${node}`, options, (bend) =>
         setUserData(context, requireNode(world, pool, node), userData, bend),
       ),
-    allowChange: (pool, node, change, options) =>
-      call(writes('nodeConfigs.allowChange', `${pool}/${node}`), options, (bend) =>
-        allowChange(context, requireNode(world, pool, node), change, bend),
+    allowChange: (pool, node, allowed, options) =>
+      change(context, `node ${node}`, options, (bend) =>
+        allowChange(context, requireNode(world, pool, node), allowed, bend),
       ),
     getReport: (pool, node, options) =>
-      call(finds<NodeReport>('nodeConfigs.getReport', `${pool}/${node}`), options, () => {
+      look(context, options, () => {
         const row = findNode(world, pool, node) ?? requireNode(world, pool, node);
         return nodeReport(context, row);
       }),

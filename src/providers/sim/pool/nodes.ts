@@ -1,9 +1,13 @@
 // What can be asked of one node of a simulated pool.
+
+import { change, look } from '../../../cloud/state/call.ts';
+import type { Bend } from '../../../cloud/state/cloud.ts';
+import { readModel, sameImage } from '../../../cloud/state/models.ts';
+import { pageOf, rowsFor } from '../../../cloud/state/paging.ts';
+import { lacks, notFound } from '../../../cloud/state/refusals.ts';
+import type { World } from '../../../cloud/state/state-file.ts';
 import type { Page, PageQuery } from '../../../ports/page.ts';
 import type { Pools, Protection, ProviderNode } from '../../../ports/provider/pools.ts';
-import { readModel, sameImage } from '../../common/models.ts';
-import { pageOf, rowsFor } from '../../common/paging.ts';
-import { lacks, notFound } from '../../common/refusals.ts';
 import { imagedAgain, requireSettled, switchPower } from '../state/machine-rows.ts';
 import {
   findNode,
@@ -14,9 +18,7 @@ import {
   requireNode,
   requirePool,
 } from '../state/pool-rows.ts';
-import { type Bend, finds, lists, writes } from '../world/call.ts';
 import { endOf, type SimContext } from '../world/context.ts';
-import type { Row, World } from '../world/world.ts';
 import { modelSource } from './scaling.ts';
 
 type NodeRole = Pick<
@@ -32,38 +34,21 @@ type NodeRole = Pick<
 >;
 
 export function simNodes(context: SimContext): NodeRole {
-  const { call } = context;
   return {
-    getNode: (pool, node, options) =>
-      call(finds<ProviderNode>('pools.getNode', `${pool}/${node}`), options, () =>
-        getNode(context, pool, node),
-      ),
-    listNodes: (pool, query, options) =>
-      call(lists<ProviderNode>('pools.listNodes', pool), options, () => listNodes(context, pool, query)),
+    getNode: (pool, node, options) => look(context, options, () => getNode(context, pool, node)),
+    listNodes: (pool, query, options) => look(context, options, () => listNodes(context, pool, query)),
     stopNode: (pool, node, options) =>
-      call(writes('pools.stopNode', `${pool}/${node}`), options, (bend) =>
-        setPower(context, pool, node, 'stopped', bend),
-      ),
+      change(context, `node ${node}`, options, (bend) => setPower(context, pool, node, 'stopped', bend)),
     startNode: (pool, node, options) =>
-      call(writes('pools.startNode', `${pool}/${node}`), options, (bend) =>
-        setPower(context, pool, node, 'running', bend),
-      ),
+      change(context, `node ${node}`, options, (bend) => setPower(context, pool, node, 'running', bend)),
     reimageNode: (pool, node, options) =>
-      call(writes('pools.reimageNode', `${pool}/${node}`), options, (bend) =>
-        reimageNode(context, pool, node, bend),
-      ),
+      change(context, `node ${node}`, options, (bend) => reimageNode(context, pool, node, bend)),
     upgradeNode: (pool, node, options) =>
-      call(writes('pools.upgradeNode', `${pool}/${node}`), options, (bend) =>
-        upgradeNode(context, pool, node, bend),
-      ),
+      change(context, `node ${node}`, options, (bend) => upgradeNode(context, pool, node, bend)),
     protectNode: (pool, node, protection, options) =>
-      call(writes('pools.protectNode', `${pool}/${node}`), options, () =>
-        protectNode(context, pool, node, protection),
-      ),
+      change(context, `node ${node}`, options, () => protectNode(context, pool, node, protection)),
     deleteNode: (pool, node, options) =>
-      call(writes('pools.deleteNode', `${pool}/${node}`), options, (bend) =>
-        deleteNode(context, pool, node, bend),
-      ),
+      change(context, `node ${node}`, options, (bend) => deleteNode(context, pool, node, bend)),
   };
 }
 
@@ -96,7 +81,7 @@ function setPower(
 ): void {
   const row = requireNode(context.world, pool, name);
   const columns = switchPower(context, row, to, `Node ${name}`, bend);
-  if (columns !== undefined) change(context.world, row, { ...columns });
+  if (columns !== undefined) changeNode(context.world, row, { ...columns });
 }
 
 function reimageNode(context: SimContext, poolName: string, name: string, bend: Bend): void {
@@ -118,7 +103,7 @@ function upgradeNode(context: SimContext, poolName: string, name: string, bend: 
     makeAnew(context, pool, row, bend);
   } else if (bend.failure === undefined) {
     const readyAt = endOf(context, 'nodeUpgrade', name, bend);
-    change(world, row, { appliedModel: pool.model, busyWith: 'updating', readyAt, ...modelsConfig });
+    changeNode(world, row, { appliedModel: pool.model, busyWith: 'updating', readyAt, ...modelsConfig });
   }
 }
 
@@ -134,13 +119,13 @@ function makeAnew(context: SimContext, pool: PoolRow, row: NodeRow, bend: Bend):
     bend,
   });
   const models = done ? { diskModel: pool.model, appliedModel: pool.model, ...modelsConfig } : {};
-  change(context.world, row, { ...columns, ...models });
+  changeNode(context.world, row, { ...columns, ...models });
 }
 
 function protectNode(context: SimContext, pool: string, name: string, protection: Protection): void {
   if (!context.abilities.protect) throw lacks('The provider cannot protect nodes.');
   const row = requireNode(context.world, pool, name);
-  change(context.world, row, {
+  changeNode(context.world, row, {
     protectScaleIn: Number(protection.fromScaleIn),
     protectActions: Number(protection.fromPoolActions),
   });
@@ -150,7 +135,7 @@ function deleteNode(context: SimContext, pool: string, name: string, bend: Bend)
   const { world } = context;
   const row = findPool(world, pool) && findNode(world, pool, name);
   if (row === undefined || row.goneAt !== null || bend.failure !== undefined) return;
-  change(world, row, { goneAt: endOf(context, 'nodeDelete', name, bend) });
+  changeNode(world, row, { goneAt: endOf(context, 'nodeDelete', name, bend) });
   world.run('UPDATE pool SET capacity = capacity - 1, etag = etag + 1 WHERE name = ?', pool);
 }
 
@@ -160,12 +145,6 @@ function requireUniform({ world }: SimContext, name: string, done: string): Pool
   throw lacks(`Nodes of the flexible pool ${name} cannot be ${done}, only replaced.`);
 }
 
-function change(world: World, { pool, name }: NodeRow, columns: Row): void {
-  const set = Object.keys(columns).map((column) => `${column} = ?`);
-  world.run(
-    `UPDATE node SET ${set.join(', ')} WHERE pool = ? AND name = ?`,
-    ...Object.values(columns),
-    pool,
-    name,
-  );
+function changeNode(world: World, { pool, name }: NodeRow, columns: Partial<NodeRow>): void {
+  world.update('node', { pool, name }, columns);
 }

@@ -1,35 +1,32 @@
 // Simulated pools: a model that new nodes come from, and a capacity that others may change too.
+
+import { change, look } from '../../../cloud/state/call.ts';
+import type { Bend } from '../../../cloud/state/cloud.ts';
+import { regionNamed } from '../../../cloud/state/cloud.ts';
+import { countRows, findImage } from '../../../cloud/state/gallery-rows.ts';
+import { keepModel, readModel, sameModel } from '../../../cloud/state/models.ts';
+import { pageOf, rowsFor } from '../../../cloud/state/paging.ts';
+import { busy, checkLimit, conflict, invalid, lacks, notFound } from '../../../cloud/state/refusals.ts';
+import { usableVersion } from '../../../cloud/state/version-source.ts';
 import { checkName } from '../../../domain/value/name.ts';
-import type {
-  PoolModel,
-  PoolSpec,
-  Pools,
-  ProviderPool,
-  WriteCondition,
-} from '../../../ports/provider/pools.ts';
-import { countRows, findImage } from '../../common/gallery-rows.ts';
-import { keepModel, readModel, sameModel } from '../../common/models.ts';
-import { pageOf, rowsFor } from '../../common/paging.ts';
-import { busy, checkLimit, conflict, invalid, lacks, notFound } from '../../common/refusals.ts';
+import type { PoolModel, PoolSpec, Pools, WriteCondition } from '../../../ports/provider/pools.ts';
 import { findPool, type PoolRow, requirePool, toProviderPool } from '../state/pool-rows.ts';
-import { usableVersion } from '../state/version-source.ts';
-import { type Bend, finds, lists, writes } from '../world/call.ts';
-import { endOf, regionNamed, type SimContext } from '../world/context.ts';
+import { endOf, type SimContext } from '../world/context.ts';
 import { simNodes } from './nodes.ts';
 import { forgetGoneNodes, scalePool } from './scaling.ts';
 
 export function simPools(context: SimContext): Pools {
-  const { call, world } = context;
+  const { world } = context;
   return {
     createPool: (spec, options) =>
-      call(writes('pools.createPool', spec.name), options, (bend) => createPool(context, spec, bend)),
+      change(context, `pool ${spec.name}`, options, (bend) => createPool(context, spec, bend)),
     getPool: (name, options) =>
-      call(finds<ProviderPool>('pools.getPool', name), options, () => {
+      look(context, options, () => {
         const row = findPool(world, name);
         return row && toProviderPool(context, row);
       }),
     listPools: (query, options) =>
-      call(lists<ProviderPool>('pools.listPools', ''), options, () => {
+      look(context, options, () => {
         const rows = world.all<PoolRow>(
           'SELECT * FROM pool WHERE name > ? AND (goneAt IS NULL OR goneAt > ?) ORDER BY name LIMIT ?',
           query.cursor ?? '',
@@ -44,15 +41,13 @@ export function simPools(context: SimContext): Pools {
         );
       }),
     setModel: (pool, model, condition, options) =>
-      call(writes('pools.setModel', pool), options, (bend) =>
-        setModel(context, pool, model, condition, bend),
-      ),
+      change(context, `pool ${pool}`, options, (bend) => setModel(context, pool, model, condition, bend)),
     setCapacity: (pool, capacity, condition, options) =>
-      call(writes('pools.setCapacity', pool), options, (bend) =>
+      change(context, `pool ${pool}`, options, (bend) =>
         setCapacity(context, pool, capacity, condition, bend),
       ),
     deletePool: (name, options) =>
-      call(writes('pools.deletePool', name), options, (bend) => deletePool(context, name, bend)),
+      change(context, `pool ${name}`, options, (bend) => deletePool(context, name, bend)),
     ...simNodes(context),
   };
 }

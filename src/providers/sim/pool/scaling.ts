@@ -1,11 +1,12 @@
 // More and fewer nodes: who is made when, and who goes.
+
+import type { Bend } from '../../../cloud/state/cloud.ts';
+import { readModel } from '../../../cloud/state/models.ts';
+import { conflict } from '../../../cloud/state/refusals.ts';
+import { usableVersion } from '../../../cloud/state/version-source.ts';
 import type { ProvisioningError } from '../../../ports/provider/call.ts';
-import { readModel } from '../../common/models.ts';
-import { conflict } from '../../common/refusals.ts';
 import { type DiskSource, imagedFirst } from '../state/machine-rows.ts';
 import type { PoolRow } from '../state/pool-rows.ts';
-import { usableVersion } from '../state/version-source.ts';
-import type { Bend } from '../world/call.ts';
 import { endOf, machineIdOf, nextSerial, type SimContext } from '../world/context.ts';
 
 const zones = ['1', '2', '3'];
@@ -36,7 +37,8 @@ function addNodes(context: SimContext, pool: PoolRow, count: number, bend: Bend)
   const { world, limits } = context;
   const now = world.time();
   const source = modelSource(context, pool);
-  const batch = ('replicas' in source ? source.replicas : 1) * limits.startsPerReplica;
+  const batch =
+    ('replicas' in source ? source.replicas : 1) * (limits.startsPerReplica ?? Number.POSITIVE_INFINITY);
   const serial = nextSerial(world);
   let until = now;
   for (let index = 0; index < count; index++) {

@@ -1,7 +1,9 @@
 // What a simulated machine does after it is switched on, as its agent and its console tell it.
+
+import { isoTime } from '../../../cloud/state/cloud.ts';
 import type { MachineReport } from '../../../ports/provider/machines.ts';
 import type { NodeHealth } from '../../../ports/provider/pools.ts';
-import { isoTime, type SimContext } from '../world/context.ts';
+import type { SimContext } from '../world/context.ts';
 import { fraction } from '../world/durations.ts';
 import { readTraits, type Traits } from '../world/traits.ts';
 import { type MachineColumns, machinePower } from './machine-rows.ts';

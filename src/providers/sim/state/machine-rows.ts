@@ -1,13 +1,13 @@
 // What pool nodes and single machines have in common: a disk, power, and a state that follows from stored times.
 
+import type { Bend } from '../../../cloud/state/cloud.ts';
+import { busy, conflict } from '../../../cloud/state/refusals.ts';
+import type { DiskContent } from '../../../cloud/state/rows.ts';
 import type { ProvisioningError, ProvisioningState } from '../../../ports/provider/call.ts';
 import type { NodePower } from '../../../ports/provider/pools.ts';
-import { busy, conflict } from '../../common/refusals.ts';
-import type { Bend } from '../world/call.ts';
 import { endOf, type SimContext } from '../world/context.ts';
 import type { DurationKind } from '../world/durations.ts';
 import { readTraits } from '../world/traits.ts';
-import type { DiskContent } from './version-source.ts';
 
 export interface MachineColumns {
   readonly machineId: string;
@@ -115,7 +115,7 @@ function imaged(context: SimContext, imaging: Imaging): ImagedColumns {
     powerSince: now,
     powerAt: switchedOn,
     hasDisk: 1,
-    diskBytes: source.diskBytes,
+    diskBytes: source.diskBytes ?? 0,
     traits: source.traits,
     errorCode: boots ? null : 'OSProvisioningTimedOut',
     errorMessage: boots ? null : `The operating system of ${name} did not come up in the time it has.`,

@@ -1,11 +1,12 @@
 // Pools and their nodes as they are stored, and what they look like at a moment.
 
+import { isoTime } from '../../../cloud/state/cloud.ts';
+import { readModel } from '../../../cloud/state/models.ts';
+import { busy, notFound } from '../../../cloud/state/refusals.ts';
+import type { World } from '../../../cloud/state/state-file.ts';
 import type { ProvisioningState } from '../../../ports/provider/call.ts';
 import type { Orchestration, PoolModel, ProviderNode, ProviderPool } from '../../../ports/provider/pools.ts';
-import { readModel } from '../../common/models.ts';
-import { busy, notFound } from '../../common/refusals.ts';
-import { isoTime, type SimContext } from '../world/context.ts';
-import type { World } from '../world/world.ts';
+import type { SimContext } from '../world/context.ts';
 import { healthOf } from './boot.ts';
 import { diskName, type MachineColumns, machineError, machinePower, machineState } from './machine-rows.ts';
 

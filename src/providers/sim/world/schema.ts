@@ -1,8 +1,6 @@
-// The tables of the simulated world. States are not stored: they follow from the stored times and the clock.
-// All times are whole milliseconds of the world's clock.
-
-/** A world with another number was made by another version of Imago and is not touched. */
-export const worldSchemaVersion = 2;
+// The file of the simulated world: the tables of the cloud, and those of the simulation alone.
+import { cloudSchema, fromSim } from '../../../cloud/state/schema.ts';
+import { openWorldFile, type World } from '../../../cloud/state/state-file.ts';
 
 const lifetime = 'createdAt INTEGER NOT NULL, goneAt INTEGER';
 const failure = 'errorCode TEXT, errorMessage TEXT';
@@ -19,38 +17,7 @@ const machineColumns = `
   diskBytes INTEGER NOT NULL,
   traits TEXT NOT NULL`;
 
-export const worldSchema = `
-CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-
-CREATE TABLE gallery (name TEXT PRIMARY KEY, region TEXT NOT NULL, description TEXT) STRICT, WITHOUT ROWID;
-
-CREATE TABLE image (
-  gallery TEXT NOT NULL, name TEXT NOT NULL,
-  os TEXT NOT NULL, architecture TEXT NOT NULL, generation INTEGER NOT NULL, osState TEXT NOT NULL,
-  description TEXT,
-  PRIMARY KEY (gallery, name)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE version (
-  gallery TEXT NOT NULL, image TEXT NOT NULL, version TEXT NOT NULL,
-  major INTEGER NOT NULL, minor INTEGER NOT NULL, patch INTEGER NOT NULL,
-  source TEXT NOT NULL, diskDigest TEXT NOT NULL, diskBytes INTEGER NOT NULL, traits TEXT NOT NULL,
-  excludeFromLatest INTEGER NOT NULL, endOfLife TEXT, blockDeletion INTEGER NOT NULL, tags TEXT NOT NULL,
-  busyUntil INTEGER NOT NULL, ${lifetime},
-  PRIMARY KEY (gallery, image, version)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX versionOrder ON version (gallery, image, major, minor, patch);
-CREATE INDEX versionSource ON version (source);
-
-CREATE TABLE regionCopy (
-  gallery TEXT NOT NULL, image TEXT NOT NULL, version TEXT NOT NULL, region TEXT NOT NULL,
-  position INTEGER NOT NULL, replicas INTEGER NOT NULL, excludeFromLatest INTEGER,
-  addedAt INTEGER NOT NULL, startsAt INTEGER, readyAt INTEGER, ${failure},
-  PRIMARY KEY (gallery, image, version, region)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE model (hash TEXT PRIMARY KEY, model TEXT NOT NULL) STRICT, WITHOUT ROWID;
-
+const worldSchema = `${cloudSchema}
 CREATE TABLE pool (
   name TEXT PRIMARY KEY, region TEXT NOT NULL, orchestration TEXT NOT NULL, model TEXT NOT NULL,
   capacity INTEGER NOT NULL, etag INTEGER NOT NULL, nextOrdinal INTEGER NOT NULL,
@@ -70,12 +37,6 @@ CREATE INDEX nodeGone ON node (goneAt) WHERE goneAt IS NOT NULL;
 
 CREATE TABLE machine (
   name TEXT PRIMARY KEY, spec TEXT NOT NULL, ${machineColumns}, ${failure}, ${lifetime}
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE snapshot (
-  name TEXT PRIMARY KEY, disk TEXT NOT NULL, tags TEXT NOT NULL, region TEXT NOT NULL,
-  diskDigest TEXT NOT NULL, diskBytes INTEGER NOT NULL, traits TEXT NOT NULL,
-  readyAt INTEGER NOT NULL, ${failure}, ${lifetime}
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE layer (key TEXT PRIMARY KEY, madeAt INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -98,3 +59,14 @@ CREATE TABLE fault (
 ) STRICT;
 CREATE INDEX faultLive ON fault (id) WHERE spent = 0;
 `;
+
+/** Opens the world, or makes an empty one. Without a file it lives and dies with the process. */
+export function openWorld(file: string | undefined): World {
+  return openWorldFile(file, {
+    name: 'The simulated world',
+    unusable: 'sim-world-unusable',
+    schema: worldSchema,
+    version: 4,
+    migrations: { 2: fromSim },
+  });
+}

@@ -1,12 +1,13 @@
 // The time of a world: where it goes on after a restart, and how people and tests steer it.
+
+import type { SimFaults } from '../../../cloud/faults/faults.ts';
+import { isoTime } from '../../../cloud/state/cloud.ts';
+import { lacks } from '../../../cloud/state/refusals.ts';
+import type { World } from '../../../cloud/state/state-file.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { SimControl, SimTime } from '../../../ports/provider/sim-control.ts';
-import { lacks } from '../../common/refusals.ts';
 import { type ClockAnchor, createScaledClock, resumeTime, type ScaledClock } from './clock.ts';
-import { isoTime } from './context.ts';
-import type { SimFaults } from './faults.ts';
-import type { World } from './world.ts';
 
 export const defaultTimeScale = 1000;
 

@@ -1,0 +1,85 @@
+// The rows of the tables in schema.ts. All times are whole milliseconds of the cloud's clock. Work that takes time
+// has the time at which it ends in its row; `null` means that the executor has not finished it.
+import type { GalleryImage } from '../../ports/provider/gallery.ts';
+
+export interface GalleryRow {
+  readonly name: string;
+  readonly region: string;
+  readonly description: string | null;
+}
+
+export interface ImageRow {
+  readonly gallery: string;
+  readonly name: string;
+  readonly os: GalleryImage['os'];
+  readonly architecture: GalleryImage['architecture'];
+  readonly generation: GalleryImage['generation'];
+  readonly osState: NonNullable<GalleryImage['osState']>;
+  readonly description: string | null;
+}
+
+/** Why something failed; the code is `null` if it did not. */
+interface Failure {
+  readonly errorCode: string | null;
+  readonly errorMessage: string | null;
+}
+
+interface Lifetime {
+  readonly createdAt: number;
+  /** When the deletion was asked for, and when it is complete. */
+  readonly deletedAt: number | null;
+  readonly goneAt: number | null;
+}
+
+/** The bytes of a disk: their names, their size, and what a simulated disk does when it boots. */
+export interface DiskContent {
+  /** The digest of the manifest in the store; `null` where the cloud has no store, or it is not yet known. */
+  readonly digest: string | null;
+  /** The sha256 of the raw disk; `null` until it is known. */
+  readonly diskDigest: string | null;
+  readonly diskBytes: number | null;
+  /** JSON, `{}` for a real disk. */
+  readonly traits: string;
+}
+
+export interface VersionKey {
+  readonly gallery: string;
+  readonly image: string;
+  readonly version: string;
+}
+
+export interface VersionRow extends VersionKey, DiskContent, Lifetime {
+  readonly major: number;
+  readonly minor: number;
+  readonly patch: number;
+  /** JSON. */
+  readonly source: string;
+  readonly excludeFromLatest: number;
+  readonly endOfLife: string | null;
+  readonly blockDeletion: number;
+  readonly tags: string;
+  /** When the last change of the version itself ends. */
+  readonly busyUntil: number;
+}
+
+/** The copy of a version in one region. Without `startsAt` it waits for a first copy that failed. */
+export interface CopyRow extends VersionKey, Failure {
+  readonly region: string;
+  /** 0 is the copy that the bytes arrive at, and that the others are made from. */
+  readonly position: number;
+  readonly replicas: number;
+  readonly excludeFromLatest: number | null;
+  readonly addedAt: number;
+  readonly startsAt: number | null;
+  readonly readyAt: number | null;
+}
+
+/** A snapshot. Its content is the disk's own; `digest` is that of the version under it. */
+export interface SnapshotRow extends DiskContent, Failure, Lifetime {
+  readonly name: string;
+  readonly disk: string;
+  readonly machineId: string;
+  readonly tags: string;
+  readonly region: string;
+  readonly readyAt: number | null;
+}
