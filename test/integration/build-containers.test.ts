@@ -78,9 +78,8 @@ afterAll(async () => {
 
 describe('on the disk', () => {
   it('every image stands under its name, with all of its content', () => {
-    // Each has a name by its digest as well, as the container runtime gives it.
-    const images = inventory.containerImages.filter(({ name }) => name.endsWith(':1'));
-    expect(images.map(({ name }) => name).sort()).toEqual(
+    const images = inventory.containerImages;
+    expect(images.map(({ name }) => name)).toEqual(
       ['packed', 'pulled', 'saved'].map((n) => `example.test/${n}:1`),
     );
     for (const { platform, sizeBytes } of images) {

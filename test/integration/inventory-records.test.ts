@@ -77,7 +77,7 @@ describe('an SBOM', () => {
       for (const part of [
         'pkg:deb/debian/runc@1.1.15?arch=amd64',
         '/usr/sbin/runc',
-        'pkg:oci/number-0@sha256%3A0',
+        'pkg:oci/number-0@sha256:0',
       ]) {
         expect(text).toContain(part);
       }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { type BoltBucket, boltFile } from '../../build/containers/bolt-file.ts';
 import { bufferSource } from '../../disk/bytes/byte-source.ts';
 import type { Ext4Entry } from '../../disk/ext4/reader.ts';
 import { sourceInput } from '../../disk/tar/input.ts';
@@ -77,6 +78,47 @@ describe('a store that containerd filled', () => {
     await expect(readContainerImages(treeOf(damaged), root)).rejects.toMatchObject({
       code: 'inventory-invalid',
     });
+  });
+});
+
+/** A database with these image names, each pointing to a manifest digest. */
+function databaseOf(names: Readonly<Record<string, string>>): DiskTree {
+  const bucket = (entries: readonly (readonly [string, Buffer | BoltBucket])[]): BoltBucket => ({
+    entries: new Map(entries),
+  });
+  const images = Object.entries(names).map(
+    ([name, target]) => [name, bucket([['target', bucket([['digest', Buffer.from(target)]])]])] as const,
+  );
+  const file = boltFile(bucket([['v1', bucket([['k8s.io', bucket([['images', bucket(images)]])]])]]));
+  return treeOf(new Map([[database, file]]));
+}
+
+describe('an image with several names', () => {
+  const other = `sha256:${'a'.repeat(64)}`;
+
+  it('is listed once, by its tag, where the runtime also recorded its digest and its config', async () => {
+    const tree = databaseOf({
+      'registry.example.com/hello:1.0': digest,
+      [`registry.example.com/hello@${digest}`]: digest,
+      [other]: digest,
+    });
+    const images = await readContainerImages(tree, root);
+    expect(images.map(({ name }) => name)).toEqual(['registry.example.com/hello:1.0']);
+  });
+
+  it('is listed by each of its tags, and by its digest if it has no tag', async () => {
+    const tree = databaseOf({
+      'registry.example.com/hello:1': digest,
+      'registry.example.com/hello:1.0': digest,
+      [`registry.example.com/untagged@${other}`]: other,
+      [`sha256:${'b'.repeat(64)}`]: other,
+    });
+    const images = await readContainerImages(tree, root);
+    expect(images.map(({ name }) => name)).toEqual([
+      'registry.example.com/hello:1',
+      'registry.example.com/hello:1.0',
+      `registry.example.com/untagged@${other}`,
+    ]);
   });
 });
 

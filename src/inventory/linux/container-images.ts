@@ -27,7 +27,7 @@ export async function containerdRoot(tree: DiskTree): Promise<string> {
   return /^\s*root\s*=\s*["']([^"']+)["']/m.exec(beforeTables)?.[1] ?? '/var/lib/containerd';
 }
 
-/** By name. A disk without containerd's database has none. */
+/** Lists the images by name. A disk without containerd's database has none. */
 export async function readContainerImages(tree: DiskTree, root: string): Promise<InventoryContainerImage[]> {
   const database = tree.resolve(`${root}/io.containerd.metadata.v1.bolt/meta.db`);
   if (database === undefined || database.type !== 'file') return [];
@@ -36,29 +36,53 @@ export async function readContainerImages(tree: DiskTree, root: string): Promise
   const versions = openBolt(await tree.read(database, maxDatabase)).bucket('v1');
   const images: InventoryContainerImage[] = [];
   for (const { key, bucket } of versions?.items() ?? []) {
-    for (const image of bucket?.bucket('images')?.items() ?? []) {
-      if (image.bucket === undefined) continue;
-      const digest = image.bucket.bucket('target')?.value('digest')?.toString('utf8') ?? '';
-      if (!/^sha256:[0-9a-f]{64}$/.test(digest)) {
-        throw new ImagoError(
-          'inventory-invalid',
-          `containerd's image ${image.key.toString('utf8')} has no digest`,
-        );
-      }
+    const namespace = key.toString('utf8');
+    for (const { name, digest, record } of withoutAliases([...namedImages(bucket?.bucket('images'))])) {
       images.push({
-        name: nameIn(key.toString('utf8'), image.key.toString('utf8')),
+        // Kubernetes' own namespace is implied.
+        name: namespace === 'k8s.io' ? name : `${namespace}/${name}`,
         digest,
         ...(await measure(tree, root, digest)),
-        isPinned: isPinned(image.bucket),
+        isPinned: isPinned(record),
       });
     }
   }
   return images.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Kubernetes' own namespace goes without saying. */
-function nameIn(namespace: string, name: string): string {
-  return namespace === 'k8s.io' ? name : `${namespace}/${name}`;
+interface NamedImage {
+  readonly name: string;
+  readonly digest: string;
+  readonly record: BoltBucket;
+}
+
+function* namedImages(images: BoltBucket | undefined): Generator<NamedImage> {
+  for (const { key, bucket: record } of images?.items() ?? []) {
+    if (record === undefined) continue;
+    const name = key.toString('utf8');
+    const digest = record.bucket('target')?.value('digest')?.toString('utf8') ?? '';
+    if (!/^sha256:[0-9a-f]{64}$/.test(digest)) {
+      throw new ImagoError('inventory-invalid', `containerd's image ${name} has no digest`);
+    }
+    yield { name, digest, record };
+  }
+}
+
+/**
+ * Keeps the best names of each image. The container runtime records an image under its tag, under its digest and
+ * under the digest of its config; only an image without a tag is known by one of the latter.
+ */
+function withoutAliases(images: readonly NamedImage[]): NamedImage[] {
+  const best = new Map<string, number>();
+  for (const { name, digest } of images) {
+    best.set(digest, Math.min(best.get(digest) ?? 2, aliasRank(name)));
+  }
+  return images.filter(({ name, digest }) => aliasRank(name) === best.get(digest));
+}
+
+function aliasRank(name: string): number {
+  if (name.startsWith('sha256:')) return 2;
+  return name.includes('@') ? 1 : 0;
 }
 
 function isPinned(image: BoltBucket): boolean {

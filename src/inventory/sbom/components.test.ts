@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { sampleFile, sampleInput, sampleInventory, sampleLock } from '../../../test/support/inventory.ts';
 import type { Inventory } from '../model/inventory.ts';
 import { componentsWithFiles, componentUrl, sbomComponents } from './components.ts';
-import { sbomFiles } from './subject.ts';
+import { imageUrl, sbomFiles } from './subject.ts';
 
 const tar = (name: string, to: string) => ({ name, version: '1.0.0', from: { tar: `${name}.tar` }, to });
 
@@ -80,6 +80,19 @@ describe("the recipe's components in an SBOM", () => {
       '/opt/twins/one',
       '/usr/lib/imago/components',
     ]);
+  });
+
+  it('have package URLs in the canonical form: a colon is not percent-encoded', () => {
+    const digest = `sha256:${'a'.repeat(64)}`;
+    const image = { name: 'registry.example.com:5000/tools/Pause:3.10', digest, sizeBytes: 1, platform: '' };
+    expect(imageUrl({ ...image, isPinned: false })).toBe(
+      `pkg:oci/pause@${digest}?repository_url=registry.example.com:5000%2Ftools%2FPause&tag=3.10`,
+    );
+    expect(imageUrl({ ...image, name: `registry.example.com/pause@${digest}`, isPinned: false })).toBe(
+      `pkg:oci/pause@${digest}?repository_url=registry.example.com%2Fpause`,
+    );
+    const [engine] = sbomComponents(lock, inventory, secrets);
+    expect(engine && componentUrl({ ...engine, version: '1:2.0' })).toBe('pkg:generic/engine@1:2.0');
   });
 
   it('are unknown without a lock', () => {

@@ -5,7 +5,7 @@ import type { RecipeComponent } from '../../domain/recipe/recipe.ts';
 import { expandOne, substitute } from '../../domain/recipe/variables.ts';
 import type { Inventory } from '../model/inventory.ts';
 import type { PrivateInput } from '../model/redact.ts';
-import type { SbomFile } from './subject.ts';
+import { encode, type SbomFile } from './subject.ts';
 
 export interface SbomComponent {
   readonly name: string;
@@ -100,5 +100,5 @@ export function componentsWithFiles(
 
 /** A package URL: `pkg:generic/kubelet@1.34.2`. */
 export function componentUrl({ name, version }: SbomComponent): string {
-  return `pkg:generic/${encodeURIComponent(name)}${version === '' ? '' : `@${encodeURIComponent(version)}`}`;
+  return `pkg:generic/${encode(name)}${version === '' ? '' : `@${encode(version)}`}`;
 }

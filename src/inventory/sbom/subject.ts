@@ -26,20 +26,21 @@ export function packageUrl({ name, version, architecture }: InventoryPackage, di
   return `pkg:deb/${encode(vendor)}/${encode(name)}${at}?arch=${encode(architecture)}`;
 }
 
-/** A package URL: `pkg:oci/pause@sha256%3A…?repository_url=…`. */
+/** A package URL: `pkg:oci/pause@sha256:…?repository_url=…`. */
 export function imageUrl({ name, digest }: InventoryContainerImage): string {
   const repository = name.replace(/@.*$/, '').replace(/:[^:/]*$/, '');
   const last = repository.slice(repository.lastIndexOf('/') + 1).toLowerCase();
-  const tag = /:([^:/@]+)(?:@.*)?$/.exec(name)?.[1];
+  const tag = /:([^:/@]+)$/.exec(name.replace(/@.*$/, ''))?.[1];
   const qualifiers = [
-    ...(repository.includes('/') ? [`repository_url=${encodeURIComponent(repository)}`] : []),
-    ...(tag === undefined ? [] : [`tag=${encodeURIComponent(tag)}`]),
+    ...(repository.includes('/') ? [`repository_url=${encode(repository)}`] : []),
+    ...(tag === undefined ? [] : [`tag=${encode(tag)}`]),
   ];
   const query = qualifiers.length === 0 ? '' : `?${qualifiers.join('&')}`;
-  return `pkg:oci/${encode(last)}@${encodeURIComponent(digest)}${query}`;
+  return `pkg:oci/${encode(last)}@${encode(digest)}${query}`;
 }
 
-function encode(text: string): string {
+/** Percent-encodes a part of a package URL; its specification wants colons as they are. */
+export function encode(text: string): string {
   return encodeURIComponent(text).replaceAll('%3A', ':');
 }
 
