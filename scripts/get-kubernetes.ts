@@ -21,7 +21,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
 import { createDownloader } from '../src/build/inputs/download.ts';
-import { inputStore } from '../src/build/inputs/input-cache.ts';
+import { inputCache } from '../src/build/inputs/input-cache.ts';
 import { ensureImagoError, ImagoError } from '../src/domain/error/imago-error.ts';
 import { parseNumber } from '../src/domain/image/version-number.ts';
 import { withFileLock } from '../src/host/files/file-lock.ts';
@@ -130,7 +130,7 @@ async function takeOrDownload(
     const address = `${url.replace(/\/+$/, '')}/v${version}/bin/linux/${machine()}/${program}`;
     log?.(`fetching ${program} ${version}`);
     const cache = cacheFolder ?? cacheFolders()[0] ?? '';
-    const downloads = createDownloader(cache, inputStore(cache));
+    const downloads = createDownloader(cache, inputCache(cache));
     const stored = await downloads.fetch({ url: address, label: `${program} ${version}` });
     await keep(stored.path, folder, program);
   } else return undefined;

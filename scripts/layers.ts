@@ -68,7 +68,7 @@ const rooms: Readonly<Record<string, Room>> = {
     face: [
       'chunks/chunk-jobs',
       'disks/[^/]+',
-      'layout/(digest|layout-index|manifest|media-types|referrers|session)',
+      'layout/(collect-garbage|digest|layout-index|manifest|media-types|owner|referrers)',
       'registry/(auth|client|find-credentials|pull|push|reference|remote-version)',
       'signatures/[^/]+',
     ],

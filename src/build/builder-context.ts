@@ -11,7 +11,7 @@ import { type DebianArchive, debianKeyring } from './debian/apt-workspace.ts';
 import { writeKeyring } from './debian/signed-index.ts';
 import { createDownloader, type DownloadRules } from './inputs/download.ts';
 import { downloadProgress } from './inputs/download-progress.ts';
-import { inputStore } from './inputs/input-cache.ts';
+import { inputCache } from './inputs/input-cache.ts';
 import { localFiles } from './inputs/local-files.ts';
 import { layerCache } from './layers/cache.ts';
 import { treeCache } from './layers/tree-cache.ts';
@@ -43,7 +43,7 @@ export interface BuilderOptions {
 
 export function buildContext(options: BuilderOptions): BuildContext {
   const { cacheFolder } = options;
-  const inputs = inputStore(cacheFolder);
+  const inputs = inputCache(cacheFolder);
   const { guard = ownerGuard } = options;
   const now = options.now ?? Date.now;
   let known: Sandbox | undefined;

@@ -17,10 +17,10 @@ import { hotfixLock, parseHotfixSet } from './lock/hotfix.ts';
 import { lockDigest, writeLockFile } from './lock/lock-file.ts';
 import { type LockRules, lockRecipe } from './lock/lock-recipe.ts';
 import { findOutdated, type OutdatedReport } from './lock/outdated.ts';
-import { type KnownLock, type RememberedLocks, rememberedLocks } from './lock-cache.ts';
-import { forecastHotfix, forecastRecipe } from './preview-build.ts';
+import { type KnownLock, type LockCache, lockCache } from './lock-cache.ts';
+import { forecastHotfix, previewRecipeBuild } from './preview-build.ts';
 import { defaultCacheLimits, type PruneReport, pruneCache, sweepTemporary } from './prune-cache.ts';
-import { privateWords } from './redactor.ts';
+import { createRedactor } from './redactor.ts';
 import type { Sandbox } from './sandbox/sandbox.ts';
 import { findSealed, sealDisk } from './seal-disk.ts';
 import { stepReport } from './step-report.ts';
@@ -59,7 +59,7 @@ export interface ImageBuilder extends Builder {
 
 export function createBuilder(options: BuilderOptions): ImageBuilder {
   const context = buildContext(options);
-  const locks = rememberedLocks(context.cacheFolder, context.now);
+  const locks = lockCache(context.cacheFolder, context.now);
   const builds = sharedWork<SealedDisk>();
 
   async function resolve(
@@ -70,7 +70,7 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
   ): Promise<Lock> {
     await mkdir(context.cacheFolder, { recursive: true });
     await sweepTemporary(context.cacheFolder);
-    const words = privateWords({ recipe, inputs: [] });
+    const words = createRedactor({ recipe, inputs: [] });
     const told = lockContext(context, recipe, words.progress(progress), signal);
     const lock = await lockRecipe(recipe, told, previous?.lock, { exact }).catch((error: unknown) => {
       throw words.hideError(error);
@@ -86,7 +86,7 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
   const builder: ImageBuilder = {
     methods: ['assemble'],
     async lock(given, progress, call) {
-      const recipe = given as unknown as Recipe;
+      const recipe = given as Recipe;
       const previous =
         call.exact === true && call.previous === undefined
           ? undefined
@@ -95,7 +95,7 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
     },
     relock: (recipe, progress, call) => resolve(recipe, undefined, progress, call),
     async hotfix(lock, sets, progress, { signal }) {
-      const words = privateWords(lock);
+      const words = createRedactor(lock);
       const told = lockContext(context, lock.recipe, words.progress(progress), signal);
       return hotfixLock(lock, sets.map(parseHotfixSet), told).catch((error: unknown) => {
         throw words.hideError(error);
@@ -126,7 +126,7 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
           use(path),
         );
       } catch (error) {
-        throw privateWords(lock).hideError(error);
+        throw createRedactor(lock).hideError(error);
       } finally {
         await report.close();
       }
@@ -140,24 +140,24 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
     },
     tools: {
       relock: async (recipe, progress, call) =>
-        asJson(await builder.relock(recipe as unknown as Recipe, progress, call)),
-      lockFile: async (recipe, all) => writeLockFile(recipe as unknown as Recipe, all.map(parseLock)),
+        asJson(await builder.relock(recipe as Recipe, progress, call)),
+      lockFile: async (recipe, all) => writeLockFile(recipe as Recipe, all.map(parseLock)),
       hotfix: async (lock, sets, progress, call) =>
         asJson(await builder.hotfix(parseLock(lock), sets, progress, call)),
       outdated: async (lock, call) => builder.outdated(parseLock(lock), call),
       whyRebuild: async (lock) => builder.whyRebuild(parseLock(lock)),
       async forecast(given, { previous, signal }) {
-        const recipe = given as unknown as Recipe;
+        const recipe = given as Recipe;
         const before = (await previousOf(recipe, previous))?.lock;
-        return forecastRecipe(context, recipe, before, signal).catch((error: unknown) => {
-          throw privateWords({ recipe, inputs: [] }).hideError(error);
+        return previewRecipeBuild(context, recipe, before, signal).catch((error: unknown) => {
+          throw createRedactor({ recipe, inputs: [] }).hideError(error);
         });
       },
       async forecastHotfix(given, sets) {
         const lock = parseLock(given);
         const names = sets.map((set) => parseHotfixSet(set).name);
         return forecastHotfix(context, lock, names).catch((error: unknown) => {
-          throw privateWords(lock).hideError(error);
+          throw createRedactor(lock).hideError(error);
         });
       },
     },
@@ -166,7 +166,7 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
 }
 
 function asJson(lock: Lock): Json {
-  return lock as unknown as Json;
+  return lock;
 }
 
 /** Only what the sandbox made needs the sandbox. */
@@ -180,7 +180,7 @@ const silent: BuildProgress = { progress() {}, log() {} };
 
 async function buildAndSeal(
   context: BuildContext,
-  locks: RememberedLocks,
+  locks: LockCache,
   request: Pick<BuildImageOptions, 'lock' | 'lockDigest' | 'keepFailed'>,
   progress: BuildProgress,
   signal: AbortSignal,
@@ -195,7 +195,7 @@ async function buildAndSeal(
     await locks.rememberBuilt(lock);
     return sealed;
   } catch (error) {
-    throw privateWords(lock).hideError(error);
+    throw createRedactor(lock).hideError(error);
   } finally {
     await report.close();
   }

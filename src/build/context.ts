@@ -4,7 +4,7 @@ import type { DiskStore } from '../oci/disks/disk-store.ts';
 import type { FindCredentials } from './containers/oci-source.ts';
 import type { DebianArchive } from './debian/apt-workspace.ts';
 import type { Downloader } from './inputs/download.ts';
-import type { InputStore } from './inputs/input-cache.ts';
+import type { InputCache } from './inputs/input-cache.ts';
 import type { LayerCache } from './layers/cache.ts';
 import type { TreeCache } from './layers/tree-cache.ts';
 import type { AgentBundle, ArchiveWish } from './lock/context.ts';
@@ -13,7 +13,7 @@ import type { Sandbox } from './sandbox/sandbox.ts';
 export interface BuildContext {
   readonly cacheFolder: string;
   readonly store: DiskStore | undefined;
-  readonly inputs: InputStore;
+  readonly inputs: InputCache;
   readonly downloads: Downloader;
   /** Checks the addresses of registries. */
   readonly guard: AddressGuard;

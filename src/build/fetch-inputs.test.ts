@@ -7,7 +7,7 @@ import type { LockedInput } from '../domain/lock/lock.ts';
 import { type DiskStore, openDiskStore } from '../oci/disks/disk-store.ts';
 import { type FetchContext, fetchInputs } from './fetch-inputs.ts';
 import type { DownloadRequest } from './inputs/download.ts';
-import { type InputStore, inputStore } from './inputs/input-cache.ts';
+import { type InputCache, inputCache } from './inputs/input-cache.ts';
 import { localFiles } from './inputs/local-files.ts';
 
 const content = Buffer.from('what the version kept');
@@ -19,16 +19,16 @@ const input = {
 
 let folder: string;
 let kept: DiskStore;
-let inputs: InputStore;
+let inputs: InputCache;
 let asked: string[];
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'imago-fetch-'));
   kept = await openDiskStore(join(folder, 'store'));
-  inputs = inputStore(join(folder, 'cache'));
+  inputs = inputCache(join(folder, 'cache'));
   asked = [];
-  const hold = kept.hold();
-  await kept.context.blobs.put(content, hold);
+  const hold = kept.owner.hold();
+  await kept.blobs.put(content, hold);
   hold.release();
 });
 afterEach(async () => {
@@ -55,7 +55,7 @@ test('an input that a version kept is taken from there, once', async () => {
 });
 
 test('a kept input that is damaged counts as absent: its source is asked', async () => {
-  await writeFile(kept.context.blobs.path(`sha256:${sha256}`), 'what was not kept');
+  await writeFile(kept.blobs.path(`sha256:${sha256}`), 'what was not kept');
   expect(await fetchInputs([input], context())).toBe(1);
   expect(asked).toEqual([input.source]);
   expect(await readFile(inputs.path(sha256))).toEqual(content);

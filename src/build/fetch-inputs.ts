@@ -20,7 +20,7 @@ import {
 } from './containers/oci-source.ts';
 import type { Downloader } from './inputs/download.ts';
 import { folderArchive } from './inputs/folder-archive.ts';
-import type { InputStore } from './inputs/input-cache.ts';
+import type { InputCache } from './inputs/input-cache.ts';
 import type { LocalFiles } from './inputs/local-files.ts';
 import { unpack } from './inputs/unpack.ts';
 import type { AgentBundle } from './lock/context.ts';
@@ -32,7 +32,7 @@ export interface Mirrors {
 }
 
 export interface FetchContext {
-  readonly inputs: InputStore;
+  readonly inputs: InputCache;
   readonly downloads: Downloader;
   /** Checks the addresses of registries. */
   readonly guard?: AddressGuard | undefined;
@@ -213,9 +213,9 @@ function checked({ input, label }: Request) {
 async function takeKept(sha256: string, { label, context }: Request): Promise<boolean> {
   const { kept, inputs } = context;
   const digest = `sha256:${sha256}` as const;
-  if (kept === undefined || (await kept.context.blobs.size(digest)) === undefined) return false;
+  if (kept === undefined || (await kept.blobs.size(digest)) === undefined) return false;
   try {
-    const content = createReadStream(kept.context.blobs.path(digest), { highWaterMark: 1 << 20 });
+    const content = createReadStream(kept.blobs.path(digest), { highWaterMark: 1 << 20 });
     await inputs.add(content, { expected: sha256, label });
     return true;
   } catch (error) {

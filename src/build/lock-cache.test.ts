@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Lock, makeLock } from '../domain/lock/lock.ts';
 import type { Recipe } from '../domain/recipe/recipe.ts';
 import { buildRules } from './lock/rules.ts';
-import { rememberedLocks } from './lock-cache.ts';
+import { lockCache } from './lock-cache.ts';
 
 const minute = 60_000;
 const begin = 1_800_000_000_000;
@@ -29,7 +29,7 @@ function lockOf(kubernetes: string): Lock {
   return makeLock(recipe(kubernetes), [], { rules: buildRules, epoch: 0 });
 }
 
-const locks = () => rememberedLocks(folder, () => now);
+const locks = () => lockCache(folder, () => now);
 
 test('a lock that was made a short while ago serves every version of the image', async () => {
   await locks().remember(lockOf('1.34.2'), now);

@@ -19,7 +19,7 @@ export interface KnownLock {
   readonly at: number;
 }
 
-export interface RememberedLocks {
+export interface LockCache {
   /** A lock of this image that was made a short while ago. */
   previous(recipe: Recipe): Promise<KnownLock | undefined>;
   /** `at` is that of the lock that this one was made from, if there was one. */
@@ -29,7 +29,7 @@ export interface RememberedLocks {
   rememberBuilt(lock: Lock): Promise<void>;
 }
 
-export function rememberedLocks(cacheFolder: string, now: () => number): RememberedLocks {
+export function lockCache(cacheFolder: string, now: () => number): LockCache {
   const folder = join(cacheFolder, 'locks');
   const lockedPath = ({ name }: Recipe) => join(folder, `locked-${hash(name)}.json`);
   const imagePath = ({ name, kubernetes }: Recipe) =>

@@ -5,8 +5,7 @@ import { assumedSource, type Lock, type LockedInput, makeLock } from '../domain/
 import { checkRecipe } from '../domain/recipe/problems.ts';
 import type { Recipe } from '../domain/recipe/recipe.ts';
 import { expandOne } from '../domain/recipe/variables.ts';
-import type { Json } from '../domain/value/json.ts';
-import type { BuildForecast, BuildProgress } from '../ports/provider/builder.ts';
+import type { BuildPreview, BuildProgress } from '../ports/provider/builder.ts';
 import { lockContext } from './builder-context.ts';
 import type { BuildContext } from './context.ts';
 import { requireRoom, tightRoom } from './disk-size.ts';
@@ -18,18 +17,18 @@ import { lockDigest } from './lock/lock-file.ts';
 import { type LockPart, lockParts } from './lock/parts.ts';
 import { buildEpoch, buildRules } from './lock/rules.ts';
 import { neededInputs } from './needed-inputs.ts';
-import { privateWords } from './redactor.ts';
+import { createRedactor } from './redactor.ts';
 import { expectSteps, readHistory } from './step-times.ts';
 
 const silent: BuildProgress = { progress() {}, log() {} };
 
 /** Writes nothing and asks nobody. Throws `recipe-invalid` as locking would. */
-export async function forecastRecipe(
+export async function previewRecipeBuild(
   context: BuildContext,
   recipe: Recipe,
   previous: Lock | undefined,
   signal?: AbortSignal,
-): Promise<BuildForecast> {
+): Promise<BuildPreview> {
   const whole = expandOne(recipe);
   checkRecipe(whole);
   const looking = { ...context, inputs: measuringStore(context.inputs) };
@@ -45,13 +44,13 @@ export async function forecastRecipe(
   }
   if (problems.length === 0) await refuseCoveredFiles(whole, found, locking);
   const lock = makeLock(recipe, found, { rules: buildRules, epoch: buildEpoch });
-  const { hide } = privateWords({ recipe, inputs: [] });
+  const { hide } = createRedactor({ recipe, inputs: [] });
   const isKnown = unresolved.length + problems.length === 0;
   const room = roomFor(lock, isKnown);
   return {
     ...(isKnown && {
       lockDigest: lockDigest(lock),
-      lock: lock as unknown as Json,
+      lock: lock,
     }),
     ...{ unresolved, problems: [...problems.map(hide), ...room.problems], warnings: room.warnings },
     ...(await foresee(looking, lock)),
@@ -59,7 +58,7 @@ export async function forecastRecipe(
 }
 
 /** As long as something is to be resolved, what is known of the rest may still change for the better. */
-function roomFor(lock: Lock, isKnown: boolean): Required<Pick<BuildForecast, 'problems' | 'warnings'>> {
+function roomFor(lock: Lock, isKnown: boolean): Required<Pick<BuildPreview, 'problems' | 'warnings'>> {
   const warning = tightRoom(lock);
   if (warning === undefined) return { problems: [], warnings: [] };
   if (isKnown) {
@@ -89,7 +88,7 @@ export async function forecastHotfix(
   context: BuildContext,
   lock: Lock,
   names: readonly string[],
-): Promise<BuildForecast> {
+): Promise<BuildPreview> {
   for (const name of names) requireFixable(lock, name);
   const packages = expandOne(lock.recipe).components.flatMap(({ name, from }) =>
     names.includes(name) && from !== undefined && 'package' in from ? [from.package] : [],
@@ -106,10 +105,10 @@ export async function forecastHotfix(
 async function foresee(
   context: BuildContext,
   lock: Lock,
-): Promise<Pick<BuildForecast, 'layers' | 'downloads' | 'estimate'>> {
+): Promise<Pick<BuildPreview, 'layers' | 'downloads' | 'estimate'>> {
   const plan = planLayers(lock);
   const steps = await expectSteps(context, plan, await readHistory(context));
-  const { hide } = privateWords(lock);
+  const { hide } = createRedactor(lock);
   const downloads: LockedInput[] = [];
   for (const input of await neededInputs(context, lock, plan)) {
     if (isElsewhere(input) && (await context.inputs.find(input.sha256)) === undefined) downloads.push(input);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { sampleInput, sampleLock } from '../../test/support/inventory.ts';
 import { ImagoError } from '../domain/error/imago-error.ts';
-import { privateWords } from './redactor.ts';
+import { createRedactor } from './redactor.ts';
 
 const hush = {
   name: 'hush',
@@ -31,11 +31,11 @@ test.each([
   ['Created symlink hush.service', 'Created symlink private-1'],
   ['component hushed and runc', 'component hushed and runc'],
 ])('%j is told as %j', (line, told) => {
-  expect(privateWords(lock).hide(line)).toBe(told);
+  expect(createRedactor(lock).hide(line)).toBe(told);
 });
 
 test('before there is a lock no alias is told, because it may become another', () => {
-  const { hide } = privateWords({ recipe: lock.recipe, inputs: [] });
+  const { hide } = createRedactor({ recipe: lock.recipe, inputs: [] });
   expect(hide('resolving hush from https://hidden.example/2.0/hush.bin')).toBe(
     'resolving private from private',
   );
@@ -46,7 +46,7 @@ test('an error keeps its code and the way into the failed layer, and loses the w
     hint: 'Look at hush.',
     details: { lines: ['quietpack "x"'], shell: ['/cache/hush/sh'], code: 3 },
   });
-  expect(privateWords(lock).hideError(error)).toMatchObject({
+  expect(createRedactor(lock).hideError(error)).toMatchObject({
     code: 'build-failed',
     message: 'dpkg: private-2 failed',
     hint: 'Look at private-1.',
@@ -55,7 +55,7 @@ test('an error keeps its code and the way into the failed layer, and loses the w
 });
 
 test('without private inputs nothing is touched', () => {
-  const words = privateWords(
+  const words = createRedactor(
     sampleLock({ components: [{ name: 'runc' }] }, [sampleInput('package', 'runc')]),
   );
   const error = new ImagoError('build-failed', 'runc failed');

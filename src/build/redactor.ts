@@ -6,7 +6,7 @@ import { expandOne, substitute } from '../domain/recipe/variables.ts';
 import { privateInputs } from '../inventory/model/redact.ts';
 import type { BuildProgress } from '../ports/provider/builder.ts';
 
-export interface PrivateWords {
+export interface Redactor {
   /** The text with an alias in place of each word. Without private inputs it is the text itself. */
   hide(text: string): string;
   /** The same error with its words hidden. How to get into a failed layer stays as it is. */
@@ -16,7 +16,7 @@ export interface PrivateWords {
 }
 
 /** With the inputs of a lock, aliases are those of the release notes; before, all are called `private`. */
-export function privateWords({ recipe, inputs }: Pick<Lock, 'recipe' | 'inputs'>): PrivateWords {
+export function createRedactor({ recipe, inputs }: Pick<Lock, 'recipe' | 'inputs'>): Redactor {
   const secrets = privateInputs({ recipe, inputs, format: 1, rules: 0, epoch: 0 });
   const aliasOf = (name: string) =>
     inputs.length === 0 ? 'private' : (secrets.find(({ names }) => names.includes(name))?.alias ?? 'private');
@@ -39,7 +39,7 @@ export function privateWords({ recipe, inputs }: Pick<Lock, 'recipe' | 'inputs'>
   return wordsOf(aliases);
 }
 
-function wordsOf(aliases: ReadonlyMap<string, string>): PrivateWords {
+function wordsOf(aliases: ReadonlyMap<string, string>): Redactor {
   const words = [...aliases.keys()].sort((a, b) => b.length - a.length).map(escapeRegExp);
   const pattern = words.length === 0 ? undefined : new RegExp(`(?<!\\w)(?:${words.join('|')})(?!\\w)`, 'g');
   const hide = (text: string) =>

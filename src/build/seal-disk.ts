@@ -6,6 +6,7 @@ import { ImagoError } from '../domain/error/imago-error.ts';
 import type { Lock } from '../domain/lock/lock.ts';
 import { findTool } from '../host/tools/tools.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
+import { putDisk } from '../oci/disks/put-disk.ts';
 import { type Digest, isDigest } from '../oci/layout/digest.ts';
 import type { SealedDisk } from '../ports/provider/builder.ts';
 import type { BuiltImage } from './build-image.ts';
@@ -31,9 +32,9 @@ export async function sealDisk(context: BuildContext, request: SealRequest): Pro
   const store = requireStore(context);
   const canMap = (await findTool('qemu-img')) !== undefined;
   const extents = canMap ? await dataExtents(image.path, image.sizeBytes, signal) : undefined;
-  const hold = store.hold();
+  const hold = store.owner.hold();
   try {
-    const stored = await store.put(image.path, {
+    const stored = await putDisk(store, image.path, {
       ...{ extents, hold, signal },
       annotations: { 'vnd.imago.image': lock.recipe.name, 'vnd.imago.lock': lockDigest },
       onProgress: ({ position, size }) => report.bytes('seal', position, size),

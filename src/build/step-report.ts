@@ -10,7 +10,7 @@ import { type PrivateInput, privateInputs } from '../inventory/model/redact.ts';
 import type { BuildProgress } from '../ports/provider/builder.ts';
 import type { BuildContext } from './context.ts';
 import { planLayers } from './layers/plan.ts';
-import { privateWords } from './redactor.ts';
+import { createRedactor } from './redactor.ts';
 import type { BuildReport } from './report.ts';
 import { expectSteps, readHistory, writeHistory } from './step-times.ts';
 
@@ -29,7 +29,7 @@ export async function stepReport(
   lockDigest: string,
   open: BuildProgress,
 ): Promise<StepReport> {
-  const words = privateWords(lock);
+  const words = createRedactor(lock);
   const progress = words.progress(open);
   const history = await readHistory(context);
   const logFolder = join(context.cacheFolder, 'logs', lockDigest.replace(':', '-'));

@@ -5,7 +5,7 @@ import type { Lock } from '../domain/lock/lock.ts';
 import type { Json } from '../domain/value/json.ts';
 import type { LayerCache } from './layers/cache.ts';
 import { type PlannedLayer, planLayers } from './layers/plan.ts';
-import { privateWords } from './redactor.ts';
+import { createRedactor } from './redactor.ts';
 
 export interface LayerVerdict {
   readonly name: string;
@@ -34,7 +34,7 @@ export async function whyRebuild(
   const before = new Map(
     (previous === undefined ? [] : planLayers(previous)).map((layer) => [layer.name, layer]),
   );
-  const words = [lock, ...(previous === undefined ? [] : [previous])].map(privateWords);
+  const words = [lock, ...(previous === undefined ? [] : [previous])].map(createRedactor);
   const hide = (text: string) => words.reduce((told, { hide: one }) => one(told), text);
   const verdicts: LayerVerdict[] = [];
   for (const layer of planLayers(lock)) {

@@ -3,7 +3,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Json } from '../domain/value/json.ts';
+import { sampleLock } from '../../test/support/inventory.ts';
+import type { LockedInput } from '../domain/lock/lock.ts';
 import { type DiskStore, openDiskStore } from '../oci/disks/disk-store.ts';
 import type { Digest } from '../oci/layout/digest.ts';
 import { checkKept, type KeptContext } from './check-kept.ts';
@@ -31,11 +32,11 @@ function shaOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-const inputs = ['libc', 'runc'].map((name) => ({
-  ...{ kind: 'package', name, version: '1', sha256: shaOf(name), sizeBytes: name.length },
+const inputs: readonly LockedInput[] = ['libc', 'runc'].map((name) => ({
+  ...{ kind: 'package' as const, name, version: '1', sha256: shaOf(name), sizeBytes: name.length },
   source: `debian:pool/${name}`,
 }));
-const lock: Json = { format: 1, rules: 1, epoch: 0, recipe: { name: 'node', components: [] }, inputs };
+const lock = { ...sampleLock(), inputs };
 
 async function cached(sha256: string): Promise<string | undefined> {
   const name = inputs.find((input) => input.sha256 === sha256)?.name;
@@ -45,7 +46,7 @@ async function cached(sha256: string): Promise<string | undefined> {
 }
 
 function blobOf(digest: Digest): string {
-  return store.context.blobs.path(digest);
+  return store.blobs.path(digest);
 }
 
 function check(how: Partial<KeptContext>, heal = true) {
@@ -76,24 +77,24 @@ test('a damaged input is only named when it is not to be healed', async () => {
   expect(await readFile(blobOf(runc), 'utf8')).toBe('RUNC');
 });
 
-test('a damaged input is mended from the build cache', async () => {
+test('a damaged input is repaired from the build cache', async () => {
   await writeFile(blobOf(runc), 'RUNC');
   const report = await check({ findInput: cached });
   expect(report).toMatchObject({
     found: [damage],
-    healed: [`${damage} (mended from the build cache)`],
+    healed: [`${damage} (repaired from the build cache)`],
     left: [],
   });
   expect(await readFile(blobOf(runc), 'utf8')).toBe('runc');
 });
 
-test('a missing input is mended from its source, and nothing but the right one is taken', async () => {
+test('a missing input is repaired from its source, and nothing but the right one is taken', async () => {
   await rm(blobOf(runc));
   await writeFile(join(folder, 'other'), 'other');
   const wrong = await check({ fetchInput: async () => join(folder, 'other') });
   expect(wrong.left).toEqual([`input: The package runc 1 is missing (${runc})`]);
   const right = await check({ fetchInput: (_, sha256) => cached(sha256) });
-  expect(right).toMatchObject({ healed: [expect.stringContaining('mended from its source')], left: [] });
+  expect(right).toMatchObject({ healed: [expect.stringContaining('repaired from its source')], left: [] });
   expect(await readFile(blobOf(runc), 'utf8')).toBe('runc');
 });
 
@@ -101,7 +102,7 @@ test('a damaged list of inputs is made again from the lock', async () => {
   const list = await store.resolve(inputsTag(lockDigest));
   await writeFile(blobOf(list ?? lockDigest), '{}');
   const report = await check({ findInput: cached });
-  expect(report.healed).toEqual([expect.stringContaining('(mended from the lock)')]);
+  expect(report.healed).toEqual([expect.stringContaining('(repaired from the lock)')]);
   expect(await check({})).toMatchObject({ bytesRead: 8, found: [] });
 });
 

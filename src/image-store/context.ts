@@ -1,6 +1,6 @@
 // What the parts of the image store work with.
 
-import type { Json } from '../domain/value/json.ts';
+import type { Lock } from '../domain/lock/lock.ts';
 import type { AddressGuard } from '../host/network/address-guard.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
 import type { Credentials } from '../oci/registry/auth.ts';
@@ -22,13 +22,13 @@ export interface VersionsContext {
   readonly tool: string;
   readonly findCredentials: (registry: string) => Promise<Credentials | undefined>;
   /** Builds the raw disk of a lock once more; it is gone when `use` has ended. */
-  readonly rebuild?: (lock: Json, watch: Watch, use: (path: string) => Promise<void>) => Promise<void>;
+  readonly rebuild?: (lock: Lock, watch: Watch, use: (path: string) => Promise<void>) => Promise<void>;
   /** Where the build cache has an input, if it has it whole. */
   readonly findInput?: (sha256: string) => Promise<string | undefined>;
   /**
    * Brings one input of a lock from its source into the build cache, and says where it is then; also a part of a
    * container image. `undefined` when it cannot be had.
    */
-  readonly fetchInput?: (lock: Json, sha256: string, signal: AbortSignal) => Promise<string | undefined>;
+  readonly fetchInput?: (lock: Lock, sha256: string, signal: AbortSignal) => Promise<string | undefined>;
   readonly now: () => number;
 }

@@ -15,7 +15,9 @@ import { formatBytes } from '../domain/value/bytes.ts';
 import { nameFileError } from '../host/files/file-errors.ts';
 import { withWorkFolder } from '../host/files/work-folder.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
-import type { StoredDiskReader } from '../oci/disks/open-disk.ts';
+import { extractDisk } from '../oci/disks/extract-disk.ts';
+import { openDisk, type StoredDiskReader } from '../oci/disks/open-disk.ts';
+import { putDisk } from '../oci/disks/put-disk.ts';
 import { type Digest, parseDigest } from '../oci/layout/digest.ts';
 import type { DiskFiles, ExportedDisk, ImageFormat, Upload } from '../ports/image-store/image-store.ts';
 import type { VersionsContext } from './context.ts';
@@ -126,7 +128,7 @@ async function put(
   watch: Parameters<DiskFiles['importDisk']>[2],
 ) {
   await requireDisk(path);
-  const stored = await store.put(path, {
+  const stored = await putDisk(store, path, {
     ...{ size, signal: watch.signal },
     annotations: { 'vnd.imago.image': image },
     onProgress: ({ position, size: total }) => watch.progress(position, total, 'storing the disk'),
@@ -150,7 +152,7 @@ async function exportPlain(
   format: 'raw' | 'vhd',
   signal: AbortSignal,
 ): Promise<ExportedDisk> {
-  const disk = await store.open(digest);
+  const disk = await openDisk(store, digest);
   const whole = format === 'raw' ? disk.size : Math.ceil(disk.size / mebibyte) * mebibyte;
   const footer = format === 'raw' ? undefined : encodeVhdFooter('fixed', whole, identityOf(digest));
   async function* content() {
@@ -217,7 +219,7 @@ async function exportConverted(
   const lasting = withWorkFolder(work, async (folder) => {
     const raw = join(folder, 'disk.raw');
     path = join(folder, 'result');
-    await store.extract(digest, raw, { flush: false, signal });
+    await extractDisk(store, digest, raw, { flush: false, signal });
     const request = { from: raw, to: path, format: formats[format], identity: identityOf(digest) };
     await convertDisk({ ...request, workFolder: folder, signal });
     await rm(raw);

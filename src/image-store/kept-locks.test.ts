@@ -3,8 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Json } from '../domain/value/json.ts';
+import { sampleInput, sampleLock } from '../../test/support/inventory.ts';
+import type { Lock } from '../domain/lock/lock.ts';
 import { type DiskStore, openDiskStore } from '../oci/disks/disk-store.ts';
+import { collectGarbage } from '../oci/layout/collect-garbage.ts';
 import { keptLocks } from './kept-locks.ts';
 
 const never = new AbortController().signal;
@@ -38,21 +40,21 @@ function shaOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-function lockOf(...texts: readonly string[]): Json {
-  const inputs = texts.map((text) => ({
-    kind: 'package',
-    name: text,
-    version: '1',
-    sha256: shaOf(text),
-    sizeBytes: text.length,
-    source: `debian:pool/${text}`,
-  }));
-  return { format: 1, rules: 1, epoch: 0, recipe: { name: 'node', components: [] }, inputs };
+function lockOf(...texts: readonly string[]): Lock {
+  const inputs = texts.map((text) =>
+    sampleInput('package', text, {
+      version: '1',
+      sha256: shaOf(text),
+      sizeBytes: text.length,
+      source: `debian:pool/${text}`,
+    }),
+  );
+  return sampleLock({}, inputs);
 }
 
 /** What the store would free when nothing but its tags keeps anything. */
 async function garbage(): Promise<number> {
-  return (await store.collectGarbage({ roots: [], graceMs: -1 })).blobs.length;
+  return (await collectGarbage(store, { roots: [], graceMs: -1 })).blobs.length;
 }
 
 test('a lock is read as it was kept, and an unknown one is absent', async () => {

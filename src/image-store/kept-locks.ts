@@ -5,8 +5,6 @@ import { createReadStream } from 'node:fs';
 import { throwIfAborted } from '../async/abort.ts';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import { describeInput, type Lock } from '../domain/lock/lock.ts';
-import type { Json } from '../domain/value/json.ts';
-import { withFileLock } from '../host/files/file-lock.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
 import { type Digest, digestOf, hexOf, isDigest, parseDigest } from '../oci/layout/digest.ts';
 import { tagOf } from '../oci/layout/layout-index.ts';
@@ -18,8 +16,8 @@ import {
   parseManifestLike,
 } from '../oci/layout/manifest.ts';
 import { mediaTypes } from '../oci/layout/media-types.ts';
+import type { StoreHold } from '../oci/layout/owner.ts';
 import { layoutEntry } from '../oci/layout/referrers.ts';
-import type { StoreHold } from '../oci/layout/session.ts';
 import type { KeptLocks } from '../ports/image-store/image-store.ts';
 import type { VersionsContext } from './context.ts';
 
@@ -31,14 +29,14 @@ const maxLock = 64 * 1024 * 1024;
 const maxManifest = 4 * 1024 * 1024;
 
 export function keptLocks(context: Pick<VersionsContext, 'store' | 'findInput'>): KeptLocks {
-  async function read(lockDigest: string): Promise<Json | undefined> {
+  async function read(lockDigest: string): Promise<Lock | undefined> {
     const store = await context.store();
     const kept = await store.resolve(lockTag(parseDigest(lockDigest)));
     if (kept === undefined) return undefined;
     const parsed = parseManifestLike(await store.readBlob(kept), kept);
     const layer = parsed.kind === 'manifest' ? parsed.manifest.layers[0] : undefined;
     if (layer === undefined) throw new ImagoError('store-corrupt', `${kept} holds no lock`);
-    return JSON.parse((await store.readBlob(layer.digest, maxLock)).toString('utf8')) as Json;
+    return JSON.parse((await store.readBlob(layer.digest, maxLock)).toString('utf8')) as Lock;
   }
 
   return {
@@ -47,7 +45,7 @@ export function keptLocks(context: Pick<VersionsContext, 'store' | 'findInput'>)
       const store = await context.store();
       await withHold(store, async (hold) => {
         const bytes = encodeJson(lock);
-        await store.context.blobs.put(bytes, hold);
+        await store.blobs.put(bytes, hold);
         await list(
           store,
           lockTag(parseDigest(lockDigest)),
@@ -63,7 +61,7 @@ export function keptLocks(context: Pick<VersionsContext, 'store' | 'findInput'>)
         throw new ImagoError('store-not-found', `the store keeps no lock ${lockDigest}`);
       const store = await context.store();
       return withHold(store, async (hold) => {
-        const { kept, missing } = await takeInputs(context, store, lock as unknown as Lock, hold, signal);
+        const { kept, missing } = await takeInputs(context, store, lock, hold, signal);
         await list(store, inputsTag(parseDigest(lockDigest)), inputsType, kept, hold);
         return { count: kept.length, bytes: kept.reduce((sum, { size }) => sum + size, 0), missing };
       });
@@ -71,11 +69,11 @@ export function keptLocks(context: Pick<VersionsContext, 'store' | 'findInput'>)
     async drop(lockDigest) {
       const store = await context.store();
       for (const tag of [lockTag(parseDigest(lockDigest)), inputsTag(parseDigest(lockDigest))])
-        await store.untag(tag);
+        await store.index.untag(tag);
     },
     async list() {
       const store = await context.store();
-      return (await store.context.index.entries()).flatMap((entry) => {
+      return (await store.index.entries()).flatMap((entry) => {
         const hex = /^lock-([0-9a-f]{64})$/.exec(tagOf(entry) ?? '')?.[1];
         return hex === undefined ? [] : [`sha256:${hex}`];
       });
@@ -92,7 +90,7 @@ export function inputsTag(lockDigest: Digest): string {
 }
 
 async function withHold<T>(store: DiskStore, work: (hold: StoreHold) => Promise<T>): Promise<T> {
-  const hold = store.hold();
+  const hold = store.owner.hold();
   try {
     return await work(hold);
   } finally {
@@ -108,7 +106,7 @@ async function list(
   hold: StoreHold,
 ): Promise<void> {
   const empty = Buffer.from('{}');
-  await store.context.blobs.put(empty, hold);
+  await store.blobs.put(empty, hold);
   const manifest = {
     schemaVersion: 2,
     mediaType: mediaTypes.manifest,
@@ -117,9 +115,9 @@ async function list(
     layers,
   } as const;
   const bytes = encodeJson(manifest);
-  await store.context.blobs.put(bytes, hold);
+  await store.blobs.put(bytes, hold);
   const entry = layoutEntry(describe(bytes, mediaTypes.manifest), { kind: 'manifest', manifest }, false);
-  await store.context.index.tag(tag, entry, true);
+  await store.index.tag(tag, entry, true);
 }
 
 async function takeInputs(
@@ -161,8 +159,8 @@ async function keepBlob(
   findInput: VersionsContext['findInput'],
   hold: StoreHold,
 ): Promise<number | undefined> {
-  const { blobs } = store.context;
-  const known = await withFileLock(store.context.paths.lock, {}, async () => {
+  const { blobs } = store;
+  const known = await store.owner.exclusive(async () => {
     const size = await blobs.size(digest);
     if (size !== undefined) hold.pin([digest]);
     return size;

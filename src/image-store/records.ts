@@ -7,7 +7,7 @@ import { attachMeasures, attachRecords, readRecord, type recordTypes } from '../
 import { diffInventories, type InventoryDiff, isSame } from '../inventory/diff/diff.ts';
 import { formatDiff } from '../inventory/diff/format.ts';
 import { unintendedChanges } from '../inventory/diff/hotfix-proof.ts';
-import { hashMemory } from '../inventory/file-hash-cache.ts';
+import { fileHashCache } from '../inventory/file-hash-cache.ts';
 import type { FileHashes } from '../inventory/hash-files.ts';
 import { loadInventory } from '../inventory/load-inventory.ts';
 import type { Inventory } from '../inventory/model/inventory.ts';
@@ -16,7 +16,8 @@ import type { ReleaseNotesInput } from '../inventory/notes/release-notes.ts';
 import { provenanceType } from '../inventory/provenance.ts';
 import { readInventory } from '../inventory/read-inventory.ts';
 import { windowsInventory } from '../inventory/windows/inventory.ts';
-import type { DiskStore } from '../oci/disks/disk-store.ts';
+import { type DiskStore, describeDisk } from '../oci/disks/disk-store.ts';
+import { openDisk } from '../oci/disks/open-disk.ts';
 import { type Digest, hexOf, parseDigest } from '../oci/layout/digest.ts';
 import { verifyStatements } from '../oci/signatures/sign.ts';
 import type {
@@ -33,7 +34,7 @@ export function imageRecords(
   context: Pick<VersionsContext, 'store' | 'keys' | 'tool' | 'workFolder' | 'now'>,
   locks: Pick<KeptLocks, 'read'>,
 ): ImageRecords {
-  const memory = hashMemory(join(context.workFolder, 'file-hashes'), context.now);
+  const memory = fileHashCache(join(context.workFolder, 'file-hashes'), context.now);
 
   async function described(digest: string, version?: string): Promise<Described | undefined> {
     const text = await readRecord(await context.store(), parseDigest(digest), 'notes');
@@ -53,7 +54,7 @@ export function imageRecords(
     const inventory = await loadInventory(store, parseDigest(digest), { signal }).catch(absentOrUnreadable);
     if (inventory === undefined) return undefined;
     const lock = lockDigest === undefined ? undefined : await locks.read(lockDigest);
-    return { version, digest, inventory, ...(lock !== undefined && { lock: lock as unknown as Lock }) };
+    return { version, digest, inventory, ...(lock !== undefined && { lock }) };
   }
 
   async function compare(
@@ -74,8 +75,8 @@ export function imageRecords(
     { image, lock: given }: DescribeRequest,
     signal: AbortSignal,
   ): Promise<Inventory> {
-    const lock = given as unknown as Lock | undefined;
-    const disk = await store.open(digest);
+    const lock = given as Lock | undefined;
+    const disk = await openDisk(store, digest);
     try {
       if (lock?.recipe.os === 'windows') return windowsInventory(lock, disk);
       const named = new Map<string, FileHashes>();
@@ -95,7 +96,7 @@ export function imageRecords(
       const digest = parseDigest(request.digest);
       const { image, version, createdAt, timings, hotfixes } = request;
       progress(0, 3, 'reading what is on the disk');
-      const { sha256 } = await store.inspect(digest);
+      const { sha256 } = await describeDisk(store, digest);
       const inventory = await inventoryOf(store, digest, request, signal);
       progress(1, 3, 'comparing with the version before');
       const previous = await previousOf(store, request, signal);
@@ -105,7 +106,7 @@ export function imageRecords(
         notes: {
           ...{ image, version, digest, createdAt, inventory },
           diskSha256: hexOf(sha256),
-          ...(request.lock !== undefined && { lock: request.lock as unknown as Lock }),
+          ...(request.lock !== undefined && { lock: request.lock }),
           ...(previous !== undefined && { previous }),
           ...(timings !== undefined && { timings }),
           ...(hotfixes !== undefined && { hotfixes }),
@@ -127,7 +128,7 @@ export function imageRecords(
       return newest && `${JSON.stringify(newest.statement, null, 2)}\n`;
     },
     async unintended({ before, after, lock }, intended, signal) {
-      const secrets = privateInputs(lock as unknown as Lock);
+      const secrets = privateInputs(lock);
       const diff = await compare(before, after, signal, secrets);
       return unintendedChanges(diff, withAliases(intended, secrets));
     },

@@ -1,7 +1,7 @@
 // Signing versions with the key of now, and telling which signatures count.
-import { type Lock, packagesIn } from '../domain/lock/lock.ts';
+import { packagesIn } from '../domain/lock/lock.ts';
 import { attestProvenance } from '../inventory/provenance.ts';
-import type { DiskStore } from '../oci/disks/disk-store.ts';
+import { type DiskStore, describeDisk } from '../oci/disks/disk-store.ts';
 import { type Digest, hexOf, parseDigest } from '../oci/layout/digest.ts';
 import type { SigningKey } from '../oci/signatures/key-folder.ts';
 import {
@@ -86,9 +86,9 @@ async function attest(
 ): Promise<void> {
   if (provenance === undefined) return;
   const digest = parseDigest(text);
-  const { sha256 } = await store.inspect(digest);
+  const { sha256 } = await describeDisk(store, digest);
   const { operation, startedAt, finishedAt, source } = provenance;
-  const lock = provenance.lock as unknown as Lock;
+  const lock = provenance.lock;
   const tools = packagesIn(lock, 'tools').map(({ name, version: number }) => [name, number] as const);
   await attestProvenance(store, digest, key, {
     ...{ image, version, lock, operation, startedAt, finishedAt, source },

@@ -5,7 +5,7 @@ import { toIso } from '../domain/value/time.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
 import type { Digest } from '../oci/layout/digest.ts';
 import { encodeJson, parseManifest } from '../oci/layout/manifest.ts';
-import type { AttachedPart } from '../oci/layout/referrers.ts';
+import { type AttachedPart, attach } from '../oci/layout/referrers.ts';
 import type { SigningKey } from '../oci/signatures/key-folder.ts';
 import type { AttachmentReader } from '../oci/signatures/sign.ts';
 import type { Inventory } from './model/inventory.ts';
@@ -104,7 +104,7 @@ async function put(
   kind: RecordKind,
   parts: readonly AttachedPart[],
 ): Promise<void> {
-  await store.attach(digest, { artifactType: recordTypes[kind], parts });
+  await attach(store, digest, { artifactType: recordTypes[kind], parts });
 }
 
 /**

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { decodeHashes, encodeHashes, hashMemory } from './file-hash-cache.ts';
+import { decodeHashes, encodeHashes, fileHashCache } from './file-hash-cache.ts';
 
 const day = 86_400_000;
 const some = new Map([
@@ -18,7 +18,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 describe('remembered hashes of files', () => {
   test('come back for the image that they are of, the newest alone', async () => {
-    const memory = hashMemory(folder, Date.now);
+    const memory = fileHashCache(folder, Date.now);
     expect(await memory.recall('node')).toEqual(new Map());
     await memory.remember('node', new Map([...some].slice(0, 1)));
     await memory.remember('node', some);
@@ -39,7 +39,7 @@ describe('remembered hashes of files', () => {
   });
 
   test('are forgotten by age and number, with what a killed process left', async () => {
-    const memory = hashMemory(folder, Date.now, { images: 2, ageMs: 30 * day });
+    const memory = fileHashCache(folder, Date.now, { images: 2, ageMs: 30 * day });
     await writeFile(join(folder, 'left.draft'), '');
     const old = new Date(Date.now() - 31 * day);
     await utimes(join(folder, 'left.draft'), old, old);
@@ -58,7 +58,7 @@ describe('remembered hashes of files', () => {
   test('cost nothing but time when they cannot be written', async () => {
     const blocked = join(folder, 'file');
     await writeFile(blocked, '');
-    const memory = hashMemory(blocked, Date.now);
+    const memory = fileHashCache(blocked, Date.now);
     await memory.remember('node', some);
     expect(await memory.recall('node')).toEqual(new Map());
   });

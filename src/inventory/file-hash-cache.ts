@@ -6,29 +6,29 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/p
 import { join } from 'node:path';
 import type { FileHashes } from './hash-files.ts';
 
-export interface HashMemory {
+export interface FileHashCache {
   /** What is remembered of an image; nothing when that is absent, damaged or of another edition. */
   recall(image: string): Promise<ReadonlyMap<string, FileHashes>>;
   /** Replaces what is remembered of an image, and forgets images that were long not built. */
   remember(image: string, hashes: ReadonlyMap<string, FileHashes>): Promise<void>;
 }
 
-export interface HashMemoryLimits {
+export interface FileHashCacheLimits {
   readonly images: number;
   readonly ageMs: number;
 }
 
-const defaultLimits: HashMemoryLimits = { images: 32, ageMs: 90 * 86_400_000 };
+const defaultLimits: FileHashCacheLimits = { images: 32, ageMs: 90 * 86_400_000 };
 const edition = Buffer.from('IMAGOFH1');
 const nameSize = 32;
 const sha256Size = 32;
 const recordSize = nameSize + sha256Size + 20;
 
-export function hashMemory(
+export function fileHashCache(
   folder: string,
   now: () => number,
-  limits: HashMemoryLimits = defaultLimits,
-): HashMemory {
+  limits: FileHashCacheLimits = defaultLimits,
+): FileHashCache {
   const pathOf = (image: string) => join(folder, `${hash('sha256', image)}.hashes`);
   return {
     async recall(image) {
@@ -50,7 +50,7 @@ export function hashMemory(
 }
 
 /** The newest so many stay, if they are not too old; drafts of processes that were killed go the same way. */
-async function forget(folder: string, now: number, { images, ageMs }: HashMemoryLimits): Promise<void> {
+async function forget(folder: string, now: number, { images, ageMs }: FileHashCacheLimits): Promise<void> {
   const found: { path: string; at: number }[] = [];
   for (const name of await readdir(folder)) {
     const path = join(folder, name);

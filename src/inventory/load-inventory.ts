@@ -2,6 +2,7 @@
 // from its disk, as for versions that were captured or imported.
 import { ImagoError } from '../domain/error/imago-error.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
+import { openDisk } from '../oci/disks/open-disk.ts';
 import type { Digest } from '../oci/layout/digest.ts';
 import { readRecord } from './attach-records.ts';
 import type { Inventory } from './model/inventory.ts';
@@ -15,7 +16,7 @@ export async function loadInventory(
 ): Promise<Inventory> {
   const kept = await readRecord(store, digest, 'inventory');
   if (kept !== undefined) return parseInventory(kept);
-  const disk = await store.open(digest);
+  const disk = await openDisk(store, digest);
   try {
     return await readInventory(disk, options);
   } finally {

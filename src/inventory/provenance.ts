@@ -43,7 +43,7 @@ export function makeProvenance(input: ProvenanceInput): Json {
         image: input.image,
         version: input.version,
         recipe: {
-          sha256: sha256(canonicalJson(lock.recipe as unknown as Json)),
+          sha256: sha256(canonicalJson(lock.recipe)),
           ...(input.source && { gitCommit: input.source.commit, dirty: input.source.dirty }),
         },
         lock: { sha256: sha256(lockText(lock)) },

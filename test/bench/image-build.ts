@@ -10,7 +10,7 @@ import { nodePackages } from '../../src/build/lock/rules.ts';
 import { runTool } from '../../src/host/process/run-tool.ts';
 import { fetchTools, machineMirror, proxySettings } from '../../src/host/tools/fetch-tools.ts';
 import { cacheFolders } from '../../src/host/tools/tools.ts';
-import { openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import { describeDisk, openDiskStore } from '../../src/oci/disks/disk-store.ts';
 import type { Digest } from '../../src/oci/layout/digest.ts';
 import type { BuildOutcome } from '../support/build-child.ts';
 import { writeContainerImage } from '../support/container-image.ts';
@@ -197,7 +197,7 @@ async function measureIdentical(recipe: string, cold: Built): Promise<void> {
 async function diskDigest(digest: Digest): Promise<Digest> {
   const store = await openDiskStore(join(home, 'store'));
   try {
-    return (await store.inspect(digest)).sha256;
+    return (await describeDisk(store, digest)).sha256;
   } finally {
     await store.close();
   }

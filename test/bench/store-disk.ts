@@ -14,6 +14,7 @@ import { machineMirror } from '../../src/host/tools/fetch-tools.ts';
 import { cacheFolders, requireTool } from '../../src/host/tools/tools.ts';
 import type { StoredDisk } from '../../src/oci/disks/commit-disk.ts';
 import { openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import { extractDisk } from '../../src/oci/disks/extract-disk.ts';
 import type { Digest } from '../../src/oci/layout/digest.ts';
 import { RegistryClient } from '../../src/oci/registry/client.ts';
 import { push } from '../../src/oci/registry/push.ts';
@@ -126,7 +127,7 @@ async function measureVhd(digest: Digest, before: string, qcow: string): Promise
     for (let round = 0; round < extractRounds; round += 1) {
       await fresh('own.vhd', 'other.vhd');
       const start = performance.now();
-      await store.extract(digest, own, { complete: (path) => appendVhdFooter(path, identity) });
+      await extractDisk(store, digest, own, { complete: (path) => appendVhdFooter(path, identity) });
       extracts.push((performance.now() - start) / 1000);
       converts.push(await timed('qemu-img', ['convert', ...fixed, qcow, other]));
     }

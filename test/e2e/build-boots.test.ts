@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runTool } from '../../src/host/process/run-tool.ts';
 import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
 import { openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import { extractDisk } from '../../src/oci/disks/extract-disk.ts';
 import { parseDigest } from '../../src/oci/layout/digest.ts';
 import { runBuild } from '../support/build-child.ts';
 import { startMachine, uefiFirmware } from '../support/serial-machine.ts';
@@ -23,7 +24,7 @@ beforeAll(async () => {
   const { digest } = await runBuild({ recipe, cache: sharedBuildCache(), store }, () => undefined);
   disk = join(folder, 'disk.raw');
   const opened = await openDiskStore(store);
-  await opened.extract(parseDigest(digest), disk, { flush: false });
+  await extractDisk(opened, parseDigest(digest), disk, { flush: false });
   await opened.close();
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));

@@ -5,7 +5,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { inputStore } from '../../src/build/inputs/input-cache.ts';
+import { inputCache } from '../../src/build/inputs/input-cache.ts';
 import { lockDigest } from '../../src/build/lock/lock-file.ts';
 import { inputsOf, type Lock, type LockedInput, makeLock } from '../../src/domain/lock/lock.ts';
 import { loadVariant } from '../support/build-child.ts';
@@ -179,7 +179,7 @@ test('an index that another key signed is refused, when it is locked and when it
 
 test('a lock whose index expired and is gone from the archive is still built', async () => {
   await serve({ validUntil: new Date(Date.now() - 24 * 3_600_000) });
-  const store = inputStore(fixture.cache);
+  const store = inputCache(fixture.cache);
   const replaced = new Map<string, LockedInput>();
   for (const suite of ['noble', 'noble-updates']) {
     const index = lock.inputs.find(({ name }) => name === `apt/${suite}/InRelease`);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createDownloader } from '../../src/build/inputs/download.ts';
-import { inputStore } from '../../src/build/inputs/input-cache.ts';
+import { inputCache } from '../../src/build/inputs/input-cache.ts';
 import { type FileServer, startFileServer } from '../support/file-server.ts';
 
 let folder: string;
@@ -30,7 +30,7 @@ test.each([
     response.on('drain', more);
     more();
   });
-  const downloads = createDownloader(folder, inputStore(folder));
+  const downloads = createDownloader(folder, inputCache(folder));
   const fetching = downloads.fetch({ url: `${server.address}/page`, label: 'The page', maxBytes: 100_000 });
   await expect(fetching).rejects.toMatchObject({
     code: 'input-mismatch',

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createBuilder } from '../../src/build/builder.ts';
 import { isIndexCurrent } from '../../src/build/debian/index-state.ts';
 import { createDownloader, defaultDownloadRules } from '../../src/build/inputs/download.ts';
-import { inputStore } from '../../src/build/inputs/input-cache.ts';
+import { inputCache } from '../../src/build/inputs/input-cache.ts';
 import { addressGuard, type Resolve } from '../../src/host/network/address-guard.ts';
 import { RegistryClient } from '../../src/oci/registry/client.ts';
 import { type FileServer, startFileServer } from '../support/file-server.ts';
@@ -34,7 +34,7 @@ const guard = () => addressGuard({ allow: ['public.test'], refusePrivate: true }
 const refused = { code: 'address-refused', hint: expect.stringContaining('allow-addresses') };
 
 function download(url: string) {
-  const downloads = createDownloader(folder, inputStore(folder), defaultDownloadRules, guard());
+  const downloads = createDownloader(folder, inputCache(folder), defaultDownloadRules, guard());
   return downloads.fetch({ url, label: 'The tool' });
 }
 
@@ -65,7 +65,7 @@ describe('a download', () => {
   test('that is redirected without end fails', async () => {
     redirect('/start');
     const rules = { ...defaultDownloadRules, tries: 1 };
-    const downloads = createDownloader(folder, inputStore(folder), rules, guard());
+    const downloads = createDownloader(folder, inputCache(folder), rules, guard());
     const fetching = downloads.fetch({ url: `http://public.test:${port}/start`, label: 'The tool' });
     await expect(fetching).rejects.toMatchObject({ code: 'download-failed' });
   });

@@ -12,6 +12,8 @@ import type { FileHashes } from '../../src/inventory/hash-files.ts';
 import type { Inventory } from '../../src/inventory/model/inventory.ts';
 import { readInventory } from '../../src/inventory/read-inventory.ts';
 import { openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import { openDisk } from '../../src/oci/disks/open-disk.ts';
+import { putDisk } from '../../src/oci/disks/put-disk.ts';
 import { fakeBoot } from '../support/assemble-disk.ts';
 import { makeExt4Image } from '../support/ext4-image.ts';
 import { makeNodeDisk } from '../support/node-disk.ts';
@@ -114,8 +116,8 @@ describe('the inventory of a sealed disk', () => {
   it('is the same from the chunk store as from the file', async () => {
     const store = await openDiskStore(join(folder, 'store'));
     try {
-      const stored = await store.put(path);
-      const disk = await store.open(stored.digest);
+      const stored = await putDisk(store, path);
+      const disk = await openDisk(store, stored.digest);
       expect(await readInventory(disk)).toEqual(inventory);
       await disk.close();
     } finally {
@@ -126,15 +128,15 @@ describe('the inventory of a sealed disk', () => {
   it('hashes nothing again that the version before had, and says the same', async () => {
     const store = await openDiskStore(join(folder, 'store'));
     try {
-      const { digest } = await store.put(path);
+      const { digest } = await putDisk(store, path);
       const named = new Map<string, FileHashes>();
-      const first = await store.open(digest);
+      const first = await openDisk(store, digest);
       expect(await readInventory(first, { named })).toEqual(inventory);
       await first.close();
       const marked = new Map(
         [...named].map(([name, hashes]) => [name, { ...hashes, sha1: 'remembered' }] as const),
       );
-      const again = await store.open(digest);
+      const again = await openDisk(store, digest);
       const { files } = await readInventory(again, { known: marked });
       await again.close();
       const filled = files.filter(({ type, size }) => type === 'file' && size > 0);

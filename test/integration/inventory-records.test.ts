@@ -22,6 +22,8 @@ import { sbomComponents } from '../../src/inventory/sbom/components.ts';
 import { cycloneDxSbom } from '../../src/inventory/sbom/cyclonedx.ts';
 import { spdxSbom } from '../../src/inventory/sbom/spdx.ts';
 import { type DiskStore, openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import { openDisk } from '../../src/oci/disks/open-disk.ts';
+import { putDisk } from '../../src/oci/disks/put-disk.ts';
 import type { Digest } from '../../src/oci/layout/digest.ts';
 import { keyFolder } from '../../src/oci/signatures/key-folder.ts';
 import { verifyStatements } from '../../src/oci/signatures/sign.ts';
@@ -49,8 +51,8 @@ afterAll(async () => {
 /** Assembles a disk, puts it into the store, and reads its inventory from there. */
 async function seal(name: string, change: NodeDiskChange = {}): Promise<typeof first> {
   await mkdir(join(folder, name));
-  const { digest } = await store.put((await makeNodeDisk(join(folder, name), change)).path);
-  const disk = await store.open(digest);
+  const { digest } = await putDisk(store, (await makeNodeDisk(join(folder, name), change)).path);
+  const disk = await openDisk(store, digest);
   try {
     return { digest, inventory: await readInventory(disk) };
   } finally {

@@ -1,5 +1,5 @@
-// The store under kill -9, a full disk and several processes at once: nothing half made is ever seen, and the
-// next run succeeds.
+// The store under kill -9, with a full disk, and with several callers: nothing partial is ever visible, and the next
+// run succeeds.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -10,7 +10,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runTool } from '../../src/host/process/run-tool.ts';
 import { type DiskStore, openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import { extractDisk } from '../../src/oci/disks/extract-disk.ts';
+import { putDisk } from '../../src/oci/disks/put-disk.ts';
+import { verifyDisk } from '../../src/oci/disks/verify-disk.ts';
+import { collectGarbage } from '../../src/oci/layout/collect-garbage.ts';
 import { digestOf } from '../../src/oci/layout/digest.ts';
+import { storePaths } from '../../src/oci/layout/paths.ts';
 import { diskOf } from '../support/test-disks.ts';
 
 const childFile = join(import.meta.dirname, '../support/store-child.ts');
@@ -46,56 +51,63 @@ async function kill(running: Child): Promise<void> {
   await exit;
 }
 
-async function leftovers(store: DiskStore): Promise<string[]> {
-  const { temporary, pins, sessions } = store.context.paths;
-  const names = await Promise.all([temporary, pins, sessions].map((path) => readdir(path)));
-  return names.flat().filter((name) => !name.startsWith(store.context.session.id));
+function leftovers(store: DiskStore): Promise<string[]> {
+  return readdir(store.paths.temporary);
+}
+
+async function putInto(root: string, path: string) {
+  const store = await openDiskStore(root);
+  try {
+    return await putDisk(store, path);
+  } finally {
+    await store.close();
+  }
 }
 
 describe('a put that is killed', () => {
   test('at any moment leaves nothing half made, and the next one succeeds', async () => {
     const root = join(folder, 'killed');
     const reference = await openDiskStore(join(folder, 'reference'));
-    const { digest } = await reference.put(diskPath);
+    const { digest } = await putDisk(reference, diskPath);
     for (const delay of [0, 30, 80, 150, 250, 400]) {
       const running = child(root, 'put', diskPath);
       await running.ready;
       await sleep(delay);
       await kill(running);
-      const store = await openDiskStore(root, { temporaryAgeMs: 0 });
+      const store = await openDiskStore(root);
       for (const listed of await store.list())
-        expect((await store.verify(listed.digest)).damages).toEqual([]);
+        expect((await verifyDisk(store, listed.digest)).damages).toEqual([]);
       expect(await leftovers(store)).toEqual([]);
       await store.close();
     }
     const store = await openDiskStore(root);
-    const stored = await store.put(diskPath);
+    const stored = await putDisk(store, diskPath);
     expect(stored).toMatchObject({ digest, sha256: digestOf(disk) });
-    expect((await store.verify(digest)).damages).toEqual([]);
+    expect((await verifyDisk(store, digest)).damages).toEqual([]);
     await store.close();
     await reference.close();
   });
 
   test('leaves finished packs that the next one takes up', async () => {
     const root = join(folder, 'resumed');
-    const store = await openDiskStore(root);
     const running = child(root, 'put', diskPath);
-    const { blobs } = store.context.paths;
+    await running.ready;
+    const { blobs } = storePaths(root);
     while ((await readdir(blobs)).length === 0 && running.process.exitCode === null) await sleep(2);
     await kill(running);
-    const bytesLeft = (await store.context.blobs.list()).reduce((sum, blob) => sum + blob.size, 0);
+    const store = await openDiskStore(root);
+    const bytesLeft = (await store.blobs.list()).reduce((sum, blob) => sum + blob.size, 0);
     expect(bytesLeft).toBeGreaterThan(10_000_000);
-    const stored = await store.put(diskPath);
+    const stored = await putDisk(store, diskPath);
     expect(stored.addedBytes).toBeLessThanOrEqual(stored.storedBytes - bytesLeft);
-    expect((await store.verify(stored.digest)).damages).toEqual([]);
+    expect((await verifyDisk(store, stored.digest)).damages).toEqual([]);
     await store.close();
   });
 });
 
 test('an extract that is killed leaves the old file, and the next one sweeps what it left', async () => {
   const root = join(folder, 'extracting');
-  const store = await openDiskStore(root);
-  const { digest } = await store.put(diskPath);
+  const { digest } = await putInto(root, diskPath);
   const place = join(folder, 'place');
   const out = join(place, 'out.raw');
   await runTool('mkdir', [place]);
@@ -106,10 +118,8 @@ test('an extract that is killed leaves the old file, and the next one sweeps wha
   await kill(running);
   const content = await readFile(out);
   expect(content.equals(Buffer.from('old')) || content.equals(disk)).toBe(true);
-  for (const name of await readdir(place)) {
-    if (name !== 'out.raw') await runTool('touch', ['-d', '1 hour ago', join(place, name)]);
-  }
-  await store.extract(digest, out);
+  const store = await openDiskStore(root);
+  await extractDisk(store, digest, out);
   expect((await readFile(out)).equals(disk)).toBe(true);
   expect(await readdir(place)).toEqual(['out.raw']);
   await store.close();
@@ -117,48 +127,51 @@ test('an extract that is killed leaves the old file, and the next one sweeps wha
 
 test('a collection that is killed loses nothing that is needed, and the next one ends its work', async () => {
   const root = join(folder, 'collecting');
-  const store = await openDiskStore(root);
-  const { digest } = await store.put(diskPath);
+  const { digest } = await putInto(root, diskPath);
   for (let seed = 100; seed < 106; seed += 1) {
     await writeFile(join(folder, 'other'), diskOf([{ kind: 'noise', seed, blocks: 300 }]));
-    await store.put(join(folder, 'other'));
+    await putInto(root, join(folder, 'other'));
   }
   const running = child(root, 'collect', digest);
   await running.ready;
   await sleep(5);
   await kill(running);
-  expect((await store.verify(digest)).damages).toEqual([]);
-  await store.collectGarbage({ roots: [digest], graceMs: 0 });
-  expect((await store.verify(digest)).damages).toEqual([]);
+  const store = await openDiskStore(root);
+  expect((await verifyDisk(store, digest)).damages).toEqual([]);
+  await collectGarbage(store, { roots: [digest], graceMs: 0 });
+  expect((await verifyDisk(store, digest)).damages).toEqual([]);
   expect(await store.list()).toEqual([{ digest, tags: [] }]);
-  const dry = await store.collectGarbage({ roots: [digest], graceMs: 0, dryRun: true });
+  const dry = await collectGarbage(store, { roots: [digest], graceMs: 0, dryRun: true });
   expect(dry).toMatchObject({ bytes: 0, blobs: [] });
   await store.close();
 });
 
-test('several processes put, one of them the same disk, while another collects', async () => {
-  const root = join(folder, 'crowd');
-  await (await openDiskStore(root)).close();
+test('several callers put, two of them the same disk, while another collects', async () => {
+  const store = await openDiskStore(join(folder, 'crowd'));
   const otherPath = join(folder, 'crowd-disk');
   await writeFile(otherPath, diskOf([...parts.slice(0, 6), { kind: 'noise', seed: 55, blocks: 500 }]));
-  const putting = [diskPath, diskPath, otherPath].map((path) => child(root, 'put', path));
-  const store = await openDiskStore(root);
-  const hold = store.hold();
-  const own = store.put(diskPath, { hold });
-  let open = putting.length;
-  for (const { process: running } of putting) void once(running, 'exit').then(() => (open -= 1));
-  while (open > 0) {
-    await store.collectGarbage({ roots: [] });
-    await sleep(20);
-  }
-  const [one, two, three] = await Promise.all(putting.map((running) => running.answer));
+  const hold = store.owner.hold();
+  let open = 3;
+  const putting = [diskPath, diskPath, otherPath].map((path) =>
+    putDisk(store, path, { hold }).finally(() => (open -= 1)),
+  );
+  while (open > 0) await collectGarbage(store, { roots: [], graceMs: 0 });
+  const [one, two] = await Promise.all(putting);
   expect(one?.digest).toBe(two?.digest);
-  expect((await own).digest).toBe(one?.digest);
-  expect(three?.error).toBeUndefined();
-  for (const listed of await store.list()) expect((await store.verify(listed.digest)).damages).toEqual([]);
+  for (const listed of await store.list())
+    expect((await verifyDisk(store, listed.digest)).damages).toEqual([]);
   expect((await store.list()).length).toBe(2);
   hold.release();
   await store.close();
+});
+
+test('a second process waits until the first one closes the store', async () => {
+  const root = join(folder, 'owned');
+  const store = await openDiskStore(root);
+  const waiting = child(root, 'put', diskPath);
+  const { digest } = await putDisk(store, diskPath);
+  await store.close();
+  expect(await waiting.answer).toMatchObject({ digest, addedBytes: 0 });
 });
 
 test('a full disk is named, nothing half made is listed, and with more room the put succeeds', async () => {

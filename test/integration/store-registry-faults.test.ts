@@ -8,7 +8,11 @@ import { join } from 'node:path';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type DiskStore, openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import { putDisk } from '../../src/oci/disks/put-disk.ts';
+import { repairDisk } from '../../src/oci/disks/repair-disk.ts';
+import { verifyDisk } from '../../src/oci/disks/verify-disk.ts';
 import type { Digest } from '../../src/oci/layout/digest.ts';
+import { attach } from '../../src/oci/layout/referrers.ts';
 import { RegistryClient, type RegistryOptions } from '../../src/oci/registry/client.ts';
 import { pull, registrySource } from '../../src/oci/registry/pull.ts';
 import { push } from '../../src/oci/registry/push.ts';
@@ -37,7 +41,7 @@ beforeAll(async () => {
   registry = await startRegistry();
   store = await openDiskStore(join(folder, 'store'));
   await writeFile(join(folder, 'disk'), disk);
-  const stored = await store.put(join(folder, 'disk'));
+  const stored = await putDisk(store, join(folder, 'disk'));
   digest = stored.digest;
   size = stored.storedBytes;
 });
@@ -233,7 +237,7 @@ describe('a pull', () => {
       door.fault = atFirst(3, /^GET .*blobs/, { kind: 'cut-answer', after: 1_500_000 });
       await pull(other, { client, repository, reference: 'v1' });
       expect(door.bytes.received).toBeLessThan(size * 1.1);
-      expect((await other.verify(digest)).damages).toEqual([]);
+      expect((await verifyDisk(other, digest)).damages).toEqual([]);
     });
   });
 
@@ -253,8 +257,8 @@ describe('a pull', () => {
       const next = await openDiskStore(other.root);
       await pull(next, { client, repository, reference: 'v1' });
       expect(door.bytes.received).toBeLessThan(size - 3_900_000);
-      expect((await next.verify(digest)).damages).toEqual([]);
-      expect(await readdir(next.context.paths.partial)).toEqual([]);
+      expect((await verifyDisk(next, digest)).damages).toEqual([]);
+      expect(await readdir(next.paths.partial)).toEqual([]);
       await next.close();
     });
   });
@@ -264,7 +268,7 @@ describe('a pull', () => {
     await withEmptyStore('flip', async (other) => {
       door.fault = atFirst(2, /^GET .*blobs/, { kind: 'flip', position: 77 });
       await pull(other, { client, repository, reference: 'v1' });
-      expect((await other.verify(digest)).damages).toEqual([]);
+      expect((await verifyDisk(other, digest)).damages).toEqual([]);
     });
   });
 
@@ -281,7 +285,7 @@ describe('a pull', () => {
       expect(await other.list()).toEqual([]);
       door.fault = () => undefined;
       await pull(other, { client, repository, reference: digest });
-      expect((await other.verify(digest)).damages).toEqual([]);
+      expect((await verifyDisk(other, digest)).damages).toEqual([]);
     });
   });
 
@@ -303,10 +307,10 @@ describe('a pull', () => {
     const { repository, client } = await pushWhole();
     await withEmptyStore('heal', async (other) => {
       await pull(other, { client, repository, reference: 'v1' });
-      for (const name of await readdir(other.context.paths.blobs)) {
-        await writeFile(join(other.context.paths.blobs, name), 'damaged');
+      for (const name of await readdir(other.paths.blobs)) {
+        await writeFile(join(other.paths.blobs, name), 'damaged');
       }
-      const { left } = await other.heal(digest, { sources: [registrySource(client, repository)] });
+      const { left } = await repairDisk(other, digest, { sources: [registrySource(client, repository)] });
       expect(left.damages).toEqual([]);
     });
   });
@@ -314,7 +318,7 @@ describe('a pull', () => {
   test('a registry with the referrers API is asked by it, page after page, and gets no fallback tag', async () => {
     const attached = await Promise.all(
       ['one', 'two'].map((content) =>
-        store.attach(digest, {
+        attach(store, digest, {
           artifactType: 'text/plain',
           parts: [{ mediaType: 'text/plain', bytes: Buffer.from(content) }],
         }),
@@ -354,7 +358,7 @@ describe('a pull', () => {
       const source = { client, repository, reference: 'v1' };
       await Promise.all([pull(other, source), pull(other, source)]);
       expect(door.bytes.received).toBeLessThan(size * 1.2);
-      expect((await other.verify(digest)).damages).toEqual([]);
+      expect((await verifyDisk(other, digest)).damages).toEqual([]);
     });
   });
 });

@@ -6,7 +6,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runTool } from '../../src/host/process/run-tool.ts';
 import { requireTool } from '../../src/host/tools/tools.ts';
 import { type DiskStore, openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import { extractDisk } from '../../src/oci/disks/extract-disk.ts';
+import { putDisk } from '../../src/oci/disks/put-disk.ts';
+import { verifyDisk } from '../../src/oci/disks/verify-disk.ts';
 import { type Digest, digestOf } from '../../src/oci/layout/digest.ts';
+import { attach } from '../../src/oci/layout/referrers.ts';
 import { RegistryClient } from '../../src/oci/registry/client.ts';
 import { planPull, pull } from '../../src/oci/registry/pull.ts';
 import { planPush, push } from '../../src/oci/registry/push.ts';
@@ -47,8 +51,8 @@ beforeAll(async () => {
   registry = await startRegistry();
   store = await openDiskStore(join(folder, 'store'));
   await writeFile(join(folder, 'disk'), disk);
-  ({ digest } = await store.put(join(folder, 'disk'), { tag: 'v1' }));
-  await store.attach(digest, {
+  ({ digest } = await putDisk(store, join(folder, 'disk'), { tag: 'v1' }));
+  await attach(store, digest, {
     artifactType: sbomType,
     parts: [{ mediaType: sbomType, bytes: sbom, title: 'sbom.json' }],
   });
@@ -100,12 +104,12 @@ describe('a version in a registry', () => {
   test('comes back whole, with all that is attached, and can be checked', async () => {
     await pushTo('whole');
     const other = await pulled('whole', 'whole');
-    expect((await other.verify(digest)).damages).toEqual([]);
+    expect((await verifyDisk(other, digest)).damages).toEqual([]);
     expect((await verifySignatures(other, digest, ring)).length).toBe(1);
     expect((await verifyStatements(other, digest, ring)).length).toBe(1);
     const kinds = (await other.referrers(digest)).map((referrer) => referrer.artifactType).sort();
     expect(kinds).toEqual((await store.referrers(digest)).map((referrer) => referrer.artifactType).sort());
-    await other.extract(digest, join(folder, 'whole.raw'));
+    await extractDisk(other, digest, join(folder, 'whole.raw'));
     expect((await readFile(join(folder, 'whole.raw'))).equals(disk)).toBe(true);
     await other.close();
   });
@@ -161,7 +165,7 @@ describe('a version in a registry', () => {
     await pushTo('second');
     const changed = diskOf(parts.toSpliced(12, 1, { kind: 'noise', seed: 777, blocks: 71 }));
     await writeFile(join(folder, 'changed'), changed);
-    const second = await store.put(join(folder, 'changed'));
+    const second = await putDisk(store, join(folder, 'changed'));
     await withClient(async (client) => {
       const pushed = await push(store, second.digest, { client, repository: 'second', tag: 'v2' });
       expect(pushed.bytesSent).toBeLessThan(second.addedBytes + 1_000_000);
@@ -224,8 +228,8 @@ describe('judged by skopeo', () => {
     );
     const other = await openDiskStore(copy);
     expect(await other.resolve('v1')).toBe(digest);
-    expect((await other.verify(digest)).damages).toEqual([]);
-    const again = await other.put(join(folder, 'disk'));
+    expect((await verifyDisk(other, digest)).damages).toEqual([]);
+    const again = await putDisk(other, join(folder, 'disk'));
     expect(again.sha256).toBe(digestOf(disk));
     await other.close();
   });
@@ -266,7 +270,7 @@ describe('judged by oras', () => {
       `${registry.host}/orascopy:v1`,
     );
     const other = await pulled('orascopy', 'orascopy');
-    expect((await other.verify(digest)).damages).toEqual([]);
+    expect((await verifyDisk(other, digest)).damages).toEqual([]);
     expect((await other.referrers(digest)).length).toBe(3);
     await other.close();
   });
@@ -336,7 +340,7 @@ describe('signing in', () => {
     await push(store, digest, { client: good, repository: 'node', tag: 'v1' });
     const other = await openDiskStore(join(folder, 'basic'));
     await pull(other, { client: good, repository: 'node', reference: 'v1' });
-    expect((await other.verify(digest)).damages).toEqual([]);
+    expect((await verifyDisk(other, digest)).damages).toEqual([]);
     await other.close();
     const wrong = { username: 'imago', password: 'not the one' };
     for (const credentials of [undefined, wrong]) {
@@ -364,7 +368,7 @@ describe('signing in', () => {
     expect(mounted).toMatchObject({ blobsSent: 0 });
     const other = await openDiskStore(join(folder, 'token'));
     await pull(other, { client, repository: 'two', reference: digest });
-    expect((await other.verify(digest)).damages).toEqual([]);
+    expect((await verifyDisk(other, digest)).damages).toEqual([]);
     await other.close();
     client.close();
     const stranger = new RegistryClient({ registry: guarded.host });

@@ -15,6 +15,7 @@ import type { Json } from '../../src/domain/value/json.ts';
 import { runTool } from '../../src/host/process/run-tool.ts';
 import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
 import { openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import { extractDisk } from '../../src/oci/disks/extract-disk.ts';
 import { parseDigest } from '../../src/oci/layout/digest.ts';
 import type { CommandResult, HostMachine, MachineHost } from '../../src/providers/local/qemu/machine-host.ts';
 import { loadVariant } from './build-child.ts';
@@ -57,7 +58,7 @@ export async function buildAgentImage(folder: string, given?: string): Promise<A
     const lock = (await builder.lock(variant as unknown as Json, progress, options)) as unknown as Lock;
     const request = { lock: lock as unknown as Json, lockDigest: lockDigest(lock) };
     const { digest } = await builder.build(request, progress, options);
-    await store.extract(parseDigest(digest), disk, { flush: false });
+    await extractDisk(store, parseDigest(digest), disk, { flush: false });
   } finally {
     await store.close();
   }

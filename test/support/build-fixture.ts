@@ -14,6 +14,7 @@ import { cacheFolders } from '../../src/host/tools/tools.ts';
 import type { Inventory } from '../../src/inventory/model/inventory.ts';
 import { readInventory } from '../../src/inventory/read-inventory.ts';
 import { type DiskStore, openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import { extractDisk } from '../../src/oci/disks/extract-disk.ts';
 import { parseDigest } from '../../src/oci/layout/digest.ts';
 import type { SealedDisk } from '../../src/ports/provider/builder.ts';
 import { loadVariant } from './build-child.ts';
@@ -87,7 +88,7 @@ export async function buildFixture(): Promise<BuildFixture> {
 /** What is on a sealed disk. */
 export async function inventoryOf(store: DiskStore, digest: string, folder: string): Promise<Inventory> {
   const path = join(folder, `${digest.slice(-12)}.raw`);
-  await store.extract(parseDigest(digest), path, { flush: false });
+  await extractDisk(store, parseDigest(digest), path, { flush: false });
   const source = await openFileSource(path);
   try {
     return await readInventory(source);

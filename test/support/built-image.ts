@@ -13,6 +13,7 @@ import type { Lock } from '../../src/domain/lock/lock.ts';
 import type { Json } from '../../src/domain/value/json.ts';
 import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
 import { openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import { extractDisk } from '../../src/oci/disks/extract-disk.ts';
 import { parseDigest } from '../../src/oci/layout/digest.ts';
 import { loadVariant } from './build-child.ts';
 import type { MachineImage } from './cloud-init-machine.ts';
@@ -51,7 +52,7 @@ export async function buildImage(
     lock = (await builder.lock(variant as unknown as Json, progress, options)) as unknown as Lock;
     const request = { lock: lock as unknown as Json, lockDigest: lockDigest(lock) };
     const { digest } = await builder.build(request, progress, options);
-    await store.extract(parseDigest(digest), disk, { flush: false });
+    await extractDisk(store, parseDigest(digest), disk, { flush: false });
   } finally {
     await store.close();
   }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/host/system-clock.ts';
 import { type DiskStore, openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import { putDisk } from '../../src/oci/disks/put-disk.ts';
 import type { SealedDisk } from '../../src/ports/provider/builder.ts';
 import {
   createLocalProvider,
@@ -32,7 +33,7 @@ export async function createLocalBench(): Promise<LocalBench> {
   const store = await openDiskStore(join(folder, 'store'));
 
   async function seal(path: string): Promise<SealedDisk> {
-    const { digest, sha256, size } = await store.put(path);
+    const { digest, sha256, size } = await putDisk(store, path);
     return { digest, diskDigest: sha256, sizeBytes: size };
   }
 

@@ -3,6 +3,9 @@
 
 import { ensureImagoError } from '../../src/domain/error/imago-error.ts';
 import { openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import { extractDisk } from '../../src/oci/disks/extract-disk.ts';
+import { putDisk } from '../../src/oci/disks/put-disk.ts';
+import { collectGarbage } from '../../src/oci/layout/collect-garbage.ts';
 import { parseDigest } from '../../src/oci/layout/digest.ts';
 
 const [, , root = '', command = '', ...args] = process.argv;
@@ -11,10 +14,10 @@ async function work(): Promise<object> {
   const store = await openDiskStore(root);
   console.error('open');
   try {
-    if (command === 'put') return await store.put(args[0] ?? '');
-    if (command === 'extract') return await store.extract(parseDigest(args[0] ?? ''), args[1] ?? '');
+    if (command === 'put') return await putDisk(store, args[0] ?? '');
+    if (command === 'extract') return await extractDisk(store, parseDigest(args[0] ?? ''), args[1] ?? '');
     if (command === 'collect')
-      return await store.collectGarbage({ roots: args.map(parseDigest), graceMs: 0 });
+      return await collectGarbage(store, { roots: args.map(parseDigest), graceMs: 0 });
     throw new Error(`there is no command ${command}`);
   } finally {
     await store.close();

@@ -85,8 +85,8 @@ export async function testStore(options: OpenStoreOptions = {}): Promise<TestSto
  * who wants others to build upon it. All its digests are right.
  */
 export async function forgeVersion(store: DiskStore, claimed: Buffer, actual: Buffer): Promise<Digest> {
-  const { blobs, index, session } = store.context;
-  const hold = session.hold();
+  const { blobs, index, owner } = store;
+  const hold = owner.hold();
   const table = new PackTable();
   table.add(chunkHash(claimed), claimed.length);
   const frame = compressFrame(actual);

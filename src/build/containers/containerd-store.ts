@@ -9,7 +9,7 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import { hexOf } from '../../oci/layout/digest.ts';
 import type { Descriptor, Manifest } from '../../oci/layout/manifest.ts';
 import { mediaTypes } from '../../oci/layout/media-types.ts';
-import type { InputStore } from '../inputs/input-cache.ts';
+import type { InputCache } from '../inputs/input-cache.ts';
 import { type BoltBucket, boltFile } from './bolt-file.ts';
 import { goTime, uvarint, varint } from './go-values.ts';
 import { type SnapshotUsage, snapshotEntries } from './image-layers.ts';
@@ -41,7 +41,7 @@ interface Snapshot {
 /** The entries of the layer. The parts of all images must be in the input store. */
 export async function* containerdStore(
   images: readonly StoredImageInput[],
-  inputs: InputStore,
+  inputs: InputCache,
   epoch: number,
 ): AsyncGenerator<TarItem> {
   const known = new Map<string, Snapshot>();
@@ -81,7 +81,7 @@ type Note = (digest: string, size: number, labels?: readonly (readonly [string, 
 
 async function planImage(
   { name, sha256, manifest }: StoredImageInput,
-  inputs: InputStore,
+  inputs: InputCache,
   known: Map<string, Snapshot>,
   note: Note,
 ): Promise<void> {
@@ -124,7 +124,7 @@ function hashText(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-async function blobItem(digest: string, inputs: InputStore, epoch: number): Promise<TarItem> {
+async function blobItem(digest: string, inputs: InputCache, epoch: number): Promise<TarItem> {
   const sha256 = digest.slice('sha256:'.length);
   const stored = await inputs.find(sha256);
   if (stored === undefined)
@@ -139,7 +139,7 @@ async function blobItem(digest: string, inputs: InputStore, epoch: number): Prom
 
 async function* snapshotItems(
   snapshot: Snapshot,
-  inputs: InputStore,
+  inputs: InputCache,
   epoch: number,
 ): AsyncGenerator<TarItem> {
   const folder = `${snapshots}/snapshots/${snapshot.id}`;

@@ -3,7 +3,7 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import { digestOf, hexOf } from '../../oci/layout/digest.ts';
 import type { Descriptor, Manifest, ManifestLike } from '../../oci/layout/manifest.ts';
 import { contentOf, parseManifestLike } from '../../oci/layout/manifest.ts';
-import type { InputStore } from '../inputs/input-cache.ts';
+import type { InputCache } from '../inputs/input-cache.ts';
 import { gone, type OciSource } from './oci-source.ts';
 
 export interface FetchedImage {
@@ -16,7 +16,7 @@ export interface FetchedImage {
 
 export interface FetchImageOptions {
   readonly source: OciSource;
-  readonly store: InputStore;
+  readonly store: InputCache;
   readonly label: string;
   /** Debian's and Go's name of the processor; what says none fits all. */
   readonly machine: string;
@@ -109,7 +109,7 @@ function fits(entry: Descriptor, machine: string): boolean {
 
 /** The manifest of an image that is in the store with all its parts; else undefined. */
 export async function storedImage(
-  store: InputStore,
+  store: InputCache,
   sha256: string,
   label: string,
 ): Promise<Manifest | undefined> {

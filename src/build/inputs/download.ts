@@ -11,7 +11,7 @@ import { nameFileError } from '../../host/files/file-errors.ts';
 import { withFileLock } from '../../host/files/file-lock.ts';
 import { type AddressGuard, ownerGuard } from '../../host/network/address-guard.ts';
 import { type OpenedAddress, openAddress } from '../../host/network/open-address.ts';
-import { hashFile, type InputStore, mismatch, type StoredInput } from './input-cache.ts';
+import { hashFile, type InputCache, mismatch, type StoredInput } from './input-cache.ts';
 
 export interface DownloadRequest {
   readonly url: string;
@@ -54,7 +54,7 @@ export interface Downloader {
 
 export function createDownloader(
   cacheFolder: string,
-  store: InputStore,
+  store: InputCache,
   rules: DownloadRules = defaultDownloadRules,
   guard: AddressGuard = ownerGuard,
 ): Downloader {
@@ -81,7 +81,7 @@ export function createDownloader(
 async function fetchWhole(
   request: DownloadRequest,
   partial: string,
-  store: InputStore,
+  store: InputCache,
   rules: GuardedRules,
 ): Promise<StoredInput> {
   for (let attempt = 1; ; attempt += 1) {

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type InputStore, inputStore, type StoredInput } from './input-cache.ts';
+import { type InputCache, inputCache, type StoredInput } from './input-cache.ts';
 
 let folder: string;
-let store: InputStore;
+let store: InputCache;
 let input: StoredInput;
 
 const content = Buffer.from('what was taken in');
@@ -15,7 +15,7 @@ const other = Buffer.from('what was not taken');
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'imago-inputs-'));
-  store = inputStore(folder);
+  store = inputCache(folder);
   input = await store.addBytes(content);
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));

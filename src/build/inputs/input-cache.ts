@@ -16,7 +16,7 @@ export interface StoredInput {
   readonly path: string;
 }
 
-export interface InputStore {
+export interface InputCache {
   readonly folder: string;
   /** Where the input is or would be. */
   path(sha256: string): string;
@@ -49,7 +49,7 @@ export interface AddOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export function inputStore(cacheFolder: string): InputStore {
+export function inputCache(cacheFolder: string): InputCache {
   const folder = join(cacheFolder, 'inputs');
   const temporaryFolder = join(cacheFolder, 'temporary');
   const checked = new Map<string, string>();
@@ -99,7 +99,7 @@ export function inputStore(cacheFolder: string): InputStore {
     throw damaged(sha256, found);
   }
 
-  const store: InputStore = {
+  const store: InputCache = {
     folder,
     path,
     temporary,

@@ -4,10 +4,10 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { type AddOptions, type InputStore, mismatch, type StoredInput } from './input-cache.ts';
+import { type AddOptions, type InputCache, mismatch, type StoredInput } from './input-cache.ts';
 
 /** Finds what the other one has, by its size alone, and adds nothing to it. */
-export function measuringStore(real: InputStore): InputStore {
+export function measuringStore(real: InputCache): InputCache {
   async function measure(
     content: AsyncIterable<Uint8Array>,
     path: string,

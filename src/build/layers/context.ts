@@ -1,6 +1,6 @@
 // What making the layers of one build works with.
 import type { Lock } from '../../domain/lock/lock.ts';
-import type { InputStore } from '../inputs/input-cache.ts';
+import type { InputCache } from '../inputs/input-cache.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { LayerCache } from './cache.ts';
 import type { PlannedLayer } from './plan.ts';
@@ -11,7 +11,7 @@ export interface LayerContext {
   readonly plan: readonly PlannedLayer[];
   readonly cache: LayerCache;
   readonly trees: TreeCache;
-  readonly inputs: InputStore;
+  readonly inputs: InputCache;
   readonly sandbox: Sandbox;
   /** Whether folders can be laid over each other. */
   readonly overlay: () => Promise<boolean>;

@@ -12,7 +12,7 @@ import { hexOf } from '../../oci/layout/digest.ts';
 import { parseManifest } from '../../oci/layout/manifest.ts';
 import { annotationKeys } from '../../oci/layout/media-types.ts';
 import { archiveRules, isArchive } from '../inputs/archive-rules.ts';
-import type { InputStore } from '../inputs/input-cache.ts';
+import type { InputCache } from '../inputs/input-cache.ts';
 import { unpack } from '../inputs/unpack.ts';
 
 export interface LayerHost extends Host {
@@ -21,7 +21,7 @@ export interface LayerHost extends Host {
 }
 
 export interface LayerHostOptions {
-  readonly inputs: InputStore;
+  readonly inputs: InputCache;
   readonly epoch: number;
   /** The layers below; nothing when absent. */
   readonly lower?: MergedTree;

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Lock, LockedInput } from '../../domain/lock/lock.ts';
 import { makeLock } from '../../domain/lock/lock.ts';
 import type { Recipe } from '../../domain/recipe/recipe.ts';
-import { type InputStore, inputStore } from '../inputs/input-cache.ts';
+import { type InputCache, inputCache } from '../inputs/input-cache.ts';
 import { buildEpoch, buildRules } from '../lock/rules.ts';
 import { layerCache } from './cache.ts';
 import type { LayerContext } from './context.ts';
@@ -18,11 +18,11 @@ const content = Buffer.from('the tool that was locked');
 const sha256 = createHash('sha256').update(content).digest('hex');
 
 let folder: string;
-let inputs: InputStore;
+let inputs: InputCache;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'imago-layers-'));
-  inputs = inputStore(folder);
+  inputs = inputCache(folder);
   await mkdir(join(folder, 'work'));
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));

@@ -93,7 +93,7 @@ function planComponent(component: RecipeComponent, lock: Lock): readonly Planned
         `${input?.sha256 ?? ''} ${input?.source ?? ''}`,
       ]),
     ),
-    placed: placed as unknown as Json,
+    placed: placed,
     from: (isPackage ? 'package' : unpackRules(from)) as Json,
     texts: textInputs(lock, texts),
     epoch: lock.epoch,

@@ -1,10 +1,10 @@
 // The texts of a recipe that are given in place or by their file.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
-import type { InputStore } from '../inputs/input-cache.ts';
+import type { InputCache } from '../inputs/input-cache.ts';
 import type { ReadText } from './bake-component.ts';
 
-export function textReader(inputs: InputStore, lock: Lock): ReadText {
+export function textReader(inputs: InputCache, lock: Lock): ReadText {
   return async ({ content, file }) => {
     if (content !== undefined) return content;
     const input = lock.inputs.find((one) => one.kind === 'config' && one.name === file);

@@ -28,7 +28,7 @@ export function checkLock(given: Json, digest: string): Lock {
 
 /** Returns the lock if its words follow their grammars; else throws `lock-invalid`. */
 export function parseLock(given: Json): Lock {
-  const lock = given as unknown as Lock;
+  const lock = given as Lock;
   if (typeof lock !== 'object' || lock === null || lock.format !== 1 || !Array.isArray(lock.inputs)) {
     throw new ImagoError('lock-invalid', 'What was given is not a lock.');
   }

@@ -3,12 +3,12 @@ import type { AddressGuard } from '../../host/network/address-guard.ts';
 import type { FindCredentials } from '../containers/oci-source.ts';
 import type { DebianArchive } from '../debian/apt-workspace.ts';
 import type { Downloader } from '../inputs/download.ts';
-import type { InputStore } from '../inputs/input-cache.ts';
+import type { InputCache } from '../inputs/input-cache.ts';
 import type { LocalFiles } from '../inputs/local-files.ts';
 
 export interface LockContext {
   readonly cacheFolder: string;
-  readonly inputs: InputStore;
+  readonly inputs: InputCache;
   readonly downloads: Downloader;
   /** Checks the addresses of archives and registries. */
   readonly guard: AddressGuard;

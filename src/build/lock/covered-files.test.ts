@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { tarEntry, tarFile, writeTar } from '../../disk/tar/writer.ts';
 import type { Recipe, RecipeComponent } from '../../domain/recipe/recipe.ts';
 import type { RecipeSettings } from '../../domain/recipe/settings.ts';
-import { inputStore } from '../inputs/input-cache.ts';
+import { inputCache } from '../inputs/input-cache.ts';
 import { localFiles } from '../inputs/local-files.ts';
 import type { LockContext } from './context.ts';
 import { refuseCoveredFiles } from './covered-files.ts';
@@ -38,7 +38,7 @@ async function check(components: readonly RecipeComponent[], settings: RecipeSet
   };
   const context = {
     files: localFiles({ folder }),
-    inputs: inputStore(join(folder, 'cache')),
+    inputs: inputCache(join(folder, 'cache')),
   } as unknown as LockContext;
   await refuseCoveredFiles(recipe, [], context);
 }

@@ -69,7 +69,7 @@ function shareInputs(locks: readonly Lock[]): readonly FileInput[] {
   const shared = new Map<string, { input: LockedInput; users: string[] }>();
   for (const { recipe, inputs } of locks) {
     for (const input of inputs) {
-      const key = canonicalJson(input as unknown as Json);
+      const key = canonicalJson(input);
       const known = shared.get(key) ?? { input, users: [] };
       known.users.push(recipe.kubernetes ?? '');
       shared.set(key, known);
@@ -118,7 +118,7 @@ export function readLockFile(text: string, file: string): ReadLockFile {
   const { rules, epoch, inputs } = checked.data;
   if (rules > buildRules)
     throw invalid(file, `it was made for build rules ${rules}, and this Imago has ${buildRules}`);
-  const recipe = content.recipe as unknown as Recipe;
+  const recipe = content.recipe as Recipe;
   const locks = variantsOf(recipe).map((variant) => {
     const own = (inputs as FileInput[]).filter(
       (input) => input.for?.includes(variant.kubernetes ?? '') !== false,

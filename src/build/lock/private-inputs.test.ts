@@ -11,7 +11,7 @@ import { makeReleaseNotes } from '../../inventory/notes/release-notes.ts';
 import { renderReleaseNotes } from '../../inventory/notes/render.ts';
 import { makeProvenance } from '../../inventory/provenance.ts';
 import type { AptWorkspace } from '../debian/apt-workspace.ts';
-import { inputStore } from '../inputs/input-cache.ts';
+import { inputCache } from '../inputs/input-cache.ts';
 import { localFiles } from '../inputs/local-files.ts';
 import { lockParts } from './parts.ts';
 import { solveAll } from './resolve-packages.ts';
@@ -86,7 +86,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 function context() {
   return {
-    ...{ cacheFolder: folder, files: localFiles({ folder }), inputs: inputStore(join(folder, 'cache')) },
+    ...{ cacheFolder: folder, files: localFiles({ folder }), inputs: inputCache(join(folder, 'cache')) },
     ...{ log() {}, progress() {} },
   } as unknown as Parameters<typeof resolveTexts>[1];
 }

@@ -7,7 +7,7 @@ import { sampleInput, sampleLock } from '../../../test/support/inventory.ts';
 import { type Lock, makeLock } from '../../domain/lock/lock.ts';
 import type { Recipe } from '../../domain/recipe/recipe.ts';
 import { ownerGuard } from '../../host/network/address-guard.ts';
-import { inputStore } from '../inputs/input-cache.ts';
+import { inputCache } from '../inputs/input-cache.ts';
 import { localFiles } from '../inputs/local-files.ts';
 import type { LockContext } from './context.ts';
 import { lockRecipe } from './lock-recipe.ts';
@@ -45,7 +45,7 @@ function context(): LockContext {
     ...{
       cacheFolder: folder,
       files: localFiles({ folder }),
-      inputs: inputStore(join(folder, 'cache')),
+      inputs: inputCache(join(folder, 'cache')),
       findArchive: asked,
       findKeyring: asked,
     },

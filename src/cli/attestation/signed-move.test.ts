@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { diskOf, testStore } from '../../../test/support/test-disks.ts';
 import { moveStatement } from '../../domain/channel/statement.ts';
 import type { Json } from '../../domain/value/json.ts';
+import { putDisk } from '../../oci/disks/put-disk.ts';
 import type { Digest } from '../../oci/layout/digest.ts';
 import { signStatement, statementOf } from '../../oci/signatures/dsse.ts';
 import { openPrivateKey, type SigningKey } from '../../oci/signatures/key-folder.ts';
@@ -84,7 +85,7 @@ describe('statements in an OCI layout', () => {
   test('are found at their version, and checked with the key', async () => {
     await using made = await testStore();
     const disk = diskOf([{ kind: 'text', seed: 1, blocks: 9 }]);
-    const { digest: version } = await made.store.put(await made.disk('d', disk));
+    const { digest: version } = await putDisk(made.store, await made.disk('d', disk));
     const key = newKey();
     await attestVersion(made.store, version, key, {
       ...{ name: 'node:1.0.1', predicateType: moveType, predicate: predicate(version) },
@@ -92,7 +93,7 @@ describe('statements in an OCI layout', () => {
     await attestVersion(made.store, version, key, {
       ...{ name: 'node:1.0.1', predicateType: 'https://slsa.dev/provenance/v1', predicate: {} },
     });
-    const found = await readLayoutStatements(made.store.context.paths.root);
+    const found = await readLayoutStatements(made.store.paths.root);
     const moves = found.map((one) => openSignedMove(one.envelope, one.digest, [key.publicKey]));
     expect(moves.filter((move) => move !== undefined)).toMatchObject([{ move: 7, digest: version }]);
   });
@@ -100,11 +101,11 @@ describe('statements in an OCI layout', () => {
   test('that are damaged or gone are refused', async () => {
     await using made = await testStore();
     const disk = diskOf([{ kind: 'text', seed: 1, blocks: 9 }]);
-    const { digest: version } = await made.store.put(await made.disk('d', disk));
+    const { digest: version } = await putDisk(made.store, await made.disk('d', disk));
     await attestVersion(made.store, version, newKey(), {
       ...{ name: 'node:1.0.1', predicateType: moveType, predicate: predicate(version) },
     });
-    const { root } = made.store.context.paths;
+    const { root } = made.store.paths;
     const [statement] = await readLayoutStatements(root);
     const blob = join(root, 'blobs', 'sha256', statement?.digest.slice(7) ?? '');
     await rm(blob);

@@ -1,6 +1,7 @@
 // What prune may free of the local store. A store that was never used is not opened, so that looking writes nothing.
 import { existsSync } from 'node:fs';
 import type { DiskStore } from '../../oci/disks/disk-store.ts';
+import { collectGarbage } from '../../oci/layout/collect-garbage.ts';
 import { type Digest, parseDigest } from '../../oci/layout/digest.ts';
 import type { ImageSpace } from '../../ports/database/lifecycle.ts';
 
@@ -10,7 +11,7 @@ export function imageSpace(folder: string, open: () => Promise<DiskStore>): Imag
     const store = await open();
     const roots = [...keep].map((digest): Digest => parseDigest(digest));
     const dryRun = going !== undefined;
-    return (await store.collectGarbage({ roots, dryRun, asIfUntagged: going })).bytes;
+    return (await collectGarbage(store, { roots, dryRun, asIfUntagged: going })).bytes;
   }
   return {
     async digests() {

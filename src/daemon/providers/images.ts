@@ -6,7 +6,6 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { ImageBuilder } from '../../build/builder.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import type { Lock } from '../../domain/lock/lock.ts';
 import type { AddressGuard } from '../../host/network/address-guard.ts';
 import { makeCacheFolder } from '../../host/tools/tools.ts';
 import { createAttestor } from '../../image-store/attestor.ts';
@@ -92,13 +91,13 @@ export function openImages({ home, env, uid, version, now, guard }: ImagesOption
     ...context,
     async rebuild(lock, watch, use) {
       const builder = await imageBuilder.get();
-      await builder.rebuild(lock as unknown as Lock, watch, { signal: watch.signal, epoch: 0 }, use);
+      await builder.rebuild(lock, watch, { signal: watch.signal, epoch: 0 }, use);
     },
     findInput: async (sha256) => (await imageBuilder.get()).findInput(sha256),
     async fetchInput(lock, sha256, signal) {
       const builder = await imageBuilder.get();
       try {
-        return await builder.bringInput(lock as unknown as Lock, sha256, { signal, epoch: 0 });
+        return await builder.bringInput(lock, sha256, { signal, epoch: 0 });
       } catch {
         signal.throwIfAborted();
         return undefined;

@@ -13,7 +13,6 @@ import {
 } from '../recipe/recipe.ts';
 import { expandOne } from '../recipe/variables.ts';
 import { canonicalJson } from '../value/canonical-json.ts';
-import type { Json } from '../value/json.ts';
 import { wordProblem } from '../value/word.ts';
 
 export const inputKinds = [
@@ -35,7 +34,7 @@ export type InputKind = (typeof inputKinds)[number];
 export const packageSets = ['essential', 'base', 'packages', 'tools'] as const;
 export type PackageSet = (typeof packageSets)[number];
 
-export interface LockedInput {
+export type LockedInput = {
   readonly kind: InputKind;
   readonly name: string;
   readonly version: string;
@@ -56,9 +55,9 @@ export interface LockedInput {
   /** What it takes up once it is on the system, where that is known beforehand. */
   readonly installedBytes?: number;
   readonly private?: true;
-}
+};
 
-export interface Lock {
+export type Lock = {
   /** Raised when the meaning of a lock changes, so that old locks are told apart. */
   readonly format: 1;
   /** Of the build rules that the lock was made for. */
@@ -69,12 +68,12 @@ export interface Lock {
   readonly recipe: Recipe;
   /** In the order of kind, name and version; with the dependencies that the recipe does not name. */
   readonly inputs: readonly LockedInput[];
-}
+};
 
-export interface LockFacts {
+export type LockFacts = {
   readonly rules: number;
   readonly epoch: number;
-}
+};
 
 /**
  * Throws `recipe-invalid` when a component has no input, or an input is not exact or is given twice. The
@@ -131,11 +130,11 @@ function requireInputs(component: RecipeComponent, inputs: readonly LockedInput[
   }
 }
 
-export interface ComponentInput {
+export type ComponentInput = {
   /** As the recipe says; empty for a package of any version. */
   readonly version: string;
   readonly input: LockedInput | undefined;
-}
+};
 
 /** The inputs of each version of a component. */
 export function componentInputs(
@@ -178,7 +177,7 @@ export function packageVersionFits(wanted: string, version: string): boolean {
 
 /** What the lock's digest is computed over. */
 export function lockText(lock: Lock): string {
-  return canonicalJson(lock as unknown as Json);
+  return canonicalJson(lock);
 }
 
 export function inputsOf(lock: Lock, kind: InputKind): readonly LockedInput[] {

@@ -39,7 +39,7 @@ export function whyVersion(before: Lock, after: Lock): WhyVersion {
   const inputs = inputChanges(before, after);
   const known = new Set(inputs.map(({ name }) => name));
   const secret = new Set([before, after].flatMap(privateNames));
-  const values = valueChanges(before.recipe as unknown as Json, after.recipe as unknown as Json);
+  const values = valueChanges(before.recipe, after.recipe);
   const changes = [
     ...inputs.map((input) => reasonInput(input, secret)),
     ...values.filter(({ path }) => !isVersionOf(known, path)).map((value) => reasonValue(value, secret)),

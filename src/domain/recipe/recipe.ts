@@ -13,7 +13,7 @@ export type BuildMethod = (typeof buildMethods)[number];
 export const bootFirmwares = ['uefi', 'bios'] as const;
 export type BootFirmware = (typeof bootFirmwares)[number];
 
-export interface Recipe {
+export type Recipe = {
   readonly name: string;
   readonly numbering: NumberingPolicy;
   readonly os: OperatingSystem;
@@ -46,18 +46,18 @@ export interface Recipe {
   readonly folder?: string;
   /** Further directories that its files can be in. Not part of a lock. */
   readonly roots?: readonly string[];
-}
+};
 
 /** Returns the recipe without what only one host knows. */
 export function withoutPlace({ folder: _, roots: __, ...written }: Recipe): Recipe {
   return written;
 }
 
-export interface RecipeMatrix {
+export type RecipeMatrix = {
   readonly kubernetes: readonly string[];
-}
+};
 
-export interface RecipeBase {
+export type RecipeBase = {
   readonly distribution?: 'debian';
   readonly suite?: string;
   /** The archive's address. That of the machine's own apt when absent. */
@@ -71,19 +71,19 @@ export interface RecipeBase {
   readonly packages?: readonly RecipePackage[];
   /** For `method: machine`: the image to start from, as the provider calls it. */
   readonly image?: string;
-}
+};
 
-export interface RecipeDisk {
+export type RecipeDisk = {
   readonly sizeBytes: number;
-}
+};
 
-export interface RecipePackage {
+export type RecipePackage = {
   readonly name: string;
   /** A Debian version, or the upstream part of one. Any when absent: the lock fixes it. */
   readonly version?: string;
-}
+};
 
-export interface RecipeComponent {
+export type RecipeComponent = {
   readonly name: string;
   /** One of `version` and `versions`; a package may have neither. */
   readonly version?: string;
@@ -101,7 +101,7 @@ export interface RecipeComponent {
   readonly updates?: UpdateRule;
   /** Its name and address stay out of notes, logs and catalogue, and the version is restricted. */
   readonly private?: true;
-}
+};
 
 /** Of one text, or of each version by its number. */
 export type ExpectedSha256 = string | Readonly<Record<string, string>>;
@@ -123,33 +123,33 @@ export type ComponentSource =
 
 export type SourceKind = 'package' | 'url' | 'file' | 'folder' | 'tar' | 'oci';
 
-export interface ComponentUnit {
+export type ComponentUnit = {
   /** `NAME.service` after the component when absent. */
   readonly name?: string;
   readonly content?: string;
   readonly file?: string;
   /** True when absent. */
   readonly enable?: boolean;
-}
+};
 
-export interface ComponentPick {
+export type ComponentPick = {
   /** A symbolic link to the version that is in use. */
   readonly link: string;
   /** The version of a node whose config names none. */
   readonly default: string;
-}
+};
 
 /** Where newer versions are found. */
-export interface UpdateRule {
+export type UpdateRule = {
   /** The address of a text in which they are named. */
   readonly page: string;
   /** A regular expression whose first group is a version. */
   readonly pattern: string;
   /** How far a newer version may be away: `patch` when absent. */
   readonly within?: 'patch' | 'minor' | 'any';
-}
+};
 
-export interface RecipeImage {
+export type RecipeImage = {
   /** The name that containers ask for, e.g. `example.com/pause:3.10`. */
   readonly name: string;
   /** A registry's reference, `layout` a folder in OCI layout, `tar` an archive of either kind. The name when absent. */
@@ -157,41 +157,41 @@ export interface RecipeImage {
   /** Never collected by the kubelet. */
   readonly pinned?: true;
   readonly private?: true;
-}
+};
 
 export type ImageSource =
   | { readonly registry: string; readonly digest?: string }
   | { readonly layout: string; readonly digest?: string }
   | { readonly tar: string; readonly sha256?: string };
 
-export interface RecipeStep {
+export type RecipeStep = {
   readonly name: string;
   readonly run?: string;
   readonly file?: string;
   readonly restart?: true;
   readonly timeoutMs?: number;
-}
+};
 
-export interface RecipeTest {
+export type RecipeTest = {
   readonly name: string;
   /** A command line for the node's shell; it passes when it ends with 0. */
   readonly run: string;
   readonly timeoutMs?: number;
-}
+};
 
-export interface RecipeBudgets {
+export type RecipeBudgets = {
   /** What the files may take up on the disk. */
   readonly sizeBytes?: number;
   readonly bootToReadyMs?: number;
-}
+};
 
 /** What the built-in checks of `imago test` let pass beyond what they know of any node. */
-export interface RecipeExpect {
+export type RecipeExpect = {
   /** Ports that are open to the network, of TCP and of UDP. */
   readonly ports?: readonly number[];
   /** Absolute paths of programs with the setuid or the setgid bit. */
   readonly setuid?: readonly string[];
-}
+};
 
 /** Where a component comes from, with what is left out filled in. */
 export function sourceOf(component: Pick<RecipeComponent, 'name' | 'from'>): ComponentSource {

@@ -1,6 +1,6 @@
 // The configuration of the system that a recipe asks for, as data: no scripts.
 
-export interface RecipeSettings {
+export type RecipeSettings = {
   /** Kernel parameters by name. */
   readonly sysctl?: Readonly<Record<string, string | number>>;
   /** Kernel modules that are loaded at each start. */
@@ -16,10 +16,10 @@ export interface RecipeSettings {
   readonly trust?: readonly TrustAnchor[];
   /** For the simulated provider alone: what shall go wrong. */
   readonly sim?: SimSetting;
-}
+};
 
 /** One of `content` and `file`. */
-export interface ConfigFile {
+export type ConfigFile = {
   readonly path: string;
   readonly content?: string;
   readonly file?: string;
@@ -27,28 +27,28 @@ export interface ConfigFile {
   readonly mode?: string;
   /** `USER:GROUP`, by name or number; root:root when absent. */
   readonly owner?: string;
-}
+};
 
-export interface KernelModule {
+export type KernelModule = {
   readonly name: string;
   readonly options?: string;
-}
+};
 
 export const unitStates = ['enabled', 'disabled', 'masked'] as const;
 export type UnitState = (typeof unitStates)[number];
 
 /** One of `content` and `file` for a new unit, neither for one that a package brings. */
-export interface UnitSetting {
+export type UnitSetting = {
   readonly name: string;
   readonly state?: UnitState;
   readonly content?: string;
   readonly file?: string;
   /** Lines that are laid over a unit. */
   readonly dropIn?: string;
-}
+};
 
 /** A user that nobody can log in as by password. */
-export interface UserSetting {
+export type UserSetting = {
   readonly name: string;
   /** The next free one from 1000 on when absent. */
   readonly uid?: number;
@@ -57,21 +57,21 @@ export interface UserSetting {
   readonly home?: string;
   /** Public keys for ssh, one line each. */
   readonly authorizedKeys?: readonly string[];
-}
+};
 
-export interface TimeSetting {
+export type TimeSetting = {
   /** As in `Europe/Berlin`. */
   readonly zone?: string;
   readonly servers?: readonly string[];
-}
+};
 
 /** One of `content` and `file`: PEM. */
-export interface TrustAnchor {
+export type TrustAnchor = {
   readonly name: string;
   readonly content?: string;
   readonly file?: string;
-}
+};
 
-export interface SimSetting {
+export type SimSetting = {
   readonly breaks?: string;
-}
+};

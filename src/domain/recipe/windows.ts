@@ -1,18 +1,18 @@
 // What a Windows recipe says beyond components and container images, and the order of its patches.
 import { ImagoError } from '../error/imago-error.ts';
 
-export interface RecipeWindows {
+export type RecipeWindows = {
   readonly features?: readonly string[];
   readonly patches?: readonly WindowsPatch[];
   readonly registry?: readonly RegistrySetting[];
   readonly services?: readonly WindowsService[];
-}
+};
 
 export const patchClasses = ['B', 'C', 'out-of-band'] as const;
 /** `B` is the monthly update, `C` its preview, `out-of-band` what could not wait. */
 export type PatchClass = (typeof patchClasses)[number];
 
-export interface WindowsPatch {
+export type WindowsPatch = {
   /** As in `KB5031364`. */
   readonly kb: string;
   readonly class: PatchClass;
@@ -22,22 +22,22 @@ export interface WindowsPatch {
   /** Patches that must be on the system before it. */
   readonly prerequisites?: readonly string[];
   readonly private?: true;
-}
+};
 
 export const registryTypes = ['string', 'expand-string', 'multi-string', 'dword', 'qword', 'binary'] as const;
 export type RegistryType = (typeof registryTypes)[number];
 
-export interface RegistrySetting {
+export type RegistrySetting = {
   readonly path: string;
   readonly name: string;
   readonly type: RegistryType;
   readonly value: string | number | readonly string[];
-}
+};
 
-export interface WindowsService {
+export type WindowsService = {
   readonly name: string;
   readonly start: 'automatic' | 'manual' | 'disabled';
-}
+};
 
 /** A prerequisite that is not in the list, or the patches of a circle; `undefined` when there is an order. */
 export function patchProblem(patches: readonly WindowsPatch[]): string | undefined {

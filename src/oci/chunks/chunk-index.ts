@@ -4,7 +4,7 @@
 import type { Digest } from '../layout/digest.ts';
 import { PackTable } from './pack-format.ts';
 
-export interface CataloguePack {
+export interface ChunkPack {
   readonly number: number;
   /** Whether the store had it before. */
   readonly reused: boolean;
@@ -29,18 +29,18 @@ export interface ChunkRef {
   readonly index: number;
 }
 
-export const maxCatalogueChunks = 2_000_000;
+export const maxIndexedChunks = 2_000_000;
 const firstSlots = 1 << 12;
 const empty = 0xffffffff;
 
-export class ChunkCatalogue {
-  readonly packs: CataloguePack[] = [];
+export class ChunkIndex {
+  readonly packs: ChunkPack[] = [];
   readonly #limit: number;
   #slotPacks = new Uint32Array(firstSlots).fill(empty);
   #slotIndexes = new Uint32Array(firstSlots);
   #used = 0;
 
-  constructor(limit = maxCatalogueChunks) {
+  constructor(limit = maxIndexedChunks) {
     this.#limit = limit;
   }
 
@@ -58,17 +58,17 @@ export class ChunkCatalogue {
   }
 
   /** Says where a pack of this disk ended up. */
-  finishPack(pack: CataloguePack, stored: StoredPack): void {
+  finishPack(pack: ChunkPack, stored: StoredPack): void {
     pack.stored = stored;
     if (!pack.findable) pack.table = new PackTable();
   }
 
-  startPack(): CataloguePack {
+  startPack(): ChunkPack {
     return this.#newPack(new PackTable(), undefined, false);
   }
 
   /** Adds a chunk to a pack that is being written. */
-  add(pack: CataloguePack, hashes: Uint8Array, at: number, length: number): ChunkRef {
+  add(pack: ChunkPack, hashes: Uint8Array, at: number, length: number): ChunkRef {
     const index = pack.table.add(hashes.subarray(at, at + 32), length);
     this.#insert(pack, index);
     return { pack: pack.number, index };
@@ -86,13 +86,13 @@ export class ChunkCatalogue {
     }
   }
 
-  #newPack(table: PackTable, stored: StoredPack | undefined, reused: boolean): CataloguePack {
-    const pack: CataloguePack = { number: this.packs.length, reused, table, stored, findable: false };
+  #newPack(table: PackTable, stored: StoredPack | undefined, reused: boolean): ChunkPack {
+    const pack: ChunkPack = { number: this.packs.length, reused, table, stored, findable: false };
     this.packs.push(pack);
     return pack;
   }
 
-  #insert(pack: CataloguePack, index: number): void {
+  #insert(pack: ChunkPack, index: number): void {
     if (this.full) return;
     if ((this.#used + 1) * 5 > this.#slotPacks.length * 3) this.#grow();
     this.#place(pack.number, index, pack.table.firstWord(index));

@@ -1,6 +1,6 @@
 // Chunks on their way into packs: gathered into frames, compressed by several threads at once, written in the
 // order they came.
-import type { ChunkCatalogue, ChunkRef } from './chunk-index.ts';
+import type { ChunkIndex, ChunkRef } from './chunk-index.ts';
 import { type EncodeResult, free } from './chunk-jobs.ts';
 import type { FrameRef, PackSink } from './pack-sink.ts';
 import type { ChunkPool } from './worker-pool.ts';
@@ -25,22 +25,22 @@ export class EncodeQueue {
   readonly #fd: number;
   readonly #pool: ChunkPool;
   readonly #sink: PackSink;
-  readonly #catalogue: ChunkCatalogue;
+  readonly #chunkIndex: ChunkIndex;
   readonly #jobs: { readonly frames: readonly FrameRef[]; readonly encoded: Promise<EncodeResult> }[] = [];
   #frames: Frame[] = [];
 
-  constructor(fd: number, pool: ChunkPool, sink: PackSink, catalogue: ChunkCatalogue) {
+  constructor(fd: number, pool: ChunkPool, sink: PackSink, chunkIndex: ChunkIndex) {
     this.#fd = fd;
     this.#pool = pool;
     this.#sink = sink;
-    this.#catalogue = catalogue;
+    this.#chunkIndex = chunkIndex;
   }
 
   /** Takes chunks as they were allocated; waits while too many are under way, which bounds the memory in use. */
   async add(chunks: readonly NewChunk[]): Promise<void> {
     for (const chunk of chunks) {
       const { pack, index } = chunk.ref;
-      const frame = this.#catalogue.packs[pack]?.table.frameOf(index) ?? 0;
+      const frame = this.#chunkIndex.packs[pack]?.table.frameOf(index) ?? 0;
       const open = this.#frames.at(-1);
       if (open?.ref.pack === pack && open.ref.frame === frame) {
         open.chunks.push(chunk);

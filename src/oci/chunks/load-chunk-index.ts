@@ -2,45 +2,45 @@
 // the versions it is based on first, then of the newest versions, then packs that a put left behind when it
 // was killed, so that its next run goes on where it stopped. Only packs that this store made or has checked
 // count: a new version must not be built upon chunks that are not what they claim to be.
+
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { withFileLock } from '../../host/files/file-lock.ts';
 import { readDiskManifest, type StoreContext } from '../layout/context.ts';
 import type { Digest } from '../layout/digest.ts';
 import type { Descriptor, Manifest } from '../layout/manifest.ts';
 import { annotationKeys, mediaTypes } from '../layout/media-types.ts';
-import type { StoreHold } from '../layout/session.ts';
-import { ChunkCatalogue } from './chunk-index.ts';
+import type { StoreHold } from '../layout/owner.ts';
+import { ChunkIndex } from './chunk-index.ts';
 import { readDiskIndex } from './disk-index.ts';
 import { describePack, isTruePack, readCounts, readTable } from './pack-file.ts';
 import { openChunkPool } from './worker-pool.ts';
 
-export async function loadCatalogue(
+export async function loadChunkIndex(
   store: StoreContext,
   basis: readonly Digest[],
   hold: StoreHold,
-): Promise<ChunkCatalogue> {
-  const { manifests, strays } = await withFileLock(store.paths.lock, {}, () => choose(store, basis, hold));
-  const catalogue = new ChunkCatalogue();
+): Promise<ChunkIndex> {
+  const { manifests, strays } = await store.owner.exclusive(() => choose(store, basis, hold));
+  const chunkIndex = new ChunkIndex();
   const seen = new Set<Digest>();
   for (const manifest of manifests) {
-    if (catalogue.full) return catalogue;
+    if (chunkIndex.full) return chunkIndex;
     const index = await orNothing(() => readDiskIndex(store, manifest));
     for (const pack of index?.packs ?? []) {
-      if (catalogue.full || seen.has(pack.digest)) continue;
+      if (chunkIndex.full || seen.has(pack.digest)) continue;
       seen.add(pack.digest);
       const table = await orNothing(() => readTable(store, pack));
-      if (table !== undefined) catalogue.addStored(table, pack);
+      if (table !== undefined) chunkIndex.addStored(table, pack);
     }
   }
-  await addStrays(store, catalogue, strays);
-  return catalogue;
+  await addStrays(store, chunkIndex, strays);
+  return chunkIndex;
 }
 
 /**
  * Whether the store answers for what an entry of index.json leads to: it made the version itself, or checked
  * all of it when it was pulled. Other tools do not write this.
  */
-export function isVouchedFor(entry: Descriptor): boolean {
+export function isLocallyVerified(entry: Descriptor): boolean {
   return (
     entry.artifactType === mediaTypes.disk && entry.annotations?.[annotationKeys.diskSha256] !== undefined
   );
@@ -49,7 +49,7 @@ export function isVouchedFor(entry: Descriptor): boolean {
 async function choose(store: StoreContext, basis: readonly Digest[], hold: StoreHold) {
   const entries = await store.index.entries();
   const newestFirst = entries.filter((entry) => mayBeDisk(entry)).reverse();
-  const vouched = new Set(newestFirst.filter(isVouchedFor).map((entry) => entry.digest));
+  const vouched = new Set(newestFirst.filter(isLocallyVerified).map((entry) => entry.digest));
   const inOrder = new Set([
     ...basis.filter((one) => vouched.has(one)),
     ...newestFirst.map((entry) => entry.digest),
@@ -78,7 +78,7 @@ function mayBeDisk(entry: Descriptor): boolean {
 
 async function addStrays(
   store: StoreContext,
-  catalogue: ChunkCatalogue,
+  chunkIndex: ChunkIndex,
   strays: readonly Digest[],
 ): Promise<void> {
   if (strays.length === 0) return;
@@ -86,8 +86,8 @@ async function addStrays(
   try {
     for (const digest of strays) {
       const pack = await orNothing(() => describePack(store, digest));
-      if (catalogue.full || pack === undefined || !(await isTruePack(store, pool, pack))) continue;
-      catalogue.addStored(await readTable(store, pack), pack);
+      if (chunkIndex.full || pack === undefined || !(await isTruePack(store, pool, pack))) continue;
+      chunkIndex.addStored(await readTable(store, pack), pack);
     }
   } finally {
     await pool.close();

@@ -1,8 +1,8 @@
 // Writes new chunks into new packs. Where a chunk will lie is settled when it is first seen; its compressed
 // bytes follow in the same order. One pack is flushed while the next is filled.
 import type { BlobFolder, BlobWriter, CommittedBlob } from '../layout/blob-folder.ts';
-import type { StoreHold } from '../layout/session.ts';
-import type { CataloguePack, ChunkCatalogue, ChunkRef } from './chunk-index.ts';
+import type { StoreHold } from '../layout/owner.ts';
+import type { ChunkIndex, ChunkPack, ChunkRef } from './chunk-index.ts';
 import type { EncodeResult } from './chunk-jobs.ts';
 import { chunkHash } from './chunker.ts';
 import { packTrailer } from './pack-format.ts';
@@ -14,18 +14,18 @@ export interface FrameRef {
 }
 
 interface OpenPack {
-  readonly pack: CataloguePack;
+  readonly pack: ChunkPack;
   diskBytes: number;
 }
 
 interface WrittenPack {
-  readonly pack: CataloguePack;
+  readonly pack: ChunkPack;
   readonly writer: BlobWriter;
 }
 
 export class PackSink {
   readonly #blobs: BlobFolder;
-  readonly #catalogue: ChunkCatalogue;
+  readonly #chunkIndex: ChunkIndex;
   readonly #hold: StoreHold;
   #open: OpenPack | undefined;
   #writing: WrittenPack | undefined;
@@ -35,9 +35,9 @@ export class PackSink {
   #storedBytes = 0;
   #addedBytes = 0;
 
-  constructor(blobs: BlobFolder, catalogue: ChunkCatalogue, hold: StoreHold) {
+  constructor(blobs: BlobFolder, chunkIndex: ChunkIndex, hold: StoreHold) {
     this.#blobs = blobs;
-    this.#catalogue = catalogue;
+    this.#chunkIndex = chunkIndex;
     this.#hold = hold;
   }
 
@@ -62,12 +62,12 @@ export class PackSink {
 
   allocate(hashes: Uint8Array, at: number, length: number): ChunkRef {
     if (this.#open === undefined || this.#open.diskBytes >= packTarget(this.#packs - 1)) {
-      this.#open = { pack: this.#catalogue.startPack(), diskBytes: 0 };
+      this.#open = { pack: this.#chunkIndex.startPack(), diskBytes: 0 };
       this.#packs += 1;
     }
     this.#open.diskBytes += length;
     this.#diskBytes += length;
-    return this.#catalogue.add(this.#open.pack, hashes, at, length);
+    return this.#chunkIndex.add(this.#open.pack, hashes, at, length);
   }
 
   /** Takes compressed frames, in the order in which their chunks were allocated. */
@@ -108,7 +108,7 @@ export class PackSink {
 
   async #startWriting(number: number): Promise<void> {
     await this.#finishWriting();
-    const pack = this.#catalogue.packs[number];
+    const pack = this.#chunkIndex.packs[number];
     if (pack === undefined) throw new Error(`there is no pack ${number}`);
     this.#writing = { pack, writer: await this.#blobs.writer(this.#hold) };
   }
@@ -125,9 +125,9 @@ export class PackSink {
     this.#commit = commit;
   }
 
-  #committed(pack: CataloguePack, blob: CommittedBlob, table: Buffer): void {
+  #committed(pack: ChunkPack, blob: CommittedBlob, table: Buffer): void {
     if (blob.added) this.#addedBytes += blob.size;
-    this.#catalogue.finishPack(pack, {
+    this.#chunkIndex.finishPack(pack, {
       digest: blob.digest,
       size: blob.size,
       chunks: pack.table.count,

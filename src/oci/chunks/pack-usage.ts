@@ -1,5 +1,5 @@
 // Counts how much of each pack that the store had before is used by a disk being stored.
-import type { ChunkCatalogue, ChunkRef } from './chunk-index.ts';
+import type { ChunkIndex, ChunkRef } from './chunk-index.ts';
 import type { PackUse } from './pack-reuse.ts';
 
 interface Marks {
@@ -8,16 +8,16 @@ interface Marks {
 }
 
 export class PackUsage {
-  readonly #catalogue: ChunkCatalogue;
+  readonly #chunkIndex: ChunkIndex;
   readonly #marks = new Map<number, Marks>();
 
-  constructor(catalogue: ChunkCatalogue) {
-    this.#catalogue = catalogue;
+  constructor(chunkIndex: ChunkIndex) {
+    this.#chunkIndex = chunkIndex;
   }
 
   /** A chunk that is used twice counts once. */
   mark(ref: ChunkRef): void {
-    const pack = this.#catalogue.packs[ref.pack];
+    const pack = this.#chunkIndex.packs[ref.pack];
     if (pack === undefined || !pack.reused) return;
     const marks = this.#marks.get(ref.pack) ?? { chunks: new Uint8Array(pack.table.count), used: 0 };
     this.#marks.set(ref.pack, marks);
@@ -28,7 +28,7 @@ export class PackUsage {
 
   uses(): PackUse[] {
     return [...this.#marks].map(([pack, { used }]) => {
-      return { pack, used, payload: this.#catalogue.packs[pack]?.table.diskBytes ?? 0 };
+      return { pack, used, payload: this.#chunkIndex.packs[pack]?.table.diskBytes ?? 0 };
     });
   }
 }

@@ -1,6 +1,6 @@
 // Gives the chunks of packs that are no longer worth referring to (see pack-reuse.ts) a place in new packs.
 // They are taken from the disk that is being stored, not from the old pack: so they are known to be good.
-import type { ChunkCatalogue, ChunkRef } from './chunk-index.ts';
+import type { ChunkIndex, ChunkRef } from './chunk-index.ts';
 import { RunCollector } from './disk-index.ts';
 import type { EncodeQueue, NewChunk } from './encode-queue.ts';
 import type { PackSink } from './pack-sink.ts';
@@ -11,7 +11,7 @@ const chunksOfBatch = 64;
 export async function rewritePacks(
   runs: RunCollector,
   leave: ReadonlySet<number>,
-  catalogue: ChunkCatalogue,
+  chunkIndex: ChunkIndex,
   sink: PackSink,
   queue: EncodeQueue,
 ): Promise<RunCollector> {
@@ -21,7 +21,7 @@ export async function rewritePacks(
   let offset = 0;
   for (const run of runs.runs) {
     offset += run.hole;
-    const table = catalogue.packs[run.pack]?.table;
+    const table = chunkIndex.packs[run.pack]?.table;
     if (!leave.has(run.pack) || table === undefined) {
       kept.add(offset, run.bytes, run.pack, run.first, run.count);
       offset += run.bytes;

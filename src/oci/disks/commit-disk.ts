@@ -3,8 +3,7 @@
 // that there is, however its chunks are packed.
 
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { withFileLock } from '../../host/files/file-lock.ts';
-import type { ChunkCatalogue } from '../chunks/chunk-index.ts';
+import type { ChunkIndex } from '../chunks/chunk-index.ts';
 import { compressionLevel } from '../chunks/chunk-jobs.ts';
 import { chunkerName } from '../chunks/chunker.ts';
 import { encodeDiskIndex, type IndexPack, type RunCollector } from '../chunks/disk-index.ts';
@@ -19,8 +18,8 @@ import {
   sortedAnnotations,
 } from '../layout/manifest.ts';
 import { annotationKeys, mediaTypes } from '../layout/media-types.ts';
+import type { StoreHold } from '../layout/owner.ts';
 import { layoutEntry } from '../layout/referrers.ts';
-import type { StoreHold } from '../layout/session.ts';
 
 export interface StoredDisk {
   /** The version's digest: that of its manifest. */
@@ -37,20 +36,20 @@ export interface StoredDisk {
   readonly existed: boolean;
 }
 
-export interface DiskToPublish {
+export interface DiskToCommit {
   readonly size: number;
   readonly sha256: Digest;
-  readonly catalogue: ChunkCatalogue;
+  readonly chunkIndex: ChunkIndex;
   readonly runs: RunCollector;
   readonly addedBytes: number;
   readonly annotations: Annotations | undefined;
   readonly tag: string | undefined;
 }
 
-export async function publishDisk(
+export async function commitDisk(
   store: StoreContext,
   hold: StoreHold,
-  disk: DiskToPublish,
+  disk: DiskToCommit,
 ): Promise<StoredDisk> {
   const annotations = sortedAnnotations({
     ...disk.annotations,
@@ -101,13 +100,13 @@ export async function publishDisk(
   return result(disk, descriptor, manifest, addedBytes, false);
 }
 
-function indexOf(disk: DiskToPublish) {
+function indexOf(disk: DiskToCommit) {
   const numbers = new Map<number, number>();
   const packs: IndexPack[] = [];
   const runs = disk.runs.runs.map(({ hole, pack, first, count }) => {
     let number = numbers.get(pack);
     if (number === undefined) {
-      const stored = disk.catalogue.packs[pack]?.stored;
+      const stored = disk.chunkIndex.packs[pack]?.stored;
       if (stored === undefined)
         throw new ImagoError('internal', `pack ${pack} of the disk was never written`);
       number = packs.push(stored) - 1;
@@ -124,7 +123,7 @@ async function findSame(
   sha256: Digest,
   annotations: Annotations | undefined,
 ): Promise<{ descriptor: Descriptor; manifest: Manifest } | undefined> {
-  return withFileLock(store.paths.lock, {}, async () => {
+  return store.owner.exclusive(async () => {
     for (const descriptor of await store.index.entries()) {
       if (descriptor.annotations?.[annotationKeys.diskSha256] !== sha256) continue;
       const manifest = await readDiskManifest(store, descriptor.digest).catch(() => undefined);
@@ -147,7 +146,7 @@ async function firstMissing(store: StoreContext, manifest: Manifest): Promise<De
 }
 
 function result(
-  disk: DiskToPublish,
+  disk: DiskToCommit,
   descriptor: Descriptor,
   manifest: Manifest,
   addedBytes: number,

@@ -7,7 +7,12 @@ import { blockSize } from '../chunks/chunker.ts';
 import { readDiskIndex } from '../chunks/disk-index.ts';
 import { readDiskManifest } from '../layout/context.ts';
 import { digestOf } from '../layout/digest.ts';
-import { openDiskStore } from './disk-store.ts';
+import { attach } from '../layout/referrers.ts';
+import { describeDisk, openDiskStore } from './disk-store.ts';
+import { extractDisk } from './extract-disk.ts';
+import { openDisk } from './open-disk.ts';
+import { putDisk } from './put-disk.ts';
+import { verifyDisk } from './verify-disk.ts';
 
 const anyPart: fc.Arbitrary<DiskPart> = fc.record({
   kind: fc.constantFrom('noise', 'text', 'zero'),
@@ -54,12 +59,12 @@ describe('a store of disks', () => {
         async (parts, edits, tail) => {
           for (const disk of [diskOf(parts, tail), diskOf(edited(parts, edits), tail)]) {
             const path = await made.disk(`disk-${number++}`, disk);
-            const stored = await made.store.put(path);
+            const stored = await putDisk(made.store, path);
             expect(stored).toMatchObject({ size: disk.length, sha256: digestOf(disk) });
             const out = join(made.folder, 'out.raw');
-            await made.store.extract(stored.digest, out);
+            await extractDisk(made.store, stored.digest, out);
             expect((await readFile(out)).equals(disk)).toBe(true);
-            const again = await made.store.put(path);
+            const again = await putDisk(made.store, path);
             expect(again).toMatchObject({ digest: stored.digest, addedBytes: 0, existed: true });
           }
         },
@@ -79,8 +84,8 @@ describe('a store of disks', () => {
       ],
       777,
     );
-    const { digest } = await made.store.put(await made.disk('disk', disk));
-    const reader = await made.store.open(digest);
+    const { digest } = await putDisk(made.store, await made.disk('disk', disk));
+    const reader = await openDisk(made.store, digest);
     expect(reader.size).toBe(disk.length);
     await fc.assert(
       fc.asyncProperty(fc.nat({ max: disk.length }), fc.nat({ max: 300_000 }), async (at, length) => {
@@ -101,10 +106,10 @@ describe('a store of disks', () => {
     const path = await made.disk('disk', noise('little', 10 * blockSize));
     await truncate(path, 300_000_000);
     const extents = [{ offset: 0, length: 10 * blockSize }];
-    const stored = await made.store.put(path, { extents });
+    const stored = await putDisk(made.store, path, { extents });
     expect(stored.storedBytes).toBeLessThan(11 * blockSize);
     const out = join(made.folder, 'out.raw');
-    const { dataBytes } = await made.store.extract(stored.digest, out);
+    const { dataBytes } = await extractDisk(made.store, stored.digest, out);
     const { size, blocks } = await stat(out);
     expect({ dataBytes, size }).toEqual({ dataBytes: 10 * blockSize, size: 300_000_000 });
     expect(blocks * 512).toBeLessThan(1_000_000);
@@ -113,9 +118,9 @@ describe('a store of disks', () => {
   test('a changed part costs what it compresses to, and little more', async () => {
     await using made = await testStore();
     const parts = Array.from({ length: 40 }, (_, seed): DiskPart => ({ kind: 'noise', seed, blocks: 60 }));
-    await made.store.put(await made.disk('before', diskOf(parts)));
+    await putDisk(made.store, await made.disk('before', diskOf(parts)));
     const changed = parts.toSpliced(20, 1, { kind: 'noise', seed: 999, blocks: 73 });
-    const { addedBytes } = await made.store.put(await made.disk('after', diskOf(changed)));
+    const { addedBytes } = await putDisk(made.store, await made.disk('after', diskOf(changed)));
     expect(addedBytes).toBeGreaterThan(73 * blockSize);
     expect(addedBytes).toBeLessThan(73 * blockSize + 600_000);
   });
@@ -123,49 +128,55 @@ describe('a store of disks', () => {
   test('one disk under two annotations is two versions of the same packs', async () => {
     await using made = await testStore();
     const path = await made.disk('disk', diskOf([{ kind: 'noise', seed: 1, blocks: 100 }]));
-    const one = await made.store.put(path, { annotations: { version: '1.0.0' } });
-    const two = await made.store.put(path, { annotations: { version: '1.0.1' } });
+    const one = await putDisk(made.store, path, { annotations: { version: '1.0.0' } });
+    const two = await putDisk(made.store, path, { annotations: { version: '1.0.1' } });
     expect(two.digest).not.toBe(one.digest);
     expect(two.addedBytes).toBeLessThan(2000);
     const { size, sha256, storedBytes } = two;
-    expect(await made.store.inspect(two.digest)).toMatchObject({
+    expect(await describeDisk(made.store, two.digest)).toMatchObject({
       size,
       sha256,
       storedBytes,
       annotations: { version: '1.0.1' },
     });
-    const again = await made.store.put(path, { annotations: { version: '1.0.0' } });
+    const again = await putDisk(made.store, path, { annotations: { version: '1.0.0' } });
     expect(again).toMatchObject({ digest: one.digest, addedBytes: 0 });
   });
 
   test('a version never refers to packs that are mostly of no use to it', async () => {
     await using made = await testStore();
     const parts = Array.from({ length: 60 }, (_, seed): DiskPart => ({ kind: 'noise', seed, blocks: 40 }));
-    await made.store.put(await made.disk('before', diskOf(parts)));
+    await putDisk(made.store, await made.disk('before', diskOf(parts)));
     const kept = parts
       .slice(0, 15)
       .concat(
         Array.from({ length: 10 }, (_, seed): DiskPart => ({ kind: 'noise', seed: seed + 500, blocks: 40 })),
       );
     const disk = diskOf(kept);
-    const { digest, storedBytes } = await made.store.put(await made.disk('after', disk));
+    const { digest, storedBytes } = await putDisk(made.store, await made.disk('after', disk));
     expect(storedBytes).toBeLessThan(disk.length * 1.07);
-    const index = await readDiskIndex(made.store.context, await readDiskManifest(made.store.context, digest));
+    const index = await readDiskIndex(made.store, await readDiskManifest(made.store, digest));
     expect(index.packs.length).toBe(1);
     const out = join(made.folder, 'out');
-    await made.store.extract(digest, out);
+    await extractDisk(made.store, digest, out);
     expect((await readFile(out)).equals(disk)).toBe(true);
   });
 
   test('a fixed VHD is stored without its footer', async () => {
     await using made = await testStore();
     const disk = diskOf([{ kind: 'text', seed: 3, blocks: 30 }]);
-    const raw = await made.store.put(await made.disk('raw', disk));
-    const vhd = await made.store.put(await made.disk('vhd', Buffer.concat([disk, noise('footer', 512)])), {
-      size: disk.length,
-    });
+    const raw = await putDisk(made.store, await made.disk('raw', disk));
+    const vhd = await putDisk(
+      made.store,
+      await made.disk('vhd', Buffer.concat([disk, noise('footer', 512)])),
+      {
+        size: disk.length,
+      },
+    );
     expect(vhd.digest).toBe(raw.digest);
-    await expect(made.store.put(join(made.folder, 'raw'), { size: disk.length + 1 })).rejects.toMatchObject({
+    await expect(
+      putDisk(made.store, join(made.folder, 'raw'), { size: disk.length + 1 }),
+    ).rejects.toMatchObject({
       code: 'input-invalid',
     });
   });
@@ -173,9 +184,9 @@ describe('a store of disks', () => {
   test('what completes the file is in it before it appears', async () => {
     await using made = await testStore();
     const disk = diskOf([{ kind: 'text', seed: 3, blocks: 30 }]);
-    const { digest } = await made.store.put(await made.disk('raw', disk));
+    const { digest } = await putDisk(made.store, await made.disk('raw', disk));
     const out = join(made.folder, 'out.vhd');
-    await made.store.extract(digest, out, {
+    await extractDisk(made.store, digest, out, {
       complete: async (path) => writeFile(path, Buffer.from('footer'), { flag: 'a' }),
     });
     expect((await readFile(out)).equals(Buffer.concat([disk, Buffer.from('footer')]))).toBe(true);
@@ -185,7 +196,7 @@ describe('a store of disks', () => {
     await using made = await testStore();
     const path = await made.disk('disk', diskOf([{ kind: 'noise', seed: 1, blocks: 2000 }]));
     let touched = false;
-    const put = made.store.put(path, {
+    const put = putDisk(made.store, path, {
       onProgress() {
         if (touched) return;
         touched = true;
@@ -201,24 +212,25 @@ describe('a store of disks', () => {
     const disk = diskOf([{ kind: 'noise', seed: 1, blocks: 3000 }]);
     const path = await made.disk('disk', disk);
     const stop = new AbortController();
-    const put = made.store.put(path, { signal: stop.signal, onProgress: () => stop.abort() });
+    const put = putDisk(made.store, path, { signal: stop.signal, onProgress: () => stop.abort() });
     await expect(put).rejects.toMatchObject({ code: 'cancelled' });
     expect(await made.store.list()).toEqual([]);
-    expect(await readdir(made.store.context.paths.temporary)).toEqual([]);
-    expect(await readdir(made.store.context.paths.pins)).toEqual([]);
-    await expect(made.store.put(path)).resolves.toMatchObject({ sha256: digestOf(disk) });
+    expect(await readdir(made.store.paths.temporary)).toEqual([]);
+    expect(made.store.owner.pinned()).toEqual([]);
+    await expect(putDisk(made.store, path)).resolves.toMatchObject({ sha256: digestOf(disk) });
   });
 
   test('an extract that fails leaves the old file and nothing else', async () => {
     await using made = await testStore();
-    const { digest } = await made.store.put(
+    const { digest } = await putDisk(
+      made.store,
       await made.disk('disk', diskOf([{ kind: 'noise', seed: 1, blocks: 50 }])),
     );
     const out = await made.disk('out', Buffer.from('precious'));
     const complete = async () => {
       throw new Error('no footer');
     };
-    await expect(made.store.extract(digest, out, { complete })).rejects.toThrow('no footer');
+    await expect(extractDisk(made.store, digest, out, { complete })).rejects.toThrow('no footer');
     expect(await readFile(out, 'utf8')).toBe('precious');
     expect((await readdir(made.folder)).sort()).toEqual(['disk', 'out', 'store']);
   });
@@ -226,32 +238,37 @@ describe('a store of disks', () => {
   test('the same disk is stored once when two ask at the same time', async () => {
     await using made = await testStore();
     const path = await made.disk('disk', diskOf([{ kind: 'noise', seed: 9, blocks: 300 }]));
-    const [one, two] = await Promise.all([made.store.put(path), made.store.put(path)]);
+    const [one, two] = await Promise.all([putDisk(made.store, path), putDisk(made.store, path)]);
     expect(one?.digest).toBe(two?.digest);
     expect([one?.addedBytes, two?.addedBytes]).toContain(0);
   });
 
-  test('two disks at the same time, from two stores on one folder', async () => {
+  test('two disks at the same time', async () => {
     await using made = await testStore();
-    const other = await openDiskStore(made.store.root);
     const disks = [1, 2].map((seed) => diskOf([{ kind: 'noise', seed, blocks: 300 }]));
     const paths = await Promise.all(disks.map((disk, number) => made.disk(`disk-${number}`, disk)));
-    const stored = await Promise.all([made.store.put(paths[0] ?? ''), other.put(paths[1] ?? '')]);
+    const stored = await Promise.all(paths.map((path) => putDisk(made.store, path)));
     expect((await made.store.list()).length).toBe(2);
     for (const [number, { digest }] of stored.entries()) {
-      expect((await other.verify(digest)).damages).toEqual([]);
+      expect((await verifyDisk(made.store, digest)).damages).toEqual([]);
       const out = join(made.folder, `out-${number}`);
-      await made.store.extract(digest, out);
+      await extractDisk(made.store, digest, out);
       expect((await readFile(out)).equals(disks[number] ?? Buffer.alloc(0))).toBe(true);
     }
-    await other.close();
+  });
+
+  test('is open in one process at a time', async () => {
+    await using made = await testStore();
+    await expect(openDiskStore(made.store.root, { waitMs: 0 })).rejects.toMatchObject({ code: 'store-busy' });
+    await made.store.close();
+    await (await openDiskStore(made.store.root, { waitMs: 0 })).close();
   });
 
   test('tags move, go, and are listed', async () => {
     await using made = await testStore();
     const [one, two] = await Promise.all(
       [1, 2].map(async (seed) =>
-        made.store.put(await made.disk(`disk-${seed}`, diskOf([{ kind: 'text', seed, blocks: 9 }]))),
+        putDisk(made.store, await made.disk(`disk-${seed}`, diskOf([{ kind: 'text', seed, blocks: 9 }]))),
       ),
     );
     if (one === undefined || two === undefined) throw new Error('two disks were put');
@@ -260,7 +277,7 @@ describe('a store of disks', () => {
     await made.store.tag('stable', two.digest);
     expect(await made.store.resolve('stable')).toBe(two.digest);
     expect(await made.store.resolve('nothing')).toBeUndefined();
-    await made.store.untag('v1');
+    await made.store.index.untag('v1');
     const listed = await made.store.list();
     expect(listed.find((disk) => disk.digest === one.digest)?.tags).toEqual([]);
     expect(listed.find((disk) => disk.digest === two.digest)?.tags).toEqual(['stable']);
@@ -274,17 +291,19 @@ describe('a store of disks', () => {
     await using made = await testStore();
     const nothing = digestOf(Buffer.from('nothing'));
     const missing = { code: 'store-not-found' };
-    await expect(made.store.open(nothing)).rejects.toMatchObject(missing);
-    await expect(made.store.extract(nothing, join(made.folder, 'out'))).rejects.toMatchObject(missing);
-    await expect(made.store.attach(nothing, { artifactType: 'a/b', parts: [] })).rejects.toMatchObject(
+    await expect(openDisk(made.store, nothing)).rejects.toMatchObject(missing);
+    await expect(extractDisk(made.store, nothing, join(made.folder, 'out'))).rejects.toMatchObject(missing);
+    await expect(attach(made.store, nothing, { artifactType: 'a/b', parts: [] })).rejects.toMatchObject(
       missing,
     );
-    await expect(made.store.inspect(nothing)).rejects.toMatchObject(missing);
-    await expect(made.store.put(made.folder)).rejects.toMatchObject({ code: 'input-invalid' });
-    await expect(made.store.put(join(made.folder, 'no-such-disk'))).rejects.toMatchObject({
+    await expect(describeDisk(made.store, nothing)).rejects.toMatchObject(missing);
+    await expect(putDisk(made.store, made.folder)).rejects.toMatchObject({ code: 'input-invalid' });
+    await expect(putDisk(made.store, join(made.folder, 'no-such-disk'))).rejects.toMatchObject({
       code: 'file-missing',
     });
-    expect((await made.store.verify(nothing)).damages).toMatchObject([{ role: 'manifest', kind: 'missing' }]);
+    expect((await verifyDisk(made.store, nothing)).damages).toMatchObject([
+      { role: 'manifest', kind: 'missing' },
+    ]);
   });
 
   test('a folder with something else in it is refused and left alone', async () => {
@@ -303,7 +322,8 @@ describe('a store of disks', () => {
 
   test('everything outside of .imago is the OCI image layout', async () => {
     await using made = await testStore();
-    const { digest } = await made.store.put(
+    const { digest } = await putDisk(
+      made.store,
       await made.disk('d', diskOf([{ kind: 'text', seed: 1, blocks: 5 }])),
     );
     const names = (await storedFiles(made.store.root)).filter((name) => !name.startsWith('.imago'));

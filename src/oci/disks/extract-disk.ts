@@ -1,12 +1,14 @@
 // Writes a stored disk to a file, with holes where the disk is zero. Every frame is checked on the way; the
 // file appears under its name only when it is whole and flushed.
+
+import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
+import { type FileHandle, open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { renameDurably, storeError } from '../../host/files/durable-files.ts';
-import { isFileLocked } from '../../host/files/file-lock.ts';
+import { requireSpace } from '../../host/files/free-space.ts';
 import {
   bytesOfFrame,
   type DiskMap,
@@ -47,8 +49,8 @@ export interface ExtractedDisk {
 const framesOfJob = 4;
 const jobsPerThread = 3;
 const flushBytes = 64 * 1024 * 1024;
-const leftoverAgeMs = 60_000;
-let extracts = 0;
+/** The unfinished files of this process. */
+const unfinished = new Set<string>();
 
 /**
  * Writes the version's raw disk to `path`; a file that is there is replaced, when all is well. `store-corrupt`
@@ -58,25 +60,27 @@ export async function extractDisk(
   store: StoreContext,
   digest: Digest,
   path: string,
-  options: ExtractOptions,
+  options: ExtractOptions = {},
 ): Promise<ExtractedDisk> {
-  const hold = store.session.hold();
-  const temporary = join(dirname(path), `.${basename(path)}.${store.session.id}.${extracts++}.partial`);
+  const temporary = join(dirname(path), `.${basename(path)}.${randomUUID()}.partial`);
+  unfinished.add(temporary);
   try {
-    await holdVersion(store, digest, hold);
-    const map = await readDiskMap(store, digest);
-    const dataBytes = map.runs.reduce((sum, run) => sum + run.length, 0);
-    await sweepPartial(store, path);
-    await checkSpace(path, dataBytes);
-    await writeDisk(store, map, dataBytes, temporary, options);
-    await options.complete?.(temporary);
-    await (options.flush === false ? rename(temporary, path) : putInPlace(temporary, path));
-    return { path, size: map.size, dataBytes };
+    return await store.owner.holding(async (hold) => {
+      await holdVersion(store, digest, hold);
+      const map = await readDiskMap(store, digest);
+      const dataBytes = map.runs.reduce((sum, run) => sum + run.length, 0);
+      await sweepPartial(path);
+      await requireSpace(dirname(path), dataBytes, path);
+      await writeDisk(store, map, dataBytes, temporary, options);
+      await options.complete?.(temporary);
+      await (options.flush === false ? rename(temporary, path) : putInPlace(temporary, path));
+      return { path, size: map.size, dataBytes };
+    });
   } catch (error) {
     await rm(temporary, { force: true });
     throw storeError(error, `writing ${path}`);
   } finally {
-    hold.release();
+    unfinished.delete(temporary);
   }
 }
 
@@ -179,22 +183,12 @@ async function putInPlace(temporary: string, path: string): Promise<void> {
   await renameDurably(temporary, path);
 }
 
-async function checkSpace(path: string, needed: number): Promise<void> {
-  const { bavail, bsize } = await statfs(dirname(path));
-  const free = bavail * bsize;
-  if (free >= needed) return;
-  throw new ImagoError('no-space', `${path} needs ${needed} bytes, and its file system has ${free} free`);
-}
-
-/** Removes what an extract to the same place left behind when it was killed. */
-async function sweepPartial(store: StoreContext, path: string): Promise<void> {
+/** Removes what extracts to the same path left when they were killed. */
+async function sweepPartial(path: string): Promise<void> {
   const start = `.${basename(path)}.`;
   for (const name of await readdir(dirname(path))) {
-    if (!name.startsWith(start)) continue;
-    const id = /^([0-9a-f-]{36})\.\d+\.partial$/.exec(name.slice(start.length))?.[1];
-    if (id === undefined || isFileLocked(join(store.paths.sessions, id))) continue;
     const leftover = join(dirname(path), name);
-    const { mtimeMs } = await stat(leftover).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
-    if (Date.now() - mtimeMs > leftoverAgeMs) await rm(leftover, { force: true });
+    if (!name.startsWith(start) || unfinished.has(leftover)) continue;
+    if (/^[0-9a-f-]{36}\.partial$/.test(name.slice(start.length))) await rm(leftover, { force: true });
   }
 }

@@ -4,6 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { diskOf, forgeVersion, noise, testStore } from '../../../test/support/test-disks.ts';
 import { partOf } from '../../disk/bytes/byte-source.ts';
 import { blockSize } from '../chunks/chunker.ts';
+import { openDisk } from './open-disk.ts';
+import { putDisk } from './put-disk.ts';
 
 const part = fc.record({
   kind: fc.constantFrom('noise', 'text', 'zero'),
@@ -21,8 +23,8 @@ describe('names of bytes on stored disks', () => {
           await using made = await testStore();
           const contents = new Map<string, string>();
           for (const disk of [diskOf(one), diskOf([...two, ...one])]) {
-            const { digest } = await made.store.put(await made.disk('disk', disk));
-            const reader = await made.store.open(digest);
+            const { digest } = await putDisk(made.store, await made.disk('disk', disk));
+            const reader = await openDisk(made.store, digest);
             for (let at = 0; at < disk.length; at += 3 * blockSize) {
               const length = Math.min(3 * blockSize - 5, disk.length - at);
               const name = `${length} ${reader.identify(at, length).toString('hex')}`;
@@ -42,9 +44,15 @@ describe('names of bytes on stored disks', () => {
     await using made = await testStore();
     const kept = noise('kept', 300 * blockSize);
     const moved = 7 * blockSize;
-    const before = await made.store.put(await made.disk('before', kept));
-    const after = await made.store.put(await made.disk('after', Buffer.concat([noise('new', moved), kept])));
-    const [old, young] = [await made.store.open(before.digest), await made.store.open(after.digest)];
+    const before = await putDisk(made.store, await made.disk('before', kept));
+    const after = await putDisk(
+      made.store,
+      await made.disk('after', Buffer.concat([noise('new', moved), kept])),
+    );
+    const [old, young] = [
+      await openDisk(made.store, before.digest),
+      await openDisk(made.store, after.digest),
+    ];
     const from = 200 * blockSize;
     const name = old.identify(from, 50 * blockSize);
     expect(young.identify(from + moved, 50 * blockSize)).toEqual(name);
@@ -57,9 +65,12 @@ describe('names of bytes on stored disks', () => {
   test('a pack that claims to hold other bytes than it does does not get their name', async () => {
     await using made = await testStore();
     const good = noise('good', 20 * blockSize);
-    const forged = await made.store.open(await forgeVersion(made.store, good, noise('bad', 20 * blockSize)));
-    const real = await made.store.put(await made.disk('good', good));
-    const reader = await made.store.open(real.digest);
+    const forged = await openDisk(
+      made.store,
+      await forgeVersion(made.store, good, noise('bad', 20 * blockSize)),
+    );
+    const real = await putDisk(made.store, await made.disk('good', good));
+    const reader = await openDisk(made.store, real.digest);
     expect(forged.identify(0, good.length)).not.toEqual(reader.identify(0, good.length));
     await reader.close();
     await forged.close();

@@ -30,7 +30,7 @@ const pieceNameSize = 56;
 
 /** Opens a version for reading. Garbage collection does not take what is open. */
 export async function openDisk(store: StoreContext, digest: Digest): Promise<StoredDiskReader> {
-  const hold = store.session.hold();
+  const hold = store.owner.hold();
   try {
     await holdVersion(store, digest, hold);
     const map = await readDiskMap(store, digest);

@@ -7,12 +7,11 @@ import { throwIfAborted } from '../../async/abort.ts';
 import type { Extent } from '../../disk/bytes/extent.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { systemCode } from '../../host/files/durable-files.ts';
-import { withFileLock } from '../../host/files/file-lock.ts';
-import type { ChunkCatalogue } from '../chunks/chunk-index.ts';
+import type { ChunkIndex } from '../chunks/chunk-index.ts';
 import { RunCollector } from '../chunks/disk-index.ts';
 import type { ScanBatch } from '../chunks/disk-scan.ts';
 import { EncodeQueue, type NewChunk } from '../chunks/encode-queue.ts';
-import { loadCatalogue } from '../chunks/load-chunk-index.ts';
+import { loadChunkIndex } from '../chunks/load-chunk-index.ts';
 import { packsToRewrite } from '../chunks/pack-reuse.ts';
 import { PackSink } from '../chunks/pack-sink.ts';
 import { PackUsage } from '../chunks/pack-usage.ts';
@@ -21,9 +20,8 @@ import { type ChunkPool, openChunkPool, openHash, openScan } from '../chunks/wor
 import { type StoreContext, worthThreads } from '../layout/context.ts';
 import type { Digest } from '../layout/digest.ts';
 import type { Annotations } from '../layout/manifest.ts';
-import { objectLockPath } from '../layout/paths.ts';
-import type { StoreHold } from '../layout/session.ts';
-import { publishDisk, type StoredDisk } from './commit-disk.ts';
+import type { StoreHold } from '../layout/owner.ts';
+import { commitDisk, type StoredDisk } from './commit-disk.ts';
 
 export interface PutOptions {
   /** The parts of the file that may hold data, if the caller knows; the rest is taken as zero, unread. */
@@ -54,15 +52,18 @@ export interface PutProgress {
  * version and adds nothing. Two puts of one file take turns. `disk-changed` when something writes to the
  * file meanwhile, `no-space` when the store's file system is full; the store then holds what it held.
  */
-export async function putDisk(store: StoreContext, path: string, options: PutOptions): Promise<StoredDisk> {
+export async function putDisk(
+  store: StoreContext,
+  path: string,
+  options: PutOptions = {},
+): Promise<StoredDisk> {
   const handle = await openDisk(path);
   try {
     const before = await handle.stat({ bigint: true });
-    return await withFileLock(
-      objectLockPath(store.paths, 'put', `${before.dev} ${before.ino}`),
-      { signal: options.signal, timeoutMs: Number.POSITIVE_INFINITY },
-      () => putOpened(store, handle, before, options),
-    );
+    return await store.owner.inTurn(`put ${before.dev} ${before.ino}`, () => {
+      throwIfAborted(options.signal);
+      return putOpened(store, handle, before, options);
+    });
   } finally {
     await handle.close();
   }
@@ -81,19 +82,19 @@ async function putOpened(
   if (size > Number(before.size)) {
     throw new ImagoError('input-invalid', `the file has only ${before.size} of the disk's ${size} bytes`);
   }
-  const hold = options.hold ?? store.session.hold();
+  const hold = options.hold ?? store.owner.hold();
   try {
-    const catalogue = await loadCatalogue(store, options.basis ?? [], hold);
-    const run = new PutRun(store, handle.fd, size, catalogue, hold, options);
+    const chunkIndex = await loadChunkIndex(store, options.basis ?? [], hold);
+    const run = new PutRun(store, handle.fd, size, chunkIndex, hold, options);
     const { sha256, runs } = await run.finish();
     const after = await handle.stat({ bigint: true });
     if (after.mtimeNs !== before.mtimeNs || after.size !== before.size) {
       throw new ImagoError('disk-changed', 'the disk was written to while it was being stored');
     }
-    return await publishDisk(store, hold, {
+    return await commitDisk(store, hold, {
       size,
       sha256: `sha256:${sha256}`,
-      catalogue,
+      chunkIndex,
       runs,
       addedBytes: run.addedBytes,
       annotations: options.annotations,
@@ -117,7 +118,7 @@ class PutRun {
   readonly #fd: number;
   readonly #size: number;
   readonly #options: PutOptions;
-  readonly #catalogue: ChunkCatalogue;
+  readonly #chunkIndex: ChunkIndex;
   readonly #threads: number;
   readonly #pool: ChunkPool;
   readonly #sink: PackSink;
@@ -128,7 +129,7 @@ class PutRun {
     store: StoreContext,
     fd: number,
     size: number,
-    catalogue: ChunkCatalogue,
+    chunkIndex: ChunkIndex,
     hold: StoreHold,
     options: PutOptions,
   ) {
@@ -136,12 +137,12 @@ class PutRun {
     this.#fd = fd;
     this.#size = size;
     this.#options = options;
-    this.#catalogue = catalogue;
+    this.#chunkIndex = chunkIndex;
     this.#threads = dataBytes < worthThreads ? 0 : store.threads;
     this.#pool = openChunkPool(this.#threads);
-    this.#sink = new PackSink(store.blobs, catalogue, hold);
-    this.#queue = new EncodeQueue(fd, this.#pool, this.#sink, catalogue);
-    this.#usage = new PackUsage(catalogue);
+    this.#sink = new PackSink(store.blobs, chunkIndex, hold);
+    this.#queue = new EncodeQueue(fd, this.#pool, this.#sink, chunkIndex);
+    this.#usage = new PackUsage(chunkIndex);
   }
 
   get addedBytes(): number {
@@ -153,7 +154,7 @@ class PutRun {
       const { sha256, runs } = await this.#scan();
       const leave = packsToRewrite(this.#usage.uses(), this.#sink.diskBytes, this.#sink.packs);
       const kept =
-        leave.size === 0 ? runs : await rewritePacks(runs, leave, this.#catalogue, this.#sink, this.#queue);
+        leave.size === 0 ? runs : await rewritePacks(runs, leave, this.#chunkIndex, this.#sink, this.#queue);
       await this.#queue.drain();
       await this.#sink.finish();
       return { sha256, runs: kept };
@@ -195,7 +196,7 @@ class PutRun {
     for (const [number, offset] of batch.offsets.entries()) {
       const at = number * 32;
       const length = batch.lengths[number] ?? 0;
-      const known = this.#catalogue.find(batch.hashes, at);
+      const known = this.#chunkIndex.find(batch.hashes, at);
       const ref = known ?? this.#sink.allocate(batch.hashes, at, length);
       if (known === undefined) fresh.push({ ref, offset, length, hash: batch.hashes.subarray(at, at + 32) });
       this.#usage.mark(ref);

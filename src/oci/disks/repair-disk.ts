@@ -1,224 +1,206 @@
-// Mends a damaged version from good copies: whole blobs from another store or a registry, or single chunks
-// from the raw disk. Nothing is believed: what takes a blob's place has its digest.
+// Repairs a damaged version blob by blob: from another store or a registry, or from the raw disk. Nothing is trusted:
+// only bytes with the digest of a blob replace it.
+import { createReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { readFully } from '../../disk/bytes/byte-source.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { compressFrame, decompressFrame } from '../chunks/chunk-jobs.ts';
-import { blockSize, chunkHash, maxChunkSize, nextChunk, zeroRunBlocks } from '../chunks/chunker.ts';
-import { type DiskIndex, type IndexPack, readDiskIndex } from '../chunks/disk-index.ts';
+import { chunkHash } from '../chunks/chunker.ts';
+import { type DiskIndex, readDiskIndex } from '../chunks/disk-index.ts';
 import { bytesOfFrame, type MappedPack, mapPack } from '../chunks/disk-map.ts';
 import { readTable } from '../chunks/pack-file.ts';
 import { PackTable, packTrailer } from '../chunks/pack-format.ts';
+import { openScan } from '../chunks/worker-pool.ts';
 import { readDiskManifest, type StoreContext } from '../layout/context.ts';
 import type { Digest } from '../layout/digest.ts';
 import { type Damage, type VerifyOptions, type VerifyReport, verifyDisk } from './verify-disk.ts';
 
-/** Somewhere else that may have a blob. */
+/** Another location that may have a blob. */
 export interface BlobSource {
-  /** For messages: which store, which registry. */
+  /** The store or registry, for messages. */
   readonly name: string;
-  /** The blob's bytes, or `undefined` when it does not have it. */
+  /** Returns the content of a blob, or `undefined` if the source does not have it. */
   read(digest: Digest): Promise<AsyncIterable<Uint8Array> | undefined>;
 }
 
-export interface HealOptions extends VerifyOptions {
+export interface RepairOptions extends VerifyOptions {
   /** Tried in order. */
   readonly sources?: readonly BlobSource[] | undefined;
-  /** The raw disk that was stored, if it is still there: its good parts mend packs. */
-  readonly rawDisk?: string | undefined;
 }
 
-export interface HealReport {
+export interface RepairReport {
   readonly digest: Digest;
-  readonly healed: readonly (Damage & { readonly from: string })[];
-  /** What is still damaged, as a second look at everything found it. */
+  readonly repaired: readonly (Damage & { readonly from: string })[];
+  /** What is still damaged, as the last verification found it. */
   readonly left: VerifyReport;
 }
 
 /**
- * Verifies, mends what it can, and verifies again. A version that is whole is left alone. What a blob of the
- * right digest does not mend was wrong from the start, and is left.
+ * Verifies, repairs what it can, and verifies again until nothing more can be repaired. An intact version is left
+ * alone. Damage that a blob with the right digest does not repair was there from the start, and stays.
  */
-export async function healDisk(
+export async function repairDisk(
   store: StoreContext,
   digest: Digest,
-  options: HealOptions,
-): Promise<HealReport> {
-  const healed: (Damage & { from: string })[] = [];
+  options: RepairOptions,
+): Promise<RepairReport> {
+  const repaired: (Damage & { from: string })[] = [];
   for (;;) {
     const report = await verifyDisk(store, digest, options);
-    let progress = false;
+    const before = repaired.length;
     for (const damage of report.damages) {
-      if (damage.role === 'disk' || healed.some((before) => before.blob === damage.blob)) continue;
-      const from =
-        (await fromSources(store, damage, options)) ?? (await fromDisk(store, digest, damage, options));
-      if (from === undefined) continue;
-      healed.push({ ...damage, from });
-      progress = true;
+      if (damage.role === 'disk' || repaired.some(({ blob }) => blob === damage.blob)) continue;
+      const from = await repairBlob(store, damage.blob, options.sources ?? []);
+      if (from !== undefined) repaired.push({ ...damage, from });
     }
-    if (!progress) return { digest, healed, left: report };
+    if (repaired.length === before) return { digest, repaired, left: report };
   }
 }
 
-async function fromSources(
+/** Replaces a blob by the first right copy of it, and returns the source's name; `undefined` if none has one. */
+export async function repairBlob(
   store: StoreContext,
-  damage: Damage,
-  options: HealOptions,
+  digest: Digest,
+  sources: readonly BlobSource[],
 ): Promise<string | undefined> {
-  for (const source of options.sources ?? []) {
-    const bytes = await source.read(damage.blob).catch(() => undefined);
-    if (bytes !== undefined && (await replaceBlob(store, damage.blob, bytes))) return source.name;
+  for (const source of sources) {
+    const bytes = await source.read(digest).catch(() => undefined);
+    if (bytes !== undefined && (await replaceBlob(store, digest, bytes))) return source.name;
   }
   return undefined;
 }
 
-async function fromDisk(
-  store: StoreContext,
-  digest: Digest,
-  damage: Damage,
-  options: HealOptions,
-): Promise<string | undefined> {
-  if (damage.role !== 'pack' || options.rawDisk === undefined) return undefined;
-  const raw = await open(options.rawDisk, 'r').catch(() => undefined);
-  if (raw === undefined) return undefined;
-  try {
-    const index = await readDiskIndex(store, await readDiskManifest(store, digest)).catch(() => undefined);
-    if (index === undefined || (await raw.stat()).size < index.size) return undefined;
-    const bytes = rebuiltPack(store, index, damage.blob, raw);
-    return (await replaceBlob(store, damage.blob, bytes)) ? options.rawDisk : undefined;
-  } finally {
-    await raw.close();
-  }
-}
-
-/** False when the bytes turn out to be others, or cannot be had; the damaged blob stays then. */
-export async function replaceBlob(
+/** Returns false, and keeps the damaged blob, if the bytes are different or cannot be read. */
+async function replaceBlob(
   store: StoreContext,
   digest: Digest,
   bytes: AsyncIterable<Uint8Array>,
 ): Promise<boolean> {
-  const hold = store.session.hold();
-  const writer = await store.blobs.writer(hold);
-  try {
-    for await (const part of bytes) await writer.write(part);
-    await writer.commit(digest);
-    return true;
-  } catch (error) {
-    await writer.abandon();
-    if (error instanceof ImagoError && error.code === 'no-space') throw error;
-    return false;
-  } finally {
-    hold.release();
-  }
+  return store.owner.holding(async (hold) => {
+    const writer = await store.blobs.writer(hold);
+    try {
+      for await (const part of bytes) await writer.write(part);
+      await writer.commit(digest);
+      return true;
+    } catch (error) {
+      await writer.abandon();
+      if (error instanceof ImagoError && error.code === 'no-space') throw error;
+      return false;
+    }
+  });
 }
 
-interface Place {
-  readonly offset: number;
-  readonly length: number;
+/** Reads the blobs of another store. */
+export function storeSource(store: StoreContext): BlobSource {
+  return {
+    name: store.paths.root,
+    async read(digest) {
+      if ((await store.blobs.size(digest)) === undefined) return undefined;
+      return createReadStream(store.blobs.path(digest));
+    },
+  };
 }
 
-async function* rebuiltPack(
+/** Makes the packs of a version again from its raw disk. */
+export function rawDiskSource(store: StoreContext, digest: Digest, path: string, name: string): BlobSource {
+  return {
+    name,
+    async read(blob) {
+      const index = await readDiskIndex(store, await readDiskManifest(store, digest));
+      return index.packs.some((pack) => pack.digest === blob)
+        ? packFromDisk(store, index, blob, path)
+        : undefined;
+    },
+  };
+}
+
+/** Frames that are intact stay; the others are compressed again, from the same chunks to the same bytes. */
+async function* packFromDisk(
   store: StoreContext,
   index: DiskIndex,
   digest: Digest,
-  raw: FileHandle,
+  path: string,
 ): AsyncGenerator<Uint8Array> {
   const number = index.packs.findIndex((pack) => pack.digest === digest);
   const pack = index.packs[number];
   if (pack === undefined) return;
-  const places = await placesOnDisk(store, index, number, raw);
-  const table = await readTable(store, pack).catch(() => tableFromDisk(pack, places, raw));
-  const mapped = mapPack(pack, table);
   const damaged = await open(store.blobs.path(digest), 'r').catch(() => undefined);
+  const raw = await open(path, 'r');
   try {
+    const chunks = await chunksOfPack(index, number, raw.fd);
+    const chunkOf = (chunk: number) => chunks.get(chunk) ?? missing(digest, chunk);
+    const known = await readTable(store, pack).catch(() => undefined);
+    const table = known ?? new PackTable();
+    for (let chunk = 0; known === undefined && chunk < pack.chunks; chunk += 1) {
+      table.add(chunkOf(chunk).hash, chunkOf(chunk).length);
+    }
+    const mapped = mapPack(pack, table);
     for (let frame = 0; frame < table.frameCount; frame += 1) {
-      const kept = await storedFrame(damaged, mapped, frame);
-      const stored = kept ?? compressFrame(await rawFrame(mapped, frame, places, raw));
-      if (kept === undefined) table.setFrame(frame, chunkHash(stored), stored.length);
+      const intact = await intactFrame(damaged, mapped, frame);
+      if (intact !== undefined) {
+        yield intact;
+        continue;
+      }
+      const parts: Buffer[] = [];
+      const end = mapped.frameChunks[frame + 1] ?? 0;
+      for (let chunk = mapped.frameChunks[frame] ?? 0; chunk < end; chunk += 1) {
+        parts.push(await readFully(raw, chunkOf(chunk).offset, Buffer.alloc(chunkOf(chunk).length)));
+      }
+      const stored = compressFrame(Buffer.concat(parts));
+      table.setFrame(frame, chunkHash(stored), stored.length);
       yield stored;
     }
     yield table.bytes;
     yield packTrailer(table);
   } finally {
     await damaged?.close();
+    await raw.close();
   }
 }
 
-/** The table as it was, made again from the chunks; what the frames were compressed to is filled in later. */
-async function tableFromDisk(
-  pack: IndexPack,
-  places: ReadonlyMap<number, Place>,
-  raw: FileHandle,
-): Promise<PackTable> {
-  const table = new PackTable();
-  for (let chunk = 0; chunk < pack.chunks; chunk += 1) {
-    const bytes = await rawChunk(raw, places.get(chunk) ?? missing(pack.digest, chunk));
-    table.add(chunkHash(bytes), bytes.length);
-  }
-  return table;
-}
-
-async function storedFrame(
+async function intactFrame(
   damaged: FileHandle | undefined,
   pack: MappedPack,
   frame: number,
 ): Promise<Buffer | undefined> {
   const stored = Buffer.alloc(pack.chunkTable.storedLength(frame));
   if (damaged === undefined || stored.length === 0) return undefined;
-  const whole = await readFully(damaged, pack.frameStarts[frame] ?? 0, stored).catch(() => undefined);
-  if (whole === undefined) return undefined;
-  const bytes = decompressFrame(stored, pack.chunkTable.storedHash(frame), bytesOfFrame(pack, frame));
-  return bytes === undefined ? undefined : stored;
-}
-
-async function rawFrame(
-  pack: MappedPack,
-  frame: number,
-  places: ReadonlyMap<number, Place>,
-  raw: FileHandle,
-): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  for (let chunk = pack.frameChunks[frame] ?? 0; chunk < (pack.frameChunks[frame + 1] ?? 0); chunk += 1) {
-    parts.push(await rawChunk(raw, places.get(chunk) ?? missing(pack.digest, chunk)));
-  }
-  return Buffer.concat(parts);
+  const isRead = await readFully(damaged, pack.frameStarts[frame] ?? 0, stored).catch(() => undefined);
+  return isRead && decompressFrame(stored, pack.chunkTable.storedHash(frame), bytesOfFrame(pack, frame))
+    ? stored
+    : undefined;
 }
 
 function missing(digest: Digest, chunk: number): never {
-  throw new ImagoError('store-corrupt', `nothing has chunk ${chunk} of pack ${digest} any more`);
+  throw new ImagoError('store-corrupt', `nothing has chunk ${chunk} of pack ${digest}`);
 }
 
-function rawChunk(raw: FileHandle, place: Place): Promise<Buffer> {
-  return readFully(raw, place.offset, Buffer.alloc(place.length));
+interface DiskChunk {
+  readonly offset: number;
+  readonly length: number;
+  readonly hash: Uint8Array;
 }
 
-/**
- * Where the chunks of a pack lie on the disk. Runs whose pack has lost its table are cut again: the chunker
- * finds the same chunks in the same bytes.
- */
-async function placesOnDisk(
-  store: StoreContext,
-  index: DiskIndex,
-  wanted: number,
-  raw: FileHandle,
-): Promise<Map<number, Place>> {
-  const tables = await Promise.all(index.packs.map((pack) => readTable(store, pack).catch(() => undefined)));
-  const places = new Map<number, Place>();
-  let offset = 0;
-  for (const run of index.runs) {
-    offset += run.hole;
-    const table = tables[run.pack];
-    for (let chunk = run.first; chunk < run.first + run.count; chunk += 1) {
-      const length = table?.length(chunk) ?? (await cutAgain(raw, offset, index.size));
-      if (run.pack === wanted) places.set(chunk, { offset, length });
-      offset += length;
+/** Finds the chunks of a pack on the disk: the chunker makes the same chunks of the same bytes. */
+async function chunksOfPack(index: DiskIndex, number: number, fd: number): Promise<Map<number, DiskChunk>> {
+  const places = index.runs.flatMap(({ pack, first, count }) =>
+    Array.from({ length: count }, (_, at) => (pack === number ? first + at : undefined)),
+  );
+  const chunks = new Map<number, DiskChunk>();
+  const scan = openScan({ fd, size: index.size, extents: undefined }, true);
+  try {
+    for (let next = 0, isLast = false; !isLast; ) {
+      const batch = await scan.next();
+      for (const [at, offset] of batch.offsets.entries()) {
+        const chunk = places[next++];
+        if (chunk === undefined) continue;
+        const hash = batch.hashes.subarray(at * 32, at * 32 + 32);
+        chunks.set(chunk, { offset, length: batch.lengths[at] ?? 0, hash });
+      }
+      isLast = batch.isLast;
     }
+    return chunks;
+  } finally {
+    await scan.close();
   }
-  return places;
-}
-
-async function cutAgain(raw: FileHandle, offset: number, diskSize: number): Promise<number> {
-  const length = Math.min(maxChunkSize + zeroRunBlocks * blockSize, diskSize - offset);
-  const bytes = await readFully(raw, offset, Buffer.alloc(Math.max(0, length)));
-  return nextChunk(bytes, 0, bytes.length, offset + length >= diskSize).length ?? 0;
 }

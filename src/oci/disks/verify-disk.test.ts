@@ -3,11 +3,18 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { diskOf, forgeVersion, noise, type TestStore, testStore } from '../../../test/support/test-disks.ts';
-import { bytesOfFrame, readDiskMap } from '../chunks/disk-map.ts';
+import { readDiskMap } from '../chunks/disk-map.ts';
+import { collectGarbage } from '../layout/collect-garbage.ts';
 import { readDiskManifest } from '../layout/context.ts';
 import type { Digest } from '../layout/digest.ts';
 import { mediaTypes } from '../layout/media-types.ts';
+import { attach } from '../layout/referrers.ts';
 import type { DiskStore } from './disk-store.ts';
+import { extractDisk } from './extract-disk.ts';
+import { openDisk } from './open-disk.ts';
+import { putDisk } from './put-disk.ts';
+import { rawDiskSource, repairDisk, storeSource } from './repair-disk.ts';
+import { verifyDisk } from './verify-disk.ts';
 
 const parts = [
   { kind: 'text', seed: 1, blocks: 80 },
@@ -29,10 +36,10 @@ async function flipBit(path: string, position: number, bit: number): Promise<voi
   }
 }
 
-async function putDisk(made: TestStore): Promise<{ digest: Digest; path: string }> {
+async function putSample(made: TestStore): Promise<{ digest: Digest; path: string }> {
   const path = await made.disk('disk', disk);
-  const { digest } = await made.store.put(path);
-  await made.store.attach(digest, {
+  const { digest } = await putDisk(made.store, path);
+  await attach(made.store, digest, {
     artifactType: 'application/vnd.cyclonedx+json',
     parts: [{ mediaType: 'application/vnd.cyclonedx+json', bytes: Buffer.from('{"bom":1}') }],
   });
@@ -41,11 +48,11 @@ async function putDisk(made: TestStore): Promise<{ digest: Digest; path: string 
 
 /** Every blob of a version, the attached ones too. */
 async function blobsOf(store: DiskStore): Promise<Digest[]> {
-  return (await store.context.blobs.list()).map((blob) => blob.digest).sort();
+  return (await store.blobs.list()).map((blob) => blob.digest).sort();
 }
 
 async function packOf(store: DiskStore, digest: Digest): Promise<Digest> {
-  const manifest = await readDiskManifest(store.context, digest);
+  const manifest = await readDiskManifest(store, digest);
   const pack = manifest.layers.find((layer) => layer.mediaType === mediaTypes.diskPack);
   if (pack === undefined) throw new Error('the disk has a pack');
   return pack.digest;
@@ -54,7 +61,7 @@ async function packOf(store: DiskStore, digest: Digest): Promise<Digest> {
 describe('verifying a version', () => {
   test('a flipped bit anywhere is found, and its blob named', async () => {
     await using made = await testStore();
-    const { digest } = await putDisk(made);
+    const { digest } = await putSample(made);
     const blobs = await blobsOf(made.store);
     await fc.assert(
       fc.asyncProperty(
@@ -62,66 +69,51 @@ describe('verifying a version', () => {
         fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
         fc.nat(7),
         async (blob, place, bit) => {
-          const path = made.store.context.blobs.path(blob);
+          const path = made.store.blobs.path(blob);
           const position = Math.floor(place * (await stat(path)).size);
           await flipBit(path, position, bit);
-          const { damages } = await made.store.verify(digest);
+          const { damages } = await verifyDisk(made.store, digest);
           expect(damages.map((damage) => damage.blob)).toEqual([blob]);
           await flipBit(path, position, bit);
         },
       ),
       { numRuns: 40 },
     );
-    expect((await made.store.verify(digest)).damages).toEqual([]);
+    expect((await verifyDisk(made.store, digest)).damages).toEqual([]);
   });
 
-  test('in a pack the chunk is named, with its place in the pack and on the disk', async () => {
+  test('reads of a damaged pack fail with its chunks, and verifying names the pack', async () => {
     await using made = await testStore();
-    const { digest } = await putDisk(made);
-    const map = await readDiskMap(made.store.context, digest);
+    const { digest } = await putSample(made);
+    const map = await readDiskMap(made.store, digest);
     const pack = map.packs[0];
-    const run = map.runs[0];
-    if (pack === undefined || run === undefined) throw new Error('the disk has a pack');
-    const position = (pack.frameStarts[1] ?? 0) + 5;
-    const first = pack.frameChunks[1] ?? 0;
-    await flipBit(made.store.context.blobs.path(pack.digest), position, 3);
-    const { damages } = await made.store.verify(digest);
-    expect(damages).toMatchObject([
-      {
-        role: 'pack',
-        blob: pack.digest,
-        chunks: expect.arrayContaining([
-          expect.objectContaining({
-            number: first,
-            packOffset: pack.frameStarts[1],
-            diskOffsets: [bytesOfFrame(pack, 0)],
-          }),
-        ]),
-      },
-    ]);
-    expect(damages[0]?.message).toContain(`chunk ${first} `);
+    if (pack === undefined) throw new Error('the disk has a pack');
+    await flipBit(made.store.blobs.path(pack.digest), (pack.frameStarts[1] ?? 0) + 5, 3);
+    const { damages } = await verifyDisk(made.store, digest);
+    expect(damages).toMatchObject([{ role: 'pack', blob: pack.digest, kind: 'content' }]);
+    expect(damages[0]?.message).toContain(pack.digest);
     const out = join(made.folder, 'out');
-    await expect(made.store.extract(digest, out)).rejects.toMatchObject({
+    await expect(extractDisk(made.store, digest, out)).rejects.toMatchObject({
       code: 'store-corrupt',
-      details: { blob: pack.digest, firstChunk: first },
+      details: { blob: pack.digest, firstChunk: pack.frameChunks[1] ?? 0 },
     });
-    const reader = await made.store.open(digest);
+    const reader = await openDisk(made.store, digest);
     await expect(reader.read(0, Buffer.alloc(disk.length))).rejects.toMatchObject({ code: 'store-corrupt' });
     await reader.close();
   });
 
   test('a blob that is missing, cut short or longer is named', async () => {
     await using made = await testStore();
-    const { digest } = await putDisk(made);
+    const { digest } = await putSample(made);
     const pack = await packOf(made.store, digest);
-    const path = made.store.context.blobs.path(pack);
+    const path = made.store.blobs.path(pack);
     const whole = await readFile(path);
     await truncate(path, whole.length - 100);
-    expect((await made.store.verify(digest)).damages).toMatchObject([{ blob: pack, kind: 'size' }]);
+    expect((await verifyDisk(made.store, digest)).damages).toMatchObject([{ blob: pack, kind: 'content' }]);
     await writeFile(path, Buffer.concat([whole, Buffer.from('x')]));
-    expect((await made.store.verify(digest)).damages).toMatchObject([{ blob: pack, kind: 'size' }]);
+    expect((await verifyDisk(made.store, digest)).damages).toMatchObject([{ blob: pack, kind: 'content' }]);
     await rm(path);
-    expect((await made.store.verify(digest)).damages).toMatchObject([{ blob: pack, kind: 'missing' }]);
+    expect((await verifyDisk(made.store, digest)).damages).toMatchObject([{ blob: pack, kind: 'missing' }]);
   });
 });
 
@@ -132,48 +124,48 @@ describe('a pack that is not what it says', () => {
   test('is found by verifying', async () => {
     await using made = await testStore();
     const digest = await forgeVersion(made.store, claimed, actual);
-    expect((await made.store.verify(digest)).damages).toMatchObject([
-      { role: 'pack', chunks: [{ number: 0 }] },
-    ]);
+    expect((await verifyDisk(made.store, digest)).damages).toMatchObject([{ role: 'disk', kind: 'content' }]);
   });
 
   test('is not built upon when another tool brought it, nor when nothing lists it', async () => {
     await using made = await testStore();
     const digest = await forgeVersion(made.store, claimed, actual);
     const path = await made.disk('disk', claimed);
-    const listed = await made.store.put(path, { annotations: { round: '1' } });
-    expect((await made.store.verify(listed.digest)).damages).toEqual([]);
-    await made.store.collectGarbage({ roots: [], graceMs: 0 });
-    await made.store.untag('forged');
-    await made.store.context.index.change((entries) => entries.filter((entry) => entry.digest !== digest));
-    const stray = await made.store.put(path, { annotations: { round: '2' } });
-    expect((await made.store.verify(stray.digest)).damages).toEqual([]);
+    const listed = await putDisk(made.store, path, { annotations: { round: '1' } });
+    expect((await verifyDisk(made.store, listed.digest)).damages).toEqual([]);
+    await collectGarbage(made.store, { roots: [], graceMs: 0 });
+    await made.store.index.untag('forged');
+    await made.store.index.change((entries) => entries.filter((entry) => entry.digest !== digest));
+    const stray = await putDisk(made.store, path, { annotations: { round: '2' } });
+    expect((await verifyDisk(made.store, stray.digest)).damages).toEqual([]);
   });
 });
 
-describe('healing a version', () => {
+describe('repairing a version', () => {
   test('every kind of blob comes back from another store', async () => {
     await using made = await testStore();
     await using other = await testStore();
-    const { digest } = await putDisk(made);
-    await putDisk(other);
+    const { digest } = await putSample(made);
+    await putSample(other);
     for (const blob of await blobsOf(made.store)) {
-      await flipBit(made.store.context.blobs.path(blob), 3, 1);
+      await flipBit(made.store.blobs.path(blob), 3, 1);
     }
-    const { healed, left } = await made.store.heal(digest, { sources: [other.store.asSource()] });
+    const { repaired, left } = await repairDisk(made.store, digest, { sources: [storeSource(other.store)] });
     expect(left.damages).toEqual([]);
-    expect(healed.length).toBe((await blobsOf(made.store)).length);
-    expect(new Set(healed.map((damage) => damage.from))).toEqual(new Set([other.store.root]));
+    expect(repaired.length).toBe((await blobsOf(made.store)).length);
+    expect(new Set(repaired.map((damage) => damage.from))).toEqual(new Set([other.store.root]));
   });
 
   test('damaged chunks come back from the raw disk', async () => {
     await using made = await testStore();
-    const { digest, path } = await putDisk(made);
-    const pack = made.store.context.blobs.path(await packOf(made.store, digest));
+    const { digest, path } = await putSample(made);
+    const pack = made.store.blobs.path(await packOf(made.store, digest));
     await flipBit(pack, 10, 1);
     await flipBit(pack, 300_000, 1);
-    const { healed, left } = await made.store.heal(digest, { rawDisk: path });
-    expect(healed.length).toBe(1);
+    const { repaired, left } = await repairDisk(made.store, digest, {
+      sources: [rawDiskSource(made.store, digest, path, 'disk')],
+    });
+    expect(repaired.length).toBe(1);
     expect(left.damages).toEqual([]);
   });
 
@@ -182,28 +174,32 @@ describe('healing a version', () => {
     ['its trailer', (size: number) => size - 2],
   ])('a pack that lost %s comes back from the raw disk', async (_, position) => {
     await using made = await testStore();
-    const { digest, path } = await putDisk(made);
-    const pack = made.store.context.blobs.path(await packOf(made.store, digest));
+    const { digest, path } = await putSample(made);
+    const pack = made.store.blobs.path(await packOf(made.store, digest));
     await flipBit(pack, position((await stat(pack)).size), 1);
-    const { healed, left } = await made.store.heal(digest, { rawDisk: path });
-    expect(healed.length).toBe(1);
+    const { repaired, left } = await repairDisk(made.store, digest, {
+      sources: [rawDiskSource(made.store, digest, path, 'disk')],
+    });
+    expect(repaired.length).toBe(1);
     expect(left.damages).toEqual([]);
   });
 
   test('a pack that is gone comes back from the raw disk', async () => {
     await using made = await testStore();
-    const { digest, path } = await putDisk(made);
-    await rm(made.store.context.blobs.path(await packOf(made.store, digest)));
-    const { left } = await made.store.heal(digest, { rawDisk: path });
+    const { digest, path } = await putSample(made);
+    await rm(made.store.blobs.path(await packOf(made.store, digest)));
+    const { left } = await repairDisk(made.store, digest, {
+      sources: [rawDiskSource(made.store, digest, path, 'disk')],
+    });
     expect(left.damages).toEqual([]);
   });
 
-  test('a source with wrong bytes, or another disk, heals nothing and harms nothing', async () => {
+  test('a source with wrong bytes, or another disk, repairs nothing and damages nothing', async () => {
     await using made = await testStore();
-    const { digest } = await putDisk(made);
+    const { digest } = await putSample(made);
     const pack = await packOf(made.store, digest);
-    await flipBit(made.store.context.blobs.path(pack), 10, 1);
-    const before = await readFile(made.store.context.blobs.path(pack));
+    await flipBit(made.store.blobs.path(pack), 10, 1);
+    const before = await readFile(made.store.blobs.path(pack));
     const liar = {
       name: 'liar',
       async read() {
@@ -213,27 +209,29 @@ describe('healing a version', () => {
       },
     };
     const rawDisk = await made.disk('other', noise('other disk', disk.length));
-    const { healed, left } = await made.store.heal(digest, { sources: [liar], rawDisk });
-    expect(healed).toEqual([]);
+    const { repaired, left } = await repairDisk(made.store, digest, {
+      sources: [liar, rawDiskSource(made.store, digest, rawDisk, 'disk')],
+    });
+    expect(repaired).toEqual([]);
     expect(left.damages).toMatchObject([{ blob: pack, role: 'pack', kind: 'content' }]);
-    expect((await readFile(made.store.context.blobs.path(pack))).equals(before)).toBe(true);
+    expect((await readFile(made.store.blobs.path(pack))).equals(before)).toBe(true);
   });
 
-  test('what was wrong from the start is left, and healing ends', async () => {
+  test('what was wrong from the start is left, and the repair ends', async () => {
     await using made = await testStore();
     await using other = await testStore();
     const contents = [noise('claimed', 40_960), noise('actual', 40_960)] as const;
     const digest = await forgeVersion(made.store, ...contents);
     await forgeVersion(other.store, ...contents);
-    const { left } = await made.store.heal(digest, { sources: [other.store.asSource()] });
-    expect(left.damages).toMatchObject([{ role: 'pack' }]);
+    const { left } = await repairDisk(made.store, digest, { sources: [storeSource(other.store)] });
+    expect(left.damages).toMatchObject([{ role: 'disk' }]);
   });
 
   test('putting the disk again does not believe a damaged blob of the same name', async () => {
     await using made = await testStore();
-    const { digest, path } = await putDisk(made);
-    await flipBit(made.store.context.blobs.path(digest), 10, 1);
-    await expect(made.store.put(path)).resolves.toMatchObject({ digest });
-    expect((await made.store.verify(digest)).damages).toEqual([]);
+    const { digest, path } = await putSample(made);
+    await flipBit(made.store.blobs.path(digest), 10, 1);
+    await expect(putDisk(made.store, path)).resolves.toMatchObject({ digest });
+    expect((await verifyDisk(made.store, digest)).damages).toEqual([]);
   });
 });

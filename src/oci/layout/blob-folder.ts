@@ -1,16 +1,15 @@
-// The blobs of a store: content under the name of its own digest. A blob appears whole or not at all
-// (written beside, flushed, renamed under the store's lock), and is pinned in the same breath, so that
-// garbage collection never takes one that somebody is about to refer to.
+// The blobs of a store: content under the name of its own digest. A blob appears complete or not at all (written to a
+// temporary file, flushed, renamed), and is pinned in the same change, so that garbage collection never deletes one
+// that is about to be referred to.
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { fileSize, renameDurably, storeError, systemCode } from '../../host/files/durable-files.ts';
-import { withFileLock } from '../../host/files/file-lock.ts';
 import { type Digest, digestOf, hashFile, isDigest, shortDigest } from './digest.ts';
 import type { Descriptor } from './manifest.ts';
+import type { StoreHold, StoreOwner } from './owner.ts';
 import { blobPath, type StorePaths } from './paths.ts';
-import type { StoreHold, StoreSession } from './session.ts';
 
 export interface CommittedBlob {
   readonly digest: Digest;
@@ -36,11 +35,11 @@ export interface BlobListing {
 
 export class BlobFolder {
   readonly paths: StorePaths;
-  readonly #session: StoreSession;
+  readonly #owner: StoreOwner;
 
-  constructor(paths: StorePaths, session: StoreSession) {
+  constructor(paths: StorePaths, owner: StoreOwner) {
     this.paths = paths;
-    this.#session = session;
+    this.#owner = owner;
   }
 
   path(digest: Digest): string {
@@ -84,7 +83,7 @@ export class BlobFolder {
   }
 
   async writer(hold: StoreHold): Promise<BlobWriter> {
-    const temporary = this.#session.temporaryPath();
+    const temporary = this.#owner.temporaryPath();
     const handle = await open(temporary, 'wx').catch((error: unknown) => {
       throw storeError(error, 'writing to the store');
     });
@@ -99,7 +98,7 @@ export class BlobFolder {
   async adopt(path: string, digest: Digest, size: number, hold: StoreHold): Promise<CommittedBlob> {
     const target = this.path(digest);
     const intact = (await hashFile(target)) === digest;
-    return withFileLock(this.paths.lock, {}, async () => {
+    return this.#owner.exclusive(async () => {
       hold.pin([digest]);
       if (intact && (await fileSize(target)) === size) {
         await this.touch(digest);

@@ -1,22 +1,21 @@
-// Removes what nothing needs. Needed are the versions that the caller names, whatever has a tag, whatever is
-// young, whatever a living process holds, and all that these are made of or that is attached to them.
-// Runs under the store's lock: a put that looks for a pack either sees it pinned in time or not at all.
+// Removes blobs that nothing needs. Needed are the versions that the caller names, everything that has a tag, is young,
+// or is held, and all that these consist of or that is attached to them. No other change runs at the same time: a put
+// that looks for a pack either pins it in time or does not find it.
 import { rm } from 'node:fs/promises';
-import { withFileLock } from '../../host/files/file-lock.ts';
 import { type BlobListing, corrupt } from './blob-folder.ts';
 import { readManifestLike, type StoreContext } from './context.ts';
 import type { Digest } from './digest.ts';
 import { tagOf } from './layout-index.ts';
 import { contentOf, type Descriptor, isManifestType } from './manifest.ts';
+import { downloadAgeMs, sweepDownloads } from './owner.ts';
 import { subjectOfTag, subjectsOf } from './referrers.ts';
-import { pinnedDigests, sweepDeadSessions } from './session.ts';
 
 export interface GarbageOptions {
   /** Manifests that must stay, tagged or not. */
   readonly roots: Iterable<Digest>;
-  /** What is younger than this stays, because its maker may not have recorded it yet. 10 minutes unless given. */
+  /** What is younger than this stays, because the caller that made it may not have recorded it yet. Defaults to 10 minutes. */
   readonly graceMs?: number | undefined;
-  /** Says what would go, and writes nothing. */
+  /** Reports what would be removed, and writes nothing. */
   readonly dryRun?: boolean | undefined;
   /** For a dry run: versions whose tags do not count, because they go with them. */
   readonly asIfUntagged?: ReadonlySet<string> | undefined;
@@ -35,7 +34,6 @@ export interface GarbageReport {
 }
 
 const defaultGraceMs = 10 * 60 * 1000;
-const sweepLimits = { temporaryAgeMs: 60_000, partialAgeMs: 24 * 60 * 60 * 1000 };
 
 /**
  * Collects garbage. `store-corrupt` when a manifest that must stay is missing or cannot be read: then it is not
@@ -43,7 +41,7 @@ const sweepLimits = { temporaryAgeMs: 60_000, partialAgeMs: 24 * 60 * 60 * 1000 
  */
 export async function collectGarbage(store: StoreContext, options: GarbageOptions): Promise<GarbageReport> {
   const now = options.now ?? Date.now;
-  return withFileLock(store.paths.lock, {}, async () => {
+  return store.owner.exclusive(async () => {
     const dryRun = options.dryRun ?? false;
     const blobs = await store.blobs.list();
     const present = new Map(blobs.map((blob) => [blob.digest, blob]));
@@ -56,15 +54,14 @@ export async function collectGarbage(store: StoreContext, options: GarbageOption
     await reach.keep(versions);
     const needed = new Set(reach.kept);
 
-    const pinned = await pinnedDigests(store.paths);
     const young = blobs.filter((blob) => blob.mtimeMs > youngSince).map((blob) => blob.digest);
-    await reach.keep([...pinned, ...young]);
+    await reach.keep([...store.owner.pinned(), ...young]);
 
     const gone = blobs.filter((blob) => !reach.kept.has(blob.digest));
     const goneManifests = entries.map((entry) => entry.digest).filter((digest) => !reach.kept.has(digest));
     if (!dryRun) {
       await remove(store, gone, new Set(goneManifests));
-      await sweepDeadSessions(store.paths, sweepLimits, now());
+      await sweepDownloads(store.paths, now() - downloadAgeMs);
     }
     return {
       manifests: [...new Set(goneManifests)],
@@ -102,7 +99,7 @@ async function remove(
   gone: readonly BlobListing[],
   manifests: ReadonlySet<Digest>,
 ): Promise<void> {
-  await store.index.changeLocked((entries) =>
+  await store.index.changeNow((entries) =>
     manifests.size === 0 ? entries : entries.filter((entry) => !manifests.has(entry.digest)),
   );
   for (const blob of gone) await rm(store.blobs.path(blob.digest), { force: true });

@@ -1,6 +1,5 @@
 // What the operations on a store share: its folder, its blobs, its list of manifests.
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { withFileLock } from '../../host/files/file-lock.ts';
 import type { BlobFolder } from './blob-folder.ts';
 import type { Digest } from './digest.ts';
 import type { LayoutIndex } from './layout-index.ts';
@@ -12,12 +11,12 @@ import {
   parseManifestLike,
 } from './manifest.ts';
 import { mediaTypes } from './media-types.ts';
+import type { StoreHold, StoreOwner } from './owner.ts';
 import type { StorePaths } from './paths.ts';
-import type { StoreHold, StoreSession } from './session.ts';
 
 export interface StoreContext {
   readonly paths: StorePaths;
-  readonly session: StoreSession;
+  readonly owner: StoreOwner;
   readonly blobs: BlobFolder;
   readonly index: LayoutIndex;
   /** How many worker threads one operation may use; small disks use none. */
@@ -40,7 +39,7 @@ export async function readDiskManifest(store: StoreContext, digest: Digest): Pro
 
 /** Keeps a version and all its parts; `store-not-found` when the store does not have it. */
 export async function holdVersion(store: StoreContext, digest: Digest, hold: StoreHold): Promise<void> {
-  await withFileLock(store.paths.lock, {}, async () => {
+  await store.owner.exclusive(async () => {
     const parsed = await readManifestLike(store, digest);
     hold.pin([digest, ...contentOf(parsed).map((part) => part.digest)]);
   });

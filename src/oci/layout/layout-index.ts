@@ -1,24 +1,23 @@
-// index.json: which manifests the store holds, and under which tags. Readers see it whole, before or
-// after a change; changes are made under the store's lock.
+// index.json: which manifests the store holds, and under which tags. Readers see it complete, before or after a
+// change; changes run one at a time.
 import { readFile } from 'node:fs/promises';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { systemCode, writeFileDurably } from '../../host/files/durable-files.ts';
-import { withFileLock } from '../../host/files/file-lock.ts';
 import type { Digest } from './digest.ts';
 import { type Descriptor, encodeJson, parseIndex, sortedAnnotations } from './manifest.ts';
 import { annotationKeys, mediaTypes } from './media-types.ts';
+import type { StoreOwner } from './owner.ts';
 import type { StorePaths } from './paths.ts';
-import type { StoreSession } from './session.ts';
 
 const tagPattern = /^[\w][\w.-]{0,127}$/;
 
 export class LayoutIndex {
   readonly #paths: StorePaths;
-  readonly #session: StoreSession;
+  readonly #owner: StoreOwner;
 
-  constructor(paths: StorePaths, session: StoreSession) {
+  constructor(paths: StorePaths, owner: StoreOwner) {
     this.#paths = paths;
-    this.#session = session;
+    this.#owner = owner;
   }
 
   /** Every entry, oldest first. A manifest with several tags has an entry for each. */
@@ -74,16 +73,16 @@ export class LayoutIndex {
   }
 
   async change(edit: (entries: readonly Descriptor[]) => readonly Descriptor[]): Promise<void> {
-    await withFileLock(this.#paths.lock, {}, () => this.changeLocked(edit));
+    await this.#owner.exclusive(() => this.changeNow(edit));
   }
 
-  /** As `change`, for a caller that holds the store's lock. */
-  async changeLocked(edit: (entries: readonly Descriptor[]) => readonly Descriptor[]): Promise<void> {
+  /** Like `change`, for a caller that is inside `exclusive`. */
+  async changeNow(edit: (entries: readonly Descriptor[]) => readonly Descriptor[]): Promise<void> {
     const before = await this.entries();
     const after = edit(before);
     if (after === before) return;
     const bytes = encodeJson({ schemaVersion: 2, mediaType: mediaTypes.index, manifests: after });
-    await writeFileDurably(this.#paths.indexFile, this.#session.temporaryPath(), bytes);
+    await writeFileDurably(this.#paths.indexFile, this.#owner.temporaryPath(), bytes);
   }
 }
 

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { diskOf, type TestStore, testStore } from '../../../test/support/test-disks.ts';
-import { isVouchedFor } from '../chunks/load-chunk-index.ts';
-import { openDiskStore } from '../disks/disk-store.ts';
+import { isLocallyVerified } from '../chunks/load-chunk-index.ts';
+import { putDisk } from '../disks/put-disk.ts';
 import type { Digest } from './digest.ts';
 import { maxManifestSize, parseIndex, parseManifest } from './manifest.ts';
 import { annotationKeys, mediaTypes } from './media-types.ts';
-import { fallbackTag, subjectOfTag } from './referrers.ts';
+import { attach, fallbackTag, subjectOfTag } from './referrers.ts';
 
-async function putDisk(made: TestStore): Promise<Digest> {
-  return (await made.store.put(await made.disk('disk', diskOf([{ kind: 'text', seed: 1, blocks: 20 }]))))
+async function putSample(made: TestStore): Promise<Digest> {
+  return (await putDisk(made.store, await made.disk('disk', diskOf([{ kind: 'text', seed: 1, blocks: 20 }]))))
     .digest;
 }
 
@@ -29,8 +29,8 @@ async function fallbackList(made: TestStore, digest: Digest): Promise<Digest[]> 
 describe('what is attached to a version', () => {
   test('is listed with its kind, and names its subject', async () => {
     await using made = await testStore();
-    const digest = await putDisk(made);
-    const attached = await made.store.attach(digest, note('first'));
+    const digest = await putSample(made);
+    const attached = await attach(made.store, digest, note('first'));
     expect(await made.store.referrers(digest)).toEqual([attached]);
     expect(await made.store.referrers(digest, 'something/else')).toEqual([]);
     const manifest = parseManifest(await made.store.readBlob(attached.digest), 'attached');
@@ -40,41 +40,35 @@ describe('what is attached to a version', () => {
 
   test('the same content again is the same attachment', async () => {
     await using made = await testStore();
-    const digest = await putDisk(made);
-    const one = await made.store.attach(digest, note('same'));
-    const two = await made.store.attach(digest, note('same'));
+    const digest = await putSample(made);
+    const one = await attach(made.store, digest, note('same'));
+    const two = await attach(made.store, digest, note('same'));
     expect(two).toEqual(one);
     expect((await made.store.referrers(digest)).length).toBe(1);
   });
 
-  test('the fallback tag lists everything, also what two processes attach at once', async () => {
+  test('the fallback tag lists everything, including what two callers attach concurrently', async () => {
     await using made = await testStore();
-    const digest = await putDisk(made);
-    const other = await openDiskStore(made.store.root);
+    const digest = await putSample(made);
     const attached = await Promise.all(
-      Array.from({ length: 8 }, (_, number) =>
-        (number % 2 === 0 ? made.store : other).attach(digest, note(`number ${number}`)),
-      ),
+      Array.from({ length: 8 }, (_, number) => attach(made.store, digest, note(`number ${number}`))),
     );
     const expected = attached.map((entry) => entry.digest).sort();
     expect((await fallbackList(made, digest)).sort()).toEqual(expected);
-    const tagged = (await made.store.context.index.entries()).filter((entry) =>
-      entry.mediaType.includes('index'),
-    );
+    const tagged = (await made.store.index.entries()).filter((entry) => entry.mediaType.includes('index'));
     expect(tagged.length).toBe(1);
-    await other.close();
   });
 
   test('an attachment that passes itself off as a disk is not one that the store answers for', async () => {
     await using made = await testStore();
-    const digest = await putDisk(made);
-    const posing = await made.store.attach(digest, {
+    const digest = await putSample(made);
+    const posing = await attach(made.store, digest, {
       artifactType: mediaTypes.disk,
       parts: [],
       annotations: { [annotationKeys.diskSha256]: digest },
     });
-    const entries = await made.store.context.index.entries();
-    const vouched = entries.filter(isVouchedFor).map((entry) => entry.digest);
+    const entries = await made.store.index.entries();
+    const vouched = entries.filter(isLocallyVerified).map((entry) => entry.digest);
     expect(vouched).toEqual([digest]);
     expect(entries.map((entry) => entry.digest)).toContain(posing.digest);
   });

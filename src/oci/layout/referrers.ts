@@ -60,8 +60,7 @@ export async function attach(
   subject: Digest,
   attachment: Attachment,
 ): Promise<Descriptor> {
-  const hold = store.session.hold();
-  try {
+  return store.owner.holding(async (hold) => {
     const size = (await store.blobs.read(subject, maxManifestSize)).length;
     const mediaType = (await store.index.find(subject))?.mediaType ?? mediaTypes.manifest;
     const config = attachment.config ?? { mediaType: mediaTypes.empty, bytes: emptyConfig };
@@ -92,9 +91,7 @@ export async function attach(
     else await store.index.tag(attachment.tag, entry, true);
     await refreshFallback(store, subject);
     return describeReferrer(entry, parsed);
-  } finally {
-    hold.release();
-  }
+  });
 }
 
 /** What is attached to a manifest, oldest first; only one kind if it is given. Nothing is the empty list. */
@@ -135,7 +132,7 @@ export async function subjectsOf(store: StoreContext, entry: Descriptor): Promis
 
 /**
  * The entry of index.json for a manifest: with what saves reading it again. Only for a disk that the store
- * answers for (see `isVouchedFor`) is the sha256 of the disk among that, whatever the manifest says.
+ * answers for (see `isLocallyVerified`) is the sha256 of the disk among that, whatever the manifest says.
  */
 export function layoutEntry(descriptor: Descriptor, parsed: ManifestLike, vouched: boolean): Descriptor {
   const { mediaType, digest, size } = descriptor;
@@ -165,10 +162,9 @@ export function referrersIndex(referrers: readonly Descriptor[]): Index {
   return { schemaVersion: 2, mediaType: mediaTypes.index, manifests: referrers };
 }
 
-/** Another process may attach at the same time: the list is right once it has not changed since it was read. */
+/** Another caller can attach at the same time: the list is right once it has not changed since it was read. */
 export async function refreshFallback(store: StoreContext, subject: Digest): Promise<void> {
-  const hold = store.session.hold();
-  try {
+  await store.owner.holding(async (hold) => {
     for (let before = ''; ; ) {
       const bytes = encodeJson(referrersIndex(await listReferrers(store, subject)));
       const descriptor = describe(bytes, mediaTypes.index);
@@ -177,9 +173,7 @@ export async function refreshFallback(store: StoreContext, subject: Digest): Pro
       await store.blobs.put(bytes, hold);
       await store.index.tag(fallbackTag(subject), descriptor, true);
     }
-  } finally {
-    hold.release();
-  }
+  });
 }
 
 function ignoreDamage(error: unknown): undefined {

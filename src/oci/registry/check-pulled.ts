@@ -4,7 +4,7 @@ import { throwIfAborted } from '../../async/abort.ts';
 import { mapLimit } from '../../async/map-limit.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { readDiskIndex } from '../chunks/disk-index.ts';
-import { isVouchedFor } from '../chunks/load-chunk-index.ts';
+import { isLocallyVerified } from '../chunks/load-chunk-index.ts';
 import { isTruePack } from '../chunks/pack-file.ts';
 import { openChunkPool } from '../chunks/worker-pool.ts';
 import { readManifestLike, type StoreContext, worthThreads } from '../layout/context.ts';
@@ -22,7 +22,7 @@ export async function checkPulledPacks(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const vouched = new Set<Digest>();
-  for (const entry of (await store.index.entries()).filter(isVouchedFor)) {
+  for (const entry of (await store.index.entries()).filter(isLocallyVerified)) {
     const parsed = await readManifestLike(store, entry.digest).catch(() => undefined);
     for (const part of parsed === undefined ? [] : contentOf(parsed)) vouched.add(part.digest);
   }

@@ -1,16 +1,14 @@
-// Brings one blob from a repository into the store. What arrived stays when the connection is lost, and the
-// next try, also of another process, goes on from there; nothing counts before its digest is right.
+// Downloads one blob from a repository into the store. What arrived stays if the connection is lost, and the next try
+// resumes there, even in a later process; a blob is only added once its digest is right.
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { throwIfAborted } from '../../async/abort.ts';
 import { withRetry } from '../../async/retry.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { fileSize, storeError } from '../../host/files/durable-files.ts';
-import { withFileLock } from '../../host/files/file-lock.ts';
 import type { StoreContext } from '../layout/context.ts';
 import { type Digest, hashFile, hexOf } from '../layout/digest.ts';
-import { objectLockPath } from '../layout/paths.ts';
-import type { StoreHold } from '../layout/session.ts';
+import type { StoreHold } from '../layout/owner.ts';
 import type { RegistryClient } from './client.ts';
 
 export interface BlobPlace {
@@ -26,15 +24,15 @@ export async function downloadBlob(
   hold: StoreHold,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const lock = objectLockPath(store.paths, 'pull', blob.digest);
-  await withFileLock(lock, { signal, timeoutMs: Number.POSITIVE_INFINITY }, async () => {
+  await store.owner.inTurn(`pull ${blob.digest}`, async () => {
+    throwIfAborted(signal);
     const path = join(store.paths.partial, hexOf(blob.digest));
     if ((await hashFile(store.blobs.path(blob.digest))) !== blob.digest) {
       await withRetry(source.client.retry, signal, () => download(source, blob, path, signal));
       await store.blobs.adopt(path, blob.digest, blob.size, hold);
       return;
     }
-    await withFileLock(store.paths.lock, {}, async () => hold.pin([blob.digest]));
+    await store.owner.exclusive(async () => hold.pin([blob.digest]));
   });
 }
 

@@ -16,8 +16,8 @@ import {
   parseManifestLike,
 } from '../layout/manifest.ts';
 import { mediaTypes } from '../layout/media-types.ts';
+import type { StoreHold } from '../layout/owner.ts';
 import { layoutEntry, refreshFallback } from '../layout/referrers.ts';
-import type { StoreHold } from '../layout/session.ts';
 import { checkPulledPacks } from './check-pulled.ts';
 import { maxReferrers, type RegistryClient, tooManyReferrers } from './client.ts';
 import { downloadBlob } from './download-blob.ts';
@@ -72,7 +72,7 @@ export async function planPull(
   source: PullSource,
   options: PullOptions = {},
 ): Promise<PullPlan> {
-  return (await findAll(store.context, source, options)).plan;
+  return (await findAll(store, source, options)).plan;
 }
 
 /**
@@ -84,8 +84,8 @@ export async function pull(
   source: PullSource,
   options: PullOptions = {},
 ): Promise<PullResult> {
-  const context = store.context;
-  const hold = options.hold ?? store.hold();
+  const context = store;
+  const hold = options.hold ?? store.owner.hold();
   try {
     const { manifests, version, plan } = await findAll(context, source, options);
     await options.admit?.(remoteVersion(source, plan.digest, version, manifests, options.signal));

@@ -75,7 +75,7 @@ export async function planPush(
   target: PushTarget,
   options: PushOptions = {},
 ): Promise<PushPlan> {
-  const { manifests, blobs } = await collect(store.context, digest, options.referrers ?? true);
+  const { manifests, blobs } = await collect(store, digest, options.referrers ?? true);
   const { client, repository } = target;
   const sizes = await mapLimit(blobs, client.connections, (blob) =>
     client.blobSize(repository, blob.digest, options.signal),
@@ -102,8 +102,8 @@ export async function push(
   target: PushTarget,
   options: PushOptions = {},
 ): Promise<PushResult> {
-  const context = store.context;
-  const hold = store.hold();
+  const context = store;
+  const hold = store.owner.hold();
   try {
     await holdVersion(context, digest, hold);
     const plan = await planPush(store, digest, target, options);

@@ -1,8 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { diskOf, type TestStore, testStore } from '../../../test/support/test-disks.ts';
+import { putDisk } from '../disks/put-disk.ts';
 import type { Digest } from '../layout/digest.ts';
 import { parseManifest } from '../layout/manifest.ts';
+import { attach } from '../layout/referrers.ts';
 import { openEnvelope, signStatement, statementOf } from './dsse.ts';
 import { openPrivateKey, type SigningKey } from './key-folder.ts';
 import { addKey, type Keyring, revokeKey } from './keyring.ts';
@@ -22,15 +24,15 @@ function ringOf(key: SigningKey, from: string, ring: Keyring = { keys: [] }): Ke
   return addKey(ring, key.publicKey.export({ type: 'spki', format: 'pem' }).toString(), from);
 }
 
-async function putDisk(made: TestStore, seed: number): Promise<Digest> {
-  return (await made.store.put(await made.disk(`d${seed}`, diskOf([{ kind: 'text', seed, blocks: 9 }]))))
+async function putSample(made: TestStore, seed: number): Promise<Digest> {
+  return (await putDisk(made.store, await made.disk(`d${seed}`, diskOf([{ kind: 'text', seed, blocks: 9 }]))))
     .digest;
 }
 
 describe('signing a version', () => {
   test('a signature is found by its key, and by no other', async () => {
     await using made = await testStore();
-    const digest = await putDisk(made, 1);
+    const digest = await putSample(made, 1);
     const key = newKey();
     await signVersion(made.store, digest, key, { identity: 'node', at: february });
     expect(await verifySignatures(made.store, digest, ringOf(key, january))).toMatchObject([
@@ -42,7 +44,7 @@ describe('signing a version', () => {
 
   test('signing again with the same key changes nothing; a second key adds its own', async () => {
     await using made = await testStore();
-    const digest = await putDisk(made, 1);
+    const digest = await putSample(made, 1);
     const [one, two] = [newKey(), newKey()];
     const options = { identity: 'node', at: february };
     await signVersion(made.store, digest, one, options);
@@ -61,7 +63,7 @@ describe('signing a version', () => {
 
   test('after rotation the old signature counts, a later one of the old key does not, a revoked key never', async () => {
     await using made = await testStore();
-    const [early, late] = [await putDisk(made, 1), await putDisk(made, 2)];
+    const [early, late] = [await putSample(made, 1), await putSample(made, 2)];
     const [old, current] = [newKey(), newKey()];
     const ring = ringOf(current, february, ringOf(old, january));
     await signVersion(made.store, early, old, { identity: 'node', at: '2026-01-15T00:00:00Z' });
@@ -79,7 +81,7 @@ describe('signing a version', () => {
   test('what a copy without tags brings is found as a referrer, once, and signing anew keeps it', async () => {
     await using made = await testStore();
     await using copy = await testStore();
-    const [digest, same] = [await putDisk(made, 1), await putDisk(copy, 1)];
+    const [digest, same] = [await putSample(made, 1), await putSample(copy, 1)];
     expect(same).toBe(digest);
     const [key, mine] = [newKey(), newKey()];
     await signVersion(made.store, digest, key, { identity: 'node', at: february });
@@ -92,9 +94,9 @@ describe('signing a version', () => {
           bytes: await made.store.readBlob(layer),
         })),
       );
-      await copy.store.attach(digest, { artifactType: manifest.artifactType ?? '', parts });
+      await attach(copy.store, digest, { artifactType: manifest.artifactType ?? '', parts });
     }
-    await copy.store.attach(digest, {
+    await attach(copy.store, digest, {
       artifactType: 'application/vnd.in-toto+json',
       parts: [{ mediaType: 'text/plain', bytes: Buffer.from('of somebody else') }],
     });
@@ -111,12 +113,12 @@ describe('signing a version', () => {
 
   test('a signature moved to another version does not count', async () => {
     await using made = await testStore();
-    const [signed, other] = [await putDisk(made, 1), await putDisk(made, 2)];
+    const [signed, other] = [await putSample(made, 1), await putSample(made, 2)];
     const key = newKey();
     await signVersion(made.store, signed, key, { identity: 'node', at: february });
-    const entry = await made.store.context.index.resolve(`sha256-${signed.slice(7)}.sig`);
+    const entry = await made.store.index.resolve(`sha256-${signed.slice(7)}.sig`);
     if (entry === undefined) throw new Error('the signature has its tag');
-    await made.store.context.index.tag(`sha256-${other.slice(7)}.sig`, entry);
+    await made.store.index.tag(`sha256-${other.slice(7)}.sig`, entry);
     const found = verifySignatures(made.store, other, ringOf(key, january));
     await expect(found).rejects.toMatchObject({ code: 'signature-missing' });
   });
@@ -125,7 +127,7 @@ describe('signing a version', () => {
 describe('attesting a version', () => {
   test('a statement is found by kind and key, and attesting the same again adds nothing', async () => {
     await using made = await testStore();
-    const digest = await putDisk(made, 1);
+    const digest = await putSample(made, 1);
     const key = newKey();
     const about = { name: 'node', predicateType: provenance, predicate: { builder: 'imago' } };
     await attestVersion(made.store, digest, key, about);

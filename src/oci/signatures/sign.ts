@@ -4,7 +4,6 @@ import { sign, verify } from 'node:crypto';
 import { z } from 'zod';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Json } from '../../domain/value/json.ts';
-import { withFileLock } from '../../host/files/file-lock.ts';
 import type { DiskStore } from '../disks/disk-store.ts';
 import { type Digest, digestOf } from '../layout/digest.ts';
 import {
@@ -15,8 +14,7 @@ import {
   parseManifest,
 } from '../layout/manifest.ts';
 import { annotationKeys, mediaTypes } from '../layout/media-types.ts';
-import { objectLockPath } from '../layout/paths.ts';
-import { type AttachedPart, fallbackTag } from '../layout/referrers.ts';
+import { type AttachedPart, attach, fallbackTag } from '../layout/referrers.ts';
 import { openEnvelope, type Statement, signStatement, statementOf } from './dsse.ts';
 import type { SigningKey } from './key-folder.ts';
 import { isTrustedAt, type Keyring, parsePublicKey, type TrustedKey } from './keyring.ts';
@@ -207,7 +205,7 @@ export async function verifyStatements(
 
 /** Signatures of one version share a manifest: two signers must not overwrite each other's. */
 async function takingTurns(store: DiskStore, digest: Digest, work: () => Promise<void>): Promise<void> {
-  await withFileLock(objectLockPath(store.context.paths, 'sign', digest), {}, work);
+  await store.owner.inTurn(`sign ${digest}`, work);
 }
 
 interface SignedPayload {
@@ -280,7 +278,7 @@ async function attachUnder(
     config: {},
     rootfs: { type: 'layers', diff_ids: parts.map((part) => digestOf(part.bytes)) },
   });
-  await store.attach(digest, {
+  await attach(store, digest, {
     artifactType: artifactTypes[suffix],
     parts,
     config: { mediaType: mediaTypes.imageConfig, bytes: config },

@@ -87,7 +87,7 @@ function fixedSubject(deps: OperationDeps, context: StepContext<BuildInput>): Fi
   if (fix === undefined || found?.previous === undefined) return undefined;
   const { image, digest, previous } = found;
   const { lockDigest, set } = fix;
-  return { image, digest, previous, lockDigest, set, lock: locked(context).lock as unknown as Lock };
+  return { image, digest, previous, lockDigest, set, lock: locked(context).lock as Lock };
 }
 
 function builderOf(deps: OperationDeps, { input }: StepContext<BuildInput>): Builder {
@@ -121,7 +121,7 @@ function lockStep(deps: OperationDeps): WorkStep<BuildInput> {
 }
 
 function changesOf(before: Json, after: Json): readonly string[] {
-  const { changes } = whyVersion(before as unknown as Lock, after as unknown as Lock);
+  const { changes } = whyVersion(before as Lock, after as Lock);
   return changes.slice(0, mostChanges).map(({ sentence }) => sentence);
 }
 
@@ -131,12 +131,12 @@ async function fixLock(
   { from, lockDigest, set, folder, roots }: NonNullable<BuildInput['hotfix']>,
   context: StepContext<BuildInput>,
 ): Promise<Json> {
-  const lock = (await requireImages(deps).locks.read(lockDigest)) as unknown as Lock | undefined;
+  const lock = (await requireImages(deps).locks.read(lockDigest)) as Lock | undefined;
   if (lock === undefined) throw notKept(from);
   const place = folder === undefined ? {} : { folder, ...(roots && { roots }) };
   const placed = { ...lock, recipe: { ...lock.recipe, ...place } };
   const tools = requireTools(builder, 'here');
-  return tools.hotfix(placed as unknown as Json, set, context, callOptions(deps, context.signal));
+  return tools.hotfix(placed, set, context, callOptions(deps, context.signal));
 }
 
 function buildStep(deps: OperationDeps): WorkStep<BuildInput> {
@@ -165,7 +165,7 @@ function numberStep(deps: OperationDeps): WorkStep<BuildInput> {
       const known = await deps.catalogue.findVersionByLock(facts.name, lockDigest);
       if (known !== undefined) return { version: known.version, at: known.createdAt, reused: true };
       const isReal = builderOf(deps, context).tools !== undefined;
-      const why = isReal ? await whyNew(deps, context, lock as unknown as Lock) : undefined;
+      const why = isReal ? await whyNew(deps, context, lock as Lock) : undefined;
       for (const line of [...(why === undefined ? [] : [why.sentence]), ...(why?.changes ?? [])])
         context.log(line);
       return {
@@ -193,7 +193,7 @@ async function whyNew(
   const { name, kubernetes } = factsOf(deps, context);
   const before = await comparedWith(deps, name, kubernetes, madeFrom(context));
   if (before?.origin.kind !== 'built' || deps.images === undefined) return undefined;
-  const old = (await deps.images.locks.read(before.origin.lockDigest)) as unknown as Lock | undefined;
+  const old = (await deps.images.locks.read(before.origin.lockDigest)) as Lock | undefined;
   if (old === undefined) return undefined;
   const { reason, sentence, changes } = whyVersion(old, lock);
   if (reason === undefined) return undefined;
@@ -209,7 +209,7 @@ function sealStep(deps: OperationDeps): WorkStep<BuildInput> {
     async do(context) {
       const facts = factsOf(deps, context);
       const { lock, lockDigest } = locked(context);
-      const { recipe } = lock as unknown as Lock;
+      const { recipe } = lock as Lock;
       const { source, hotfix } = context.input;
       const added = await addCandidate(deps, context, {
         facts,
@@ -219,7 +219,7 @@ function sealStep(deps: OperationDeps): WorkStep<BuildInput> {
         origin: {
           kind: 'built',
           lockDigest,
-          recipeDigest: `sha256:${deps.sha256(canonicalJson(recipe as unknown as Json))}`,
+          recipeDigest: `sha256:${deps.sha256(canonicalJson(recipe))}`,
           ...(hotfix && { parent: hotfix.from }),
           ...(source && { source }),
         },
@@ -249,7 +249,7 @@ function subject(deps: OperationDeps, context: StepContext<BuildInput>): Subject
   const previous = madeFrom(context);
   return {
     ...{ image, version, digest, kubernetes, createdAt, startedAt, timings },
-    ...{ previous, lock, lockDigest, reused, source: context.input.source },
+    ...{ previous, lock: lock as Lock, lockDigest, reused, source: context.input.source },
   };
 }
 

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import type { Builder, BuilderTools, BuildForecast } from '../../ports/provider/builder.ts';
+import type { Builder, BuilderTools, BuildPreview } from '../../ports/provider/builder.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
 import type { OperationDeps } from '../common/deps.ts';
 import { buildInput } from './input.ts';
 import { foreseeBuild, planBuild } from './plan.ts';
 
-const forecast: BuildForecast = {
+const forecast: BuildPreview = {
   lockDigest: 'sha256:1',
   unresolved: [],
   problems: [],
@@ -18,7 +18,7 @@ const forecast: BuildForecast = {
 };
 
 interface World {
-  readonly told?: Partial<BuildForecast>;
+  readonly told?: Partial<BuildPreview>;
   readonly others?: readonly Provider[];
   readonly known?: string;
   readonly used?: readonly string[];

@@ -10,7 +10,7 @@ import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import { formatDuration } from '../../domain/value/duration.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { VersionRecord } from '../../ports/database/catalog.ts';
-import type { Builder, BuildForecast } from '../../ports/provider/builder.ts';
+import type { Builder, BuildPreview } from '../../ports/provider/builder.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
 import { callOptions, type OperationDeps, requireImages, requireRole, simulatedBy } from '../common/deps.ts';
 import { describeFailure } from '../common/describe-failure.ts';
@@ -87,14 +87,14 @@ function madeUpDigest(
 async function changeLines(
   deps: OperationDeps,
   input: BuildInput,
-  { lock }: BuildForecast,
+  { lock }: BuildPreview,
 ): Promise<readonly string[]> {
   if (lock === undefined || input.recipe === undefined) return [];
   const before = await comparedWith(deps, imageOf(input), input.recipe.kubernetes, undefined);
   if (before?.origin.kind !== 'built') return [];
   const old = await deps.images?.locks.read(before.origin.lockDigest);
   if (old === undefined) return [];
-  const { changes } = whyVersion(old as unknown as Lock, lock as unknown as Lock);
+  const { changes } = whyVersion(old as Lock, lock as Lock);
   const sentences = changes.map(({ sentence }) => sentence);
   const more = sentences.length - mostChanges;
   return [
@@ -128,7 +128,7 @@ function requireMethod(
   );
 }
 
-function inputLines({ unresolved, problems, warnings = [] }: BuildForecast): readonly string[] {
+function inputLines({ unresolved, problems, warnings = [] }: BuildPreview): readonly string[] {
   return [
     unresolved.length === 0
       ? 'Nobody has to be asked for an input.'
@@ -138,7 +138,7 @@ function inputLines({ unresolved, problems, warnings = [] }: BuildForecast): rea
   ];
 }
 
-function layerLines({ unresolved, layers, downloads, estimate }: BuildForecast): readonly string[] {
+function layerLines({ unresolved, layers, downloads, estimate }: BuildPreview): readonly string[] {
   const { count, bytes } = downloads;
   const fetched =
     count === 0 ? 'nothing' : `${count} ${count === 1 ? 'input' : 'inputs'}, ${formatBytes(bytes)}`;
@@ -189,7 +189,7 @@ async function forecastOf(
   deps: OperationDeps,
   { tools }: Builder,
   input: BuildInput,
-): Promise<BuildForecast | undefined> {
+): Promise<BuildPreview | undefined> {
   const { recipe, hotfix, lock, newest, locked } = input;
   if (tools === undefined) return undefined;
   if (hotfix !== undefined) {

@@ -39,7 +39,7 @@ async function isDated({ lifecycle }: OperationDeps, line: string): Promise<bool
 
 function promisedBy(context: StepContext<BuildInput>): string | undefined {
   const { lock } = requireResult<{ readonly lock: Json }>(context, 'lock');
-  return (lock as unknown as Lock).recipe.support?.until;
+  return (lock as Lock).recipe.support?.until;
 }
 
 function lineOf(context: StepContext<BuildInput>): string {

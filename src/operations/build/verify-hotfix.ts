@@ -5,7 +5,6 @@ import { type Lock, type PackageSet, packagesIn } from '../../domain/lock/lock.t
 import { componentPlaces } from '../../domain/recipe/places.ts';
 import { type RecipeComponent, sourceOf } from '../../domain/recipe/recipe.ts';
 import { expandOne } from '../../domain/recipe/variables.ts';
-import type { Json } from '../../domain/value/json.ts';
 import type { IntendedChanges } from '../../ports/image-store/image-store.ts';
 import type { StepContext, WorkStep } from '../../ports/workflow/operation.ts';
 import { type OperationDeps, requireImages } from '../common/deps.ts';
@@ -71,11 +70,11 @@ async function prove(
   const { records, locks } = requireImages(deps);
   const before = await deps.catalogue.getVersion(image, previous);
   if (before === undefined) return `${image}:${previous} is not in the catalogue any more.`;
-  const old = (await locks.read(lockDigest)) as unknown as Lock | undefined;
+  const old = await locks.read(lockDigest);
   const intended = intendedBy(old === undefined ? [lock] : [old, lock], set);
   let moved: readonly string[];
   try {
-    const versions = { before: before.digest, after: digest, lock: lock as unknown as Json };
+    const versions = { before: before.digest, after: digest, lock };
     moved = await records.unintended(versions, intended, signal);
   } catch (thrown) {
     const error = ensureImagoError(thrown);

@@ -4,7 +4,6 @@ import { ensureImagoError } from '../../domain/error/imago-error.ts';
 import type { RecipeCommit } from '../../domain/image/recipe-commit.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
 import { isRestricted } from '../../domain/recipe/recipe.ts';
-import type { Json } from '../../domain/value/json.ts';
 import type { VersionRecord } from '../../ports/database/catalog.ts';
 import type { DescribeRequest } from '../../ports/image-store/image-store.ts';
 import type { SealedDisk } from '../../ports/provider/builder.ts';
@@ -26,7 +25,7 @@ export interface Subject {
   readonly timings?: SealedDisk['timings'] | undefined;
   /** The version to compare with, where that is not simply the one before. */
   readonly previous?: string | undefined;
-  readonly lock?: Json | undefined;
+  readonly lock?: Lock | undefined;
   readonly lockDigest?: string | undefined;
   /** The commit that its recipe was at, if it is known. */
   readonly source?: RecipeCommit | undefined;
@@ -84,15 +83,7 @@ async function describe(deps: OperationDeps, context: StepContext<unknown>, subj
   if (known !== undefined) return known;
   const before = await comparedWith(deps, image, kubernetes, subject.previous, mayBeNamed(subject));
   const lockBefore = before?.origin.kind === 'built' ? await locks.read(before.origin.lockDigest) : undefined;
-  const hotfixes =
-    lock === undefined
-      ? []
-      : await hotfixesAbsorbedBy(
-          deps,
-          image,
-          lock as unknown as Lock,
-          lockBefore as unknown as Lock | undefined,
-        );
+  const hotfixes = lock === undefined ? [] : await hotfixesAbsorbedBy(deps, image, lock, lockBefore);
   return records.describe(
     {
       ...{ image, version, digest, createdAt },
@@ -115,7 +106,7 @@ async function describe(deps: OperationDeps, context: StepContext<unknown>, subj
 
 /** Notes that everyone may read say nothing of a version that they must not see. */
 function mayBeNamed({ lock }: Subject): (version: VersionRecord) => boolean {
-  if (lock !== undefined && isRestricted((lock as unknown as Lock).recipe)) return () => true;
+  if (lock !== undefined && isRestricted(lock.recipe)) return () => true;
   return ({ restricted }) => restricted !== true;
 }
 

@@ -5,7 +5,6 @@ import { numberingPolicies } from '../../domain/image/numbering.ts';
 import { architectures } from '../../domain/image/version.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
 import { isRestricted } from '../../domain/recipe/recipe.ts';
-import type { Json } from '../../domain/value/json.ts';
 import type { VersionRecord } from '../../ports/database/catalog.ts';
 import type { StoredImage } from '../../ports/image-store/image-store.ts';
 import type { OperationKind, StepContext, WorkStep } from '../../ports/workflow/operation.ts';
@@ -170,7 +169,7 @@ function subject(context: StepContext<ImageImportInput>): Subject {
   const { image, kubernetes } = context.input;
   const { version, at: createdAt, reused } = requireResult<Numbered>(context, 'number');
   const { digest } = requireResult<StoredImage>(context, 'store');
-  const lock = context.input.lock as Json | undefined;
+  const lock = context.input.lock as Lock | undefined;
   return { image, version, digest, kubernetes, createdAt, lock, reused: reused && lock === undefined };
 }
 
@@ -180,7 +179,7 @@ function madeElsewhere(context: StepContext<ImageImportInput>): Subject {
 }
 
 function hasSecrets({ input }: StepContext<ImageImportInput>): boolean {
-  const lock = input.lock as unknown as Lock | undefined;
+  const lock = input.lock as Lock | undefined;
   return lock !== undefined && isRestricted(lock.recipe);
 }
 

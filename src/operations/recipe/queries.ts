@@ -3,7 +3,7 @@
 import * as z from 'zod';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import type { Json } from '../../domain/value/json.ts';
-import type { Builder, LayerForecast, Outdated } from '../../ports/provider/builder.ts';
+import type { Builder, LayerPreview, Outdated } from '../../ports/provider/builder.ts';
 import type { OperationKind, StepContext, WorkStep } from '../../ports/workflow/operation.ts';
 import { parseInput } from '../../workflow/parse-input.ts';
 import { requireTools } from '../build/plan.ts';
@@ -69,7 +69,7 @@ export function recipeOutdatedOperation(deps: OperationDeps): OperationKind<Ques
 export function recipeWhyOperation(deps: OperationDeps): OperationKind<QuestionInput> {
   const plan = 'Compare with the last build of the image.';
   return question(deps, { kind: 'recipe-why', step: 'compare-layers', plan }, async (asked, context) => {
-    const versions: { readonly kubernetes: string | undefined; readonly layers: readonly LayerForecast[] }[] =
+    const versions: { readonly kubernetes: string | undefined; readonly layers: readonly LayerPreview[] }[] =
       [];
     for (const variant of context.input.variants) {
       const layers = await asked.tools.whyRebuild(await asked.lock(variant));

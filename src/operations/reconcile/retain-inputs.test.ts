@@ -17,7 +17,7 @@ function world(
   for (const { version } of versions) kept.add(lockOf(version));
   const locks: KeptLocks = {
     keep: async (digest) => void kept.add(digest),
-    read: async () => null,
+    read: async () => undefined,
     async keepInputs(digest) {
       asked.push(digest);
       return { count: 1, bytes: 1, missing };

@@ -4,7 +4,7 @@ import type { ChannelRecord } from '../../domain/channel/channel.ts';
 import type { Evidence } from '../../domain/evidence/evidence.ts';
 import type { VersionRecord } from '../../domain/image/version.ts';
 import type { ChannelPolicy } from '../../domain/policy/policy.ts';
-import type { BuildForecast } from '../../ports/provider/builder.ts';
+import type { BuildPreview } from '../../ports/provider/builder.ts';
 import type { OperationDeps } from '../common/deps.ts';
 import { releaseOperation } from './release.ts';
 
@@ -41,7 +41,7 @@ interface World {
   readonly channels?: readonly ChannelRecord[];
   readonly production?: ChannelPolicy;
   readonly published?: boolean;
-  readonly forecast?: BuildForecast;
+  readonly forecast?: BuildPreview;
   readonly others?: readonly VersionRecord[];
   readonly oldLock?: object;
   readonly publicGallery?: boolean;
@@ -146,7 +146,7 @@ test('what changes in the lock is told against the version before, and which lay
     ...{ format: 1, rules: 1, epoch: 0, recipe },
     inputs: [{ kind: 'binary', name: 'runc', version, sha256: version, sizeBytes: 1, source: 'file:runc' }],
   });
-  const forecast: BuildForecast = {
+  const forecast: BuildPreview = {
     ...{ lockDigest: 'sha256:2', lock: lock('1.1.16'), unresolved: [], problems: [] },
     layers: [
       { name: 'base', state: 'hit' },

@@ -47,9 +47,7 @@ export async function foreseeVersion(
 ): Promise<ForeseenVersion> {
   const asked = { recipe, lock, provider, newest, locked, bump } as unknown as Json;
   const parts = await foreseeParts(deps, parseInput(buildInput, asked));
-  const target = parts.known
-    ? knownTarget(parts.known)
-    : newTarget(deps, recipe as unknown as Recipe, provider);
+  const target = parts.known ? knownTarget(parts.known) : newTarget(deps, recipe as Recipe, provider);
   const tests = (recipe as { readonly tests?: readonly RecipeTest[] }).tests ?? [];
   const steps: readonly (readonly [string, readonly string[]])[] = [
     ['lock', parts.lock],

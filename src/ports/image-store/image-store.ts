@@ -3,6 +3,7 @@
 // their disks elsewhere are not in it: then `find` answers `undefined`.
 
 import type { RecipeCommit } from '../../domain/image/recipe-commit.ts';
+import type { Lock } from '../../domain/lock/lock.ts';
 import type { Json } from '../../domain/value/json.ts';
 
 export interface StoredImage {
@@ -39,7 +40,7 @@ export interface DescribeRequest {
   /** ISO time; the same for every try, so that a second one adds nothing. */
   readonly createdAt: string;
   /** Absent for versions that were captured or imported. */
-  readonly lock?: Json;
+  readonly lock?: Lock | undefined;
   /** The version before, if the store has it. */
   readonly previous?: {
     readonly version: string;
@@ -91,7 +92,7 @@ export interface ComparedVersions {
   readonly before: string;
   readonly after: string;
   /** Of the one after. */
-  readonly lock: Json;
+  readonly lock: Lock;
 }
 
 /** What a hotfix was meant to change. */
@@ -123,7 +124,7 @@ export interface SignRequest {
   readonly makeKey?: boolean;
   /** Of a built version: how it was made. */
   readonly provenance?: {
-    readonly lock: Json;
+    readonly lock: Lock;
     readonly operation: string;
     readonly startedAt: string;
     readonly finishedAt: string;
@@ -160,8 +161,8 @@ export interface ImageSignatures {
 /** Locks of versions, and the inputs of those that left `candidate`: mirrors forget old packages. */
 export interface KeptLocks {
   /** Keeps the lock. The same again changes nothing. */
-  keep(lockDigest: string, lock: Json): Promise<void>;
-  read(lockDigest: string): Promise<Json | undefined>;
+  keep(lockDigest: string, lock: Lock): Promise<void>;
+  read(lockDigest: string): Promise<Lock | undefined>;
   /**
    * Keeps every input of a kept lock that the build cache has, shared with other versions. Says what it could not
    * find. A second call only adds what was missing.

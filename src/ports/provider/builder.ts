@@ -72,17 +72,17 @@ export interface BuilderTools {
   /** Inputs of which there are newer versions. */
   outdated(lock: Json, options: CallOptions): Promise<Outdated>;
   /** Which layers a build of the lock would make anew, and what changed since the image's last build. */
-  whyRebuild(lock: Json): Promise<readonly LayerForecast[]>;
+  whyRebuild(lock: Json): Promise<readonly LayerPreview[]>;
   /**
    * What a build of the recipe would find here and have to do, from reading alone: nothing is written, nobody is
    * asked. What only others know is assumed to have changed, and named in `unresolved`.
    */
-  forecast(recipe: Json, options: LockOptions): Promise<BuildForecast>;
+  forecast(recipe: Json, options: LockOptions): Promise<BuildPreview>;
   /** The same for a lock in which these inputs change. */
-  forecastHotfix(lock: Json, sets: readonly string[]): Promise<BuildForecast>;
+  forecastHotfix(lock: Json, sets: readonly string[]): Promise<BuildPreview>;
 }
 
-export interface BuildForecast {
+export interface BuildPreview {
   /** Of the lock that would be built, when all of it is known. */
   readonly lockDigest?: string;
   /** That lock itself. */
@@ -93,7 +93,7 @@ export interface BuildForecast {
   readonly problems: readonly string[];
   /** What may go wrong, and is known only then: a disk that is hardly large enough. */
   readonly warnings?: readonly string[];
-  readonly layers: readonly Pick<LayerForecast, 'name' | 'state'>[];
+  readonly layers: readonly Pick<LayerPreview, 'name' | 'state'>[];
   /** Of what is resolved and not in the cache. */
   readonly downloads: { readonly count: number; readonly bytes: number };
   readonly estimate: {
@@ -118,7 +118,7 @@ export interface Outdated {
   readonly unruled: readonly string[];
 }
 
-export interface LayerForecast {
+export interface LayerPreview {
   readonly name: string;
   /** `hit` when the cache has it. */
   readonly state: 'hit' | 'miss';

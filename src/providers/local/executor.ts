@@ -6,6 +6,7 @@ import type { VersionRow } from '../../cloud/state/rows.ts';
 import type { World } from '../../cloud/state/state-file.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { DiskStore } from '../../oci/disks/disk-store.ts';
+import { verifyDisk } from '../../oci/disks/verify-disk.ts';
 import { parseDigest } from '../../oci/layout/digest.ts';
 import type { GalleryLimit } from '../../ports/provider/gallery.ts';
 import { findStoredDisk } from './disk/stored-disk.ts';
@@ -33,7 +34,7 @@ async function readDigest(store: DiskStore, row: VersionRow, signal: AbortSignal
   if (row.digest === null || row.diskDigest === null) {
     throw notFound(`Gallery ${row.gallery} has no complete version ${name}.`);
   }
-  const { damages } = await store.verify(parseDigest(row.digest), { signal });
+  const { damages } = await verifyDisk(store, parseDigest(row.digest), { signal });
   const [damage] = damages;
   if (damage === undefined) return row.diskDigest;
   throw new ImagoError('store-corrupt', `The disk of ${name} is damaged: ${damage.message}`);
@@ -41,7 +42,7 @@ async function readDigest(store: DiskStore, row: VersionRow, signal: AbortSignal
 
 /** Only the disk limits a local gallery. */
 async function bytesLimit(store: DiskStore): Promise<readonly GalleryLimit[]> {
-  const blobs = await store.context.blobs.list();
+  const blobs = await store.blobs.list();
   const used = blobs.reduce((sum, blob) => sum + blob.size, 0);
   const { bavail, bsize } = await statfs(store.root);
   return [{ name: 'bytes', used, limit: used + bavail * bsize }];

@@ -2,7 +2,6 @@
 import type { BodyOf } from '../../../api/contract/types.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { parseReference } from '../../../domain/image/reference.ts';
-import type { Json } from '../../../domain/value/json.ts';
 import { checkName } from '../../../domain/value/name.ts';
 import { planImport } from '../../../operations/image/import.ts';
 import type { VersionRecord } from '../../../ports/database/catalog.ts';
@@ -139,7 +138,7 @@ async function lockedFacts(text: string, { os, kubernetes }: Omit<ImportBody, 'l
   return {
     ...{ os: recipe.os, architecture: recipe.architecture, numbering: recipe.numbering },
     ...(recipe.kubernetes !== undefined && { kubernetes: recipe.kubernetes }),
-    lock: lock as unknown as Json,
+    lock: lock,
   };
 }
 

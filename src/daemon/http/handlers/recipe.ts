@@ -13,7 +13,7 @@ export const recipeReads = {
     const { recipe, variants, tree } = await loadRecipe(body);
     return {
       name: recipe.name,
-      recipe: recipe as unknown as Json,
+      recipe: recipe,
       versions: variants.map(({ kubernetes }) => (kubernetes === undefined ? {} : { kubernetes })),
       text: showRecipe(tree),
     };
@@ -77,8 +77,8 @@ async function ask(
     kind,
     subject: `recipe/${recipe.name}`,
     input: {
-      recipe: recipe as unknown as Json,
-      variants: variants as unknown as Json,
+      recipe: recipe,
+      variants: variants,
       provider,
       newest,
     },

@@ -1,7 +1,7 @@
 // Finds sealed disks in the store, by what names their content.
 import type { DiskContent } from '../../../cloud/state/rows.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
-import type { DiskStore } from '../../../oci/disks/disk-store.ts';
+import { type DiskStore, describeDisk } from '../../../oci/disks/disk-store.ts';
 import { isDigest, parseDigest } from '../../../oci/layout/digest.ts';
 
 /** The sealed disk whose raw bytes have this sha256; `undefined` when the store has none. */
@@ -22,7 +22,7 @@ export async function findManifest(store: DiskStore, digest: string): Promise<Di
 
 async function inspect(store: DiskStore, digest: string): Promise<DiskContent | undefined> {
   try {
-    const { sha256, size } = await store.inspect(parseDigest(digest));
+    const { sha256, size } = await describeDisk(store, parseDigest(digest));
     return { digest, diskDigest: sha256, diskBytes: size, traits: '{}' };
   } catch (error) {
     if (error instanceof ImagoError && error.code === 'store-not-found') return undefined;

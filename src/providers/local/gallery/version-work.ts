@@ -7,6 +7,8 @@ import { copiesOf, findVersion } from '../../../cloud/state/version-rows.ts';
 import { dataExtents } from '../../../disk/bytes/raw-extents.ts';
 import { ensureImagoError, ImagoError } from '../../../domain/error/imago-error.ts';
 import { withWorkFolder } from '../../../host/files/work-folder.ts';
+import { describeDisk } from '../../../oci/disks/disk-store.ts';
+import { putDisk } from '../../../oci/disks/put-disk.ts';
 import { type Digest, parseDigest } from '../../../oci/layout/digest.ts';
 import type { VersionSource } from '../../../ports/provider/gallery.ts';
 import { flattenDisk } from '../disk/machine-disk.ts';
@@ -30,7 +32,7 @@ export async function workOnVersion(
   if (!copies.some(({ readyAt }) => readyAt === null)) return;
   try {
     const digest = await storeContent(context, version, signal);
-    const { sha256, size } = await context.store.inspect(digest);
+    const { sha256, size } = await describeDisk(context.store, digest);
     world.transaction(() => {
       world.update('version', key, { digest, diskDigest: sha256, diskBytes: size });
       world.update('regionCopy', key, { readyAt: world.time() });
@@ -68,7 +70,7 @@ async function storeSnapshot(
     const raw = join(folder, 'disk.raw');
     const { disk } = await images.ensure(contentOf(context, snapshot));
     await flattenDisk(snapshotPath(context, snapshot), raw, signal, disk);
-    const { digest } = await store.put(raw, {
+    const { digest } = await putDisk(store, raw, {
       extents: await dataExtents(raw, undefined, signal),
       annotations: { 'vnd.imago.image': row.image },
       tag: versionTag(row),
@@ -87,7 +89,7 @@ function contentOf({ world }: LocalContext, name: string): string {
 
 /** Deletes the version. Its bytes go when the store is next pruned, unless something else needs them. */
 async function remove({ world, store }: LocalContext, row: VersionRow): Promise<void> {
-  await store.untag(versionTag(row));
+  await store.index.untag(versionTag(row));
   const gone = 'WHERE gallery = ? AND image = ? AND version = ?';
   world.transaction(() => {
     world.run(`DELETE FROM regionCopy ${gone}`, row.gallery, row.image, row.version);

@@ -7,6 +7,7 @@ import { openFileSource } from '../../../disk/bytes/byte-source.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { withWorkFolder } from '../../../host/files/work-folder.ts';
 import type { DiskStore } from '../../../oci/disks/disk-store.ts';
+import { extractDisk } from '../../../oci/disks/extract-disk.ts';
 import { type Digest, parseDigest } from '../../../oci/layout/digest.ts';
 
 export interface CachedImage {
@@ -125,7 +126,7 @@ async function makeImage(store: DiskStore, root: string, folder: string, digest:
     const half = join(work, 'image');
     await mkdir(half);
     const disk = join(half, 'disk.raw');
-    const { size } = await store.extract(digest, disk);
+    const { size } = await extractDisk(store, digest, disk);
     const parts = await bootPartsOf(disk);
     if (parts !== undefined) {
       await writeDurably(join(half, 'kernel'), parts.kernel);
