@@ -15,6 +15,7 @@ export const mediaTypes = {
   simpleSigning: 'application/vnd.dev.cosign.simplesigning.v1+json',
   dsse: 'application/vnd.dsse.envelope.v1+json',
   inToto: 'application/vnd.in-toto+json',
+  bundle: 'application/vnd.dev.sigstore.bundle.v0.3+json',
 } as const;
 
 export const annotationKeys = {
@@ -27,4 +28,6 @@ export const annotationKeys = {
   subject: 'vnd.imago.subject',
   signature: 'dev.cosignproject.cosign/signature',
   predicateType: 'predicateType',
+  bundleContent: 'dev.sigstore.bundle.content',
+  bundlePredicate: 'dev.sigstore.bundle.predicateType',
 } as const;

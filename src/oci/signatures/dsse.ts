@@ -16,7 +16,7 @@ export interface Statement {
 
 const statementSchema = z.looseObject({
   _type: z.string(),
-  subject: z.array(z.looseObject({ name: z.string(), digest: z.record(z.string(), z.string()) })),
+  subject: z.array(z.looseObject({ name: z.string().default(''), digest: z.record(z.string(), z.string()) })),
   predicateType: z.string(),
   predicate: z.unknown(),
 });
@@ -62,10 +62,16 @@ export function openEnvelope<K extends { readonly publicKey: KeyObject }>(
   const signedBy = keys.filter(({ publicKey }) =>
     signatures.some(({ sig }) => verify('sha256', signed, publicKey, Buffer.from(sig, 'base64'))),
   );
-  return { statement: parse(statementSchema, bytes, 'a statement'), signedBy };
+  return { statement: parseStatement(bytes), signedBy };
 }
 
-function preAuthEncoding(type: string, payload: Buffer): Buffer {
+/** Throws `signature-invalid` if the bytes are not an in-toto statement. */
+export function parseStatement(bytes: Uint8Array): Statement {
+  return parse(statementSchema, bytes, 'a statement');
+}
+
+/** Returns the bytes that a DSSE signature is made over. */
+export function preAuthEncoding(type: string, payload: Buffer): Buffer {
   return Buffer.concat([
     Buffer.from(`DSSEv1 ${Buffer.byteLength(type)} ${type} ${payload.length} `),
     payload,

@@ -1,11 +1,14 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, sign } from 'node:crypto';
+import { bundleFromJSON, bundleToJSON, toDSSEBundle } from '@sigstore/bundle';
+import { toSignedEntity, Verifier } from '@sigstore/verify';
 import { describe, expect, test } from 'vitest';
 import { diskOf, type TestStore, testStore } from '../../../test/support/test-disks.ts';
 import { putDisk } from '../disks/put-disk.ts';
 import type { Digest } from '../layout/digest.ts';
 import { parseManifest } from '../layout/manifest.ts';
+import { mediaTypes } from '../layout/media-types.ts';
 import { attach } from '../layout/referrers.ts';
-import { openEnvelope, signStatement, statementOf } from './dsse.ts';
+import { openEnvelope, preAuthEncoding, signStatement, statementOf } from './dsse.ts';
 import { openPrivateKey, type SigningKey } from './key-folder.ts';
 import { addKey, type Keyring, revokeKey } from './keyring.ts';
 import { attestVersion, readSignatures, signVersion, verifySignatures, verifyStatements } from './sign.ts';
@@ -28,6 +31,8 @@ async function putSample(made: TestStore, seed: number): Promise<Digest> {
   return (await putDisk(made.store, await made.disk(`d${seed}`, diskOf([{ kind: 'text', seed, blocks: 9 }]))))
     .digest;
 }
+
+const sigType = 'application/vnd.dev.cosign.artifact.sig.v1+json';
 
 describe('signing a version', () => {
   test('a signature is found by its key, and by no other', async () => {
@@ -58,7 +63,8 @@ describe('signing a version', () => {
     const ring = ringOf(two, '2026-01-02T00:00:00Z', { keys: ringOf(one, january).keys });
     const open = { keys: ring.keys.map(({ validUntil: _, ...key }) => key) };
     expect((await verifySignatures(made.store, digest, open)).length).toBe(2);
-    expect((await made.store.referrers(digest)).length).toBe(1);
+    expect((await made.store.referrers(digest, sigType)).length).toBe(1);
+    expect((await made.store.referrers(digest, mediaTypes.bundle)).length).toBe(2);
   });
 
   test('after rotation the old signature counts, a later one of the old key does not, a revoked key never', async () => {
@@ -153,5 +159,95 @@ describe('attesting a version', () => {
     expect(() => openEnvelope(Buffer.from('{}'), [key])).toThrow(
       expect.objectContaining({ code: 'signature-invalid' }),
     );
+  });
+});
+
+describe('a bundle in the format of cosign 3', () => {
+  /** What `cosign sign --key` of version 3 attaches: a statement without name, image or time. */
+  async function signByCosign(
+    made: TestStore,
+    digest: Digest,
+    key: SigningKey,
+    change = (text: string) => text,
+  ) {
+    const artifact = Buffer.from(
+      JSON.stringify({
+        _type: 'https://in-toto.io/Statement/v1',
+        subject: [{ digest: { sha256: digest.slice('sha256:'.length) } }],
+        predicateType: 'https://sigstore.dev/cosign/sign/v1',
+        predicate: {},
+      }),
+    );
+    const artifactType = 'application/vnd.in-toto+json';
+    const signature = sign('sha256', preAuthEncoding(artifactType, artifact), key.privateKey);
+    const bundle = bundleToJSON(toDSSEBundle({ artifact, artifactType, signature, keyHint: 'a hint' }));
+    await attach(made.store, digest, {
+      artifactType: mediaTypes.bundle,
+      parts: [{ mediaType: mediaTypes.bundle, bytes: Buffer.from(change(JSON.stringify(bundle))) }],
+    });
+  }
+
+  test('is read as a signature, of its key alone', async () => {
+    await using made = await testStore();
+    const digest = await putSample(made, 1);
+    const key = newKey();
+    await signByCosign(made, digest, key);
+    expect(await verifySignatures(made.store, digest, ringOf(key, january))).toMatchObject([
+      { key: { id: key.id }, identity: '', signedAt: undefined },
+    ]);
+    const others = verifySignatures(made.store, digest, ringOf(newKey(), january));
+    await expect(others).rejects.toMatchObject({ code: 'signature-missing' });
+  });
+
+  test('is refused if it was changed, cannot be read, or is for another version', async () => {
+    await using made = await testStore();
+    const [digest, other] = [await putSample(made, 1), await putSample(made, 2)];
+    const key = newKey();
+    const ring = ringOf(key, january);
+    await signByCosign(made, other, key, (text) => {
+      const bundle = JSON.parse(text);
+      const payload = Buffer.from(bundle.dsseEnvelope.payload, 'base64').toString('utf8');
+      const forged = payload.replace(other.slice(7), digest.slice(7));
+      bundle.dsseEnvelope.payload = Buffer.from(forged).toString('base64');
+      return JSON.stringify(bundle);
+    });
+    for (const { digest: attached } of await made.store.referrers(other, mediaTypes.bundle)) {
+      const { layers } = parseManifest(await made.store.readBlob(attached), attached);
+      const bytes = await made.store.readBlob(layers[0]?.digest ?? attached);
+      const parts = [{ mediaType: mediaTypes.bundle, bytes }];
+      await attach(made.store, digest, { artifactType: mediaTypes.bundle, parts });
+    }
+    await signByCosign(made, digest, key, () => '{"not": "a bundle"}');
+    await expect(verifySignatures(made.store, digest, ring)).rejects.toMatchObject({
+      code: 'signature-missing',
+    });
+    await expect(verifySignatures(made.store, other, ring)).rejects.toMatchObject({
+      code: 'signature-missing',
+    });
+  });
+
+  test('is written beside the other form, and judged by the verifier of sigstore', async () => {
+    await using made = await testStore();
+    const digest = await putSample(made, 1);
+    const key = newKey();
+    await signVersion(made.store, digest, key, { identity: 'node', at: february });
+    await attestVersion(made.store, digest, key, { name: 'node', predicateType: provenance, predicate: {} });
+    const verifier = new Verifier(
+      {
+        ...{ certificateAuthorities: [], timestampAuthorities: [], tlogs: [], ctlogs: [] },
+        publicKey: () => ({ publicKey: key.publicKey, validFor: () => true }),
+      },
+      { tlogThreshold: 0, ctlogThreshold: 0, timestampThreshold: 0 },
+    );
+    const kinds: string[] = [];
+    for (const { digest: attached, annotations } of await made.store.referrers(digest, mediaTypes.bundle)) {
+      const { layers } = parseManifest(await made.store.readBlob(attached), attached);
+      const text = (await made.store.readBlob(layers[0]?.digest ?? attached)).toString('utf8');
+      expect(() => verifier.verify(toSignedEntity(bundleFromJSON(JSON.parse(text))))).not.toThrow();
+      kinds.push(annotations?.['dev.sigstore.bundle.predicateType'] ?? '');
+    }
+    expect(kinds).toEqual(['https://sigstore.dev/cosign/sign/v1', provenance]);
+    expect(await verifySignatures(made.store, digest, ringOf(key, january))).toHaveLength(1);
+    expect(await verifyStatements(made.store, digest, ringOf(key, january))).toHaveLength(1);
   });
 });

@@ -1,6 +1,7 @@
-// Signatures and attestations on versions, in the form of cosign: so `cosign verify` and
-// `cosign verify-attestation` accept what Imago signed, and Imago accepts what cosign signed.
-import { sign, verify } from 'node:crypto';
+// Signatures and attestations on versions, in both forms of cosign: under the tags `.sig` and `.att` as up to cosign 2,
+// and as the bundles that cosign 3 writes. So `cosign verify` and `cosign verify-attestation` accept what Imago signed,
+// and Imago accepts what cosign signed.
+import { type KeyObject, sign, verify } from 'node:crypto';
 import { z } from 'zod';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Json } from '../../domain/value/json.ts';
@@ -15,6 +16,7 @@ import {
 } from '../layout/manifest.ts';
 import { annotationKeys, mediaTypes } from '../layout/media-types.ts';
 import { type AttachedPart, attach, fallbackTag } from '../layout/referrers.ts';
+import { openBundle, signBundle } from './bundle.ts';
 import { openEnvelope, type Statement, signStatement, statementOf } from './dsse.ts';
 import type { SigningKey } from './key-folder.ts';
 import { isTrustedAt, type Keyring, parsePublicKey, type TrustedKey } from './keyring.ts';
@@ -57,6 +59,8 @@ const artifactTypes = {
 } as const;
 const partTypes = { '.sig': mediaTypes.simpleSigning, '.att': mediaTypes.dsse } as const;
 const payloadKind = 'cosign container image signature';
+/** The statement that cosign 3 makes for a signature. */
+const signaturePredicate = 'https://sigstore.dev/cosign/sign/v1';
 const maxPayload = 64 * 1024 * 1024;
 
 const payloadSchema = z.looseObject({
@@ -82,21 +86,29 @@ async function addSignature(
   store: DiskStore,
   digest: Digest,
   key: SigningKey,
-  options: SignOptions,
+  { identity, at }: SignOptions,
 ): Promise<void> {
-  const parts = await partsUnder(store, digest, '.sig');
-  for (const part of parts) {
-    const signed = readPayload(part);
-    if (signed?.identity === options.identity && signed.digest === digest && isSignedBy(part, key.publicKey))
-      return;
+  const timestamp = Math.floor(Date.parse(at) / 1000);
+  const isSame = (signed: SignedPayload | undefined) =>
+    signed?.identity === identity && signed.digest === digest;
+  const bundles = await openBundles(store, digest, [key]);
+  if (!bundles.some(({ statement, signedBy }) => signedBy.length > 0 && isSame(claimOf(statement)))) {
+    await attachBundle(
+      store,
+      digest,
+      statementOf(digest, identity, signaturePredicate, { identity, timestamp }),
+      key,
+    );
   }
+  const parts = await partsUnder(store, digest, '.sig');
+  if (parts.some((part) => isSame(readPayload(part)) && isSignedBy(part, key.publicKey))) return;
   const payload = encodeJson({
     critical: {
-      identity: { 'docker-reference': options.identity },
+      identity: { 'docker-reference': identity },
       image: { 'docker-manifest-digest': digest },
       type: payloadKind,
     },
-    optional: { creator: 'imago', timestamp: Math.floor(Date.parse(options.at) / 1000) },
+    optional: { creator: 'imago', timestamp },
   } satisfies z.input<typeof payloadSchema>);
   const signature = sign('sha256', payload, key.privateKey).toString('base64');
   parts.push({
@@ -123,22 +135,27 @@ export async function verifySignatures(
   throw new ImagoError('signature-missing', `${digest} bears no signature of a key that is trusted`);
 }
 
-/** Every signature on a version, with what speaks against it, if anything does. */
+/** Lists every signature on a version, each once, with the reason if it is not valid. */
 export async function readSignatures(
   store: AttachmentReader,
   digest: Digest,
   ring: Keyring,
 ): Promise<FoundSignature[]> {
   const keys = ring.keys.map((key) => ({ key, publicKey: parsePublicKey(key.publicKey) }));
-  return (await partsUnder(store, digest, '.sig')).map((part) => {
-    const key = keys.find(({ publicKey }) => isSignedBy(part, publicKey))?.key;
-    const payload = readPayload(part);
+  const found = new Map<string, FoundSignature>();
+  const add = (key: TrustedKey | undefined, payload: SignedPayload | undefined) => {
     const problem = signatureProblem(digest, key, payload);
-    return {
-      ...{ key, identity: payload?.identity ?? '', signedAt: payload?.signedAt },
-      ...(problem !== undefined && { problem }),
-    };
-  });
+    const { identity = '', signedAt } = payload ?? {};
+    const one = { key, identity, signedAt, ...(problem !== undefined && { problem }) };
+    found.set(JSON.stringify([key?.id, identity, signedAt, problem]), one);
+  };
+  for (const part of await partsUnder(store, digest, '.sig')) {
+    add(keys.find(({ publicKey }) => isSignedBy(part, publicKey))?.key, readPayload(part));
+  }
+  for (const { statement, signedBy } of await openBundles(store, digest, keys)) {
+    if (statement.predicateType === signaturePredicate) add(signedBy[0]?.key, claimOf(statement));
+  }
+  return [...found.values()];
 }
 
 function signatureProblem(
@@ -170,11 +187,13 @@ async function addStatement(
   key: SigningKey,
   statement: Statement,
 ): Promise<void> {
-  const parts = await partsUnder(store, digest, '.att');
-  for (const part of parts) {
-    const opened = openEnvelope(part.bytes, [key]);
-    if (opened.signedBy.length > 0 && JSON.stringify(opened.statement) === JSON.stringify(statement)) return;
+  const isSame = (opened: OpenedStatement<SigningKey>) =>
+    opened.signedBy.length > 0 && JSON.stringify(opened.statement) === JSON.stringify(statement);
+  if (!(await openBundles(store, digest, [key])).some(isSame)) {
+    await attachBundle(store, digest, statement, key);
   }
+  const parts = await partsUnder(store, digest, '.att');
+  if (parts.some((part) => isSame(openEnvelope(part.bytes, [key])))) return;
   parts.push({
     mediaType: mediaTypes.dsse,
     bytes: signStatement(statement, key),
@@ -183,7 +202,7 @@ async function addStatement(
   await attachUnder(store, digest, '.att', parts);
 }
 
-/** The statements about a version that trusted keys signed, of one kind if it is given. None is the empty list. */
+/** Lists the statements about a version that trusted keys signed, each once, of one kind if it is given. */
 export async function verifyStatements(
   store: DiskStore,
   digest: Digest,
@@ -193,19 +212,88 @@ export async function verifyStatements(
   const keys = ring.keys
     .filter((key) => isTrustedAt(key, undefined))
     .map((key) => ({ trusted: key, publicKey: parsePublicKey(key.publicKey) }));
-  const found: VerifiedStatement[] = [];
-  for (const part of await partsUnder(store, digest, '.att')) {
-    const { statement, signedBy } = openEnvelope(part.bytes, keys);
-    const isAbout = statement.subject.some((subject) => `sha256:${subject.digest.sha256}` === digest);
-    if (!isAbout || (predicateType !== undefined && statement.predicateType !== predicateType)) continue;
-    for (const { trusted } of signedBy) found.push({ key: trusted, statement });
+  const envelopes = (await partsUnder(store, digest, '.att')).map((part) => openEnvelope(part.bytes, keys));
+  const found = new Map<string, VerifiedStatement>();
+  for (const { statement, signedBy } of [...envelopes, ...(await openBundles(store, digest, keys))]) {
+    const isWanted =
+      predicateType === undefined
+        ? statement.predicateType !== signaturePredicate
+        : statement.predicateType === predicateType;
+    if (!isWanted || !isAbout(statement, digest)) continue;
+    for (const { trusted } of signedBy) {
+      found.set(JSON.stringify([trusted.id, statement]), { key: trusted, statement });
+    }
   }
-  return found;
+  return [...found.values()];
+}
+
+function isAbout({ subject }: Statement, digest: Digest): boolean {
+  return subject.some((one) => `sha256:${one.digest.sha256}` === digest);
 }
 
 /** Signatures of one version share a manifest: two signers must not overwrite each other's. */
 async function takingTurns(store: DiskStore, digest: Digest, work: () => Promise<void>): Promise<void> {
   await store.owner.inTurn(`sign ${digest}`, work);
+}
+
+/** Reads what a signature in a bundle claims. cosign names no image and no time; Imago adds both. */
+function claimOf({ subject, predicate }: Statement): SignedPayload {
+  const claim = claimSchema.safeParse(predicate).data;
+  return {
+    digest: `sha256:${subject[0]?.digest.sha256 ?? ''}`,
+    identity: claim?.identity ?? subject[0]?.name ?? '',
+    signedAt: claim?.timestamp === undefined ? undefined : isoTime(claim.timestamp),
+  };
+}
+
+const claimSchema = z.looseObject({ identity: z.string().optional(), timestamp: z.number().optional() });
+
+function isoTime(seconds: number): string {
+  return new Date(seconds * 1000).toISOString();
+}
+
+interface OpenedStatement<K> {
+  readonly statement: Statement;
+  readonly signedBy: readonly K[];
+}
+
+/** Opens the bundles that are attached to a version. One that cannot be read is skipped. */
+async function openBundles<K extends { readonly publicKey: KeyObject }>(
+  store: AttachmentReader,
+  digest: Digest,
+  keys: readonly K[],
+): Promise<OpenedStatement<K>[]> {
+  const opened: OpenedStatement<K>[] = [];
+  for (const referrer of await store.referrers(digest, mediaTypes.bundle)) {
+    const { layers } = parseManifest(
+      await store.readBlob(referrer.digest, maxManifestSize),
+      `manifest ${referrer.digest}`,
+    );
+    for (const layer of layers.filter(({ mediaType }) => mediaType === mediaTypes.bundle)) {
+      try {
+        opened.push(await openBundle(await store.readBlob(layer.digest, maxPayload), keys));
+      } catch (error) {
+        if (!(error instanceof ImagoError) || error.code !== 'signature-invalid') throw error;
+      }
+    }
+  }
+  return opened;
+}
+
+async function attachBundle(
+  store: DiskStore,
+  digest: Digest,
+  statement: Statement,
+  key: SigningKey,
+): Promise<void> {
+  await attach(store, digest, {
+    artifactType: mediaTypes.bundle,
+    parts: [{ mediaType: mediaTypes.bundle, bytes: await signBundle(statement, key) }],
+    annotations: {
+      [annotationKeys.bundleContent]: 'dsse-envelope',
+      [annotationKeys.bundlePredicate]: statement.predicateType,
+    },
+  });
 }
 
 interface SignedPayload {
@@ -228,7 +316,7 @@ function readPayload(part: AttachedPart): SignedPayload | undefined {
   return {
     digest: critical.image['docker-manifest-digest'],
     identity: critical.identity['docker-reference'],
-    signedAt: seconds === undefined ? undefined : new Date(seconds * 1000).toISOString(),
+    signedAt: seconds === undefined ? undefined : isoTime(seconds),
   };
 }
 
