@@ -44,6 +44,12 @@ export const suites: readonly Suite[] = [
     command: ['node', 'scripts/check-layers.ts'],
   },
   {
+    name: 'unused',
+    what: 'no unused files, exports or dependencies, and no rules that only tests call',
+    quick: true,
+    command: ['npm', 'run', '-s', 'unused'],
+  },
+  {
     name: 'errors',
     what: 'every code of the error catalogue is answered by something',
     quick: true,

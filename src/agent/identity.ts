@@ -84,7 +84,7 @@ export async function sealIdentity(system: System): Promise<void> {
   await makeDurable(system, [identityPath, stateFolder]);
 }
 
-export function recordedMachine(system: System): string | undefined {
+function recordedMachine(system: System): string | undefined {
   const text = system.readText(identityPath);
   // A power cut may leave an empty file under the name.
   return text === undefined || text === ''

@@ -13,7 +13,7 @@ export interface AgentSettings {
   readonly readyDeadlineMs: number;
 }
 
-export const settingsPath = '/etc/imago/agent.json';
+const settingsPath = '/etc/imago/agent.json';
 
 const usual: AgentSettings = {
   metadataUrl: 'http://169.254.169.254',

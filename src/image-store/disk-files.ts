@@ -27,7 +27,7 @@ const pieceBytes = 2 * mebibyte;
 const uploadPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const uploadAgeMs = 24 * 3_600_000;
 /** What all uploads together can take up until they are imported or a day has passed. */
-export const uploadQuotaBytes = 256 * 1024 * mebibyte;
+const uploadQuotaBytes = 256 * 1024 * mebibyte;
 const formats = {
   vhd: 'vhd-fixed',
   'vhd-dynamic': 'vhd-dynamic',

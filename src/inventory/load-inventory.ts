@@ -25,7 +25,7 @@ export async function loadInventory(
 }
 
 /** Throws `inventory-invalid` for what a newer Imago wrote, or no Imago. */
-export function parseInventory(text: string): Inventory {
+function parseInventory(text: string): Inventory {
   let value: unknown;
   try {
     value = JSON.parse(text);

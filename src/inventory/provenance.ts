@@ -19,7 +19,7 @@ export interface ProvenanceInput {
   readonly lock: Lock;
   /** Imago's own version. */
   readonly tool: string;
-  /** As `diskToolVersions` says. */
+  /** The versions of the tools that wrote the disk, and the sha256 of the files that they used. */
   readonly toolVersions: Readonly<Record<string, string>>;
   /** Of the operation that built it. */
   readonly operation: string;

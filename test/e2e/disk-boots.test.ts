@@ -8,13 +8,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AssembledDisk, assembleDisk, rootContent } from '../../src/disk/assemble/assemble-disk.ts';
 import { readBootFiles } from '../../src/disk/boot/boot-files.ts';
 import { rootFiles } from '../../src/disk/boot/root-files.ts';
-import { bufferSource, openFileSource } from '../../src/disk/bytes/byte-source.ts';
+import { openFileSource } from '../../src/disk/bytes/byte-source.ts';
 import { mergeLayers } from '../../src/disk/tar/merge.ts';
 import { tarEntry, tarFile, writeTar } from '../../src/disk/tar/writer.ts';
 import { appendVhdFooter } from '../../src/disk/vhd/writer.ts';
 import { runTool } from '../../src/host/process/run-tool.ts';
 import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
 import { readToolFile } from '../../src/host/tools/tools.ts';
+import { bufferSource } from '../support/buffer-source.ts';
 import { debianRoot, testEpoch } from '../support/debian-root.ts';
 import { startMachine, uefiFirmware } from '../support/serial-machine.ts';
 

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bufferSource, openFileSource } from '../../src/disk/bytes/byte-source.ts';
+import { openFileSource } from '../../src/disk/bytes/byte-source.ts';
 import { encodeGpt } from '../../src/disk/gpt/table.ts';
 import { tarEntry, tarFile } from '../../src/disk/tar/writer.ts';
 import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
@@ -15,6 +15,7 @@ import { openDiskStore } from '../../src/oci/disks/disk-store.ts';
 import { openDisk } from '../../src/oci/disks/open-disk.ts';
 import { putDisk } from '../../src/oci/disks/put-disk.ts';
 import { fakeBoot } from '../support/assemble-disk.ts';
+import { bufferSource } from '../support/buffer-source.ts';
 import { makeExt4Image } from '../support/ext4-image.ts';
 import { makeNodeDisk } from '../support/node-disk.ts';
 

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bufferSource } from '../../src/disk/bytes/byte-source.ts';
 import { openExt4 } from '../../src/disk/ext4/reader.ts';
 import { ImagoError } from '../../src/domain/error/imago-error.ts';
 import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
 import { readRootInventory } from '../../src/inventory/read-inventory.ts';
+import { bufferSource } from '../support/buffer-source.ts';
 import { makeExt4Image, variedItems } from '../support/ext4-image.ts';
 
 let folder: string;

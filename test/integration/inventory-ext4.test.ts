@@ -5,17 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  type ByteSource,
-  bufferSource,
-  openFileSource,
-  readBytes,
-} from '../../src/disk/bytes/byte-source.ts';
+import { type ByteSource, openFileSource, readBytes } from '../../src/disk/bytes/byte-source.ts';
 import { type Ext4Entry, openExt4 } from '../../src/disk/ext4/reader.ts';
 import type { TarItem } from '../../src/disk/tar/writer.ts';
 import { runTool } from '../../src/host/process/run-tool.ts';
 import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
 import { requireTool } from '../../src/host/tools/tools.ts';
+import { bufferSource } from '../support/buffer-source.ts';
 import { debugfs, makeExt4Image, variedItems } from '../support/ext4-image.ts';
 
 let folder: string;

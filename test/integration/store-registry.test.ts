@@ -20,7 +20,6 @@ import {
   attestVersion,
   readSignatures,
   signVersion,
-  verifySignatures,
   verifyStatements,
 } from '../../src/oci/signatures/sign.ts';
 import {
@@ -31,6 +30,7 @@ import {
   testUser,
 } from '../support/docker-registry.ts';
 import { type DiskPart, diskOf } from '../support/test-disks.ts';
+import { verifySignatures } from '../support/verify-signatures.ts';
 
 const january = '2026-01-01T00:00:00Z';
 const sbomType = 'application/vnd.cyclonedx+json';

@@ -10,10 +10,10 @@ import {
 } from '../../src/disk/assemble/assemble-disk.ts';
 import type { BootFiles } from '../../src/disk/boot/boot-files.ts';
 import { rootFiles } from '../../src/disk/boot/root-files.ts';
-import { bufferSource } from '../../src/disk/bytes/byte-source.ts';
 import { mergeLayers } from '../../src/disk/tar/merge.ts';
 import type { MergedTree } from '../../src/disk/tar/merged-tree.ts';
 import { type TarItem, tarEntry, tarFile, writeTar } from '../../src/disk/tar/writer.ts';
+import { bufferSource } from './buffer-source.ts';
 
 const epoch = 1_750_000_000;
 
@@ -26,7 +26,7 @@ export const fakeBoot: BootFiles = {
 
 export const capability = Buffer.from('0100000200200000000000000000000000000000', 'hex');
 
-export const sampleFiles: readonly TarItem[] = [
+const sampleFiles: readonly TarItem[] = [
   { entry: tarEntry('', { type: 'directory', mode: 0o755 }) },
   { entry: tarEntry('var/tmp', { type: 'directory', mode: 0o1777 }) },
   tarFile('etc/shadow', 'secret', { mode: 0o640, gid: 42 }),

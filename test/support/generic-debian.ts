@@ -8,7 +8,7 @@ import { buffer } from 'node:stream/consumers';
 import { excludedPaths, includedPaths } from '../../src/build/lock/rules.ts';
 import { assembleDisk, rootContent } from '../../src/disk/assemble/assemble-disk.ts';
 import { type BootFiles, readBootFiles } from '../../src/disk/boot/boot-files.ts';
-import { bufferSource, openFileSource } from '../../src/disk/bytes/byte-source.ts';
+import { openFileSource } from '../../src/disk/bytes/byte-source.ts';
 import { mergeLayers } from '../../src/disk/tar/merge.ts';
 import type { MergedTree } from '../../src/disk/tar/merged-tree.ts';
 import { type TarItem, tarEntry, tarFile, writeTar } from '../../src/disk/tar/writer.ts';
@@ -16,6 +16,7 @@ import { inputsOf, type Lock } from '../../src/domain/lock/lock.ts';
 import { runTool } from '../../src/host/process/run-tool.ts';
 import { fetchTools, machineMirror, proxySettings } from '../../src/host/tools/fetch-tools.ts';
 import { cacheFolders, readToolFile } from '../../src/host/tools/tools.ts';
+import { bufferSource } from './buffer-source.ts';
 import type { MachineImage } from './cloud-init-machine.ts';
 
 const epoch = 1_750_000_000;

@@ -35,7 +35,7 @@ export interface HostChild {
   kill(): Promise<void>;
 }
 
-export class HostChildError extends Error {
+class HostChildError extends Error {
   readonly code: string;
   constructor(code: string, message: string) {
     super(message);

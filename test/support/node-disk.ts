@@ -5,12 +5,12 @@ import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import { type AssembledDisk, assembleDisk, rootContent } from '../../src/disk/assemble/assemble-disk.ts';
 import { rootFiles } from '../../src/disk/boot/root-files.ts';
-import { bufferSource } from '../../src/disk/bytes/byte-source.ts';
 import { mergeLayers } from '../../src/disk/tar/merge.ts';
 import { type TarItem, tarEntry, tarFile, writeTar } from '../../src/disk/tar/writer.ts';
 import { fakeBoot } from './assemble-disk.ts';
+import { bufferSource } from './buffer-source.ts';
 
-export const epoch = 1_750_000_000;
+const epoch = 1_750_000_000;
 
 const fixture = join(import.meta.dirname, '../../src/inventory/linux/containerd-database.fixture.gz');
 const stanza = (name: string, version: string) =>
@@ -28,7 +28,7 @@ export interface NodeDiskChange {
   readonly release?: string;
 }
 
-export function nodeFiles({ runc = '1.1.15', extra = [], release = '' }: NodeDiskChange = {}): TarItem[] {
+function nodeFiles({ runc = '1.1.15', extra = [], release = '' }: NodeDiskChange = {}): TarItem[] {
   const units = 'usr/lib/systemd/system';
   return [
     { entry: tarEntry('', { type: 'directory' }) },

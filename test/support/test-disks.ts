@@ -21,7 +21,7 @@ export function noise(seed: string, length: number): Buffer {
 }
 
 /** Text that compresses well, and differs from seed to seed. */
-export function text(seed: string, length: number): Buffer {
+function text(seed: string, length: number): Buffer {
   const lines: string[] = [];
   let size = 0;
   for (let number = 0; size < length; number += 1) {

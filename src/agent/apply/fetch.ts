@@ -156,7 +156,7 @@ async function download(
   return { said, full: exitCode === cannotWrite || saysFull(stderr) };
 }
 
-export async function digestOf(system: System, path: string): Promise<string> {
+async function digestOf(system: System, path: string): Promise<string> {
   const { stdout } = await system.run(['sha256sum', '--', path], { timeoutMs: 120_000 });
   return stdout.slice(0, 64);
 }

@@ -13,7 +13,7 @@ import { runtimeStep } from '../steps/runtime.ts';
 import { kernelStep, timeStep, trustStep } from '../steps/system.ts';
 import type { System } from '../system/system.ts';
 
-export const steps: readonly Step[] = [
+const steps: readonly Step[] = [
   ...[trustStep, networkStep, timeStep, kernelStep, usersStep, filesStep],
   ...[componentsStep, runtimeStep, kubeletStep, unitsStep],
 ];

@@ -4,7 +4,7 @@ import { stateFolder } from './paths.ts';
 import { need } from './program-error.ts';
 import type { System } from './system.ts';
 
-export const swapPath = `${stateFolder}/swap`;
+const swapPath = `${stateFolder}/swap`;
 /** Named after the path, as systemd wants it. */
 export const swapUnit = 'var-lib-imago-swap.swap';
 

@@ -60,8 +60,8 @@ const whenBusy = z
   .describe('What to do when another operation holds the same subject.');
 
 const noQuery = z.strictObject({});
-export const writeQuery = z.strictObject({ dryRun });
-export const operationQuery = z.strictObject({ dryRun, whenBusy });
+const writeQuery = z.strictObject({ dryRun });
+const operationQuery = z.strictObject({ dryRun, whenBusy });
 
 /** The endpoint's own query, with what all writes take. */
 export function queryOf(endpoint: EndpointContract): z.ZodObject {

@@ -43,7 +43,7 @@ export const signature = z
   .object({ key: z.string(), ...signatureFields })
   .meta({ id: 'Signature', description: 'A signature by a key that is trusted.' });
 
-export const foundSignature = z
+const foundSignature = z
   .object({ key: z.string().optional().describe('Absent when it is not known here.'), ...signatureFields })
   .meta({ id: 'FoundSignature', description: 'A signature that a version bears, whether it counts or not.' });
 

@@ -50,7 +50,7 @@ function clauses(text: string): readonly (readonly string[])[] {
 }
 
 /** Names are in lower case; the lines of a folded field are joined. */
-export function readFields(paragraph: string): ReadonlyMap<string, string> {
+function readFields(paragraph: string): ReadonlyMap<string, string> {
   const fields = new Map<string, string>();
   let name = '';
   for (const line of paragraph.split('\n')) {

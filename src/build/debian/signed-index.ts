@@ -36,7 +36,7 @@ export async function readSignedRelease(
   return parseRelease(stdout.toString('utf8'));
 }
 
-export function parseRelease(text: string): ReleaseIndex {
+function parseRelease(text: string): ReleaseIndex {
   const field = (name: string) => new RegExp(`^${name}: *(.*)$`, 'm').exec(text)?.[1]?.trim() ?? '';
   const table = /^SHA256: *\n((?: .*(?:\n|$))*)/m.exec(text)?.[1] ?? '';
   const files = table.split('\n').flatMap((line) => {

@@ -13,7 +13,7 @@ const magic: readonly [Compression, Buffer][] = [
   ['zstd', Buffer.from([0x28, 0xb5, 0x2f, 0xfd])],
 ];
 
-export function compressionOf(start: Uint8Array): Compression {
+function compressionOf(start: Uint8Array): Compression {
   const head = Buffer.from(start.buffer, start.byteOffset, start.byteLength);
   return magic.find(([, bytes]) => head.subarray(0, bytes.length).equals(bytes))?.[0] ?? 'none';
 }

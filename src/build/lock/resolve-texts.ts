@@ -6,7 +6,7 @@ import type { LockContext } from './context.ts';
 import { takeFile } from './resolve-component.ts';
 
 /** The files, each once. */
-export function namedTexts(recipe: Recipe): readonly string[] {
+function namedTexts(recipe: Recipe): readonly string[] {
   const { settings } = recipe;
   const texts = [
     ...(settings.units ?? []),

@@ -153,7 +153,7 @@ function wantedFiles(thrown: unknown): readonly string[] {
  * Reads a file that the recipe extends; `null` if there is none. Its path comes from a recipe that others wrote, or from
  * a daemon that made it up: it must be in an open directory, or next to an overlay, and a file that was sent must name it.
  */
-export async function readExtended(
+async function readExtended(
   path: string,
   { recipe, files = {}, overlays = [] }: SentRecipe,
   opened: readonly string[],

@@ -13,7 +13,7 @@ export interface Limits {
   readonly startsPerReplica: number;
 }
 
-export const azureLimits = {
+const azureLimits = {
   galleries: 100,
   images: 1_000,
   versions: 10_000,

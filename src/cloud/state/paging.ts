@@ -3,7 +3,7 @@ import type { Page, PageQuery } from '../../ports/page.ts';
 import { invalid } from './refusals.ts';
 import type { World } from './state-file.ts';
 
-export const largestPage = 1000;
+const largestPage = 1000;
 
 /** How many rows to fetch: one more than the page holds, to know whether another follows. */
 export function rowsFor({ limit }: PageQuery): number {

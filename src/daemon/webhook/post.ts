@@ -46,7 +46,7 @@ export async function postWebhook(post: Post, resolve?: Resolve): Promise<number
 }
 
 /** `v1,` and the base64 of the HMAC-SHA256, as Standard Webhooks has it. */
-export function signWebhook(secret: string, id: string, timestamp: number, body: string): string {
+function signWebhook(secret: string, id: string, timestamp: number, body: string): string {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }

@@ -10,7 +10,7 @@ import { readCursor, rowsToRead, toPage } from '../connection/page.ts';
 import type { TokensTable } from '../connection/tables.ts';
 
 /** So that people and scanners know one when they see it. */
-export const tokenPrefix = 'imago_';
+const tokenPrefix = 'imago_';
 
 const useIsWrittenEveryMs = 60_000;
 

@@ -46,7 +46,7 @@ export async function requireVersion(
   throw versionNotFound({ kind: 'version', image, version }, await knownVersions(tables, image));
 }
 
-export function knownVersions(
+function knownVersions(
   tables: Kysely<Tables>,
   image: string,
 ): Promise<Pick<Selectable<VersionsTable>, 'version' | 'state'>[]> {

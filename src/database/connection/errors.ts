@@ -3,9 +3,9 @@ import type { ErrorCode } from '../../domain/error/catalog.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 
 /** Raised by our own triggers: the writer's epoch is not the active one. */
-export const staleEpochState = 'IM001';
+const staleEpochState = 'IM001';
 /** Raised by our own triggers: someone tried to change what is kept for ever. */
-export const keptForeverState = 'IM002';
+const keptForeverState = 'IM002';
 
 interface Meaning {
   readonly code: ErrorCode;

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { bufferSource } from '../../../test/support/buffer-source.ts';
 import { noise } from '../../../test/support/test-disks.ts';
-import { bufferSource } from '../bytes/byte-source.ts';
 import { mergeLayers } from '../tar/merge.ts';
 import { tarFile, writeTar } from '../tar/writer.ts';
 import { readBootFiles } from './boot-files.ts';

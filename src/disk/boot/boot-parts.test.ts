@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { bufferSource } from '../../../test/support/buffer-source.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { layOutDisk } from '../assemble/layout.ts';
-import { bufferSource } from '../bytes/byte-source.ts';
 import { layOutFat } from '../fat/layout.ts';
 import { readFatFile } from '../fat/reader.ts';
 import { encodeGpt } from '../gpt/table.ts';

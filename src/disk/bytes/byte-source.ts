@@ -32,18 +32,6 @@ export async function readBytes(source: ByteSource, position: number, length: nu
   return source.read(position, Buffer.allocUnsafe(length));
 }
 
-export function bufferSource(bytes: Uint8Array): ByteSource {
-  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return {
-    size: view.length,
-    async read(position, target) {
-      checkRange(view.length, position, target.length);
-      view.copy(target, 0, position, position + target.length);
-      return target;
-    },
-  };
-}
-
 /** Fills `target` from an open file, however few bytes each read brings. */
 export async function readFully(handle: FileHandle, position: number, target: Buffer): Promise<Buffer> {
   let done = 0;

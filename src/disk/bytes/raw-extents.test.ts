@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { bufferSource } from './byte-source.ts';
+import { bufferSource } from '../../../test/support/buffer-source.ts';
 import { scanZeros } from './raw-extents.ts';
 
 const granule = 64 * 1024;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bufferSource } from '../bytes/byte-source.ts';
+import { bufferSource } from '../../../test/support/buffer-source.ts';
 import { encodeVhdFooter } from '../vhd/footer.ts';
 import { detectDiskFormat } from './format.ts';
 

@@ -1,6 +1,6 @@
 // What no file system can be. Real ones are read in test/integration/inventory-ext4.test.ts.
 import { describe, expect, it } from 'vitest';
-import { bufferSource } from '../bytes/byte-source.ts';
+import { bufferSource } from '../../../test/support/buffer-source.ts';
 import { openExt4 } from './reader.ts';
 
 /** A superblock without checksums that would do for 1 MiB, but for what is changed. */

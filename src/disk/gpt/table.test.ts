@@ -1,8 +1,8 @@
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { bufferSource } from '../../../test/support/buffer-source.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { bufferSource } from '../bytes/byte-source.ts';
 import { readGpt } from './reader.ts';
 import { encodeGpt, type Gpt, type GptPartition, legacyBiosBootable, partitionTypes } from './table.ts';
 

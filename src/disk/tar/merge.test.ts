@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { bufferSource } from '../bytes/byte-source.ts';
+import { bufferSource } from '../../../test/support/buffer-source.ts';
 import type { TarEntry } from './entry.ts';
 import { sourceInput } from './input.ts';
 import { type MergeOptions, mergeLayers } from './merge.ts';

@@ -1,8 +1,8 @@
 import { buffer } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { bufferSource } from '../../../test/support/buffer-source.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { bufferSource } from '../bytes/byte-source.ts';
 import type { TarEntry } from './entry.ts';
 import { encodeHeader } from './header.ts';
 import { sourceInput, streamInput, type TarInput } from './input.ts';

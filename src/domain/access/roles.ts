@@ -3,31 +3,12 @@
 export const roles = ['viewer', 'operator', 'publisher', 'admin'] as const;
 export type Role = (typeof roles)[number];
 
-/** What routes and commands do, in the words that decide who may: see `leastRole`. */
-export type Action = 'read' | 'operate' | 'publish' | 'administer';
-
-/** The least role for each action. */
-export const leastRole: Readonly<Record<Action, Role>> = {
-  /** Looking at anything but secrets. */
-  read: 'viewer',
-  /** Pools, nodes, captures, rollouts, and the operations that they start. */
-  operate: 'operator',
-  /** Builds, tests, promotions, withdrawals: what decides which bits nodes get. */
-  publish: 'publisher',
-  /** Tokens, keys, galleries, backups, the daemon itself. */
-  administer: 'admin',
-};
-
 export function isRole(text: string): text is Role {
   return roles.some((role) => role === text);
 }
 
 export function roleIncludes(role: Role, needed: Role): boolean {
   return roles.indexOf(role) >= roles.indexOf(needed);
-}
-
-export function mayDo(role: Role, action: Action): boolean {
-  return roleIncludes(role, leastRole[action]);
 }
 
 /** Who acts over the Unix socket without a token. Counts as one person; no token may be owned by this name. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type VersionState, versionStates } from '../image/version-state.ts';
-import { type ChannelRecord, channelTakes, checkMove, latestOf, usualChannels } from './channel.ts';
+import { type ChannelRecord, channelTakes, checkMove, usualChannels } from './channel.ts';
 
 const production: ChannelRecord = {
   image: 'node',
@@ -84,37 +84,6 @@ describe('two who move at once', () => {
     expect(() => checkMove(at1, version('withdrawn', '1.0.0'))).toThrow(
       expect.objectContaining({ code: 'version-withdrawn' }),
     );
-  });
-});
-
-describe('latest is the newest available', () => {
-  const made = (number: string, createdAt: string, state: VersionState = 'available') => ({
-    version: number,
-    createdAt,
-    state,
-  });
-
-  test('by age, not by number: under the Kubernetes policies the greatest number says nothing', () => {
-    const versions = [made('1.36.1', '2026-01-01T00:00:00Z'), made('1.35.9', '2026-02-01T00:00:00Z')];
-    expect(latestOf(versions)?.version).toBe('1.35.9');
-    expect(latestOf(versions.toReversed())?.version).toBe('1.35.9');
-  });
-
-  test('and of those made in one moment, the greatest number', () => {
-    const moment = '2026-01-01T00:00:00Z';
-    expect(latestOf([made('1.9.0', moment), made('1.10.0', moment)])?.version).toBe('1.10.0');
-  });
-
-  test('times are compared as times, not as text', () => {
-    const versions = [made('1.0.0', '2026-01-01T00:00:00Z'), made('1.0.1', '2026-01-01T00:00:00.500Z')];
-    expect(latestOf(versions)?.version).toBe('1.0.1');
-  });
-
-  test('candidates, deprecated, withdrawn and deleted ones do not count', () => {
-    const others = versionStates.filter((state) => state !== 'available');
-    expect(
-      latestOf(others.map((state, index) => made(`1.0.${index}`, '2026-01-01T00:00:00Z', state))),
-    ).toBeUndefined();
   });
 });
 

@@ -2,7 +2,7 @@
 // alone tells where a channel points, now or at any time.
 import { ImagoError } from '../error/imago-error.ts';
 import { mixed } from '../image/simulated.ts';
-import { compareAge, newestOf, type VersionRecord } from '../image/version.ts';
+import { compareAge, type VersionRecord } from '../image/version.ts';
 import type { VersionState } from '../image/version-state.ts';
 import type { PolicyResult } from './decision.ts';
 
@@ -197,11 +197,4 @@ export function checkForward(
     `${name} points at ${now.version}, which was made after ${to.version}.`,
     { hint: `Say so with --back, or go to the version before with \`imago channel rollback ${name}\`.` },
   );
-}
-
-/** What `latest` should point at: the available version that was made last. */
-export function latestOf<T extends Pick<VersionRecord, 'version' | 'createdAt' | 'state'>>(
-  versions: Iterable<T>,
-): T | undefined {
-  return newestOf([...versions].filter(({ state }) => state === 'available'));
 }

@@ -1,7 +1,6 @@
 // What the log of a channel's moves tells: where it points, where it pointed, and what it can go back to.
 // All functions take the moves of one channel, in any order.
-
-import type { ChannelMove, ChannelRecord } from './channel.ts';
+import type { ChannelMove } from './channel.ts';
 
 export interface ChannelPointer {
   readonly version: string;
@@ -13,21 +12,6 @@ export interface ChannelPointer {
 /** Where the channel points after all its moves; `undefined` before the first, or when it was emptied. */
 export function stateFromMoves(moves: readonly ChannelMove[]): ChannelPointer | undefined {
   return pointer(moves.reduce<ChannelMove | undefined>(later, undefined));
-}
-
-/**
- * Where the channel pointed at a time. Of the moves that were made by then the last in the log counts, so
- * that the answer for now is the channel's state even if the clock was set back between two moves.
- */
-export function pointerAt(moves: readonly ChannelMove[], time: Date): ChannelPointer | undefined {
-  return stateFromMoves(moves.filter((move) => Date.parse(move.at) <= time.getTime()));
-}
-
-/** The channel after the move, which it names also when it was emptied. Applying the whole log to an empty channel gives its state. */
-export function applyMove(channel: ChannelRecord, move: ChannelMove): ChannelRecord {
-  const { image, name, forTesting, managed, position, public: isPublic } = channel;
-  const kept = { image, name, forTesting, managed, position, public: isPublic };
-  return { ...kept, ...pointer(move), move: move.id, movedAt: move.at };
 }
 
 /**

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest';
 import { ImagoError } from '../error/imago-error.ts';
 import {
   buildsPerPatch,
-  isNumberingPolicy,
   type NumberingFacts,
   type NumberingPolicy,
   needsKubernetes,
@@ -165,11 +164,6 @@ test('only semver can be raised by hand', () => {
   const error = refused('date', { used: [], now: day('2026-11-15'), bump: 'minor' });
   expect(error).toMatchObject({ code: 'input-invalid' });
   expect(error.hint).toContain('semver');
-});
-
-test('policies are known by name', () => {
-  expect(isNumberingPolicy('kubernetes-build')).toBe(true);
-  expect(isNumberingPolicy('random')).toBe(false);
 });
 
 // Clocks that jump anywhere, and clocks that stay near midnight, leap days and year ends for many builds.

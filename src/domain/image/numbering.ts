@@ -33,10 +33,6 @@ export interface NumberingFacts {
 /** How many builds of one Kubernetes version `kubernetes-build` has room for. */
 export const buildsPerPatch = 1000;
 
-export function isNumberingPolicy(text: string): text is NumberingPolicy {
-  return numberingPolicies.some((policy) => policy === text);
-}
-
 /** Whether versions of this policy are numbered after the Kubernetes version that they carry. */
 export function needsKubernetes(policy: NumberingPolicy): boolean {
   return policy === 'kubernetes' || policy === 'kubernetes-build';

@@ -111,7 +111,7 @@ export function checkRoom(
   }
 }
 
-export function describeLimit(name: LimitName): string {
+function describeLimit(name: LimitName): string {
   return name === 'bytes' ? 'bytes' : name.replaceAll('-', ' ');
 }
 

@@ -21,7 +21,7 @@ const preview: OlderVersion = {
   down: (config) => ({ ...toPreview(config) }),
 };
 
-export const olderVersions: ReadonlyMap<number, OlderVersion> = new Map([[0, preview]]);
+const olderVersions: ReadonlyMap<number, OlderVersion> = new Map([[0, preview]]);
 
 /** A document of an older version that was found good, in the current one. */
 export type Upgraded = { readonly document: unknown } | { readonly findings: Findings };

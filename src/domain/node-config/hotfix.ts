@@ -34,12 +34,3 @@ export function absorbedHotfixes(
     ),
   );
 }
-
-/** The config without the hotfixes that the image has absorbed. */
-export function withoutAbsorbed(config: NodeConfig, image: readonly OnImage[]): NodeConfig {
-  const absorbed = new Set(absorbedHotfixes(config.hotfixes ?? [], image));
-  if (absorbed.size === 0) return config;
-  const { hotfixes = [], ...rest } = config;
-  const left = hotfixes.filter((hotfix) => !absorbed.has(hotfix));
-  return left.length === 0 ? rest : { ...rest, hotfixes: left };
-}

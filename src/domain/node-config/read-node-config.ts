@@ -84,7 +84,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-export function utf8Length(text: string): number {
+function utf8Length(text: string): number {
   let bytes = 0;
   for (const character of text) {
     const code = character.codePointAt(0) ?? 0;

@@ -68,7 +68,4 @@ export const nodeConfigSchema = {
 
 export type NodeConfig = Held<typeof nodeConfigSchema>;
 export type HotfixConfig = NonNullable<NodeConfig['hotfixes']>[number];
-export type FileConfig = NonNullable<NodeConfig['files']>[number];
-export type UnitConfig = NonNullable<NodeConfig['units']>[number];
-export type UserConfig = NonNullable<NodeConfig['users']>[number];
 export type KubeletConfig = NonNullable<NodeConfig['kubelet']>;

@@ -68,10 +68,3 @@ export function nodeName(pool: string, index: number): string {
   }
   return `${pool}-${index.toString(36).padStart(suffixDigits, '0')}`;
 }
-
-/** The pool and number of a name that `nodeName` made; `undefined` for names that a provider chose. */
-export function readNodeName(name: string): { readonly pool: string; readonly index: number } | undefined {
-  const match = /^([a-z][a-z0-9-]*)-([0-9a-z]{6})$/.exec(name);
-  if (match?.[1] === undefined || match[2] === undefined) return undefined;
-  return { pool: match[1], index: Number.parseInt(match[2], 36) };
-}

@@ -7,7 +7,7 @@ export const nodeReportSchema = 1;
 /** `ready` is said only when everything that the config in force asks for was verified. */
 export type NodePhase = 'booting' | 'applying' | 'ready' | 'failed';
 
-export const nodePhases: readonly NodePhase[] = ['booting', 'applying', 'ready', 'failed'];
+const nodePhases: readonly NodePhase[] = ['booting', 'applying', 'ready', 'failed'];
 
 /** What a change costs the node; the last one cannot be done by the agent. */
 export type ChangeCost = 'live' | 'restart' | 'drain' | 'reimage';

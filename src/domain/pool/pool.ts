@@ -1,6 +1,3 @@
-// Pools: nodes made from one model, which always holds an exact version. A pool that was given a channel
-// follows it for new nodes; existing nodes move only by a rollout.
-import type { ChannelMove } from '../channel/channel.ts';
 import { ImagoError } from '../error/imago-error.ts';
 import type { OperatingSystem } from '../image/version.ts';
 import type { Resolution } from '../resolve/resolve.ts';
@@ -57,18 +54,6 @@ export function poolImage(resolution: Resolution, options: { readonly pin: boole
   };
 }
 
-/**
- * The pool's image after a move of the channel that it follows; `undefined` when the move does not concern it:
- * another channel, a pinned pool, a channel that was emptied, or a move older than the one it has.
- */
-export function followMove(pool: PoolImage, move: ChannelMove): PoolImage | undefined {
-  if (pool.image !== move.image || pool.follows !== move.channel) return undefined;
-  if (move.to === undefined || move.toDigest === undefined) return undefined;
-  if (pool.move !== undefined && move.id <= pool.move) return undefined;
-  const { reference, follows, image } = pool;
-  return { reference, follows, image, version: move.to, digest: move.toDigest, move: move.id };
-}
-
 /** Windows knows computers by 15 characters: its pools leave room for their nodes' numbers within them. */
 const windowsNameLength = 15 - nodeSuffixLength;
 
@@ -81,16 +66,6 @@ export function checkPoolName(name: string, os: OperatingSystem): string {
     `The pool name ${name} has ${name.length} characters, and ${windowsNameLength} are allowed for Windows.`,
     { hint: 'Windows computer names have at most 15 characters, and 7 of them number the node.' },
   );
-}
-
-export const maxCapacity = 100_000;
-
-/** Throws `input-invalid` for what is no number of nodes. */
-export function checkCapacity(capacity: number): number {
-  if (Number.isInteger(capacity) && capacity >= 0 && capacity <= maxCapacity) return capacity;
-  throw new ImagoError('input-invalid', `${capacity} is not a number of nodes.`, {
-    hint: `Give a whole number from 0 to ${maxCapacity}.`,
-  });
 }
 
 /**

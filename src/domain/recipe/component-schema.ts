@@ -90,5 +90,3 @@ export const component = z
     remove: remove.optional(),
   })
   .describe('One versioned thing on the node.');
-
-export type WrittenComponent = z.output<typeof component>;

@@ -121,7 +121,7 @@ function kubernetesProblems({ kubernetes, numbering }: Recipe): readonly RecipeP
   ];
 }
 
-export function kubernetesProblem(text: string, path: RecipeProblem['path']): readonly RecipeProblem[] {
+function kubernetesProblem(text: string, path: RecipeProblem['path']): readonly RecipeProblem[] {
   if (readNumber(text.replace(/^v/, '')) !== undefined) return [];
   const likely = likelyNumber(text);
   return [

@@ -82,7 +82,7 @@ export function readSettingName(name: string): SettingName {
 }
 
 /** Reads one value. `label` is what the person wrote it as. Throws `setting-invalid`. */
-export function readSetting(name: SettingName, value: unknown, label: string = name): Settings {
+function readSetting(name: SettingName, value: unknown, label: string = name): Settings {
   const { schema, form } = settingSpecs[name];
   const parsed = schema.safeParse(value);
   if (parsed.success) return { [name]: parsed.data };

@@ -45,7 +45,7 @@ export interface SourcedSupport extends Support {
 type Dated = Pick<VersionRecord, 'image' | 'version' | 'kubernetes'>;
 
 /** The dates that concern a version. */
-export function datesOf(version: Dated, dates: readonly SupportDate[]): readonly SupportDate[] {
+function datesOf(version: Dated, dates: readonly SupportDate[]): readonly SupportDate[] {
   return dates.filter(({ product, line }) => {
     if (product === imageProduct)
       return line === version.image || line === `${version.image}:${version.version}`;

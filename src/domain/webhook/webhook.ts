@@ -27,7 +27,7 @@ export const webhookEvents = {
 export type WebhookEvent = keyof typeof webhookEvents;
 
 /** Unless others are asked for: each move, withdrawal and deadline. */
-export const usualWebhookEvents: readonly WebhookEvent[] = [
+const usualWebhookEvents: readonly WebhookEvent[] = [
   'channel.moved',
   'version.state',
   'withdrawal.asked',

@@ -32,11 +32,6 @@ export function isInForce({ appliedAt, liftedAt }: Pick<Withdrawal, 'appliedAt' 
   return appliedAt !== undefined && liftedAt === undefined;
 }
 
-/** Planned for a time that has come, or is to come. */
-export function isPlanned({ appliedAt, liftedAt }: Pick<Withdrawal, 'appliedAt' | 'liftedAt'>): boolean {
-  return appliedAt === undefined && liftedAt === undefined;
-}
-
 /** The one that speaks for the version: asked for before inherited, then the earliest; `undefined` when none is in force. */
 export function standingWithdrawal<T extends Standing>(withdrawals: readonly T[]): T | undefined {
   return withdrawals.filter(isInForce).sort(compareWeight)[0];

@@ -1,7 +1,3 @@
-// Finds the programs and files that Imago uses: first in the folder that IMAGO_TOOLS names, then in the
-// caches that scripts/get-tools.ts fills, then on the system when what is there is good enough. The
-// caches come before the system, because two machines with the same tools make the same bytes.
-import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { access, constants, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
@@ -119,28 +115,4 @@ export async function readToolFile(name: ToolFile, env: Environment = process.en
     if (await usable(candidate, constants.R_OK)) return readFile(candidate);
   }
   throw new ImagoError('tool-missing', `this machine has no ${name}`);
-}
-
-/**
- * What shapes the bytes of a disk beside its content: versions of the programs, sha256 of the files.
- * Two machines for which this is equal make equal disks from equal input; it belongs into cache keys
- * and provenance.
- */
-export async function diskToolVersions(env: Environment = process.env): Promise<Record<string, string>> {
-  const versions: Record<string, string> = {};
-  for (const [name, flag] of [
-    ['mke2fs', '-V'],
-    ['syslinux', '--version'],
-    ['mcopy', '--version'],
-  ] as const) {
-    const { stdout, stderr } = await runTool(await requireTool(name, env), [flag], { accept: [0, 1, 64] });
-    versions[name] =
-      /\d+\.\d+[^\s,)]*/.exec(`${stderr}${stdout.toString('utf8')}`.replace(/^\S*\//gm, ''))?.[0] ?? '';
-  }
-  for (const name of Object.keys(systemFiles) as ToolFile[]) {
-    versions[name] = createHash('sha256')
-      .update(await readToolFile(name, env))
-      .digest('hex');
-  }
-  return versions;
 }

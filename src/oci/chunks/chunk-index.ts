@@ -29,7 +29,7 @@ export interface ChunkRef {
   readonly index: number;
 }
 
-export const maxIndexedChunks = 2_000_000;
+const maxIndexedChunks = 2_000_000;
 const firstSlots = 1 << 12;
 const empty = 0xffffffff;
 

@@ -9,7 +9,7 @@ import { chunkHash, maxChunkSize } from './chunker.ts';
 import { frameTarget, PackTable } from './pack-format.ts';
 
 export const compressionLevel = 3;
-export const maxFrameSize = frameTarget + maxChunkSize;
+const maxFrameSize = frameTarget + maxChunkSize;
 /** A little more than is needed spares zlib a second round with a second buffer. */
 const spareOutput = 64;
 
@@ -180,7 +180,7 @@ export function decompressFrame(
 }
 
 /** Bytes of the chunks `from` up to, not including, `to`. */
-export function frameLength(table: PackTable, from: number, to: number): number {
+function frameLength(table: PackTable, from: number, to: number): number {
   let sum = 0;
   for (let chunk = from; chunk < to; chunk += 1) sum += table.length(chunk);
   return sum;

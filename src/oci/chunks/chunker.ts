@@ -10,8 +10,8 @@ import { hash } from 'node:crypto';
 
 export const blockSize = 4096;
 export const minChunkBlocks = 16;
-export const maxChunkBlocks = 64;
-export const zeroRunBlocks = 4;
+const maxChunkBlocks = 64;
+const zeroRunBlocks = 4;
 /** Zero blocks inside a chunk may carry it past the limit, though never as many as end it. */
 export const maxChunkSize = (maxChunkBlocks + zeroRunBlocks - 1) * blockSize;
 export const chunkerName = 'blocks-v1';

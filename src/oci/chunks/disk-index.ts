@@ -32,7 +32,7 @@ export interface DiskIndex {
   readonly runs: readonly DiskRun[];
 }
 
-export const maxIndexSize = 256 * 1024 * 1024;
+const maxIndexSize = 256 * 1024 * 1024;
 const numbersOfRun = 4;
 
 const natural = z.int().nonnegative();

@@ -43,7 +43,7 @@ export async function describePack(store: StoreContext, digest: Digest): Promise
 }
 
 /** Reads a whole pack and checks it against a table; without one, only its digest is computed. */
-export async function checkPack(
+async function checkPack(
   store: StoreContext,
   pool: ChunkPool,
   digest: Digest,

@@ -14,7 +14,7 @@ export interface PackUse {
 }
 
 /** Packs that are less than half used are rewritten, once together they waste more than this of the version. */
-export const tolerableWaste = 1 / 16;
+const tolerableWaste = 1 / 16;
 /** A manifest with more packs than this has its small ones joined. */
 export const maxPacks = 256;
 const packsAfterJoining = 192;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { formatRegistryReference, isLoopback, parseRegistryReference } from './reference.ts';
+import { isLoopback, parseRegistryReference } from './reference.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
 
@@ -12,10 +12,8 @@ describe('references into registries', () => {
       `[::1]:5000/a__b/c-d.e:v1@${digest}`,
       { registry: '[::1]:5000', repository: 'a__b/c-d.e', tag: 'v1', digest },
     ],
-  ])('%s is read, and written again as it was', (text, expected) => {
-    const reference = parseRegistryReference(text);
-    expect(reference).toMatchObject(expected);
-    expect(formatRegistryReference(reference)).toBe(text);
+  ])('%s is parsed', (text, expected) => {
+    expect(parseRegistryReference(text)).toMatchObject(expected);
   });
 
   test.each([

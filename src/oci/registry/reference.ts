@@ -42,11 +42,6 @@ export function parseRegistryReference(text: string): RegistryReference {
   return { registry, repository, tag, digest: digest !== undefined && isDigest(digest) ? digest : undefined };
 }
 
-export function formatRegistryReference(reference: RegistryReference): string {
-  const { registry, repository, tag, digest } = reference;
-  return `${registry}/${repository}${tag === undefined ? '' : `:${tag}`}${digest === undefined ? '' : `@${digest}`}`;
-}
-
 export function isLoopback(registry: string): boolean {
   const host = registry.replace(/:\d+$/, '');
   return host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);

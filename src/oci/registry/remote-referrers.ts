@@ -8,7 +8,7 @@ import { fallbackTag, referrersIndex } from '../layout/referrers.ts';
 import type { RegistryClient } from './client.ts';
 
 /** The suffixes of cosign's tags: signatures, attestations, SBOMs. */
-export const cosignSuffixes = ['.sig', '.att', '.sbom'] as const;
+const cosignSuffixes = ['.sig', '.att', '.sbom'] as const;
 
 export interface RemoteReferrer {
   readonly descriptor: Descriptor;

@@ -94,7 +94,7 @@ export function addKey(ring: Keyring, publicKey: string, validFrom: string): Key
 }
 
 /** Since when a key counts whose beginning nobody told. */
-export const always = '1970-01-01T00:00:00.000Z';
+const always = '1970-01-01T00:00:00.000Z';
 
 /**
  * Trusts a key of another installation. The same again takes over what is newly told of it. Throws `key-own` for a

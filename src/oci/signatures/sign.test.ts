@@ -3,6 +3,7 @@ import { bundleFromJSON, bundleToJSON, toDSSEBundle } from '@sigstore/bundle';
 import { toSignedEntity, Verifier } from '@sigstore/verify';
 import { describe, expect, test } from 'vitest';
 import { diskOf, type TestStore, testStore } from '../../../test/support/test-disks.ts';
+import { verifySignatures } from '../../../test/support/verify-signatures.ts';
 import { putDisk } from '../disks/put-disk.ts';
 import type { Digest } from '../layout/digest.ts';
 import { parseManifest } from '../layout/manifest.ts';
@@ -11,7 +12,7 @@ import { attach } from '../layout/referrers.ts';
 import { openEnvelope, preAuthEncoding, signStatement, statementOf } from './dsse.ts';
 import { openPrivateKey, type SigningKey } from './key-folder.ts';
 import { addKey, type Keyring, revokeKey } from './keyring.ts';
-import { attestVersion, readSignatures, signVersion, verifySignatures, verifyStatements } from './sign.ts';
+import { attestVersion, readSignatures, signVersion, verifyStatements } from './sign.ts';
 
 const january = '2026-01-01T00:00:00Z';
 const february = '2026-02-01T00:00:00Z';

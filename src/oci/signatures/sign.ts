@@ -119,22 +119,6 @@ async function addSignature(
   await attachUnder(store, digest, '.sig', parts);
 }
 
-/**
- * The signatures on a version that count, by keys of the ring in their time. `signature-missing` when there is
- * none; what others signed is passed over.
- */
-export async function verifySignatures(
-  store: DiskStore,
-  digest: Digest,
-  ring: Keyring,
-): Promise<VerifiedSignature[]> {
-  const found = (await readSignatures(store, digest, ring)).flatMap(({ key, problem, ...signed }) =>
-    key === undefined || problem !== undefined ? [] : [{ ...signed, key }],
-  );
-  if (found.length > 0) return found;
-  throw new ImagoError('signature-missing', `${digest} bears no signature of a key that is trusted`);
-}
-
 /** Lists every signature on a version, each once, with the reason if it is not valid. */
 export async function readSignatures(
   store: AttachmentReader,

@@ -1,6 +1,5 @@
 // Build: lock the recipe, build the disk, make what comes with it, and seal it as a candidate with a number of its
 // own. The same lock gives the same version back: nothing is numbered twice (rules 5 and 11).
-
 import type { Lock } from '../../domain/lock/lock.ts';
 import { whyVersion } from '../../domain/lock/reason.ts';
 import { isRestricted } from '../../domain/recipe/recipe.ts';
@@ -25,8 +24,6 @@ import { type BuildInput, buildInput, recipeFields } from './input.ts';
 import { foreseeBuild, notKept, planBuild, requireTools } from './plan.ts';
 import { supportStep } from './support-date.ts';
 import { type FixedSubject, type Proof, proofStep } from './verify-hotfix.ts';
-
-export { recipeCommit } from './input.ts';
 
 interface Locked {
   readonly lock: Json;

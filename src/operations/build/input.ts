@@ -15,7 +15,7 @@ export const recipeFields = z.looseObject({
   support: z.object({ until: z.string() }).optional(),
 });
 
-export const hotfixFields = z.object({
+const hotfixFields = z.object({
   /** The version whose lock is changed, as it was asked for. */
   from: z.string(),
   lockDigest: z.string(),

@@ -17,7 +17,7 @@ import { listGalleries } from './galleries.ts';
 import { requireRoom } from './limits.ts';
 
 /** Says which operation began a copy, so that undo takes away its own half-made one and nobody else's. */
-export const operationTag = 'imago-operation';
+const operationTag = 'imago-operation';
 /** Azure gives a replication up after so long. */
 const deadlineMs = 6 * 3_600_000;
 /** So often a region that failed is tried in one run. */

@@ -10,8 +10,7 @@ import type { Page, PageQuery } from '../page.ts';
 
 export type { ChannelMove, ChannelRecord } from '../../domain/channel/channel.ts';
 export type { Evidence } from '../../domain/evidence/evidence.ts';
-export type { NumberingPolicy } from '../../domain/image/numbering.ts';
-export type { ImageRecord, Origin, VersionRecord } from '../../domain/image/version.ts';
+export type { ImageRecord, VersionRecord } from '../../domain/image/version.ts';
 export type { VersionState } from '../../domain/image/version-state.ts';
 export type { Resolution } from '../../domain/resolve/resolve.ts';
 

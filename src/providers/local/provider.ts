@@ -69,7 +69,7 @@ export interface LocalProvider extends Provider {
   idle(): Promise<void>;
 }
 
-export const localAbilities: Abilities = {
+const localAbilities: Abilities = {
   orchestration: ['uniform', 'flexible'],
   reimage: true,
   upgrade: true,

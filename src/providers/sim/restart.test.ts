@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createVirtualClock } from '../../../test/support/sim/virtual-clock.ts';
 import { createSimProvider, type SimProvider } from './provider.ts';
-import { createVirtualClock } from './world/clock.ts';
 
 let folder: string;
 let file: string;

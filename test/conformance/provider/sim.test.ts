@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSimProvider, type SimProviderOptions } from '../../../src/providers/sim/provider.ts';
-import { createVirtualClock } from '../../../src/providers/sim/world/clock.ts';
+import { createVirtualClock } from '../../support/sim/virtual-clock.ts';
 import { describeProvider } from './describe-provider.ts';
 import type { ProviderUnderTest } from './suite.ts';
 

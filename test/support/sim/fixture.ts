@@ -9,7 +9,7 @@ import {
   type SimProvider,
   type SimProviderOptions,
 } from '../../../src/providers/sim/provider.ts';
-import { createVirtualClock, type VirtualClock } from '../../../src/providers/sim/world/clock.ts';
+import { createVirtualClock, type VirtualClock } from './virtual-clock.ts';
 
 export const silent = { progress: () => undefined, log: () => undefined };
 

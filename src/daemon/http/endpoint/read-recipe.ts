@@ -68,7 +68,7 @@ export async function loadRecipe(sent: SentRecipe): Promise<LoadedRecipe> {
 }
 
 /** What lies beside `imago.yaml` is `imago.lock`. */
-export function lockName(file: string): string {
+function lockName(file: string): string {
   return `${file.replace(/\.ya?ml$/i, '')}.lock`;
 }
 

@@ -53,7 +53,7 @@ export function personOf({ who, osUser: known }: Caller): Requester {
 let knownUser: string | undefined;
 
 /** Returns the name of the daemon's user, or `uid N` if the system has no name for it. */
-export function osUser(): string {
+function osUser(): string {
   knownUser ??= readUser();
   return knownUser;
 }

@@ -85,7 +85,7 @@ async function findMachine(
 }
 
 /** Reads what the caller types, a JSON document a line, until the caller ends it or sends something else. */
-export async function feedShell(shell: NodeShell, upload: AsyncIterable<Uint8Array>): Promise<void> {
+async function feedShell(shell: NodeShell, upload: AsyncIterable<Uint8Array>): Promise<void> {
   const decoder = new TextDecoder();
   let rest = '';
   for await (const chunk of upload) {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { writeFileSafely } from '../../../host/files/safe-file.ts';
 
 /** Without a module, since loading one takes longer than all the rest; so it knows Linux alone. */
-export const perlRelay = `# Made by Imago: carries one connection to a socket, and waits for its server for a while.
+const perlRelay = `# Made by Imago: carries one connection to a socket, and waits for its server for a while.
 use strict;
 my $address = pack 'S a*', 1, $ARGV[0];
 my $until = time + 20;
@@ -37,7 +37,7 @@ while (1) {
 }
 `;
 
-export const nodeRelay = `// Made by Imago: carries one connection to a socket, and waits for its server for a while.
+const nodeRelay = `// Made by Imago: carries one connection to a socket, and waits for its server for a while.
 import { connect } from 'node:net';
 const path = process.argv[2];
 const until = Date.now() + 20_000;

@@ -29,7 +29,7 @@ const firmwares: readonly Firmware[] = [
 ];
 
 /** The path of QEMU: IMAGO_QEMU, or the first one on the path. `undefined` when there is none. */
-export async function findQemu(env: Environment = process.env): Promise<string | undefined> {
+async function findQemu(env: Environment = process.env): Promise<string | undefined> {
   if (env.IMAGO_QEMU !== undefined && env.IMAGO_QEMU !== '')
     return (await usable(env.IMAGO_QEMU, constants.X_OK)) ? env.IMAGO_QEMU : undefined;
   const folders = [...(env.PATH ?? '').split(':'), ...systemPath.split(':'), ...extraFolders];

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createScaledClock, createVirtualClock, resumeTime } from './clock.ts';
+import { createVirtualClock } from '../../../../test/support/sim/virtual-clock.ts';
+import { createScaledClock, resumeTime } from './clock.ts';
 
 describe('virtual clock', () => {
   it('wakes sleepers in the order of their due times, each at its own', async () => {

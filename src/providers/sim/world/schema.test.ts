@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, it } from 'vitest';
+import { createVirtualClock } from '../../../../test/support/sim/virtual-clock.ts';
 import { createSimProvider } from '../provider.ts';
-import { createVirtualClock } from './clock.ts';
 import { openWorld } from './schema.ts';
 
 const folders: string[] = [];

@@ -9,7 +9,7 @@ import type { Clock } from '../../../ports/clock.ts';
 import type { SimControl, SimTime } from '../../../ports/provider/sim-control.ts';
 import { type ClockAnchor, createScaledClock, resumeTime, type ScaledClock } from './clock.ts';
 
-export const defaultTimeScale = 1000;
+const defaultTimeScale = 1000;
 
 export interface WorldTime {
   readonly clock: Clock;

@@ -20,7 +20,7 @@ export interface Workflows {
 }
 
 export const operationWorkflow = 'operation';
-export const tickWorkflow = 'tick';
+const tickWorkflow = 'tick';
 
 /** DBOS gives a workflow up after 100 recoveries; an operation is never given up. */
 const maxRecoveryAttempts = 1_000_000_000;

@@ -1,0 +1,35 @@
+// Unused files, exports, and dependencies fail the suite `unused`. With --production tests do not count as users: a rule
+// that only tests call is used or deleted.
+const production = process.argv.includes('--production');
+
+export default {
+  entry: [
+    'src/*/main.ts!',
+    // Worker threads are started by file name.
+    'src/oci/chunks/store-worker.ts!',
+    'src/build/lock/match-worker.ts!',
+    // The custom data of plain images is for providers that pass it on; e2e tests do.
+    'src/agent/install-script.ts!',
+    'scripts/*.ts!',
+    '!scripts/*.test.ts!',
+    'test/**/*.test.ts',
+    'test/bench/*.ts',
+    // Tests start these as processes of their own.
+    'test/support/{half-way,lease-holder,store-child}.ts',
+  ],
+  project: ['src/**/*.ts!', '!src/**/*.test.ts!', 'scripts/**/*.ts!', '!scripts/*.test.ts!', 'test/**/*.ts'],
+  // Types that an exported interface names are exported too. Tests may call the inside of a file.
+  ignoreExportsUsedInFile: production ? true : { interface: true, type: true },
+  // Loaded by dependency-cruiser; `node` is run by bin/imago; the schemas' judges are fetched by scripts/get-schemas.ts.
+  ignoreDependencies: [...(production ? ['node'] : []), '@swc/core', 'ajv', 'ajv-formats'],
+  ignoreBinaries: [
+    'adduser',
+    'nsenter',
+    'perl',
+    'qemu-system-x86_64',
+    'sha256sum',
+    'unshare',
+    'useradd',
+    'xz',
+  ],
+};
