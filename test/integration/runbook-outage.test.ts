@@ -119,18 +119,8 @@ test(
     const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map((match) => match[1] ?? '');
     expect(blocks.join('').match(/\bimago /g)).toHaveLength(10);
     const [look = '', plan = '', withdraw = '', change = '', show = '', retry = '', report = ''] = blocks;
-    // The gallery refuses the copy of the version that production goes back to.
-    await imago.json([
-      'sim',
-      'fault',
-      'add',
-      'gallery.createVersion',
-      'fails',
-      '--name',
-      `node/${good}`,
-      '--count',
-      '100000',
-    ]);
+    const down = ['gallery.*', 'fails', '--gallery', 'public', '--count', '100000'];
+    await imago.json(['sim', 'fault', 'add', ...down]);
     const shell = openShell();
     try {
       expect(await shell.run(look)).toContain(bad);

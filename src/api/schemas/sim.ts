@@ -9,6 +9,7 @@ const spec = {
   name: name
     .optional()
     .describe('Only calls about this, e.g. `web` or `web/web-000001`; `*` stands for any text.'),
+  gallery: name.optional().describe('Only calls to this gallery.'),
   after: z.int().min(0).optional().describe('So many matching calls pass unharmed first. Default: none.'),
   count: z
     .union([z.int().min(1), z.literal('always')])

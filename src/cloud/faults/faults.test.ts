@@ -211,6 +211,15 @@ describe('which call is struck', () => {
     expect(sim.faults.list()).toMatchObject([{ seen: 3, hits: 2, spent: true }]);
   });
 
+  it('only calls to the gallery that the fault names are struck', async () => {
+    const { sim, options } = simFixture();
+    await sim.galleries.createGallery({ name: 'public' }, options);
+    sim.faults.add({ kind: 'fails', call: 'gallery.*', gallery: 'public', count: 'always' });
+    expect(await sim.gallery.getImage('node', options)).toBeUndefined();
+    const refused = sim.galleries.open('public').getImage('node', options);
+    await expect(refused).rejects.toMatchObject({ code: 'provider-failed' });
+  });
+
   it('a star stands for any role, any method and any name, and dots for themselves', async () => {
     const { sim, options } = simFixture();
     const strikes = async (call: string, name?: string) => {

@@ -42,11 +42,15 @@ export function createFaults(world: World): SimFaults {
 }
 
 /** Inside a transaction: the fault that strikes this call, used up by one. Every matching fault has seen it. */
-export function takeFault(world: World, call: string, name: string): Fault | undefined {
+export function takeFault(
+  world: World,
+  { call, name, gallery }: { readonly call: string; readonly name: string; readonly gallery?: string },
+): Fault | undefined {
   let taken: Fault | undefined;
   for (const row of world.all<FaultRow>('SELECT * FROM fault WHERE spent = 0 ORDER BY id')) {
     const fault = fromRow(row);
     if (!matches(fault.call, call) || !matches(fault.name ?? '*', name)) continue;
+    if (fault.gallery !== undefined && fault.gallery !== gallery) continue;
     const seen = fault.seen + 1;
     const strikes = taken === undefined && seen > (fault.after ?? 0);
     const hits = fault.hits + (strikes ? 1 : 0);

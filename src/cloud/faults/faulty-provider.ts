@@ -50,6 +50,8 @@ interface Call {
    * the lock's digest (a build), the gallery that is listed, or nothing.
    */
   readonly name: string;
+  /** Empty if it goes to no gallery. */
+  readonly gallery: string;
   readonly signal: AbortSignal;
   /** Makes the call. */
   make(bend: Bend): Promise<unknown>;
@@ -87,7 +89,7 @@ function faultyRole<R extends object>(role: R, roleName: string, scope: string, 
           return String(property).startsWith('list') ? { items: [] } : nothing[String(property)];
         };
         return admitted(parts, {
-          ...{ call, name: subjectOf(args, scope), signal: options.signal },
+          ...{ call, name: subjectOf(args, scope), gallery: scope, signal: options.signal },
           ...{ make, nothing: none },
         });
       };
@@ -108,7 +110,7 @@ async function admitted(parts: FaultyParts, call: Call): Promise<unknown> {
   call.signal.throwIfAborted();
   const fault = parts.world.transaction(() => {
     countCall(parts.world, parts.ceilings, call.call);
-    return takeFault(parts.world, call.call, call.name);
+    return takeFault(parts.world, call);
   });
   return fault === undefined ? call.make(straight) : strike(parts, fault, call);
 }

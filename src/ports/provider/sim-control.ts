@@ -10,6 +10,8 @@ export interface FaultSpec {
   readonly call: string;
   /** What the call is about, e.g. `web` or `web/web-000001`; `*` stands for any text. Absent: anything. */
   readonly name?: string;
+  /** The gallery that the call goes to. Defaults to any. */
+  readonly gallery?: string;
   /** So many matching calls pass unharmed first. Absent: none. */
   readonly after?: number;
   /** How many calls it strikes. Absent: one. */

@@ -12,6 +12,7 @@ export const command: CommandSpec = {
   ],
   flags: {
     name: { what: 'only calls about the thing of this name', value: 'NAME' },
+    gallery: { what: 'only calls to this gallery, by the name that the provider has for it', value: 'NAME' },
     after: { what: 'how many fitting calls go well first (default: 0)', value: 'N' },
     count: { what: 'how many fitting calls it strikes (default: 1)', value: 'N' },
     ms: { what: "how long it takes, in the simulation's time", value: 'MS' },
@@ -20,12 +21,14 @@ export const command: CommandSpec = {
   examples: [
     ['imago sim fault add pools.setCapacity fails', 'the next scaling fails'],
     ['imago sim fault add gallery.createVersion reply-lost', 'it happens, but nobody hears of it'],
+    ['imago sim fault add gallery.* fails --gallery public --count 1000', 'a gallery is down'],
   ],
   async run(invocation) {
     const kind = argument(invocation, 'KIND') as FaultKind;
     if (!faultKinds.includes(kind))
       throw usage(`KIND is one of ${faultKinds.join(', ')}, not ${JSON.stringify(kind)}.`, 'sim fault add');
     const name = text(invocation, 'name');
+    const gallery = text(invocation, 'gallery');
     const after = readOptionalCount(invocation, 'after');
     const count = readOptionalCount(invocation, 'count');
     const ms = readOptionalCount(invocation, 'ms');
@@ -36,6 +39,7 @@ export const command: CommandSpec = {
           call: argument(invocation, 'CALL'),
           kind,
           ...(name === undefined ? {} : { name }),
+          ...(gallery === undefined ? {} : { gallery }),
           ...(after === undefined ? {} : { after }),
           ...(count === undefined ? {} : { count }),
           ...(ms === undefined ? {} : { ms }),
