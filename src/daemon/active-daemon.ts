@@ -98,6 +98,7 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
   };
   const engine = createDbosEngine({
     databaseUrl: urlWithEpoch(url, lease.epoch),
+    calls: store.calls,
     signal: acting,
     log: (level, line) => log[level](line),
   });

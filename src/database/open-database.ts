@@ -8,6 +8,7 @@ import type { Lifecycle } from '../ports/database/lifecycle.ts';
 import type { Problems } from '../ports/database/problems.ts';
 import type { Promotion } from '../ports/database/promotion.ts';
 import type { WebhookOutbox, Webhooks } from '../ports/database/webhooks.ts';
+import type { CallRecords } from '../ports/workflow/engine.ts';
 import type { Journal, OperationLists } from '../ports/workflow/operation.ts';
 import { createAudit } from './access/audit.ts';
 import { createIdempotencyKeys, type IdempotencyStore } from './access/idempotency.ts';
@@ -17,6 +18,7 @@ import { type Database, type DatabaseOptions, openDatabase } from './connection/
 import { createEvents, type EventLog } from './events.ts';
 import { createGalleryBook } from './galleries.ts';
 import { createLifecycle } from './lifecycle.ts';
+import { createCallRecords } from './operation/call-records.ts';
 import { createOperationLists } from './operation/lists.ts';
 import { createJournal } from './operation/operation-journal.ts';
 import {
@@ -38,6 +40,7 @@ export interface Store {
   readonly fleet: Fleet;
   readonly lifecycle: Lifecycle;
   readonly journal: Journal;
+  readonly calls: CallRecords;
   readonly operationLists: OperationLists;
   readonly events: EventLog;
   readonly tokens: Tokens;
@@ -77,6 +80,7 @@ export function openStore({ now = Date.now, keep = {}, ...options }: StoreOption
     fleet: createFleet(database, { now }),
     lifecycle: createLifecycle(database, { now }),
     journal: createJournal(database),
+    calls: createCallRecords(database),
     operationLists: createOperationLists(database),
     events,
     tokens: createTokens(database),

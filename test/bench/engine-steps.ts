@@ -28,10 +28,10 @@ async function perSecond(work: () => Promise<unknown>): Promise<number> {
 
 const bench = await startStoreBench({ fsync: true });
 const url = await bench.freshDatabase();
-const { journal } = await bench.freshStore({ url });
+const { journal, calls } = await bench.freshStore({ url });
 const never = new AbortController().signal;
 const operations = createOperations({
-  engine: createDbosEngine({ databaseUrl: url, signal: never }),
+  engine: createDbosEngine({ databaseUrl: url, calls, signal: never }),
   kinds: new Map([['chain', chain]]),
   ...{ journal, clock: systemClock, newId: randomUUID },
 });

@@ -84,7 +84,8 @@ async function contentOf(
 
 /** Creates the engine's tables, as the daemon that restores has done before. */
 async function startEngineOnce(url: string): Promise<void> {
-  const engine = createDbosEngine({ databaseUrl: url, signal: new AbortController().signal });
+  const { calls } = await bench.freshStore({ url });
+  const engine = createDbosEngine({ databaseUrl: url, calls, signal: new AbortController().signal });
   await engine.start(async () => undefined);
   await engine.stop();
 }

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Store } from '../../src/database/open-database.ts';
+import { openStore, type Store } from '../../src/database/open-database.ts';
 import { systemClock } from '../../src/host/system-clock.ts';
 import type { OperationKind, OperationRecord, Step, WorkStep } from '../../src/ports/workflow/operation.ts';
 import { createDbosEngine } from '../../src/workflow/engine/dbos/engine.ts';
@@ -26,9 +26,11 @@ let onStep: (act: string, name: string, operation: string) => Promise<void> | vo
 beforeAll(async () => {
   bench = await startStoreBench();
   template = await bench.freshDatabase();
-  const engine = createDbosEngine({ databaseUrl: template, signal: new AbortController().signal });
+  const { calls, close } = openStore({ url: template, epoch: 0 });
+  const engine = createDbosEngine({ databaseUrl: template, calls, signal: new AbortController().signal });
   await engine.start(async () => undefined);
   await engine.stop();
+  await close();
 });
 
 afterAll(() => bench?.stop());
@@ -45,7 +47,9 @@ afterEach(() => operations.stop());
 
 async function open(): Promise<void> {
   operations = createOperations({
-    engine: createDbosEngine({ databaseUrl: url, signal: new AbortController().signal, patienceMs: 100 }),
+    engine: createDbosEngine({
+      ...{ databaseUrl: url, calls: store.calls, signal: new AbortController().signal, patienceMs: 100 },
+    }),
     journal: store.journal,
     kinds: new Map(kinds().map((kind) => [kind.kind, kind])),
     clock: systemClock,
@@ -181,7 +185,7 @@ describe('a database', () => {
   });
 
   it('that takes no writes for a while holds an operation up, and fails nothing', async () => {
-    const tables = ['imago.operations', 'imago.steps', 'dbos.operation_outputs'];
+    const tables = ['imago.operations', 'imago.steps', 'imago.calls'];
     const refuse = `
       create function public.full() returns trigger language plpgsql as
       $$ begin raise exception using errcode = '53100', message = 'No space left on device'; end $$;
@@ -208,9 +212,10 @@ describe('the engine’s own records', () => {
     await ended('old');
     await untilCount(1);
     const { dbos } = await loadWorkflows();
-    expect(await forgetRunsBefore(dbos, Date.now() - 3_600_000)).toBe(0);
-    expect(await forgetRunsBefore(dbos, Date.now() + 3_600_000)).toBe(1);
+    expect(await forgetRunsBefore(dbos, store.calls, Date.now() - 3_600_000)).toBe(0);
+    expect(await forgetRunsBefore(dbos, store.calls, Date.now() + 3_600_000)).toBe(1);
     await untilCount(0);
+    expect(await administer(url, 'select from imago.calls')).toEqual([]);
     await submit('things', 'old');
     expect((await ended('old')).state).toBe('succeeded');
     await untilCount(0);

@@ -48,7 +48,9 @@ async function workUnder(lease: Lease, options: WorkerOptions): Promise<void> {
   say('active');
   const store = openStore({ url, epoch: lease.epoch });
   const operations = createOperations({
-    engine: createDbosEngine({ databaseUrl: url, signal: lease.signal, patienceMs: 200, log: complain }),
+    engine: createDbosEngine({
+      ...{ databaseUrl: url, calls: store.calls, signal: lease.signal, patienceMs: 200, log: complain },
+    }),
     journal: store.journal,
     kinds: new Map([['ledger', ledgerKind(options)]]),
     clock: systemClock,

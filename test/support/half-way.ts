@@ -15,8 +15,10 @@ const [url = '', ledger = ''] = process.argv.slice(2);
 const steps = ['one', 'two', 'three', 'four', 'five', 'six'];
 const lease = await acquireLease({ connect: () => connectClient(url) });
 await migrate({ url, epoch: lease.epoch });
-const { database, journal, close } = openStore({ url, epoch: lease.epoch, signal: lease.signal });
-const engine = createDbosEngine({ databaseUrl: urlWithEpoch(url, lease.epoch), signal: lease.signal });
+const { database, journal, calls, close } = openStore({ url, epoch: lease.epoch, signal: lease.signal });
+const engine = createDbosEngine({
+  ...{ databaseUrl: urlWithEpoch(url, lease.epoch), calls, signal: lease.signal },
+});
 const ended = Promise.withResolvers<void>();
 
 await engine.start(async (run) => {

@@ -57,6 +57,13 @@ export interface StepsTable {
   error: string | null;
 }
 
+export interface CallsTable {
+  run: string;
+  place: number;
+  name: string;
+  value: string;
+}
+
 export interface OperationLogsTable {
   id: Given<number>;
   operation: string;
@@ -392,6 +399,7 @@ export interface Tables {
   events: EventsTable;
   operations: OperationsTable;
   steps: StepsTable;
+  calls: CallsTable;
   operation_logs: OperationLogsTable;
   images: ImagesTable;
   numbers: NumbersTable;

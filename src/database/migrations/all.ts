@@ -12,6 +12,7 @@ import { matrix } from './0010-matrix.ts';
 import { problems } from './0011-problems.ts';
 import { owners } from './0012-owners.ts';
 import { simulated } from './0013-simulated.ts';
+import { calls } from './0014-calls.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -28,4 +29,5 @@ export const migrations: readonly Migration[] = [
   problems,
   owners,
   simulated,
+  calls,
 ];

@@ -25,6 +25,24 @@ export interface Run {
   waitFor(topic: string, timeoutMs: number): Promise<Json | undefined>;
 }
 
+/** What one call of a run returned. */
+export interface RecordedCall {
+  /** Its number among the calls of the run. */
+  readonly place: number;
+  readonly name: string;
+  readonly value: Json;
+}
+
+/** Stores what calls returned. Only the active process can write: others are refused with `owner-stale`. */
+export interface CallRecords {
+  /** In the order of the calls. */
+  read(run: string): Promise<readonly RecordedCall[]>;
+  /** Safe on disk when it returns. A call that is recorded already stays as it is. */
+  add(run: string, call: RecordedCall): Promise<void>;
+  /** Deletes the records of runs that have ended. */
+  forget(runs: readonly string[]): Promise<void>;
+}
+
 /**
  * Called by the engine for every run, and again after each crash, until it returns. An interpreter that throws
  * has a bug: the engine reports it and ends the run, which is not begun again.

@@ -7,21 +7,20 @@ import { within } from '../../../async/settles-within.ts';
 import { createSlots } from '../../../async/slots.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { systemClock } from '../../../host/system-clock.ts';
-import type { Engine, Interpreter } from '../../../ports/workflow/engine.ts';
+import type { CallRecords, Engine, Interpreter } from '../../../ports/workflow/engine.ts';
 import { never, unlessStopped } from '../run-body.ts';
-import { endTelemetry, forgoSchedules } from './disable-dbos-features.ts';
 import { forgetEndedRuns } from './forget-ended-runs.ts';
 import { dbosLogger, type EngineLog } from './log.ts';
-import { restQueues } from './pause-idle-queues.ts';
-import { createEnginePool } from './pool.ts';
+import { createEnginePool, engineUrl } from './pool.ts';
 import { createDbosRun, wrapMessage } from './run.ts';
 import { createDbosSchedules } from './schedules.ts';
 import { unfinishedRuns } from './unfinished-runs.ts';
-import { engineUrl } from './url.ts';
-import { loadWorkflows, takeHost, type Workflows } from './workflows.ts';
+import { type DbosModule, loadWorkflows, type StepRecords, takeHost, type Workflows } from './workflows.ts';
 
 export interface DbosEngineOptions {
   readonly databaseUrl: string;
+  /** Where the results of steps are recorded. */
+  readonly calls: CallRecords;
   /** Aborted when this process may no longer act: the lease's. */
   readonly signal: AbortSignal;
   /** How many step bodies may run at the same time; runs that wait do not count. Defaults to 64. */
@@ -45,8 +44,9 @@ const settings = {
   // One version for ever: steps are found by name, so new code finishes what old code began.
   applicationVersion: '1',
   enableOTLP: false,
-  // What is sent this way (streams, events) is not used.
+  // Streams, events and schedules of DBOS are not used.
   notificationCoalesceMs: 3_600_000,
+  schedulerPollingIntervalMs: 3_600_000,
 } as const;
 
 const poolSize = 8;
@@ -84,12 +84,13 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
     return outside.runInAsyncScope(work);
   }
 
-  async function operation(id: string, key: string): Promise<void> {
+  async function operation(id: string, key: string, records: StepRecords): Promise<void> {
     const { workflows, interpreter } = await opened.promise.catch(never);
     runs.set(id, { owedSince: undefined });
     await unlessStopped(gate.enter(key, id), signal);
     const run = createDbosRun({
       ...{ dbos: workflows.dbos, id, signal, clock: systemClock, slots, track },
+      calls: records === 'own' ? options.calls : undefined,
       onThrow: (error) => log('warn', `Run ${id} goes on after: ${describe(error)}`),
     });
     try {
@@ -128,22 +129,16 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
       systemDatabasePool: pool,
       logger: dbosLogger(log),
     });
-    await forgoSchedules();
     await DBOS.launch();
-    await endTelemetry();
+    await endTelemetry(workflows.dbos);
     const unfinished = await unfinishedRuns(workflows.dbos);
     for (const { id, key, place } of unfinished) {
       gate.reserve(key, id);
       runs.set(id, { owedSince: performance.now() });
       nextPlace = Math.max(nextPlace, place + 1);
     }
-    stopForgetting = forgetEndedRuns(workflows.dbos, log);
-    void restQueues(workflows, { clock: systemClock, signal, owes });
+    stopForgetting = forgetEndedRuns(workflows.dbos, options.calls, log);
     return { workflows, interpreter };
-  }
-
-  function owes(): boolean {
-    return [...runs.values()].some(({ owedSince }) => owedSince !== undefined);
   }
 
   /** DBOS may lose a run between claiming and starting it, when the database dies in that moment. */
@@ -209,6 +204,12 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
       await shutdown();
     },
   };
+}
+
+/** DBOS wakes ten times a second for telemetry, of which there is none here. Its logger works on without it. */
+async function endTelemetry({ DBOS }: DbosModule): Promise<void> {
+  const { logger } = DBOS;
+  if ('destroy' in logger && typeof logger.destroy === 'function') await logger.destroy();
 }
 
 function describe(error: unknown): string {

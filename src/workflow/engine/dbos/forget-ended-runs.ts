@@ -1,5 +1,6 @@
-// DBOS keeps every run and every recorded step for ever. What has ended is only kept here for a while: the
-// journal is where people look, and it keeps its own.
+// DBOS keeps every run forever. Runs that have ended are deleted after a while, with their calls: people look into the
+// journal, which has a retention of its own.
+import type { CallRecords } from '../../../ports/workflow/engine.ts';
 import type { EngineLog } from './log.ts';
 import type { DbosModule } from './workflows.ts';
 
@@ -9,9 +10,9 @@ const lookEveryMs = 3_600_000;
 const batch = 200;
 
 /** Looks soon after the start and then every hour, until the returned function is called. */
-export function forgetEndedRuns(dbos: DbosModule, log: EngineLog): () => void {
+export function forgetEndedRuns(dbos: DbosModule, calls: CallRecords, log: EngineLog): () => void {
   async function look(): Promise<void> {
-    await forgetRunsBefore(dbos, Date.now() - keptMs).catch((error) => {
+    await forgetRunsBefore(dbos, calls, Date.now() - keptMs).catch((error) => {
       log('warn', `Ended runs could not be removed: ${String(error)}`);
     });
     timer = setTimeout(look, lookEveryMs).unref();
@@ -21,7 +22,11 @@ export function forgetEndedRuns(dbos: DbosModule, log: EngineLog): () => void {
 }
 
 /** Removes what ended before that time, and says how much it was. */
-export async function forgetRunsBefore({ DBOS }: DbosModule, time: number): Promise<number> {
+export async function forgetRunsBefore(
+  { DBOS }: DbosModule,
+  calls: CallRecords,
+  time: number,
+): Promise<number> {
   for (let forgotten = 0; ; ) {
     const ended = await DBOS.listWorkflows({
       status: ['SUCCESS', 'ERROR', 'CANCELLED'],
@@ -30,7 +35,11 @@ export async function forgetRunsBefore({ DBOS }: DbosModule, time: number): Prom
       loadOutput: false,
       limit: batch,
     });
-    if (ended.length > 0) await DBOS.deleteWorkflows(ended.map((run) => run.workflowID));
+    const ids = ended.map((run) => run.workflowID);
+    if (ids.length > 0) {
+      await calls.forget(ids);
+      await DBOS.deleteWorkflows(ids);
+    }
     forgotten += ended.length;
     if (ended.length < batch) return forgotten;
   }

@@ -1,10 +1,11 @@
 // One run on DBOS, as the interpreter sees it.
 
 import type { Slots } from '../../../async/slots.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { Json } from '../../../domain/value/json.ts';
 import type { Clock } from '../../../ports/clock.ts';
-import type { Run } from '../../../ports/workflow/engine.ts';
-import { never, runBody, unlessStopped } from '../run-body.ts';
+import type { CallRecords, RecordedCall, Run } from '../../../ports/workflow/engine.ts';
+import { type BodyOptions, never, runBody, unlessStopped } from '../run-body.ts';
 import type { DbosModule } from './workflows.ts';
 
 export interface DbosRunOptions {
@@ -13,6 +14,8 @@ export interface DbosRunOptions {
   readonly signal: AbortSignal;
   readonly clock: Clock;
   readonly slots: Slots;
+  /** Where steps are recorded; without it in DBOS, as runs of earlier versions do. */
+  readonly calls?: CallRecords | undefined;
   onThrow(error: unknown): void;
   /** Called when a step begins; what it returns, when the step is recorded or was stopped. */
   track(): () => void;
@@ -24,8 +27,10 @@ interface Envelope {
 }
 
 export function createDbosRun(options: DbosRunOptions): Run {
-  const { dbos, id, signal, clock, slots, onThrow } = options;
+  const { dbos, id, signal, clock, slots, calls, onThrow } = options;
   const { DBOS, DBOSWorkflowConflictError } = dbos;
+  let recorded: Map<number, RecordedCall> | undefined;
+  let nextPlace = 0;
 
   /** Another process has taken the run over when DBOS refuses a record: then this one has nothing more to say. */
   async function owned<T>(work: () => Promise<T>): Promise<T> {
@@ -37,14 +42,43 @@ export function createDbosRun(options: DbosRunOptions): Run {
     }
   }
 
-  function step<T>(name: string, body: () => Promise<T>): Promise<T> {
-    return owned(() =>
-      slots.use(async () => {
-        const onStopped = options.track();
-        const retried = () => runBody(body, { clock, signal, onThrow, onStopped });
-        return DBOS.runStep(retried, { name }).finally(onStopped);
-      }),
-    );
+  function inSlot<T>(work: (body: BodyOptions) => Promise<T>): Promise<T> {
+    return slots.use(() => {
+      const onStopped = options.track();
+      return work({ clock, signal, onThrow, onStopped }).finally(onStopped);
+    });
+  }
+
+  /** A result that is not recorded would be lost, so recording it is repeated until it succeeds. */
+  async function recordedStep<T extends Json>(
+    records: CallRecords,
+    name: string,
+    body: () => Promise<T>,
+  ): Promise<T> {
+    recorded ??= await readCalls(records);
+    const place = nextPlace++;
+    const known = recorded.get(place);
+    if (known !== undefined) return replay<T>(known, name);
+    return inSlot(async (bodyOptions) => {
+      const value = await runBody(body, bodyOptions);
+      await runBody(() => records.add(id, { place, name, value }), bodyOptions);
+      return value;
+    });
+  }
+
+  async function readCalls(records: CallRecords): Promise<Map<number, RecordedCall>> {
+    const known = await runBody(() => records.read(id), { clock, signal, onThrow });
+    return new Map(known.map((call) => [call.place, call]));
+  }
+
+  function replay<T extends Json>({ place, name, value }: RecordedCall, asked: string): T {
+    if (name === asked) return value as T;
+    throw new ImagoError('internal', `Run ${id} asked for "${asked}" where call ${place} was "${name}".`);
+  }
+
+  function step<T extends Json>(name: string, body: () => Promise<T>): Promise<T> {
+    if (calls !== undefined) return unlessStopped(recordedStep(calls, name, body), signal);
+    return owned(() => inSlot((bodyOptions) => DBOS.runStep(() => runBody(body, bodyOptions), { name })));
   }
 
   return {

@@ -1,5 +1,5 @@
 // The runs that earlier processes left unfinished, in the order of their places in the queue.
-import { type DbosModule, operationWorkflow } from './workflows.ts';
+import { type DbosModule, operationWorkflows } from './workflows.ts';
 
 export interface UnfinishedRun {
   readonly id: string;
@@ -13,7 +13,7 @@ export async function unfinishedRuns({ DBOS }: DbosModule): Promise<readonly Unf
   const runs: UnfinishedRun[] = [];
   for (;;) {
     const page = await DBOS.listWorkflows({
-      workflowName: operationWorkflow,
+      workflowName: [...operationWorkflows],
       status: ['PENDING', 'ENQUEUED'],
       loadInput: true,
       loadOutput: false,

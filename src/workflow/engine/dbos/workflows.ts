@@ -5,29 +5,26 @@ import { never } from '../run-body.ts';
 
 export type DbosModule = typeof import('@dbos-inc/dbos-sdk');
 
+/** Where a run records its steps: in Imago's own table, or in DBOS's, as runs of earlier versions do to their end. */
+export type StepRecords = 'own' | 'dbos';
+
 /** What the workflows do, given by the engine that runs now. */
 export interface WorkflowHost {
-  operation(id: string, key: string, place: number): Promise<void>;
+  operation(id: string, key: string, records: StepRecords): Promise<void>;
   tick(schedule: string, at: string): Promise<void>;
 }
 
 export interface Workflows {
   readonly dbos: DbosModule;
-  /** What looks into DBOS's queues; every launch starts it anew. */
-  readonly queues: { stop(): void };
   operation(key: string, place: number): Promise<void>;
   tick(schedule: string, at: string): Promise<void>;
 }
 
-export const operationWorkflow = 'operation';
-const tickWorkflow = 'tick';
+/** The names in DBOS's tables: operations of today, and those of versions that recorded their steps in DBOS. */
+export const operationWorkflows = ['operation-2', 'operation'] as const;
 
 /** DBOS gives a workflow up after 100 recoveries; an operation is never given up. */
 const maxRecoveryAttempts = 1_000_000_000;
-/** After the database was away, DBOS looks for it again at least this often. */
-const longestBackoffSeconds = 5;
-/** No workflow of ours has a deadline that DBOS would have to watch. */
-const deadlineLookMs = 3_600_000;
 
 let host: WorkflowHost | undefined;
 let loading: Promise<Workflows> | undefined;
@@ -49,28 +46,24 @@ export function takeHost(given: WorkflowHost): () => void {
 }
 
 async function register(): Promise<Workflows> {
-  const [dbos, { dbRetryConfig }, { workflowTimeoutConfig }, { wfQueueRunner }] = await Promise.all([
-    import('@dbos-inc/dbos-sdk'),
-    import('@dbos-inc/dbos-sdk/internal/utils'),
-    import('@dbos-inc/dbos-sdk/internal/workflow_management'),
-    import('@dbos-inc/dbos-sdk/internal/wfqueue'),
-  ]);
-  dbRetryConfig.maxBackoffSec = longestBackoffSeconds;
-  workflowTimeoutConfig.pollingIntervalMs = deadlineLookMs;
+  const dbos = await import('@dbos-inc/dbos-sdk');
   const { DBOS } = dbos;
 
-  async function operation(key: string, place: number): Promise<void> {
-    await (host?.operation(DBOS.workflowID ?? '', key, place) ?? never());
+  function operation(records: StepRecords, name: string): Workflows['operation'] {
+    return DBOS.registerWorkflow(
+      async (key: string, _place: number) => host?.operation(DBOS.workflowID ?? '', key, records) ?? never(),
+      { name, maxRecoveryAttempts },
+    );
   }
 
-  async function tick(schedule: string, at: string): Promise<void> {
-    await (host?.tick(schedule, at) ?? never());
-  }
-
+  const [today, earlier] = operationWorkflows;
+  operation('dbos', earlier);
   return {
     dbos,
-    queues: wfQueueRunner,
-    operation: DBOS.registerWorkflow(operation, { name: operationWorkflow, maxRecoveryAttempts }),
-    tick: DBOS.registerWorkflow(tick, { name: tickWorkflow, maxRecoveryAttempts }),
+    operation: operation('own', today),
+    tick: DBOS.registerWorkflow(async (schedule: string, at: string) => host?.tick(schedule, at) ?? never(), {
+      name: 'tick',
+      maxRecoveryAttempts,
+    }),
   };
 }
