@@ -1,10 +1,12 @@
-// The log of what happens, for watchers. Ids become visible in their order (see migration 1), so a watcher that
-// asks for what came after the last one it saw misses nothing, however many write at once.
-import { sql } from 'kysely';
+// The log of what happens, for watchers. Events are shown in the order of their ids, and none before all with a lower id
+// are there or will never be (see migration 15): a watcher that asks for what came after the last one misses nothing.
+import { type Kysely, sql } from 'kysely';
 import type { Events, ImagoEvent } from '../ports/database/events.ts';
 import type { Database } from './connection/database.ts';
 import { fromJson } from './connection/json.ts';
 import { listenForEvents } from './connection/listen.ts';
+import { planOnce } from './connection/pool.ts';
+import type { Tables } from './connection/tables.ts';
 
 export interface EventRetention {
   readonly maxAgeMs: number;
@@ -30,11 +32,12 @@ export function createEvents(database: Database): EventLog {
       await database.write(async ({ emit }) => emit(event));
     },
     async list({ subject, after, limit }) {
-      const rows = await database.read((tables) => {
+      const rows = await database.read(async (tables) => {
         const query = tables
           .selectFrom('events')
           .selectAll()
           .where('id', '>', after)
+          .where('id', '<=', await settledEvents(tables))
           .orderBy('id')
           .limit(limit);
         return (subject === undefined ? query : query.where('subject', '=', subject)).execute();
@@ -49,9 +52,21 @@ export function createEvents(database: Database): EventLog {
   };
 }
 
+/** The last id that readers may see. Ask for it before the events themselves. */
+export async function settledEvents(tables: Kysely<Tables>): Promise<number> {
+  const found = await sql<{ id: number }>`${planOnce} select imago.settled_events() as id`.execute(tables);
+  return found.rows[0]?.id ?? 0;
+}
+
 async function boundary(database: Database, order: 'asc' | 'desc'): Promise<number> {
-  const row = await database.read((tables) =>
-    tables.selectFrom('events').select('id').orderBy('id', order).limit(1).executeTakeFirst(),
+  const row = await database.read(async (tables) =>
+    tables
+      .selectFrom('events')
+      .select('id')
+      .where('id', '<=', await settledEvents(tables))
+      .orderBy('id', order)
+      .limit(1)
+      .executeTakeFirst(),
   );
   return row?.id ?? 0;
 }

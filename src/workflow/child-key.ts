@@ -29,30 +29,14 @@ function under(id: string): string {
   return ` under ${id}`;
 }
 
-/** Throws `operation-busy` when whoever holds the key waits, however indirectly, for this child's parent. */
-export async function freeOfItself(
+/** Throws `operation-busy` if an operation with the key waits for this child's parent: both would wait forever. */
+export async function refuseDeadlock(
   key: string,
   parent: string,
-  journal: Pick<Journal, 'live'>,
+  journal: Pick<Journal, 'isAwaitedUnder'>,
 ): Promise<void> {
-  const live = await journal.live();
-  const waitsFor = (record: OperationRecord): readonly OperationRecord[] => [
-    ...live.filter((other) => other.parent === record.id),
-    ...live.filter(
-      (other) => record.state === 'queued' && other.key === record.key && other.id !== record.id,
-    ),
-  ];
-  const holders = live.filter((record) => record.key === key);
-  const seen = new Set<string>();
-  for (const open = [...holders]; open.length > 0; ) {
-    const record = open.pop();
-    if (record === undefined || seen.has(record.id)) continue;
-    seen.add(record.id);
-    if (record.id === parent) {
-      throw new ImagoError('operation-busy', `${key} is held by an operation that waits for ${parent}.`, {
-        hint: 'Cancel one of the two.',
-      });
-    }
-    open.push(...waitsFor(record));
-  }
+  if (!(await journal.isAwaitedUnder(key, parent))) return;
+  throw new ImagoError('operation-busy', `${key} is held by an operation that waits for ${parent}.`, {
+    hint: 'Cancel one of the two.',
+  });
 }

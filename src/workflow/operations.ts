@@ -6,11 +6,12 @@ import type { Clock } from '../ports/clock.ts';
 import type { Engine } from '../ports/workflow/engine.ts';
 import type {
   Journal,
+  LiveOperation,
   OperationDesk,
   OperationRecord,
   OperationRequest,
 } from '../ports/workflow/operation.ts';
-import { askedKey, freeOfItself, keyUnder } from './child-key.ts';
+import { askedKey, keyUnder, refuseDeadlock } from './child-key.ts';
 import { hasEnded } from './interpreter/ending.ts';
 import { createInterpreter } from './interpreter/interpreter.ts';
 import { createLiveRuns } from './interpreter/live-runs.ts';
@@ -81,14 +82,8 @@ export function createOperations(options: OperationsOptions): Operations {
     throw new ImagoError('operation-ended', `Operation ${id} has ended: ${record.state}.`);
   }
 
-  async function refuseBusy(key: string): Promise<void> {
-    const holder = (await journal.live()).find((record) => record.key === key);
-    if (holder === undefined) return;
-    throw new ImagoError('operation-busy', `Operation ${holder.id} (${holder.kind}) holds ${key}.`);
-  }
-
   /** From here on the operation will run: what fails now is made up for by the next sweep. */
-  async function enqueue(record: OperationRecord): Promise<void> {
+  async function enqueue(record: LiveOperation): Promise<void> {
     await engine.enqueue(record.id, { key: record.key }).catch(trouble);
   }
 
@@ -98,7 +93,7 @@ export function createOperations(options: OperationsOptions): Operations {
     const steps = stepNames(kind, input);
     const id = request.id ?? options.newId();
     const key = await keyUnder({ ...request, key: request.key ?? kind.key?.(input, id) }, id, journal);
-    if (request.parent !== undefined) await freeOfItself(key, request.parent, journal);
+    if (request.parent !== undefined) await refuseDeadlock(key, request.parent, journal);
     const record = await journal.create({ ...request, id, key, steps }, clock.now());
     if (!hasEnded(record)) await enqueue(record);
     return record;
@@ -114,7 +109,7 @@ export function createOperations(options: OperationsOptions): Operations {
   }
 
   /** To a step that is under way, to one that waits, and to a run that has not begun: it need not wait to end. */
-  async function spreadCancel(record: OperationRecord): Promise<void> {
+  async function spreadCancel(record: LiveOperation): Promise<void> {
     live.cancel(record.id);
     if (record.state === 'undoing') return;
     await engine.letPass(record.id);
@@ -149,7 +144,7 @@ export function createOperations(options: OperationsOptions): Operations {
     const kind = requireKind(kinds, request.kind);
     const input = kind.parse(request.input);
     if (request.whenBusy === 'refuse') {
-      await refuseBusy(request.key ?? kind.key?.(input, request.id ?? '') ?? request.subject);
+      await journal.requireFree(request.key ?? kind.key?.(input, request.id ?? '') ?? request.subject);
     }
     return kind.plan(input, request);
   }

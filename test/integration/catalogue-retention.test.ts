@@ -96,7 +96,9 @@ describe('rule 7: nothing that is needed goes', () => {
       { ...{ id: 'live', kind: 'test', subject: 'image/node', by: 'ann', input: {} }, steps: ['resolve'] },
       Date.now(),
     );
-    await store.journal.updateStep('live', 'resolve', { result: { image: 'node', version: '1.0.3' } });
+    await store.journal.update('live', {
+      steps: { resolve: { result: { image: 'node', version: '1.0.3' } } },
+    });
     expect(await kept()).toMatchObject({
       '1.0.0': ['node web-0'],
       '1.0.1': ['descendant gpu:2.0.0'],

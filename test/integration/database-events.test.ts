@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 afterAll(() => bench.stop());
 
-const listener = "query = 'listen imago_events' or query like 'select max(id)::text%'";
+const listener = "query = 'listen imago_events' or query like 'select imago.settled_events()%'";
 
 async function isListening(url: string): Promise<boolean> {
   const found = await administer(
@@ -57,7 +57,20 @@ test('an id that was chosen earlier and committed later is not passed over', asy
   expect(seen).toEqual(all.map(({ id }) => id));
 });
 
-test('events of one change come together, in the order in which they were emitted', async () => {
+test('an event waits for those with a lower id, and is shown when their transaction has failed', async () => {
+  const store = await bench.freshStore();
+  const slow = await connectClient(store.database.url, { 'imago.epoch': '0' });
+  await slow.query('begin');
+  await slow.query("select imago.add_event('slow', 's', 'null')");
+  await store.events.add({ type: 'quick', subject: 's', data: null });
+  expect([await store.events.last(), await store.events.list({ after: 0, limit: 9 })]).toEqual([0, []]);
+  await slow.query('rollback');
+  await slow.end();
+  expect(await store.events.list({ after: 0, limit: 9 })).toMatchObject([{ id: 2, type: 'quick' }]);
+  expect(await store.events.last()).toBe(2);
+});
+
+test('events of one change come in the order in which they were emitted, beside those of others', async () => {
   const store = await bench.freshStore();
   const add = (change: number) =>
     store.database.write(async ({ emit }) => {
@@ -65,8 +78,11 @@ test('events of one change come together, in the order in which they were emitte
     });
   await Promise.all(Array.from({ length: 8 }, (_, change) => add(change)));
   const events = await store.events.list({ after: 0, limit: 100 });
-  const indexes = events.map(({ data }) => (data as { index: number }).index);
-  expect(indexes).toEqual(Array.from({ length: 8 }, () => [0, 1, 2, 3, 4]).flat());
+  const byChange = Map.groupBy(events, ({ data }) => (data as { change: number }).change);
+  const indexes = [...byChange.values()].map((some) =>
+    some.map(({ data }) => (data as { index: number }).index),
+  );
+  expect(indexes).toEqual(Array.from({ length: 8 }, () => [0, 1, 2, 3, 4]));
 });
 
 test('a change that fails leaves no event', async () => {
@@ -145,7 +161,7 @@ describe('listeners', () => {
       calls += 1;
     });
     while (calls === 0) await sleep(5);
-    const checks = "select from pg_stat_activity where query like 'select max(id)::text%'";
+    const checks = "select from pg_stat_activity where query like 'select imago.settled_events()%'";
     while ((await administer(url, checks)).length === 0) await sleep(5);
     expect(calls).toBe(1);
     const silent = await connectClient(url, { 'imago.epoch': '0' });

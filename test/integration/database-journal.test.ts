@@ -89,6 +89,28 @@ describe('create', () => {
   });
 });
 
+describe('who waits for whom', () => {
+  test('a parent for its child, and the queue of a key for each operation with it', async () => {
+    const { journal } = store;
+    const { id: parent } = await create({ key: 'parent' });
+    const { id: child } = await create({ key: 'child', parent });
+    const { id: other } = await create({ key: 'other' });
+    for (const id of [parent, child, other]) await journal.update(id, { state: 'running' });
+    expect(await journal.isAwaitedUnder('parent', child)).toBe(true);
+    expect(await journal.isAwaitedUnder('child', child)).toBe(true);
+    expect(await journal.isAwaitedUnder('other', child)).toBe(false);
+    expect(await journal.isAwaitedUnder('child', parent)).toBe(false);
+
+    const { id: inQueue } = await create({ key: 'child', parent: other });
+    expect(await journal.isAwaitedUnder('other', child)).toBe(true);
+    expect(await journal.isAwaitedUnder('other', 'nothing')).toBe(false);
+    await journal.update(inQueue, { state: 'running' });
+    expect(await journal.isAwaitedUnder('other', child)).toBe(false);
+    await journal.update(parent, { state: 'failed' });
+    expect(await journal.isAwaitedUnder('parent', child)).toBe(false);
+  });
+});
+
 describe('update', () => {
   test('merges fields, and takes away those that are undefined', async () => {
     const { id } = await create();
@@ -116,9 +138,9 @@ describe('update', () => {
     const { id } = await create();
     expect(await store.journal.get(id)).not.toHaveProperty('result');
     await store.journal.update(id, { result: null });
-    await store.journal.updateStep(id, 'one', { result: null });
+    await store.journal.update(id, { steps: { one: { result: null } } });
     expect(await store.journal.get(id)).toMatchObject({ result: null, steps: [{ result: null }, {}] });
-    await store.journal.updateStep(id, 'one', { result: undefined });
+    await store.journal.update(id, { steps: { one: { result: undefined } } });
     expect((await store.journal.get(id))?.steps[0]).toEqual({ name: 'one', state: 'pending', attempts: 0 });
   });
 
@@ -128,10 +150,10 @@ describe('update', () => {
     await expect(journal.update('nothing', { state: 'running' })).rejects.toMatchObject({
       code: 'operation-not-found',
     });
-    await expect(journal.updateStep('nothing', 'one', { attempts: 1 })).rejects.toMatchObject({
+    await expect(journal.update('nothing', { steps: { one: { attempts: 1 } } })).rejects.toMatchObject({
       code: 'operation-not-found',
     });
-    await expect(journal.updateStep(id, 'three', { attempts: 1 })).rejects.toMatchObject({
+    await expect(journal.update(id, { steps: { three: { attempts: 1 } } })).rejects.toMatchObject({
       code: 'operation-unknown-step',
     });
     await expect(journal.log('nothing', at, ['x'])).rejects.toMatchObject({ code: 'operation-not-found' });
@@ -147,7 +169,7 @@ describe('update', () => {
       { id: 'x', kind: 'k', subject: 's', by: 'b', input: null, steps: ['one'] },
       at,
     );
-    await narrow.journal.updateStep('x', 'one', { state: 'running' }, { durable: false });
+    await narrow.journal.update('x', { steps: { one: { state: 'running' } } }, { durable: false });
     await narrow.journal.log('x', at, ['line']);
     const setting = await narrow.database.read((tables) =>
       tables
@@ -178,14 +200,14 @@ test('cancel keeps the first name, and does not mark what has ended', async () =
 test('watchers see every change of an operation, in order', async () => {
   const { id } = await create();
   await store.journal.update(id, { state: 'running', currentStep: 'one' });
-  await store.journal.updateStep(id, 'one', { state: 'running', attempts: 1 }, { durable: false });
+  await store.journal.update(id, { steps: { one: { state: 'running', attempts: 1 } } }, { durable: false });
   await store.journal.update(
     id,
     { progress: { done: 1, total: 3, sentence: 'a third' } },
     { durable: false },
   );
   await store.journal.log(id, at, ['first', 'second']);
-  await store.journal.updateStep(id, 'one', { state: 'done' });
+  await store.journal.update(id, { steps: { one: { state: 'done' } } });
   await store.journal.requestCancel(id, 'ann');
   await store.journal.update(id, { state: 'cancelled', progress: undefined });
   const seen = await store.events.list({ subject: `operation/${id}`, after: 0, limit: 100 });

@@ -26,7 +26,7 @@ await engine.start(async (run) => {
     await run.step(name, async () => {
       appendFileSync(ledger, `${name} begins\n`);
       while (name === 'four' && !existsSync(join(dirname(ledger), 'go'))) await sleep(10);
-      await journal.updateStep(run.id, name, { state: 'done' });
+      await journal.update(run.id, { steps: { [name]: { state: 'done' } } });
       appendFileSync(ledger, `${name} done\n`);
       return null;
     });

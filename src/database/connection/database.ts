@@ -33,8 +33,10 @@ export interface Database {
    * the active one.
    */
   write<T>(change: (change: Change) => Promise<T>, options?: WriteOptions): Promise<T>;
-  /** As `write`, for a single statement: one round trip. It must take the event lock last. */
+  /** As `write`, for a single statement: one round trip. If it adds events, call `announce` after it. */
   writeOnce<T>(statement: (tables: Kysely<Tables>) => Promise<T>): Promise<T>;
+  /** Tells the listeners of all processes that events were added. */
+  announce(): void;
   /** Lets go of the connections. A second call does nothing. */
   close(): Promise<void>;
 }
@@ -53,6 +55,8 @@ export interface DatabaseOptions {
 const usualPoolSize = 6;
 const usualPatienceMs = 15_000;
 const longestPauseMs = 1_000;
+/** Events come in bursts: listeners are told of those together that are added within this time. */
+const gatherMs = 20;
 
 export function openDatabase(options: DatabaseOptions): Database {
   const { url, epoch, signal, patienceMs = usualPatienceMs } = options;
@@ -64,6 +68,29 @@ export function openDatabase(options: DatabaseOptions): Database {
   const root = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   const tables = root.withSchema('imago');
   let closing: Promise<void> | undefined;
+  let isNew = false;
+  let announcing: Promise<void> | undefined;
+
+  function announce(): void {
+    isNew = true;
+    announcing ??= notify().finally(() => {
+      announcing = undefined;
+    });
+  }
+
+  /**
+   * In a transaction of its own, because PostgreSQL lets one transaction with a notice commit at a time. Listeners look
+   * by themselves now and then, so a notice that is lost delays them only.
+   */
+  async function notify(): Promise<void> {
+    while (isNew) {
+      isNew = false;
+      await sql`select set_config('synchronous_commit', 'off', true), pg_notify('imago_events', '')`
+        .execute(tables)
+        .catch(() => undefined);
+      await sleep(gatherMs);
+    }
+  }
 
   function requireActive(): void {
     if (signal?.aborted !== true) return;
@@ -89,23 +116,29 @@ export function openDatabase(options: DatabaseOptions): Database {
     epoch,
     read: (query) => patiently(() => query(tables)),
     write: (change, { durable = true } = {}) =>
-      patiently(() => {
+      patiently(async () => {
         requireActive();
-        return tables.transaction().execute(async (transaction) => {
-          if (!durable) await sql`set local synchronous_commit = off`.execute(transaction);
-          const events: NewEvent[] = [];
-          const result = await change({ tables: transaction, emit: (event) => events.push(event) });
-          await addEvents(transaction, events);
-          return result;
-        });
+        const events: NewEvent[] = [];
+        try {
+          return await tables.transaction().execute(async (transaction) => {
+            if (!durable) await sql`set local synchronous_commit = off`.execute(transaction);
+            const result = await change({ tables: transaction, emit: (event) => events.push(event) });
+            await addEvents(transaction, events);
+            return result;
+          });
+        } finally {
+          // Also after a failure: others may have waited for this transaction to end.
+          if (events.length > 0) announce();
+        }
       }),
     writeOnce: (statement) =>
       patiently(() => {
         requireActive();
         return statement(tables);
       }),
+    announce,
     close() {
-      closing ??= root.destroy();
+      closing ??= (announcing ?? Promise.resolve()).then(() => root.destroy());
       return closing;
     },
   };
@@ -122,7 +155,7 @@ async function addEvents(transaction: Transaction<Tables>, events: readonly NewE
   const subjects = events.map(({ subject }) => subject);
   const data = events.map((event) => toJson(event.data));
   await sql`
-    select imago.add_event(type, subject, data::json)
-    from unnest(${types}::text[], ${subjects}::text[], ${data}::text[]) as e (type, subject, data)
-  `.execute(transaction);
+    select imago.add_events(${types}::text[], ${subjects}::text[], ${data}::text[]::json[])`.execute(
+    transaction,
+  );
 }

@@ -47,10 +47,10 @@ export function listenForEvents(url: string, { checkMs = usualCheckMs } = {}): L
   };
 }
 
-/** The id as the database writes it; null while there is none. */
-async function lastEvent(client: Client): Promise<string | null> {
-  const { rows } = await client.query<{ id: string | null }>('select max(id)::text as id from imago.events');
-  return rows[0]?.id ?? null;
+/** The last event that readers see. */
+async function lastEvent(client: Client): Promise<number | undefined> {
+  const { rows } = await client.query<{ id: number }>('select imago.settled_events() as id');
+  return rows[0]?.id;
 }
 
 function keepListening(

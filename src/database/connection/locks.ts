@@ -12,8 +12,6 @@ export const locks = {
   migrate: 2,
   /** Shared by every writing transaction, exclusive for the moment in which the epoch grows. */
   fence: 3,
-  /** Held from the choice of an event's id to the commit, so that ids become visible in their order. */
-  events: 4,
 } as const;
 
 /** Waits for the lock on a name, which is held until the transaction ends. */

@@ -13,6 +13,7 @@ import { problems } from './0011-problems.ts';
 import { owners } from './0012-owners.ts';
 import { simulated } from './0013-simulated.ts';
 import { calls } from './0014-calls.ts';
+import { eventOrder } from './0015-event-order.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -30,4 +31,5 @@ export const migrations: readonly Migration[] = [
   owners,
   simulated,
   calls,
+  eventOrder,
 ];

@@ -1,16 +1,17 @@
-// Operations as they are recorded, for the interpreter that runs them. Frequent writes are one statement each:
-// the change, its event and, when the caller does not need it on disk, the waiver of the flush.
-import { type Expression, type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
+// Operations as they are recorded, for the interpreter that runs them. Frequent writes are one statement each.
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import type { Journal, JournalWrite, OperationRecord } from '../../ports/workflow/operation.ts';
+import type { Journal, OperationRecord } from '../../ports/workflow/operation.ts';
 import type { Database } from '../connection/database.ts';
 import { sqlState } from '../connection/errors.ts';
-import { storableText, toJson } from '../connection/json.ts';
+import { optional, storableText, toJson } from '../connection/json.ts';
 import { lockName } from '../connection/locks.ts';
+import { planOnce } from '../connection/pool.ts';
 import type { Tables } from '../connection/tables.ts';
-import { type OperationRow, operationColumns, stepColumns, toOperation, toOperationRow } from './rows.ts';
+import { type OperationRow, storedChange, toOperation, toOperationRow } from './rows.ts';
 
 const endedStates = ['succeeded', 'failed', 'cancelled'] as const;
+const isLive = sql`o.state not in ('succeeded', 'failed', 'cancelled')`;
 
 export function createJournal(database: Database): Journal {
   return {
@@ -20,7 +21,7 @@ export function createJournal(database: Database): Journal {
         await lockName('operation-key', key).execute(tables);
         const existing = await readOperation(tables, request.id);
         if (existing !== undefined) return existing;
-        if (request.whenBusy === 'refuse') await refuseBusy(tables, key);
+        if (request.whenBusy === 'refuse') await requireFree(tables, key);
         const row = await tables
           .insertInto('operations')
           .values(toOperationRow(request, at))
@@ -36,62 +37,26 @@ export function createJournal(database: Database): Journal {
 
     get: (id) => database.read((tables) => readOperation(tables, id)),
 
-    async update(id, change, options) {
-      const columns = operationColumns(change);
-      if (Object.keys(columns).length === 0) return;
-      const onlyProgress = Object.keys(columns).every((column) => column === 'progress');
-      const changed = await database.writeOnce((tables) =>
-        tables
-          .with('changed', (query) =>
-            query
-              .updateTable('operations')
-              .set(columns)
-              .where('id', '=', id)
-              .returning(['id', 'state', 'current_step', 'progress']),
-          )
-          .selectFrom('changed')
-          .select([
-            flushWaiver(options).as('flush'),
-            addEvent(
-              onlyProgress ? 'operation.progress' : 'operation.state',
-              sql`changed.id`,
-              sql`json_strip_nulls(json_build_object(
-                'state', state, 'currentStep', current_step, 'progress', progress))`,
-            ).as('event'),
-          ])
-          .executeTakeFirst(),
+    async update(id, { steps = {}, ...change }, { durable = true } = {}) {
+      const fields = Object.keys(change);
+      const changed = Object.keys(steps);
+      if (fields.length + changed.length === 0) return;
+      const isOnlyProgress = fields.every((field) => field === 'progress');
+      const found = await database.writeOnce((tables) =>
+        changeStatement({
+          ...{ id, durable },
+          type: isOnlyProgress ? 'operation.progress' : 'operation.state',
+          operation: fields.length === 0 ? null : storedChange(change),
+          steps: `[${Object.entries(steps).map(([name, step]) => storedChange(step, name))}]`,
+        }).execute(tables),
       );
-      if (changed === undefined) throw operationNotFound(id);
-    },
-
-    async updateStep(id, step, change, options) {
-      const columns = stepColumns(change);
-      if (Object.keys(columns).length === 0) return;
-      const changed = await database.writeOnce((tables) =>
-        tables
-          .with('changed', (query) =>
-            query
-              .updateTable('steps')
-              .set(columns)
-              .where('operation', '=', id)
-              .where('name', '=', step)
-              .returning(['operation', 'name', 'state', 'attempts']),
-          )
-          .selectFrom('changed')
-          .select([
-            flushWaiver(options).as('flush'),
-            addEvent(
-              'operation.step',
-              sql`changed.operation`,
-              sql`json_build_object('step', name, 'state', state, 'attempts', attempts)`,
-            ).as('event'),
-          ])
-          .executeTakeFirst(),
-      );
-      if (changed !== undefined) return;
+      database.announce();
+      const { operations = 0, updated = 0 } = found.rows[0] ?? {};
+      if (updated === changed.length && (operations > 0 || fields.length === 0)) return;
       const known = await database.read((tables) => readOperation(tables, id));
       if (known === undefined) throw operationNotFound(id);
-      throw new ImagoError('operation-unknown-step', `Operation ${id} has no step ${step}.`);
+      const unknown = changed.filter((name) => known.steps.every((step) => step.name !== name));
+      throw new ImagoError('operation-unknown-step', `Operation ${id} has no step ${unknown.join(', ')}.`);
     },
 
     async log(id, at, lines) {
@@ -100,38 +65,55 @@ export function createJournal(database: Database): Journal {
       const time = new Date(at).toISOString();
       await database
         .writeOnce((tables) =>
-          tables
-            .with('added', (query) =>
-              query
-                .insertInto('operation_logs')
-                .columns(['operation', 'at', 'line'])
-                .expression(
-                  sql`select ${id}, ${time}::timestamptz, line from unnest(${stored}::text[]) as l (line)`,
-                )
-                .returning('id'),
-            )
-            .with('counted', (query) => query.selectFrom('added').select(sql`count(*)`.as('lines')))
-            .selectFrom('counted')
-            .select([
-              flushWaiver({ durable: false }).as('flush'),
-              addEvent('operation.log', sql`${id}`, sql`${toJson({ lines: stored })}::json`).as('event'),
-            ])
-            .execute(),
+          sql`${planOnce}
+            with added as (
+              insert into imago.operation_logs (operation, at, line)
+              select ${id}, ${time}::timestamptz, line from unnest(${stored}::text[]) as l (line) returning id)
+            select set_config('synchronous_commit', 'off', true), imago.add_events(
+              array['operation.log'], array['operation/' || ${id}::text], array[${toJson({ lines: stored })}::json])
+            from (select count(*) from added) counted`.execute(tables),
         )
         .catch((error) => {
           throw sqlState(error) === '23503' ? operationNotFound(id) : error;
         });
+      database.announce();
     },
 
     live: () =>
       database.read(async (tables) => {
         const rows = await tables
           .selectFrom('operations')
-          .selectAll()
+          .select(['id', 'key', 'state', 'cancel_requested_by'])
           .where('state', 'not in', endedStates)
           .orderBy('seq')
           .execute();
-        return withSteps(tables, rows);
+        return rows.map(({ cancel_requested_by, ...row }) => ({
+          ...row,
+          ...optional('cancelRequestedBy', cancel_requested_by),
+        }));
+      }),
+
+    requireFree: (key) => database.read((tables) => requireFree(tables, key)),
+
+    isAwaitedUnder: (key, id) =>
+      database.read(async (tables) => {
+        // Goes back from the operation to those that wait for it. A key is a row of its own, so that a long queue is
+        // looked at once, and not once for each operation in it.
+        const found = await sql<{ awaited: boolean }>`
+          with recursive waiting (id, key) as (
+            select ${id}::text, null::text
+            union
+            select found.id, found.key from waiting, lateral (
+              select null as id, o.key from imago.operations o where o.id = waiting.id and ${isLive}
+              union all
+              select o.parent, null from imago.operations o
+              where o.id = waiting.id and o.parent is not null and ${isLive}
+              union all
+              select o.id, null from imago.operations o
+              where o.key = waiting.key and o.state = 'queued' and ${isLive}
+            ) found)
+          select exists (select from waiting where key = ${key}) as awaited`.execute(tables);
+        return found.rows[0]?.awaited === true;
       }),
 
     requestCancel(id, by) {
@@ -175,7 +157,7 @@ async function readOperation(tables: Kysely<Tables>, id: string): Promise<Operat
   return row === undefined ? undefined : (await withSteps(tables, [row]))[0];
 }
 
-async function refuseBusy(tables: Transaction<Tables>, key: string): Promise<void> {
+async function requireFree(tables: Kysely<Tables>, key: string): Promise<void> {
   const other = await tables
     .selectFrom('operations')
     .select(['id', 'kind', 'requested_by'])
@@ -197,17 +179,70 @@ async function addSteps(tables: Transaction<Tables>, id: string, names: readonly
   await tables.insertInto('steps').values(rows).execute();
 }
 
-function addEvent(
-  type: string,
-  operation: Expression<unknown>,
-  data: Expression<unknown>,
-): RawBuilder<number> {
-  return sql<number>`imago.add_event(${type}::text, 'operation/' || ${operation}, ${data})`;
+interface ChangeValues {
+  readonly id: string;
+  readonly type: string;
+  /** As `storedChange` gives it; `null` when only steps change. */
+  readonly operation: string | null;
+  readonly steps: string;
+  readonly durable: boolean;
 }
 
-/** PostgreSQL looks at the setting when it commits, so it can be waived from within the statement. */
-function flushWaiver({ durable = true }: JournalWrite = {}): RawBuilder<string | null> {
-  return durable ? sql<null>`null` : sql<string>`set_config('synchronous_commit', 'off', true)`;
+/**
+ * The changes of an operation and its steps, and their events, in one statement. PostgreSQL looks at
+ * `synchronous_commit` when it commits, so the statement itself can waive the wait for the disk.
+ */
+function changeStatement({ id, type, operation, steps, durable }: ChangeValues) {
+  return sql<{ operations: number; updated: number }>`${planOnce}
+    with changed_steps as (
+      update imago.steps s set
+        state = coalesce(g.state, s.state),
+        attempts = coalesce(g.attempts, s.attempts),
+        started_at = ${changedColumn('startedAt', 's.started_at')},
+        ended_at = ${changedColumn('endedAt', 's.ended_at')},
+        result = ${changedColumn('result', 's.result')},
+        error = ${changedColumn('error', 's.error')}
+      from json_to_recordset(${steps}::json) as g (name text, state text, attempts integer,
+        "startedAt" timestamptz, "endedAt" timestamptz, result text, error text, cleared text[])
+      where s.operation = ${id} and s.name = g.name
+      returning s.*),
+    changed as (
+      update imago.operations o set
+        state = coalesce(g.state, o.state),
+        current_step = ${changedColumn('currentStep', 'o.current_step')},
+        progress = ${changedColumn('progress', 'o.progress')},
+        result = ${changedColumn('result', 'o.result')},
+        error = ${changedColumn('error', 'o.error')},
+        exceptions = coalesce(g.exceptions::json, o.exceptions),
+        started_at = ${changedColumn('startedAt', 'o.started_at')},
+        ended_at = ${changedColumn('endedAt', 'o.ended_at')}
+      from json_to_record(${operation}::json) as g (state text, "currentStep" text, progress text, result text,
+        error text, exceptions text, "startedAt" timestamptz, "endedAt" timestamptz, cleared text[])
+      where o.id = ${id} and ${operation}::json is not null
+      returning o.*),
+    told (place, type, data) as (
+      select position, 'operation.step', json_strip_nulls(json_build_object('step', name, 'state', state,
+        'attempts', attempts, 'startedAt', ${isoTime('started_at')}, 'endedAt', ${isoTime('ended_at')}))
+      from changed_steps
+      union all
+      select 2147483647, ${type}, json_strip_nulls(json_build_object(
+        'state', state, 'currentStep', current_step, 'progress', progress))
+      from changed)
+    select (select count(*) from changed) as operations, (select count(*) from changed_steps) as updated,
+      case when not ${durable}::boolean then set_config('synchronous_commit', 'off', true) end,
+      (select imago.add_events(array_agg(type order by place), array_agg('operation/' || ${id}::text),
+        array_agg(data order by place)) from told)`;
+}
+
+/** The new value of a column, if the change `g` has the field. */
+function changedColumn(field: string, column: string): RawBuilder<unknown> {
+  const isJson = ['progress', 'result', 'error'].includes(field);
+  const given = isJson ? sql`${sql.ref(`g.${field}`)}::json` : sql.ref(`g.${field}`);
+  return sql`case when ${sql.lit(field)} = any(g.cleared) then null else coalesce(${given}, ${sql.ref(column)}) end`;
+}
+
+function isoTime(column: string): RawBuilder<unknown> {
+  return sql`to_char(${sql.ref(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 }
 
 function requireOperation(operation: OperationRecord | undefined, id: string): OperationRecord {

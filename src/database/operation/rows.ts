@@ -1,5 +1,5 @@
 // Operations and steps between their rows and their records.
-import type { Insertable, Selectable, Updateable } from 'kysely';
+import type { Insertable, Selectable } from 'kysely';
 import type { ErrorRecord } from '../../domain/error/imago-error.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type {
@@ -72,38 +72,26 @@ function toStep(row: StepRow): StepRecord {
   };
 }
 
-/** Only the columns that the change names; a field that is there and `undefined` empties its column. */
-export function operationColumns(change: OperationChange): Updateable<OperationsTable> {
-  return {
-    ...(change.state === undefined ? {} : { state: change.state }),
-    ...('currentStep' in change ? { current_step: change.currentStep ?? null } : {}),
-    ...('progress' in change ? { progress: progressColumn(change.progress) } : {}),
-    ...('result' in change ? { result: jsonColumn(change.result) } : {}),
-    ...('error' in change ? { error: jsonColumn(change.error) } : {}),
-    ...('exceptions' in change ? { exceptions: toJson(change.exceptions ?? []) } : {}),
-    ...('startedAt' in change ? { started_at: change.startedAt ?? null } : {}),
-    ...('endedAt' in change ? { ended_at: change.endedAt ?? null } : {}),
-  };
+const jsonFields: ReadonlySet<string> = new Set(['progress', 'result', 'error', 'exceptions']);
+
+/**
+ * A change as the journal's statement reads it: fields that are `undefined` are listed as cleared. JSON is a text within
+ * it, so that a `null` stays a value.
+ */
+export function storedChange(change: OperationChange | StepChange, name?: string): string {
+  const fields = Object.entries(change);
+  const cleared = fields.filter(([, value]) => value === undefined).map(([field]) => field);
+  const given = fields.filter(([, value]) => value !== undefined);
+  const stored = given.map(([field, value]) => [
+    field,
+    jsonFields.has(field) ? jsonText(field, value) : value,
+  ]);
+  return JSON.stringify({ name, ...Object.fromEntries(stored), cleared });
 }
 
-export function stepColumns(change: StepChange): Updateable<StepsTable> {
-  return {
-    ...(change.state === undefined ? {} : { state: change.state }),
-    ...(change.attempts === undefined ? {} : { attempts: change.attempts }),
-    ...('startedAt' in change ? { started_at: change.startedAt ?? null } : {}),
-    ...('endedAt' in change ? { ended_at: change.endedAt ?? null } : {}),
-    ...('result' in change ? { result: jsonColumn(change.result) } : {}),
-    ...('error' in change ? { error: jsonColumn(change.error) } : {}),
-  };
-}
-
-/** Its sentence may quote a program, and PostgreSQL itself reads it when it makes the event. */
-function progressColumn(progress: Progress | undefined): string | null {
-  if (progress === undefined) return null;
-  return toJson({ ...progress, sentence: storableText(progress.sentence) });
-}
-
-/** Errors and results are plain values; their readonly types only lack an index signature. */
-function jsonColumn(value: unknown): string | null {
-  return value === undefined ? null : toJson(value as Json);
+/** Progress may quote a program, and PostgreSQL itself reads its sentence when it makes the event. */
+function jsonText(field: string, value: unknown): string {
+  if (field !== 'progress') return JSON.stringify(value);
+  const progress = value as Progress;
+  return JSON.stringify({ ...progress, sentence: storableText(progress.sentence) });
 }

@@ -6,6 +6,7 @@ import type { ToldEvent } from '../../domain/webhook/webhook.ts';
 import type { DeliveryOutcome, WebhookOutbox } from '../../ports/database/webhooks.ts';
 import type { Change, Database } from '../connection/database.ts';
 import { fromJson, storableText } from '../connection/json.ts';
+import { settledEvents } from '../events.ts';
 import { toKeptWebhook } from './webhooks.ts';
 
 /** So many events are written down in one transaction. */
@@ -121,9 +122,7 @@ function takeEvents(
       .forUpdate()
       .executeTakeFirst();
     if (locked === undefined) return 0;
-    const { rows: edges } = await sql<{ last: number }>`
-      select coalesce(max(id), 0)::bigint as last from imago.events`.execute(tables);
-    const last = Number(edges[0]?.last ?? 0);
+    const last = await settledEvents(tables);
     const found = await sql<{ id: number; at: string; type: string; subject: string; data: string }>`
       select e.id, e.at, e.type, e.subject, e.data from imago.webhooks w, imago.events e
       where w.name = ${webhook} and e.id <= ${last} and ${wanted}

@@ -8,6 +8,7 @@ import type { Database } from '../connection/database.ts';
 import { fromJson, optional, toJson } from '../connection/json.ts';
 import { readCursor, rowsToRead, toPage } from '../connection/page.ts';
 import type { WebhookDeliveriesTable, WebhooksTable } from '../connection/tables.ts';
+import { settledEvents } from '../events.ts';
 
 export function createWebhookStore(database: Database, { now }: { readonly now: () => number }): Webhooks {
   return {
@@ -35,17 +36,16 @@ export function createWebhookStore(database: Database, { now }: { readonly now: 
     create: (webhook) =>
       database.write(async ({ tables, emit }) => {
         const { name, url, events, image, allowPrivate, salt, keyId, by } = webhook;
-        const last = await tables
-          .selectFrom('events')
-          .select('id')
-          .orderBy('id', 'desc')
-          .limit(1)
-          .executeTakeFirst();
         await tables
           .insertInto('webhooks')
           .values({
             ...{ name, url, salt, image: image ?? null, events: toJson(events), key_id: keyId },
-            ...{ allow_private: allowPrivate, seen: last?.id ?? 0, state: 'active', added_by: by },
+            ...{
+              allow_private: allowPrivate,
+              seen: await settledEvents(tables),
+              state: 'active',
+              added_by: by,
+            },
             at: toIso(new Date(now())),
           })
           .onConflict((conflict) => conflict.column('name').doNothing())

@@ -189,6 +189,9 @@ export interface OperationKind<Input = Json> {
   result?(context: StepContext<Input>): Json;
 }
 
+/** As much of a live operation as it takes to run it. */
+export type LiveOperation = Pick<OperationRecord, 'id' | 'key' | 'state' | 'cancelRequestedBy'>;
+
 /** Where operations are recorded. The PostgreSQL one is the truth that people see; tests use one in memory. */
 export interface Journal {
   /**
@@ -201,15 +204,25 @@ export interface Journal {
   ): Promise<OperationRecord>;
   get(id: string): Promise<OperationRecord | undefined>;
   /**
-   * Merges the fields into the record; a field that is `undefined` is taken away. Refused with `owner-stale`
-   * when this process is no longer the active one, `operation-not-found` for an unknown id.
+   * Merges the fields into the record, and into the steps that are named; a field that is `undefined` is taken away.
+   * Refused with `owner-stale` when this process is no longer the active one, `operation-not-found` for an unknown id,
+   * `operation-unknown-step` for a step that was not in the list at the start.
    */
-  update(id: string, change: OperationChange, options?: JournalWrite): Promise<void>;
-  /** The same for one step of the list that was recorded at the start. */
-  updateStep(id: string, step: string, change: StepChange, options?: JournalWrite): Promise<void>;
+  update(
+    id: string,
+    change: OperationChange & { readonly steps?: Readonly<Record<string, StepChange>> },
+    options?: JournalWrite,
+  ): Promise<void>;
   log(id: string, at: number, lines: readonly string[]): Promise<void>;
   /** Live operations (not ended), oldest first: what must be enqueued again after a crash. */
-  live(): Promise<readonly OperationRecord[]>;
+  live(): Promise<readonly LiveOperation[]>;
+  /** Throws `operation-busy` if a live operation has the key. */
+  requireFree(key: string): Promise<void>;
+  /**
+   * Whether a live operation with the key waits, however indirectly, for this operation: a parent waits for its
+   * children, and an operation in the queue for all others with its key.
+   */
+  isAwaitedUnder(key: string, id: string): Promise<boolean>;
   /** Sets the flag that the operation sees and answers by undoing. A second call keeps the first name. */
   requestCancel(id: string, by: string): Promise<void>;
 }

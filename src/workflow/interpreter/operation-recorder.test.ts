@@ -24,9 +24,8 @@ function paper() {
     if (trouble) throw trouble;
     written.push(line);
   }
-  const journal: Pick<Journal, 'update' | 'updateStep' | 'log'> = {
-    update: (_, change, options) => write('operation', change, options?.durable),
-    updateStep: (_, step, change, options) => write(step, change, options?.durable),
+  const journal: Pick<Journal, 'update' | 'log'> = {
+    update: (_, change, options) => write('update', change, options?.durable),
     log: (_, __, lines) => write('log', lines),
   };
   return {
@@ -64,10 +63,8 @@ describe('the scribe', () => {
     scribe.step('a', { state: 'running', attempts: 1 });
     scribe.operation({ state: 'running' });
     await vi.advanceTimersByTimeAsync(50);
-    expect(written).toEqual([
-      ['a', { state: 'running', attempts: 1 }, false],
-      ['operation', { state: 'running' }, false],
-    ]);
+    const steps = { a: { state: 'running', attempts: 1 } };
+    expect(written).toEqual([['update', { state: 'running', steps }, false]]);
   });
 
   it('gathers what comes while a write is under way, the newest word winning', async () => {
@@ -82,9 +79,8 @@ describe('the scribe', () => {
     writing.resolve();
     await vi.advanceTimersByTimeAsync(50);
     expect(written).toEqual([
-      ['a', { state: 'running' }, false],
-      ['a', { state: 'done', result: 1 }, false],
-      ['b', { state: 'done' }, false],
+      ['update', { steps: { a: { state: 'running' } } }, false],
+      ['update', { steps: { a: { state: 'done', result: 1 }, b: { state: 'done' } } }, false],
     ]);
   });
 
@@ -98,7 +94,7 @@ describe('the scribe', () => {
     await vi.advanceTimersByTimeAsync(100);
     expect(written).toEqual([
       ['log', ['one', 'two']],
-      ['operation', { progress: { done: 50, total: 50, sentence: 'copying' } }, false],
+      ['update', { progress: { done: 50, total: 50, sentence: 'copying' }, steps: {} }, false],
     ]);
   });
 
@@ -108,10 +104,13 @@ describe('the scribe', () => {
     scribe.operation({ state: 'running' });
     scribe.step('a', { state: 'running' });
     await scribe.flush();
-    expect(written.at(-1)).toEqual(['operation', { state: 'running' }, true]);
-    expect(written).toContainEqual(['a', { state: 'running' }, false]);
+    const all = [
+      ['log', ['before']],
+      ['update', { state: 'running', steps: { a: { state: 'running' } } }, true],
+    ];
+    expect(written).toEqual(all);
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(written).toHaveLength(3);
+    expect(written).toEqual(all);
   });
 
   it('throws from flush when nothing can be written, and loses nothing', async () => {
@@ -125,7 +124,7 @@ describe('the scribe', () => {
     await page.scribe.flush();
     expect(page.written).toEqual([
       ['log', ['line']],
-      ['a', { state: 'done', attempts: 1 }, true],
+      ['update', { steps: { a: { state: 'done', attempts: 1 } } }, true],
     ]);
   });
 

@@ -2,13 +2,7 @@
 // write is under way, all of them wait a moment for more, and only `flush` waits for the disk.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type {
-  Journal,
-  JournalWrite,
-  OperationChange,
-  Progress,
-  StepChange,
-} from '../../ports/workflow/operation.ts';
+import type { Journal, OperationChange, Progress, StepChange } from '../../ports/workflow/operation.ts';
 
 export interface Scribe {
   operation(change: OperationChange): void;
@@ -20,7 +14,7 @@ export interface Scribe {
 }
 
 export interface ScribeOptions {
-  readonly journal: Pick<Journal, 'update' | 'updateStep' | 'log'>;
+  readonly journal: Pick<Journal, 'update' | 'log'>;
   readonly id: string;
   readonly clock: Clock;
   /** Nothing more is written in the background once this is aborted. */
@@ -74,24 +68,14 @@ export function createScribe({ journal, id, clock, signal }: ScribeOptions): Scr
     return turn;
   }
 
-  function writesOf({ steps, operation }: Gathered): ((options: JournalWrite) => Promise<void>)[] {
-    return [
-      ...[...steps].map(([name, change]) => (options: JournalWrite) => {
-        return journal.updateStep(id, name, change, options);
-      }),
-      ...(operation === undefined ? [] : [(options: JournalWrite) => journal.update(id, operation, options)]),
-    ];
-  }
-
   async function writeGathered(durable: boolean): Promise<void> {
     const taken = gathered;
     gathered = nothing();
     try {
       if (taken.lines.length > 0) await journal.log(id, taken.linesAt, linesOf(taken));
       taken.lines = [];
-      const writes = writesOf(taken);
-      // The last write, once it is on disk, has taken those before it there too.
-      for (const write of writes) await write({ durable: durable && write === writes.at(-1) });
+      if (taken.operation === undefined && taken.steps.size === 0) return;
+      await journal.update(id, { ...taken.operation, steps: Object.fromEntries(taken.steps) }, { durable });
     } catch (error) {
       gathered = together(taken, gathered);
       throw error;

@@ -50,15 +50,17 @@ export function createMemoryJournal(state: MemoryJournalState): Journal {
     return [...state.records.values()].filter((record) => !endedStates.has(record.state));
   }
 
+  function requireFree(key: string): void {
+    const holder = live().find((record) => record.key === key);
+    if (holder !== undefined) throw new ImagoError('operation-busy', `Operation ${holder.id} holds ${key}.`);
+  }
+
   return {
     async create(request, at) {
       const known = state.records.get(request.id);
       if (known !== undefined) return structuredClone(known);
       const key = request.key ?? request.subject;
-      const holder = live().find((record) => record.key === key);
-      if (request.whenBusy === 'refuse' && holder !== undefined) {
-        throw new ImagoError('operation-busy', `Operation ${holder.id} holds ${key}.`);
-      }
+      if (request.whenBusy === 'refuse') requireFree(key);
       const { id, kind, subject, by, input, parent, retryOf } = request;
       const steps: StepRecord[] = request.steps.map((name) => ({ name, state: 'pending', attempts: 0 }));
       const record: OperationRecord = {
@@ -73,16 +75,14 @@ export function createMemoryJournal(state: MemoryJournalState): Journal {
     async get(id) {
       return structuredClone(state.records.get(id));
     },
-    async update(id, change, options) {
-      write(merge(find(id), change), options);
-    },
-    async updateStep(id, name, change, options) {
+    async update(id, { steps: changes = {}, ...change }, options) {
       const record = find(id);
-      if (!record.steps.some((step) => step.name === name)) {
-        throw new ImagoError('internal', `Operation ${id} has no step ${name}.`);
+      const unknown = Object.keys(changes).find((name) => record.steps.every((step) => step.name !== name));
+      if (unknown !== undefined) {
+        throw new ImagoError('internal', `Operation ${id} has no step ${unknown}.`);
       }
-      const steps = record.steps.map((step) => (step.name === name ? merge(step, change) : step));
-      write({ ...record, steps }, options);
+      const steps = record.steps.map((step) => merge(step, changes[step.name] ?? {}));
+      write({ ...merge(record, change), steps }, options);
     },
     async log(id, at, lines) {
       const known = state.logs.get(id) ?? [];
@@ -90,6 +90,22 @@ export function createMemoryJournal(state: MemoryJournalState): Journal {
     },
     async live() {
       return structuredClone(live());
+    },
+    async requireFree(key) {
+      requireFree(key);
+    },
+    async isAwaitedUnder(key, id) {
+      const waiting = new Set([id]);
+      for (const one of waiting) {
+        const record = live().find((other) => other.id === one);
+        if (record === undefined) continue;
+        if (record.key === key) return true;
+        const queued = live().filter((other) => other.state === 'queued' && other.key === record.key);
+        for (const other of [...queued.map((found) => found.id), record.parent]) {
+          if (other !== undefined) waiting.add(other);
+        }
+      }
+      return false;
     },
     async requestCancel(id, by) {
       const record = find(id);
