@@ -1,7 +1,8 @@
-// Follows an operation to its end: by events, with the record as the truth. Survives a daemon that goes away
-// and comes back. Ctrl-C detaches; the operation goes on.
+// Follows an operation to its end by its events, which carry what changed; the record is read once more at the end.
+// Survives a daemon that goes away and comes back. Ctrl-C detaches; the operation goes on.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '../../api/client/client.ts';
+import type { ApiEvent } from '../../api/client/watch-events.ts';
 import type { AnswerOf } from '../../api/contract/types.ts';
 import {
   type ErrorRecord,
@@ -22,16 +23,21 @@ const goneCodes: ReadonlySet<string> = new Set([
   'daemon-standby',
 ]);
 const endedStates: ReadonlySet<string> = new Set(['succeeded', 'failed', 'cancelled']);
+/** The way of a step, in three stages. What is undone was done or failed before. */
+const endedSteps: ReadonlySet<string> = new Set(['done', 'skipped', 'failed']);
+const undoneSteps: ReadonlySet<string> = new Set(['undone', 'undo-failed']);
 
+/** `known` is the record, if the caller has just got it. */
 export async function followOperation(
   invocation: Invocation,
   client: Client,
   id: string,
+  known?: Operation,
 ): Promise<Operation> {
   const view = createProgress(invocation.out, process.stderr, () => performance.now());
   const shown = new Map<string, string>();
   try {
-    let operation = await readOperation(invocation, client, id);
+    let operation = known ?? (await readOperation(invocation, client, id));
     show(invocation, view, operation, shown);
     if (!endedStates.has(operation.state)) {
       const watch = {
@@ -42,9 +48,14 @@ export async function followOperation(
       };
       for await (const event of client.events(watch)) {
         if (event.type === 'operation.log') continue;
+        operation = changedBy(operation, event);
+        if (!endedStates.has(operation.state)) {
+          show(invocation, view, operation, shown);
+          continue;
+        }
         operation = await readOperation(invocation, client, id);
         show(invocation, view, operation, shown);
-        if (endedStates.has(operation.state)) break;
+        break;
       }
     }
     view.end();
@@ -75,6 +86,25 @@ async function readOperation(invocation: Invocation, client: Client, id: string)
       await sleep(500, undefined, { signal: invocation.signal });
     }
   }
+}
+
+/** Events from before the record was read come again: a step never goes back. */
+function changedBy(operation: Operation, { type, data }: ApiEvent): Operation {
+  if (type !== 'operation.step') {
+    const { currentStep: _step, progress: _progress, ...rest } = operation;
+    return { ...rest, ...(data as Pick<Operation, 'state' | 'currentStep' | 'progress'>) };
+  }
+  const { step: name, ...change } = data as Omit<Step, 'name'> & { readonly step: string };
+  const steps = operation.steps.map((step) =>
+    step.name === name && stageOf(change) >= stageOf(step) ? { ...step, ...change } : step,
+  );
+  return { ...operation, steps };
+}
+
+function stageOf({ state }: Pick<Step, 'state'>): number {
+  if (undoneSteps.has(state)) return 3;
+  if (endedSteps.has(state)) return 2;
+  return state === 'running' ? 1 : 0;
 }
 
 function show(

@@ -38,7 +38,7 @@ export async function runOperation<N extends WriteEndpoint>(
     ]);
     return;
   }
-  const ended = await followOperation(invocation, client, started.id);
+  const ended = await followOperation(invocation, client, started.id, started);
   const result = (ended.result ?? {}) as Record<string, unknown>;
   invocation.out.thing({ ...result, operation: ended.id }, call.name(result), () => call.lines(result));
 }
@@ -60,7 +60,7 @@ export async function performOperation<N extends WriteEndpoint>(
   call: Pick<OperationCall<N>, 'endpoint' | 'input'>,
 ): Promise<Operation> {
   const started = await startOperation(invocation, client, call);
-  return followOperation(invocation, client, started.id);
+  return followOperation(invocation, client, started.id, started);
 }
 
 async function startOperation<N extends WriteEndpoint>(
