@@ -18,7 +18,7 @@ export function standbyContext(options: WireOptions, store: Store): DaemonContex
       submit: refuse,
       cancel: refuse,
       retry: refuse,
-      send: refuse,
+      wake: refuse,
       ended: refuse,
     } satisfies OperationDesk,
     schedules: {

@@ -1,7 +1,6 @@
 // The way in to operations. What is recorded in the journal is run, whatever happens between the two: live
 // operations are enqueued again at every start and from time to time, which does nothing to those that run.
 import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
-import type { Json } from '../domain/value/json.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Engine } from '../ports/workflow/engine.ts';
 import type {
@@ -15,7 +14,7 @@ import { askedKey, keyUnder, refuseDeadlock } from './child-key.ts';
 import { hasEnded } from './interpreter/ending.ts';
 import { createInterpreter } from './interpreter/interpreter.ts';
 import { createLiveRuns } from './interpreter/live-runs.ts';
-import { type WakeMessage, wakeTopic } from './interpreter/operation-run.ts';
+import { wakeTopic } from './interpreter/operation-run.ts';
 import { type OperationKinds, requireKind, stepNames } from './interpreter/recorded-steps.ts';
 
 export interface OperationsOptions {
@@ -60,12 +59,12 @@ export function createOperations(options: OperationsOptions): Operations {
     options.onTrouble?.(ensureImagoError(thrown));
   }
 
-  async function wake(id: string, message: WakeMessage): Promise<void> {
-    await engine.send(id, wakeTopic, message satisfies Json);
+  async function wakeRun(id: string): Promise<void> {
+    await engine.send(id, wakeTopic, null);
   }
 
   async function wakeParent(parent: string): Promise<void> {
-    await wake(parent, { kind: 'child' }).catch((thrown) => {
+    await wakeRun(parent).catch((thrown) => {
       if (ensureImagoError(thrown).code !== 'operation-not-found') throw thrown;
     });
   }
@@ -113,7 +112,7 @@ export function createOperations(options: OperationsOptions): Operations {
     live.cancel(record.id);
     if (record.state === 'undoing') return;
     await engine.letPass(record.id);
-    await wake(record.id, { kind: 'cancel' });
+    await wakeRun(record.id);
   }
 
   async function cancelChild(id: string): Promise<void> {
@@ -176,10 +175,10 @@ export function createOperations(options: OperationsOptions): Operations {
       const request = { kind, subject, input, key: askedKey(record), by, osUser, retryOf: id };
       return submit({ ...request, ...(newId === undefined ? {} : { id: newId }) });
     },
-    async send(id, topic, message) {
+    async wake(id) {
       const record = await requireLive(id);
       await engine.enqueue(id, { key: record.key });
-      await wake(id, { kind: 'message', topic, body: message });
+      await wakeRun(id);
     },
     async ended(id, signal) {
       for (;;) {

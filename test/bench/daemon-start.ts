@@ -12,7 +12,7 @@ const FIRST_START_BAR = 8;
 const START_BAR = 3;
 const MEMORY_BAR = 150;
 /** Of one processor, in percent. */
-const IDLE_BAR = 0.5;
+const IDLE_BAR = 1;
 const SETTLE_MS = 15_000;
 const IDLE_MS = 20_000;
 const TICKS_A_SECOND = 100;

@@ -288,34 +288,6 @@ describe('the life of an image', () => {
     expect(retried).toMatchObject({ retryOf: started.id, kind: 'pool-create' });
     await finish(retried);
     await expect(client.call('cancelOperation', { path })).rejects.toMatchObject({ code: 'operation-ended' });
-    await expect(
-      client.call('sendToOperation', { path, body: { topic: 'approval', message: { ok: true } } }),
-    ).rejects.toMatchObject({ code: 'operation-ended' });
-  });
-
-  test('a message reaches the operation with the name of its sender', async () => {
-    const sent: unknown[] = [];
-    const waiting = await openApi(bench, {
-      context: (context) => ({
-        ...context,
-        journal: {
-          async get(id) {
-            const by = { key: 'k', by: 'ann', subject: 's', input: null, createdAt: '2026-01-01T00:00:00Z' };
-            return { ...by, id, kind: 'promote', state: 'waiting', steps: [], exceptions: [] };
-          },
-        },
-        operations: { ...context.operations, send: async (...words) => void sent.push(words) },
-      }),
-    });
-    try {
-      const publisher = await waiting.clientOf('publisher', 'bob');
-      const message = { topic: 'approval', message: { by: 'ann', ok: true } };
-      await publisher.call('sendToOperation', { path: { operation: 'o1' }, body: message });
-      expect(sent).toEqual([['o1', 'approval', { by: 'bob', message: { by: 'ann', ok: true } }]]);
-      called.add('sendToOperation');
-    } finally {
-      await waiting.close();
-    }
   });
 
   test('schedules are made, shown and ended', async () => {

@@ -116,7 +116,6 @@ describe('a dry run', () => {
     resendDeliveries: {},
     setPoolConfig: { document: '{"schemaVersion":1}' },
     setNodeConfig: { document: '{"schemaVersion":1}' },
-    sendToOperation: { topic: 'approval', message: true },
     createSchedule: {
       name: 'n',
       cron: '0 0 * * *',
@@ -135,7 +134,6 @@ describe('a dry run', () => {
   /** A dry run is refused as the write would be: the operation has ended, and simulated builds keep no lock. */
   const refused: Partial<Record<EndpointName, string>> = {
     cancelOperation: 'operation-ended',
-    sendToOperation: 'operation-ended',
     createHotfix: 'simulation-mixed',
   };
   /** These need bytes, a registry or a person with a token; they are shown with one in other tests. */

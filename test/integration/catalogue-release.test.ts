@@ -109,7 +109,7 @@ describe('gates', () => {
     expect((await channels()).production).toBeUndefined();
     await approve('ann');
     await approve('bob');
-    await product.wake('gates');
+    await product.wake();
     expect(await running).toMatchObject({
       state: 'succeeded',
       result: { channels: ['staging', 'production'] },
@@ -148,7 +148,7 @@ describe('gates', () => {
       input: { reference: 'node:1.0.1', channel: 'staging', why: 'newer' },
     });
     await approve('ann');
-    await product.wake('gates');
+    await product.wake();
     expect(await running).toMatchObject({ state: 'failed', error: { code: 'release-superseded' } });
     expect((await channels()).production).toBeUndefined();
   });
@@ -271,10 +271,10 @@ describe('only when something is newer', () => {
     const newer = await look('1.1.15');
     expect(newer).toMatchObject({ result: { newer: true } });
     await until(async () => (await channels()).staging === '1.0.1');
-    await product.wake('gates');
+    await product.wake();
     expect(await ended(waiting)).toMatchObject({ state: 'failed', error: { code: 'release-superseded' } });
     await approve('ann', '1.0.1');
-    await product.wake('gates');
+    await product.wake();
     expect(await ended(newer)).toMatchObject({
       state: 'succeeded',
       result: { channels: ['staging', 'production'] },

@@ -92,7 +92,7 @@ async function startEngineOnce(url: string): Promise<void> {
 
 async function filled(): Promise<Store> {
   const store = await bench.freshStore();
-  const { catalogue, fleet, journal, tokens, audit, idempotency, schedules } = store;
+  const { catalogue, fleet, journal, calls, tokens, audit, idempotency, schedules } = store;
   const [version = ''] = await seedImage(store, 'node', 3);
   await catalogue.moveChannel({
     image: 'node',
@@ -125,6 +125,7 @@ async function filled(): Promise<Store> {
   const request = { id: 'op', kind: 'build', subject: 'image/node', by: 'ann', steps: ['one', 'two'] };
   await journal.create({ ...request, input: { z: ['\0', '\ud800', '🙂'], a: null } }, 0);
   await journal.update('op', { state: 'running', result: null });
+  await calls.add('op', { place: 0, name: 'do:one', value: { z: ['\0', '\ud800'], a: null } });
   await journal.log('op', 0, ['', 'line', '🙂', '\\N', '{"a":1}']);
   await tokens.create('ann', 'admin', '2999-12-31T23:59:59.999Z');
   await audit.add({ who: 'ann', what: 'x', subject: '', before: null, requestId: '', status: 200 });

@@ -117,6 +117,8 @@ test('migrations are numbered from 1 without gaps, and released ones never chang
       "575fa4e8d45cf805",
       "f675f15dae4ea33c",
       "cb678e49c179f9fc",
+      "3029cb6daf574c9d",
+      "64e5fed482527f88",
     ]
   `);
 });

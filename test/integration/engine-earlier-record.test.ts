@@ -74,7 +74,6 @@ function kindsOf(acts: string[], approved: () => boolean): ReadonlyMap<string, O
   };
   const approval: Step<unknown> = {
     name: 'approved',
-    topic: 'approval',
     patience: () => ({ timeoutMs: 3_600_000 }),
     look: async () => (approved() ? { done: 'yes' } : { againMs: 60_000, sentence: 'waiting' }),
   };
@@ -97,7 +96,7 @@ it('finishes operations whose steps DBOS recorded, and does no step again that w
   await operations.start();
   expect(await ended('family')).toMatchObject({ state: 'succeeded', result: { made: 'last' } });
   approve();
-  await operations.send('waits', 'approval', null);
+  await operations.wake('waits');
   expect(await ended('waits')).toMatchObject({ state: 'succeeded', steps: [{ attempts: 1 }, {}, {}] });
   expect(await ended('queued')).toMatchObject({ state: 'succeeded' });
   expect(acts).toEqual([

@@ -81,7 +81,11 @@ function kinds(): readonly OperationKind<unknown>[] {
   };
   const approve: Step<unknown> = {
     name: 'approve',
-    wait: () => ({ topic: 'approval', timeoutMs: 600_000, sentence: 'Waiting for an approval.' }),
+    patience: () => ({ timeoutMs: 600_000 }),
+    look: async () =>
+      world.has('approval')
+        ? { done: world.get('approval') ?? null }
+        : { againMs: 600_000, sentence: 'Waiting for an approval.' },
   };
   const inner: Step<unknown> = {
     name: 'inner',
@@ -148,7 +152,8 @@ describe('a stop of the daemon', () => {
     await untilState('waits', 'waiting');
     await operations.stop();
     await open();
-    await operations.send('waits', 'approval', { by: 'bob' });
+    world.set('approval', 'bob');
+    await operations.wake('waits');
     const record = await ended('waits');
     expect(record).toMatchObject({ state: 'succeeded', result: 'after' });
     expect(record.steps.map((step) => step.attempts)).toEqual([1, 1, 1]);

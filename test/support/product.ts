@@ -28,8 +28,8 @@ export interface Product {
   run(request: Omit<OperationRequest, 'by'>): Promise<OperationRecord>;
   /** What others do while no process lives. */
   atDeath: () => Promise<void>;
-  /** Tells everything that waits on the topic, or is about to, to look. */
-  wake(topic: string): Promise<void>;
+  /** Makes everything that waits, or is about to, look at once. */
+  wake(): Promise<void>;
   /** Whether someone cancels the operation while no process lives. */
   cancelAtDeath: boolean;
   /** All that is there, of the cloud and of the store, without what only time changes. */
@@ -118,9 +118,9 @@ export async function createProduct(
       const { id } = await desk.submit({ ...request, by: 'test' });
       return ended(id);
     },
-    async wake(topic) {
+    async wake() {
       for (const { id, state } of await journal.live()) {
-        if (state === 'running' || state === 'waiting') await operations?.send(id, topic, null);
+        if (state === 'running' || state === 'waiting') await operations?.wake(id);
       }
     },
     async look() {

@@ -69,4 +69,6 @@ export const typicalRows: Readonly<Record<number, string>> = {
       update imago.schedules set stopped_at = now(), stopped_why = 'ann has no valid token.'`,
   13: `insert into imago.images (name, os, architecture, numbering, simulated, created_at)
         values ('made-up', 'linux', 'x64', 'semver', true, now())`,
+  14: `insert into imago.calls (run, place, name, value) values ('op', 0, 'do:one', '{"outcome":"done"}')`,
+  15: `select imago.add_event('version.state', 'image/made-up', '{}')`,
 };

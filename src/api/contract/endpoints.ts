@@ -127,7 +127,6 @@ export const endpoints = {
   listOperationLogs: { method: 'GET', path: '/v1/operations/{operation}/logs' },
   cancelOperation: { method: 'POST', path: '/v1/operations/{operation}/cancel' },
   retryOperation: { method: 'POST', path: '/v1/operations/{operation}/retry' },
-  sendToOperation: { method: 'POST', path: '/v1/operations/{operation}/send' },
 
   watchEvents: { method: 'GET', path: '/v1/events' },
 

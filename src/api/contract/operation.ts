@@ -2,15 +2,7 @@
 import * as z from 'zod';
 import { name, pageOf, pageQuery } from '../schemas/common.ts';
 import { event, eventsQuery } from '../schemas/event.ts';
-import {
-  logLine,
-  operation,
-  operationsQuery,
-  sendRequest,
-  sent,
-  testRequest,
-  waitQuery,
-} from '../schemas/operation.ts';
+import { logLine, operation, operationsQuery, testRequest, waitQuery } from '../schemas/operation.ts';
 import { buildRequest, hotfixRequest } from '../schemas/recipe.ts';
 import { endpoint } from './endpoint.ts';
 
@@ -110,18 +102,6 @@ export const operationsContract = {
     path: operationPath,
     status: 202,
     response: operation,
-  }),
-  sendToOperation: endpoint({
-    tag: 'Operations',
-    summary: 'Answer a step that waits',
-    description:
-      'Needs the role that starting the operation needed. The step receives `{"by": WHO, "message": MESSAGE}`.',
-    role: 'operator',
-    effect: 'write',
-    path: operationPath,
-    body: sendRequest,
-    status: 202,
-    response: sent,
   }),
   watchEvents: endpoint({
     tag: 'Events',

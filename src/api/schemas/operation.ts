@@ -72,14 +72,6 @@ export const waitQuery = z.strictObject({
     .describe('How long to wait for the end before answering with the operation as it is.'),
 });
 
-export const sendRequest = z
-  .strictObject({ topic: name, message: json })
-  .meta({ id: 'SendRequest', description: 'An answer to a step that waits on the topic.' });
-
-export const sent = z
-  .object({ operation: z.string(), topic: z.string() })
-  .meta({ id: 'Sent', description: 'The message is kept until the operation reads it.' });
-
 export const testRequest = z
   .strictObject({
     reference: name.describe('The version to test; not a bare image name.'),

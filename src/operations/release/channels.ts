@@ -10,8 +10,6 @@ import { requireResult } from '../../workflow/step-result.ts';
 import { decide } from '../channel/gate-facts.ts';
 import type { OperationDeps } from '../common/deps.ts';
 
-/** The topic on which a release that waits is told to look at its gates again. */
-export const gatesTopic = 'gates';
 /** Approvals wake it at once; this is for what nobody tells it. */
 const longestLookMs = 10 * 60_000;
 
@@ -59,7 +57,6 @@ function gatesStep<Input extends Patient>(
 ): UntilStep<Input> {
   return {
     name: gatesName(channel),
-    topic: gatesTopic,
     patience: ({ input }) => ({ timeoutMs: input.waitMs }),
     async look(context) {
       const { image, version: number } = target(context);

@@ -126,17 +126,6 @@ export interface WorkStep<Input = Json> {
   readonly timeoutMs?: number;
 }
 
-/** Waits durably for a message from outside (an approval), without holding anything in memory. */
-export interface WaitStep<Input = Json> {
-  readonly name: string;
-  /** The topic and how long to wait; a timeout fails the step with `operation-wait-timeout`. */
-  wait(context: StepContext<Input>): {
-    readonly topic: string;
-    readonly timeoutMs: number;
-    readonly sentence: string;
-  };
-}
-
 /** Runs another operation and waits for its end; its failure is this step's failure, cancel reaches it too. */
 export interface ChildStep<Input = Json> {
   readonly name: string;
@@ -147,8 +136,6 @@ export interface ChildStep<Input = Json> {
 /** Looks now and then, durably, until something is so, and holds nothing in memory meanwhile. */
 export interface UntilStep<Input = Json> {
   readonly name: string;
-  /** A message on it makes the step look at once; what it says does not matter. */
-  readonly topic: string;
   /** How long it goes on; then it fails with `operation-wait-timeout` and the last sentence. */
   patience(context: StepContext<Input>): { readonly timeoutMs: number };
   /**
@@ -160,7 +147,7 @@ export interface UntilStep<Input = Json> {
   ): Promise<{ readonly done: Json } | { readonly againMs: number; readonly sentence: string }>;
 }
 
-export type Step<Input = Json> = WorkStep<Input> | WaitStep<Input> | ChildStep<Input> | UntilStep<Input>;
+export type Step<Input = Json> = WorkStep<Input> | ChildStep<Input> | UntilStep<Input>;
 
 /** A kind of operation: how its input is read and which steps it has. */
 export interface OperationKind<Input = Json> {
@@ -283,8 +270,8 @@ export interface OperationDesk {
    * a second call gives the one that the first call began.
    */
   retry(id: string, by: string, newId?: string, osUser?: string): Promise<OperationRecord>;
-  /** Answers a step that waits on `topic`. */
-  send(id: string, topic: string, message: Json): Promise<void>;
+  /** Makes a step that waits look at once. `operation-ended` when the operation has ended. */
+  wake(id: string): Promise<void>;
   /** Resolves when the operation has ended. */
   ended(id: string, signal: AbortSignal): Promise<OperationRecord>;
 }

@@ -2,14 +2,7 @@
 // looks from time to time, so that a lost message only costs patience.
 import { type ErrorRecord, ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import type { ChildStep, OperationRecord } from '../../ports/workflow/operation.ts';
-import {
-  type OperationRun,
-  recorded,
-  stepContext,
-  timestamp,
-  type WakeMessage,
-  wakeTopic,
-} from './operation-run.ts';
+import { type OperationRun, recorded, stepContext, timestamp, wakeTopic } from './operation-run.ts';
 import { errorRecord, type StepOutcome } from './step-outcome.ts';
 
 /** Recorded in place of an outcome: the child that was submitted. */
@@ -54,10 +47,9 @@ export async function finishChild(
   name: string,
   { id }: ChildBegun,
 ): Promise<StepOutcome> {
-  const { run, inbox } = operation;
+  const { run } = operation;
   for (let pause = firstLookMs; ; pause = Math.min(pause * 2, longestLookMs)) {
-    const woken = (await run.waitFor(wakeTopic, pause)) as WakeMessage | undefined;
-    if (woken?.kind === 'message') inbox.push(woken);
+    await run.waitFor(wakeTopic, pause);
     const outcome = await recorded(run, `look:${name}`, () => lookAtChild(operation, id));
     if (outcome !== null) return outcome;
   }

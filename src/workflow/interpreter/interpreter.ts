@@ -81,7 +81,6 @@ function openOperation(
     script: readScript(record, deps.kinds),
     scribe: createScribe({ journal, id: record.id, clock, signal: run.signal }),
     results: new Map(),
-    inbox: [],
     attempts: new Map(record.steps.map((step) => [step.name, step.attempts])),
   };
 }

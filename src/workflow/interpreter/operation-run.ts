@@ -12,13 +12,8 @@ import type {
 import type { Scribe } from './operation-recorder.ts';
 import type { Script } from './recorded-steps.ts';
 
-/** The one topic on which a run is woken; what for is in the message. */
+/** A message on this topic makes a run that waits look for what has changed. What it says does not matter. */
 export const wakeTopic = 'wake';
-
-export type WakeMessage =
-  | { readonly kind: 'message'; readonly topic: string; readonly body: Json }
-  | { readonly kind: 'cancel' }
-  | { readonly kind: 'child' };
 
 /** How the way forward ended. */
 export type Ending =
@@ -39,8 +34,6 @@ export interface OperationRun {
   readonly cancel: AbortSignal;
   /** Results by the names that today's code gives the steps. */
   readonly results: Map<string, Json>;
-  /** Messages that arrived while nobody waited for them. */
-  readonly inbox: WakeMessage[];
   /** How often each step has been begun, by this process and those before it. */
   readonly attempts: Map<string, number>;
   submitChild(request: OperationRequest): Promise<OperationRecord>;

@@ -6,12 +6,10 @@ import { type OperationRun, recorded, stepContext, timestamp } from './operation
 import type { FoundStep } from './recorded-steps.ts';
 import { errorRecord, type StepOutcome, type UndoOutcome } from './step-outcome.ts';
 import { beginUntil, finishUntil, type UntilBegun } from './until-step.ts';
-import { beginWait, finishWait, type WaitBegun } from './wait-step.ts';
 import { performWork, type StepSite, undoWork } from './work-step.ts';
 
 export async function takeStep(operation: OperationRun, name: string): Promise<StepOutcome> {
   const answer = await recorded(operation.run, `do:${name}`, () => beginStep(operation, name));
-  if (answer.outcome === 'waiting') return finishWait(operation, name, answer);
   if (answer.outcome === 'child') return finishChild(operation, name, answer);
   if (answer.outcome === 'until') return takeUp(operation, name, answer);
   return answer;
@@ -30,7 +28,7 @@ async function takeUp(operation: OperationRun, name: string, begun: UntilBegun):
 async function beginStep(
   operation: OperationRun,
   name: string,
-): Promise<StepOutcome | WaitBegun | ChildBegun | UntilBegun> {
+): Promise<StepOutcome | ChildBegun | UntilBegun> {
   const { script, record, scribe, clock } = operation;
   if (record.startedAt === undefined && name === record.steps[0]?.name) {
     scribe.operation({ state: 'running', startedAt: timestamp(clock) });
@@ -40,7 +38,6 @@ async function beginStep(
   if ('removed' in found) return { outcome: 'passed', undo: false };
   if ('error' in found) return { outcome: 'failed', error: errorRecord(found.error), undo: begunBefore };
   const { step } = found;
-  if ('wait' in step) return beginWait(operation, name, step);
   if ('child' in step) return beginChild(operation, name, step);
   if ('look' in step) return beginUntil(operation, name, step);
   scribe.operation({ state: 'running', currentStep: name, progress: undefined });

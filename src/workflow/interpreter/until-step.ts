@@ -2,14 +2,7 @@
 // looks nothing is held but a line in the engine's record.
 import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import type { UntilStep } from '../../ports/workflow/operation.ts';
-import {
-  type OperationRun,
-  recorded,
-  stepContext,
-  timestamp,
-  type WakeMessage,
-  wakeTopic,
-} from './operation-run.ts';
+import { type OperationRun, recorded, stepContext, timestamp, wakeTopic } from './operation-run.ts';
 import { errorRecord, type StepOutcome } from './step-outcome.ts';
 
 /** Recorded in place of an outcome: the step has begun to look, and until when it does. */
@@ -48,12 +41,11 @@ export async function finishUntil(
   step: UntilStep<unknown>,
   begun: UntilBegun,
 ): Promise<StepOutcome> {
-  const { run, inbox } = operation;
+  const { run } = operation;
   for (;;) {
     const found = await recorded(run, `look:${name}`, () => look(operation, step, begun));
     if (found.outcome !== 'not-yet') return found;
-    const woken = (await run.waitFor(wakeTopic, found.againMs)) as WakeMessage | undefined;
-    if (woken?.kind === 'message' && woken.topic !== step.topic) inbox.push(woken);
+    await run.waitFor(wakeTopic, found.againMs);
   }
 }
 

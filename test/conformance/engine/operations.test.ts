@@ -1,5 +1,5 @@
 // What operations promise, whatever fails: one example for each promise.
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ImagoError } from '../../../src/domain/error/imago-error.ts';
 import type { OperationKind, Step } from '../../../src/ports/workflow/operation.ts';
 import {
@@ -316,26 +316,36 @@ describe('an operation', () => {
 });
 
 describe('a step that waits', () => {
+  let approvedBy: string | undefined;
   const wait: Step<unknown> = {
     name: 'approve',
-    wait: () => ({ topic: 'approval', timeoutMs: 3_600_000, sentence: 'Waiting for an approval.' }),
+    patience: () => ({ timeoutMs: 3_600_000 }),
+    look: async () =>
+      approvedBy === undefined
+        ? { againMs: 3_600_000, sentence: 'Waiting for an approval.' }
+        : { done: { by: approvedBy } },
   };
 
   function approvalLab(world: FaultyWorld): Lab {
     return labOf(world, () => [kindOf('approved', [thingStep(world, 'a'), wait, thingStep(world, 'b')])]);
   }
 
+  beforeEach(() => {
+    approvedBy = undefined;
+  });
+
   async function untilWaiting(lab: Lab): Promise<void> {
     while (lab.record('one').state !== 'waiting') await lab.clock.sleep(1);
   }
 
-  it('goes on with the message, also when it came early and the process died meanwhile', async () => {
+  it('goes on when it is woken, also when that came early and the process died meanwhile', async () => {
     const world = createFaultyWorld();
     order(world, 'do a', 'fails', 'dies before');
     const lab = approvalLab(world);
     await lab.submit({ id: 'one', kind: 'approved', input: null });
-    await lab.operations().send('one', 'something else', 1);
-    await lab.operations().send('one', 'approval', { by: 'ann' });
+    await lab.operations().wake('one');
+    approvedBy = 'ann';
+    await lab.operations().wake('one');
     const record = await lab.ended('one');
     expect(record.state).toBe('succeeded');
     expect(record.steps[1]).toMatchObject({ name: 'approve', state: 'done', result: { by: 'ann' } });
@@ -351,14 +361,15 @@ describe('a step that waits', () => {
       currentStep: 'approve',
       progress: { sentence: 'Waiting for an approval.' },
     });
-    await lab.operations().send('one', 'approval', true);
-    await lab.ended('one');
-    await expect(lab.operations().send('one', 'approval', true)).rejects.toMatchObject({
-      code: 'operation-ended',
-    });
+    const waitedFrom = lab.clock.now();
+    approvedBy = 'ann';
+    await lab.operations().wake('one');
+    expect((await lab.ended('one')).state).toBe('succeeded');
+    expect(lab.clock.now() - waitedFrom).toBeLessThan(600_000);
+    await expect(lab.operations().wake('one')).rejects.toMatchObject({ code: 'operation-ended' });
   });
 
-  it('fails and undoes when nobody answers in time', async () => {
+  it('fails and undoes when what it waits for does not come in time', async () => {
     const world = createFaultyWorld();
     const lab = approvalLab(world);
     await lab.submit({ id: 'one', kind: 'approved', input: null });
@@ -369,11 +380,12 @@ describe('a step that waits', () => {
     expect(world.things.size).toBe(0);
   });
 
-  it('fails when it cannot say what it waits for', async () => {
+  it('fails when it cannot look', async () => {
     const world = createFaultyWorld();
     const unsure: Step<unknown> = {
       name: 'unsure',
-      wait: () => {
+      patience: () => ({ timeoutMs: 3_600_000 }),
+      look: async () => {
         throw new Error('for what?');
       },
     };
@@ -461,7 +473,8 @@ describe('a step that runs another operation', () => {
 describe('the calls that an operation records', () => {
   const approve: Step<unknown> = {
     name: 'approve',
-    wait: () => ({ topic: 'approval', timeoutMs: 1_000, sentence: 'Waiting.' }),
+    patience: () => ({ timeoutMs: 1_000 }),
+    look: async () => ({ againMs: 60_000, sentence: 'Waiting.' }),
   };
   const inner: Step<unknown> = {
     name: 'inner',
@@ -481,8 +494,8 @@ describe('the calls that an operation records', () => {
       ...['step do:a', 'step do:inner', 'until wake', 'wait wake', 'step look:inner', 'step finish'],
     ]);
     expect(await calls(world, [thingStep(world, 'b'), thingStep(world, 'c'), approve])).toEqual([
-      ...['step do:b', 'step do:c', 'step do:approve', 'until wake', 'wait wake', 'step waited:approve'],
-      ...['step undo:c', 'step undo:b', 'step close'],
+      ...['step do:b', 'step do:c', 'step do:approve', 'step look:approve', 'until wake', 'wait wake'],
+      ...['step look:approve', 'step undo:c', 'step undo:b', 'step close'],
     ]);
   });
 });

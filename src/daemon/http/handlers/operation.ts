@@ -84,20 +84,6 @@ export const operationWrites = {
       record: operationTrail,
     };
   },
-  async sendToOperation(call) {
-    const operation = await requireOwnOperation(call);
-    const { topic, message } = call.body;
-    if (endedStates.has(operation.state)) throw ended(operation);
-    return {
-      subject: `operation/${operation.id}`,
-      before: operationTrail(operation),
-      plan: async () => [`Send a message on ${topic} to ${operation.kind} of ${operation.subject}.`],
-      async run() {
-        await call.context.operations.send(operation.id, topic, { by: call.caller.who, message });
-        return { operation: operation.id, topic };
-      },
-    };
-  },
 } satisfies Partial<WriteHandlers>;
 
 async function requireOperation(context: DaemonContext, id: string): Promise<OperationRecord> {
@@ -110,7 +96,7 @@ async function requireOperation(context: DaemonContext, id: string): Promise<Ope
 
 /** Also checks that the caller may start such an operation. */
 async function requireOwnOperation(
-  call: Call<'cancelOperation' | 'retryOperation' | 'sendToOperation'>,
+  call: Call<'cancelOperation' | 'retryOperation'>,
 ): Promise<OperationRecord> {
   const operation = await requireOperation(call.context, call.path.operation);
   requireRole(call.caller, roleOfKind(operation.kind), `an operation of kind ${operation.kind}`);

@@ -10,7 +10,6 @@ import type { Json } from '../../../domain/value/json.ts';
 import { attestMove, findStatement, type KnownStatement } from '../../../operations/channel/attest-move.ts';
 import { decide } from '../../../operations/channel/gate-facts.ts';
 import { allPages } from '../../../operations/common/all-pages.ts';
-import { gatesTopic } from '../../../operations/release/channels.ts';
 import type {
   Catalogue,
   ChannelMove,
@@ -292,7 +291,7 @@ async function wakeReleases({ operationLists, operations }: DaemonContext, image
   // One that has looked and is about to wait is not shown as waiting yet: what it is sent is kept until then.
   for (const state of ['running', 'waiting'] as const) {
     for (const { id, kind } of (await operationLists.list({ subject, state }, { limit: 10 })).items) {
-      if (kind === 'release' || kind === 'release-matrix') await operations.send(id, gatesTopic, null);
+      if (kind === 'release' || kind === 'release-matrix') await operations.wake(id);
     }
   }
 }
