@@ -2,7 +2,6 @@
 // Survives a daemon that goes away and comes back. Ctrl-C detaches; the operation goes on.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '../../api/client/client.ts';
-import type { ApiEvent } from '../../api/client/watch-events.ts';
 import type { AnswerOf } from '../../api/contract/types.ts';
 import {
   type ErrorRecord,
@@ -89,7 +88,7 @@ async function readOperation(invocation: Invocation, client: Client, id: string)
 }
 
 /** Events from before the record was read come again: a step never goes back. */
-function changedBy(operation: Operation, { type, data }: ApiEvent): Operation {
+function changedBy(operation: Operation, { type, data }: AnswerOf<'watchEvents'>): Operation {
   if (type !== 'operation.step') {
     const { currentStep: _step, progress: _progress, ...rest } = operation;
     return { ...rest, ...(data as Pick<Operation, 'state' | 'currentStep' | 'progress'>) };
