@@ -15,7 +15,7 @@ import type {
   MachineHost,
   MachineReportLine,
 } from '../../src/providers/local/qemu/machine-host.ts';
-import { answerTo, configRef } from '../../src/providers/sim/pool/node-agent.ts';
+import { answerTo, configRef } from '../../src/providers/sim/machine/node-agent.ts';
 
 interface FakeMachine {
   spec: HostMachine;

@@ -5,6 +5,7 @@ import type { Disks, SnapshotSpec } from '../../ports/provider/disks.ts';
 import { change, look } from '../state/call.ts';
 import { type Bend, type Cloud, stillThere } from '../state/cloud.ts';
 import { countRows } from '../state/gallery-rows.ts';
+import { machineById } from '../state/machine-rows.ts';
 import { pageByName } from '../state/paging.ts';
 import { busy, checkLimit, conflict, lacks, notFound } from '../state/refusals.ts';
 import type { SnapshotRow } from '../state/rows.ts';
@@ -55,14 +56,19 @@ function createSnapshot(
     if (found.disk !== disk) throw conflict(`Snapshot ${name} exists and is of another disk.`);
     if (snapshotState(found, world.time()) !== 'failed') return undefined;
   }
-  const captured = executor.captureDisk(disk);
-  if (captured === undefined) throw notFound(`There is no disk ${disk}.`);
+  const machine = machineById(world, /^disk\/(.+)$/.exec(disk)?.[1] ?? '');
+  if (machine === undefined || machine.deletedAt !== null || machine.disk === 0) {
+    throw notFound(`There is no disk ${disk}.`);
+  }
+  if (machine.nextDigest !== null) throw busy(`The machine of disk ${disk} is getting another disk.`);
   world.run('DELETE FROM snapshot WHERE goneAt <= ? OR name = ?', world.time(), name);
   checkLimit('snapshots', countRows(world, 'snapshot') + 1, cloud.limits.snapshots);
   const { failure } = bend;
   const row: SnapshotRow = {
     ...{ name, disk, tags: canonicalJson(tags) },
-    ...captured,
+    machineId: machine.machineId,
+    region: machine.region,
+    ...executor.captureDisk(machine),
     createdAt: world.time(),
     readyAt: executor.endOf('snapshotCreate', name, bend) ?? (failure === undefined ? null : world.time()),
     errorCode: failure?.code ?? null,

@@ -1,12 +1,16 @@
 // The model of a cloud: its state, the rules that differ between clouds as values, and the executor below it.
 // The faces above it are the roles of a provider.
 import { createHash } from 'node:crypto';
+import type { NodeReport } from '../../domain/node/report.ts';
 import type { CallOptions, ProvisioningError } from '../../ports/provider/call.ts';
 import type { GalleryLimit } from '../../ports/provider/gallery.ts';
+import type { MachineCommand, MachineCommandResult, MachineReport } from '../../ports/provider/machines.ts';
+import type { AllowedChange } from '../../ports/provider/node-configs.ts';
+import type { NodePower, ProviderNode } from '../../ports/provider/pools.ts';
 import type { Abilities } from '../../ports/provider/provider.ts';
 import type { Limits } from './limits.ts';
 import { invalid } from './refusals.ts';
-import type { DiskContent, SnapshotRow, VersionKey, VersionRow } from './rows.ts';
+import type { DiskContent, MachineRow, SnapshotRow, VersionKey, VersionRow } from './rows.ts';
 import type { World } from './state-file.ts';
 
 export interface Cloud {
@@ -18,6 +22,10 @@ export interface Cloud {
   readonly homeRegion: string;
   readonly defaultGallery: string;
   readonly longestGalleryName: number;
+  /** Numbers the nodes of uniform pools: `web-000010` is the eleventh node, or the 37th. */
+  readonly nodeNumberRadix: 10 | 36;
+  /** New nodes are spread over these. */
+  readonly zones: readonly string[];
   readonly executor: Executor;
 }
 
@@ -47,7 +55,17 @@ export type WorkKind =
   | 'versionUpdate'
   | 'versionDelete'
   | 'snapshotCreate'
-  | 'snapshotDelete';
+  | 'snapshotDelete'
+  | 'poolModel'
+  | 'poolDelete'
+  | 'nodeCreate'
+  | 'nodeReimage'
+  | 'nodeUpgrade'
+  | 'nodeStart'
+  | 'nodeStop'
+  | 'nodeDelete'
+  | 'machineCreate'
+  | 'machineDelete';
 
 /**
  * What runs below the model. Methods that return no promise are called inside the transaction that changes a row;
@@ -66,16 +84,54 @@ export interface Executor {
   /** Returns the limits that do not follow from counting rows. */
   galleryLimits(): Promise<readonly GalleryLimit[]>;
 
-  /** Finds the disk of a machine, with what a snapshot that is made now would hold. */
-  captureDisk(disk: string): CapturedDisk | undefined;
+  /** Returns the content that a snapshot of the machine's disk would have now, as far as it is known. */
+  captureDisk(machine: MachineRow): DiskContent;
   /** Copies the disk of the snapshot, or deletes the copy, as its row says. */
   workOnSnapshot(snapshot: SnapshotRow): void;
+
+  /** Finds the sealed disk with this manifest. */
+  findSealed(digest: string): Promise<DiskContent | undefined>;
+  /** Returns what gives each machine that one call creates an id that was never used. */
+  machineIds(kind: 'node' | 'machine'): (name: string) => string;
+  /** Throws `input-invalid` for a size that does not exist. */
+  checkSize(size: string): void;
+  /** Throws if there is no room for more machines of that size. `instead` is a machine that makes room. */
+  requireRoom(count: number, size: string, instead?: MachineRow): void;
+  /** Returns what changes when the machine gets a disk, its first or a new one. */
+  giveDisk(machine: MachineRow, imaging: Imaging): Partial<MachineRow>;
+  /** Returns what changes beside its model when a node is brought to a model with the same image. */
+  applyModel(machine: MachineRow, resized: boolean): Partial<MachineRow>;
+  /** Returns what changes when it is switched; `undefined` if it is there, or on the way there, already. */
+  switchPower(machine: MachineRow, to: MachineRow['powerTo'], bend: Bend): Partial<MachineRow> | undefined;
+  power(machine: MachineRow): NodePower;
+  /** Returns what is known of the machine beside its state and power. */
+  observe(machine: MachineRow): Pick<ProviderNode, 'health' | 'trouble' | 'forwards' | 'address'>;
+  report(machine: MachineRow): MachineReport | undefined;
+  nodeReport(machine: MachineRow): NodeReport | undefined;
+  console(machine: MachineRow, lines: number): Promise<readonly string[]>;
+  runCommand(
+    machine: MachineRow,
+    command: MachineCommand,
+    signal: AbortSignal,
+  ): Promise<MachineCommandResult>;
+  /** Returns what changes beside the text when the node gets another config. */
+  setUserData(node: MachineRow): Partial<MachineRow>;
+  /** Lets the node apply the config that it holds back. */
+  allowChange(node: MachineRow, change: AllowedChange): Promise<void>;
+  /** Does what is due on the machines, as their rows say, and deletes those that are to go. */
+  workOnMachines(machineIds: readonly string[]): void;
 }
 
-export type CapturedDisk = Pick<
-  SnapshotRow,
-  'machineId' | 'region' | 'digest' | 'diskDigest' | 'diskBytes' | 'traits'
->;
+/** How a machine gets a disk. */
+export interface Imaging {
+  readonly kind: WorkKind;
+  /** The disk's content and the hash of the node's model, or why there is none. */
+  readonly source: DiskContent | ProvisioningError;
+  readonly model: string | null;
+  /** How many batches of machines start from the same copies before it. */
+  readonly batch: number;
+  readonly bend: Bend;
+}
 
 /** Returns the region that is meant. Throws `input-invalid` if the cloud does not have it. */
 export function regionNamed({ abilities, homeRegion }: Cloud, region: string | undefined): string {

@@ -68,7 +68,7 @@ export function toGalleryImage(row: ImageRow): GalleryImage {
 /** Counts the rows of a table; what is being deleted counts until it is gone. */
 export function countRows(
   world: World,
-  table: 'gallery' | 'image' | 'version' | 'pool' | 'machine' | 'snapshot',
+  table: 'gallery' | 'image' | 'version' | 'pool' | 'machine WHERE pool IS NULL' | 'snapshot',
 ): number {
   return world.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)?.count ?? 0;
 }

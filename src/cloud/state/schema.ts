@@ -1,6 +1,7 @@
 // The tables of a cloud, and the way from the layouts of earlier versions. States are not stored: they follow from
 // the stored times, the clock and the executor.
-import type { Migration } from './state-file.ts';
+import type { ErrorCode } from '../../domain/error/catalog.ts';
+import { type Migration, openWorldFile, type World } from './state-file.ts';
 
 const lifetime = 'createdAt INTEGER NOT NULL, deletedAt INTEGER, goneAt INTEGER';
 const failure = 'errorCode TEXT, errorMessage TEXT';
@@ -15,7 +16,61 @@ CREATE TABLE regionCopy (
 ) STRICT, WITHOUT ROWID;
 `;
 
-export const cloudSchema = `
+const pool = `
+CREATE TABLE pool (
+  name TEXT PRIMARY KEY, region TEXT NOT NULL, orchestration TEXT NOT NULL, model TEXT NOT NULL,
+  capacity INTEGER NOT NULL, etag INTEGER NOT NULL, nextOrdinal INTEGER NOT NULL,
+  madeAt INTEGER, busyUntil INTEGER, ${lifetime}
+) STRICT, WITHOUT ROWID;
+`;
+
+const machineIndexes = `
+CREATE UNIQUE INDEX nodeName ON machine (pool, name) WHERE pool IS NOT NULL;
+CREATE UNIQUE INDEX machineName ON machine (name) WHERE pool IS NULL;
+CREATE INDEX machineAge ON machine (pool, ordinal);
+CREATE INDEX machineGone ON machine (goneAt) WHERE goneAt IS NOT NULL;
+`;
+
+const machine = `
+CREATE TABLE machine (
+  machineId TEXT PRIMARY KEY, pool TEXT, name TEXT NOT NULL, ordinal INTEGER NOT NULL,
+  region TEXT NOT NULL, zone TEXT, spec TEXT, firmware TEXT NOT NULL, generalized INTEGER NOT NULL,
+  diskModel TEXT, appliedModel TEXT, userData TEXT, userDataBefore TEXT, userDataAt INTEGER,
+  disk INTEGER NOT NULL, imagedAt INTEGER NOT NULL, digest TEXT, diskBytes INTEGER, traits TEXT NOT NULL,
+  busyWith TEXT, readyAt INTEGER,
+  powerTo TEXT NOT NULL, powerSince INTEGER NOT NULL, powerAt INTEGER, bootedAt INTEGER,
+  protectScaleIn INTEGER NOT NULL, protectActions INTEGER NOT NULL,
+  nextDigest TEXT, nextModel TEXT, powerDue INTEGER NOT NULL DEFAULT 0, metadataDue INTEGER NOT NULL DEFAULT 0,
+  resizeDue INTEGER NOT NULL DEFAULT 0, needsReport INTEGER NOT NULL DEFAULT 0,
+  resume INTEGER NOT NULL DEFAULT 0,
+  ${failure}, ${lifetime}
+) STRICT;
+${machineIndexes}`;
+
+/** What the simulation builds, and the faults and counts of a provider that is wrapped. */
+const simulation = `
+CREATE TABLE layer (key TEXT PRIMARY KEY, madeAt INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sealedDisk (
+  lockDigest TEXT PRIMARY KEY, digest TEXT NOT NULL, diskDigest TEXT NOT NULL, diskBytes INTEGER NOT NULL,
+  traits TEXT NOT NULL, madeAt INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sealedByDigest ON sealedDisk (digest);
+CREATE INDEX sealedByDisk ON sealedDisk (diskDigest);
+
+CREATE TABLE bucket (
+  name TEXT NOT NULL, spanMs INTEGER NOT NULL, startedAt INTEGER NOT NULL, used INTEGER NOT NULL,
+  PRIMARY KEY (name, spanMs)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE fault (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, spec TEXT NOT NULL, spent INTEGER NOT NULL DEFAULT 0,
+  seen INTEGER NOT NULL DEFAULT 0, hits INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX faultLive ON fault (id) WHERE spent = 0;
+`;
+
+const schema = `
 CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE gallery (name TEXT PRIMARY KEY, region TEXT NOT NULL, description TEXT) STRICT, WITHOUT ROWID;
@@ -44,10 +99,10 @@ CREATE TABLE snapshot (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE model (hash TEXT PRIMARY KEY, model TEXT NOT NULL) STRICT, WITHOUT ROWID;
-`;
+${pool}${machine}${simulation}`;
 
 /** The layout that the local provider had first: the state of a version and a snapshot as columns. */
-export const fromLocal: Migration = {
+const fromLocal: Migration = {
   to: 3,
   sql: `
     ${regionCopy}
@@ -78,7 +133,7 @@ export const fromLocal: Migration = {
 };
 
 /** The layout that the simulation had first: nothing about the store, and no time of a deletion's start. */
-export const fromSim: Migration = {
+const fromSim: Migration = {
   to: 4,
   sql: `
     ALTER TABLE version ADD COLUMN digest TEXT;
@@ -90,3 +145,72 @@ export const fromSim: Migration = {
     UPDATE snapshot SET deletedAt = createdAt WHERE goneAt IS NOT NULL;
     UPDATE snapshot SET machineId = substr(disk, length('disk/') + 1);`,
 };
+
+const localMachines: Migration = {
+  to: 5,
+  sql: `
+    ALTER TABLE pool ADD COLUMN region TEXT NOT NULL DEFAULT 'local';
+    ALTER TABLE pool ADD COLUMN madeAt INTEGER;
+    ALTER TABLE pool ADD COLUMN busyUntil INTEGER;
+    ALTER TABLE pool ADD COLUMN deletedAt INTEGER;
+    ALTER TABLE pool ADD COLUMN goneAt INTEGER;
+    UPDATE pool SET madeAt = createdAt WHERE made = 1;
+    UPDATE pool SET deletedAt = createdAt WHERE deleting = 1;
+    ALTER TABLE pool DROP COLUMN made;
+    ALTER TABLE pool DROP COLUMN deleting;
+
+    DROP INDEX machineName;
+    DROP INDEX machineAge;
+    ALTER TABLE machine RENAME COLUMN content TO digest;
+    ALTER TABLE machine RENAME COLUMN nextContent TO nextDigest;
+    ALTER TABLE machine RENAME COLUMN needsWord TO needsReport;
+    ALTER TABLE machine ADD COLUMN region TEXT NOT NULL DEFAULT 'local';
+    ALTER TABLE machine ADD COLUMN zone TEXT;
+    ALTER TABLE machine ADD COLUMN userDataBefore TEXT;
+    ALTER TABLE machine ADD COLUMN userDataAt INTEGER;
+    ALTER TABLE machine ADD COLUMN diskBytes INTEGER;
+    ALTER TABLE machine ADD COLUMN traits TEXT NOT NULL DEFAULT '{}';
+    ALTER TABLE machine ADD COLUMN readyAt INTEGER;
+    ALTER TABLE machine ADD COLUMN powerSince INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE machine ADD COLUMN powerAt INTEGER;
+    ALTER TABLE machine ADD COLUMN deletedAt INTEGER;
+    ALTER TABLE machine ADD COLUMN goneAt INTEGER;
+    UPDATE machine SET deletedAt = createdAt WHERE deleting = 1;
+    ALTER TABLE machine DROP COLUMN deleting;
+    ${machineIndexes}${simulation}`,
+};
+
+const simMachineColumns = `machineId, name, imagedAt, bootedAt, busyWith, readyAt, powerTo, powerSince, powerAt,
+      diskBytes, traits, errorCode, errorMessage, createdAt, goneAt`;
+
+/** The simulation had nodes and single machines in two tables. */
+const simMachines: Migration = {
+  to: 5,
+  sql: `
+    ALTER TABLE pool ADD COLUMN deletedAt INTEGER;
+    UPDATE pool SET deletedAt = createdAt WHERE goneAt IS NOT NULL;
+    ALTER TABLE machine RENAME TO singleMachine;
+    ${machine}
+    INSERT INTO machine (pool, ordinal, zone, diskModel, appliedModel, protectScaleIn, protectActions,
+      userData, userDataBefore, userDataAt, disk, firmware, generalized, region, deletedAt, ${simMachineColumns})
+      SELECT pool, ordinal, zone, diskModel, appliedModel, protectScaleIn, protectActions,
+        userData, userDataBefore, userDataAt, hasDisk, 'direct', 1,
+        (SELECT region FROM pool WHERE pool.name = node.pool), iif(goneAt IS NULL, NULL, createdAt),
+        ${simMachineColumns} FROM node;
+    INSERT INTO machine (spec, ordinal, protectScaleIn, protectActions, disk, firmware, generalized, region,
+      deletedAt, ${simMachineColumns})
+      SELECT spec, 0, 0, 0, hasDisk, spec ->> 'firmware', 1,
+        ifnull(spec ->> 'region', (SELECT region FROM gallery WHERE name = 'imago')),
+        iif(goneAt IS NULL, NULL, createdAt), ${simMachineColumns} FROM singleMachine;
+    DROP TABLE node;
+    DROP TABLE singleMachine;`,
+};
+
+/** Opens the state of a cloud, or makes an empty one. Without a file it lives and dies with the process. */
+export function openCloudState(
+  file: string | undefined,
+  names: { readonly name: string; readonly unusable: ErrorCode },
+): World {
+  const migrations = { 1: fromLocal, 2: fromSim, 3: localMachines, 4: simMachines };
+  return openWorldFile(file, { ...names, schema, version: 5, migrations });
+}

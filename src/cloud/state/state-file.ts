@@ -130,8 +130,9 @@ export function openWorldFile(file: string | undefined, layout: WorldLayout): Wo
     all: <T>(sql: string, ...parameters: Parameter[]) => prepare(sql).all(...parameters) as T[],
     insert(table, row) {
       const columns = Object.keys(row);
-      const places = columns.map((column) => `:${column}`);
-      prepare(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places.join(', ')})`).run(row as Row);
+      const places = columns.map(() => '?');
+      const sql = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places.join(', ')})`;
+      prepare(sql).run(...Object.values(row as Row));
     },
     update(table, key, columns) {
       const set = Object.keys(columns).map((column) => `${column} = ?`);

@@ -4,6 +4,10 @@ import { availableParallelism } from 'node:os';
 import { cloudDisks } from '../../cloud/disk/disks.ts';
 import { cloudGalleries } from '../../cloud/gallery/galleries.ts';
 import { cloudGallery } from '../../cloud/gallery/gallery.ts';
+import { cloudMachines } from '../../cloud/machine/machines.ts';
+import { cloudNodeConfigs } from '../../cloud/pool/node-configs.ts';
+import { cloudPools } from '../../cloud/pool/pools.ts';
+import type { Cloud } from '../../cloud/state/cloud.ts';
 import { findGallery } from '../../cloud/state/gallery-rows.ts';
 import type { World } from '../../cloud/state/state-file.ts';
 import type { DiskStore } from '../../oci/disks/disk-store.ts';
@@ -18,12 +22,9 @@ import type { Pools } from '../../ports/provider/pools.ts';
 import type { Abilities, Provider } from '../../ports/provider/provider.ts';
 import { createHostExecutor } from './executor.ts';
 import { hostAccess } from './host/node-access.ts';
-import { localMachines } from './machine/machines.ts';
-import { localNodeConfigs } from './pool/node-configs.ts';
-import { localPools } from './pool/pools.ts';
 import type { MachineHost } from './qemu/machine-host.ts';
 import { resumeMachines } from './resume.ts';
-import { type LocalContext, type LocalLimits, localPaths } from './state/context.ts';
+import { type HostContext, type LocalLimits, localPaths, openLocalState } from './state/context.ts';
 import {
   createImageCache,
   defaultImageLimits,
@@ -32,7 +33,6 @@ import {
 } from './state/image-cache.ts';
 import { type MachineBoard, openMachineBoard } from './state/machine-status-cache.ts';
 import { type MemoryGauge, systemGauge } from './state/memory.ts';
-import { openLocalWorld } from './state/schema.ts';
 import { createLocalWorker, type LocalWorker } from './work.ts';
 
 export interface LocalProviderOptions {
@@ -101,7 +101,7 @@ const defaultLimits: LocalLimits = {
 export async function createLocalProvider(options: LocalProviderOptions): Promise<LocalProvider> {
   mkdirSync(options.folder, { recursive: true, mode: 0o700 });
   const paths = localPaths(options.folder);
-  const world = openLocalWorld(paths.world);
+  const world = openLocalState(paths.world);
   try {
     world.goBy(options.clock);
     return await providerOf(world, options);
@@ -124,14 +124,18 @@ async function providerOf(world: World, options: LocalProviderOptions): Promise<
   board = await openMachineBoard(host, (machineId) => {
     if (board !== undefined) worker.machine(machineId);
   });
-  const context: LocalContext = {
-    ...{ world, clock, store, host, board, images, paths, defaultGallery, homeRegion, work: worker },
+  const context: HostContext = {
+    ...{ world, clock, store, host, board, images, paths, defaultGallery, limits, work: worker },
+    memory: options.memory ?? systemGauge,
+  };
+  const cloud: Cloud = {
+    ...{ world, defaultGallery, homeRegion },
     abilities: localAbilities,
     limits: {},
-    hostLimits: limits,
     longestGalleryName: 32,
-    executor: createHostExecutor({ world, store, homeRegion }, worker),
-    memory: options.memory ?? systemGauge,
+    nodeNumberRadix: 36,
+    zones: [],
+    executor: createHostExecutor(context),
   };
   world.transaction(() => {
     if (findGallery(world, defaultGallery) === undefined) {
@@ -146,12 +150,12 @@ async function providerOf(world: World, options: LocalProviderOptions): Promise<
     name: 'local',
     abilities: localAbilities,
     clock,
-    gallery: cloudGallery(context, defaultGallery),
-    galleries: cloudGalleries(context),
-    pools: localPools(context),
-    nodeConfigs: localNodeConfigs(context),
-    machines: localMachines(context),
-    disks: cloudDisks(context),
+    gallery: cloudGallery(cloud, defaultGallery),
+    galleries: cloudGalleries(cloud),
+    pools: cloudPools(cloud),
+    nodeConfigs: cloudNodeConfigs(cloud),
+    machines: cloudMachines(cloud),
+    disks: cloudDisks(cloud),
     ...(options.builder === undefined ? {} : { builder: options.builder }),
     access: hostAccess(host),
     host,

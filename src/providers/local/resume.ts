@@ -1,9 +1,9 @@
 // Machines that ran when everything was stopped, or when the computer went down, run again afterwards.
 import { existsSync } from 'node:fs';
+import { changeMachine } from '../../cloud/state/machine-rows.ts';
+import type { MachineRow } from '../../cloud/state/rows.ts';
 import type { HostMachineStatus } from './qemu/machine-host.ts';
-import { type LocalContext, localPaths } from './state/context.ts';
-import { changeMachine, type MachineRow } from './state/machine-rows.ts';
-import { openLocalWorld } from './state/schema.ts';
+import { type HostContext, localPaths, openLocalState } from './state/context.ts';
 
 export function isAlive(status: HostMachineStatus | undefined): boolean {
   return status?.state === 'running' || status?.state === 'starting' || status?.state === 'stopping';
@@ -13,7 +13,7 @@ export function isAlive(status: HostMachineStatus | undefined): boolean {
 export function noteStopped(folder: string, machineIds: readonly string[]): void {
   const { world: file } = localPaths(folder);
   if (machineIds.length === 0 || !existsSync(file)) return;
-  const world = openLocalWorld(file);
+  const world = openLocalState(file);
   try {
     world.transaction(() => {
       for (const machineId of machineIds) changeMachine(world, machineId, { resume: 1 });
@@ -24,9 +24,9 @@ export function noteStopped(folder: string, machineIds: readonly string[]): void
 }
 
 /** Inside a transaction, before work begins. One that someone wanted stopped meanwhile stays so. */
-export function resumeMachines({ world, board }: LocalContext): void {
+export function resumeMachines({ world, board }: HostContext): void {
   const rows = world.all<MachineRow>(
-    `SELECT * FROM machine WHERE deleting = 0 AND powerDue = 0 AND (resume = 1 OR powerTo = 'running')`,
+    `SELECT * FROM machine WHERE deletedAt IS NULL AND powerDue = 0 AND (resume = 1 OR powerTo = 'running')`,
   );
   for (const row of rows) {
     const status = board.status(row.machineId);

@@ -2,19 +2,19 @@
 // that belong to no snapshot.
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { machineById } from '../../cloud/state/machine-rows.ts';
 import { findSnapshot } from '../../cloud/state/snapshot-rows.ts';
 import { dropOtherDisks } from './disk/machine-disk.ts';
-import type { LocalContext } from './state/context.ts';
-import { machineById, machineFolder } from './state/machine-rows.ts';
+import { type HostContext, machineFolder } from './state/context.ts';
 
 /** In the machine's own turn: nobody makes a disk for it meanwhile. */
-export async function sweepMachine(context: LocalContext, machineId: string): Promise<void> {
+export async function sweepMachine(context: HostContext, machineId: string): Promise<void> {
   const row = context.world.transaction(() => machineById(context.world, machineId));
   if (row !== undefined) await dropOtherDisks(machineFolder(context, machineId), row.disk);
 }
 
 /** Things are recorded before they are made: what has no record is nobody's. */
-export async function sweepStrays({ world, host, paths }: LocalContext): Promise<void> {
+export async function sweepStrays({ world, host, paths }: HostContext): Promise<void> {
   for (const machineId of await namesIn(paths.machines)) {
     if (world.transaction(() => machineById(world, machineId)) !== undefined) continue;
     await host.remove(machineId);

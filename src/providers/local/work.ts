@@ -2,6 +2,7 @@
 // nothing uses any more. It begins anew where the process before was killed.
 
 import { createLanes, type LanesOptions } from '../../async/keyed-worker.ts';
+import { markMadePools } from '../../cloud/state/pool-rows.ts';
 import type { VersionKey } from '../../cloud/state/rows.ts';
 import type { World } from '../../cloud/state/state-file.ts';
 import { findVersion } from '../../cloud/state/version-rows.ts';
@@ -10,13 +11,12 @@ import { workOnVersion } from './gallery/version-work.ts';
 import { createBootQueue } from './machine/boot-queue.ts';
 import { heed } from './machine/evaluate.ts';
 import { type DutyContext, doDuties } from './machine/reconcile.ts';
-import type { LocalContext, LocalWork } from './state/context.ts';
-import { markMadePools } from './state/pool-rows.ts';
+import type { HostContext, HostWork } from './state/context.ts';
 import { sweepMachine, sweepStrays } from './sweep.ts';
 
 const retryMs = 5000;
 
-export interface LocalWorker extends LocalWork {
+export interface LocalWorker extends HostWork {
   /** Takes up what is to be done, by this process and those before it. */
   begin(): void;
   /** Resolves when nothing is under way that does not wait for a machine. */
@@ -26,7 +26,7 @@ export interface LocalWorker extends LocalWork {
 }
 
 export function createLocalWorker(
-  contextOf: () => LocalContext,
+  contextOf: () => HostContext,
   reports: Pick<LanesOptions, 'onTrouble' | 'onRepaired'>,
 ): LocalWorker {
   const lanes = createLanes({ retryMs, ...reports });
@@ -35,7 +35,7 @@ export function createLocalWorker(
   const closing = new AbortController();
   /** Machines that a killed process may have left something of. */
   const unswept = new Set<string>();
-  const queue = createBootQueue(() => contextOf().hostLimits.bootsAtOnce, machine);
+  const queue = createBootQueue(() => contextOf().limits.bootsAtOnce, machine);
 
   function dutyContext(): DutyContext {
     return { ...contextOf(), queue, onDiskDropped: pruneImages };
@@ -134,7 +134,7 @@ export function createLocalWorker(
 
 function isDeleting(world: World, machineId: string): boolean {
   const found = world.transaction(() =>
-    world.get('SELECT 1 FROM machine WHERE machineId = ? AND deleting = 1', machineId),
+    world.get('SELECT 1 FROM machine WHERE machineId = ? AND deletedAt IS NOT NULL', machineId),
   );
   return found !== undefined;
 }
@@ -142,7 +142,7 @@ function isDeleting(world: World, machineId: string): boolean {
 /** What the disks of machines and snapshots stand on, or will. */
 function usedImages(world: World): ReadonlySet<string> {
   const rows = world.all<{ digest: string | null }>(
-    `SELECT content AS digest FROM machine UNION SELECT nextContent FROM machine UNION SELECT digest FROM snapshot`,
+    `SELECT digest FROM machine UNION SELECT nextDigest FROM machine UNION SELECT digest FROM snapshot`,
   );
   return new Set(rows.flatMap(({ digest }) => digest ?? []));
 }

@@ -1,57 +1,84 @@
 // Runs the cloud in virtual time: every piece of work ends at a time that is known when it starts.
-import type { CapturedDisk, Executor } from '../../cloud/state/cloud.ts';
-import { sha256 } from '../../cloud/state/cloud.ts';
-import type { DiskContent } from '../../cloud/state/rows.ts';
+import { type Executor, sha256 } from '../../cloud/state/cloud.ts';
+import { busy } from '../../cloud/state/refusals.ts';
+import type { DiskContent, MachineRow } from '../../cloud/state/rows.ts';
 import type { World } from '../../cloud/state/state-file.ts';
-import { type MachineColumns, machinePower } from './state/machine-rows.ts';
-import { endOf, type SimContext } from './world/context.ts';
+import type { AllowedChange } from '../../ports/provider/node-configs.ts';
+import { consoleOf, healthOf, reportOf } from './machine/boot.ts';
+import { giveDisk, powerOf, switchPower } from './machine/imaging.ts';
+import { inForce, nodeReport } from './machine/node-report.ts';
+import { answerScript } from './machine/run-command.ts';
+import { endOf, type SimTiming } from './world/context.ts';
 
-export function createVirtualExecutor(context: Omit<SimContext, 'executor'>): Executor {
-  const { world } = context;
+export function createVirtualExecutor(timing: SimTiming): Executor {
+  const { world } = timing;
   return {
-    endOf: (kind, name, bend) => endOf(context, kind, name, bend),
-    findDisk: async (diskDigest) =>
-      world.get<DiskContent>(
-        'SELECT digest, diskDigest, diskBytes, traits FROM sealedDisk WHERE diskDigest = ? LIMIT 1',
-        diskDigest,
-      ),
+    endOf: (kind, name, bend) => endOf(timing, kind, name, bend),
+    findDisk: async (diskDigest) => findSealed(world, 'diskDigest', diskDigest),
     workOnVersion: () => undefined,
     readDigest: async ({ diskDigest }) => diskDigest ?? '',
     galleryLimits: async () => [],
-    captureDisk: (disk) => captureDisk(world, context.homeRegion, disk),
+
+    captureDisk: (machine) => captureDisk(world, machine),
     workOnSnapshot: () => undefined,
+
+    findSealed: async (digest) => findSealed(world, 'digest', digest),
+    machineIds: (kind) => machineIds(world, kind),
+    checkSize: () => undefined,
+    requireRoom: () => undefined,
+    giveDisk: (machine, imaging) => giveDisk(timing, machine, imaging),
+    applyModel: () => ({}),
+    switchPower: (machine, to, bend) => switchPower(timing, machine, to, bend),
+    power: (machine) => powerOf(machine, world.time()),
+    observe: (machine) => ({ health: healthOf(timing, machine) }),
+    report: (machine) => reportOf(timing, machine),
+    nodeReport: (machine) => nodeReport(timing, machine),
+    console: async (machine, lines) => world.transaction(() => consoleOf(timing, machine)).slice(-lines),
+    async runCommand(machine, { script }) {
+      const listens = world.transaction(
+        () => powerOf(machine, world.time()) === 'running' && reportOf(timing, machine) !== undefined,
+      );
+      if (!listens) throw busy(`Machine ${machine.name} does not listen to commands.`);
+      return answerScript(script, { hostname: machine.name, machineId: machine.machineId });
+    },
+    setUserData: (node) => ({ userDataBefore: inForce(timing, node), userDataAt: world.time() }),
+    allowChange: async (node, change) => world.transaction(() => allowChange(timing, node, change)),
+    workOnMachines: () => undefined,
   };
 }
 
-type DiskOwner = MachineColumns & { readonly region: string };
-
-/**
- * A disk goes with its machine. Two snapshots of a disk that nothing writes to have the same content, two of a
- * running one have not.
- */
-function captureDisk(world: World, homeRegion: string, disk: string): CapturedDisk | undefined {
-  const owner = findOwner(world, homeRegion, /^disk\/(.+)$/.exec(disk)?.[1] ?? '');
-  if (owner === undefined) return undefined;
-  const { machineId, region, diskBytes, traits } = owner;
-  const now = world.time();
-  const writtenAt = machinePower(owner, now) === 'stopped' ? owner.powerSince : now;
-  const diskDigest = `sha256:${sha256('disk', machineId, owner.imagedAt, writtenAt)}`;
-  return { machineId, region, digest: null, diskDigest, diskBytes, traits };
+function findSealed(world: World, by: 'digest' | 'diskDigest', value: string): DiskContent | undefined {
+  return world.get<DiskContent>(
+    `SELECT digest, diskDigest, diskBytes, traits FROM sealedDisk WHERE ${by} = ? LIMIT 1`,
+    value,
+  );
 }
 
-function findOwner(world: World, homeRegion: string, machineId: string): DiskOwner | undefined {
-  const columns = `machineId, busyWith, readyAt, imagedAt, bootedAt, powerTo, powerSince, powerAt, hasDisk,
-    diskBytes, traits`;
-  const live = 'machineId = ?1 AND hasDisk = 1 AND t.goneAt IS NULL';
-  return (
-    world.get<DiskOwner>(
-      `SELECT ${columns}, pool.region FROM node t JOIN pool ON pool.name = t.pool WHERE ${live}`,
-      machineId,
-    ) ??
-    world.get<DiskOwner>(
-      `SELECT ${columns}, ifnull(spec ->> 'region', ?2) AS region FROM machine t WHERE ${live}`,
-      machineId,
-      homeRegion,
-    )
-  );
+/** Two snapshots of a disk that nothing writes to have the same content; two of a running one have not. */
+function captureDisk(world: World, machine: MachineRow): DiskContent {
+  const { machineId, diskBytes, traits, imagedAt, powerSince } = machine;
+  const now = world.time();
+  const writtenAt = powerOf(machine, now) === 'stopped' ? powerSince : now;
+  const diskDigest = `sha256:${sha256('disk', machineId, imagedAt, writtenAt)}`;
+  return { digest: null, diskDigest, diskBytes, traits };
+}
+
+/** Ids have the shape that clouds give them. They follow from the seed, the name and a number used only once. */
+function machineIds(world: World, kind: string): (name: string) => string {
+  const serial = Number(world.fact('serial') ?? 0) + 1;
+  world.setFact('serial', String(serial));
+  const seed = world.fact('seed') ?? '';
+  return (name) => {
+    const hex = sha256(seed, kind, name, serial);
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  };
+}
+
+/** A config that the agent has nothing more to ask about is active as soon as it is applied. */
+function allowChange(timing: SimTiming, { machineId }: MachineRow, { cost, digest }: AllowedChange): void {
+  const { world } = timing;
+  const node = world.get<MachineRow>('SELECT * FROM machine WHERE machineId = ?', machineId);
+  const waiting = node && nodeReport(timing, node)?.waiting;
+  if (waiting?.digest !== digest || waiting.for !== cost) return;
+  world.update('machine', { machineId }, { userDataBefore: node?.userData, userDataAt: world.time() });
 }

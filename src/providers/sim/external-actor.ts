@@ -1,19 +1,25 @@
 // What others do to the simulated world behind Imago's back, and a look at all of it. No fault strikes here and
 // no owner is compared: this is the hand of a person or of a cloud's own autoscaler.
 
-import { straight } from '../../cloud/state/cloud.ts';
+import { toMachine } from '../../cloud/machine/machines.ts';
+import { setCapacity } from '../../cloud/pool/pools.ts';
+import { type Cloud, straight } from '../../cloud/state/cloud.ts';
 import { toGalleryImage, toGallerySpec } from '../../cloud/state/gallery-rows.ts';
-import type { GalleryRow, ImageRow, SnapshotRow, VersionRow } from '../../cloud/state/rows.ts';
+import { nodeReader, toProviderPool } from '../../cloud/state/pool-rows.ts';
+import type {
+  GalleryRow,
+  ImageRow,
+  MachineRow,
+  PoolRow,
+  SnapshotRow,
+  VersionRow,
+} from '../../cloud/state/rows.ts';
 import { toSnapshot } from '../../cloud/state/snapshot-rows.ts';
 import { toGalleryVersion } from '../../cloud/state/version-rows.ts';
 import type { Snapshot } from '../../ports/provider/disks.ts';
 import type { GalleryImage, GallerySpec, GalleryVersion } from '../../ports/provider/gallery.ts';
 import type { Machine } from '../../ports/provider/machines.ts';
 import type { ProviderNode, ProviderPool } from '../../ports/provider/pools.ts';
-import { type MachineRow, toMachine } from './machine/machines.ts';
-import { setCapacity } from './pool/pools.ts';
-import { type NodeRow, nodeReader, type PoolRow, toProviderPool } from './state/pool-rows.ts';
-import type { SimContext } from './world/context.ts';
 
 /** Everything that there is, as the roles would show it now; to compare before and after. */
 export interface WorldView {
@@ -34,11 +40,13 @@ export interface WorldHand {
   view(): WorldView;
 }
 
-export function createWorldHand(context: SimContext): WorldHand {
+export function createWorldHand(context: Cloud): WorldHand {
   const { world } = context;
   return {
     setCapacityByOther: (pool, capacity) =>
-      world.transaction(() => setCapacity(context, pool, capacity, {}, straight)),
+      world.transaction(() => {
+        setCapacity(context, pool, capacity, {}, straight);
+      }),
     deleteVersionByOther: (image, version, gallery = context.defaultGallery) =>
       world.transaction(() => {
         const gone = { deletedAt: world.time(), goneAt: world.time() };
@@ -48,7 +56,7 @@ export function createWorldHand(context: SimContext): WorldHand {
   };
 }
 
-function viewWorld(context: SimContext): WorldView {
+function viewWorld(context: Cloud): WorldView {
   const { world, abilities } = context;
   const live = (table: string, order: string) =>
     `SELECT * FROM ${table} WHERE goneAt IS NULL OR goneAt > ${world.time()} ORDER BY ${order}`;
@@ -66,9 +74,12 @@ function viewWorld(context: SimContext): WorldView {
       .map((row) => ({ gallery: row.gallery, ...toGalleryVersion(context, row) })),
     pools: pools.map((row) => toProviderPool(context, row)),
     nodes: world
-      .all<NodeRow>(live('node', 'pool, name'))
-      .flatMap((row) => readers.get(row.pool)?.(row) ?? []),
-    machines: world.all<MachineRow>(live('machine', 'name')).map((row) => toMachine(context, row)),
+      .all<MachineRow>(live('machine', 'pool, name'))
+      .flatMap((row) => readers.get(row.pool ?? '')?.(row) ?? []),
+    machines: world
+      .all<MachineRow>(live('machine', 'name'))
+      .filter(({ pool }) => pool === null)
+      .map((row) => toMachine(context, row)),
     snapshots: world.all<SnapshotRow>(live('snapshot', 'name')).map((row) => toSnapshot(context, row)),
   };
 }

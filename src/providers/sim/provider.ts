@@ -7,8 +7,12 @@ import { withFaults } from '../../cloud/faults/faulty-provider.ts';
 import { azureCeilings, type Ceilings } from '../../cloud/faults/throttle.ts';
 import { cloudGalleries } from '../../cloud/gallery/galleries.ts';
 import { cloudGallery } from '../../cloud/gallery/gallery.ts';
+import { cloudMachines } from '../../cloud/machine/machines.ts';
+import { cloudNodeConfigs } from '../../cloud/pool/node-configs.ts';
+import { cloudPools } from '../../cloud/pool/pools.ts';
 import { findGallery } from '../../cloud/state/gallery-rows.ts';
 import { type Limits, simLimits } from '../../cloud/state/limits.ts';
+import { openCloudState } from '../../cloud/state/schema.ts';
 import type { World } from '../../cloud/state/state-file.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Builder } from '../../ports/provider/builder.ts';
@@ -23,12 +27,8 @@ import { sealedFrom, simBuilder } from './build/builder.ts';
 import { lockOf } from './build/plan.ts';
 import { createVirtualExecutor } from './executor.ts';
 import { createWorldHand, type WorldHand } from './external-actor.ts';
-import { simMachines } from './machine/machines.ts';
-import { simNodeConfigs } from './pool/node-configs.ts';
-import { simPools } from './pool/pools.ts';
 import type { SimContext } from './world/context.ts';
 import { azureDurations, createDurationOf, type Durations } from './world/durations.ts';
-import { openWorld } from './world/schema.ts';
 import { createSimControl, openTime } from './world/time.ts';
 
 export const simRegions = ['westeurope', 'northeurope', 'eastus', 'uksouth'] as const;
@@ -84,10 +84,11 @@ const allAbilities: Abilities = {
 };
 
 const defaultGallery = 'imago';
+const simState = { name: 'The simulated world', unusable: 'sim-world-unusable' } as const;
 
 /** Opens the world as it was left, also by a process that was killed, or makes an empty one. */
 export function createSimProvider(options: SimProviderOptions = {}): SimProvider {
-  const world = openWorld(options.file);
+  const world = openCloudState(options.file, simState);
   try {
     return providerOf(world, options);
   } catch (thrown) {
@@ -101,7 +102,7 @@ function providerOf(world: World, options: SimProviderOptions): SimProvider {
   const abilities = { ...allAbilities, ...options.abilities };
   const homeRegion = abilities.regions[0] ?? 'here';
   const seed = world.transaction(() => settle(world, options.seed ?? 'imago', homeRegion));
-  const parts = {
+  const parts: Omit<SimContext, 'executor'> = {
     world,
     clock: time.clock,
     abilities,
@@ -110,6 +111,8 @@ function providerOf(world: World, options: SimProviderOptions): SimProvider {
     homeRegion,
     defaultGallery,
     longestGalleryName: 80,
+    nodeNumberRadix: 10,
+    zones: ['1', '2', '3'],
   };
   const context: SimContext = { ...parts, executor: createVirtualExecutor(parts) };
   const faults = createFaults(world);
@@ -119,9 +122,9 @@ function providerOf(world: World, options: SimProviderOptions): SimProvider {
     clock: time.clock,
     gallery: cloudGallery(context, defaultGallery),
     galleries: cloudGalleries(context),
-    pools: simPools(context),
-    nodeConfigs: simNodeConfigs(context),
-    machines: simMachines(context),
+    pools: cloudPools(context),
+    nodeConfigs: cloudNodeConfigs(context),
+    machines: cloudMachines(context),
     disks: cloudDisks(context),
     builder: simBuilder(context),
     faults,

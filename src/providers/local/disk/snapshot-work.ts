@@ -1,20 +1,20 @@
 // Copies of disks: made in the machine's own turn, so that nothing is done to the machine meanwhile.
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { machineById } from '../../../cloud/state/machine-rows.ts';
 import type { SnapshotRow } from '../../../cloud/state/rows.ts';
 import type { World } from '../../../cloud/state/state-file.ts';
 import { ensureImagoError } from '../../../domain/error/imago-error.ts';
 import type { ProvisioningError } from '../../../ports/provider/call.ts';
-import type { LocalContext } from '../state/context.ts';
-import { machineById, machineFolder } from '../state/machine-rows.ts';
+import { type HostContext, machineFolder } from '../state/context.ts';
 import { copyDisk, diskBytesOf, diskPath } from './machine-disk.ts';
 
-export function snapshotPath({ paths }: LocalContext, name: string): string {
+export function snapshotPath({ paths }: HostContext, name: string): string {
   return join(paths.snapshots, `${name}.qcow2`);
 }
 
 /** Makes the snapshots of this machine's disk that were asked for, oldest first. */
-export async function copyDueSnapshots(context: LocalContext, machineId: string): Promise<void> {
+export async function copyDueSnapshots(context: HostContext, machineId: string): Promise<void> {
   const { world } = context;
   const due = world.transaction(() =>
     world.all<SnapshotRow>(
@@ -37,19 +37,19 @@ function record(world: World, { name }: SnapshotRow, outcome: Copied | Provision
 }
 
 async function copyFor(
-  context: LocalContext,
+  context: HostContext,
   machineId: string,
   name: string,
 ): Promise<Copied | ProvisioningError> {
   const { world, host } = context;
   const row = world.transaction(() => machineById(world, machineId));
-  if (row === undefined || row.disk === 0 || row.content === null) {
+  if (row === undefined || row.disk === 0 || row.digest === null) {
     return { code: 'DiskNotFound', message: `The disk of snapshot ${name} went away before it was copied.` };
   }
   const disk = diskPath(machineFolder(context, machineId), row.disk);
   try {
     await host.held(machineId, () => copyDisk(disk, snapshotPath(context, name)));
-    return { digest: row.content, diskBytes: await diskBytesOf(snapshotPath(context, name)) };
+    return { digest: row.digest, diskBytes: await diskBytesOf(snapshotPath(context, name)) };
   } catch (thrown) {
     await rm(`${snapshotPath(context, name)}.partial`, { force: true });
     const { code, message } = ensureImagoError(thrown);
@@ -58,7 +58,7 @@ async function copyFor(
 }
 
 /** Takes away what is left of a snapshot that is being deleted, once nothing is made from it any more. */
-export async function dropSnapshot(context: LocalContext, name: string): Promise<void> {
+export async function dropSnapshot(context: HostContext, name: string): Promise<void> {
   const { world } = context;
   const row = world.transaction(() =>
     world.get<SnapshotRow>('SELECT * FROM snapshot WHERE name = ? AND deletedAt IS NOT NULL', name),

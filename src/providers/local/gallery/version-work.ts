@@ -13,11 +13,11 @@ import { type Digest, parseDigest } from '../../../oci/layout/digest.ts';
 import type { VersionSource } from '../../../ports/provider/gallery.ts';
 import { flattenDisk } from '../disk/machine-disk.ts';
 import { snapshotPath } from '../disk/snapshot-work.ts';
-import type { LocalContext } from '../state/context.ts';
+import type { HostContext } from '../state/context.ts';
 
 /** Makes, or takes away, the version as its row says. */
 export async function workOnVersion(
-  context: LocalContext,
+  context: HostContext,
   key: VersionKey,
   signal: AbortSignal,
 ): Promise<void> {
@@ -46,7 +46,7 @@ export async function workOnVersion(
   }
 }
 
-async function storeContent(context: LocalContext, row: VersionRow, signal: AbortSignal): Promise<Digest> {
+async function storeContent(context: HostContext, row: VersionRow, signal: AbortSignal): Promise<Digest> {
   const source = JSON.parse(row.source) as VersionSource;
   if (row.digest !== null) {
     await context.store.tag(versionTag(row), parseDigest(row.digest));
@@ -59,7 +59,7 @@ async function storeContent(context: LocalContext, row: VersionRow, signal: Abor
 }
 
 async function storeSnapshot(
-  context: LocalContext,
+  context: HostContext,
   row: VersionRow,
   snapshot: string,
   signal: AbortSignal,
@@ -81,14 +81,14 @@ async function storeSnapshot(
 }
 
 /** The version under the snapshot's disk. */
-function contentOf({ world }: LocalContext, name: string): string {
+function contentOf({ world }: HostContext, name: string): string {
   const row = world.transaction(() => findSnapshot(world, name));
   if (row?.digest) return row.digest;
   throw new ImagoError('internal', `Snapshot ${name} was deleted while a version was made from it.`);
 }
 
 /** Deletes the version. Its bytes go when the store is next pruned, unless something else needs them. */
-async function remove({ world, store }: LocalContext, row: VersionRow): Promise<void> {
+async function remove({ world, store }: HostContext, row: VersionRow): Promise<void> {
   await store.index.untag(versionTag(row));
   const gone = 'WHERE gallery = ? AND image = ? AND version = ?';
   world.transaction(() => {

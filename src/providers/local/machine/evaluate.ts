@@ -1,20 +1,23 @@
 // What follows from a machine's own word, or from its silence: it is made when its agent has made it a node, and
 // failed when its agent says so, when it dies, or when nothing is heard in the time that it has.
+
+import { changeMachine, machineById } from '../../../cloud/state/machine-rows.ts';
+import type { MachineRow } from '../../../cloud/state/rows.ts';
 import type { MachineReportLine } from '../qemu/machine-host.ts';
-import { changeMachine, errorSaid, type MachineRow, machineById } from '../state/machine-rows.ts';
+import { errorSaid } from './machine-view.ts';
 import type { DutyContext } from './reconcile.ts';
 
 /** One that boots longer than this does not keep others waiting. */
 const placeMs = 120_000;
 const lastLines = 8;
 
-type Verdict = Partial<Pick<MachineRow, 'needsWord' | 'busyWith' | 'errorCode' | 'errorMessage'>>;
+type Verdict = Partial<Pick<MachineRow, 'needsReport' | 'busyWith' | 'errorCode' | 'errorMessage'>>;
 
 /** Takes in what is known of the machine. Answers after how many milliseconds to look again, if it has to. */
 export async function heed(context: DutyContext, machineId: string): Promise<number | undefined> {
-  const { world, board, queue, clock, hostLimits: limits } = context;
+  const { world, board, queue, clock, limits } = context;
   const row = world.transaction(() => machineById(world, machineId));
-  if (row === undefined || row.deleting === 1 || row.powerDue === 1 || row.nextContent !== null)
+  if (row === undefined || row.deletedAt !== null || row.powerDue === 1 || row.nextDigest !== null)
     return undefined;
   const report = board.report(machineId);
   const runs = isAlive(context, machineId);
@@ -24,7 +27,7 @@ export async function heed(context: DutyContext, machineId: string): Promise<num
   const verdict = await judge(context, row, report, runs && age < limits.bootMs);
   if (verdict !== undefined) record(context, row, verdict);
   if (!runs || hasSpoken) return undefined;
-  const moments = row.needsWord === 1 ? [placeMs + 1, limits.bootMs] : [placeMs + 1];
+  const moments = row.needsReport === 1 ? [placeMs + 1, limits.bootMs] : [placeMs + 1];
   const ahead = moments.map((moment) => moment - age).filter((ms) => ms > 0);
   return ahead.length === 0 ? undefined : Math.min(...ahead);
 }
@@ -42,14 +45,14 @@ async function judge(
 ): Promise<Verdict | undefined> {
   if (row.powerTo === 'stopped') return undefined;
   const status = context.board.status(row.machineId);
-  if (row.needsWord === 0) {
+  if (row.needsReport === 0) {
     if (status?.state !== 'failed' || row.errorCode !== null) return undefined;
     return failed(
       'MachineCrashed',
       await lastWords(context, row, status.end?.message ?? 'Its process ended.'),
     );
   }
-  if (report?.phase === 'ready') return { needsWord: 0, ...good };
+  if (report?.phase === 'ready') return { needsReport: 0, ...good };
   if (row.busyWith === null) return undefined;
   if (report?.phase === 'failed') {
     return failed('OSProvisioningClientError', errorSaid(report.document));
@@ -58,7 +61,7 @@ async function judge(
   if (status?.end !== undefined) {
     return failed('OSProvisioningFailed', await lastWords(context, row, status.end.message));
   }
-  const seconds = Math.round(context.hostLimits.bootMs / 1000);
+  const seconds = Math.round(context.limits.bootMs / 1000);
   const silence = `The operating system of ${row.name} did not come up within ${seconds} s.`;
   const what = status?.halt === undefined ? silence : `${silence} ${status.halt.message}`;
   return failed('OSProvisioningTimedOut', await lastWords(context, row, what));

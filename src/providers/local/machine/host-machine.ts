@@ -1,7 +1,9 @@
 // A stored machine as the host is to run it.
 
 import { findImage } from '../../../cloud/state/gallery-rows.ts';
+import { sizeOf } from '../../../cloud/state/machine-rows.ts';
 import { readModel } from '../../../cloud/state/models.ts';
+import type { MachineRow } from '../../../cloud/state/rows.ts';
 import type { World } from '../../../cloud/state/state-file.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { forwardOfNode, type PortForward } from '../../../domain/pool/port-forward.ts';
@@ -9,14 +11,13 @@ import type { MachineSpec } from '../../../ports/provider/machines.ts';
 import { diskPath } from '../disk/machine-disk.ts';
 import type { MachineMetadata } from '../imds/machine-metadata.ts';
 import type { HostMachine, MachineBoot } from '../qemu/machine-host.ts';
-import type { LocalContext } from '../state/context.ts';
+import { type HostContext, machineFolder } from '../state/context.ts';
 import type { CachedImage } from '../state/image-cache.ts';
-import { type MachineRow, machineFolder, sizeOf } from '../state/machine-rows.ts';
 import { readSize } from '../state/machine-size.ts';
 
 const region = 'local';
 
-export function hostMachine(context: LocalContext, row: MachineRow, image: CachedImage): HostMachine {
+export function hostMachine(context: HostContext, row: MachineRow, image: CachedImage): HostMachine {
   const folder = machineFolder(context, row.machineId);
   return {
     id: row.machineId,
@@ -41,7 +42,7 @@ function forwardsOf(world: World, row: MachineRow): readonly PortForward[] {
 }
 
 /** What the machine may know about itself now. */
-export function metadataOf(context: LocalContext, row: MachineRow): MachineMetadata {
+export function metadataOf(context: HostContext, row: MachineRow): MachineMetadata {
   const { gallery, image, version, digest, size, userData, tags } = wordsOf(context.world, row);
   return {
     machineId: row.machineId,
@@ -72,7 +73,7 @@ function wordsOf(world: World, row: MachineRow): Omit<MachineSpec, 'name' | 'fir
 }
 
 /** Nodes start the quickest way that their disk allows; machines as they were asked to. */
-function bootOf(context: LocalContext, row: MachineRow, image: CachedImage): MachineBoot {
+function bootOf(context: HostContext, row: MachineRow, image: CachedImage): MachineBoot {
   if (row.firmware !== 'direct') return { kind: row.firmware };
   if (image.direct !== undefined) return { kind: 'direct', ...image.direct };
   if (row.pool !== null) return { kind: firmwareOf(context, row) };
@@ -83,7 +84,7 @@ function bootOf(context: LocalContext, row: MachineRow, image: CachedImage): Mac
   );
 }
 
-function firmwareOf({ world, defaultGallery }: LocalContext, row: MachineRow): 'uefi' | 'bios' {
+function firmwareOf({ world, defaultGallery }: HostContext, row: MachineRow): 'uefi' | 'bios' {
   const { gallery = defaultGallery, image } = readModel(world, row.diskModel ?? '');
   return findImage(world, gallery, image)?.generation === 1 ? 'bios' : 'uefi';
 }

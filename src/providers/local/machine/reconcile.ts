@@ -1,25 +1,20 @@
 // What is done to a machine until it is as its row says: a disk, metadata, power, or its end. Each duty is read
 // from the row, done, and only then struck off, so that a killed daemon goes on where it stopped.
 import { rm } from 'node:fs/promises';
+import { changeMachine, machineById, modelsConfig, sizeOf } from '../../../cloud/state/machine-rows.ts';
+import { forgetEmptyPools } from '../../../cloud/state/pool-rows.ts';
+import type { MachineRow } from '../../../cloud/state/rows.ts';
 import { ensureImagoError } from '../../../domain/error/imago-error.ts';
 import type { ProvisioningError } from '../../../ports/provider/call.ts';
 import { diskPath, dropOtherDisks, makeMachineDisk } from '../disk/machine-disk.ts';
 import { copyDueSnapshots } from '../disk/snapshot-work.ts';
-import type { LocalContext } from '../state/context.ts';
-import {
-  changeMachine,
-  type MachineRow,
-  machineById,
-  machineFolder,
-  memoryClaims,
-  sizeOf,
-} from '../state/machine-rows.ts';
+import { type HostContext, machineFolder } from '../state/context.ts';
 import { readSize } from '../state/machine-size.ts';
-import { requireMemory } from '../state/memory.ts';
+import { memoryClaims, requireMemory } from '../state/memory.ts';
 import type { BootQueue } from './boot-queue.ts';
 import { hostMachine, metadataOf } from './host-machine.ts';
 
-export interface DutyContext extends LocalContext {
+export interface DutyContext extends HostContext {
   readonly queue: BootQueue;
   /** A machine is gone, or has another disk: images may be unused now. */
   readonly onDiskDropped: () => void;
@@ -31,8 +26,8 @@ export async function doDuties(context: DutyContext, machineId: string): Promise
   for (;;) {
     const row = context.world.transaction(() => machineById(context.world, machineId));
     if (row === undefined) return context.queue.leave(machineId);
-    if (row.deleting === 1) return remove(context, row);
-    if (row.nextContent !== null) await giveDisk(context, row, row.nextContent);
+    if (row.deletedAt !== null) return remove(context, row);
+    if (row.nextDigest !== null) await giveDisk(context, row, row.nextDigest);
     else if (row.metadataDue === 1) await tell(context, row);
     else if (row.resizeDue === 1) await powerOff(context, row, { resizeDue: 0, powerDue: 1 });
     else if (row.powerDue === 0) return;
@@ -49,45 +44,37 @@ async function remove(context: DutyContext, row: MachineRow): Promise<void> {
   await rm(machineFolder(context, row.machineId), { recursive: true, force: true });
   world.transaction(() => {
     world.run('DELETE FROM machine WHERE machineId = ?', row.machineId);
-    if (row.pool !== null) forgetEmptyPool(context, row.pool);
+    forgetEmptyPools(world);
   });
   board.forget(row.machineId);
   context.onDiskDropped();
 }
 
-/** A pool that is being deleted goes with its last node. */
-export function forgetEmptyPool({ world }: LocalContext, pool: string): void {
-  world.run(
-    'DELETE FROM pool WHERE name = ?1 AND deleting = 1 AND NOT EXISTS (SELECT 1 FROM machine WHERE pool = ?1)',
-    pool,
-  );
-}
-
 /** The new disk is made before the old one is let go: when there is no room, the machine stays as it is. */
-async function giveDisk(context: DutyContext, row: MachineRow, content: string): Promise<void> {
-  const { world, host, board, images, hostLimits: limits } = context;
+async function giveDisk(context: DutyContext, row: MachineRow, digest: string): Promise<void> {
+  const { world, host, board, images, limits } = context;
   const folder = machineFolder(context, row.machineId);
   const serial = row.disk + 1;
   try {
-    await makeMachineDisk(await images.ensure(content), diskPath(folder, serial), limits.diskBytes);
+    await makeMachineDisk(await images.ensure(digest), diskPath(folder, serial), limits.diskBytes);
     await host.kill(row.machineId);
   } catch (thrown) {
     await rm(diskPath(folder, serial), { force: true });
     const kept = row.disk > 0 ? {} : { powerTo: 'stopped' as const };
-    return fail(context, row, errorOf(thrown), { nextContent: null, nextModel: null, powerDue: 0, ...kept });
+    return fail(context, row, errorOf(thrown), { nextDigest: null, nextModel: null, powerDue: 0, ...kept });
   }
   await board.refresh(row.machineId);
   world.transaction(() =>
     changeMachine(world, row.machineId, {
       disk: serial,
-      content,
-      nextContent: null,
+      digest,
+      nextDigest: null,
       diskModel: row.nextModel,
       appliedModel: row.nextModel,
       nextModel: null,
-      userData: null,
+      ...modelsConfig,
       imagedAt: row.disk === 0 ? row.imagedAt : Math.max(world.time(), row.imagedAt + 1),
-      needsWord: row.generalized,
+      needsReport: row.generalized,
       powerTo: 'running',
       powerDue: 1,
       metadataDue: 0,
@@ -117,11 +104,11 @@ async function tell(context: DutyContext, row: MachineRow): Promise<void> {
 
 /** Whether nothing but the metadata was to be done. */
 function settledBy(row: MachineRow): Partial<MachineRow> {
-  return row.resizeDue === 0 && row.powerDue === 0 && row.needsWord === 0 ? { busyWith: null } : {};
+  return row.resizeDue === 0 && row.powerDue === 0 && row.needsReport === 0 ? { busyWith: null } : {};
 }
 
 async function powerOff(
-  { world, host, board, queue, hostLimits: limits }: DutyContext,
+  { world, host, board, queue, limits }: DutyContext,
   row: MachineRow,
   done: Partial<MachineRow>,
 ): Promise<void> {
@@ -136,7 +123,7 @@ async function powerOff(
 async function powerOn(context: DutyContext, row: MachineRow): Promise<void> {
   const { world, host, board, images } = context;
   try {
-    const image = await images.ensure(row.content ?? '');
+    const image = await images.ensure(row.digest ?? '');
     const spec = world.transaction(() => {
       const others = memoryClaims(context, row.machineId);
       requireMemory(context.memory, others, { count: 1, memoryMb: readSize(sizeOf(world, row)).memoryMb });
@@ -152,7 +139,7 @@ async function powerOn(context: DutyContext, row: MachineRow): Promise<void> {
     changeMachine(world, row.machineId, {
       powerDue: 0,
       bootedAt: world.time(),
-      ...(row.needsWord === 1 ? {} : { busyWith: null }),
+      ...(row.needsReport === 1 ? {} : { busyWith: null }),
     });
   });
 }

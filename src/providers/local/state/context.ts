@@ -1,7 +1,8 @@
-// What the roles of the local provider share.
+// What the work on this host shares, and where its files are.
 import { join } from 'node:path';
-import type { Cloud } from '../../../cloud/state/cloud.ts';
 import type { VersionKey } from '../../../cloud/state/rows.ts';
+import { openCloudState } from '../../../cloud/state/schema.ts';
+import type { World } from '../../../cloud/state/state-file.ts';
 import type { DiskStore } from '../../../oci/disks/disk-store.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { MachineHost } from '../qemu/machine-host.ts';
@@ -9,7 +10,9 @@ import type { ImageCache } from './image-cache.ts';
 import type { MachineBoard } from './machine-status-cache.ts';
 import type { MemoryGauge } from './memory.ts';
 
-export interface LocalContext extends Cloud {
+export interface HostContext {
+  readonly world: World;
+  readonly defaultGallery: string;
   readonly clock: Clock;
   readonly store: DiskStore;
   readonly host: MachineHost;
@@ -17,12 +20,12 @@ export interface LocalContext extends Cloud {
   readonly images: ImageCache;
   readonly memory: MemoryGauge;
   readonly paths: LocalPaths;
-  readonly hostLimits: LocalLimits;
-  /** Begins, or goes on with, what the rows say is to be done. */
-  readonly work: LocalWork;
+  readonly limits: LocalLimits;
+  /** Starts, or resumes, the work that is due according to the rows. */
+  readonly work: HostWork;
 }
 
-export interface LocalWork {
+export interface HostWork {
   machine(machineId: string): void;
   version(key: VersionKey): void;
   snapshot(name: string): void;
@@ -52,7 +55,7 @@ export interface LocalPaths {
   readonly work: string;
 }
 
-/** Where things lie in the provider's folder. */
+/** Returns where things are in the provider's folder. */
 export function localPaths(folder: string): LocalPaths {
   return {
     world: join(folder, 'local.db'),
@@ -61,4 +64,16 @@ export function localPaths(folder: string): LocalPaths {
     snapshots: join(folder, 'snapshots'),
     work: join(folder, 'work'),
   };
+}
+
+/** Opens the provider's state, or makes an empty one. */
+export function openLocalState(file: string): World {
+  return openCloudState(file, {
+    name: 'The state of the local provider',
+    unusable: 'local-state-unusable',
+  });
+}
+
+export function machineFolder({ paths }: HostContext, machineId: string): string {
+  return join(paths.machines, machineId);
 }

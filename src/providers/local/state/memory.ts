@@ -1,7 +1,12 @@
 // Whether there is memory for another machine, before it is started: a computer that swaps, or kills what uses
 // most, harms every machine on it.
 import { readFileSync } from 'node:fs';
+import { sizeOf } from '../../../cloud/state/machine-rows.ts';
+import type { MachineRow } from '../../../cloud/state/rows.ts';
+import type { World } from '../../../cloud/state/state-file.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { readSize } from './machine-size.ts';
+import type { MachineBoard } from './machine-status-cache.ts';
 
 /** What stays for everything else on the computer. */
 const headroomMb = 256;
@@ -58,4 +63,17 @@ export function requireMemory(
     `${machines} ${neededMb} MB of memory, and ${free} MB are free on this computer.`,
     { details: { neededMb, freeMb: free } },
   );
+}
+
+/** Returns every machine that runs or is to run, but for one. */
+export function memoryClaims(
+  { world, board }: { readonly world: World; readonly board: MachineBoard },
+  but = '',
+): readonly MemoryClaim[] {
+  const rows = world.all<MachineRow>('SELECT * FROM machine WHERE deletedAt IS NULL AND machineId <> ?', but);
+  return rows.flatMap((row) => {
+    const pid = board.status(row.machineId)?.pid;
+    if (pid === undefined && (row.powerTo === 'stopped' || row.powerDue === 0)) return [];
+    return [{ memoryMb: readSize(sizeOf(world, row)).memoryMb, pid }];
+  });
 }

@@ -3,11 +3,15 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createVirtualClock } from '../../../../test/support/sim/virtual-clock.ts';
-import { createSimProvider } from '../provider.ts';
-import { openWorld } from './schema.ts';
+import { createVirtualClock } from '../../../test/support/sim/virtual-clock.ts';
+import { createSimProvider } from '../../providers/sim/provider.ts';
+import { openCloudState } from './schema.ts';
 
 const folders: string[] = [];
+
+function openWorld(file: string | undefined) {
+  return openCloudState(file, { name: 'The simulated world', unusable: 'sim-world-unusable' });
+}
 
 function newFile(): string {
   const folder = mkdtempSync(join(tmpdir(), 'imago sim ü-'));
@@ -119,7 +123,7 @@ describe('a world of an earlier version', () => {
     const file = newFile();
     mkdirSync(dirname(file), { recursive: true });
     const database = new DatabaseSync(file);
-    database.exec(readFileSync(new URL('../../../../test/support/state/sim-2.sql', import.meta.url), 'utf8'));
+    database.exec(readFileSync(new URL('../../../test/support/state/sim-2.sql', import.meta.url), 'utf8'));
     database.close();
     const sim = createSimProvider({ file, clock: createVirtualClock({ start: 1_794_712_040_000 }) });
     const { galleries, versions, pools, nodes, machines, snapshots } = sim.world.view();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type SimFixture, simFixture } from '../../../../test/support/sim/fixture.ts';
-import type { MachineReport } from '../../../ports/provider/machines.ts';
+import { type SimFixture, simFixture } from '../../../test/support/sim/fixture.ts';
+import type { MachineReport } from '../../ports/provider/machines.ts';
 
 /** Boots a machine from a disk of a recipe that is marked to break so; returns everything it ever reported. */
 async function boot(

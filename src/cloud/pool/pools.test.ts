@@ -1,7 +1,7 @@
 // What simulated pools do as Azure's scale sets do, beyond what every pool must.
 import { describe, expect, it } from 'vitest';
-import { type SimFixture, simFixture } from '../../../../test/support/sim/fixture.ts';
-import type { ProviderNode } from '../../../ports/provider/pools.ts';
+import { type SimFixture, simFixture } from '../../../test/support/sim/fixture.ts';
+import type { ProviderNode } from '../../ports/provider/pools.ts';
 
 async function pagesOf({ sim, options }: SimFixture, pool: string, limit: number): Promise<ProviderNode[][]> {
   const pages: ProviderNode[][] = [];
