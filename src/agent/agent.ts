@@ -2,11 +2,13 @@
 import { ImagoError } from '../domain/error/imago-error.ts';
 import type { NodeError } from '../domain/node/report.ts';
 import { neededAbilities, requireAbilities } from '../domain/node-config/capabilities.ts';
+import { isObject } from '../domain/node-config/check-field.ts';
+import type { Field } from '../domain/node-config/field.ts';
 import { nodeRules, readNodeConfig } from '../domain/node-config/read-node-config.ts';
+import { nodeConfigSchema } from '../domain/node-config/schema.ts';
 import { type ComponentReceipt, receiptPath } from '../install/receipt.ts';
 import { applyConfig, bringUp, gate, isBooting, recover, type WantedConfig } from './apply/apply.ts';
 import { createFetcher, createOutside } from './apply/fetch.ts';
-import { secretsOf } from './apply/secrets.ts';
 import { offeredAbilities } from './capabilities.ts';
 import { readFailed, readGood, writeFailed } from './desired/state.ts';
 import { makeHostKeys, sealIdentity, settleIdentity } from './identity.ts';
@@ -316,4 +318,20 @@ async function startIfEnabled(system: System, unit: string): Promise<void> {
     (folder) => system.facts(`${folder}/multi-user.target.wants/${unit}`) !== undefined,
   );
   if (enabled) await system.run(['systemctl', 'start', '--no-block', unit]);
+}
+
+/** Returns the texts of a config that must never be shown. */
+function secretsOf(config: unknown): readonly string[] {
+  return collect(nodeConfigSchema, config);
+}
+
+function collect(field: Field | undefined, value: unknown): readonly string[] {
+  if (field === undefined) return [];
+  if (field.secret === true) return typeof value === 'string' && value.length > 3 ? [value] : [];
+  if (field.type === 'list' && Array.isArray(value))
+    return value.flatMap((item) => collect(field.items, item));
+  if (!isObject(value) || (field.type !== 'object' && field.type !== 'map')) return [];
+  return Object.entries(value).flatMap(([key, item]) =>
+    collect(field.type === 'map' ? field.values : field.fields[key], item),
+  );
 }

@@ -1,6 +1,6 @@
 // The long-running service: applies at the start, then looks for changes, cheaply, for as long as the machine runs.
+import type { TimelineMark } from '../domain/node/report.ts';
 import type { Agent } from './agent.ts';
-import { bootMarks } from './report/boot-times.ts';
 import { nodeError, type Reporter } from './report/reporter.ts';
 import type { AgentSettings } from './settings.ts';
 import type { System } from './system/system.ts';
@@ -99,4 +99,20 @@ function parse(line: string): Wish | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Empty when systemd does not say. Stages before the kernel count backwards from its start. */
+async function bootMarks(system: System): Promise<readonly TimelineMark[]> {
+  const names = ['Firmware', 'Loader', 'InitRD', 'Userspace'];
+  const { stdout } = await system.run([
+    ...['systemctl', 'show', `--property=${names.map((name) => `${name}TimestampMonotonic`).join(',')}`],
+  ]);
+  const marks: TimelineMark[] = [{ name: 'kernel', ms: 0 }];
+  for (const name of names) {
+    const found = Number(new RegExp(`^${name}TimestampMonotonic=(\\d+)$`, 'm').exec(stdout)?.[1] ?? 0) / 1000;
+    if (found === 0) continue;
+    const before = name === 'Firmware' || name === 'Loader';
+    marks.push({ name: name.toLowerCase(), ms: Math.round(before ? -found : found) });
+  }
+  return stdout === '' ? [] : marks.sort((a, b) => a.ms - b.ms);
 }

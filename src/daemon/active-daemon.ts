@@ -1,7 +1,7 @@
 // The active daemon's work: providers, the durable engine, operations, schedules, and what is put right from
 // time to time.
-
 import { createHash, randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { urlWithEpoch } from '../database/connection/connection.ts';
 import { fenceSchema } from '../database/lease/fence.ts';
@@ -10,6 +10,9 @@ import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
 import type { Json } from '../domain/value/json.ts';
 import { addressGuard } from '../host/network/address-guard.ts';
 import { systemClock } from '../host/system-clock.ts';
+import type { DiskStore } from '../oci/disks/disk-store.ts';
+import { collectGarbage } from '../oci/layout/collect-garbage.ts';
+import { type Digest, parseDigest } from '../oci/layout/digest.ts';
 import type { OperationDeps } from '../operations/common/deps.ts';
 import { operationKinds } from '../operations/kinds.ts';
 import { latestUpkeep } from '../operations/reconcile/latest.ts';
@@ -17,6 +20,7 @@ import { lifecycleRound } from '../operations/reconcile/lifecycle.ts';
 import { reconcile } from '../operations/reconcile/reconcile.ts';
 import { imageUpkeep } from '../operations/reconcile/retain-inputs.ts';
 import type { Lease } from '../ports/database/lease.ts';
+import type { ImageSpace } from '../ports/database/lifecycle.ts';
 import type { Provider, ProviderName } from '../ports/provider/provider.ts';
 import { createSimProvider, type SimProvider } from '../providers/sim/provider.ts';
 import { createDbosEngine } from '../workflow/engine/dbos/engine.ts';
@@ -30,7 +34,6 @@ import type { DaemonGround, WireOptions } from './environment.ts';
 import type { DaemonContext } from './http/endpoint/context.ts';
 import { packageVersion } from './process/version.ts';
 import { builderProvider } from './providers/builder-provider.ts';
-import { imageSpace } from './providers/image-space.ts';
 import { type Images, openImages } from './providers/images.ts';
 import { closeLocal, openLocal } from './providers/local-machines.ts';
 import { secretReader } from './providers/secret-reader.ts';
@@ -235,4 +238,23 @@ function newOperationId(): string {
 
 function isJsonObject(value: Json): value is { readonly [key: string]: Json } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The space that prune can free in the local store. A store that was never used is not opened. */
+function imageSpace(folder: string, open: () => Promise<DiskStore>): ImageSpace {
+  async function collect(keep: ReadonlySet<string>, going?: ReadonlySet<string>): Promise<number> {
+    if (!existsSync(folder)) return 0;
+    const store = await open();
+    const roots = [...keep].map((digest): Digest => parseDigest(digest));
+    const dryRun = going !== undefined;
+    return (await collectGarbage(store, { roots, dryRun, asIfUntagged: going })).bytes;
+  }
+  return {
+    async digests() {
+      if (!existsSync(folder)) return new Set();
+      return new Set((await (await open()).list()).map(({ digest }) => digest));
+    },
+    reclaimable: collect,
+    reclaim: (keep) => collect(keep),
+  };
 }

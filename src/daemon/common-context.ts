@@ -1,5 +1,6 @@
 // What the routes of an active daemon and of one that stands by have in common: reading, and telling how it is.
 import { sql } from 'kysely';
+import { within } from '../async/deadline.ts';
 import type { Store } from '../database/open-database.ts';
 import { systemClock } from '../host/system-clock.ts';
 import { openSettings } from '../launcher/settings-file.ts';
@@ -53,7 +54,8 @@ async function tellStatus(
   { providers, epoch }: CommonParts,
 ): Promise<DaemonStatus> {
   const { paths, runtime, listener, startedAt } = ground;
-  const facts = await within(DATABASE_PATIENCE_MS, readFacts(store));
+  const reading = readFacts(store).catch(() => undefined);
+  const facts = (await within(reading, DATABASE_PATIENCE_MS)) ? await reading : undefined;
   return {
     version: packageVersion(),
     daemon: {
@@ -106,16 +108,4 @@ function readFacts({ database }: Store): Promise<DatabaseFacts> {
     const { version = '', operations = '{}', problems = 0 } = found.rows[0] ?? {};
     return { version, problems, operations: JSON.parse(operations) as DatabaseFacts['operations'] };
   });
-}
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), ms);
-  });
-  try {
-    return await Promise.race([work.catch(() => undefined), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { within } from '../async/settles-within.ts';
+import { within } from '../async/deadline.ts';
 import { systemClock } from './system-clock.ts';
 
 describe('the system clock', () => {

@@ -1,6 +1,6 @@
 // What has private inputs never gets to a public gallery, and a gallery becomes public only when nothing such is in it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answerDeadline } from '../../src/async/answer-deadline.ts';
+import { answerDeadline } from '../../src/async/deadline.ts';
 import type { GalleryRecord } from '../../src/domain/gallery/gallery.ts';
 import { checkMayBePublic, makePublic } from '../../src/operations/gallery/make-public.ts';
 import { copiesWorld, copyOf, options, publish } from '../support/copies-world.ts';

@@ -2,14 +2,26 @@
 // those who come while the daemon starts are told to wait instead of starting another one.
 import { randomUUID } from 'node:crypto';
 import { readFileSync, rmSync, statSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { isLoopbackHost } from '../../domain/access/loopback.ts';
 import { errorCatalogue } from '../../domain/error/catalog.ts';
 import { type ErrorRecord, ImagoError } from '../../domain/error/imago-error.ts';
 import { fingerprintOf } from './own-certificate.ts';
-import { limitTcpServer, serverOptions } from './server-limits.ts';
+
+/** Given when the server is made. Bodies have deadlines of their own, because an upload may take hours. */
+const serverOptions: ServerOptions = {
+  /** For the head of a request: those who send it letter by letter are cut off. */
+  headersTimeout: 10_000,
+  connectionsCheckingInterval: 5_000,
+  requestTimeout: 0,
+  keepAliveTimeout: 5_000,
+  maxHeaderSize: 16 * 1024,
+};
+
+const IDLE_MS = 600_000;
+const MAX_CONNECTIONS = 1000;
 
 export interface TcpOptions {
   readonly host: string;
@@ -170,4 +182,11 @@ function refusal(reason: ErrorRecord): RequestListener {
     });
     response.end(JSON.stringify(problem));
   };
+}
+
+/** Over TCP, also how many connections there may be, and how long one may neither send nor take anything. */
+function limitTcpServer<T extends Server>(server: T): T {
+  server.maxConnections = MAX_CONNECTIONS;
+  server.timeout = IDLE_MS;
+  return server;
 }

@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { within } from '../../async/settles-within.ts';
+import { within } from '../../async/deadline.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { addressGuard, type Resolve } from '../../host/network/address-guard.ts';
 

@@ -3,7 +3,6 @@ import { isRole, isSamePerson, localOwner, roleIncludes } from '../access/roles.
 import type { GateResult } from '../channel/decision.ts';
 import type { Stay } from '../channel/log.ts';
 import { type Evidence, newestTest } from '../evidence/evidence.ts';
-import { readMeasures } from '../evidence/measures.ts';
 import { missingAbilities } from '../node-config/capabilities.ts';
 import { type FreezeWindow, frozenBy, opensAt } from '../policy/freeze.ts';
 import type { AgeGate, ApprovalsGate, BudgetsGate, SizeGate } from '../policy/policy.ts';
@@ -261,4 +260,17 @@ function percent(part: number): string {
 
 function signedPercent(part: number): string {
   return `${part > 0 ? '+' : ''}${percent(part)}`;
+}
+
+/** Returns the numbers that a test measured, by name: `details.measures` of its evidence. */
+function readMeasures(test: Pick<Evidence, 'details'> | undefined): ReadonlyMap<string, number> {
+  const details = test?.details;
+  if (typeof details !== 'object' || details === null || Array.isArray(details)) return new Map();
+  const measures = (details as Readonly<Record<string, unknown>>).measures;
+  if (typeof measures !== 'object' || measures === null) return new Map();
+  return new Map(
+    Object.entries(measures).filter(
+      (entry): entry is [string, number] => typeof entry[1] === 'number' && Number.isFinite(entry[1]),
+    ),
+  );
 }

@@ -1,6 +1,5 @@
 // Whether a gallery offers a copy as its own `latest`: starting to change it, and waiting until it reads back so.
-
-import { answerDeadline } from '../../async/answer-deadline.ts';
+import { answerDeadline } from '../../async/deadline.ts';
 import type { VersionName } from '../../ports/database/lineage.ts';
 import type { CallOptions } from '../../ports/provider/call.ts';
 import type { GalleryVersion } from '../../ports/provider/gallery.ts';

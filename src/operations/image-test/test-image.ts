@@ -23,7 +23,6 @@ import {
   startMachine,
   testBench,
 } from './machines.ts';
-import { noteMeasures } from './record-measurements.ts';
 import { recordComposed } from './record-tested-combination.ts';
 import { configOf, examine, examineAll, examineRecords, machineConfig } from './run-machine-checks.ts';
 import { testSubject } from './subject.ts';
@@ -346,4 +345,18 @@ function summary(checks: readonly CheckResult[]): string {
 
 function toJson(results: readonly CheckResult[]): Json[] {
   return results.map((result) => ({ ...result }));
+}
+
+/**
+ * Adds what a test measured to the version's notes. Has no effect for a version that is not in the store or was not
+ * measured, and on a second call.
+ */
+export async function noteMeasures(
+  { images }: Pick<OperationDeps, 'images'>,
+  digest: string,
+  bootToReadyMs: number | undefined,
+): Promise<void> {
+  if (images === undefined || bootToReadyMs === undefined) return;
+  if ((await images.find(digest)) === undefined) return;
+  await images.records.measured(digest, { bootToReadyMs });
 }

@@ -1,13 +1,12 @@
 // How the config of a pool and its nodes stood before an operation, in a form that may be recorded: what undo goes
 // back to.
-
-import { inBatches, unlessGone } from '../../async/in-batches.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { NodeConfig } from '../../domain/node-config/schema.ts';
 import type { PoolRecord } from '../../ports/database/fleet.ts';
 import type { ProviderNode } from '../../ports/provider/pools.ts';
 import { settle } from '../../workflow/poll-until.ts';
 import { type OperationDeps, requireRole } from '../common/deps.ts';
+import { inBatches, unlessGone } from '../common/in-batches.ts';
 import { type PoolAccess, poolNodes } from '../node/pool-nodes.ts';
 import { readStoredConfig, recordableConfig, renderText, storedText } from './text.ts';
 

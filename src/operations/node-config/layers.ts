@@ -1,6 +1,5 @@
 // Layers of a node's config: the pool's, what the node has of its own, and hotfixes on top. A change of the pool's
 // config reaches a node with a config of its own as a merge, so that it does not wipe the node's.
-import { inBatches, unlessGone } from '../../async/in-batches.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { withHotfix } from '../../domain/node-config/hotfix.ts';
 import { mergeLayers } from '../../domain/node-config/merge-layers.ts';
@@ -10,6 +9,7 @@ import { renderNodeConfig } from '../../domain/node-config/render.ts';
 import type { HotfixConfig, NodeConfig } from '../../domain/node-config/schema.ts';
 import { someOf } from '../../domain/value/summarize-list.ts';
 import { requireRole } from '../common/deps.ts';
+import { inBatches, unlessGone } from '../common/in-batches.ts';
 import type { PoolAccess } from '../node/pool-nodes.ts';
 import type { ConfigBefore } from './before.ts';
 import type { NodeTexts } from './send.ts';

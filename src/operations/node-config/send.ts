@@ -1,10 +1,9 @@
 // Gives nodes a config and waits for what each says about it.
-
-import { inBatches, unlessGone } from '../../async/in-batches.ts';
 import type { ProviderNode } from '../../ports/provider/pools.ts';
 import type { StepContext } from '../../ports/workflow/operation.ts';
 import { settle } from '../../workflow/poll-until.ts';
 import { type OperationDeps, requireRole } from '../common/deps.ts';
+import { inBatches, unlessGone } from '../common/in-batches.ts';
 import type { PoolAccess } from '../node/pool-nodes.ts';
 import { type ConfigOutcome, configOutcome } from './outcome.ts';
 

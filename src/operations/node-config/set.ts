@@ -1,7 +1,6 @@
 // Changes the config of a pool, or of one node, while it runs. One node tries it first; the pool's model, from which
 // new nodes are made, changes only when every node has taken the config or waits with it (rule 3).
 import * as z from 'zod';
-import { inBatches } from '../../async/in-batches.ts';
 import { withHotfix } from '../../domain/node-config/hotfix.ts';
 import { highestCost, planChanges } from '../../domain/node-config/plan-changes.ts';
 import type { HotfixConfig, NodeConfig } from '../../domain/node-config/schema.ts';
@@ -10,6 +9,7 @@ import type { OperationKind, StepContext, WorkStep } from '../../ports/workflow/
 import { parseInput } from '../../workflow/parse-input.ts';
 import { requireResult } from '../../workflow/step-result.ts';
 import { type OperationDeps, requireRole } from '../common/deps.ts';
+import { inBatches } from '../common/in-batches.ts';
 import { poolAccess, requirePool } from '../node/pool-nodes.ts';
 import {
   bringToModel,

@@ -1,7 +1,6 @@
 // What a release would do, step by step, for dry runs: what changes in the lock, what the caches have, what is passed
 // over, what stands before each channel. Reads only.
-
-import { answerDeadline } from '../../async/answer-deadline.ts';
+import { answerDeadline } from '../../async/deadline.ts';
 import type { Requester } from '../../domain/access/roles.ts';
 import { type ChannelRecord, usualChannels } from '../../domain/channel/channel.ts';
 import { isRestricted, type Recipe, type RecipeTest } from '../../domain/recipe/recipe.ts';

@@ -15,10 +15,14 @@ import type { Json } from '../../domain/value/json.ts';
 import type { VersionName } from '../../ports/database/lineage.ts';
 import type { OperationKind, StepContext, WorkStep } from '../../ports/workflow/operation.ts';
 import { parseInput } from '../../workflow/parse-input.ts';
+import { settle } from '../../workflow/poll-until.ts';
 import { requireResult } from '../../workflow/step-result.ts';
 import { allPages } from '../common/all-pages.ts';
-import type { OperationDeps } from '../common/deps.ts';
-import { deleteCopies } from './delete-copies.ts';
+import { callOptions, type OperationDeps } from '../common/deps.ts';
+import { listGalleries } from '../gallery/galleries.ts';
+
+/** The limit for deleting one copy: Azure takes 91 to 150 s. */
+const deadlineMs = 30 * 60_000;
 
 const pruneInput = z.object({
   /** Absent: all images. */
@@ -284,4 +288,27 @@ async function freedElsewhere(deps: OperationDeps, deleted: readonly string[]): 
   }
   for (const disk of await deps.lifecycle.retention.disksInUse([...freed.keys()])) freed.delete(disk);
   return [...freed.values()].reduce((sum, bytes) => sum + bytes, 0);
+}
+
+/** Deletes a version's copies from every gallery and waits until they are deleted. A second call has no effect. */
+async function deleteCopies(
+  deps: OperationDeps,
+  { image, version }: VersionName,
+  { signal }: Pick<StepContext<unknown>, 'signal'>,
+): Promise<void> {
+  const options = callOptions(deps, signal);
+  for (const { name, gallery, provider } of await listGalleries(deps.providers(), options)) {
+    const found = await gallery.getVersion(image, version, options);
+    if (found === undefined) continue;
+    if (found.state !== 'deleting') await gallery.deleteVersion(image, version, options);
+    await settle(
+      async () => ((await gallery.getVersion(image, version, options)) === undefined ? true : undefined),
+      {
+        clock: provider.clock,
+        signal,
+        deadlineMs,
+        what: `The removal of ${image}:${version} from gallery ${name}`,
+      },
+    );
+  }
 }

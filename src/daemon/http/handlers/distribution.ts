@@ -1,6 +1,6 @@
 // Galleries, webhooks, and the catalogue for people.
 import type { BodyOf } from '../../../api/contract/types.ts';
-import { answerDeadline } from '../../../async/answer-deadline.ts';
+import { answerDeadline } from '../../../async/deadline.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { type AzureCoordinates, checkCoordinates } from '../../../domain/gallery/gallery.ts';
 import { checkName } from '../../../domain/value/name.ts';

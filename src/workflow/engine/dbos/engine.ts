@@ -2,8 +2,8 @@
 // and all holders share one executor id: who starts takes up what the one before left unfinished.
 import { AsyncResource } from 'node:async_hooks';
 import type { Pool } from 'pg';
+import { within } from '../../../async/deadline.ts';
 import { createKeyGate } from '../../../async/key-queue.ts';
-import { within } from '../../../async/settles-within.ts';
 import { createSlots } from '../../../async/slots.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { systemClock } from '../../../host/system-clock.ts';

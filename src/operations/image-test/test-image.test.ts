@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { OperationDeps } from '../common/deps.ts';
-import { noteMeasures } from './record-measurements.ts';
+import { noteMeasures } from './test-image.ts';
 
 function world(stored: readonly string[]) {
   const noted: unknown[] = [];
