@@ -263,6 +263,7 @@ test('what a daemon writes by starting does not stand in the way', async () => {
   await fresh.audit.add({ who: 'ann', what: 'restore', subject: 'database', requestId: 'r', status: 200 });
   await fresh.idempotency.claim('key', 'ann', 'f');
   await fresh.events.add({ type: 'x', subject: 's', data: null });
+  await fresh.lifecycle.samples.record('sim', 'versions', '2026-11-16', 0, 1000);
   await startEngineOnce(url);
   const dry = await restore(fresh.database, Readable.from([bytes]), { dryRun: true });
   expect(await fresh.catalogue.getImage('node')).toBeUndefined();

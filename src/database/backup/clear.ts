@@ -3,10 +3,16 @@ import type { ClientBase } from 'pg';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { readTables, tableName } from './tables.ts';
 
-/** What a daemon writes when it starts and when it is asked to restore. It is not content. */
-const bookkeeping = ['events', 'tokens', 'audit', 'idempotency_keys', 'spent_keys', 'problems'].map(
-  (name) => `imago.${name}`,
-);
+/** What a daemon writes on its own and when it is asked to restore. It is not content. */
+const bookkeeping = [
+  'events',
+  'tokens',
+  'audit',
+  'idempotency_keys',
+  'spent_keys',
+  'problems',
+  'limit_samples',
+].map((name) => `imago.${name}`);
 const engineBookkeeping = 'dbos.application_versions';
 
 /** Throws `restore-not-empty` if any other table has rows. */
