@@ -136,6 +136,7 @@ function step(schema: z.ZodType, key: PropertyKey): readonly z.ZodType[] {
 function unwrap(schema: z.ZodType): readonly z.ZodType[] {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault)
     return unwrap(schema.unwrap() as z.ZodType);
+  if (schema instanceof z.ZodPipe) return unwrap(schema.in as z.ZodType);
   if (schema instanceof z.ZodUnion) return schema.options.flatMap((option) => unwrap(option as z.ZodType));
   return [schema];
 }

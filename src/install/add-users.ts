@@ -1,6 +1,6 @@
 // Users and groups in the files of the system, without a password.
 import { ImagoError } from '../domain/error/imago-error.ts';
-import type { UserSetting } from '../domain/recipe/settings.ts';
+import type { UserSetting } from '../domain/recipe/recipe.ts';
 import type { Host } from './host.ts';
 
 export interface UserNumbers {

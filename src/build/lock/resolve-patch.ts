@@ -1,6 +1,6 @@
 // An update for Windows as an input: its bytes, its sha256, and which of the monthly classes it is of.
 import { describeInput, type LockedInput } from '../../domain/lock/lock.ts';
-import type { WindowsPatch } from '../../domain/recipe/windows.ts';
+import type { WindowsPatch } from '../../domain/recipe/recipe.ts';
 import type { LockContext } from './context.ts';
 import { takeFile } from './resolve-component.ts';
 

@@ -10,7 +10,6 @@ import type { Recipe } from '../../domain/recipe/recipe.ts';
 import { recipeSchema } from '../../domain/recipe/schema.ts';
 import { expandRecipe } from '../../domain/recipe/variables.ts';
 import { type ComposeOptions, composeRecipe } from './compose-recipe.ts';
-import { normaliseRecipe } from './normalize-recipe.ts';
 
 export interface LoadedRecipe {
   /** As it is written, put together and checked; its variables are not written out. */
@@ -27,7 +26,9 @@ export async function readRecipe(options: ComposeOptions): Promise<LoadedRecipe>
   const value = toValue(tree);
   const checked = recipeSchema.safeParse(value ?? {});
   if (!checked.success) throw invalid(schemaProblems(recipeSchema, checked.error.issues, value ?? {}), tree);
-  const recipe = normaliseRecipe(checked.data);
+  const { $schema: _, extends: __, ...written } = checked.data;
+  // JSON has no `undefined`: what the author left out is absent.
+  const recipe = JSON.parse(JSON.stringify(written)) as Recipe;
   const problems = [...leftRemovals(tree), ...recipeRules(recipe)];
   if (problems.length > 0) throw invalid(problems, tree);
   return { recipe, variants: variantsOf(recipe), tree };

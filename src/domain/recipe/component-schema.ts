@@ -2,6 +2,17 @@
 import * as z from 'zod';
 import { configFile, oneOf, remove, sha256, textFields, words } from './schema-parts.ts';
 
+/** One hash for every version, or one for each. */
+export type ExpectedSha256 = string | Record<string, string>;
+
+export type ComponentSource =
+  | { package: string }
+  | { url: string; sha256?: ExpectedSha256 }
+  | { file: string; sha256?: ExpectedSha256 }
+  | { folder: string }
+  | { tar: string; sha256?: ExpectedSha256; strip?: number; only?: string[] }
+  | { oci: string; layout?: string; digest?: string };
+
 const source = z
   .strictObject({
     package: words.optional().describe('A Debian package.'),
@@ -34,6 +45,7 @@ const source = z
       only: ['tar'],
     }),
   )
+  .transform((given) => given as ComponentSource)
   .describe('Where it comes from: one of `package`, `url`, `file`, `folder`, `tar` and `oci`.');
 
 const unit = z

@@ -4,9 +4,9 @@
 import type { OperatingSystem } from '../image/version.ts';
 import { destinationProblem, splitDestination } from './destination.ts';
 import type { RecipeProblem } from './problem.ts';
+import type { UnitSetting } from './recipe.ts';
 import { type Recipe, type RecipeComponent, sourceKind, sourceOf, versionsOf } from './recipe.ts';
 import { mergedUsr, ownPaths } from './reserved-paths.ts';
-import type { UnitSetting } from './settings.ts';
 import { substitute } from './variables.ts';
 
 /** Something of a recipe that stands on a path of the node. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { checkRecipe, recipeProblems } from './problems.ts';
+import type { RecipeSettings } from './recipe.ts';
 import { isRestricted, type Recipe, type RecipeComponent } from './recipe.ts';
-import type { RecipeSettings } from './settings.ts';
 
 const kubelet: RecipeComponent = {
   name: 'kubelet',

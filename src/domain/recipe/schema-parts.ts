@@ -28,6 +28,16 @@ export const size = z.string().transform(parsed(parseBytes));
 /** `90s`, as milliseconds. */
 export const duration = z.string().transform(parsed(parseDuration));
 
+/** Writes out a name that stands alone as the object that it is short for. */
+export function named<T extends { readonly name: string }>(item: string | T): T {
+  return typeof item === 'string' ? ({ name: item } as T) : item;
+}
+
+/** Names the unit of a time limit, which the recipe's author wrote with it. */
+export function timed<T extends { readonly timeout?: number | undefined }>({ timeout, ...rest }: T) {
+  return { ...rest, timeoutMs: timeout } as Omit<T, 'timeout'> & { timeoutMs?: number };
+}
+
 export const sha256 = z.string().describe('64 lower-case hexadecimal digits.');
 
 /** The content of a file, here or in a file beside the recipe. */

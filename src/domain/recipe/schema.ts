@@ -4,10 +4,15 @@ import * as z from 'zod';
 import { numberingPolicies } from '../image/numbering.ts';
 import { architectures, operatingSystems } from '../image/version.ts';
 import { component } from './component-schema.ts';
-import { bootFirmwares, buildMethods } from './recipe.ts';
-import { duration, oneOf, remove, size, words } from './schema-parts.ts';
+import { duration, named, oneOf, remove, size, timed, words } from './schema-parts.ts';
 import { settings } from './settings-schema.ts';
 import { windows } from './windows-schema.ts';
+
+/** `assemble` puts the disk together offline; `machine` runs steps on a machine and seals its disk. */
+export const buildMethods = ['assemble', 'machine'] as const;
+
+/** The two generations of virtual machines: UEFI and BIOS. */
+export const bootFirmwares = ['uefi', 'bios'] as const;
 
 const packageItem = z
   .union([
@@ -20,6 +25,7 @@ const packageItem = z
       remove: remove.optional(),
     }),
   ])
+  .transform(named)
   .describe('A Debian package; what it depends on comes along.');
 
 const base = z
@@ -54,6 +60,11 @@ const base = z
   })
   .describe('The base system.');
 
+export type ImageSource =
+  | { registry: string; digest?: string }
+  | { layout: string; digest?: string }
+  | { tar: string; sha256?: string };
+
 const image = z
   .union([
     z.string().min(1).describe("The image's name, which is also where it is pulled from."),
@@ -74,6 +85,7 @@ const image = z
         .superRefine(
           oneOf(['registry', 'layout', 'tar'], { digest: ['registry', 'layout'], sha256: ['tar'] }),
         )
+        .transform((source) => source as ImageSource)
         .optional()
         .describe(
           'Where it comes from: one of `registry`, `layout` and `tar`. The registry of its name when left out.',
@@ -83,6 +95,7 @@ const image = z
       remove: remove.optional(),
     }),
   ])
+  .transform(named)
   .describe('A container image that is on the disk, unpacked and ready to run.');
 
 const step = z
@@ -94,6 +107,7 @@ const step = z
     timeout: duration.optional().describe('How long it may take.'),
     remove: remove.optional(),
   })
+  .transform(timed)
   .describe('What is done on the machine.');
 
 const test = z
@@ -103,6 +117,7 @@ const test = z
     timeout: duration.optional().describe('How long it may take.'),
     remove: remove.optional(),
   })
+  .transform(timed)
   .describe('A check on a fresh machine that booted the sealed version.');
 
 function isDay(text: string): boolean {
@@ -141,6 +156,7 @@ export const recipeSchema = z
     base: base.optional(),
     disk: z
       .strictObject({ size: size.describe('Whole MiB; the root grows to whatever disk a machine has.') })
+      .transform((disk) => ({ sizeBytes: disk.size }))
       .optional()
       .describe('The disk. As large as its content needs when left out.'),
     packages: z.array(packageItem).optional().describe('Debian packages of the node, above the base system.'),
@@ -162,6 +178,15 @@ export const recipeSchema = z
         size: size.optional().describe('What the files may take up on the disk.'),
         bootToReady: duration.optional().describe('How long a node may take from power on to ready.'),
       })
+      .transform(
+        ({
+          size: sizeBytes,
+          bootToReady: bootToReadyMs,
+        }): { sizeBytes?: number | undefined; bootToReadyMs?: number | undefined } => ({
+          sizeBytes,
+          bootToReadyMs,
+        }),
+      )
       .optional()
       .describe('What a version may cost; one that costs more fails.'),
     expect: z

@@ -4,7 +4,7 @@ import { didYouMean } from '../value/suggest.ts';
 import { wordProblem } from '../value/word.ts';
 import { destinationProblem } from './destination.ts';
 import { modeProblem, type RecipeProblem, repeated, textProblem } from './problem.ts';
-import type { RecipeSettings } from './settings.ts';
+import type { RecipeSettings } from './recipe.ts';
 
 /** Resource limits by the name that limits.conf has for them, with that of systemd. */
 export const limitNames: Readonly<Record<string, string>> = {

@@ -1,16 +1,19 @@
 // The shape of the settings of a recipe.
 import * as z from 'zod';
-import { configFile, remove, textFields, words } from './schema-parts.ts';
-import { unitStates } from './settings.ts';
+import { configFile, named, remove, textFields, words } from './schema-parts.ts';
 
-const module = z.union([
-  words.describe('The name of a kernel module.'),
-  z.strictObject({
-    name: words.describe('The name of a kernel module.'),
-    options: words.optional().describe('Its options, as in modprobe.d.'),
-    remove: remove.optional(),
-  }),
-]);
+const unitStates = ['enabled', 'disabled', 'masked'] as const;
+
+const module = z
+  .union([
+    words.describe('The name of a kernel module.'),
+    z.strictObject({
+      name: words.describe('The name of a kernel module.'),
+      options: words.optional().describe('Its options, as in modprobe.d.'),
+      remove: remove.optional(),
+    }),
+  ])
+  .transform(named);
 
 const unit = z
   .strictObject({

@@ -1,7 +1,9 @@
 // The shape of what only a Windows recipe says.
 import * as z from 'zod';
 import { remove, sha256, words } from './schema-parts.ts';
-import { patchClasses, registryTypes } from './windows.ts';
+
+const patchClasses = ['B', 'C', 'out-of-band'] as const;
+const registryTypes = ['string', 'expand-string', 'multi-string', 'dword', 'qword', 'binary'] as const;
 
 const patch = z
   .strictObject({

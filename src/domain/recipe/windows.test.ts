@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { orderPatches, patchProblem, type WindowsPatch } from './windows.ts';
+import type { WindowsPatch } from './recipe.ts';
+import { orderPatches, patchProblem } from './windows.ts';
 
 function patch(kb: string, ...prerequisites: string[]): WindowsPatch {
   return { kb, class: 'B', url: 'https://example.test', ...(prerequisites.length > 0 && { prerequisites }) };

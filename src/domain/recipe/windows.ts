@@ -1,43 +1,6 @@
-// What a Windows recipe says beyond components and container images, and the order of its patches.
+// The order of the patches of a Windows recipe.
 import { ImagoError } from '../error/imago-error.ts';
-
-export type RecipeWindows = {
-  readonly features?: readonly string[];
-  readonly patches?: readonly WindowsPatch[];
-  readonly registry?: readonly RegistrySetting[];
-  readonly services?: readonly WindowsService[];
-};
-
-export const patchClasses = ['B', 'C', 'out-of-band'] as const;
-/** `B` is the monthly update, `C` its preview, `out-of-band` what could not wait. */
-export type PatchClass = (typeof patchClasses)[number];
-
-export type WindowsPatch = {
-  /** As in `KB5031364`. */
-  readonly kb: string;
-  readonly class: PatchClass;
-  readonly url?: string;
-  readonly file?: string;
-  readonly sha256?: string;
-  /** Patches that must be on the system before it. */
-  readonly prerequisites?: readonly string[];
-  readonly private?: true;
-};
-
-export const registryTypes = ['string', 'expand-string', 'multi-string', 'dword', 'qword', 'binary'] as const;
-export type RegistryType = (typeof registryTypes)[number];
-
-export type RegistrySetting = {
-  readonly path: string;
-  readonly name: string;
-  readonly type: RegistryType;
-  readonly value: string | number | readonly string[];
-};
-
-export type WindowsService = {
-  readonly name: string;
-  readonly start: 'automatic' | 'manual' | 'disabled';
-};
+import type { WindowsPatch } from './recipe.ts';
 
 /** A prerequisite that is not in the list, or the patches of a circle; `undefined` when there is an order. */
 export function patchProblem(patches: readonly WindowsPatch[]): string | undefined {

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { numberingPolicies } from '../../domain/image/numbering.ts';
 import { commitPattern } from '../../domain/image/recipe-commit.ts';
 import { architectures } from '../../domain/image/version.ts';
-import { buildMethods } from '../../domain/recipe/recipe.ts';
+import { buildMethods } from '../../domain/recipe/schema.ts';
 
 export const recipeFields = z.looseObject({
   name: z.string(),

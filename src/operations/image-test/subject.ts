@@ -1,8 +1,8 @@
 // What a test must know of the version: what is on its disk, and what its recipe asks for.
 import type { DiskFacts } from '../../domain/image-test/image-check.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
-import type { RecipeBudgets, RecipeExpect, RecipeTest } from '../../domain/recipe/recipe.ts';
-import { type BootFirmware, bootFirmwares } from '../../domain/recipe/recipe.ts';
+import type { BootFirmware, RecipeBudgets, RecipeExpect, RecipeTest } from '../../domain/recipe/recipe.ts';
+import { bootFirmwares } from '../../domain/recipe/schema.ts';
 import type { OperationDeps } from '../common/deps.ts';
 
 export interface TestSubject {

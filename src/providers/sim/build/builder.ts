@@ -4,7 +4,7 @@
 import { admit, look } from '../../../cloud/state/call.ts';
 import { type Bend, bendOf, sha256 } from '../../../cloud/state/cloud.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
-import { buildMethods } from '../../../domain/recipe/recipe.ts';
+import { buildMethods } from '../../../domain/recipe/schema.ts';
 import type { Json } from '../../../domain/value/json.ts';
 import type { Builder, BuildProgress, BuildRequest, SealedDisk } from '../../../ports/provider/builder.ts';
 import type { SimContext } from '../world/context.ts';
