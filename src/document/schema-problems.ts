@@ -134,7 +134,7 @@ function step(schema: z.ZodType, key: PropertyKey): readonly z.ZodType[] {
 
 /** Through what only wraps (optional, default, …), and into each branch of a union. */
 function unwrap(schema: z.ZodType): readonly z.ZodType[] {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault)
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
     return unwrap(schema.unwrap() as z.ZodType);
   if (schema instanceof z.ZodPipe) return unwrap(schema.in as z.ZodType);
   if (schema instanceof z.ZodUnion) return schema.options.flatMap((option) => unwrap(option as z.ZodType));

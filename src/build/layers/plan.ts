@@ -1,5 +1,6 @@
-// Which layers a lock comes to, and the key of each: everything that goes into it, so that the same key always
-// means the same content. Pure: `why-rebuild` compares two of these.
+// Plans the layers of a lock and computes the key of each over everything that goes into it, so that the same key always
+// means the same content. A field that is new in recipes is part of a key unless it is named here as one that is not.
+// Pure: `why-rebuild` compares two of these.
 import { createHash } from 'node:crypto';
 import {
   componentInputs,
@@ -44,6 +45,7 @@ export function planLayers(lock: Lock): readonly PlannedLayer[] {
     included: [...includedPaths],
     essential: packageNames(lock, 'essential'),
     packages: packageNames(lock, 'base'),
+    ...furtherFields(recipe.base ?? {}, baseFields),
   });
   const installed = [base, ...planPackages(lock, recipe, base)];
   const anchors = trustInputs(recipe, lock);
@@ -54,7 +56,8 @@ export function planLayers(lock: Lock): readonly PlannedLayer[] {
   const below = [...installed, ...trusted, ...components];
   const configuration = plan('configuration', 'configuration', {
     below: Object.fromEntries(below.map(({ name, key }) => [name, key])),
-    settings: withoutTrust(recipe) as Json,
+    settings: withoutTrust(recipe),
+    ...furtherFields(recipe, recipeFields),
     texts: textInputs(lock),
     agent: named(lock.inputs.filter(({ name }) => name === agentName)),
     epoch: lock.epoch,
@@ -94,7 +97,8 @@ function planComponent(component: RecipeComponent, lock: Lock): readonly Planned
       ]),
     ),
     placed: placed,
-    from: (isPackage ? 'package' : unpackRules(from)) as Json,
+    from: isPackage ? 'package' : unpackRules(from),
+    ...furtherFields(from ?? {}, sourceFields),
     texts: textInputs(lock, texts),
     epoch: lock.epoch,
   };
@@ -115,6 +119,14 @@ function planImages(recipe: Recipe, lock: Lock): PlannedLayer {
     images: named(inputsOf(lock, 'container-image')),
     pinned,
     epoch: lock.epoch,
+    ...Object.fromEntries(
+      (recipe.images ?? []).flatMap((image) =>
+        Object.entries(furtherFields(image, imageFields)).map(([field, value]) => [
+          `${image.name} ${field}`,
+          value,
+        ]),
+      ),
+    ),
   });
 }
 
@@ -143,7 +155,37 @@ function trustInputs(recipe: Recipe, lock: Lock): Json | undefined {
 }
 
 /** What the configuration's layer is made of: not what the boot loader or the packages' layer takes care of. */
-function withoutTrust({ settings }: Recipe): unknown {
+function withoutTrust({ settings }: Recipe): Json {
   const { trust: _, kernelArguments: __, sim: ___, ...rest } = settings;
   return rest;
+}
+
+/** The fields that put nothing into a layer, or that are part of a key in another form. */
+const recipeFields = [
+  ...[
+    'name',
+    'numbering',
+    'os',
+    'architecture',
+    'method',
+    'kubernetes',
+    'matrix',
+    'base',
+    'disk',
+    'packages',
+  ],
+  ...['components', 'images', 'settings', 'windows', 'steps', 'tests', 'firmware', 'budgets', 'expect'],
+  ...['support', 'notes', 'folder', 'roots'],
+];
+const baseFields = [
+  ...['distribution', 'suite', 'mirror', 'securityMirror', 'components', 'keys', 'packages', 'image'],
+];
+const sourceFields = [
+  ...['package', 'url', 'file', 'folder', 'tar', 'oci', 'layout', 'digest', 'sha256', 'strip', 'only'],
+];
+const imageFields = ['name', 'from', 'pinned', 'private'];
+
+function furtherFields(value: { readonly [field: string]: Json | undefined }, known: readonly string[]) {
+  const further = Object.entries(value).filter(([field]) => !known.includes(field));
+  return Object.fromEntries(further) as Readonly<Record<string, Json>>;
 }

@@ -160,9 +160,9 @@ export const recipeSchema = z
       .optional()
       .describe('The disk. As large as its content needs when left out.'),
     packages: z.array(packageItem).optional().describe('Debian packages of the node, above the base system.'),
-    components: z.array(component).default([]).describe('Versioned things on the node.'),
+    components: z.array(component).prefault([]).describe('Versioned things on the node.'),
     images: z.array(image).optional().describe('Container images on the disk.'),
-    settings: settings.default({}),
+    settings: settings.prefault({}),
     windows: windows.optional(),
     steps: z.array(step).optional().describe('With `method: machine`: what is done on it, in this order.'),
     tests: z.array(test).optional().describe('Checks on a fresh machine before a version becomes available.'),
