@@ -5,55 +5,45 @@ import { sharedWork } from '../async/shared-work.ts';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import type { Lock } from '../domain/lock/lock.ts';
 import type { Recipe } from '../domain/recipe/recipe.ts';
-import type { Json } from '../domain/value/json.ts';
 import type { Builder, BuilderTools, BuildProgress, SealedDisk } from '../ports/provider/builder.ts';
 import type { CallOptions } from '../ports/provider/call.ts';
 import { type BuildImageOptions, buildImage, fetchContext } from './build-image.ts';
 import { type BuilderOptions, buildContext, lockContext } from './builder-context.ts';
 import type { BuildContext } from './context.ts';
 import { fetchInputs, hasParts } from './fetch-inputs.ts';
-import { checkLock, parseLock } from './lock/check-lock.ts';
 import { hotfixLock, parseHotfixSet } from './lock/hotfix.ts';
-import { lockDigest, writeLockFile } from './lock/lock-file.ts';
+import { checkLock, lockDigest, requireLock, writeLockFile } from './lock/lock-file.ts';
 import { type LockRules, lockRecipe } from './lock/lock-recipe.ts';
-import { findOutdated, type OutdatedReport } from './lock/outdated.ts';
+import { findOutdated } from './lock/outdated.ts';
 import { type KnownLock, type LockCache, lockCache } from './lock-cache.ts';
-import { forecastHotfix, previewRecipeBuild } from './preview-build.ts';
+import { previewHotfix, previewRecipeBuild } from './preview-build.ts';
 import { defaultCacheLimits, type PruneReport, pruneCache, sweepTemporary } from './prune-cache.ts';
-import { createRedactor } from './redactor.ts';
+import { createRedactor, type Redactor } from './redactor.ts';
 import type { Sandbox } from './sandbox/sandbox.ts';
 import { findSealed, sealDisk } from './seal-disk.ts';
-import { stepReport } from './step-report.ts';
-import { type LayerVerdict, whyRebuild } from './why-rebuild.ts';
+import { type StepReport, stepReport } from './step-report.ts';
+import { whyRebuild } from './why-rebuild.ts';
 
 export type { BuilderOptions } from './builder-context.ts';
 
 /**
- * Recipes are those that `readRecipe` gives, one variant at a time, with `folder` where they lie.
- * A lock that fits is taken over; only what the recipe says differently is resolved anew.
+ * Recipes are those that `readRecipe` returns, one variant at a time, with their `folder`. A lock that fits is reused;
+ * only what the recipe changed is resolved again.
  */
 export interface ImageBuilder extends Builder {
-  /** The lock with the newest of everything, whatever was locked before. */
-  relock(recipe: Recipe, progress: BuildProgress, options: CallOptions): Promise<Lock>;
-  /** `sets` as `COMPONENT=VERSION`. The lock of a shipped version with these inputs changed and no other. */
-  hotfix(lock: Lock, sets: readonly string[], progress: BuildProgress, options: CallOptions): Promise<Lock>;
-  outdated(lock: Lock, options: CallOptions): Promise<OutdatedReport>;
-  /** What a build of the lock would make anew, against the image's last build. Writes nothing. */
-  whyRebuild(lock: Lock): Promise<readonly LayerVerdict[]>;
-  /** The same for callers that hold recipes and locks as plain data. */
   readonly tools: BuilderTools;
-  /** Builds the raw disk of a lock once more and hands its path to `use`; it is gone afterwards. */
+  /** Builds the raw disk of a lock again and passes its path to `use`; it is deleted afterwards. */
   rebuild<T>(
     lock: Lock,
     progress: BuildProgress,
     options: CallOptions,
     use: (path: string) => Promise<T>,
   ): Promise<T>;
-  /** Where an input lies, if the cache has it and it is whole. */
+  /** Returns the path of an input if the cache has it intact. */
   findInput(sha256: string): Promise<string | undefined>;
-  /** The same after asking where the lock says; also for a part of an image. Throws what fetching throws. */
+  /** Does the same after fetching the input, or the part of an image, from the lock's source. Throws if that fails. */
   bringInput(lock: Lock, sha256: string, options: CallOptions): Promise<string | undefined>;
-  /** Brings the cache within its limit, and takes away what killed builds left. */
+  /** Brings the cache within its limit, and removes what killed builds left. */
   prune(): Promise<PruneReport>;
 }
 
@@ -70,40 +60,24 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
   ): Promise<Lock> {
     await mkdir(context.cacheFolder, { recursive: true });
     await sweepTemporary(context.cacheFolder);
-    const words = createRedactor({ recipe, inputs: [] });
-    const told = lockContext(context, recipe, words.progress(progress), signal);
-    const lock = await lockRecipe(recipe, told, previous?.lock, { exact }).catch((error: unknown) => {
-      throw words.hideError(error);
+    return redacting({ recipe, inputs: [] }, async (redactor) => {
+      const locking = lockContext(context, recipe, redactor.progress(progress), signal);
+      const lock = await lockRecipe(recipe, locking, previous?.lock, { exact });
+      await locks.remember(lock, previous?.at ?? context.now());
+      return lock;
     });
-    await locks.remember(lock, previous?.at ?? context.now());
-    return lock;
   }
 
-  async function previousOf(recipe: Recipe, given: Json | undefined): Promise<KnownLock | undefined> {
-    return given === undefined ? locks.previous(recipe) : { lock: parseLock(given), at: 0 };
+  async function previousOf(recipe: Recipe, given: Lock | undefined): Promise<KnownLock | undefined> {
+    return given === undefined ? locks.previous(recipe) : { lock: requireLock(given), at: 0 };
   }
 
-  const builder: ImageBuilder = {
+  return {
     methods: ['assemble'],
-    async lock(given, progress, call) {
-      const recipe = given as Recipe;
-      const previous =
-        call.exact === true && call.previous === undefined
-          ? undefined
-          : await previousOf(recipe, call.previous);
-      return asJson(await resolve(recipe, previous, progress, call));
-    },
-    relock: (recipe, progress, call) => resolve(recipe, undefined, progress, call),
-    async hotfix(lock, sets, progress, { signal }) {
-      const words = createRedactor(lock);
-      const told = lockContext(context, lock.recipe, words.progress(progress), signal);
-      return hotfixLock(lock, sets.map(parseHotfixSet), told).catch((error: unknown) => {
-        throw words.hideError(error);
-      });
-    },
-    outdated: (lock, { signal }) => findOutdated(lock, lockContext(context, lock.recipe, silent, signal)),
-    async whyRebuild(lock) {
-      return whyRebuild(lock, await locks.lastBuilt(lock.recipe), context.layers);
+    async lock(recipe, progress, call) {
+      const isUnknown = call.exact === true && call.previous === undefined;
+      const previous = isUnknown ? undefined : await previousOf(recipe, call.previous);
+      return resolve(recipe, previous, progress, call);
     },
     async build({ lock: given, lockDigest: digest }, progress, { signal, keepFailed }) {
       const lock = checkLock(given, digest);
@@ -118,19 +92,10 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
       pruneCache(context.cacheFolder, options.limits ?? defaultCacheLimits, context.now(), (path) =>
         removePath(path, context.sandbox),
       ),
-    async rebuild(lock, progress, { signal }, use) {
-      const digest = lockDigest(lock);
-      const report = await stepReport(context, lock, digest, progress);
-      try {
-        return await buildImage(context, { lock, lockDigest: digest, signal, report }, ({ path }) =>
-          use(path),
-        );
-      } catch (error) {
-        throw createRedactor(lock).hideError(error);
-      } finally {
-        await report.close();
-      }
-    },
+    rebuild: (lock, progress, { signal }, use) =>
+      reporting(context, lock, lockDigest(lock), progress, (report) =>
+        buildImage(context, { lock, lockDigest: lockDigest(lock), signal, report }, ({ path }) => use(path)),
+      ),
     findInput: async (sha256) => (await context.inputs.find(sha256))?.path,
     async bringInput(lock, sha256, { signal }) {
       const own = lock.inputs.filter((input) => input.sha256 === sha256);
@@ -139,34 +104,62 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
       return (await context.inputs.find(sha256))?.path;
     },
     tools: {
-      relock: async (recipe, progress, call) =>
-        asJson(await builder.relock(recipe as Recipe, progress, call)),
-      lockFile: async (recipe, all) => writeLockFile(recipe as Recipe, all.map(parseLock)),
-      hotfix: async (lock, sets, progress, call) =>
-        asJson(await builder.hotfix(parseLock(lock), sets, progress, call)),
-      outdated: async (lock, call) => builder.outdated(parseLock(lock), call),
-      whyRebuild: async (lock) => builder.whyRebuild(parseLock(lock)),
-      async forecast(given, { previous, signal }) {
-        const recipe = given as Recipe;
-        const before = (await previousOf(recipe, previous))?.lock;
-        return previewRecipeBuild(context, recipe, before, signal).catch((error: unknown) => {
-          throw createRedactor({ recipe, inputs: [] }).hideError(error);
+      relock: (recipe, progress, call) => resolve(recipe, undefined, progress, call),
+      lockFile: async (recipe, all) => writeLockFile(recipe, all.map(requireLock)),
+      async hotfix(given, sets, progress, { signal }) {
+        const lock = requireLock(given);
+        return redacting(lock, (redactor) => {
+          const locking = lockContext(context, lock.recipe, redactor.progress(progress), signal);
+          return hotfixLock(lock, sets.map(parseHotfixSet), locking);
         });
       },
-      async forecastHotfix(given, sets) {
-        const lock = parseLock(given);
+      outdated: async (given, { signal }) => {
+        const lock = requireLock(given);
+        return findOutdated(lock, lockContext(context, lock.recipe, silent, signal));
+      },
+      whyRebuild: async (given) => {
+        const lock = requireLock(given);
+        return whyRebuild(lock, await locks.lastBuilt(lock.recipe), context.layers);
+      },
+      preview: async (recipe, { previous, signal }) => {
+        const before = (await previousOf(recipe, previous))?.lock;
+        return redacting({ recipe, inputs: [] }, () => previewRecipeBuild(context, recipe, before, signal));
+      },
+      async previewHotfix(given, sets) {
+        const lock = requireLock(given);
         const names = sets.map((set) => parseHotfixSet(set).name);
-        return forecastHotfix(context, lock, names).catch((error: unknown) => {
-          throw createRedactor(lock).hideError(error);
-        });
+        return redacting(lock, () => previewHotfix(context, lock, names));
       },
     },
   };
-  return builder;
 }
 
-function asJson(lock: Lock): Json {
-  return lock;
+/** Hides private inputs in the errors of the work. */
+async function redacting<T>(
+  lock: Pick<Lock, 'recipe' | 'inputs'>,
+  work: (redactor: Redactor) => Promise<T>,
+): Promise<T> {
+  const redactor = createRedactor(lock);
+  try {
+    return await work(redactor);
+  } catch (error) {
+    throw redactor.hideError(error);
+  }
+}
+
+async function reporting<T>(
+  context: BuildContext,
+  lock: Lock,
+  digest: string,
+  progress: BuildProgress,
+  work: (report: StepReport) => Promise<T>,
+): Promise<T> {
+  const report = await stepReport(context, lock, digest, progress);
+  try {
+    return await redacting(lock, () => work(report));
+  } finally {
+    await report.close();
+  }
 }
 
 /** Only what the sandbox made needs the sandbox. */
@@ -187,18 +180,13 @@ async function buildAndSeal(
 ): Promise<SealedDisk> {
   const { lock, lockDigest: digest } = request;
   await sweepTemporary(context.cacheFolder);
-  const report = await stepReport(context, lock, digest, progress);
-  try {
+  return reporting(context, lock, digest, progress, async (report) => {
     const sealed = await buildImage(context, { ...request, signal, report }, (image) =>
       sealDisk(context, { lock, lockDigest: digest, image, signal, report }),
     );
     await locks.rememberBuilt(lock);
     return sealed;
-  } catch (error) {
-    throw createRedactor(lock).hideError(error);
-  } finally {
-    await report.close();
-  }
+  });
 }
 
 function requireAssembly({ recipe }: Lock): void {

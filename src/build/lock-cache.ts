@@ -6,8 +6,7 @@ import { mkdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import type { Lock } from '../domain/lock/lock.ts';
 import type { Recipe } from '../domain/recipe/recipe.ts';
-import type { Json } from '../domain/value/json.ts';
-import { parseLock } from './lock/check-lock.ts';
+import { requireLock } from './lock/lock-file.ts';
 import { buildRules } from './lock/rules.ts';
 
 /** For so long the newest packages are taken to be the newest. */
@@ -50,7 +49,7 @@ export function lockCache(cacheFolder: string, now: () => number): LockCache {
 
 async function readLock(path: string): Promise<Lock | undefined> {
   try {
-    const lock = parseLock(JSON.parse(await readFile(path, 'utf8')) as Json);
+    const lock = requireLock(JSON.parse(await readFile(path, 'utf8')) as Lock);
     return lock.rules === buildRules ? lock : undefined;
   } catch {
     return undefined;

@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sampleInput, sampleLock } from '../../test/support/inventory.ts';
 import type { Lock } from '../domain/lock/lock.ts';
 import type { Recipe } from '../domain/recipe/recipe.ts';
-import type { Json } from '../domain/value/json.ts';
 import { createBuilder } from './builder.ts';
 import { buildRules } from './lock/rules.ts';
 
@@ -31,9 +30,9 @@ async function foresee(recipe: Partial<Recipe>, previous?: Lock) {
     ...{ components: [], settings: {}, folder, ...recipe },
   };
   const call = { signal: new AbortController().signal, epoch: 0 };
-  const told = await builder.tools.forecast(whole as unknown as Json, {
+  const told = await builder.tools.preview(whole as unknown as Recipe, {
     ...call,
-    previous: previous as unknown as Json | undefined,
+    previous,
   });
   expect(await readdir(cacheFolder).catch(() => [])).toEqual([]);
   return told;
@@ -105,7 +104,7 @@ describe('a hotfix', () => {
     ],
   );
   const builder = () => createBuilder({ cacheFolder: join(folder, 'cache') });
-  const told = (...sets: readonly string[]) => builder().tools.forecastHotfix(lock, sets);
+  const told = (...sets: readonly string[]) => builder().tools.previewHotfix(lock, sets);
 
   test('takes the set inputs for changed, by the component or by its package', async () => {
     expect(await told('box=2')).toMatchObject({ unresolved: ['box'], problems: [] });

@@ -48,12 +48,9 @@ export async function previewRecipeBuild(
   const isKnown = unresolved.length + problems.length === 0;
   const room = roomFor(lock, isKnown);
   return {
-    ...(isKnown && {
-      lockDigest: lockDigest(lock),
-      lock: lock,
-    }),
+    ...(isKnown && { lockDigest: lockDigest(lock), lock }),
     ...{ unresolved, problems: [...problems.map(hide), ...room.problems], warnings: room.warnings },
-    ...(await foresee(looking, lock)),
+    ...(await previewLock(looking, lock)),
   };
 }
 
@@ -71,7 +68,7 @@ function roomFor(lock: Lock, isKnown: boolean): Required<Pick<BuildPreview, 'pro
   return { problems: [], warnings: [warning] };
 }
 
-/** What is missing beside the recipe would fail the build, not its forecast. */
+/** What is missing beside the recipe would fail the build, not its preview. */
 async function resolveHere(part: LockPart, problems: string[]): Promise<readonly LockedInput[] | undefined> {
   try {
     return await part.resolve();
@@ -84,7 +81,7 @@ async function resolveHere(part: LockPart, problems: string[]): Promise<readonly
 }
 
 /** The lock of a shipped version with other content in place of what is set. Throws what the hotfix itself would. */
-export async function forecastHotfix(
+export async function previewHotfix(
   context: BuildContext,
   lock: Lock,
   names: readonly string[],
@@ -99,10 +96,15 @@ export async function forecastHotfix(
   );
   const looking = { ...context, inputs: measuringStore(context.inputs) };
   const { warnings } = roomFor(lock, false);
-  return { unresolved: [...names], problems: [], warnings, ...(await foresee(looking, { ...lock, inputs })) };
+  return {
+    unresolved: [...names],
+    problems: [],
+    warnings,
+    ...(await previewLock(looking, { ...lock, inputs })),
+  };
 }
 
-async function foresee(
+async function previewLock(
   context: BuildContext,
   lock: Lock,
 ): Promise<Pick<BuildPreview, 'layers' | 'downloads' | 'estimate'>> {

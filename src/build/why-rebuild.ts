@@ -3,24 +3,12 @@
 import { valueChanges } from '../domain/lock/changes.ts';
 import type { Lock } from '../domain/lock/lock.ts';
 import type { Json } from '../domain/value/json.ts';
+import type { LayerPreview } from '../ports/provider/builder.ts';
 import type { LayerCache } from './layers/cache.ts';
 import { type PlannedLayer, planLayers } from './layers/plan.ts';
 import { createRedactor } from './redactor.ts';
 
-export interface LayerVerdict {
-  readonly name: string;
-  /** `hit` when the cache has it. */
-  readonly state: 'hit' | 'miss';
-  /** What differs from the last build, if the layer does. */
-  readonly changes: readonly LayerChange[];
-}
-
-export interface LayerChange {
-  /** `packages.libc6`, `settings.sysctl.vm.swappiness`, `below`, … */
-  readonly input: string;
-  readonly before: string;
-  readonly after: string;
-}
+type LayerChange = LayerPreview['changes'][number];
 
 /**
  * `previous` is what was built last; without it a miss has no explanation but that it is new. Private inputs go by
@@ -30,13 +18,13 @@ export async function whyRebuild(
   lock: Lock,
   previous: Lock | undefined,
   layers: LayerCache,
-): Promise<readonly LayerVerdict[]> {
+): Promise<readonly LayerPreview[]> {
   const before = new Map(
     (previous === undefined ? [] : planLayers(previous)).map((layer) => [layer.name, layer]),
   );
   const words = [lock, ...(previous === undefined ? [] : [previous])].map(createRedactor);
   const hide = (text: string) => words.reduce((told, { hide: one }) => one(told), text);
-  const verdicts: LayerVerdict[] = [];
+  const verdicts: LayerPreview[] = [];
   for (const layer of planLayers(lock)) {
     const found = await layers.find(layer.key);
     const explained = explain(layer, before.get(layer.name));

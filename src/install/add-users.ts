@@ -1,7 +1,16 @@
 // Users and groups in the files of the system, without a password.
 import { ImagoError } from '../domain/error/imago-error.ts';
-import type { UserSetting } from '../domain/recipe/recipe.ts';
 import type { Host } from './host.ts';
+
+/** A user that cannot log in by password. */
+export interface UserSetting {
+  readonly name: string;
+  readonly uid?: number;
+  readonly groups?: readonly string[];
+  readonly shell?: string;
+  readonly home?: string;
+  readonly authorizedKeys?: readonly string[];
+}
 
 export interface UserNumbers {
   /** The ids of `USER:GROUP`, by name or number. Throws `recipe-invalid` for names that the system lacks. */

@@ -2,8 +2,8 @@
 // is a file or a link, so that the same settings always give the same system. Kernel arguments belong to the
 // boot loader, and trust anchors to the package that manages them.
 import { ImagoError } from '../domain/error/imago-error.ts';
+import { limitNames } from '../domain/recipe/installer-names.ts';
 import type { RecipeSettings, UnitSetting } from '../domain/recipe/recipe.ts';
-import { limitNames } from '../domain/recipe/settings-problems.ts';
 import { didYouMean } from '../domain/value/suggest.ts';
 import { addUsers } from './add-users.ts';
 import { disableUnit, enableUnit, findUnit, unitFolder } from './enable-unit.ts';

@@ -1,5 +1,5 @@
 // Puts one component on a system, with its unit, its configuration, and a receipt that says what is there.
-import type { SourceKind } from '../domain/recipe/recipe.ts';
+import type { SourceKind } from '../domain/recipe/installer-names.ts';
 import { enableUnit } from './enable-unit.ts';
 import type { Host, HostInput, UnpackOptions } from './host.ts';
 import { installPath } from './install-path.ts';

@@ -1,6 +1,6 @@
 // What an image says about each of its components: read by the agent when it picks a version, and by whoever
 // lists what is on a disk.
-import type { SourceKind } from '../domain/recipe/recipe.ts';
+import type { SourceKind } from '../domain/recipe/installer-names.ts';
 import { installPath } from './install-path.ts';
 
 export interface ComponentReceipt {

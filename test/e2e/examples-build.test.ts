@@ -8,7 +8,6 @@ import { createBuilder, type ImageBuilder } from '../../src/build/builder.ts';
 import { planLayers } from '../../src/build/layers/plan.ts';
 import { lockDigest } from '../../src/build/lock/lock-file.ts';
 import type { Lock } from '../../src/domain/lock/lock.ts';
-import type { Json } from '../../src/domain/value/json.ts';
 import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
 import type { InventoryFile } from '../../src/inventory/model/inventory.ts';
 import { type DiskStore, openDiskStore } from '../../src/oci/disks/disk-store.ts';
@@ -46,12 +45,12 @@ afterAll(async () => {
 async function lockOf(name: string, kubernetes?: string): Promise<Lock> {
   const recipe = join(folder, name, 'imago.yaml');
   const variant = await loadVariant({ recipe, ...(kubernetes && { kubernetes }) });
-  return (await builder.lock(variant as unknown as Json, quiet, call)) as unknown as Lock;
+  return await builder.lock(variant, quiet, call);
 }
 
 /** The files of the disk by their paths. */
 async function build(lock: Lock): Promise<ReadonlyMap<string, InventoryFile>> {
-  const request = { lock: lock as unknown as Json, lockDigest: lockDigest(lock) };
+  const request = { lock, lockDigest: lockDigest(lock) };
   const { digest } = await builder.build(request, quiet, call);
   const { files } = await inventoryOf(store, digest, folder);
   return new Map(files.map((file) => [file.path, file]));

@@ -12,7 +12,6 @@ import { planLayers } from '../../src/build/layers/plan.ts';
 import { lockDigest, writeLockFile } from '../../src/build/lock/lock-file.ts';
 import { type TarItem, tarEntry, tarFile, writeTar } from '../../src/disk/tar/writer.ts';
 import type { Lock } from '../../src/domain/lock/lock.ts';
-import type { Json } from '../../src/domain/value/json.ts';
 import { verifyDisk } from '../../src/oci/disks/verify-disk.ts';
 import { type BuildFixture, buildFixture, call, firstBuildMs } from '../support/build-fixture.ts';
 import { type FileServer, startFileServer } from '../support/file-server.ts';
@@ -340,7 +339,7 @@ it('a build that is cancelled stops, leaves no folder of its own, and the next o
     },
     log() {},
   };
-  const request = { lock: lock as unknown as Json, lockDigest: lockDigest(lock) };
+  const request = { lock, lockDigest: lockDigest(lock) };
   const building = fixture.builder().build(request, progress, { ...call, signal: control.signal });
   await expect(building).rejects.toMatchObject({ code: 'cancelled' });
   expect(await readdir(join(fixture.cache, 'work'))).toEqual([]);

@@ -104,12 +104,12 @@ it('several versions stand side by side, and the link shows the default', () => 
 
 it('why-rebuild names the layers that are missing and the input that changed, before and after', async () => {
   const builder = fixture.builder();
-  const settled = await builder.whyRebuild(shipped);
+  const settled = await builder.tools.whyRebuild(shipped);
   expect(settled.every(({ state, changes }) => state === 'hit' && changes.length === 0)).toBe(true);
   const text = fetched()
     .replace('ip_forward: 1', 'ip_forward: 0')
     .replace('tool\n    version: 1.0.0', 'tool\n    version: 1.0.1');
-  const verdicts = await builder.whyRebuild(await fixture.lockText(text, builder));
+  const verdicts = await builder.tools.whyRebuild(await fixture.lockText(text, builder));
   const missing = verdicts.filter(({ state }) => state === 'miss');
   expect(missing.map(({ name }) => name).sort()).toEqual(['component tool', 'configuration']);
   const changes = missing.flatMap((verdict) => verdict.changes);
@@ -119,7 +119,7 @@ it('why-rebuild names the layers that are missing and the input that changed, be
 
 it('a hotfix changes one input of a shipped lock, and the disks differ in nothing else', async () => {
   const builder = fixture.builder();
-  const fixed = await builder.hotfix(shipped, ['tool=1.0.1'], quiet, call);
+  const fixed = await builder.tools.hotfix(shipped, ['tool=1.0.1'], quiet, call);
   expect(inputChanges(shipped, fixed).map(({ name }) => name)).toEqual(['tool']);
   const { digest } = await fixture.build(fixed, builder);
   const diff = diffInventories(inventory, await fixture.inventory(digest));
@@ -129,7 +129,7 @@ it('a hotfix changes one input of a shipped lock, and the disks differ in nothin
 });
 
 it('a hotfix of what the lock does not have names what is near', async () => {
-  const fixing = fixture.builder().hotfix(shipped, ['tol=1.0.1'], quiet, call);
+  const fixing = fixture.builder().tools.hotfix(shipped, ['tol=1.0.1'], quiet, call);
   await expect(fixing).rejects.toMatchObject({
     code: 'input-invalid',
     hint: expect.stringContaining('tool'),
@@ -138,7 +138,7 @@ it('a hotfix of what the lock does not have names what is near', async () => {
 
 it('a hotfix with a sha256 refuses other content', async () => {
   const set = `tool=1.0.1@sha256:${'0'.repeat(64)}`;
-  const fixing = fixture.builder().hotfix(shipped, [set], quiet, call);
+  const fixing = fixture.builder().tools.hotfix(shipped, [set], quiet, call);
   await expect(fixing).rejects.toMatchObject({ code: 'input-mismatch' });
 });
 
@@ -146,7 +146,9 @@ it('outdated lists a component by its page and a package by the index, within wh
   const old = shipped.inputs.map((input) =>
     input.kind === 'package' && input.name === 'runc' ? { ...input, version: '1.0.0-1' } : input,
   );
-  const { behind, unknown } = await fixture.builder().outdated(makeLock(shipped.recipe, old, shipped), call);
+  const { behind, unknown } = await fixture
+    .builder()
+    .tools.outdated(makeLock(shipped.recipe, old, shipped), call);
   expect(behind).toContainEqual({
     kind: 'binary',
     name: 'tool',

@@ -59,7 +59,7 @@ packages:
 async function lockOwn(keyFile = key.armored): Promise<Lock> {
   const file = join(await mkdtemp(join(place, 'recipe-')), 'imago.yaml');
   await writeFile(file, await recipeText(keyFile));
-  return fixture.builder().relock(await loadVariant({ recipe: file }), quiet, call);
+  return fixture.builder().tools.relock(await loadVariant({ recipe: file }), quiet, call);
 }
 
 /** The lock with its inputs changed, as a client could send it. */

@@ -9,9 +9,7 @@ import { readAgentBundle } from '../../src/build/layers/agent-layer.ts';
 import { lockDigest } from '../../src/build/lock/lock-file.ts';
 import { readBootParts } from '../../src/disk/boot/boot-parts.ts';
 import { openFileSource } from '../../src/disk/bytes/byte-source.ts';
-import type { Lock } from '../../src/domain/lock/lock.ts';
 import { type NodeReport, readNodeReport } from '../../src/domain/node/report.ts';
-import type { Json } from '../../src/domain/value/json.ts';
 import { runTool } from '../../src/host/process/run-tool.ts';
 import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
 import { openDiskStore } from '../../src/oci/disks/disk-store.ts';
@@ -55,8 +53,8 @@ export async function buildAgentImage(folder: string, given?: string): Promise<A
     const progress = { progress: () => undefined, log: () => undefined };
     const options = { signal: new AbortController().signal, epoch: 0 };
     const variant = await loadVariant({ recipe: file });
-    const lock = (await builder.lock(variant as unknown as Json, progress, options)) as unknown as Lock;
-    const request = { lock: lock as unknown as Json, lockDigest: lockDigest(lock) };
+    const lock = await builder.lock(variant, progress, options);
+    const request = { lock, lockDigest: lockDigest(lock) };
     const { digest } = await builder.build(request, progress, options);
     await extractDisk(store, parseDigest(digest), disk, { flush: false });
   } finally {

@@ -1,5 +1,6 @@
 // A process of its own that locks and builds a recipe, for tests that kill it, run it as another user or measure
 // it: node build-child.ts JOB, a job in JSON. Tells the steps on standard error and prints one line of JSON.
+
 import { existsSync } from 'node:fs';
 import { copyFile, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -15,7 +16,6 @@ import { agentBundle } from '../../src/daemon/providers/agent-bundle.ts';
 import { ensureImagoError } from '../../src/domain/error/imago-error.ts';
 import type { Lock } from '../../src/domain/lock/lock.ts';
 import type { Recipe } from '../../src/domain/recipe/recipe.ts';
-import type { Json } from '../../src/domain/value/json.ts';
 import { openDiskStore } from '../../src/oci/disks/disk-store.ts';
 
 export interface BuildJob {
@@ -59,10 +59,10 @@ export async function loadVariant({ recipe: file, kubernetes }: Pick<BuildJob, '
 }
 
 /** The lock that is committed next to the recipe, as the product sends it along. */
-async function committedLock({ recipe, kubernetes }: BuildJob): Promise<Json | undefined> {
+async function committedLock({ recipe, kubernetes }: BuildJob): Promise<Lock | undefined> {
   const text = await readFile(join(dirname(recipe), 'imago.lock'), 'utf8').catch(() => undefined);
   const locks = text === undefined ? [] : readLockFile(text, 'imago.lock').locks;
-  return locks.find((lock) => lock.recipe.kubernetes === kubernetes) as unknown as Json | undefined;
+  return locks.find((lock) => lock.recipe.kubernetes === kubernetes);
 }
 
 /** In the scripts that have a root. */
@@ -108,11 +108,11 @@ export async function runBuild(job: BuildJob, tell: (line: string) => void): Pro
     const begun = performance.now();
     const previous = await committedLock(job);
     const call = { ...options, previous };
-    const lock = (await builder.lock(recipe as unknown as Json, progress, call)) as unknown as Lock;
+    const lock = await builder.lock(recipe, progress, call);
     const digest = lockDigest(lock);
     const locked = performance.now();
     tell('locked');
-    const request = { lock: lock as unknown as Json, lockDigest: digest };
+    const request = { lock, lockDigest: digest };
     const sealed = await builder.build(request, progress, options);
     const ended = performance.now();
     return { lockDigest: digest, ...sealed, steps, lockMs: locked - begun, buildMs: ended - locked };

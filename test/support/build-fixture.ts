@@ -7,7 +7,6 @@ import { type BuilderOptions, createBuilder, type ImageBuilder } from '../../src
 import { lockDigest } from '../../src/build/lock/lock-file.ts';
 import { openFileSource } from '../../src/disk/bytes/byte-source.ts';
 import type { Lock } from '../../src/domain/lock/lock.ts';
-import type { Json } from '../../src/domain/value/json.ts';
 import { runTool } from '../../src/host/process/run-tool.ts';
 import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
 import { cacheFolders } from '../../src/host/tools/tools.ts';
@@ -72,7 +71,7 @@ export async function buildFixture(): Promise<BuildFixture> {
     async build(wanted, own = builder()) {
       const lines: string[] = [];
       const progress = { progress() {}, log: (line: string) => void lines.push(line) };
-      const request = { lock: wanted as unknown as Json, lockDigest: lockDigest(wanted) };
+      const request = { lock: wanted, lockDigest: lockDigest(wanted) };
       const sealed = await own.build(request, progress, call);
       const named = (pattern: RegExp) => lines.flatMap((line) => pattern.exec(line)?.[1] ?? []);
       return { ...sealed, reused: named(/^(.+): reused$/), made: named(/^(.+): done in /) };
@@ -142,6 +141,5 @@ async function lockOf(
   previous?: Lock,
 ): Promise<Lock> {
   const recipe = await loadVariant({ recipe: file, ...(kubernetes && { kubernetes }) });
-  const options = { ...call, previous: previous as unknown as Json | undefined };
-  return (await builder.lock(recipe as unknown as Json, quiet, options)) as unknown as Lock;
+  return builder.lock(recipe, quiet, { ...call, previous });
 }

@@ -10,7 +10,6 @@ import { lockDigest } from '../../src/build/lock/lock-file.ts';
 import { readBootParts } from '../../src/disk/boot/boot-parts.ts';
 import { openFileSource } from '../../src/disk/bytes/byte-source.ts';
 import type { Lock } from '../../src/domain/lock/lock.ts';
-import type { Json } from '../../src/domain/value/json.ts';
 import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
 import { openDiskStore } from '../../src/oci/disks/disk-store.ts';
 import { extractDisk } from '../../src/oci/disks/extract-disk.ts';
@@ -49,8 +48,8 @@ export async function buildImage(
     const progress = { progress: () => undefined, log: () => undefined };
     const options = { signal: new AbortController().signal, epoch: 0 };
     const variant = await loadVariant({ recipe: file });
-    lock = (await builder.lock(variant as unknown as Json, progress, options)) as unknown as Lock;
-    const request = { lock: lock as unknown as Json, lockDigest: lockDigest(lock) };
+    lock = await builder.lock(variant, progress, options);
+    const request = { lock, lockDigest: lockDigest(lock) };
     const { digest } = await builder.build(request, progress, options);
     await extractDisk(store, parseDigest(digest), disk, { flush: false });
   } finally {

@@ -1,6 +1,6 @@
 // Trust, clock, kernel and limits of the operating system.
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { limitNames } from '../../domain/recipe/settings-problems.ts';
+import { limitNames } from '../../domain/recipe/installer-names.ts';
 import { hasUnit, made, ownHost, runtimeUnit, type Step, type StepContext, sorted } from '../desired/step.ts';
 import { swapUnit, swapUnitText } from '../system/swap.ts';
 

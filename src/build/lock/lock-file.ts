@@ -141,7 +141,7 @@ function sha256(text: string): string {
 }
 
 /** What is wrong with the recipe or an input of a lock makes the lock invalid, including a shape that no recipe has. */
-export function orInvalid<T>(file: string, make: () => T): T {
+function orInvalid<T>(file: string, make: () => T): T {
   try {
     return make();
   } catch (error) {
@@ -152,4 +152,34 @@ export function orInvalid<T>(file: string, make: () => T): T {
 
 function invalid(file: string, why: string): ImagoError {
   return new ImagoError('lock-invalid', `${file} cannot be used: ${why}.`);
+}
+
+/** Throws `lock-invalid` when the digest is another one, or the lock is not one that this Imago can build. */
+export function checkLock(given: Lock, digest: string): Lock {
+  const lock = requireLock(given);
+  if (lock.rules > buildRules) {
+    throw new ImagoError(
+      'lock-invalid',
+      `The lock was made for build rules ${lock.rules}, and this Imago has ${buildRules}.`,
+    );
+  }
+  if (lockDigest(lock) !== digest) {
+    throw new ImagoError(
+      'lock-invalid',
+      'The lock does not have the digest that it is known by: it was changed.',
+    );
+  }
+  const again = makeLock(lock.recipe, lock.inputs, lock);
+  if (lockText(again) !== lockText(lock))
+    throw new ImagoError('lock-invalid', 'The inputs of the lock are not in order.');
+  return again;
+}
+
+/** Returns a lock that comes from outside if it is one, and its words follow their grammars; else throws `lock-invalid`. */
+export function requireLock(lock: Lock): Lock {
+  if (typeof lock !== 'object' || lock === null || lock.format !== 1 || !Array.isArray(lock.inputs)) {
+    throw new ImagoError('lock-invalid', 'What was given is not a lock.');
+  }
+  orInvalid('The lock', () => checkLockWords(lock));
+  return lock;
 }

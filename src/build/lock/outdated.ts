@@ -2,13 +2,14 @@
 
 import { mapLimit } from '../../async/map-limit.ts';
 import { ensureImagoError } from '../../domain/error/imago-error.ts';
-import { inputsOf, type Lock, type LockedInput } from '../../domain/lock/lock.ts';
+import { inputsOf, type Lock } from '../../domain/lock/lock.ts';
 import { isLocal } from '../../domain/recipe/local-path.ts';
 import type { Recipe, RecipeComponent } from '../../domain/recipe/recipe.ts';
 import { componentKind, sourceOf, versionsOf } from '../../domain/recipe/recipe.ts';
 import { expandOne } from '../../domain/recipe/variables.ts';
 import { compareLoosely, isWithin } from '../../domain/value/loose-version.ts';
 import { privateInputs } from '../../inventory/model/redact.ts';
+import type { Outdated } from '../../ports/provider/builder.ts';
 import { withApt } from '../debian/apt-workspace.ts';
 import { compareDebianVersions } from '../debian/compare-versions.ts';
 import { packageVersions } from '../debian/solve-packages.ts';
@@ -17,27 +18,11 @@ import { matchPage } from './match-page.ts';
 import { wantedPackages } from './resolve-packages.ts';
 import { archiveWish } from './signed-packages.ts';
 
-export interface OutdatedInput {
-  readonly kind: LockedInput['kind'];
-  /** `private-1` and so on for private ones, as in the release notes. */
-  readonly name: string;
-  readonly current: string;
-  readonly newest: string;
-  /** Whether the recipe names it, or it only comes along. */
-  readonly named: boolean;
-}
-
-export interface OutdatedReport {
-  readonly behind: readonly OutdatedInput[];
-  /** Names that could not be looked up, and why. */
-  readonly unknown: readonly { readonly name: string; readonly why: string }[];
-  /** Names of components and container images for which there is no rule where newer ones are found. */
-  readonly unruled: readonly string[];
-}
+type OutdatedInput = Outdated['behind'][number];
 
 const maxPage = 8 * 1024 * 1024;
 
-export async function findOutdated(lock: Lock, context: LockContext): Promise<OutdatedReport> {
+export async function findOutdated(lock: Lock, context: LockContext): Promise<Outdated> {
   const recipe = expandOne(lock.recipe);
   const unknown: { name: string; why: string }[] = [];
   const packages = recipe.method === 'machine' ? [] : await outdatedPackages(recipe, lock, context);

@@ -1,8 +1,10 @@
 // Each kind of fault, at each role: what the caller hears, and what is true afterwards.
+
 import { describe, expect, it } from 'vitest';
 import { type SimFixture, silent, simFixture } from '../../../test/support/sim/fixture.ts';
 import type { ErrorCode } from '../../domain/error/catalog.ts';
 import type { ImagoError } from '../../domain/error/imago-error.ts';
+import type { Lock } from '../../domain/lock/lock.ts';
 import type { CallOptions } from '../../ports/provider/call.ts';
 import type { FaultKind } from '../../ports/provider/sim-control.ts';
 import { SimCrash } from './faulty-provider.ts';
@@ -17,7 +19,7 @@ interface RoleCall {
 }
 
 const image = { name: 'faulty', os: 'linux', architecture: 'x64', generation: 2 } as const;
-const request = { lockDigest: 'sha256:faulty', lock: {} };
+const request = { lockDigest: 'sha256:faulty', lock: {} as Lock };
 
 const roleCalls: readonly RoleCall[] = [
   {

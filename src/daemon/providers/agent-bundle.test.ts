@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { sampleLock } from '../../../test/support/inventory.ts';
 import { createBuilder } from '../../build/builder.ts';
+import type { Recipe } from '../../domain/recipe/recipe.ts';
 import type { Json } from '../../domain/value/json.ts';
 import { agentBundle } from './agent-bundle.ts';
 
@@ -12,7 +13,7 @@ test('refuses to lock, build or preview an image if the agent that was named doe
   expect(agent).toBe('missing');
   const builder = createBuilder({ cacheFolder: '/nonexistent/cache', agent });
   const refused = { code: 'agent-missing', hint: expect.stringContaining('scripts/build-agent.ts') };
-  await expect(builder.tools.forecast(recipe, call)).rejects.toMatchObject(refused);
+  await expect(builder.tools.preview(recipe as Recipe, call)).rejects.toMatchObject(refused);
 });
 
 test('builds without an agent only on request', async () => {

@@ -19,8 +19,8 @@ export function lazyBuilder(
       hotfix: async (...args) => (await open()).tools.hotfix(...args),
       outdated: async (...args) => (await open()).tools.outdated(...args),
       whyRebuild: async (...args) => (await open()).tools.whyRebuild(...args),
-      forecast: async (...args) => (await look()).tools.forecast(...args),
-      forecastHotfix: async (...args) => (await look()).tools.forecastHotfix(...args),
+      preview: async (...args) => (await look()).tools.preview(...args),
+      previewHotfix: async (...args) => (await look()).tools.previewHotfix(...args),
     },
   };
 }

@@ -1,5 +1,6 @@
 // The recipe: what is on a node, in one place. Here is its checked form, which its schema gives: shorthand written out,
 // sizes in bytes, nothing filled in that the author left out, so that a new default does not change old recipes.
+import type { SourceKind } from './installer-names.ts';
 import type { recipeSchema } from './schema.ts';
 
 /** Read-only through and through; an optional field is absent, never `undefined`. */
@@ -23,35 +24,22 @@ type ItemOf<List> = NonNullable<List> extends readonly (infer Item)[] ? Item : n
 
 export type BuildMethod = NonNullable<Recipe['method']>;
 export type BootFirmware = ItemOf<Recipe['firmware']>;
-export type RecipeBase = NonNullable<Recipe['base']>;
 export type RecipePackage = ItemOf<Recipe['packages']>;
 export type RecipeComponent = ItemOf<Recipe['components']>;
 export type ComponentSource = NonNullable<RecipeComponent['from']>;
-export type ComponentUnit = NonNullable<RecipeComponent['unit']>;
-export type ComponentPick = NonNullable<RecipeComponent['pick']>;
-export type UpdateRule = NonNullable<RecipeComponent['updates']>;
-export type ConfigFile = ItemOf<RecipeComponent['config']>;
 export type RecipeImage = ItemOf<Recipe['images']>;
-export type RecipeStep = ItemOf<Recipe['steps']>;
 export type RecipeTest = ItemOf<Recipe['tests']>;
 export type RecipeBudgets = NonNullable<Recipe['budgets']>;
 export type RecipeExpect = NonNullable<Recipe['expect']>;
 export type RecipeSettings = Recipe['settings'];
-export type KernelModule = ItemOf<RecipeSettings['modules']>;
 export type UnitSetting = ItemOf<RecipeSettings['units']>;
-export type UserSetting = ItemOf<RecipeSettings['users']>;
-export type TimeSetting = NonNullable<RecipeSettings['time']>;
-export type TrustAnchor = ItemOf<RecipeSettings['trust']>;
 export type RecipeWindows = NonNullable<Recipe['windows']>;
 export type WindowsPatch = ItemOf<RecipeWindows['patches']>;
-export type RegistrySetting = ItemOf<RecipeWindows['registry']>;
 
 /** Returns the recipe without what only one host knows. */
 export function withoutPlace({ folder: _, roots: __, ...written }: Recipe): Recipe {
   return written;
 }
-
-export type SourceKind = 'package' | 'url' | 'file' | 'folder' | 'tar' | 'oci';
 
 /** Where a component comes from, with what is left out filled in. */
 export function sourceOf(component: Pick<RecipeComponent, 'name' | 'from'>): ComponentSource {

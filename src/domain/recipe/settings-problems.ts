@@ -1,27 +1,12 @@
 // What can be wrong with the settings of a recipe.
+
 import { quote } from '../value/quote.ts';
 import { didYouMean } from '../value/suggest.ts';
 import { wordProblem } from '../value/word.ts';
 import { destinationProblem } from './destination.ts';
+import { limitNames } from './installer-names.ts';
 import { modeProblem, type RecipeProblem, repeated, textProblem } from './problem.ts';
 import type { RecipeSettings } from './recipe.ts';
-
-/** Resource limits by the name that limits.conf has for them, with that of systemd. */
-export const limitNames: Readonly<Record<string, string>> = {
-  core: 'CORE',
-  cpu: 'CPU',
-  data: 'DATA',
-  fsize: 'FSIZE',
-  memlock: 'MEMLOCK',
-  msgqueue: 'MSGQUEUE',
-  nice: 'NICE',
-  nofile: 'NOFILE',
-  nproc: 'NPROC',
-  rss: 'RSS',
-  rtprio: 'RTPRIO',
-  sigpending: 'SIGPENDING',
-  stack: 'STACK',
-};
 
 const unitSuffixes = ['service', 'socket', 'timer', 'target', 'path', 'mount', 'slice', 'swap', 'automount'];
 

@@ -2,7 +2,7 @@
 // own. The same lock gives the same version back: nothing is numbered twice (rules 5 and 11).
 import type { Lock } from '../../domain/lock/lock.ts';
 import { whyVersion } from '../../domain/lock/reason.ts';
-import { isRestricted } from '../../domain/recipe/recipe.ts';
+import { isRestricted, type Recipe } from '../../domain/recipe/recipe.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { Builder, SealedDisk } from '../../ports/provider/builder.ts';
@@ -26,7 +26,7 @@ import { supportStep } from './support-date.ts';
 import { type FixedSubject, type Proof, proofStep } from './verify-hotfix.ts';
 
 interface Locked {
-  readonly lock: Json;
+  readonly lock: Lock;
   readonly lockDigest: string;
   /** ISO time. */
   readonly at: string;
@@ -84,7 +84,7 @@ function fixedSubject(deps: OperationDeps, context: StepContext<BuildInput>): Fi
   if (fix === undefined || found?.previous === undefined) return undefined;
   const { image, digest, previous } = found;
   const { lockDigest, set } = fix;
-  return { image, digest, previous, lockDigest, set, lock: locked(context).lock as Lock };
+  return { image, digest, previous, lockDigest, set, lock: locked(context).lock };
 }
 
 function builderOf(deps: OperationDeps, { input }: StepContext<BuildInput>): Builder {
@@ -99,13 +99,13 @@ function lockStep(deps: OperationDeps): WorkStep<BuildInput> {
       const options = callOptions(deps, context.signal);
       const { recipe, hotfix: fix, locked: exact = false } = context.input;
       if (exact) requireTools(builder, deps.provider(context.input.provider).name);
-      const previous = context.input.lock as Json | undefined;
+      const previous = context.input.lock as Lock | undefined;
       const lock =
         fix !== undefined
           ? await fixLock(deps, builder, fix, context)
           : context.input.newest === true && builder.tools !== undefined
-            ? await builder.tools.relock(recipe as Json, context, options)
-            : await builder.lock(recipe as Json, context, { ...options, previous, exact });
+            ? await builder.tools.relock(recipe as Recipe, context, options)
+            : await builder.lock(recipe as Recipe, context, { ...options, previous, exact });
       const moved = builder.tools === undefined || previous === undefined ? [] : changesOf(previous, lock);
       return {
         lock,
@@ -117,8 +117,8 @@ function lockStep(deps: OperationDeps): WorkStep<BuildInput> {
   };
 }
 
-function changesOf(before: Json, after: Json): readonly string[] {
-  const { changes } = whyVersion(before as Lock, after as Lock);
+function changesOf(before: Lock, after: Lock): readonly string[] {
+  const { changes } = whyVersion(before, after);
   return changes.slice(0, mostChanges).map(({ sentence }) => sentence);
 }
 
@@ -127,8 +127,8 @@ async function fixLock(
   builder: Builder,
   { from, lockDigest, set, folder, roots }: NonNullable<BuildInput['hotfix']>,
   context: StepContext<BuildInput>,
-): Promise<Json> {
-  const lock = (await requireImages(deps).locks.read(lockDigest)) as Lock | undefined;
+): Promise<Lock> {
+  const lock = await requireImages(deps).locks.read(lockDigest);
   if (lock === undefined) throw notKept(from);
   const place = folder === undefined ? {} : { folder, ...(roots && { roots }) };
   const placed = { ...lock, recipe: { ...lock.recipe, ...place } };
@@ -162,7 +162,7 @@ function numberStep(deps: OperationDeps): WorkStep<BuildInput> {
       const known = await deps.catalogue.findVersionByLock(facts.name, lockDigest);
       if (known !== undefined) return { version: known.version, at: known.createdAt, reused: true };
       const isReal = builderOf(deps, context).tools !== undefined;
-      const why = isReal ? await whyNew(deps, context, lock as Lock) : undefined;
+      const why = isReal ? await whyNew(deps, context, lock) : undefined;
       for (const line of [...(why === undefined ? [] : [why.sentence]), ...(why?.changes ?? [])])
         context.log(line);
       return {
@@ -190,7 +190,7 @@ async function whyNew(
   const { name, kubernetes } = factsOf(deps, context);
   const before = await comparedWith(deps, name, kubernetes, madeFrom(context));
   if (before?.origin.kind !== 'built' || deps.images === undefined) return undefined;
-  const old = (await deps.images.locks.read(before.origin.lockDigest)) as Lock | undefined;
+  const old = await deps.images.locks.read(before.origin.lockDigest);
   if (old === undefined) return undefined;
   const { reason, sentence, changes } = whyVersion(old, lock);
   if (reason === undefined) return undefined;
@@ -206,7 +206,7 @@ function sealStep(deps: OperationDeps): WorkStep<BuildInput> {
     async do(context) {
       const facts = factsOf(deps, context);
       const { lock, lockDigest } = locked(context);
-      const { recipe } = lock as Lock;
+      const { recipe } = lock;
       const { source, hotfix } = context.input;
       const added = await addCandidate(deps, context, {
         facts,
@@ -246,7 +246,7 @@ function subject(deps: OperationDeps, context: StepContext<BuildInput>): Subject
   const previous = madeFrom(context);
   return {
     ...{ image, version, digest, kubernetes, createdAt, startedAt, timings },
-    ...{ previous, lock: lock as Lock, lockDigest, reused, source: context.input.source },
+    ...{ previous, lock, lockDigest, reused, source: context.input.source },
   };
 }
 
@@ -256,7 +256,7 @@ function madeFrom({ input }: StepContext<BuildInput>): string | undefined {
 }
 
 function factsOf(deps: OperationDeps, context: StepContext<BuildInput>): CandidateFacts {
-  const { recipe } = locked(context).lock as unknown as { readonly recipe: Json };
+  const { recipe } = locked(context).lock;
   const { name, os, architecture, numbering, kubernetes } = parseInput(recipeFields, recipe);
   const { bump, provider } = context.input;
   return { name, os, architecture, numbering, kubernetes, bump, ...simulatedBy(deps, provider) };

@@ -31,7 +31,7 @@ function provider(name: string, builder: Partial<Builder>): Provider {
 }
 
 function world({ told = {}, others = [], known, used = [], simulated }: World = {}): OperationDeps {
-  const tools = { forecast: async () => ({ ...forecast, ...told }), forecastHotfix: async () => forecast };
+  const tools = { preview: async () => ({ ...forecast, ...told }), previewHotfix: async () => forecast };
   const local = provider('local', { methods: ['assemble'], tools: tools as unknown as BuilderTools });
   return {
     provider: () => local,

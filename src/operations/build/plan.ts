@@ -4,7 +4,7 @@
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
 import { whyVersion } from '../../domain/lock/reason.ts';
-import type { BuildMethod } from '../../domain/recipe/recipe.ts';
+import type { BuildMethod, Recipe } from '../../domain/recipe/recipe.ts';
 import { formatBytes } from '../../domain/value/bytes.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import { formatDuration } from '../../domain/value/duration.ts';
@@ -80,7 +80,7 @@ function madeUpDigest(
   { recipe }: BuildInput,
 ): string | undefined {
   if (recipe === undefined || knownLock === undefined) return undefined;
-  return `sha256:${sha256(canonicalJson(knownLock(recipe as Json)))}`;
+  return `sha256:${sha256(canonicalJson(knownLock(recipe as Recipe)))}`;
 }
 
 /** What differs from the version before, where both locks are known. */
@@ -94,7 +94,7 @@ async function changeLines(
   if (before?.origin.kind !== 'built') return [];
   const old = await deps.images?.locks.read(before.origin.lockDigest);
   if (old === undefined) return [];
-  const { changes } = whyVersion(old as Lock, lock as Lock);
+  const { changes } = whyVersion(old, lock);
   const sentences = changes.map(({ sentence }) => sentence);
   const more = sentences.length - mostChanges;
   return [
@@ -195,10 +195,10 @@ async function forecastOf(
   if (hotfix !== undefined) {
     const shipped = await requireImages(deps).locks.read(hotfix.lockDigest);
     if (shipped === undefined) throw notKept(hotfix.from);
-    return tools.forecastHotfix(shipped, hotfix.set);
+    return tools.previewHotfix(shipped, hotfix.set);
   }
   const options = callOptions(deps, new AbortController().signal);
-  const found = await tools.forecast(recipe as Json, { ...options, previous: lock as Json | undefined });
+  const found = await tools.preview(recipe as Recipe, { ...options, previous: lock as Lock | undefined });
   if (locked === true && found.lockDigest !== digestOf(deps, lock as Json | undefined))
     return { ...found, problems: [...found.problems, 'The lock is not the one of the recipe.'] };
   if (newest !== true) return found;

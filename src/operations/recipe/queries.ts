@@ -1,6 +1,9 @@
 // What can be asked of a recipe before it is built: its lock, what is behind, what would be built anew. They are
 // operations because they may fetch for minutes; what they write are caches alone.
+
 import * as z from 'zod';
+import type { Lock } from '../../domain/lock/lock.ts';
+import type { Recipe } from '../../domain/recipe/recipe.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { Builder, LayerPreview, Outdated } from '../../ports/provider/builder.ts';
@@ -27,7 +30,7 @@ type Tools = NonNullable<Builder['tools']>;
 interface Asked {
   readonly builder: Builder;
   readonly tools: Tools;
-  lock(variant: Variant): Promise<Json>;
+  lock(variant: Variant): Promise<Lock>;
 }
 
 type Answer = (asked: Asked, context: StepContext<QuestionInput>) => Promise<Json>;
@@ -36,15 +39,14 @@ export function recipeLockOperation(deps: OperationDeps): OperationKind<Question
   const words = { kind: 'recipe-lock', step: 'resolve', plan: 'Resolve every input to an exact version.' };
   return question(deps, words, async (asked, context) => {
     const { input } = context;
-    const locks: Json[] = [];
+    const locks: Lock[] = [];
     for (const variant of input.variants) locks.push(await asked.lock(variant));
-    const whole = input.recipe as unknown as Json;
     return {
-      text: await asked.tools.lockFile(whole, locks),
+      text: await asked.tools.lockFile(input.recipe as Recipe, locks),
       locks: locks.map((lock, index) => ({
         kubernetes: input.variants[index]?.recipe.kubernetes,
         digest: `sha256:${deps.sha256(canonicalJson(lock))}`,
-        inputs: (lock as unknown as { readonly inputs: readonly unknown[] }).inputs.length,
+        inputs: lock.inputs.length,
       })),
     };
   });
@@ -98,9 +100,9 @@ function question(deps: OperationDeps, words: QuestionWords, answer: Answer): Op
       const { builder, tools } = toolsOf(context.input);
       const options = callOptions(deps, context.signal);
       const lock = (variant: Variant) => {
-        const one = variant.recipe as unknown as Json;
+        const one = variant.recipe as Recipe;
         if (context.input.newest === true) return tools.relock(one, context, options);
-        return builder.lock(one, context, { ...options, previous: variant.lock as Json | undefined });
+        return builder.lock(one, context, { ...options, previous: variant.lock as Lock | undefined });
       };
       return answer({ builder, tools, lock }, context);
     },

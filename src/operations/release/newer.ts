@@ -1,7 +1,10 @@
 // Begins a release only when there is something newer: looks the newest of every input up, and does nothing when a
 // version was made of just these. Meant for the clock and for events; while an older release waits for people, what is
 // newer does not wait behind it but overtakes it.
+
 import * as z from 'zod';
+import type { Lock } from '../../domain/lock/lock.ts';
+import type { Recipe } from '../../domain/recipe/recipe.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { OperationKind, StepContext, WorkStep } from '../../ports/workflow/operation.ts';
@@ -75,7 +78,7 @@ function lookStep(deps: OperationDeps): WorkStep<ReleaseNewerInput> {
       const digests: string[] = [];
       let newer = false;
       for (const { recipe } of variantsOf(context.input)) {
-        const lock = await lockNewest(deps, context, recipe as unknown as Json);
+        const lock = await lockNewest(deps, context, recipe as Recipe);
         const digest = `sha256:${deps.sha256(canonicalJson(lock))}`;
         newer ||= (await deps.catalogue.findVersionByLock(recipe.name, digest)) === undefined;
         locks.push(lock);
@@ -89,8 +92,8 @@ function lookStep(deps: OperationDeps): WorkStep<ReleaseNewerInput> {
 function lockNewest(
   deps: OperationDeps,
   context: StepContext<ReleaseNewerInput>,
-  recipe: Json,
-): Promise<Json> {
+  recipe: Recipe,
+): Promise<Lock> {
   const builder = requireRole(deps.provider(context.input.input.provider), 'builder');
   const options = callOptions(deps, context.signal);
   return builder.tools === undefined

@@ -1,9 +1,11 @@
 // What a dry run of a release tells, and that it tells what the release would then do.
+
 import { expect, test } from 'vitest';
 import type { ChannelRecord } from '../../domain/channel/channel.ts';
 import type { Evidence } from '../../domain/evidence/evidence.ts';
 import type { VersionRecord } from '../../domain/image/version.ts';
 import type { ChannelPolicy } from '../../domain/policy/policy.ts';
+import type { Recipe } from '../../domain/recipe/recipe.ts';
 import type { BuildPreview } from '../../ports/provider/builder.ts';
 import type { OperationDeps } from '../common/deps.ts';
 import { releaseOperation } from './release.ts';
@@ -49,7 +51,7 @@ interface World {
 
 function world(facts: World = {}): OperationDeps {
   const { channels = [], others = [], forecast, production } = facts;
-  const tools = forecast && { forecast: async () => forecast };
+  const tools = forecast && { preview: async () => forecast };
   const gallery = {
     getVersion: async () => (facts.published ? { state: 'ready' } : undefined),
     getImage: async () => undefined,
@@ -143,8 +145,10 @@ test('with nothing changed each step says that it is passed over, and why', asyn
 
 test('what changes in the lock is told against the version before, and which layers are at hand', async () => {
   const lock = (version: string) => ({
-    ...{ format: 1, rules: 1, epoch: 0, recipe },
-    inputs: [{ kind: 'binary', name: 'runc', version, sha256: version, sizeBytes: 1, source: 'file:runc' }],
+    ...{ format: 1 as const, rules: 1, epoch: 0, recipe: recipe as unknown as Recipe },
+    inputs: [
+      { kind: 'binary' as const, name: 'runc', version, sha256: version, sizeBytes: 1, source: 'file:runc' },
+    ],
   });
   const forecast: BuildPreview = {
     ...{ lockDigest: 'sha256:2', lock: lock('1.1.16'), unresolved: [], problems: [] },

@@ -1,13 +1,13 @@
 // Makes a sealed disk from a locked recipe.
 
-import type { BuildMethod } from '../../domain/recipe/recipe.ts';
-import type { Json } from '../../domain/value/json.ts';
+import type { Lock } from '../../domain/lock/lock.ts';
+import type { BuildMethod, Recipe } from '../../domain/recipe/recipe.ts';
 import type { CallOptions } from './call.ts';
 
 export interface BuildRequest {
   /** Of the lock; the same digest gives the same disk. */
   readonly lockDigest: string;
-  readonly lock: Json;
+  readonly lock: Lock;
 }
 
 export interface BuildProgress {
@@ -30,7 +30,7 @@ export interface SealedDisk {
 
 export interface LockOptions extends CallOptions {
   /** The lock that is committed beside the recipe: what still fits the recipe is taken over. */
-  readonly previous?: Json | undefined;
+  readonly previous?: Lock | undefined;
   /** `previous` must be the recipe's lock as it is; throws `lock-stale` otherwise, and asks nobody. */
   readonly exact?: boolean | undefined;
 }
@@ -47,7 +47,7 @@ export interface Builder {
    * Resolves every input of the recipe to an exact version, sha256 and size. Reads from outside, writes
    * nothing but caches. The same recipe may give another lock tomorrow; a lock never changes.
    */
-  lock(recipe: Json, progress: BuildProgress, options: LockOptions): Promise<Json>;
+  lock(recipe: Recipe, progress: BuildProgress, options: LockOptions): Promise<Lock>;
   /**
    * Builds and seals. Finished layers and downloads are kept under their content's name, so a second call
    * goes on where the first stopped; two calls for one lock share the work.
@@ -56,7 +56,7 @@ export interface Builder {
   /** The sealed disk of this lock if it was built before and is whole. */
   find(lockDigest: string, options: CallOptions): Promise<SealedDisk | undefined>;
   /** What `lock` would answer, where it makes locks up and asks nobody: for dry runs. Makes no call, takes no time. */
-  knownLock?(recipe: Json): Json;
+  knownLock?(recipe: Recipe): Lock;
   /** Absent where locks are only made up. */
   readonly tools?: BuilderTools;
 }
@@ -64,29 +64,29 @@ export interface Builder {
 /** What can be asked about recipes and locks. Nothing here builds. */
 export interface BuilderTools {
   /** The lock with the newest of everything, whatever was locked before. */
-  relock(recipe: Json, progress: BuildProgress, options: CallOptions): Promise<Json>;
+  relock(recipe: Recipe, progress: BuildProgress, options: CallOptions): Promise<Lock>;
   /** The locks of a recipe's variants as one text, to be committed beside the recipe. */
-  lockFile(recipe: Json, locks: readonly Json[]): Promise<string>;
+  lockFile(recipe: Recipe, locks: readonly Lock[]): Promise<string>;
   /** `sets` as `COMPONENT=VERSION`: the lock with these inputs changed and no other. */
-  hotfix(lock: Json, sets: readonly string[], progress: BuildProgress, options: CallOptions): Promise<Json>;
+  hotfix(lock: Lock, sets: readonly string[], progress: BuildProgress, options: CallOptions): Promise<Lock>;
   /** Inputs of which there are newer versions. */
-  outdated(lock: Json, options: CallOptions): Promise<Outdated>;
+  outdated(lock: Lock, options: CallOptions): Promise<Outdated>;
   /** Which layers a build of the lock would make anew, and what changed since the image's last build. */
-  whyRebuild(lock: Json): Promise<readonly LayerPreview[]>;
+  whyRebuild(lock: Lock): Promise<readonly LayerPreview[]>;
   /**
    * What a build of the recipe would find here and have to do, from reading alone: nothing is written, nobody is
    * asked. What only others know is assumed to have changed, and named in `unresolved`.
    */
-  forecast(recipe: Json, options: LockOptions): Promise<BuildPreview>;
+  preview(recipe: Recipe, options: LockOptions): Promise<BuildPreview>;
   /** The same for a lock in which these inputs change. */
-  forecastHotfix(lock: Json, sets: readonly string[]): Promise<BuildPreview>;
+  previewHotfix(lock: Lock, sets: readonly string[]): Promise<BuildPreview>;
 }
 
 export interface BuildPreview {
   /** Of the lock that would be built, when all of it is known. */
   readonly lockDigest?: string;
   /** That lock itself. */
-  readonly lock?: Json;
+  readonly lock?: Lock;
   /** What must be asked for first: `packages`, names of components; private ones only as such. */
   readonly unresolved: readonly string[];
   /** Why something cannot be resolved or built as things are: a file that is not there, a disk that is too small. */

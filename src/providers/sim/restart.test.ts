@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createVirtualClock } from '../../../test/support/sim/virtual-clock.ts';
+import type { Lock } from '../../domain/lock/lock.ts';
 import { createSimProvider, type SimProvider } from './provider.ts';
 
 let folder: string;
@@ -178,7 +179,7 @@ describe('time', () => {
     await withWorld(async (sim) => {
       await sim.control.setTime({ scale: 1 });
       const silent = { progress: () => undefined, log: () => undefined };
-      const build = sim.builder.build({ lockDigest: 'sha256:a', lock: {} }, silent, options);
+      const build = sim.builder.build({ lockDigest: 'sha256:a', lock: {} as Lock }, silent, options);
       for (let turn = 0; turn < 60; turn++) {
         await sim.control.setTime({ advanceMs: 60_000 });
         await new Promise((resolve) => setImmediate(resolve));

@@ -1,6 +1,8 @@
 // The builder: one lock, one disk, whoever asks and however often.
+
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import type { Recipe } from '../../../src/domain/recipe/recipe.ts';
 import { canonicalJson } from '../../../src/domain/value/canonical-json.ts';
 import type { BuildProgress, BuildRequest, SealedDisk } from '../../../src/ports/provider/builder.ts';
 import type { CallOptions } from '../../../src/ports/provider/call.ts';
@@ -22,7 +24,9 @@ export function builderRules(suite: Suite): void {
   }
 
   async function requestFor(name: string): Promise<BuildRequest> {
-    const lock = await waiting((passed) => suite.role('builder').lock(recipe(name), silent, passed));
+    const lock = await waiting((passed) =>
+      suite.role('builder').lock(recipe(name) as unknown as Recipe, silent, passed),
+    );
     const lockDigest = `sha256:${createHash('sha256').update(canonicalJson(lock)).digest('hex')}`;
     return { lock, lockDigest };
   }

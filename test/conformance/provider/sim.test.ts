@@ -1,7 +1,9 @@
 // The simulated provider keeps what the roles promise, as a whole cloud and as a single place with less.
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Lock } from '../../../src/domain/lock/lock.ts';
 import { createSimProvider, type SimProviderOptions } from '../../../src/providers/sim/provider.ts';
 import { createVirtualClock } from '../../support/sim/virtual-clock.ts';
 import { describeProvider } from './describe-provider.ts';
@@ -26,7 +28,7 @@ async function makeSim(given: SimProviderOptions = {}): Promise<ProviderUnderTes
       const silent = { progress: () => undefined, log: () => undefined };
       let ended = false;
       const disk = provider.builder
-        .build({ lockDigest: `sha256:${text}`, lock: { text } }, silent, options)
+        .build({ lockDigest: `sha256:${text}`, lock: { text } as unknown as Lock }, silent, options)
         .finally(() => {
           ended = true;
         });

@@ -1,4 +1,5 @@
 // For tests: a simulated provider on a virtual clock, with the shorthand that they share.
+import type { Lock } from '../../../src/domain/lock/lock.ts';
 import type { Json } from '../../../src/domain/value/json.ts';
 import type { SealedDisk } from '../../../src/ports/provider/builder.ts';
 import type { CallOptions } from '../../../src/ports/provider/call.ts';
@@ -36,7 +37,7 @@ export function simFixture(given: SimProviderOptions = {}): SimFixture {
 
   async function seal(lock: Json = {}): Promise<SealedDisk> {
     const lockDigest = `sha256:${JSON.stringify(lock)}`;
-    return sim.builder.build({ lockDigest, lock }, silent, options);
+    return sim.builder.build({ lockDigest, lock: lock as Lock }, silent, options);
   }
 
   function versionSpec(version: string, disk: SealedDisk): GalleryVersionSpec {

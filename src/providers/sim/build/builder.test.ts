@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { silent, simFixture } from '../../../../test/support/sim/fixture.ts';
+import type { Recipe } from '../../../domain/recipe/recipe.ts';
 import type { Json } from '../../../domain/value/json.ts';
 import { layersOf, lockOf } from './plan.ts';
 
@@ -30,7 +31,7 @@ function changed(name: string, version: string): Json {
 
 describe('the lock', () => {
   it('has an exact version, sha256 and size for every component', () => {
-    const { inputs } = lockOf(recipe()) as { inputs: Json[] };
+    const { inputs } = lockOf(recipe());
     expect(inputs).toHaveLength(3);
     for (const input of inputs) {
       expect(input).toMatchObject({
@@ -55,7 +56,7 @@ describe('the lock', () => {
         components: [{ name: 'kubelet', versions: ['1.1.0', '1.2.0'], from: { url: 'u' } }],
         images: [{ name: 'pause', version: '3.10' }],
       }),
-    ) as { inputs: { kind: string; version: string }[] };
+    );
     expect(lock.inputs.map(({ kind, version }) => `${kind} ${version}`)).toEqual([
       'binary 1.1.0',
       'binary 1.2.0',
@@ -72,10 +73,10 @@ describe('the lock', () => {
   it('takes simulated time, and a fault can make it fail', async () => {
     const { sim, clock, options } = simFixture();
     const began = clock.now();
-    expect(await sim.builder.lock(recipe(), silent, options)).toEqual(lockOf(recipe()));
+    expect(await sim.builder.lock(recipe() as Recipe, silent, options)).toEqual(lockOf(recipe()));
     expect(clock.now()).toBeGreaterThan(began);
     sim.faults.add({ kind: 'fails', call: 'builder.lock', name: 'node' });
-    await expect(sim.builder.lock(recipe(), silent, options)).rejects.toMatchObject({
+    await expect(sim.builder.lock(recipe() as Recipe, silent, options)).rejects.toMatchObject({
       code: 'provider-failed',
     });
   });

@@ -2,6 +2,8 @@
 // keys that follow from their inputs, so that a changed component rebuilds what stands on it and nothing else.
 
 import { sha256 } from '../../../cloud/state/cloud.ts';
+import type { Lock } from '../../../domain/lock/lock.ts';
+import type { Recipe } from '../../../domain/recipe/recipe.ts';
 import { canonicalJson } from '../../../domain/value/canonical-json.ts';
 import type { Json } from '../../../domain/value/json.ts';
 import { fraction } from '../world/durations.ts';
@@ -59,7 +61,7 @@ export function diskBytesOf(lockDigest: string): number {
  * The recipe with an exact version, sha256 and size for each of its inputs; the same recipe gives the same lock,
  * wherever its folder is. Inputs are only named, never looked for.
  */
-export function lockOf(recipe: Json): Json {
+export function lockOf(recipe: Json): Lock {
   const inputs = [
     ...listAt(recipe, 'packages').map((entry) => resolved('package', entry, versionsOf(entry)[0])),
     ...listAt(recipe, 'components').flatMap((entry) =>
@@ -69,7 +71,13 @@ export function lockOf(recipe: Json): Json {
   ];
   inputs.sort((a, b) => (inputKey(a) < inputKey(b) ? -1 : 1));
   const { folder: _, roots: __, ...kept } = isObject(recipe) ? recipe : {};
-  return { format: 1, rules: 1, epoch: 0, recipe: kept, inputs };
+  return {
+    format: 1,
+    rules: 1,
+    epoch: 0,
+    recipe: kept as Recipe,
+    inputs: inputs as readonly Json[] as Lock['inputs'],
+  };
 }
 
 function inputKey({ kind, name, version }: { readonly [key: string]: Json }): string {
