@@ -1,8 +1,7 @@
 // docs/api.md: how to talk to the daemon, and the table of endpoints with the role that each needs.
 
-import { contractOf, isWrite } from '../src/api/contract/contract.ts';
+import { contractOf, type EndpointName, endpointNames, isWrite } from '../src/api/contract/contract.ts';
 import { tags } from '../src/api/contract/endpoint.ts';
-import { type EndpointName, endpointNames, endpoints } from '../src/api/contract/endpoints.ts';
 import { defaultLimits } from '../src/daemon/http/guard/limits.ts';
 
 const introduction = `# The API
@@ -66,8 +65,7 @@ export function apiReference(): string {
 }
 
 function row(name: EndpointName): string {
-  const { method, path } = endpoints[name];
   const endpoint = contractOf(name);
   const kind = endpoint.effect === 'operation' ? ' (operation)' : isWrite(endpoint) ? ' (write)' : '';
-  return `| \`${name}\` | \`${method} ${path}\` | ${endpoint.role} | ${endpoint.summary}${kind} |`;
+  return `| \`${name}\` | \`${endpoint.method} ${endpoint.url}\` | ${endpoint.role} | ${endpoint.summary}${kind} |`;
 }

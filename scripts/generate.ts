@@ -12,6 +12,10 @@ export interface GeneratedFile {
 
 /** One line for each file. Makers are loaded on demand, so that a broken one does not stop the others. */
 const generatedFiles: readonly GeneratedFile[] = [
+  {
+    path: 'src/api/contract/addresses.generated.ts',
+    make: async () => (await import('./client-addresses.ts')).clientAddresses(),
+  },
   { path: 'docs/errors.md', make: async () => (await import('./errors-page.ts')).errorsPage() },
   {
     path: 'docs/commands.md',

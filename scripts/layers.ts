@@ -133,8 +133,8 @@ const rooms: Readonly<Record<string, Room>> = {
   api: {
     may: ['domain'],
     face: [
-      'client/(client|daemon-failure|exchange|read-problem)',
-      'contract/(contract|endpoint|endpoints|types)',
+      'client/(client|exchange|read-problem)',
+      'contract/(addresses\\.generated|contract|endpoint|types)',
       'openapi/[^/]+',
       'schemas/(common|policy)',
     ],

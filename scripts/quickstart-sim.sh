@@ -10,8 +10,8 @@ step "3. Test it on two fresh machines"
 run test "$version"
 
 step "4. Promote it: staging, then production"
-run channel promote "$version" --to staging --why "quickstart"
-run channel promote "$version" --to production --why "quickstart: tests passed on this digest"
+run channel promote "$version" --to staging --reason "quickstart"
+run channel promote "$version" --to production --reason "quickstart: tests passed on this digest"
 
 step "5. A pool of three nodes that follows production"
 "$imago" pool show web -q >/dev/null 2>&1 && run pool delete web --yes

@@ -1,49 +1,64 @@
 import { describe, expect, test } from 'vitest';
+import { contractOf, queryOf } from '../api/contract/contract.ts';
 import { commandTree } from './command-tree.ts';
 import { completeWords } from './completion/complete-words.ts';
-import { type CommandNode, commonFlags } from './spec/command.ts';
-import { commandHelp, groupHelp } from './spec/help.ts';
+import { type CommandEntry, type CommandSpec, commonFlags, isGroup, loadCommand } from './spec/command.ts';
+import { helpOf } from './spec/help.ts';
 
-function leaves(node: CommandNode, path: readonly string[] = []): [string, CommandNode][] {
-  if (node.children === undefined) return [[path.join(' '), node]];
-  return node.children.flatMap((child) => leaves(child, [...path, child.name]));
+async function leaves(entry: CommandEntry, path = ''): Promise<readonly (readonly [string, CommandSpec])[]> {
+  const command = await loadCommand(entry);
+  if (!isGroup(command)) return [[path, command]];
+  const below = Object.entries(command.commands).map(([name, child]) =>
+    leaves(child, path === '' ? name : `${path} ${name}`),
+  );
+  return (await Promise.all(below)).flat();
 }
 
-/** Says whether a command is named after what it destroys. A fault of the simulation is injected again at will. */
+/** Returns whether a command destroys something. A fault of the simulation can be injected again at will. */
 function isDestructive(path: string): boolean {
   return (
-    /(?:^| )(?:delete|remove|revoke|forget|withdraw|rollback|prune)$/.test(path) && !path.startsWith('sim ')
+    /(?:^| )(?:delete|remove|revoke|untrust|withdraw|rollback|prune)$/.test(path) && !path.startsWith('sim ')
   );
 }
 
-describe.each(leaves(commandTree))('imago %s', (path, node) => {
-  test('its help has a usage line and an example that calls it', async () => {
-    const command = (await node.load?.())?.command;
-    if (command === undefined) throw new Error('There is no command behind it.');
-    const help = commandHelp(path, command);
-    expect(help).toContain(`Usage: imago ${path}`);
-    expect(command.examples.length).toBeGreaterThan(0);
+describe.each(await leaves(commandTree))('imago %s', (path, command) => {
+  test('has help with a usage line and an example that calls it', async () => {
+    expect(await helpOf(path, command)).toContain(`Usage: imago ${path}`);
     expect(command.examples.some(([example]) => example.includes(`imago ${path}`))).toBe(true);
   });
 
-  test('its flags are its own, and no short one stands for two', async () => {
-    const command = (await node.load?.())?.command;
-    const own = Object.entries(command?.flags ?? {});
+  test('has only flags of its own, and no short flag twice', () => {
+    const own = Object.entries(command.flags ?? {});
     expect(own.filter(([name]) => Object.hasOwn(commonFlags, name))).toEqual([]);
     const shorts = [...own, ...Object.entries(commonFlags)].flatMap(([, spec]) => spec.short ?? []);
     expect(new Set(shorts).size).toBe(shorts.length);
   });
 
-  test.runIf(isDestructive(path))('asks before it destroys, and can show its plan', async () => {
-    const flags = (await node.load?.())?.command.flags;
-    expect(flags).toHaveProperty('yes');
-    expect(flags).toHaveProperty('dry-run');
+  test.runIf(isDestructive(path))('asks before it destroys, and can preview its plan', () => {
+    expect(command.flags).toHaveProperty('yes');
+    expect(command.flags).toHaveProperty('dry-run');
+  });
+
+  test('sends arguments and flags as fields of its endpoint', () => {
+    if (command.endpoint === undefined) return;
+    const endpoint = contractOf(command.endpoint);
+    const body = endpoint.body === undefined ? {} : (endpoint.body as unknown as { shape: object }).shape;
+    const known = Object.keys({ ...endpoint.path?.shape, ...queryOf(endpoint).shape, ...body });
+    const args = (command.args ?? []).filter(({ expand }) => expand === undefined);
+    const sent = [
+      ...args.map(({ name, field }) => field ?? name.toLowerCase()),
+      ...Object.entries(command.flags ?? {}).map(
+        ([name, { field }]) => field ?? name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase()),
+      ),
+    ];
+    expect(sent.filter((field) => field !== false && !known.includes(field))).toEqual([]);
   });
 });
 
-test('the first page lists every command', () => {
-  const page = groupHelp('', commandTree);
-  for (const child of commandTree.children ?? []) expect(page).toContain(`  ${child.name}`);
+test('the first page lists every command with its summary', async () => {
+  const page = await helpOf('', commandTree);
+  for (const name of Object.keys(commandTree.commands))
+    expect(page).toMatch(new RegExp(`^  ${name} +[A-Z]`, 'm'));
 });
 
 describe('completion', () => {

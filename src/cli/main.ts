@@ -1,17 +1,24 @@
-// The command line: finds the command, reads its words, calls it, and turns what goes wrong into one
-// sentence, a hint and the right exit code.
+// The command line: finds the command, parses its words, runs it, and turns errors into a message, a hint, and the
+// right exit code.
 import type { Client } from '../api/client/client.ts';
 import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
 import { nearest } from '../domain/value/suggest.ts';
 import { commandTree } from './command-tree.ts';
 import { createOutput, type Format, type Output, type Streams } from './output/output.ts';
 import { watchOutput } from './output/watch-output.ts';
-import type { CommandNode, CommandSpec, Invocation } from './spec/command.ts';
+import {
+  type Command,
+  type CommandGroup,
+  type CommandSpec,
+  type Invocation,
+  isGroup,
+  loadCommand,
+} from './spec/command.ts';
 import { parseWords } from './spec/parse.ts';
 
 interface Found {
   readonly path: string;
-  readonly node: CommandNode;
+  readonly command: Command;
   readonly words: readonly string[];
 }
 
@@ -36,22 +43,24 @@ async function main(words: readonly string[]): Promise<number> {
 async function runWords(words: readonly string[]): Promise<number> {
   if (words[0] === '--version' || words[0] === '-V') return runWords(['version', ...words.slice(1)]);
   if (words[0] === '__complete') return complete(words.slice(2));
-  const found = findCommand(commandTree, words);
-  if (found.node.load === undefined) {
-    const { groupHelp } = await import('./spec/help.ts');
-    process.stdout.write(`${groupHelp(found.path, found.node)}\n`);
-    return found.words.length === 0 || found.words[0] === '--help' || found.words[0] === '-h' ? 0 : 2;
+  const { path, command, words: rest } = await findCommand(words);
+  if (isGroup(command)) {
+    await printHelp(path, command);
+    return rest.length === 0 || rest[0] === '--help' || rest[0] === '-h' ? 0 : 2;
   }
-  const { command } = await found.node.load();
-  const parsed = parseWords(command, found.path, found.words);
+  const parsed = parseWords(command, path, rest);
   if (parsed.flags.help === true) {
-    const { commandHelp } = await import('./spec/help.ts');
-    process.stdout.write(`${commandHelp(found.path, command)}\n`);
+    await printHelp(path, command);
     return 0;
   }
   const format =
     parsed.flags.json === true ? 'json' : ((parsed.flags.output as Format | undefined) ?? 'table');
   return invoke(command, parsed, createOutput(format, parsed.flags.quiet === true, streams));
+}
+
+async function printHelp(path: string, command: Command): Promise<void> {
+  const { helpOf } = await import('./spec/help.ts');
+  process.stdout.write(`${helpOf(path, command)}\n`);
 }
 
 async function invoke(
@@ -80,30 +89,29 @@ async function invoke(
 }
 
 /** Walks down the tree as far as the words lead. */
-function findCommand(tree: CommandNode, words: readonly string[]): Found {
-  let node = tree;
+async function findCommand(words: readonly string[]): Promise<Found> {
+  let command: Command = commandTree;
   let path = '';
   for (const [index, word] of words.entries()) {
-    if (node.children === undefined) return { path, node, words: words.slice(index) };
-    if (word.startsWith('-')) return { path, node, words: words.slice(index) };
-    const next = node.children.find((child) => child.name === word);
-    if (next === undefined) throw unknownCommand(path, word, node.children);
-    node = next;
+    if (!isGroup(command) || word.startsWith('-')) return { path, command, words: words.slice(index) };
+    const { commands }: { readonly commands: CommandGroup['commands'] } = command;
+    const next = Object.hasOwn(commands, word) ? commands[word] : undefined;
+    if (next === undefined) throw unknownCommand(path, word, Object.keys(commands));
+    command = await loadCommand(next);
     path = path === '' ? word : `${path} ${word}`;
   }
-  return { path, node, words: [] };
+  return { path, command, words: [] };
 }
 
-function unknownCommand(path: string, word: string, children: readonly CommandNode[]): ImagoError {
-  const names = children.filter((child) => !child.hidden).map((child) => child.name);
-  const [close] = nearest(word, names);
+function unknownCommand(path: string, word: string, known: readonly string[]): ImagoError {
+  const [close] = nearest(word, known);
   const full = path === '' ? '' : `${path} `;
-  return new ImagoError('usage-unknown-command', `There is no command imago ${full}${word}.`, {
-    hint: close === undefined ? `See \`imago ${full}--help\`.` : `Did you mean \`imago ${full}${close}\`?`,
+  return new ImagoError('usage-unknown-command', `Unknown command: imago ${full}${word}.`, {
+    hint: close === undefined ? `Run \`imago ${full}--help\`.` : `Did you mean \`imago ${full}${close}\`?`,
   });
 }
 
-/** Words for completion, one a line. Never fails, never starts a daemon. */
+/** Prints the completions, one per line. Never fails, never starts a daemon. */
 async function complete(words: readonly string[]): Promise<number> {
   const { completeWords } = await import('./completion/complete-words.ts');
   const candidates = await completeWords(commandTree, words).catch(() => []);
@@ -111,7 +119,7 @@ async function complete(words: readonly string[]): Promise<number> {
   return 0;
 }
 
-/** How to print errors that come before the flags are read. */
+/** Returns the format of errors that occur before the flags are parsed. */
 function earlyFormat(words: readonly string[]): Format {
   const output = words.indexOf('--output');
   const short = words.indexOf('-o');

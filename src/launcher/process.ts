@@ -163,8 +163,8 @@ async function settleDaemon(paths: StatePaths, deadline: number): Promise<Runnin
     const file = runningFile(paths);
     if (file === undefined) return undefined;
     if (performance.now() > patience) {
-      const { troubleOf } = await import('../api/client/read-problem.ts');
-      const trouble = await troubleOf(file.socket);
+      const { fetchStartupError } = await import('../api/client/read-problem.ts');
+      const trouble = await fetchStartupError(file.socket);
       if (trouble !== undefined) throw trouble;
     }
     if (performance.now() > deadline) {

@@ -12,7 +12,7 @@ try {
   await imago.writeFile('imago.yaml', recipe);
   const { version } = await imago.json<{ version: string }>(['build']);
   await imago.json(['test', `node:${version}`]);
-  await imago.json(['channel', 'promote', `node:${version}`, '--to', 'production', '--why', 'bench']);
+  await imago.json(['channel', 'promote', `node:${version}`, '--to', 'production', '--reason', 'bench']);
   const daemon = await findDaemon(imago.home);
   if (daemon === undefined) throw new Error('The daemon went away.');
   const client = createClient({ socketPath: daemon.socket });

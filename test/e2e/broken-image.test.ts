@@ -93,7 +93,7 @@ it.runIf(soak)(
     expect(detailOf('runtime-runs')).toBe('ended with 139');
     const text = await readFile(junit, 'utf8');
     expect(text.match(/<failure /g)).toHaveLength(failed.length);
-    const promote = ['channel', 'promote', 'broken:1.0.0', '--to', 'production', '--why', 'x'];
+    const promote = ['channel', 'promote', 'broken:1.0.0', '--to', 'production', '--reason', 'x'];
     expect((await imago.run(...promote)).code).toBe(4);
     expect(await readdir(join(imago.home, 'local', 'machines'))).toEqual([]);
   },

@@ -158,9 +158,9 @@ it.runIf(soak)(
       policy,
       'version: 1\nchannels:\n  production:\n    approvals: {count: 1, role: publisher}\n',
     );
-    await succeed('policy', 'set', policy, '--why', 'another one looks at what goes to production');
-    await succeed('channel', 'promote', version, '--to', 'staging', '--why', 'next');
-    const promote = ['channel', 'promote', version, '--to', 'production', '--why', 'next'];
+    await succeed('policy', 'set', policy, '--reason', 'another one looks at what goes to production');
+    await succeed('channel', 'promote', version, '--to', 'staging', '--reason', 'next');
+    const promote = ['channel', 'promote', version, '--to', 'production', '--reason', 'next'];
     expect((await imago.run(...promote)).code, 'neither tested nor approved').toBe(4);
     await succeed('test', version);
     expect((await imago.run(...promote)).code, 'not approved').toBe(4);

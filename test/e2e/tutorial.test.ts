@@ -52,7 +52,7 @@ test('the tutorial can be typed from its first command to its last', async () =>
   }
   expect(out).toMatch(/imago\.lock is up to date/);
   expect(out).toMatch(/hello:1\.0\.0 sealed as a candidate/);
-  expect(out).toMatch(/hello:1\.0\.0 exists already: nothing changed/);
+  expect(out).toMatch(/hello:1\.0\.0 already exists: nothing changed/);
   expect(out).toMatch(/signed by key/);
   const layers = [...out.matchAll(/^(?:hit |miss) .*$/gm)].map(([line]) => line);
   expect(layers).toEqual(['hit  base', 'hit  packages containerd, runc', 'miss configuration']);

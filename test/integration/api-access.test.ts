@@ -7,8 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient } from '../../src/api/client/client.ts';
-import { contractOf, isWrite } from '../../src/api/contract/contract.ts';
-import { endpointNames, endpoints } from '../../src/api/contract/endpoints.ts';
+import { contractOf, endpointNames, isWrite } from '../../src/api/contract/contract.ts';
 import { roleIncludes, roles } from '../../src/domain/access/roles.ts';
 import { type ApiBench, openApi } from '../support/api-bench.ts';
 import { administer, type StoreBench, seedImage, startStoreBench } from '../support/store.ts';
@@ -37,9 +36,10 @@ const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
 
 /** A request that the endpoint can only refuse once the caller is let in: nothing comes of it. */
 function knock(name: (typeof endpointNames)[number], headers: Record<string, string>) {
-  const { method, path } = endpoints[name];
-  const query = isWrite(contractOf(name)) ? '?dryRun=what' : '?unknown=1';
-  return api.ask({ method, path: path.replace(/\{\w+\}/g, 'none') + query, headers, tcp: true });
+  const endpoint = contractOf(name);
+  const { method, url } = endpoint;
+  const query = isWrite(endpoint) ? '?dryRun=what' : '?unknown=1';
+  return api.ask({ method, path: url.replace(/\{\w+\}/g, 'none') + query, headers, tcp: true });
 }
 
 describe.each(endpointNames)('%s', (name) => {

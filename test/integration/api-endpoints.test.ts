@@ -2,7 +2,7 @@
 import { PassThrough, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { endpointNames } from '../../src/api/contract/endpoints.ts';
+import { endpointNames } from '../../src/api/contract/contract.ts';
 import type { AnswerOf } from '../../src/api/contract/types.ts';
 import { type ApiBench, openApi } from '../support/api-bench.ts';
 import { fakeAccess } from '../support/fake-access.ts';

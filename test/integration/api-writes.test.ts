@@ -1,8 +1,7 @@
 // Writes: a dry run writes nothing, a repeated request is done once, also when the daemon died in between.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { contractOf, isWrite } from '../../src/api/contract/contract.ts';
-import { type EndpointName, endpointNames, endpoints } from '../../src/api/contract/endpoints.ts';
+import { contractOf, type EndpointName, endpointNames, isWrite } from '../../src/api/contract/contract.ts';
 import { type ApiBench, finish, makeVersions, openApi } from '../support/api-bench.ts';
 import { databaseText } from '../support/database-text.ts';
 import { newPublicKey } from '../support/public-key.ts';
@@ -149,14 +148,14 @@ describe('a dry run', () => {
   const writes = endpointNames.filter((name) => isWrite(contractOf(name)) && !elsewhere.has(name));
 
   test.each(writes)('of %s tells what would be done, and writes nothing', async (name) => {
-    const { method, path } = endpoints[name];
+    const { method, url } = contractOf(name);
     const values: Record<string, string> = {
       ...{ pool: 'web', node: 'web-000000', operation, token, schedule: 'nightly', fault: '1' },
       ...{ image: 'disk', version: '1.0.0', channel: 'staging', key, product: 'image', line: 'disk' },
       ...{ gallery: 'public', webhook: 'ci', move: '1', machine: 'kept' },
       ...paths[name],
     };
-    const filled = path.replace(/\{(\w+)\}/g, (_, key: string) => values[key] ?? key);
+    const filled = url.replace(/\{(\w+)\}/g, (_, key: string) => values[key] ?? key);
     const body = bodies[name];
     const world = async () => [
       await databaseText(api.url, ['audit']),

@@ -120,7 +120,7 @@ describe('a recipe that is built', () => {
     expect(changed).toContainEqual(expect.stringMatching(/\(as long as such steps took here before\)\.$/));
     const against = expect.stringMatching(/Against tested:1\.0\.0: [^;]*ip_forward[^;]*\.$/);
     expect(changed).toContainEqual(against);
-    const released = await plan(['release', 'changed.yaml', '--why', 'a look', '--to', 'staging']);
+    const released = await plan(['release', 'changed.yaml', '--reason', 'a look', '--to', 'staging']);
     expect(released.filter((line) => line.startsWith('lock: '))).toContainEqual(against);
     expect(released).toContain('build: Layer configuration: miss.');
     expect(released).toContain('promote-staging: Move tested:staging from nothing to the new version.');
@@ -161,8 +161,8 @@ describe('a recipe that is built', () => {
     expect(settings.map(({ name }) => name.split(' ')[0])).toEqual(settings.map(() => 'release'));
     expect(Object.values(others).flat()).toEqual([]);
     const again = await run(words);
-    expect(again.out).toMatch(/tested:1\.0\.1 exists already/);
-    expect(again.out).toMatch(/Nothing else moved: the difference of the two disks proves it\./);
+    expect(again.out).toMatch(/tested:1\.0\.1 already exists/);
+    expect(again.out).toMatch(/The comparison of both disks proves that nothing else changed\./);
   });
 
   test('is mended by a rebuild when a bit of its disk flips', async () => {
@@ -171,12 +171,12 @@ describe('a recipe that is built', () => {
     const { layers } = JSON.parse(manifest) as { layers: { digest: string; mediaType: string }[] };
     const pack = layers.find(({ mediaType }) => mediaType.includes('pack'))?.digest ?? '';
     await flipBit(join(blobs, pack.replace('sha256:', '')), 1000);
-    const looked = await run(['image', 'verify', 'tested:1.0.0', '--no-heal']);
+    const looked = await run(['image', 'verify', 'tested:1.0.0', '--no-repair']);
     expect(looked.code).toBe(1);
     expect(looked.err).toContain(pack.slice(7, 19));
     const { healed } = await json<{ healed: string[] }>(['image', 'verify', 'tested:1.0.0']);
     expect(healed).toEqual([expect.stringContaining('(mended from a new build)')]);
-    expect(await json(['image', 'verify', 'tested:1.0.0', '--no-heal'])).toMatchObject({ found: [] });
+    expect(await json(['image', 'verify', 'tested:1.0.0', '--no-repair'])).toMatchObject({ found: [] });
   });
 });
 
@@ -214,7 +214,7 @@ describe('a recipe that is built on a machine', () => {
     expect(err).toMatch(/No provider at hand builds it/);
     expect(err).not.toMatch(/op retry/);
     const checked = await run(['recipe', 'check', join(examples, name, 'imago.yaml')]);
-    expect(checked.out).toMatch(/is a good recipe\n.* is built on a machine/);
+    expect(checked.out).toMatch(/is a valid recipe\n.* is built on a machine/);
   });
 
   test('is locked all the same', async () => {

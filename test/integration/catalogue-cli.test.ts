@@ -39,14 +39,14 @@ interface Released {
 
 test('a release to staging, a scan, and a release on to production that waits for its time', async () => {
   const file = await imago.writeFile('policy.yaml', policy);
-  expect((await imago.run(['policy', 'check', file])).out).toContain('is well formed');
-  await imago.json(['policy', 'set', file, '--why', 'first']);
+  expect((await imago.run(['policy', 'check', file])).out).toContain('is valid');
+  await imago.json(['policy', 'set', file, '--reason', 'first']);
   await imago.writeFile('other.yaml', recipe.replace('name: node', 'name: other'));
-  await imago.json(['release', 'other.yaml', '--why', 'unsigned', '--to', 'staging']);
+  await imago.json(['release', 'other.yaml', '--reason', 'unsigned', '--to', 'staging']);
   await imago.json(['keys', 'create']);
-  const staged = await imago.json<Released>(['release', '--why', 'weekly', '--to', 'staging']);
+  const staged = await imago.json<Released>(['release', '--reason', 'weekly', '--to', 'staging']);
   expect(staged).toMatchObject({ changed: true, channels: ['staging'] });
-  const dry = await imago.json<{ plan: string[] }>(['release', '--why', 'weekly', '--dry-run']);
+  const dry = await imago.json<{ plan: string[] }>(['release', '--reason', 'weekly', '--dry-run']);
   expect(dry.plan).toEqual([
     'lock: Lock recipe node.',
     `build: Nothing more: node:${staged.version} is of this lock already.`,
@@ -59,10 +59,10 @@ test('a release to staging, a scan, and a release on to production that waits fo
     expect.stringMatching(/^gates-production: It would wait /),
     expect.stringMatching(/^promote-production: Move node:production from nothing to /),
   ]);
-  const told = await imago.run(['release', '--why', 'weekly', '--dry-run']);
-  expect(told.out).toMatch(/^Would do, and nothing was written:\n {2}lock: Lock recipe node\.\n/);
+  const told = await imago.run(['release', '--reason', 'weekly', '--dry-run']);
+  expect(told.out).toMatch(/^Dry run\. These changes would be made:\n {2}lock: Lock recipe node\.\n/);
   // The run does what the dry run said: it waits for a report.
-  const { id } = await imago.json<{ id: string }>(['release', '--why', 'weekly', '--no-wait']);
+  const { id } = await imago.json<{ id: string }>(['release', '--reason', 'weekly', '--no-wait']);
   const waiting = async () => JSON.stringify(await imago.json(['op', 'show', id]));
   while (!(await waiting()).includes('no report is attached'));
 
@@ -84,9 +84,9 @@ test('a release to staging, a scan, and a release on to production that waits fo
   expect([failed.code, failed.err]).toEqual([4, expect.stringContaining('1 high')]);
   const good = await imago.writeFile('good.json', report.replace('HIGH', 'LOW'));
   await imago.json(['image', 'attest', 'node:staging', good]);
-  const done = await imago.json<Released>(['release', '--why', 'weekly']);
+  const done = await imago.json<Released>(['release', '--reason', 'weekly']);
   expect(done).toMatchObject({ version: staged.version, channels: ['production'] });
-  expect(await imago.json<Released>(['release', '--why', 'again'])).toMatchObject({ changed: false });
+  expect(await imago.json<Released>(['release', '--reason', 'again'])).toMatchObject({ changed: false });
 });
 
 test('the move is signed, and says what was tested and what every gate found', async () => {
@@ -198,7 +198,7 @@ test('a matrix is released as one, and by the clock only when something is newer
     .replace('name: node', 'name: lines')
     .replace('kubernetes: 1.34.2', 'matrix: {kubernetes: [1.34.2, 1.33.5]}');
   await imago.writeFile('matrix.yaml', matrix);
-  const words = ['release', 'matrix.yaml', '--why', 'weekly', '--to', 'staging'];
+  const words = ['release', 'matrix.yaml', '--reason', 'weekly', '--to', 'staging'];
   const released = await imago.json<{ versions: { version: string }[]; channels: string[] }>(words);
   expect(released.channels).toEqual(['staging-1-33', 'staging-1-34', 'staging']);
   expect(released.versions).toHaveLength(2);
@@ -239,26 +239,26 @@ test('lineage begins at the commit of the recipe, and says when it was built wit
 
 test('bad input is refused with a hint, and changes nothing', async () => {
   const cases: readonly [readonly string[], number, string][] = [
-    [['channel', 'promote', 'node:staging', '--to', 'prodction', '--why', 'x'], 3, 'production'],
-    [['channel', 'promote', 'node:staging', '--to', 'latest', '--why', 'x'], 4, 'cannot be set'],
+    [['channel', 'promote', 'node:staging', '--to', 'prodction', '--reason', 'x'], 3, 'production'],
+    [['channel', 'promote', 'node:staging', '--to', 'latest', '--reason', 'x'], 4, 'cannot be set'],
     [
-      ['channel', 'promote', 'other:staging', '--to', 'node:production', '--why', 'x'],
+      ['channel', 'promote', 'other:staging', '--to', 'node:production', '--reason', 'x'],
       2,
-      'is no version of node',
+      'is not a version of node',
     ],
-    [['channel', 'promote', 'node:staging', '--to', 'production', '--why', ''], 2, ''],
+    [['channel', 'promote', 'node:staging', '--to', 'production', '--reason', ''], 2, ''],
     [
-      ['channel', 'promote', 'node:staging', '--to', 'production', '--why', 'x', '--override', 'scan'],
+      ['channel', 'promote', 'node:staging', '--to', 'production', '--reason', 'x', '--override', 'scan'],
       2,
-      '--reason',
+      '--override-reason',
     ],
     [['policy', 'check', 'imago.yaml'], 2, 'not known'],
-    [['policy', 'check', 'missing.yaml'], 2, 'no file'],
+    [['policy', 'check', 'missing.yaml'], 2, 'not found'],
     [['image', 'attest', 'node:staging', 'imago.yaml'], 2, 'not JSON'],
     [['image', 'approve', 'node:staging', '--to', 'production'], 4, 'token'],
     [['resolve', 'node', '--kubernetes', '1.99'], 3, '1.34.2'],
     [['resolve', 'node:production', '--at', 'yesterday'], 2, 'not a time'],
-    [['release', 'missing.yaml', '--why', 'x'], 2, 'no file'],
+    [['release', 'missing.yaml', '--reason', 'x'], 2, 'not found'],
   ];
   const before = await imago.json(['channel', 'history', 'node']);
   for (const [words, code, says] of cases) {

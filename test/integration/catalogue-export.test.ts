@@ -21,7 +21,7 @@ beforeAll(async () => {
   ]);
   ({ version } = await imago.json<{ version: string }>(['build']));
   await imago.json(['test', `node:${version}`]);
-  await imago.json(['channel', 'promote', `node:${version}`, '--to', 'production', '--why', 'good']);
+  await imago.json(['channel', 'promote', `node:${version}`, '--to', 'production', '--reason', 'good']);
 });
 afterAll(() => imago.end());
 

@@ -28,9 +28,9 @@ test('one OS user with two tokens does not approve its own request over the sock
   const { version } = await imago.json<{ version: string }>(['build']);
   await imago.json(['test', `node:${version}`]);
   await imago.writeFile('policy.yaml', 'version: 1\nchannels: {production: {approvals: {count: 1}}}\n');
-  await imago.json(['policy', 'set', 'policy.yaml', '--why', 'four eyes']);
+  await imago.json(['policy', 'set', 'policy.yaml', '--reason', 'four eyes']);
   await imago.json(['image', 'approve', `node:${version}`, '--to', 'production'], ada);
-  const promote = ['channel', 'promote', `node:${version}`, '--to', 'production', '--why', 'weekly'];
+  const promote = ['channel', 'promote', `node:${version}`, '--to', 'production', '--reason', 'weekly'];
   expect((await imago.run([...promote, '--dry-run'], bob)).out).toContain('closed approvals');
   const { code, err } = await imago.run(promote, bob);
   expect({ code, err }).toMatchObject({ code: 4, err: expect.stringContaining('approvals') });

@@ -35,7 +35,13 @@ interface Case {
 }
 
 const cases: readonly Case[] = [
-  { what: 'unknown verb', words: ['pol'], code: 2, message: /no command imago pol/, hint: /imago pool/ },
+  {
+    what: 'unknown verb',
+    words: ['pol'],
+    code: 2,
+    message: /Unknown command: imago pol/,
+    hint: /imago pool/,
+  },
   {
     what: 'unknown verb in a group',
     words: ['pool', 'crate'],
@@ -43,7 +49,13 @@ const cases: readonly Case[] = [
     message: /pool crate/,
     hint: /pool create/,
   },
-  { what: 'unknown flag', words: ['status', '--jsn'], code: 2, message: /no flag --jsn/, hint: /--json/ },
+  {
+    what: 'unknown flag',
+    words: ['status', '--jsn'],
+    code: 2,
+    message: /Unknown flag --jsn/,
+    hint: /--json/,
+  },
   { what: 'missing argument', words: ['resolve'], code: 2, message: /IMAGE is missing/, hint: /--help/ },
   { what: 'malformed reference', words: ['resolve', 'node:1.2'], code: 2, message: /1\.2/, hint: /./ },
   {
@@ -67,10 +79,10 @@ const cases: readonly Case[] = [
     what: 'missing file',
     words: ['build', 'no.yaml'],
     code: 2,
-    message: /no file no\.yaml/,
+    message: /File no\.yaml not found/,
     hint: /imago init/,
   },
-  { what: 'a folder as a file', words: ['build', '.'], code: 2, message: /cannot be read/, hint: /./ },
+  { what: 'a folder as a file', words: ['build', '.'], code: 2, message: /Cannot read/, hint: /./ },
   {
     what: 'YAML with a duplicate key',
     words: ['build', 'twice.yaml'],
@@ -131,14 +143,14 @@ const cases: readonly Case[] = [
   { what: 'unknown operation', words: ['op', 'cancel', 'nothing'], code: 3, message: /nothing/, hint: /./ },
   {
     what: 'managed channel',
-    words: ['channel', 'promote', 'node:latest', '--to', 'latest', '--why', 'x'],
+    words: ['channel', 'promote', 'node:latest', '--to', 'latest', '--reason', 'x'],
     code: 3,
     message: /latest/,
     hint: /./,
   },
   {
     what: 'an empty reason',
-    words: ['channel', 'promote', 'node:staging', '--to', 'staging', '--why', ''],
+    words: ['channel', 'promote', 'node:staging', '--to', 'staging', '--reason', ''],
     code: 2,
     message: /why/,
     hint: /./,
@@ -214,7 +226,7 @@ test('status says that nothing runs, and starts nothing', async () => {
   try {
     const { code, err } = await other.run(['status']);
     expect(code).toBe(1);
-    expect(err).toMatch(/No daemon runs/);
+    expect(err).toMatch(/No daemon is running/);
     expect((await other.run(['down'])).out).toMatch(/Nothing was running/);
   } finally {
     await other.end();

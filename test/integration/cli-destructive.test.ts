@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => imago.end());
 
 function promote(version: string) {
-  return imago.json(['channel', 'promote', `node:${version}`, '--to', 'production', '--why', 'weekly']);
+  return imago.json(['channel', 'promote', `node:${version}`, '--to', 'production', '--reason', 'weekly']);
 }
 
 async function production(): Promise<string | undefined> {
@@ -38,7 +38,7 @@ async function state(version: string | undefined): Promise<string> {
 }
 
 describe('channel rollback', () => {
-  const rollback = ['channel', 'rollback', 'node:production', '--why', 'kubelet crashes'];
+  const rollback = ['channel', 'rollback', 'node:production', '--reason', 'kubelet crashes'];
 
   test('needs --yes off a terminal, and --yes needs the version that the channel leaves', async () => {
     const unasked = await imago.run(rollback);
@@ -109,11 +109,11 @@ describe('image withdraw', () => {
 });
 
 describe('channel delete', () => {
-  const remove = ['channel', 'delete', 'node:canary', '--why', 'not used'];
+  const remove = ['channel', 'delete', 'node:canary', '--reason', 'not used'];
 
   test('needs --yes, and refuses a channel that points elsewhere than expected', async () => {
     await imago.json(['channel', 'create', 'node:canary']);
-    await imago.json(['channel', 'promote', `node:${versions[0]}`, '--to', 'canary', '--why', 'first']);
+    await imago.json(['channel', 'promote', `node:${versions[0]}`, '--to', 'canary', '--reason', 'first']);
     const unasked = await imago.run(remove);
     expect([unasked.code, unasked.err]).toEqual([4, expect.stringContaining(`${versions[0]}`)]);
     const other = await imago.run([...remove, '--yes', '--expect', `${versions[1]}`]);
@@ -203,25 +203,25 @@ describe('policy set', () => {
     const gates = '    approvals: { count: 1, role: publisher }\n';
     const good = await imago.writeFile('policy.yaml', `version: 1\nchannels:\n  production:\n${gates}`);
     const typo = await imago.writeFile('typo.yaml', `version: 1\nchannels:\n  prodution:\n${gates}`);
-    await imago.json(['policy', 'set', good, '--why', 'first']);
+    await imago.json(['policy', 'set', good, '--reason', 'first']);
     const inEffect = await imago.json<{ digest: string }>(['policy', 'show']);
     const loss = 'Channel production loses the gate approvals: node.';
     expect((await imago.run(['policy', 'check', typo])).out).toContain(loss);
-    const refused = await imago.run(['policy', 'set', typo, '--why', 'oops']);
+    const refused = await imago.run(['policy', 'set', typo, '--reason', 'oops']);
     expect([refused.code, refused.err]).toEqual([4, expect.stringContaining(loss)]);
     expect(refused.err).toContain('Did you mean production?');
     expect(await imago.json(['policy', 'show'])).toMatchObject({ digest: inEffect.digest });
-    await imago.json(['policy', 'set', typo, '--why', 'on purpose', '--yes']);
+    await imago.json(['policy', 'set', typo, '--reason', 'on purpose', '--yes']);
   });
 
   test('a policy that weakens a gate of production needs --yes', async () => {
     const policy = (age: string) => `version: 1\nchannels:\n  production:\n    age: { atLeast: ${age} }\n`;
     const days = await imago.writeFile('days.yaml', policy('7d'));
     const minutes = await imago.writeFile('minutes.yaml', policy('7m'));
-    await imago.json(['policy', 'set', days, '--why', 'a week in staging', '--yes']);
-    const refused = await imago.run(['policy', 'set', minutes, '--why', 'oops']);
+    await imago.json(['policy', 'set', days, '--reason', 'a week in staging', '--yes']);
+    const refused = await imago.run(['policy', 'set', minutes, '--reason', 'oops']);
     const loss = 'Channel production weakens the gate age (atLeast): node.';
     expect([refused.code, refused.err]).toEqual([4, expect.stringContaining(loss)]);
-    await imago.json(['policy', 'set', minutes, '--why', 'on purpose', '--yes']);
+    await imago.json(['policy', 'set', minutes, '--reason', 'on purpose', '--yes']);
   });
 });

@@ -154,7 +154,7 @@ describe('keys', () => {
       { key: second.id, counts: true },
     ]);
     const { out } = await imago.run(['image', 'show', 'sample']);
-    expect(out).toMatch(new RegExp(`^✗ signed by key ${first.id}.*: does not count, .*it leaked$`, 'm'));
+    expect(out).toMatch(new RegExp(`^✗ signed by key ${first.id}.*: not valid, .*it leaked$`, 'm'));
     expect(out).toMatch(new RegExp(`^✓ signed by key ${second.id}`, 'm'));
     const { items } = await imago.json<{ items: Key[] }>(['keys', 'list']);
     expect(items.map(({ id, signs }) => [id, signs])).toEqual([
@@ -261,8 +261,8 @@ describe('copies in a registry', () => {
     const verify = ['image', 'verify', 'sample', '--require-signature'];
     expect(await other.json(verify)).toMatchObject({ signatures: [{ key: id, owner: 'farm' }] });
     expect((await other.run(['image', 'sign', 'sample'])).code).toBe(3);
-    expect((await other.run(['keys', 'forget', id])).code).toBe(4);
-    await other.json(['keys', 'forget', id, '--yes']);
+    expect((await other.run(['keys', 'untrust', id])).code).toBe(4);
+    await other.json(['keys', 'untrust', id, '--yes']);
     expect(await other.run(verify)).toMatchObject({
       code: 4,
       err: expect.stringMatching(/no key that is trusted here made it.*imago keys trust/s),
@@ -276,7 +276,7 @@ describe('copies in a registry', () => {
     ) as { layers: readonly { digest: string; mediaType: string }[] };
     const pack = layers.find(({ mediaType }) => mediaType.includes('pack'))?.digest ?? '';
     await flipBit(join(blobs, pack.replace('sha256:', '')), 1000);
-    const looked = await imago.run(['image', 'verify', 'sample', '--no-heal', '--json']);
+    const looked = await imago.run(['image', 'verify', 'sample', '--no-repair', '--json']);
     expect(looked.code).toBe(1);
     expect(JSON.parse(looked.out)).toMatchObject({ error: { code: 'store-corrupt' } });
     expect(looked.out).toContain(pack.slice(7, 19));
@@ -405,7 +405,7 @@ ${more}  services: [{name: wuauserv, start: ${start}}]
       [['--lock', 'edited.lock'], /edited by hand/],
       [['--lock', 'edited.lock', '--dry-run'], /edited by hand/],
       [['--lock', 'other.lock'], /no digest/],
-      [['--lock', 'none.lock'], /no file none\.lock/],
+      [['--lock', 'none.lock'], /File none\.lock not found/],
       [['--lock', 'windows.lock', '--os', 'linux'], /disk of Windows/],
       [['--lock', 'windows.lock', '--kubernetes', '1.33.1'], /1\.34\.2/],
     ] as const) {
@@ -440,7 +440,7 @@ describe('an interrupted command', () => {
 
 describe('bad input', () => {
   test.each([
-    [['image', 'import', 'nothing.vhd', '--name', 'x'], 2, /no file nothing\.vhd/],
+    [['image', 'import', 'nothing.vhd', '--name', 'x'], 2, /File nothing\.vhd not found/],
     [['image', 'import', '.', '--name', 'x'], 2, /not a file/],
     [['image', 'import', 'note.txt', '--name', 'x'], 2, /too short|partition table/],
     [['image', 'import', 'zeros.raw', '--name', 'x'], 2, /partition table/],
@@ -452,9 +452,9 @@ describe('bad input', () => {
     ],
     [['image', 'import', 'small.raw', '--name', 'No Good'], 2, /name/i],
     [['image', 'import', 'small.raw'], 2, /--name/],
-    [['image', 'export', 'sample', 'note.txt'], 4, /exists already/],
-    [['image', 'export', 'sample', 'no/such/folder.vhd'], 2, /cannot be written/],
-    [['image', 'export', 'sample', 'disk.vmdk'], 2, /does not say which format/],
+    [['image', 'export', 'sample', 'note.txt'], 4, /already exists/],
+    [['image', 'export', 'sample', 'no/such/folder.vhd'], 2, /Cannot write/],
+    [['image', 'export', 'sample', 'disk.vmdk'], 2, /not a known disk format/],
     [['image', 'export', 'sample', 'x.img', '--format', 'vmdk'], 2, /one of vhd/],
     [['image', 'export', 'nothing', 'x.vhd'], 3, /nothing/],
     [['image', 'push', 'sample', '127.0.0.1:1/x'], 2, /The newest is `sample:1\.0\.0`/],
@@ -468,7 +468,7 @@ describe('bad input', () => {
     [['keys', 'revoke', 'x'], 2, /--reason/],
     [['keys', 'trust', 'note.txt', '--owner', 'x'], 2, /no public key/],
     [['keys', 'trust', 'note.txt'], 2, /--owner/],
-    [['keys', 'forget', 'ffffffffffffffff', '--yes'], 3, /no key ffff/],
+    [['keys', 'untrust', 'ffffffffffffffff', '--yes'], 3, /no key ffff/],
   ])('%j is refused with a reason', { timeout: patience(60_000) }, async (words, code, says) => {
     await writeFile(at('note.txt'), 'not a disk');
     await writeFile(at('zeros.raw'), Buffer.alloc(4096));

@@ -33,11 +33,19 @@ describe('from a recipe to nodes that know what they were made from', () => {
 
   test('what is only simulated is said to be, to people and to scripts', async () => {
     expect(await imago.json(['build'])).toMatchObject({ simulated: true });
-    expect((await imago.run(['build'])).out).toContain('this is the simulation: no disk was built');
+    expect((await imago.run(['build'])).out).toContain('this build was simulated: it has no disk');
   });
 
   test('rule 4: an untested version cannot reach production, whoever asks', async () => {
-    const promote = ['channel', 'promote', `node:${built.version}`, '--to', 'production', '--why', 'hurry'];
+    const promote = [
+      'channel',
+      'promote',
+      `node:${built.version}`,
+      '--to',
+      'production',
+      '--reason',
+      'hurry',
+    ];
     const refused = await imago.run(promote);
     expect(refused.code).toBe(4);
     expect(refused.err).toMatch(/imago test/);
@@ -58,14 +66,22 @@ describe('from a recipe to nodes that know what they were made from', () => {
   });
 
   test('staging, then production; every move is kept', async () => {
-    await imago.json(['channel', 'promote', `node:${built.version}`, '--to', 'staging', '--why', 'weekly']);
+    await imago.json([
+      'channel',
+      'promote',
+      `node:${built.version}`,
+      '--to',
+      'staging',
+      '--reason',
+      'weekly',
+    ]);
     await imago.json([
       'channel',
       'promote',
       'node:staging',
       '--to',
       'production',
-      '--why',
+      '--reason',
       'a week in staging',
     ]);
     const moves = await imago.json<List<{ channel: string; to: string; why: string }>>([
@@ -113,7 +129,7 @@ describe('from a recipe to nodes that know what they were made from', () => {
       `node:${second.version}`,
       '--to',
       'production',
-      '--why',
+      '--reason',
       'newer containerd',
     ]);
     await imago.json(['pool', 'set-image', 'web', '--image', 'node:production']);
@@ -126,7 +142,7 @@ describe('from a recipe to nodes that know what they were made from', () => {
   test('going back is a new move, and says who and why', async () => {
     const { version } = await imago.json<{ version: string }>(['resolve', 'node:production']);
     await imago.json([
-      ...['channel', 'rollback', 'node:production', '--why', 'kubelet crashes'],
+      ...['channel', 'rollback', 'node:production', '--reason', 'kubelet crashes'],
       ...['--expect', version, '--yes'],
     ]);
     const found = await imago.json<{ version: string }>(['resolve', 'node:production']);

@@ -38,8 +38,8 @@ describe('without a daemon', () => {
   });
 
   test.each([
-    ['a: [1', /^error: .*:\d+:\d+: The document cannot be read as YAML or JSON/],
-    ['schemaVersion: 1\nnode: {}\nnode: {}\n', /:3:1: The document has a key twice in one map/],
+    ['a: [1', /^error: .*:\d+:\d+: The document is not valid YAML or JSON/],
+    ['schemaVersion: 1\nnode: {}\nnode: {}\n', /:3:1: The document has a duplicate key/],
     ['', /The document must be an object/],
   ])('a file of %j is refused at its place', async (text, message) => {
     const file = await imago.writeFile('broken.yaml', text);
@@ -115,7 +115,7 @@ describe('on nodes that run', () => {
       waitingNodes: [{ node: 'web-000001', for: 'drain' }],
     });
     const waits = await imago.run(['node', 'config', 'show', 'web-000001']);
-    expect(waits.out).toMatch(/^waiting +until it is drained/m);
+    expect(waits.out).toMatch(/^waiting +for a drain/m);
     expect(waits.out).toMatch(/^pending: .* \(drain\)$/m);
     expect(waits.out).not.toContain(token);
     const future = await imago.writeFile('future.yaml', 'schemaVersion: 1\nrequires: [time-travel]\n');

@@ -29,7 +29,7 @@ async function release(containerd: string, channel: string): Promise<string> {
 }
 
 function promote(version: string, channel: string) {
-  return imago.json(['channel', 'promote', `node:${version}`, '--to', channel, '--why', 'weekly']);
+  return imago.json(['channel', 'promote', `node:${version}`, '--to', channel, '--reason', 'weekly']);
 }
 
 beforeAll(async () => {
@@ -54,7 +54,7 @@ beforeAll(async () => {
   await imago.json(['pool', 'create', 'edge', '--image', 'node:production-1-34', '--nodes', '3']);
   const gates = 'version: 1\nchannels: {production: {approvals: {count: 2, role: publisher}}}\n';
   const policy = await imago.writeFile('policy.yaml', gates);
-  await imago.json(['policy', 'set', policy, '--why', 'two people agree']);
+  await imago.json(['policy', 'set', policy, '--reason', 'two people agree']);
 }, patience(900_000));
 
 afterAll(() => imago.end());

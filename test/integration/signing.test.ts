@@ -19,11 +19,11 @@ beforeAll(async () => {
     versions.push(version);
     await imago.json(['test', `node:${version}`]);
   }
-  await imago.json(['channel', 'promote', `node:${versions[0]}`, '--to', 'production', '--why', 'first']);
+  await imago.json(['channel', 'promote', `node:${versions[0]}`, '--to', 'production', '--reason', 'first']);
 });
 afterAll(() => imago.end());
 
-const promote = () => ['channel', 'promote', `node:${versions[1]}`, '--to', 'production', '--why', 'next'];
+const promote = () => ['channel', 'promote', `node:${versions[1]}`, '--to', 'production', '--reason', 'next'];
 const production = async () =>
   (await imago.json<{ version: string }>(['resolve', 'node:production'])).version;
 
@@ -50,7 +50,7 @@ test('keys that do not work never keep a channel from going back, and the move i
   const good = await readFile(ring);
   await writeFile(ring, '{');
   const { code, err } = await imago.run([
-    ...['channel', 'rollback', 'node:production', '--why', 'broken', '--yes'],
+    ...['channel', 'rollback', 'node:production', '--reason', 'broken', '--yes'],
     ...['--expect', versions[1] ?? ''],
   ]);
   await writeFile(ring, good);
@@ -62,7 +62,7 @@ test('keys that do not work never keep a channel from going back, and the move i
 test('the gate `signed` keeps a version without a signature out, and no signature is made up', async () => {
   const policy = 'version: 1\nchannels:\n  production:\n    signed: {by: [farm]}\n';
   const file = await imago.writeFile('policy.yaml', policy);
-  await imago.json(['policy', 'set', file, '--why', 'signed only']);
+  await imago.json(['policy', 'set', file, '--reason', 'signed only']);
   const { code, err } = await imago.run(promote());
   expect(err).toContain('✗ signed: needs signatures of farm; it is not signed');
   expect(code).toBe(4);

@@ -137,14 +137,14 @@ describe('a host without QEMU', () => {
   afterAll(() => imago.end());
 
   test('refuses to release or to make a pool, and names what to install and the simulation', async () => {
-    const { code, err } = await imago.run(['release', '--why', 'weekly'], { env });
+    const { code, err } = await imago.run(['release', '--reason', 'weekly'], { env });
     expect(err).toMatch(/Provider local has no machines[\s\S]*Install QEMU[\s\S]*--provider sim/);
     expect(code).toBe(4);
     expect(await imago.json(['image', 'list'], { env })).toMatchObject({ items: [] });
   });
 
   test('simulates when it is asked to, and marks what comes of it', async () => {
-    const words = ['release', '--provider', 'sim', '--why', 'try'];
+    const words = ['release', '--provider', 'sim', '--reason', 'try'];
     await imago.json(words, { env });
     const { items } = await imago.json<{ items: object[] }>(['image', 'list', 'node'], { env });
     expect(items).toMatchObject([{ state: 'available', simulated: true }]);

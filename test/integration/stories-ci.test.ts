@@ -43,7 +43,7 @@ beforeAll(async () => {
     'policy.yaml',
     'version: 1\nchannels: {production: {scan: {noneAbove: low}}}\n',
   );
-  await imago.json(['policy', 'set', policy, '--why', 'scans']);
+  await imago.json(['policy', 'set', policy, '--reason', 'scans']);
 });
 afterAll(() => imago.end());
 

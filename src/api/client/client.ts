@@ -1,10 +1,11 @@
-// The typed client of the API. The command line and the dashboard use nothing else. It loads no schemas:
-// answers come from a daemon that checked them against the same contract.
+// The typed client of the API, for the command line and the dashboard. It loads no schemas: a daemon with the same
+// contract checked the responses.
 import type { IncomingMessage } from 'node:http';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { type EndpointName, endpoints } from '../contract/endpoints.ts';
+import { addresses } from '../contract/addresses.generated.ts';
 import type {
   AnswerOf,
+  EndpointName,
   InputOf,
   ItemOf,
   ListEndpoint,
@@ -13,57 +14,57 @@ import type {
 } from '../contract/types.ts';
 import type { Plan } from '../schemas/common.ts';
 import { type ClientTarget, connectionLost, exchange, readText } from './exchange.ts';
-import { readProblem, troubleIn } from './read-problem.ts';
+import { readProblem, startupErrorIn } from './read-problem.ts';
 import { type ApiEvent, type WatchOptions, watchEvents } from './watch-events.ts';
 
-export interface CallOptions {
+export interface RequestOptions {
   readonly signal?: AbortSignal;
   /** Defaults to two minutes. */
   readonly timeoutMs?: number;
-  /** A write repeated with the same key is done once. Defaults to a new key for each call. */
+  /** A write repeated with the same key runs once. Defaults to a new key for each call. */
   readonly idempotencyKey?: string;
 }
 
 type Arguments<N extends EndpointName> =
   Record<never, never> extends InputOf<N>
-    ? [input?: InputOf<N>, options?: CallOptions]
-    : [input: InputOf<N>, options?: CallOptions];
+    ? [input?: InputOf<N>, options?: RequestOptions]
+    : [input: InputOf<N>, options?: RequestOptions];
 
-/** All methods throw what the daemon answered, or what broke on the way, as an ImagoError. */
+/** All methods throw the error of the daemon, or of the connection, as an ImagoError. */
 export interface Client {
   call<N extends PlainEndpoint>(endpoint: N, ...rest: Arguments<N>): Promise<AnswerOf<N>>;
-  /** What the write would do. Writes nothing. */
+  /** Returns a preview of the write, and writes nothing. */
   plan<N extends WriteEndpoint>(endpoint: N, ...rest: Arguments<N>): Promise<Plan>;
-  /** All items of a list, page by page as they are asked for. */
+  /** Yields all items of a list, and requests pages as needed. */
   items<N extends ListEndpoint>(endpoint: N, ...rest: Arguments<N>): AsyncGenerator<ItemOf<N>>;
-  /** Events in order, each once, across cuts of the connection. Ends only by the signal or an error. */
+  /** Yields events in order, each once, across reconnections. Ends only by the signal or an error. */
   events(options?: WatchOptions): AsyncGenerator<ApiEvent>;
-  /** Everything in the database. If it is truncated, the last read throws. */
-  backup(options?: CallOptions & BackupCall): Promise<AsyncIterable<Uint8Array>>;
+  /** Streams everything in the database. If it is truncated, the last read throws. */
+  backup(options?: RequestOptions & BackupCall): Promise<AsyncIterable<Uint8Array>>;
   restore(
     source: AsyncIterable<Uint8Array>,
-    options?: CallOptions & RestoreCall,
+    options?: RequestOptions & RestoreCall,
   ): Promise<AnswerOf<'restore'> | Plan>;
-  /** Bytes as they come. Cut short, the last read throws. */
+  /** Streams bytes. If they are truncated, the last read throws. */
   download<N extends DownloadEndpoint>(
     endpoint: N,
     input: InputOf<N>,
-    options?: CallOptions,
+    options?: RequestOptions,
   ): Promise<Download>;
-  /** Sends bytes; the answer comes when all of them have arrived. */
+  /** Sends bytes, and returns when all of them have arrived. */
   upload(
     endpoint: 'uploadDisk',
     source: AsyncIterable<Uint8Array>,
-    options?: CallOptions,
+    options?: RequestOptions,
   ): Promise<AnswerOf<'uploadDisk'>>;
-  /** Bytes both ways: what is sent is read as it is made, what comes back ends with the other side. */
+  /** Streams bytes in both directions concurrently. The returned stream ends with the peer. */
   duplex<N extends 'openShell'>(
     endpoint: N,
     input: InputOf<N>,
     source: AsyncIterable<Uint8Array>,
-    options?: CallOptions,
+    options?: RequestOptions,
   ): Promise<AsyncIterable<Uint8Array>>;
-  /** Ends what is under way. A second call does nothing. */
+  /** Aborts all requests. A second call has no effect. */
   close(): void;
 }
 
@@ -79,14 +80,14 @@ export interface RestoreCall extends BackupCall {
 }
 
 export interface Download {
-  /** Where the daemon knows it beforehand. */
-  readonly sizeBytes?: number;
+  /** The size, if the daemon knows it in advance. */
+  readonly sizeBytes?: number | undefined;
   readonly content: AsyncIterable<Uint8Array>;
 }
 
 type DownloadEndpoint = 'readRecord' | 'exportVersion' | 'followConsole';
 
-/** What an input looks like to code that treats all endpoints alike. */
+/** The input of any endpoint. */
 interface AnyInput {
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, unknown>>;
@@ -94,16 +95,16 @@ interface AnyInput {
   readonly whenBusy?: string;
 }
 
-const TIMEOUT_MS = 120_000;
-const START_PATIENCE_MS = 30_000;
-/** When the daemon knows what is wrong: a database that was only restarted is back sooner than that. */
-const TROUBLE_PATIENCE_MS = 8000;
-const START_PAUSE_MS = 200;
-/** Connections that one request may lose before it fails. */
-const MAX_LOST = 3;
-const STREAM_TIMEOUT_MS = 24 * 3_600_000;
+const defaultTimeoutMs = 120_000;
+const maxStartMs = 30_000;
+/** If the daemon reports an error: a database that only restarts is back sooner. */
+const maxErrorMs = 8000;
+const startPauseMs = 200;
+/** Lost connections after which a request fails. */
+const maxLost = 3;
+const streamTimeoutMs = 24 * 3_600_000;
 
-/** Finds the daemon when the first request is sent: only then is it known whether something is written. */
+/** Finds the daemon when the first request is sent: only then it is known whether the request writes. */
 export type FindTarget = (method: string) => Promise<ClientTarget>;
 
 export function createClient(given: ClientTarget | FindTarget): Client {
@@ -118,12 +119,12 @@ export function createClient(given: ClientTarget | FindTarget): Client {
   async function request(
     name: EndpointName,
     input: AnyInput,
-    options: CallOptions & {
+    options: RequestOptions & {
       readonly headers?: Record<string, string>;
       readonly upload?: AsyncIterable<Uint8Array>;
     },
   ): Promise<IncomingMessage> {
-    const { method, path } = endpoints[name];
+    const [method = '', path = ''] = addresses[name].split(' ');
     const body = input.body === undefined ? options.upload : JSON.stringify(input.body);
     const signal = signalOf(options);
     target ??= await find(method);
@@ -132,24 +133,24 @@ export function createClient(given: ClientTarget | FindTarget): Client {
       path: fillPath(path, input),
       headers: {
         accept: 'application/json, application/problem+json, text/event-stream, application/octet-stream',
-        ...(input.body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(options.upload === undefined ? {} : { 'content-type': 'application/octet-stream' }),
+        ...(input.body !== undefined && { 'content-type': 'application/json' }),
+        ...(options.upload !== undefined && { 'content-type': 'application/octet-stream' }),
         ...(method === 'GET' || options.upload
           ? {}
           : { 'idempotency-key': options.idempotencyKey ?? crypto.randomUUID() }),
         ...options.headers,
       },
       signal,
-      timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
-      ...(body === undefined ? {} : { body }),
+      timeoutMs: options.timeoutMs ?? defaultTimeoutMs,
+      body,
     });
     const status = response.statusCode ?? 0;
     if (status < 200 || status > 299) throw await readProblem(response, signal);
     return response;
   }
 
-  /** Repeats a request whose connection was lost: with the same key, a write is done once. */
-  async function ask(name: EndpointName, input: AnyInput, options: CallOptions): Promise<unknown> {
+  /** Repeats a request whose connection was lost. With the same key, a write runs once. */
+  async function send(name: EndpointName, input: AnyInput, options: RequestOptions): Promise<unknown> {
     const keyed = { ...options, idempotencyKey: options.idempotencyKey ?? crypto.randomUUID() };
     const signal = signalOf(options);
     for (let lost = 0; ; lost += 1) {
@@ -159,31 +160,36 @@ export function createClient(given: ClientTarget | FindTarget): Client {
         return parseAnswer(await readText(response, signal));
       } catch (error) {
         const isLost = error instanceof ImagoError && error.code === 'daemon-connection-lost';
-        if (!isLost || lost === MAX_LOST || signal.aborted) throw error;
-        // The process may be gone: the next request finds the daemon again, and starts it if it must.
+        if (!isLost || lost === maxLost || signal.aborted) throw error;
+        // The daemon can have exited: the next request finds it again, or starts it.
         target = undefined;
       }
     }
   }
 
-  async function* items(name: EndpointName, input: AnyInput, options: CallOptions): AsyncGenerator<unknown> {
+  async function* items(
+    name: EndpointName,
+    input: AnyInput,
+    options: RequestOptions,
+  ): AsyncGenerator<unknown> {
     let cursor: string | undefined;
     do {
-      const query = { limit: 1000, ...input.query, ...(cursor === undefined ? {} : { cursor }) };
-      const page = (await ask(name, { ...input, query }, options)) as { items: unknown[]; next?: string };
+      const query = { limit: 1000, ...input.query, ...(cursor && { cursor }) };
+      const page = (await send(name, { ...input, query }, options)) as { items: unknown[]; next?: string };
       yield* page.items;
       cursor = page.next;
     } while (cursor !== undefined);
   }
 
   const client = {
-    call: (name: EndpointName, input: AnyInput = {}, options: CallOptions = {}) => ask(name, input, options),
-    plan: (name: EndpointName, input: AnyInput = {}, options: CallOptions = {}) =>
-      ask(name, { ...input, query: { ...input.query, dryRun: 'true' } }, options),
-    items: (name: EndpointName, input: AnyInput = {}, options: CallOptions = {}) =>
+    call: (name: EndpointName, input: AnyInput = {}, options: RequestOptions = {}) =>
+      send(name, input, options),
+    plan: (name: EndpointName, input: AnyInput = {}, options: RequestOptions = {}) =>
+      send(name, { ...input, query: { ...input.query, dryRun: 'true' } }, options),
+    items: (name: EndpointName, input: AnyInput = {}, options: RequestOptions = {}) =>
       items(name, input, options),
     events({ subject, ...options }: WatchOptions = {}) {
-      const query = subject === undefined ? {} : { subject };
+      const query = { subject };
       const open = (lastId: string | undefined, signal: AbortSignal) =>
         request(
           'watchEvents',
@@ -192,64 +198,64 @@ export function createClient(given: ClientTarget | FindTarget): Client {
         );
       return watchEvents(open, { ...options, signal: signalOf(options) });
     },
-    backup: (options: CallOptions & BackupCall = {}) =>
+    backup: (options: RequestOptions & BackupCall = {}) =>
       request('backup', { query: { withKeys: options.withKeys } }, backupRequest(options)),
     async restore(
       source: AsyncIterable<Uint8Array>,
-      { key, dryRun, ...options }: CallOptions & RestoreCall = {},
+      { key, dryRun, ...options }: RequestOptions & RestoreCall = {},
     ) {
       const query = { withKeys: options.withKeys, key, dryRun };
       const response = await request('restore', { query }, { ...backupRequest(options), upload: source });
       return parseAnswer(await readText(response, signalOf(options)));
     },
-    async download(name: DownloadEndpoint, input: AnyInput, options: CallOptions = {}): Promise<Download> {
+    async download(name: DownloadEndpoint, input: AnyInput, options: RequestOptions = {}): Promise<Download> {
       const signal = signalOf(options);
-      const ask = () => request(name, input, { timeoutMs: STREAM_TIMEOUT_MS, ...options });
-      const response = await onceStarted(ask, () => target, signal);
+      const attempt = () => request(name, input, { timeoutMs: streamTimeoutMs, ...options });
+      const response = await onceStarted(attempt, () => target, signal);
       const length = response.headers['content-length'];
       return {
-        ...(length === undefined ? {} : { sizeBytes: Number(length) }),
-        content: wholeBody(response, signal),
+        sizeBytes: length === undefined ? undefined : Number(length),
+        content: completeBody(response, signal),
       };
     },
     async upload(
       name: 'uploadDisk',
       source: AsyncIterable<Uint8Array>,
-      options: CallOptions = {},
+      options: RequestOptions = {},
     ): Promise<unknown> {
-      const response = await request(name, {}, { timeoutMs: STREAM_TIMEOUT_MS, ...options, upload: source });
+      const response = await request(name, {}, { timeoutMs: streamTimeoutMs, ...options, upload: source });
       return parseAnswer(await readText(response, signalOf(options)));
     },
     async duplex(
       name: 'openShell',
       input: AnyInput,
       source: AsyncIterable<Uint8Array>,
-      options: CallOptions = {},
+      options: RequestOptions = {},
     ): Promise<AsyncIterable<Uint8Array>> {
       const response = await request(name, input, { ...options, upload: source });
-      return wholeBody(response, signalOf(options));
+      return completeBody(response, signalOf(options));
     },
     close: () => closing.abort(new ImagoError('cancelled', 'The client was closed.')),
   };
-  // The contract ties each answer's type to its endpoint's name, which the general code above cannot express.
+  // The contract connects the type of a response to the name of its endpoint, which the code above cannot express.
   return client as unknown as Client;
 }
 
-function backupRequest({ passphrase, ...options }: CallOptions & BackupCall) {
+function backupRequest({ passphrase, ...options }: RequestOptions & BackupCall) {
   const encoded = passphrase === undefined ? undefined : Buffer.from(passphrase).toString('base64');
   const headers: Record<string, string> = encoded === undefined ? {} : { 'imago-passphrase': encoded };
-  return { timeoutMs: STREAM_TIMEOUT_MS, ...options, headers };
+  return { timeoutMs: streamTimeoutMs, ...options, headers };
 }
 
-/** A daemon that is still starting, or starting again, has done nothing of what it was asked: ask again. */
+/** Repeats a request while the daemon is starting, because it has done nothing yet. */
 async function onceStarted<T>(
   work: () => Promise<T>,
   target: () => ClientTarget | undefined,
   signal: AbortSignal,
   isRepeated = false,
 ): Promise<T> {
-  const begun = performance.now();
-  let trouble: ImagoError | undefined;
+  const startedAt = performance.now();
+  let failure: ImagoError | undefined;
   for (;;) {
     try {
       return await work();
@@ -257,17 +263,17 @@ async function onceStarted<T>(
       if (!(error instanceof ImagoError)) throw error;
       const isUnfinished = isRepeated && error.code === 'idempotency-running';
       if (!isUnfinished && !isStarting(target(), error)) throw error;
-      trouble = troubleIn(error) ?? trouble;
-      const waited = performance.now() - begun;
-      if (trouble !== undefined && waited > TROUBLE_PATIENCE_MS) throw trouble;
-      if (waited > START_PATIENCE_MS) throw error;
+      failure = startupErrorIn(error) ?? failure;
+      const waited = performance.now() - startedAt;
+      if (failure !== undefined && waited > maxErrorMs) throw failure;
+      if (waited > maxStartMs) throw error;
     }
     signal.throwIfAborted();
-    await new Promise((done) => setTimeout(done, START_PAUSE_MS));
+    await new Promise((done) => setTimeout(done, startPauseMs));
   }
 }
 
-/** Nothing was sent to a socket that is not there, or that nobody listens at. */
+/** Returns whether nothing was sent, because the socket does not exist or has no listener. */
 function isStarting(target: ClientTarget | undefined, { code, cause }: ImagoError): boolean {
   if (code === 'daemon-starting') return true;
   const system = (cause as NodeJS.ErrnoException | undefined)?.code;
@@ -275,12 +281,12 @@ function isStarting(target: ClientTarget | undefined, { code, cause }: ImagoErro
   return isBetween && target !== undefined && 'socketPath' in target && target.isRunning?.() === true;
 }
 
-async function* wholeBody(response: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* completeBody(response: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   try {
     yield* response;
   } catch (error) {
     signal.throwIfAborted();
-    throw connectionLost('The connection to the daemon broke within its answer.', error);
+    throw connectionLost('The connection to the daemon was lost during the response.', error);
   }
 }
 
@@ -304,6 +310,6 @@ function parseAnswer(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new ImagoError('daemon-answer-invalid', 'The answer is not valid JSON.', { cause: error });
+    throw new ImagoError('daemon-answer-invalid', 'The response is not valid JSON.', { cause: error });
   }
 }

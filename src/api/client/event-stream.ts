@@ -1,19 +1,19 @@
-// Reads server-sent events (the WHATWG format) from bytes, whatever pieces they come in.
+// Parses server-sent events (the WHATWG format) from chunks of bytes.
 
 export interface ServerSentEvent {
-  /** Absent when the event changed nothing about where to go on. */
-  readonly id?: string;
+  /** Absent if the event does not change where to resume. */
+  readonly id?: string | undefined;
   /** Empty for frames that only carry an id. */
   readonly data: string;
 }
 
 export interface ParsedFrames {
   readonly events: readonly ServerSentEvent[];
-  /** How long the server asks to wait before coming back. */
-  readonly retryMs?: number;
+  /** The time that the server requests before reconnecting. */
+  readonly retryMs?: number | undefined;
 }
 
-/** A parser with the memory of one stream. */
+/** Creates the parser of one stream. */
 export function createEventParser(): (chunk: Uint8Array) => ParsedFrames {
   const decoder = new TextDecoder();
   let rest = '';
@@ -28,7 +28,7 @@ export function createEventParser(): (chunk: Uint8Array) => ParsedFrames {
     for (const line of lines) {
       if (line === '') {
         if (id !== undefined || data.length > 0) {
-          events.push({ ...(id === undefined ? {} : { id }), data: data.join('\n') });
+          events.push({ id, data: data.join('\n') });
         }
         id = undefined;
         data = [];
@@ -39,7 +39,7 @@ export function createEventParser(): (chunk: Uint8Array) => ParsedFrames {
       else if (field === 'id' && !value.includes('\0')) id = value;
       else if (field === 'retry' && /^\d+$/.test(value)) retryMs = Number(value);
     }
-    return retryMs === undefined ? { events } : { events, retryMs };
+    return { events, retryMs };
   };
 }
 

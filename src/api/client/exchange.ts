@@ -1,5 +1,5 @@
-// One HTTP exchange with a daemon, over its Unix socket or a URL. What breaks on the way is told apart: no
-// daemon there, one that does not answer, and a connection that broke when the request may have taken effect.
+// One HTTP exchange with a daemon, over its Unix socket or a URL. Distinguishes three failures: no daemon, a daemon that
+// does not respond, and a connection that was lost after the request may have taken effect.
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { isLoopbackHost } from '../../domain/access/loopback.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
@@ -9,28 +9,28 @@ export type ClientTarget =
       readonly socketPath: string;
       /** Without a token the caller has all rights of the daemon's own user. */
       readonly token?: string;
-      /** Whether the daemon's process is there: one that begins again in place has no socket for a moment. */
+      /** Whether the daemon's process exists: one that restarts in place has no socket for a moment. */
       readonly isRunning?: () => boolean;
     }
   | {
       readonly url: string;
       readonly token: string;
-      /** Certificates to trust beside the system's own, as PEM. */
+      /** Certificates to trust in addition to those of the system, as PEM. */
       readonly ca?: string;
     };
 
 export interface ExchangeRequest {
   readonly method: string;
-  /** With its query. */
+  /** The path with its query. */
   readonly path: string;
   readonly headers: OutgoingHttpHeaders;
-  readonly body?: string | AsyncIterable<Uint8Array>;
+  readonly body?: string | AsyncIterable<Uint8Array> | undefined;
   readonly signal?: AbortSignal;
-  /** How long to wait for the head of the answer. */
+  /** The time limit for the head of the response. */
   readonly timeoutMs: number;
 }
 
-/** The answer as soon as its head is there; the body is the caller's to read, until the signal is aborted. */
+/** Returns the response when its head has arrived. The caller reads the body, until the signal aborts. */
 export async function exchange(target: ClientTarget, asked: ExchangeRequest): Promise<IncomingMessage> {
   asked.signal?.throwIfAborted();
   const request = await open(target, asked);
@@ -63,14 +63,14 @@ export async function exchange(target: ClientTarget, asked: ExchangeRequest): Pr
   });
 }
 
-/** The whole body as text; throws when it is cut short. */
+/** Reads the body as text. Throws if it is truncated. */
 export async function readText(response: IncomingMessage, signal?: AbortSignal): Promise<string> {
   const chunks: Buffer[] = [];
   try {
     for await (const chunk of response) chunks.push(chunk as Buffer);
   } catch (error) {
     signal?.throwIfAborted();
-    throw connectionLost('The connection to the daemon broke within its answer.', error);
+    throw connectionLost('The connection to the daemon was lost during the response.', error);
   }
   return Buffer.concat(chunks).toString('utf8');
 }
@@ -85,11 +85,11 @@ function destroyOnAbort(response: IncomingMessage, signal: AbortSignal | undefin
   response.once('close', () => signal?.removeEventListener('abort', onAbort));
 }
 
-// Not `import`: it looks at every export of node:http, and one of them loads a WebSocket client.
+// Not `import`, which reads every export of node:http, and one of them loads a WebSocket client.
 async function open(target: ClientTarget, asked: ExchangeRequest): Promise<ClientRequest> {
   const { method, path } = asked;
   const { token } = target;
-  const headers = { ...asked.headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) };
+  const headers = { ...asked.headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) };
   if ('socketPath' in target) {
     const { request } = process.getBuiltinModule('node:http');
     const { connect } = process.getBuiltinModule('node:net');
@@ -102,12 +102,12 @@ async function open(target: ClientTarget, asked: ExchangeRequest): Promise<Clien
   }
   const url = new URL(path, target.url);
   if (url.protocol !== 'https:' && !isLoopbackHost(url.hostname)) {
-    throw new ImagoError('tls-required', `A token is not sent to ${url.origin} in clear text.`);
+    throw new ImagoError('tls-required', `Imago does not send a token to ${url.origin} in clear text.`);
   }
   if (url.protocol === 'https:') {
     const [{ request }, tls] = await Promise.all([import('node:https'), import('node:tls')]);
     const ca = target.ca === undefined ? undefined : [...tls.rootCertificates, target.ca];
-    return request(url, { method, agent: false, headers, ...(ca === undefined ? {} : { ca }) });
+    return request(url, { method, agent: false, headers, ca });
   }
   const { request } = process.getBuiltinModule('node:http');
   return request(url, { method, agent: false, headers });
@@ -118,12 +118,12 @@ async function send(request: ClientRequest, body: ExchangeRequest['body']): Prom
     request.end(body);
     return;
   }
-  // The body may begin long after the head: what is typed into a shell waits for its first key.
+  // The body can start long after the head: a shell waits for the first key.
   request.flushHeaders();
   const { Readable } = await import('node:stream');
   const { pipeline } = await import('node:stream/promises');
   await pipeline(Readable.from(body, { objectMode: false }), request).catch((error: unknown) => {
-    // The answer, or the request's own error, says why the daemon stopped reading.
+    // The response, or the error of the request, has the reason why the daemon stopped reading.
     if (!request.destroyed) throw error;
   });
 }
@@ -132,7 +132,7 @@ function describeTarget(target: ClientTarget): string {
   return 'socketPath' in target ? target.socketPath : new URL(target.url).origin;
 }
 
-const nobodyThere = new Set([
+const unreachableCodes = new Set([
   'ENOENT',
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -141,30 +141,36 @@ const nobodyThere = new Set([
   'ENOTSOCK',
 ]);
 
-/** What went wrong before there was an answer, by the system's own code for it. */
+/** Maps an error before the response, by its system code. */
 export function connectionError(error: Error & { code?: string }, place: string): ImagoError {
   const code = error.code ?? '';
-  if (nobodyThere.has(code)) {
-    return new ImagoError('daemon-not-running', `No daemon answers at ${place} (${code}).`, { cause: error });
+  if (unreachableCodes.has(code)) {
+    return new ImagoError('daemon-not-running', `No daemon is reachable at ${place} (${code}).`, {
+      cause: error,
+    });
   }
   if (code === 'EACCES' || code === 'EPERM') {
-    return new ImagoError('daemon-not-running', `You may not use the socket ${place}.`, {
+    return new ImagoError('daemon-not-running', `You do not have permission to use the socket ${place}.`, {
       cause: error,
-      hint: 'The daemon belongs to another user: ask for a token, or start your own with another IMAGO_HOME.',
+      hint: 'The daemon belongs to another user: request a token, or start your own daemon with another IMAGO_HOME.',
     });
   }
   if (/CERT|VERIFY|^ERR_(?:TLS|SSL)|^EPROTO$/.test(code)) {
-    return new ImagoError('daemon-answer-invalid', `${place} cannot be trusted: ${error.message}.`, {
-      cause: error,
-      hint: 'Set IMAGO_CA to its CA file (`ca` of `imago status` on that host), and use a name that its certificate has.',
-    });
+    return new ImagoError(
+      'daemon-answer-invalid',
+      `The certificate of ${place} is not trusted: ${error.message}.`,
+      {
+        cause: error,
+        hint: 'Set IMAGO_CA to its CA file (`ca` in `imago status` on that host), and use a name of its certificate.',
+      },
+    );
   }
-  return connectionLost(`The connection to ${place} broke: ${error.message}.`, error);
+  return connectionLost(`The connection to ${place} was lost: ${error.message}.`, error);
 }
 
 function notAnswering(place: string, timeoutMs: number): ImagoError {
   return new ImagoError(
     'daemon-not-answering',
-    `The daemon at ${place} did not answer within ${Math.round(timeoutMs / 1000)} s.`,
+    `The daemon at ${place} did not respond within ${Math.round(timeoutMs / 1000)} s.`,
   );
 }

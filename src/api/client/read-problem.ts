@@ -1,4 +1,4 @@
-// Turns the problem document of an answer back into the error that the daemon threw.
+// Converts the problem document of a response to the error that the daemon threw.
 import type { IncomingMessage } from 'node:http';
 import { type ErrorCode, errorCatalogue } from '../../domain/error/catalog.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
@@ -12,7 +12,7 @@ export async function readProblem(response: IncomingMessage, signal?: AbortSigna
   if (problem === undefined) {
     return new ImagoError(
       'daemon-answer-invalid',
-      `The answer has status ${status} and is no problem document.`,
+      `The response has status ${status} and is not a problem document.`,
     );
   }
   const { code, detail, hint, retryable, details } = problem;
@@ -20,14 +20,14 @@ export async function readProblem(response: IncomingMessage, signal?: AbortSigna
   const retryAfter = Number(response.headers['retry-after']);
   const facts = {
     ...details,
-    ...(problem.kind === 'bug' ? { requestId: problem.requestId } : {}),
-    ...(retryAfter > 0 ? { retryAfterMs: retryAfter * 1000 } : {}),
+    ...(problem.kind === 'bug' && { requestId: problem.requestId }),
+    ...(retryAfter > 0 && { retryAfterMs: retryAfter * 1000 }),
   };
   return new ImagoError(code, detail, {
     httpStatus: status,
     retryable,
-    ...(hint === undefined ? {} : { hint }),
-    ...(Object.keys(facts).length === 0 ? {} : { details: facts }),
+    ...(hint !== undefined && { hint }),
+    ...(Object.keys(facts).length > 0 && { details: facts }),
   });
 }
 
@@ -45,23 +45,23 @@ function isKnown(code: string): code is ErrorCode {
   return Object.hasOwn(errorCatalogue, code);
 }
 
-const PATIENCE_MS = 2000;
-/** Not what is wrong, but what follows from it. */
+const timeoutMs = 2000;
+/** Codes that follow from the cause. */
 const consequences = ['daemon-starting', 'owner-stale'];
 
-/** The error behind `daemon-starting`; `undefined` when the daemon only takes its time. */
-export function troubleIn({ message, hint, details }: ImagoError): ImagoError | undefined {
+/** Returns the error behind `daemon-starting`; `undefined` if the daemon is only slow to start. */
+export function startupErrorIn({ message, hint, details }: ImagoError): ImagoError | undefined {
   const cause = String(details?.cause);
   if (!(cause in errorCatalogue) || consequences.includes(cause)) return undefined;
   return new ImagoError(cause as ErrorCode, message, hint === undefined ? {} : { hint });
 }
 
-/** Asks the daemon at this socket; `undefined` also when it does not answer. */
-export async function troubleOf(socket: string): Promise<ImagoError | undefined> {
+/** Returns the startup error of the daemon at this socket; `undefined` if it has none or does not respond. */
+export async function fetchStartupError(socket: string): Promise<ImagoError | undefined> {
   try {
-    const request = { method: 'GET', path: '/v1/version', headers: {}, timeoutMs: PATIENCE_MS };
+    const request = { method: 'GET', path: '/v1/version', headers: {}, timeoutMs };
     const response = await exchange({ socketPath: socket }, request);
-    return response.statusCode === 503 ? troubleIn(await readProblem(response)) : undefined;
+    return response.statusCode === 503 ? startupErrorIn(await readProblem(response)) : undefined;
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
-// Follows the daemon's events, across cut connections and restarts of the daemon: goes on after the last event
-// that was seen, so that nothing is lost and nothing comes twice.
+// Follows the daemon's events across lost connections and restarts of the daemon. Resumes after the last received
+// event, so that each event is delivered exactly once.
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ImagoError } from '../../domain/error/imago-error.ts';
@@ -10,33 +10,33 @@ import { connectionLost } from './exchange.ts';
 export type ApiEvent = AnswerOf<'watchEvents'>;
 
 export interface WatchOptions {
-  /** Only events of this subject, e.g. `operation/ID`. */
+  /** Yields only events of this subject, for example `operation/ID`. */
   readonly subject?: string;
-  /** Begin after this event; 0 is the oldest that is kept. Without it, with what happens from now on. */
+  /** Starts after this event; 0 starts with the oldest one. Defaults to new events. */
   readonly after?: number;
   readonly signal?: AbortSignal;
-  /** Told of every cut before the stream comes back. */
+  /** Called for every lost connection, before reconnecting. */
   readonly onCut?: (error: ImagoError) => void;
-  /** How long to try to come back before giving up with the last error. Defaults to five minutes. */
+  /** The time to try to reconnect before the last error is thrown. Defaults to five minutes. */
   readonly giveUpAfterMs?: number;
 }
 
-/** Opens one stream, after the event of that id if there is one. */
+/** Opens one stream, after the event with that id if there is one. */
 export type OpenStream = (lastId: string | undefined, signal: AbortSignal) => Promise<IncomingMessage>;
 
-/** The server sends something at least every 15 seconds: longer silence means that the connection is dead. */
-const SILENCE_MS = 60_000;
-const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 5_000;
-const GIVE_UP_MS = 300_000;
+/** The server sends data at least every 15 seconds; otherwise, the connection is lost. */
+const silenceMs = 60_000;
+const firstPauseMs = 250;
+const maxPauseMs = 5_000;
+const defaultGiveUpMs = 300_000;
 
 export async function* watchEvents(open: OpenStream, options: WatchOptions): AsyncGenerator<ApiEvent> {
   const signal = options.signal ?? new AbortController().signal;
   let lastId = options.after === undefined ? undefined : String(options.after);
   let stream = await open(lastId, signal);
   for (;;) {
-    let pause = FIRST_PAUSE_MS;
-    let cut: ImagoError;
+    let pause = firstPauseMs;
+    let lost: ImagoError;
     try {
       const parse = createEventParser();
       for await (const chunk of readChunks(stream, signal)) {
@@ -47,49 +47,54 @@ export async function* watchEvents(open: OpenStream, options: WatchOptions): Asy
           if (data !== '') yield JSON.parse(data) as ApiEvent;
         }
       }
-      cut = connectionLost('The daemon ended the stream of events.');
+      lost = connectionLost('The daemon closed the event stream.');
     } catch (error) {
-      cut = requirePassing(error, signal);
+      lost = requireTransient(error, signal);
     } finally {
       stream.destroy();
     }
-    options.onCut?.(cut);
-    stream = await comeBack(() => open(lastId, signal), pause, options.giveUpAfterMs ?? GIVE_UP_MS, signal);
+    options.onCut?.(lost);
+    stream = await reconnect(
+      () => open(lastId, signal),
+      pause,
+      options.giveUpAfterMs ?? defaultGiveUpMs,
+      signal,
+    );
   }
 }
 
 async function* readChunks(stream: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  stream.setTimeout(SILENCE_MS, () => stream.destroy(connectionLost('The daemon fell silent.')));
+  stream.setTimeout(silenceMs, () => stream.destroy(connectionLost('The daemon stopped sending data.')));
   try {
     for await (const chunk of stream) yield chunk as Uint8Array;
   } catch (error) {
     signal.throwIfAborted();
-    throw error instanceof ImagoError ? error : connectionLost('The stream of events was cut.', error);
+    throw error instanceof ImagoError ? error : connectionLost('The event stream was interrupted.', error);
   }
   signal.throwIfAborted();
 }
 
-async function comeBack(
+async function reconnect(
   open: () => Promise<IncomingMessage>,
-  firstPauseMs: number,
+  pauseMs: number,
   giveUpAfterMs: number,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
   const until = performance.now() + giveUpAfterMs;
-  let pause = firstPauseMs;
+  let pause = pauseMs;
   for (;;) {
     await pauseFor(pause, signal);
     try {
       return await open();
     } catch (error) {
-      const passing = requirePassing(error, signal);
-      if (performance.now() > until) throw passing;
-      pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+      const transient = requireTransient(error, signal);
+      if (performance.now() > until) throw transient;
+      pause = Math.min(pause * 2, maxPauseMs);
     }
   }
 }
 
-const passingCodes: ReadonlySet<string> = new Set([
+const transientCodes: ReadonlySet<string> = new Set([
   'daemon-not-running',
   'daemon-connection-lost',
   'daemon-not-answering',
@@ -98,10 +103,11 @@ const passingCodes: ReadonlySet<string> = new Set([
   'api-streams-limited',
 ]);
 
-/** Returns what can pass by waiting; throws everything else. */
-function requirePassing(error: unknown, signal: AbortSignal): ImagoError {
+/** Returns transient errors; throws all others. */
+function requireTransient(error: unknown, signal: AbortSignal): ImagoError {
   signal.throwIfAborted();
-  if (error instanceof ImagoError && (passingCodes.has(error.code) || error.httpStatus >= 500)) return error;
+  if (error instanceof ImagoError && (transientCodes.has(error.code) || error.httpStatus >= 500))
+    return error;
   throw error;
 }
 

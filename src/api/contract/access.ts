@@ -1,45 +1,28 @@
-// Tokens and the audit.
+// Tokens and the audit log.
 import * as z from 'zod';
 import { auditEntry, auditQuery, createdToken, createTokenRequest, token } from '../schemas/access.ts';
-import { name, pageOf, pageQuery } from '../schemas/common.ts';
-import { endpoint } from './endpoint.ts';
+import { pageOf, pageQuery } from '../schemas/common.ts';
+import { create, endpoints, read, write } from './endpoint.ts';
 
-export const accessContract = {
-  listTokens: endpoint({
-    tag: 'Access',
-    summary: 'All tokens, without their secrets',
+export const accessContract = endpoints('Access', {
+  listTokens: read('GET /v1/tokens', 'List tokens, without their secrets', {
     role: 'admin',
-    effect: 'read',
     query: pageQuery,
-    status: 200,
     response: pageOf(token),
   }),
-  createToken: endpoint({
-    tag: 'Access',
-    summary: 'Make a token; its secret is shown once',
+  createToken: create('POST /v1/tokens', 'Create an API token; its secret is shown once', {
     role: 'admin',
-    effect: 'write',
     body: createTokenRequest,
-    status: 201,
-    secret: true,
     response: createdToken,
+    secret: true,
   }),
-  revokeToken: endpoint({
-    tag: 'Access',
-    summary: 'End a token at once',
+  revokeToken: write('DELETE /v1/tokens/{token}', 'Revoke an API token', {
     role: 'admin',
-    effect: 'write',
-    path: z.strictObject({ token: name }),
-    status: 200,
     response: z.object({ id: z.string() }).meta({ id: 'RevokedToken' }),
   }),
-  listAudit: endpoint({
-    tag: 'Access',
-    summary: 'Every write, done or refused, newest first',
+  listAudit: read('GET /v1/audit', 'List all write requests, including rejected ones, newest first', {
     role: 'admin',
-    effect: 'read',
     query: auditQuery,
-    status: 200,
     response: pageOf(auditEntry),
   }),
-};
+});

@@ -1,47 +1,48 @@
-// The contract of the API: what each endpoint takes, gives and demands. Routes implement it, the client is
-// typed by it, OpenAPI is generated from it.
+// The contract of the API: the input, output, and role of each endpoint. Routes implement it, the client is typed by
+// it, and OpenAPI is generated from it.
 import * as z from 'zod';
 import { accessContract } from './access.ts';
-import { catalogueContract } from './catalog.ts';
+import { channelContract } from './channel.ts';
 import { daemonContract } from './daemon.ts';
-import { reachContract } from './distribution.ts';
+import { galleryContract, webhookContract } from './distribution.ts';
 import type { EndpointContract } from './endpoint.ts';
-import type { EndpointName } from './endpoints.ts';
-import { fleetContract } from './fleet.ts';
-import { imagesContract } from './image.ts';
+import { nodeContract, poolContract } from './fleet.ts';
+import { imageContract } from './image.ts';
+import { imageWorkContract } from './image-work.ts';
 import { lifecycleContract } from './lifecycle.ts';
-import { machinesContract } from './machine.ts';
-import { nodeAccessContract } from './node-access.ts';
-import { operationsContract } from './operation.ts';
+import { eventContract, operationContract } from './operation.ts';
 import { problemContract } from './problem.ts';
-import { promotionContract } from './promotion.ts';
-import { recipesContract } from './recipe.ts';
-import { schedulesContract } from './schedule.ts';
-import { keysContract } from './signing-key.ts';
+import { recipeContract } from './recipe.ts';
+import { scheduleContract } from './schedule.ts';
+import { keyContract } from './signing-key.ts';
 import { simContract } from './sim.ts';
 
 export const contract = {
   ...daemonContract,
   ...problemContract,
-  ...recipesContract,
-  ...catalogueContract,
-  ...promotionContract,
-  ...imagesContract,
+  ...recipeContract,
+  ...imageContract,
+  ...imageWorkContract,
   ...lifecycleContract,
-  ...reachContract,
-  ...keysContract,
-  ...fleetContract,
-  ...machinesContract,
-  ...nodeAccessContract,
-  ...operationsContract,
-  ...schedulesContract,
+  ...channelContract,
+  ...galleryContract,
+  ...webhookContract,
+  ...keyContract,
+  ...poolContract,
+  ...nodeContract,
+  ...operationContract,
+  ...eventContract,
+  ...scheduleContract,
   ...accessContract,
   ...simContract,
-} satisfies Record<EndpointName, EndpointContract>;
+} satisfies Record<string, EndpointContract>;
 
 export type Contract = typeof contract;
+export type EndpointName = keyof Contract;
 
-/** The endpoint's contract in its general form, for code that treats all endpoints alike. */
+export const endpointNames = Object.keys(contract) as readonly EndpointName[];
+
+/** Returns the contract of an endpoint in its general form, for code that handles all endpoints alike. */
 export function contractOf(name: EndpointName): EndpointContract {
   return contract[name];
 }
@@ -53,17 +54,17 @@ export function isWrite(endpoint: EndpointContract): boolean {
 const dryRun = z
   .enum(['true', 'false'])
   .default('false')
-  .describe('Answer with what would be done, and write nothing.');
+  .describe('Respond with a preview of the changes, and write nothing.');
 const whenBusy = z
   .enum(['wait', 'refuse'])
   .default('wait')
-  .describe('What to do when another operation holds the same subject.');
+  .describe('Whether to queue or to fail if another operation uses the same resource.');
 
 const noQuery = z.strictObject({});
 const writeQuery = z.strictObject({ dryRun });
 const operationQuery = z.strictObject({ dryRun, whenBusy });
 
-/** The endpoint's own query, with what all writes take. */
+/** Returns the query of an endpoint, including the parameters of all writes. */
 export function queryOf(endpoint: EndpointContract): z.ZodObject {
   const own = endpoint.query ?? noQuery;
   if (!isWrite(endpoint)) return own;

@@ -1,8 +1,7 @@
 // The daemon itself.
-import * as z from 'zod';
 import { settingView } from '../../domain/settings/settings.ts';
 import { backupQuery, restoreQuery, restoreReport } from '../schemas/archive.ts';
-import { name, pageOf } from '../schemas/common.ts';
+import { pageOf } from '../schemas/common.ts';
 import {
   doctorReport,
   setSettingRequest,
@@ -11,99 +10,57 @@ import {
   status,
   versionInfo,
 } from '../schemas/daemon.ts';
-import { endpoint } from './endpoint.ts';
+import { endpoints, read, write } from './endpoint.ts';
 
-export const daemonContract = {
-  status: endpoint({
-    tag: 'Daemon',
-    summary: 'The state of the daemon, its database and its work',
-    role: 'viewer',
-    effect: 'read',
-    status: 200,
+export const daemonContract = endpoints('Daemon', {
+  status: read('GET /v1/status', 'Show the status of the daemon, its database, and its work', {
     response: status,
   }),
-  doctor: endpoint({
-    tag: 'Daemon',
-    summary: 'What this machine has and lacks, and how to get it',
-    role: 'viewer',
-    effect: 'read',
-    status: 200,
-    response: doctorReport,
-  }),
-  version: endpoint({
-    tag: 'Daemon',
-    summary: 'The versions of Imago, of the API and of Node',
-    role: 'viewer',
-    effect: 'read',
-    status: 200,
+  doctor: read(
+    'GET /v1/doctor',
+    'Check the host of the daemon for missing prerequisites, and show how to install them',
+    { response: doctorReport },
+  ),
+  version: read('GET /v1/version', 'Show the versions of Imago, of the API, and of Node', {
     response: versionInfo,
   }),
-  shutdown: endpoint({
-    tag: 'Daemon',
-    summary: 'Stop the daemon',
-    description: 'Live operations stay recorded and go on when a daemon is started again.',
+  shutdown: write('POST /v1/shutdown', 'Stop the daemon', {
     role: 'admin',
-    effect: 'write',
+    status: 202,
     body: shutdownRequest,
     bodyOptional: true,
-    status: 202,
     response: shutdownAnswer,
+    description: 'Live operations stay recorded and resume when a daemon starts again.',
   }),
-  listSettings: endpoint({
-    tag: 'Daemon',
-    summary: 'List the settings of the daemon',
-    role: 'viewer',
-    effect: 'read',
-    status: 200,
+  listSettings: read('GET /v1/settings', 'List the settings of the daemon', {
     response: pageOf(settingView),
   }),
-  setSetting: endpoint({
-    tag: 'Daemon',
-    summary: 'Set a setting',
-    description: 'It is kept in the state directory and takes effect when the daemon starts again.',
+  setSetting: write('POST /v1/settings/{setting}', 'Set a setting', {
     role: 'admin',
-    effect: 'write',
-    path: z.strictObject({ setting: name }),
     body: setSettingRequest,
-    status: 200,
+    response: settingView,
+    description: 'It is stored in the state directory and takes effect when the daemon starts again.',
+  }),
+  unsetSetting: write('DELETE /v1/settings/{setting}', 'Remove a setting, so that its default applies', {
+    role: 'admin',
     response: settingView,
   }),
-  unsetSetting: endpoint({
-    tag: 'Daemon',
-    summary: 'Remove a setting; its default applies',
+  backup: read('GET /v1/backup', 'Download everything in the database as one signed file', {
     role: 'admin',
-    effect: 'write',
-    path: z.strictObject({ setting: name }),
-    status: 200,
-    response: settingView,
-  }),
-  backup: endpoint({
-    tag: 'Daemon',
-    summary: 'Download everything in the database as one signed file',
-    description:
-      'Does not include the disks of versions: the first lines of the file list what else to copy.',
-    role: 'admin',
-    effect: 'read',
-    audited: true,
     query: backupQuery,
+    audited: true,
     passphrase: true,
     stream: 'download',
-    status: 200,
-    response: z.unknown(),
-  }),
-  restore: endpoint({
-    tag: 'Daemon',
-    summary: 'Load a backup into an empty database',
     description:
-      'All or nothing. Refuses a database that holds images or operations, and a backup of another host unless `key` ' +
-      'names its signer or the passphrase opens it. A dry run verifies and loads the backup without committing. ' +
-      'The daemon restarts afterwards.',
+      'Does not include the disks of versions: the first lines of the file list what else to copy.',
+  }),
+  restore: write('POST /v1/restore', 'Load a backup into an empty database', {
     role: 'admin',
-    effect: 'write',
     query: restoreQuery,
+    response: restoreReport,
     passphrase: true,
     stream: 'upload',
-    status: 200,
-    response: restoreReport,
+    description:
+      'All or nothing. Refuses a database that holds images or operations, and a backup of another host unless `key` names its signer or the passphrase opens it. A dry run verifies and loads the backup without committing. The daemon restarts afterwards.',
   }),
-};
+});

@@ -1,9 +1,7 @@
-// What reaches beyond this place: galleries, webhooks, the catalogue for people.
-import * as z from 'zod';
-import { name, pageOf, pageQuery } from '../schemas/common.ts';
+// Galleries and webhooks.
+import { pageOf, pageQuery } from '../schemas/common.ts';
 import {
   addGalleryRequest,
-  catalogImage,
   createWebhookRequest,
   delivery,
   gallery,
@@ -12,94 +10,47 @@ import {
   resent,
   webhook,
 } from '../schemas/distribution.ts';
-import { endpoint } from './endpoint.ts';
+import { create, endpoints, read, write } from './endpoint.ts';
 
-const webhookPath = z.strictObject({ webhook: name });
-
-export const reachContract = {
-  showCatalogImage: endpoint({
-    tag: 'Images',
-    summary: 'What anyone may know of an image: for the exported catalogue',
-    description: 'Versions with private inputs and candidates are never in it.',
-    role: 'viewer',
-    effect: 'read',
-    path: z.strictObject({ image: name }),
-    status: 200,
-    response: catalogImage,
-  }),
-  listGalleries: endpoint({
-    tag: 'Galleries',
-    summary: 'The galleries that Imago was told of',
-    role: 'viewer',
-    effect: 'read',
-    status: 200,
-    response: pageOf(gallery),
-  }),
-  addGallery: endpoint({
-    tag: 'Galleries',
-    summary: 'Tell Imago of a gallery, or change what it was told',
-    description: 'A gallery that the provider does not have is made by the first publication.',
+export const galleryContract = endpoints('Galleries', {
+  listGalleries: read('GET /v1/galleries', 'List registered galleries', { response: pageOf(gallery) }),
+  addGallery: create('POST /v1/galleries', 'Register a gallery or update its settings', {
     role: 'admin',
-    effect: 'write',
     body: addGalleryRequest,
-    status: 201,
     response: gallery,
+    description: 'The first publication creates a gallery that the provider does not have.',
   }),
-  removeGallery: endpoint({
-    tag: 'Galleries',
-    summary: 'Forget a gallery; what it holds stays there',
-    role: 'admin',
-    effect: 'write',
-    path: z.strictObject({ gallery: name }),
-    status: 200,
-    response: gallery,
-  }),
-  listWebhooks: endpoint({
-    tag: 'Webhooks',
-    summary: 'All webhooks, by name',
+  removeGallery: write(
+    'DELETE /v1/galleries/{gallery}',
+    'Unregister a gallery; its contents are not deleted',
+    { role: 'admin', response: gallery },
+  ),
+});
+
+export const webhookContract = endpoints('Webhooks', {
+  listWebhooks: read('GET /v1/webhooks', 'List webhooks by name', {
     role: 'operator',
-    effect: 'read',
     query: pageQuery,
-    status: 200,
     response: pageOf(webhook),
   }),
-  createWebhook: endpoint({
-    tag: 'Webhooks',
-    summary: 'Tell someone of what happens from now on',
+  createWebhook: create('POST /v1/webhooks', 'Create a webhook', {
     role: 'admin',
-    effect: 'write',
     body: createWebhookRequest,
-    status: 201,
-    secret: true,
     response: newWebhook,
+    secret: true,
   }),
-  deleteWebhook: endpoint({
-    tag: 'Webhooks',
-    summary: 'End a webhook, with its log',
+  deleteWebhook: write('DELETE /v1/webhooks/{webhook}', 'Delete a webhook and its delivery log', {
     role: 'admin',
-    effect: 'write',
-    path: webhookPath,
-    status: 200,
     response: webhook,
   }),
-  resendDeliveries: endpoint({
-    tag: 'Webhooks',
-    summary: 'Send again what failed, or one delivery, with the id that it had',
-    role: 'admin',
-    effect: 'write',
-    path: webhookPath,
-    body: resendRequest,
-    status: 200,
-    response: resent,
-  }),
-  listDeliveries: endpoint({
-    tag: 'Webhooks',
-    summary: 'What became of the deliveries of a webhook, newest first',
-    role: 'operator',
-    effect: 'read',
-    path: webhookPath,
-    query: pageQuery,
-    status: 200,
-    response: pageOf(delivery),
-  }),
-};
+  resendDeliveries: write(
+    'POST /v1/webhooks/{webhook}/deliveries',
+    'Resend failed deliveries, or one delivery, under the same event id',
+    { role: 'admin', body: resendRequest, bodyOptional: true, response: resent },
+  ),
+  listDeliveries: read(
+    'GET /v1/webhooks/{webhook}/deliveries',
+    'List the deliveries of a webhook, newest first',
+    { role: 'operator', query: pageQuery, response: pageOf(delivery) },
+  ),
+});

@@ -1,6 +1,5 @@
-// Pools and nodes.
-import * as z from 'zod';
-import { name, pageOf, pageQuery } from '../schemas/common.ts';
+// Pools, nodes, and standalone machines.
+import { pageOf, pageQuery } from '../schemas/common.ts';
 import {
   createPoolRequest,
   deletePoolQuery,
@@ -13,140 +12,96 @@ import {
   setPoolImageRequest,
   whichQuery,
 } from '../schemas/fleet.ts';
+import { machine, machineList } from '../schemas/machine.ts';
+import { consoleQuery, nodeConsole, nodeTimeline } from '../schemas/node-access.ts';
 import { nodeConfigView } from '../schemas/node-config.ts';
-import { operation } from '../schemas/operation.ts';
-import { endpoint } from './endpoint.ts';
+import { endpoints, operation, query, read, write } from './endpoint.ts';
 
-const poolPath = z.strictObject({ pool: name });
-const nodePath = z.strictObject({ node: name });
-
-export const fleetContract = {
-  listPools: endpoint({
-    tag: 'Pools',
-    summary: 'All pools',
-    role: 'viewer',
-    effect: 'read',
-    query: pageQuery,
-    status: 200,
-    response: pageOf(pool),
-  }),
-  createPool: endpoint({
-    tag: 'Pools',
-    summary: 'Make a pool from a version or a channel',
+export const poolContract = endpoints('Pools', {
+  listPools: read('GET /v1/pools', 'List pools', { query: pageQuery, response: pageOf(pool) }),
+  createPool: operation('POST /v1/pools', 'Create a pool from a version or channel', {
     role: 'operator',
-    effect: 'operation',
     body: createPoolRequest,
-    status: 202,
-    response: operation,
   }),
-  showPool: endpoint({
-    tag: 'Pools',
-    summary: 'One pool',
-    role: 'viewer',
-    effect: 'read',
-    path: poolPath,
-    status: 200,
-    response: pool,
-  }),
-  deletePool: endpoint({
-    tag: 'Pools',
-    summary: 'Delete a pool and all its nodes',
+  showPool: read('GET /v1/pools/{pool}', 'Show a pool', { response: pool }),
+  deletePool: operation('DELETE /v1/pools/{pool}', 'Delete a pool and all its nodes', {
     role: 'operator',
-    effect: 'operation',
-    path: poolPath,
     query: deletePoolQuery,
-    status: 202,
-    response: operation,
   }),
-  scalePool: endpoint({
-    tag: 'Pools',
-    summary: 'Change how many nodes a pool has',
+  scalePool: operation('POST /v1/pools/{pool}/scale', 'Set the number of nodes in a pool', {
     role: 'operator',
-    effect: 'operation',
-    path: poolPath,
     body: scalePoolRequest,
-    status: 202,
-    response: operation,
   }),
-  setPoolImage: endpoint({
-    tag: 'Pools',
-    summary: 'Change what new nodes of a pool are made from',
-    description: 'Existing nodes stay as they are.',
+  setPoolImage: operation('POST /v1/pools/{pool}/image', 'Set the image of new nodes in a pool', {
     role: 'operator',
-    effect: 'operation',
-    path: poolPath,
     body: setPoolImageRequest,
-    status: 202,
-    response: operation,
+    description: 'Existing nodes are not changed.',
   }),
-  setPoolConfig: endpoint({
-    tag: 'Pools',
-    summary: 'Change the node config of a pool and of its nodes, in place',
-    description: 'One node tries it first. What needs a drain or a new disk waits on the nodes.',
-    role: 'operator',
-    effect: 'operation',
-    path: poolPath,
-    body: setConfigRequest,
-    status: 202,
-    response: operation,
-  }),
-  setNodeConfig: endpoint({
-    tag: 'Nodes',
-    summary: 'Change the node config of one node, in place',
-    description: 'Its pool stays as it is; a new disk brings the config of the pool back.',
-    role: 'operator',
-    effect: 'operation',
-    path: nodePath,
-    body: setConfigRequest,
-    status: 202,
-    response: operation,
-  }),
-  showNodeConfig: endpoint({
-    tag: 'Nodes',
-    summary: 'The config of one node: in force, wanted, and what stands between',
-    role: 'viewer',
-    effect: 'read',
-    path: nodePath,
-    status: 200,
-    response: nodeConfigView,
-  }),
-  allowNodeConfig: endpoint({
-    tag: 'Nodes',
-    summary: 'Let a node go on with the config that it waits with',
-    description:
-      'For whoever has drained the node, or says that its services may restart. A node that waits for nothing is left as it is.',
-    role: 'operator',
-    effect: 'write',
-    path: nodePath,
-    status: 200,
-    response: nodeConfigView,
-  }),
-  listNodes: endpoint({
-    tag: 'Nodes',
-    summary: 'The live nodes of one pool or of all, by pool and name',
-    role: 'viewer',
-    effect: 'read',
+  setPoolConfig: operation(
+    'POST /v1/pools/{pool}/config',
+    'Change the node config of a pool and its nodes in place',
+    {
+      role: 'operator',
+      body: setConfigRequest,
+      description:
+        'One node applies it first. Changes that need a drain or a new disk stay pending on the nodes.',
+    },
+  ),
+});
+
+export const nodeContract = endpoints('Nodes', {
+  listNodes: read('GET /v1/nodes', 'List the live nodes of one pool or of all, by pool and name', {
     query: nodesQuery,
-    status: 200,
     response: pageOf(node),
   }),
-  showNode: endpoint({
-    tag: 'Nodes',
-    summary: 'One node, also when it is gone',
-    role: 'viewer',
-    effect: 'read',
-    path: nodePath,
-    status: 200,
-    response: node,
+  showNode: read('GET /v1/nodes/{node}', 'Show a node, including a deleted one', { response: node }),
+  whichNode: read(
+    'GET /v1/nodes/{node}/which',
+    'Show which version a node was created from, and which channel move selected it',
+    { query: whichQuery, response: nodeWhich },
+  ),
+  readConsole: read('GET /v1/nodes/{node}/console', 'Show the last lines of the boot console of a node', {
+    query: consoleQuery,
+    response: nodeConsole,
   }),
-  whichNode: endpoint({
-    tag: 'Nodes',
-    summary: 'Which version a node was made from, and why that one',
-    role: 'viewer',
-    effect: 'read',
-    path: nodePath,
-    query: whichQuery,
-    status: 200,
-    response: nodeWhich,
+  followConsole: read('GET /v1/nodes/{node}/console/follow', 'Stream the boot console of a node', {
+    query: consoleQuery,
+    stream: 'download',
+    description: 'Sends the last lines, then each new one, as UTF-8 text. Ends when the machine stops.',
   }),
-};
+  showTimeline: read('GET /v1/nodes/{node}/timeline', 'Show the boot timeline of a node', {
+    response: nodeTimeline,
+  }),
+  openShell: query('POST /v1/nodes/{node}/shell', 'Open a root shell on a node', {
+    role: 'operator',
+    stream: 'duplex',
+    audited: true,
+    description:
+      'Sends bytes in both directions concurrently. The request is one JSON document per line: `{"input": BASE64}` for keys, `{"rows", "columns"}` for the size of the terminal. The response is the raw output of the shell. Ends with the shell, or when the caller ends the request.',
+  }),
+  showNodeConfig: read(
+    'GET /v1/nodes/{node}/config',
+    'Show the active, target, and pending config of a node',
+    { response: nodeConfigView },
+  ),
+  setNodeConfig: operation('POST /v1/nodes/{node}/config', 'Change the node config of one node in place', {
+    role: 'operator',
+    body: setConfigRequest,
+    description: 'The config of its pool is not changed; a new disk restores it.',
+  }),
+  allowNodeConfig: write('POST /v1/nodes/{node}/config/allow', 'Allow a node to apply its pending config', {
+    role: 'operator',
+    response: nodeConfigView,
+    description:
+      'For callers that drained the node, or that allow its services to restart. Has no effect on a node without a pending config.',
+  }),
+  listMachines: read('GET /v1/machines', 'List the machines of every provider that do not belong to a pool', {
+    response: machineList,
+  }),
+  showMachine: read('GET /v1/machines/{machine}', 'Show a standalone machine', { response: machine }),
+  deleteMachine: write('DELETE /v1/machines/{machine}', 'Delete a standalone machine and its disk', {
+    role: 'operator',
+    response: machine,
+    description: 'A test that is running on the machine fails.',
+  }),
+});

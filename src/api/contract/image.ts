@@ -1,129 +1,76 @@
-// What comes with versions, and their copies in files, galleries and registries.
-import * as z from 'zod';
-import { name } from '../schemas/common.ts';
-import {
-  bytes,
-  diffQuery,
-  exportQuery,
-  importRequest,
-  publishRequest,
-  pullRequest,
-  pushRequest,
-  recordKind,
-  signature,
-  signatures,
-  upload,
-  verifyRequest,
-  versionDiff,
-} from '../schemas/image.ts';
-import { operation } from '../schemas/operation.ts';
-import { endpoint } from './endpoint.ts';
+// Images and their versions: what they are, what they contain, and what was tested.
+import { evidence, image, resolution, resolveQuery, shownVersion, version } from '../schemas/catalog.ts';
+import { pageOf, pageQuery } from '../schemas/common.ts';
+import { catalogImage } from '../schemas/distribution.ts';
+import { diffQuery, recordKind, signature, signatures, versionDiff } from '../schemas/image.ts';
+import { composed } from '../schemas/policy.ts';
+import { approvalRequest, scanRequest } from '../schemas/promotion.ts';
+import { create, endpoints, read } from './endpoint.ts';
 
-const versionPath = z.strictObject({ image: name, version: name });
-
-export const imagesContract = {
-  readRecord: endpoint({
-    tag: 'Images',
-    summary: 'Release notes, SBOM, inventory or provenance of a version',
-    role: 'viewer',
-    effect: 'read',
-    path: z.strictObject({ image: name, version: name, record: recordKind }),
-    stream: 'download',
-    status: 200,
-    response: bytes,
+export const imageContract = endpoints('Images', {
+  listImages: read('GET /v1/images', 'List images', { query: pageQuery, response: pageOf(image) }),
+  showImage: read('GET /v1/images/{image}', 'Show an image', { response: image }),
+  listVersions: read(
+    'GET /v1/images/{image}/versions',
+    'List the versions of an image, highest number first',
+    { query: pageQuery, response: pageOf(version) },
+  ),
+  showVersion: read('GET /v1/images/{image}/versions/{version}', 'Show a version and its end of support', {
+    response: shownVersion,
   }),
-  diffVersions: endpoint({
-    tag: 'Images',
-    summary: 'What differs between two versions',
-    role: 'viewer',
-    effect: 'read',
-    path: versionPath,
-    query: diffQuery,
-    status: 200,
-    response: versionDiff,
+  listEvidence: read(
+    'GET /v1/images/{image}/versions/{version}/evidence',
+    'List the tests, scans, and approvals of a version',
+    { response: pageOf(evidence) },
+  ),
+  resolve: read('GET /v1/resolve', 'Resolve an image reference to an exact version and digest', {
+    query: resolveQuery,
+    response: resolution,
   }),
-  exportVersion: endpoint({
-    tag: 'Images',
-    summary: 'The disk of a version as a file',
-    role: 'operator',
-    effect: 'read',
-    audited: true,
-    path: versionPath,
-    query: exportQuery,
-    stream: 'download',
-    status: 200,
-    response: bytes,
-  }),
-  listSignatures: endpoint({
-    tag: 'Images',
-    summary: 'The signatures that a version bears, and whether they count',
-    role: 'viewer',
-    effect: 'read',
-    path: versionPath,
-    status: 200,
-    response: signatures,
-  }),
-  signVersion: endpoint({
-    tag: 'Images',
-    summary: 'Sign a version with the key of now',
-    role: 'publisher',
-    effect: 'write',
-    path: versionPath,
-    status: 201,
-    response: signature,
-  }),
-  verifyImage: endpoint({
-    tag: 'Images',
-    summary: 'Read every byte of a version again, and mend what is damaged',
-    role: 'operator',
-    effect: 'operation',
-    body: verifyRequest,
-    status: 202,
-    response: operation,
-  }),
-  uploadDisk: endpoint({
-    tag: 'Images',
-    summary: 'Take in a disk, to be imported',
-    role: 'publisher',
-    effect: 'write',
-    stream: 'upload',
-    status: 201,
-    response: upload,
-  }),
-  importImage: endpoint({
-    tag: 'Images',
-    summary: 'Make a candidate from an uploaded disk',
-    role: 'publisher',
-    effect: 'operation',
-    body: importRequest,
-    status: 202,
-    response: operation,
-  }),
-  publishImage: endpoint({
-    tag: 'Images',
-    summary: "Copy a version to a provider's gallery",
-    role: 'publisher',
-    effect: 'operation',
-    body: publishRequest,
-    status: 202,
-    response: operation,
-  }),
-  pushImage: endpoint({
-    tag: 'Images',
-    summary: 'Copy a version, with all that is attached, to an OCI registry',
-    role: 'publisher',
-    effect: 'operation',
-    body: pushRequest,
-    status: 202,
-    response: operation,
-  }),
-  pullImage: endpoint({
-    tag: 'Images',
-    summary: 'Make a candidate from a version in an OCI registry',
-    role: 'publisher',
-    effect: 'operation',
-    body: pullRequest,
-    status: 202,
-    response: operation,
-  }),
-};
+  readRecord: read(
+    'GET /v1/images/{image}/versions/{version}/records/{record}',
+    'Download the release notes, SBOM, inventory, or provenance of a version',
+    { params: { record: recordKind }, stream: 'download' },
+  ),
+  diffVersions: read(
+    'GET /v1/images/{image}/versions/{version}/diff',
+    'Compare the contents of two versions',
+    { query: diffQuery, response: versionDiff },
+  ),
+  listComposed: read(
+    'GET /v1/images/{image}/versions/{version}/composed',
+    'List the environments that a version was tested in, newest first',
+    { response: pageOf(composed) },
+  ),
+  approveVersion: create(
+    'POST /v1/images/{image}/versions/{version}/approvals',
+    'Approve or reject a version for a channel',
+    {
+      role: 'operator',
+      body: approvalRequest,
+      response: evidence,
+      description:
+        'The role of the token decides whether an approval is valid. The local user of the socket is never an approver.',
+    },
+  ),
+  attachScan: create(
+    'POST /v1/images/{image}/versions/{version}/scans',
+    'Attach a scan report to a version as evidence',
+    { role: 'publisher', body: scanRequest, response: evidence },
+  ),
+  listSignatures: read(
+    'GET /v1/images/{image}/versions/{version}/signatures',
+    'List the signatures of a version, and whether each is valid',
+    { response: signatures },
+  ),
+  signVersion: create(
+    'POST /v1/images/{image}/versions/{version}/signatures',
+    'Sign a version with the active key',
+    { role: 'publisher', response: signature },
+  ),
+  showCatalogImage: read(
+    'GET /v1/catalog/{image}',
+    'Show the public data of an image, for the exported catalog',
+    { response: catalogImage, description: 'Never includes candidates and versions with private inputs.' },
+  ),
+});

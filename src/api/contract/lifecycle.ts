@@ -1,6 +1,5 @@
-// Lineage, withdrawal, retention, limits and support.
-import * as z from 'zod';
-import { name, pageOf } from '../schemas/common.ts';
+// Lineage, withdrawal, retention, limits, and support.
+import { pageOf } from '../schemas/common.ts';
 import {
   ancestry,
   descent,
@@ -20,140 +19,68 @@ import {
   withdrawalsQuery,
   withdrawRequest,
 } from '../schemas/lifecycle.ts';
-import { operation } from '../schemas/operation.ts';
-import { endpoint } from './endpoint.ts';
+import { endpoints, operation, read, write } from './endpoint.ts';
 
-const versionPath = z.strictObject({ image: name, version: name });
-
-export const lifecycleContract = {
-  listAncestors: endpoint({
-    tag: 'Images',
-    summary: 'What a version was made from, back to the first',
-    role: 'viewer',
-    effect: 'read',
-    path: versionPath,
-    status: 200,
-    response: ancestry,
-  }),
-  listDescendants: endpoint({
-    tag: 'Images',
-    summary: 'Everything made from a version, with its nodes and pools',
-    role: 'viewer',
-    effect: 'read',
-    path: versionPath,
-    query: descentQuery,
-    status: 200,
-    response: descent,
-  }),
-  listVersionNodes: endpoint({
-    tag: 'Images',
-    summary: 'The live nodes that run a version, or anything made from it',
-    role: 'viewer',
-    effect: 'read',
-    path: versionPath,
-    query: versionNodesQuery,
-    status: 200,
-    response: pageOf(versionNode),
-  }),
-  withdrawVersion: endpoint({
-    tag: 'Images',
-    summary: 'Take a broken version out, and move its channels back',
-    role: 'publisher',
-    effect: 'operation',
-    path: versionPath,
-    body: withdrawRequest,
-    status: 202,
-    response: operation,
-  }),
-  restoreVersion: endpoint({
-    tag: 'Images',
-    summary: 'Take a withdrawal back; channels stay where they are',
-    role: 'publisher',
-    effect: 'operation',
-    path: versionPath,
-    body: restoreVersionRequest,
-    status: 202,
-    response: operation,
-  }),
-  listWithdrawals: endpoint({
-    tag: 'Images',
-    summary: 'What was withdrawn, and how many nodes still run it',
-    role: 'viewer',
-    effect: 'read',
+export const lifecycleContract = endpoints('Images', {
+  listAncestors: read(
+    'GET /v1/images/{image}/versions/{version}/ancestors',
+    'Show the lineage of a version back to its first ancestor',
+    { response: ancestry },
+  ),
+  listDescendants: read(
+    'GET /v1/images/{image}/versions/{version}/descendants',
+    'List everything derived from a version, including pools and nodes',
+    { query: descentQuery, response: descent },
+  ),
+  listVersionNodes: read(
+    'GET /v1/images/{image}/versions/{version}/nodes',
+    'List live nodes that run a version or one derived from it',
+    { query: versionNodesQuery, response: pageOf(versionNode) },
+  ),
+  withdrawVersion: operation(
+    'POST /v1/images/{image}/versions/{version}/withdraw',
+    'Withdraw a broken version and roll back the channels that point to it',
+    { role: 'publisher', body: withdrawRequest },
+  ),
+  restoreVersion: operation(
+    'POST /v1/images/{image}/versions/{version}/restore',
+    'Cancel a withdrawal, including a scheduled one; channels do not move',
+    { role: 'publisher', body: restoreVersionRequest },
+  ),
+  listWithdrawals: read('GET /v1/withdrawals', 'List withdrawals and the number of nodes still affected', {
     query: withdrawalsQuery,
-    status: 200,
     response: pageOf(withdrawal),
   }),
-  holdVersion: endpoint({
-    tag: 'Images',
-    summary: 'Keep a version from being deleted',
+  holdVersion: write('POST /v1/images/{image}/versions/{version}/hold', 'Protect a version from deletion', {
     role: 'publisher',
-    effect: 'write',
-    path: versionPath,
     body: holdRequest,
-    status: 200,
     response: hold,
   }),
-  releaseVersion: endpoint({
-    tag: 'Images',
-    summary: 'End a hold',
-    role: 'publisher',
-    effect: 'write',
-    path: versionPath,
-    status: 200,
-    response: hold,
-  }),
-  planPrune: endpoint({
-    tag: 'Images',
-    summary: 'What keeps each version, and which can go',
-    role: 'viewer',
-    effect: 'read',
+  releaseVersion: write(
+    'DELETE /v1/images/{image}/versions/{version}/hold',
+    'Remove the hold from a version',
+    { role: 'publisher', response: hold },
+  ),
+  planPrune: read('GET /v1/prune', 'List what retains each version, and which versions can be deleted', {
     query: pruneQuery,
-    status: 200,
     response: prunePlan,
   }),
-  prune: endpoint({
-    tag: 'Images',
-    summary: 'Delete versions that nothing needs',
+  prune: operation('POST /v1/prune', 'Delete versions that are no longer in use', {
     role: 'publisher',
-    effect: 'operation',
     body: pruneRequest,
     bodyOptional: true,
-    status: 202,
-    response: operation,
   }),
-  showLimits: endpoint({
-    tag: 'Images',
-    summary: 'How near each limit is, and when it is reached',
-    role: 'viewer',
-    effect: 'read',
-    status: 200,
+  showLimits: read('GET /v1/limits', 'Show each limit, its current usage, and when it will be reached', {
     response: pageOf(limit),
   }),
-  listSupport: endpoint({
-    tag: 'Images',
-    summary: 'Until when Kubernetes versions and images are supported',
-    role: 'viewer',
-    effect: 'read',
-    status: 200,
-    response: pageOf(supportDate),
-  }),
-  setSupport: endpoint({
-    tag: 'Images',
-    summary: 'Set the end of support',
+  listSupport: read('GET /v1/support', 'List end-of-support dates', { response: pageOf(supportDate) }),
+  setSupport: write('POST /v1/support', 'Set an end-of-support date', {
     role: 'publisher',
-    effect: 'write',
     body: setSupportRequest,
-    status: 200,
     response: supportDate,
   }),
-  unsetSupport: endpoint({
-    tag: 'Images',
-    summary: 'Take a date of support back',
+  unsetSupport: write('DELETE /v1/support/{product}/{line}', 'Remove an end-of-support date', {
     role: 'publisher',
-    effect: 'write',
-    path: z.strictObject({ product: name, line: name }),
-    status: 200,
     response: supportDate,
   }),
-};
+});

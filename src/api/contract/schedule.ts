@@ -1,37 +1,28 @@
 // Schedules.
-import * as z from 'zod';
-import { name, pageOf, pageQuery } from '../schemas/common.ts';
+import { pageOf, pageQuery } from '../schemas/common.ts';
+import { scheduledRelease } from '../schemas/promotion.ts';
 import { createScheduleRequest, schedule } from '../schemas/schedule.ts';
-import { endpoint } from './endpoint.ts';
+import { create, endpoints, read, write } from './endpoint.ts';
 
-export const schedulesContract = {
-  listSchedules: endpoint({
-    tag: 'Schedules',
-    summary: 'All schedules, by name',
-    role: 'viewer',
-    effect: 'read',
+export const scheduleContract = endpoints('Schedules', {
+  listSchedules: read('GET /v1/schedules', 'List schedules by name', {
     query: pageQuery,
-    status: 200,
     response: pageOf(schedule),
   }),
-  createSchedule: endpoint({
-    tag: 'Schedules',
-    summary: 'Start an operation by the clock',
-    description: 'Needs the role that starting the operation needs.',
+  createSchedule: create('POST /v1/schedules', 'Schedule an operation', {
     role: 'operator',
-    effect: 'write',
     body: createScheduleRequest,
-    status: 201,
     response: schedule,
+    description: 'Requires the role that starting the operation requires.',
   }),
-  deleteSchedule: endpoint({
-    tag: 'Schedules',
-    summary: 'End a schedule',
-    description: 'Needs the role that starting the operation needs.',
+  deleteSchedule: write('DELETE /v1/schedules/{schedule}', 'Delete a schedule', {
     role: 'operator',
-    effect: 'write',
-    path: z.strictObject({ schedule: name }),
-    status: 200,
     response: schedule,
+    description: 'Requires the role that starting the operation requires.',
   }),
-};
+  scheduleRelease: create(
+    'POST /v1/releases/schedule',
+    'Schedule releases of a recipe; with `newest`, each run starts only if an input is newer',
+    { role: 'publisher', body: scheduledRelease, response: schedule },
+  ),
+});

@@ -1,53 +1,30 @@
 // Keys that versions are signed with.
-import * as z from 'zod';
-import { name, pageOf } from '../schemas/common.ts';
+import { pageOf } from '../schemas/common.ts';
 import { key, revokeKeyRequest, trustKeyRequest } from '../schemas/image.ts';
-import { endpoint } from './endpoint.ts';
+import { create, endpoints, read, write } from './endpoint.ts';
 
-export const keysContract = {
-  listKeys: endpoint({
-    tag: 'Keys',
-    summary: 'All keys, oldest first, without their private parts',
-    role: 'viewer',
-    effect: 'read',
-    status: 200,
+export const keyContract = endpoints('Keys', {
+  listKeys: read('GET /v1/keys', 'List own and trusted keys, oldest first, without private parts', {
     response: pageOf(key),
   }),
-  createKey: endpoint({
-    tag: 'Keys',
-    summary: 'Make a key that signs from now on; the ones before it sign nothing new',
+  createKey: create('POST /v1/keys', 'Create a signing key, or rotate the active one', {
     role: 'admin',
-    effect: 'write',
-    status: 201,
     response: key,
   }),
-  revokeKey: endpoint({
-    tag: 'Keys',
-    summary: 'Nothing that a key signed counts any more',
+  revokeKey: write('POST /v1/keys/{key}/revoke', 'Revoke a key and invalidate all its signatures', {
     role: 'admin',
-    effect: 'write',
-    path: z.strictObject({ key: name }),
     body: revokeKeyRequest,
-    status: 200,
     response: key,
   }),
-  trustKey: endpoint({
-    tag: 'Keys',
-    summary: 'What a key of another installation signed counts here too',
-    description: 'The same key again takes over what is newly told of it, such as its end or its revocation.',
+  trustKey: write('POST /v1/keys/trust', 'Trust the key of another installation', {
     role: 'admin',
-    effect: 'write',
     body: trustKeyRequest,
-    status: 200,
     response: key,
+    description:
+      'Sending a trusted key again updates its record, for example with its end or its revocation.',
   }),
-  forgetKey: endpoint({
-    tag: 'Keys',
-    summary: 'Nothing that a key of another installation signed counts here any more',
+  forgetKey: write('DELETE /v1/keys/{key}', 'Stop trusting a key of another installation', {
     role: 'admin',
-    effect: 'write',
-    path: z.strictObject({ key: name }),
-    status: 200,
     response: key,
   }),
-};
+});

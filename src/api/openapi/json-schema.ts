@@ -1,24 +1,24 @@
-// JSON Schema (2020-12, the dialect of OpenAPI 3.1) from the zod schemas, with named parts put aside.
+// Converts zod schemas to JSON Schema (2020-12, the dialect of OpenAPI 3.1), and collects the named ones.
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 
 export type JsonSchema = { readonly [key: string]: unknown };
 
 export interface SchemaCollector {
-  /** The schema, in which every part with a name is a reference. */
+  /** Returns the schema with references to its named parts. */
   add(schema: z.ZodType, io: 'input' | 'output'): JsonSchema;
-  /** The named parts so far, by name. */
+  /** The named schemas so far. */
   readonly named: ReadonlyMap<string, JsonSchema>;
 }
 
-/** Parts with a name are kept once; the same name for two different things is a mistake and throws. */
+/** Collects each named schema once. Throws if two different schemas have the same name. */
 export function collectSchemas(prefix: string): SchemaCollector {
   const named = new Map<string, JsonSchema>();
 
   function keep(id: string, schema: JsonSchema): void {
     const known = named.get(id);
     if (known !== undefined && !isDeepStrictEqual(known, schema)) {
-      throw new Error(`Two schemas are called ${id}.`);
+      throw new Error(`Two schemas are named ${id}.`);
     }
     named.set(id, schema);
   }
@@ -41,7 +41,7 @@ function convert(schema: z.ZodType, io: 'input' | 'output') {
       if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
-      // Answers may gain fields: a client that was generated today must accept those of tomorrow.
+      // Responses can gain fields, which generated clients must accept.
       if (io === 'output' && jsonSchema.additionalProperties === false)
         delete jsonSchema.additionalProperties;
     },

@@ -1,6 +1,6 @@
 // The OpenAPI document: whole, unambiguous, and the same as the copy in docs/.
 import { expect, test } from 'vitest';
-import { endpointNames, endpoints } from '../contract/endpoints.ts';
+import { contractOf, type EndpointName, endpointNames } from '../contract/contract.ts';
 import { openApiDocument } from './openapi.ts';
 
 const document = openApiDocument();
@@ -18,8 +18,8 @@ function references(value: unknown): readonly string[] {
 test('every endpoint stands at its address under its name', () => {
   expect(operations.map(({ operation }) => operation.operationId).sort()).toEqual([...endpointNames].sort());
   for (const { path, method, operation } of operations) {
-    const address = endpoints[operation.operationId as keyof typeof endpoints];
-    expect([method.toUpperCase(), path]).toEqual([address.method, address.path]);
+    const endpoint = contractOf(operation.operationId as EndpointName);
+    expect([method.toUpperCase(), path]).toEqual([endpoint.method, endpoint.url]);
   }
 });
 

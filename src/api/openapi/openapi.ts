@@ -1,8 +1,7 @@
-// The OpenAPI 3.1 document, made from the contract. docs/openapi.json is a copy of it.
+// Generates the OpenAPI 3.1 document from the contract.
 import type * as z from 'zod';
-import { contractOf, isWrite, queryOf } from '../contract/contract.ts';
+import { contractOf, type EndpointName, endpointNames, isWrite, queryOf } from '../contract/contract.ts';
 import { type EndpointContract, tags } from '../contract/endpoint.ts';
-import { type EndpointName, endpointNames, endpoints } from '../contract/endpoints.ts';
 import { plan, problem } from '../schemas/common.ts';
 import { collectSchemas, type JsonSchema, type SchemaCollector } from './json-schema.ts';
 
@@ -44,21 +43,19 @@ export function openApiDocument(): OpenApiDocument {
   const schemas = collectSchemas('#/components/schemas/');
   const paths: Record<string, Record<string, OpenApiOperation>> = {};
   for (const name of endpointNames) {
-    const { method, path } = endpoints[name];
-    paths[path] = {
-      ...paths[path],
-      [method.toLowerCase()]: operationObject(name, contractOf(name), schemas),
-    };
+    const endpoint = contractOf(name);
+    const { method, url } = endpoint;
+    paths[url] = { ...paths[url], [method.toLowerCase()]: operationObject(name, endpoint, schemas) };
   }
   return {
     openapi: '3.1.0',
     info: {
       title: 'Imago',
       version: '1',
-      summary: 'Runs the whole life of Kubernetes node images.',
+      summary: 'Manages the life of Kubernetes node images.',
       description:
-        'Over the Unix socket no token is needed. Over TCP every path but this document and its page needs one. ' +
-        'Lists come in pages; errors are problem documents (RFC 9457); the codes are explained in docs/errors.md.',
+        'The Unix socket needs no token. Over TCP, every path except this document and its page needs one. ' +
+        'Lists are paged. Errors are problem documents (RFC 9457); docs/errors.md describes their codes.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
@@ -82,7 +79,7 @@ function operationObject(
     operationId: name,
     tags: [endpoint.tag],
     summary: endpoint.summary,
-    description: [endpoint.description, `Needs the role ${endpoint.role}.`].filter(Boolean).join(' '),
+    description: [endpoint.description, `Requires the role ${endpoint.role}.`].filter(Boolean).join(' '),
     'x-imago-role': endpoint.role,
     parameters: [
       ...(endpoint.path === undefined ? [] : parameters('path', endpoint.path, schemas)),
@@ -114,13 +111,13 @@ function parameters(
 
 function headerParameters(endpoint: EndpointContract): readonly OpenApiParameter[] {
   if (endpoint.stream === 'events') {
-    return [header('Last-Event-ID', 'Go on after this event.', { type: 'string', pattern: '^\\d+$' })];
+    return [header('Last-Event-ID', 'Resume after this event.', { type: 'string', pattern: '^\\d+$' })];
   }
   if (endpoint.passphrase) {
-    return [header('Imago-Passphrase', 'The passphrase of the backup, in base64.', { type: 'string' })];
+    return [header('Imago-Passphrase', 'Passphrase of the backup, in base64.', { type: 'string' })];
   }
   if (!isWrite(endpoint) || endpoint.stream === 'upload') return [];
-  const says = 'A repeated request with the same key is done once, and gets the same answer.';
+  const says = 'A repeated request with the same key runs once and returns the same response.';
   return [header('Idempotency-Key', says, { type: 'string', minLength: 1, maxLength: 200 })];
 }
 
@@ -141,28 +138,31 @@ function responses(endpoint: EndpointContract, schemas: SchemaCollector): OpenAp
   const answer = schemas.add(endpoint.response, 'output');
   const planned = schemas.add(plan, 'output');
   const failed = { 'application/problem+json': { schema: schemas.add(problem, 'output') } };
-  const wrong = { description: 'What went wrong.', content: failed };
+  const wrong = { description: 'The error.', content: failed };
   const common = { '4XX': wrong, '5XX': wrong };
   if (endpoint.stream === 'events') {
-    const description = 'Each event has its id, and as data a JSON document of this schema.';
+    const description = 'The data of each event is a JSON document of this schema.';
     return { 200: { description, content: { 'text/event-stream': { schema: answer } } }, ...common };
   }
   if (endpoint.stream === 'download' || endpoint.stream === 'duplex') {
     return {
       200: {
-        description: 'The bytes as they come.',
+        description: 'A stream of bytes.',
         content: { 'application/octet-stream': { schema: {} } },
       },
       ...common,
     };
   }
-  if (!isWrite(endpoint)) return { 200: jsonAnswer('The answer.', answer), ...common };
+  if (!isWrite(endpoint)) return { 200: jsonAnswer('The response.', answer), ...common };
   if (endpoint.status === 200) {
-    return { 200: jsonAnswer('Done; or, for a dry run, the plan.', { oneOf: [answer, planned] }), ...common };
+    return {
+      200: jsonAnswer('The result, or the plan of a dry run.', { oneOf: [answer, planned] }),
+      ...common,
+    };
   }
-  const says = endpoint.effect === 'operation' ? 'The operation that was started.' : 'Done.';
+  const says = endpoint.effect === 'operation' ? 'The operation.' : 'Done.';
   return {
-    200: jsonAnswer('For a dry run: the plan.', planned),
+    200: jsonAnswer('The plan of a dry run.', planned),
     [endpoint.status]: jsonAnswer(says, answer),
     ...common,
   };

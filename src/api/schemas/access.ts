@@ -1,56 +1,46 @@
-// Tokens, and the record of who wrote what.
+// Tokens and the audit log.
 import * as z from 'zod';
 import { roles } from '../../domain/access/roles.ts';
-import { json, name, pageQuery, timestamp } from './common.ts';
+import { json, name, pageQuery, record, request, timestamp } from './common.ts';
 
-const role = z.enum(roles).describe('Each role may do all that the ones before it may.');
+const role = z.enum(roles).describe('Each role includes the previous ones.');
 
-export const token = z
-  .object({
-    id: z.string(),
-    owner: z.string(),
-    role,
-    createdAt: timestamp,
-    expiresAt: timestamp,
-    revokedAt: timestamp.optional(),
-    lastUsedAt: timestamp.optional(),
-  })
-  .meta({ id: 'Token', description: 'Who may do what, until when. The secret is not kept.' });
+export const token = record('Token', 'An API token, without its secret.', {
+  id: z.string(),
+  owner: z.string(),
+  role,
+  createdAt: timestamp,
+  expiresAt: timestamp,
+  revokedAt: timestamp.optional(),
+  lastUsedAt: timestamp.optional(),
+});
 
-export const createdToken = z
-  .object({ ...token.shape, secret: z.string().describe('Shown once.') })
-  .meta({ id: 'CreatedToken' });
+export const createdToken = record('CreatedToken', 'A token with its secret.', {
+  ...token.shape,
+  secret: z.string().describe('Shown once.'),
+});
 
-export const createTokenRequest = z
-  .strictObject({
-    owner: name.describe('Who acts with it: the name in operations and in the audit.'),
-    role,
-    expiresInDays: z
-      .number()
-      .positive()
-      .max(3650)
-      .optional()
-      .describe('Defaults to 90. Not with `expiresAt`.'),
-    expiresAt: timestamp.optional(),
-  })
-  .meta({ id: 'CreateTokenRequest' });
+export const createTokenRequest = request('CreateTokenRequest', {
+  owner: name.describe('Name recorded in operations and the audit log.'),
+  role,
+  expiresInDays: z.number().positive().max(3650).optional().describe('Defaults to 90. Not with `expiresAt`.'),
+  expiresAt: timestamp.optional(),
+});
 
-export const auditEntry = z
-  .object({
-    id: z.int(),
-    at: timestamp,
-    who: z.string(),
-    osUser: z
-      .string()
-      .optional()
-      .describe('The user of the operating system, if the request came over the Unix socket.'),
-    what: z.string().describe('The endpoint.'),
-    subject: z.string(),
-    before: json.optional(),
-    after: json.optional(),
-    requestId: z.string(),
-    status: z.int(),
-  })
-  .meta({ id: 'AuditEntry', description: 'One write, done or refused.' });
+export const auditEntry = record('AuditEntry', 'One write request, including rejected ones.', {
+  id: z.int(),
+  at: timestamp,
+  who: z.string(),
+  osUser: z
+    .string()
+    .optional()
+    .describe('The user of the operating system, if the request came over the Unix socket.'),
+  what: z.string().describe('Endpoint.'),
+  subject: z.string(),
+  before: json.optional(),
+  after: json.optional(),
+  requestId: z.string(),
+  status: z.int(),
+});
 
 export const auditQuery = z.strictObject({ ...pageQuery.shape, subject: name.optional() });

@@ -1,13 +1,13 @@
-// Backups: what goes into one, and what was in the one that was restored.
+// Backups and restores.
 import * as z from 'zod';
 import { backupEnvelope } from '../../domain/backup/envelope.ts';
-import { listOf } from './common.ts';
+import { listOf, record } from './common.ts';
 
 export const backupQuery = z.strictObject({
   withKeys: z
     .enum(['true', 'false'])
     .default('false')
-    .describe('Include the signing keys and the webhook key. Needs a passphrase.'),
+    .describe('Include the signing keys and the webhook key. Requires a passphrase.'),
 });
 
 export const restoreQuery = backupQuery.extend({
@@ -21,12 +21,10 @@ export const restoreQuery = backupQuery.extend({
     ),
 });
 
-export const restoreReport = z
-  .object({
-    ...backupEnvelope.omit({ salt: true }).shape,
-    tables: z.int(),
-    rows: z.int(),
-    keysRestored: z.boolean(),
-    missingDisks: listOf(z.string()).describe('Versions whose disk is missing here, `NAME:VERSION`.'),
-  })
-  .meta({ id: 'RestoreReport' });
+export const restoreReport = record('RestoreReport', 'The result of a restore.', {
+  ...backupEnvelope.omit({ salt: true }).shape,
+  tables: z.int(),
+  rows: z.int(),
+  keysRestored: z.boolean(),
+  missingDisks: listOf(z.string()).describe('Versions whose disk is missing here, `NAME:VERSION`.'),
+});

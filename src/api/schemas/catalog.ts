@@ -1,25 +1,23 @@
-// Images, versions, channels and their moves, evidence.
+// Images, versions, evidence, channels, and channel moves.
 import * as z from 'zod';
 import { numberingPolicies } from '../../domain/image/numbering.ts';
 import { architectures } from '../../domain/image/version.ts';
-import { digest, json, name, pageQuery, sentence, timestamp } from './common.ts';
+import { digest, json, name, pageQuery, record, request, sentence, timestamp } from './common.ts';
 import { policyResult } from './policy.ts';
 import { recipeCommit } from './recipe.ts';
 
-const simulated = z.literal(true).optional().describe('Made by a simulation: there is no disk.');
+const simulated = z.literal(true).optional().describe('Simulated: there is no disk.');
 
 export const versionState = z.enum(['candidate', 'available', 'deprecated', 'withdrawn', 'deleted']);
 
-export const image = z
-  .object({
-    name: z.string(),
-    os: z.enum(['linux', 'windows']),
-    architecture: z.enum(architectures),
-    numbering: z.enum(numberingPolicies),
-    simulated,
-    createdAt: timestamp,
-  })
-  .meta({ id: 'Image', description: 'A named line of versions.' });
+export const image = record('Image', 'A named line of versions.', {
+  name: z.string(),
+  os: z.enum(['linux', 'windows']),
+  architecture: z.enum(architectures),
+  numbering: z.enum(numberingPolicies),
+  simulated,
+  createdAt: timestamp,
+});
 
 const origin = z
   .discriminatedUnion('kind', [
@@ -33,147 +31,135 @@ const origin = z
     z.object({ kind: z.literal('captured'), node: z.string(), parent: z.string() }),
     z.object({ kind: z.literal('imported'), from: z.string() }),
   ])
-  .meta({ id: 'Origin', description: 'Where a version came from.' });
+  .meta({ id: 'Origin', description: 'How a version was made.' });
 
-export const version = z
-  .object({
-    image: z.string(),
-    version: z.string(),
-    digest,
-    diskDigest: z.string().describe('sha256 of the raw disk.'),
-    sizeBytes: z.number(),
-    state: versionState,
-    origin,
-    kubernetes: z.string().optional(),
-    restricted: z.literal(true).optional().describe('Made with private inputs: never public.'),
-    simulated,
-    reason: z.string().optional().describe('Why it is deprecated or withdrawn.'),
-    withdrawnFrom: z
-      .enum(['candidate', 'available', 'deprecated'])
-      .optional()
-      .describe('What a restore makes of it.'),
-    operation: z.string().describe('The operation that made it.'),
-    createdAt: timestamp,
-  })
-  .meta({ id: 'Version', description: 'One immutable, numbered build of an image.' });
+export const version = record('Version', 'One immutable, numbered build of an image.', {
+  image: z.string(),
+  version: z.string(),
+  digest,
+  diskDigest: z.string().describe('sha256 of the raw disk.'),
+  sizeBytes: z.number(),
+  state: versionState,
+  origin,
+  kubernetes: z.string().optional(),
+  restricted: z.literal(true).optional().describe('Built with private inputs: never public.'),
+  simulated,
+  reason: z.string().optional().describe('Why it is deprecated or withdrawn.'),
+  withdrawnFrom: z
+    .enum(['candidate', 'available', 'deprecated'])
+    .optional()
+    .describe('State after a restore.'),
+  operation: z.string().describe('Operation that created it.'),
+  createdAt: timestamp,
+});
 
 export const shownVersion = version
   .extend({
     support: z
       .object({
         phase: z.enum(['supported', 'ending', 'ended']),
-        endsOn: z.string().describe('The last day.'),
-        daysLeft: z.int().describe('Whole days until then; negative afterwards.'),
-        by: z.string().describe('What it is the date of: `kubernetes 1.34`, `image node`.'),
+        endsOn: z.string().describe('Last day.'),
+        daysLeft: z.int().describe('Full days until then; negative afterwards.'),
+        by: z.string().describe('Subject of the date: `kubernetes 1.34`, `image node`.'),
         source: z.enum(['calendar', 'set']),
         note: z.string().optional(),
         setBy: z.string().optional(),
       })
       .optional()
-      .describe('By the earliest date that concerns it; absent when there is none.'),
+      .describe('Earliest end-of-support date that applies. Absent if there is none.'),
   })
-  .meta({ id: 'ShownVersion', description: 'One version, and until when it is supported.' });
+  .meta({ id: 'ShownVersion', description: 'One version and its end of support.' });
 
-export const evidence = z
-  .object({
-    id: z.int(),
-    digest,
-    kind: z.enum(['test', 'scan', 'approval']),
-    passed: z.boolean(),
-    summary: z.string(),
-    details: json,
-    by: z.string(),
-    operation: z.string().optional(),
-    composed: z.string().optional().describe('The unit that was tested together.'),
-    simulated,
-    at: timestamp,
-  })
-  .meta({ id: 'Evidence', description: 'The stored result of a test, scan or approval of one digest.' });
+export const evidence = record('Evidence', 'The stored result of a test, scan, or approval of one digest.', {
+  id: z.int(),
+  digest,
+  kind: z.enum(['test', 'scan', 'approval']),
+  passed: z.boolean(),
+  summary: z.string(),
+  details: json,
+  by: z.string(),
+  operation: z.string().optional(),
+  composed: z.string().optional().describe('Environment that was tested.'),
+  simulated,
+  at: timestamp,
+});
 
-export const channel = z
-  .object({
-    image: z.string(),
-    name: z.string(),
-    forTesting: z.boolean().describe('Takes candidates; the others take only available versions.'),
-    managed: z.boolean().describe('Moved by Imago alone.'),
-    position: z.int().describe('Its place in the order of promotion.'),
-    public: z.boolean().describe('Restricted versions never reach it.'),
-    simulated,
-    version: z.string().optional(),
-    digest: digest.optional(),
-    move: z.int().optional().describe('The move that set it.'),
-    movedAt: timestamp.optional(),
-  })
-  .meta({ id: 'Channel', description: 'A name that points at a version.' });
+export const channel = record('Channel', 'A name that points to a version.', {
+  image: z.string(),
+  name: z.string(),
+  forTesting: z.boolean().describe('Accepts candidates; other channels accept only available versions.'),
+  managed: z.boolean().describe('Moved only by Imago.'),
+  position: z.int().describe('Position in the promotion order.'),
+  public: z.boolean().describe('Restricted versions never reach it.'),
+  simulated,
+  version: z.string().optional(),
+  digest: digest.optional(),
+  move: z.int().optional().describe('Move that set it.'),
+  movedAt: timestamp.optional(),
+});
 
-export const move = z
-  .object({
-    id: z.int(),
-    image: z.string(),
-    channel: z.string(),
-    from: z.string().optional(),
-    to: z.string().optional().describe('Absent when a managed channel was emptied.'),
-    toDigest: digest.optional(),
-    by: z.string(),
-    why: z.string(),
-    operation: z.string().optional(),
-    policy: policyResult.optional().describe('What every gate said.'),
-    at: timestamp,
-  })
-  .meta({ id: 'Move', description: 'One move of a channel, kept for ever.' });
+export const move = record('Move', 'One channel move, retained permanently.', {
+  id: z.int(),
+  image: z.string(),
+  channel: z.string(),
+  from: z.string().optional(),
+  to: z.string().optional().describe('Absent if a managed channel was cleared.'),
+  toDigest: digest.optional(),
+  by: z.string(),
+  why: z.string(),
+  operation: z.string().optional(),
+  policy: policyResult.optional().describe('The results of all gates.'),
+  at: timestamp,
+});
 
-export const resolution = z
-  .object({
-    reference: z.string(),
-    image: z.string(),
-    version: z.string(),
-    digest,
-    state: versionState,
-    simulated,
-    channel: z.string().optional(),
-    move: z.int().optional().describe('The channel move that gave this answer.'),
-    kubernetes: z.string().optional(),
-    region: z.string().optional().describe('Where it was asked for, and is ready.'),
-    reason: z.string().optional().describe('Why it is deprecated or withdrawn.'),
-    nearest: z
-      .array(z.string())
-      .readonly()
-      .optional()
-      .describe('Of a version that is out of use: the nearest ones that can be used.'),
-  })
-  .meta({ id: 'Resolution', description: 'The exact version that a reference names now.' });
+export const resolution = record('Resolution', 'The exact version that a reference resolves to.', {
+  reference: z.string(),
+  image: z.string(),
+  version: z.string(),
+  digest,
+  state: versionState,
+  simulated,
+  channel: z.string().optional(),
+  move: z.int().optional().describe('Channel move that selected it.'),
+  kubernetes: z.string().optional(),
+  region: z.string().optional().describe('Requested region in which it is ready.'),
+  reason: z.string().optional().describe('Why it is deprecated or withdrawn.'),
+  nearest: z
+    .array(z.string())
+    .readonly()
+    .optional()
+    .describe('Nearest usable versions, if this one is not usable.'),
+});
 
 export const resolveQuery = z.strictObject({
-  reference: name.describe('NAME, NAME:VERSION, NAME:CHANNEL or NAME@sha256:DIGEST.'),
-  at: name.optional().describe('What it named at this time.'),
-  kubernetes: name.optional().describe('1.34 or 1.34.2: of a bare name, the best available with it.'),
-  region: name.optional().describe('It must be ready there.'),
+  reference: name.describe('NAME, NAME:VERSION, NAME:CHANNEL, or NAME@sha256:DIGEST.'),
+  at: name.optional().describe('Resolve as of this time.'),
+  kubernetes: name
+    .optional()
+    .describe('1.34 or 1.34.2. With a bare name, selects the best available version.'),
+  region: name.optional().describe('Region in which it must be ready.'),
 });
 
 export const movesQuery = z.strictObject({ ...pageQuery.shape, channel: name.optional() });
 
-export const promoteRequest = z
-  .strictObject({
-    reference: name.describe('The version to move to; not a bare image name.'),
-    channel: name,
-    why: sentence,
-    expect: name
-      .nullable()
-      .optional()
-      .describe(
-        'The version that the channel is believed to point at (null: none); refused when it does not. Where it points now when left out.',
-      ),
-    back: z.boolean().optional().describe('The move may go to an older version.'),
-  })
-  .meta({ id: 'PromoteRequest' });
-
-export const rollbackChannelRequest = z
-  .strictObject({
-    image: name,
-    channel: name,
-    from: name.describe(
-      'The version that the channel leaves. If the channel was rolled back from it already, nothing changes; if it points elsewhere, the request is refused.',
+export const promoteRequest = request('PromoteRequest', {
+  reference: name.describe('Version to promote, not a bare image name.'),
+  channel: name,
+  why: sentence,
+  expect: name
+    .nullable()
+    .optional()
+    .describe(
+      'Fail unless the channel points to this version (null: none). Defaults to its current version.',
     ),
-    why: sentence,
-  })
-  .meta({ id: 'RollbackChannelRequest' });
+  back: z.boolean().optional().describe('Allow moving to an older version.'),
+});
+
+export const rollbackChannelRequest = request('RollbackChannelRequest', {
+  image: name,
+  channel: name,
+  from: name.describe(
+    'Version that the channel leaves. If the channel was already rolled back from it, nothing changes. If it points to another version, the request fails.',
+  ),
+  why: sentence,
+});

@@ -1,145 +1,130 @@
-// Copies, records and signatures of versions.
+// Records, signatures, keys, and copies of versions.
 import * as z from 'zod';
 import { numberingPolicies } from '../../domain/image/numbering.ts';
 import { architectures } from '../../domain/image/version.ts';
-import { json, listOf, name, sentence, timestamp } from './common.ts';
+import { json, listOf, name, record, request, sentence, timestamp } from './common.ts';
 
 export const recordKind = z.enum(['notes', 'notes-markdown', 'cyclonedx', 'spdx', 'inventory', 'provenance']);
 
-/** Not one JSON document. */
-export const bytes = z.unknown();
-
 export const diffQuery = z.strictObject({
-  to: name.describe('The version to compare with, as a reference.'),
+  to: name.describe('Reference of the version to compare with.'),
 });
 
-export const versionDiff = z
-  .object({
-    before: z.string(),
-    after: z.string(),
-    same: z.boolean(),
-    diff: json.describe('Packages, files, units, settings, container images and sizes that differ.'),
-    text: z.string().describe('The same for people.'),
-  })
-  .meta({ id: 'VersionDiff', description: 'What differs between two versions.' });
+export const versionDiff = record('VersionDiff', 'The differences between two versions.', {
+  before: z.string(),
+  after: z.string(),
+  same: z.boolean(),
+  diff: json.describe('Differences in packages, files, units, settings, container images, and sizes.'),
+  text: z.string().describe('The differences as text.'),
+});
 
 export const exportQuery = z.strictObject({
   format: z
     .enum(['vhd', 'vhd-dynamic', 'raw', 'qcow2'])
     .default('vhd')
-    .describe('`vhd` is a fixed VHD, as Azure wants it.'),
+    .describe('`vhd` is a fixed VHD, as Azure requires.'),
 });
 
 const signatureFields = {
-  identity: z.string().describe('The name that it was signed under.'),
+  identity: z.string().describe('Name that was signed.'),
   signedAt: timestamp.optional(),
-  owner: z.string().optional().describe("Whose key it is, if not this installation's."),
-  counts: z.boolean().describe('Made by a trusted key, in its time.'),
-  expired: z.literal(true).optional().describe('Its key has ended since; a `signed` gate wants a fresh one.'),
-  problem: z.string().optional().describe('Why it does not count.'),
+  owner: z.string().optional().describe('Owner of the key, if it is not of this installation.'),
+  counts: z.boolean().describe('Whether a trusted key made it within its validity period.'),
+  expired: z
+    .literal(true)
+    .optional()
+    .describe('Its key has expired since; a `signed` gate requires a newer one.'),
+  problem: z.string().optional().describe('Why it is not valid.'),
 };
 
-export const signature = z
-  .object({ key: z.string(), ...signatureFields })
-  .meta({ id: 'Signature', description: 'A signature by a key that is trusted.' });
+export const signature = record('Signature', 'A signature by a trusted key.', {
+  key: z.string(),
+  ...signatureFields,
+});
 
-const foundSignature = z
-  .object({ key: z.string().optional().describe('Absent when it is not known here.'), ...signatureFields })
-  .meta({ id: 'FoundSignature', description: 'A signature that a version bears, whether it counts or not.' });
+const foundSignature = record('FoundSignature', 'A signature of a version, valid or not.', {
+  key: z.string().optional().describe('Absent if the key is unknown.'),
+  ...signatureFields,
+});
 
-export const verifyRequest = z
-  .strictObject({
-    reference: name,
-    heal: z.boolean().optional().describe('Mend what is damaged. Yes unless given.'),
-    registry: sentence.optional().describe('HOST/REPOSITORY that has a copy.'),
-    requireSignature: z.boolean().optional().describe('Fail when no trusted key signed it.'),
-  })
-  .meta({ id: 'VerifyRequest' });
+export const verifyRequest = request('VerifyRequest', {
+  reference: name,
+  heal: z.boolean().optional().describe('Repair damaged data. Defaults to true.'),
+  registry: sentence.optional().describe('HOST/REPOSITORY that has a copy.'),
+  requireSignature: z.boolean().optional().describe('Fail if no trusted key signed it.'),
+});
 
-export const upload = z
-  .object({ id: z.string(), sizeBytes: z.number(), format: z.string() })
-  .meta({ id: 'Upload', description: 'A disk that was taken in; kept for a day.' });
+export const upload = record('Upload', 'An uploaded disk, stored for one day.', {
+  id: z.string(),
+  sizeBytes: z.number(),
+  format: z.string(),
+});
 
-const number = name.optional().describe('The number to have; the next one by the policy unless given.');
+const number = name.optional().describe('Version number. Defaults to the next one.');
 const architecture = z.enum(architectures).optional();
 const numbering = z.enum(numberingPolicies).optional();
 
-export const importRequest = z
-  .strictObject({
-    upload: name
-      .optional()
-      .describe('The id of the upload. A dry run without it checks the rest, before a byte is sent.'),
-    image: name,
-    file: sentence.describe('What the file was called.'),
-    version: number,
-    os: z.enum(['linux', 'windows']).optional(),
-    architecture,
-    numbering,
-    kubernetes: name.optional(),
-    lock: z
-      .string()
-      .min(1)
-      .optional()
-      .describe('The text of the lock that a disk of Windows was built from: its notes are made from it.'),
-  })
-  .meta({ id: 'ImportRequest' });
+export const importRequest = request('ImportRequest', {
+  upload: name.optional().describe('Id of the upload. A dry run without it checks the other fields.'),
+  image: name,
+  file: sentence.describe('Name of the file.'),
+  version: number,
+  os: z.enum(['linux', 'windows']).optional(),
+  architecture,
+  numbering,
+  kubernetes: name.optional(),
+  lock: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Lock that a Windows disk was built from, for its release notes and SBOM.'),
+});
 
-export const pushRequest = z
-  .strictObject({
-    reference: name.describe('The version to send; not a bare image name.'),
-    to: sentence.describe("HOST/REPOSITORY[:TAG]; the tag is the version's number unless given."),
-  })
-  .meta({ id: 'PushRequest' });
+export const pushRequest = request('PushRequest', {
+  reference: name.describe('Version to push, not a bare image name.'),
+  to: sentence.describe('HOST/REPOSITORY[:TAG]. The tag defaults to the version number.'),
+});
 
-export const pullRequest = z
-  .strictObject({
-    from: sentence.describe('HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:DIGEST.'),
-    image: name.optional().describe('The image that it becomes a version of; its own name unless given.'),
-    version: number,
-    architecture,
-    numbering,
-    allowUnsigned: z
-      .boolean()
-      .optional()
-      .describe('Accept it without a valid signature of a trusted key; refused by default.'),
-  })
-  .meta({ id: 'PullRequest' });
+export const pullRequest = request('PullRequest', {
+  from: sentence.describe('HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:DIGEST.'),
+  image: name.optional().describe('Image to add the version to. Defaults to its own.'),
+  version: number,
+  architecture,
+  numbering,
+  allowUnsigned: z.boolean().optional().describe('Accept it without a valid signature of a trusted key.'),
+});
 
-export const publishRequest = z
-  .strictObject({
-    reference: name.describe('The version to publish; not a bare image name.'),
-    provider: name.optional().describe("Whose gallery; defaults to the daemon's own provider."),
-    gallery: name.optional().describe('A gallery that Imago was told of, in place of a provider.'),
-    regions: z
-      .array(z.strictObject({ region: name, replicas: z.int().min(1).max(100) }))
-      .max(100)
-      .optional()
-      .describe('Where else to have copies; none is taken away.'),
-    deep: z.boolean().optional().describe('Read the disk back and compare every byte.'),
-  })
-  .meta({ id: 'PublishRequest' });
+export const publishRequest = request('PublishRequest', {
+  reference: name.describe('Version to publish, not a bare image name.'),
+  provider: name.optional().describe("Provider of the gallery. Defaults to the daemon's provider."),
+  gallery: name.optional().describe('Registered gallery, instead of a provider.'),
+  regions: z
+    .array(z.strictObject({ region: name, replicas: z.int().min(1).max(100) }))
+    .max(100)
+    .optional()
+    .describe('Additional regions. No copy is deleted.'),
+  deep: z.boolean().optional().describe('Read the disk back and compare every byte.'),
+});
 
-export const key = z
-  .object({
-    id: z.string(),
-    publicKey: z.string().describe('PEM, for `cosign verify --key`.'),
-    owner: z.string().optional().describe("Whose it is, if not this installation's: it signs nothing here."),
-    validFrom: timestamp,
-    validUntil: timestamp.optional().describe('Signs nothing new since then.'),
-    revoked: z.string().optional().describe('Why nothing that it signed counts any more.'),
-    signs: z.boolean().describe('Whether it is the one that signs now.'),
-  })
-  .meta({ id: 'Key', description: 'What versions are signed with.' });
+export const key = record('Key', 'A signing key.', {
+  id: z.string(),
+  publicKey: z.string().describe('PEM, for `cosign verify --key`.'),
+  owner: z.string().optional().describe('Owner, if it is not of this installation.'),
+  validFrom: timestamp,
+  validUntil: timestamp.optional().describe('End of its validity period.'),
+  revoked: z.string().optional().describe('Why it was revoked.'),
+  signs: z.boolean().describe('Whether it is the active key.'),
+});
 
-export const revokeKeyRequest = z.strictObject({ reason: sentence }).meta({ id: 'RevokeKeyRequest' });
+export const revokeKeyRequest = request('RevokeKeyRequest', { reason: sentence });
 
 export const trustKeyRequest = z
   .strictObject({
-    owner: name.describe('Whose key it is.'),
+    owner: name.describe('Owner of the key.'),
     publicKey: z.string().min(1).max(10_000).describe('PEM; ECDSA on P-256.'),
-    validFrom: timestamp.optional().describe('What it signed before does not count.'),
-    validUntil: timestamp.optional().describe('What it signed since then does not count.'),
-    revoked: sentence.optional().describe('Why nothing that it signed counts any more.'),
+    validFrom: timestamp.optional().describe('Start of its validity period.'),
+    validUntil: timestamp.optional().describe('End of its validity period.'),
+    revoked: sentence.optional().describe('Why it was revoked.'),
   })
   .meta({ id: 'TrustKeyRequest', description: 'A key of another installation.' });
 

@@ -1,114 +1,106 @@
-// Lineage, withdrawal, retention, limits and support.
+// Lineage, withdrawal, retention, limits, and support.
 import * as z from 'zod';
 import { keeperKinds } from '../../domain/retention/retention.ts';
 import { version } from './catalog.ts';
-import { digest, listOf, name, pageQuery, sentence, timestamp } from './common.ts';
+import { digest, listOf, name, pageQuery, record, request, sentence, timestamp } from './common.ts';
 
 const flag = z.enum(['true', 'false']);
 
-const graph = z
-  .object({
-    nodes: listOf(
-      z.object({
-        id: z.string(),
-        kind: z.enum(['recipe', 'lock', 'build', 'version', 'move', 'pool', 'node', 'capture']),
-        label: z.string(),
-        state: z.string().optional(),
-      }),
-    ),
-    edges: listOf(z.object({ from: z.string(), to: z.string(), label: z.string() })),
-  })
-  .meta({ id: 'LineageGraph', description: 'From recipe to node and to the next version.' });
+const graph = record('LineageGraph', 'The graph from recipe to node and to the next version.', {
+  nodes: listOf(
+    z.object({
+      id: z.string(),
+      kind: z.enum(['recipe', 'lock', 'build', 'version', 'move', 'pool', 'node', 'capture']),
+      label: z.string(),
+      state: z.string().optional(),
+    }),
+  ),
+  edges: listOf(z.object({ from: z.string(), to: z.string(), label: z.string() })),
+});
 
 const parentStatus = z
   .object({
     channel: z
       .object({ name: z.string(), pointsAtParent: z.boolean() })
       .optional()
-      .describe('The channel that the donor was made by, and whether it still points at the parent.'),
-    newest: z.boolean().describe('Whether no newer version of the parent’s image is usable.'),
+      .describe('Channel that the donor was created from, and whether it still points to the parent.'),
+    newest: z.boolean().describe("Whether no newer version of the parent's image is usable."),
   })
-  .describe('How the version relates to its parent: two facts.');
+  .describe('The relation of the version to its parent.');
 
-export const ancestry = z
-  .object({
-    items: listOf(z.object({ ...version.shape, parent: parentStatus.optional() })).describe(
-      'The version first, then its parent, and so on.',
-    ),
-    graph,
-  })
-  .meta({ id: 'Ancestry' });
+export const ancestry = record('Ancestry', 'The lineage of a version.', {
+  items: listOf(z.object({ ...version.shape, parent: parentStatus.optional() })).describe(
+    'The version, its parent, and so on.',
+  ),
+  graph,
+});
 
-export const descent = z
-  .object({
-    items: listOf(z.object({ ...version.shape, nodes: z.int(), pools: listOf(z.string()) })).describe(
-      'The version first, then everything made from it.',
-    ),
-    graph: graph.optional().describe('When it was asked for.'),
-  })
-  .meta({ id: 'Descent' });
+export const descent = record('Descent', 'Everything derived from a version.', {
+  items: listOf(z.object({ ...version.shape, nodes: z.int(), pools: listOf(z.string()) })).describe(
+    'The version, then everything derived from it.',
+  ),
+  graph: graph.optional().describe('Present if it was requested.'),
+});
 
 export const descentQuery = z.strictObject({ graph: flag.default('false') });
 export const versionNodesQuery = z.strictObject({
   ...pageQuery.shape,
-  descendants: flag.default('true').describe('Also nodes of what was made from it.'),
+  descendants: flag.default('true').describe('Include nodes of versions derived from it.'),
 });
 
-export const versionNode = z
-  .object({
-    name: z.string(),
-    pool: z.string(),
-    image: z.string(),
-    version: z.string(),
-    digest,
-    reference: z.string(),
-    channel: z.string().optional(),
-    move: z.int().optional(),
-    at: timestamp,
-    machineId: z.string(),
-    schedulable: z.boolean(),
-  })
-  .meta({ id: 'VersionNode', description: 'A live node, by its record.' });
+export const versionNode = record('VersionNode', 'The record of a live node.', {
+  name: z.string(),
+  pool: z.string(),
+  image: z.string(),
+  version: z.string(),
+  digest,
+  reference: z.string(),
+  channel: z.string().optional(),
+  move: z.int().optional(),
+  at: timestamp,
+  machineId: z.string(),
+  schedulable: z.boolean(),
+});
 
-export const withdrawRequest = z
-  .strictObject({
-    reason: sentence.describe('Kept for ever.'),
-    descendants: z.boolean().optional().describe('Everything made from it too.'),
-    at: z.string().min(1).max(40).optional().describe('From this time on; absent: now.'),
-    replace: z.boolean().optional().describe('Replace the nodes that run it, one at a time.'),
-  })
-  .meta({ id: 'WithdrawRequest' });
+export const withdrawRequest = request('WithdrawRequest', {
+  reason: sentence.describe('Recorded permanently.'),
+  descendants: z.boolean().optional().describe('Also withdraw every version derived from it.'),
+  at: z.string().min(1).max(40).optional().describe('Time of the withdrawal. Defaults to now.'),
+  replace: z.boolean().optional().describe('Replace all affected nodes, one at a time.'),
+});
 
-export const restoreVersionRequest = z.strictObject({ why: sentence }).meta({ id: 'RestoreVersionRequest' });
+export const restoreVersionRequest = request('RestoreVersionRequest', { why: sentence });
 
-export const withdrawal = z
-  .object({
-    id: z.int(),
-    image: z.string(),
-    version: z.string(),
-    cause: z.int().optional(),
-    reason: z.string(),
-    withDescendants: z.boolean(),
-    effectiveAt: timestamp,
-    by: z.string(),
-    operation: z.string(),
-    at: timestamp,
-    appliedAt: timestamp.optional().describe('Absent while it is only planned.'),
-    liftedAt: timestamp.optional(),
-    liftedBy: z.string().optional(),
-    liftedWhy: z.string().optional(),
-    liftedOperation: z.string().optional(),
-    versions: z.int().describe('How many versions are out by it.'),
-    nodes: z.int().describe('Live nodes that still run one of them.'),
-  })
-  .meta({ id: 'Withdrawal' });
+export const withdrawal = record('Withdrawal', 'A withdrawal and its effect.', {
+  id: z.int(),
+  image: z.string(),
+  version: z.string(),
+  cause: z.int().optional(),
+  reason: z.string(),
+  withDescendants: z.boolean(),
+  effectiveAt: timestamp,
+  by: z.string(),
+  operation: z.string(),
+  at: timestamp,
+  appliedAt: timestamp.optional().describe('Absent while it is scheduled.'),
+  liftedAt: timestamp.optional(),
+  liftedBy: z.string().optional(),
+  liftedWhy: z.string().optional(),
+  liftedOperation: z.string().optional(),
+  versions: z.int().describe('Number of withdrawn versions.'),
+  nodes: z.int().describe('Number of live nodes that still run one of them.'),
+});
 
 export const withdrawalsQuery = z.strictObject({ ...pageQuery.shape, image: name.optional() });
 
-export const holdRequest = z.strictObject({ reason: sentence }).meta({ id: 'HoldRequest' });
-export const hold = z
-  .object({ image: z.string(), version: z.string(), reason: z.string(), by: z.string(), at: timestamp })
-  .meta({ id: 'Hold', description: 'Keeps a version from being deleted.' });
+export const holdRequest = request('HoldRequest', { reason: sentence });
+export const hold = record('Hold', 'Protects a version from deletion.', {
+  image: z.string(),
+  version: z.string(),
+  reason: z.string(),
+  by: z.string(),
+  at: timestamp,
+});
 
 const keeper = z.object({
   kind: z.enum(keeperKinds),
@@ -123,74 +115,71 @@ export const pruneQuery = z.strictObject({
   keepDays: count.max(36_500).optional(),
 });
 
-export const pruneRequest = z
-  .strictObject({
-    image: name.optional(),
-    keepCount: z.int().min(0).max(100_000).optional().describe('The newest so many of each image stay.'),
-    keepDays: z.int().min(0).max(36_500).optional().describe('What is younger stays.'),
-    expect: z.int().min(0).optional().describe('Refuse unless exactly this many versions can be deleted.'),
-  })
-  .meta({ id: 'PruneRequest' });
+export const pruneRequest = request('PruneRequest', {
+  image: name.optional(),
+  keepCount: z
+    .int()
+    .min(0)
+    .max(100_000)
+    .optional()
+    .describe('Number of newest versions of each image to keep.'),
+  keepDays: z.int().min(0).max(36_500).optional().describe('Days for which versions are kept.'),
+  expect: z.int().min(0).optional().describe('Fail unless exactly this many versions can be deleted.'),
+});
 
-export const prunePlan = z
-  .object({
-    items: listOf(
-      z.object({
-        image: z.string(),
-        version: z.string(),
-        state: version.shape.state,
-        sizeBytes: z.number(),
-        createdAt: timestamp,
-        keepers: listOf(keeper).describe('What keeps it; empty when it can go.'),
-      }),
-    ),
-    kept: z.int(),
-    going: z.int(),
-    freedBytes: z.number().describe('Shared parts count once, and only when nothing keeps them.'),
-    cache: z
-      .object({ folder: z.string(), bytes: z.number(), limitBytes: z.number() })
-      .optional()
-      .describe('The build cache: what is over its limit goes too, the longest unused first.'),
-  })
-  .meta({ id: 'PrunePlan' });
+export const prunePlan = record('PrunePlan', 'What retains each version, and which can be deleted.', {
+  items: listOf(
+    z.object({
+      image: z.string(),
+      version: z.string(),
+      state: version.shape.state,
+      sizeBytes: z.number(),
+      createdAt: timestamp,
+      keepers: listOf(keeper).describe('What retains it. Empty if it can be deleted.'),
+    }),
+  ),
+  kept: z.int(),
+  going: z.int(),
+  freedBytes: z.number().describe('Shared data counts once, and only if nothing retains it.'),
+  cache: z
+    .object({ folder: z.string(), bytes: z.number(), limitBytes: z.number() })
+    .optional()
+    .describe('The build cache. Data above its limit is deleted too, least recently used first.'),
+});
 
-export const limit = z
-  .object({
-    place: z.string().describe('The provider.'),
-    name: z.enum(['galleries', 'images', 'versions', 'versions-per-image', 'replicas-per-version', 'bytes']),
-    used: z.number(),
-    limit: z.number(),
-    percent: z.number(),
-    growthPerDay: z.number().optional(),
-    reachedOn: z.string().optional().describe('The day on which it is full at this pace.'),
-    advice: z.string().optional().describe('What to do, when it is time to.'),
-  })
-  .meta({ id: 'Limit' });
+export const limit = record('Limit', 'A limit and its usage.', {
+  place: z.string().describe('Provider.'),
+  name: z.enum(['galleries', 'images', 'versions', 'versions-per-image', 'replicas-per-version', 'bytes']),
+  used: z.number(),
+  limit: z.number(),
+  percent: z.number(),
+  growthPerDay: z.number().optional(),
+  reachedOn: z.string().optional().describe('Day on which it is reached at the current growth.'),
+  advice: z.string().optional().describe('What to do, if action is needed.'),
+});
 
-export const supportDate = z
-  .object({
-    product: z.string(),
-    line: z.string(),
-    endsOn: z.string().describe('The last day.'),
-    source: z.enum(['calendar', 'set']),
-    note: z.string().optional(),
-    by: z.string().optional(),
-  })
-  .meta({ id: 'SupportDate' });
+export const supportDate = record('SupportDate', 'An end-of-support date.', {
+  product: z.string(),
+  line: z.string(),
+  endsOn: z.string().describe('Last day.'),
+  source: z.enum(['calendar', 'set']),
+  note: z.string().optional(),
+  by: z.string().optional(),
+});
 
-export const setSupportRequest = z
-  .strictObject({
-    product: name.describe('`kubernetes`, or `image`.'),
-    line: name.describe('`1.34`, or `node` or `node:1.34.2`.'),
-    endsOn: name.describe('YYYY-MM-DD.'),
-    note: z.string().max(2000).optional(),
-  })
-  .meta({ id: 'SetSupportRequest' });
+export const setSupportRequest = request('SetSupportRequest', {
+  product: name.describe('`kubernetes`, or `image`.'),
+  line: name.describe('`1.34`, or `node` or `node:1.34.2`.'),
+  endsOn: name.describe('YYYY-MM-DD.'),
+  note: z.string().max(2000).optional(),
+});
 
 export const behind = z
   .object({
-    days: z.int().describe('Between the making of the pool’s version and that of the newest available.'),
+    days: z
+      .int()
+      .describe("Days between the creation of the pool's version and that of the newest available one."),
     versions: z.int(),
     newest: z.string(),
   })
-  .describe('How far the image is behind; absent when it is not known.');
+  .describe('How far the image is behind. Absent if it is unknown.');

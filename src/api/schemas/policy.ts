@@ -1,4 +1,4 @@
-// The policy file as people write it, and what gates say. The file's schema also makes its JSON Schema.
+// The policy file, and the results of gates. The JSON Schema of the file derives from its schema.
 import * as z from 'zod';
 import { roles } from '../../domain/access/roles.ts';
 import { ensureImagoError } from '../../domain/error/imago-error.ts';
@@ -7,7 +7,7 @@ import { isTimeZone, weekdays } from '../../domain/policy/freeze.ts';
 import type { ChannelPolicy, Policy } from '../../domain/policy/policy.ts';
 import { parseBytes } from '../../domain/value/bytes.ts';
 import { parseDuration } from '../../domain/value/duration.ts';
-import { digest, listOf, name, sentence, timestamp } from './common.ts';
+import { digest, listOf, name, record, request, sentence, timestamp } from './common.ts';
 
 function parsed<T>(parse: (text: string) => T) {
   return (text: string, context: z.RefinementCtx<string>): T => {
@@ -21,33 +21,33 @@ function parsed<T>(parse: (text: string) => T) {
   };
 }
 
-const duration = z.string().describe('Like `90s`, `12h` or `7d`.').transform(parsed(parseDuration));
-const size = z.string().describe('Like `512MiB` or `8GiB`.').transform(parsed(parseBytes));
+const duration = z.string().describe('For example `90s`, `12h`, or `7d`.').transform(parsed(parseDuration));
+const size = z.string().describe('For example `512MiB` or `8GiB`.').transform(parsed(parseBytes));
 const growth = z
   .string()
-  .refine((text) => /^[0-9]+(?:\.[0-9]+)? ?%$/.test(text), { error: 'is not a part in percent', abort: true })
-  .describe('Like `10%`.')
+  .refine((text) => /^[0-9]+(?:\.[0-9]+)? ?%$/.test(text), { error: 'is not a percentage', abort: true })
+  .describe('For example `10%`.')
   .transform((text) => Number(text.replace('%', '').trim()) / 100);
 const clockTime = z
   .string()
   .refine((text) => /^(?:[01][0-9]|2[0-3]):[0-5][0-9]$/.test(text), 'is not a time of day')
-  .describe('HH:MM on the clock of the time zone.');
+  .describe('HH:MM in the time zone.');
 const day = z
   .string()
   .refine(
     (text) => /^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T(?:[01][0-9]|2[0-3]):[0-5][0-9])?$/.test(text),
     'is not a day',
   )
-  .describe('2026-12-20 or 2026-12-20T16:00, on the clock of the time zone.');
+  .describe('2026-12-20 or 2026-12-20T16:00, in the time zone.');
 const level = z.enum(findingLevels);
 
 const frozen = {
   timeZone: z
     .string()
     .refine(isTimeZone, 'is not a time zone')
-    .describe('An IANA name, e.g. `Europe/Paris`. UTC when left out.')
+    .describe('IANA time zone, for example `Europe/Paris`. Defaults to UTC.')
     .default('UTC'),
-  why: sentence.describe('Shown to those who are stopped by it.'),
+  why: sentence.describe('Shown to users whose promotion is blocked.'),
 };
 
 const freezeWindow = z
@@ -55,11 +55,11 @@ const freezeWindow = z
     z.strictObject({ days: z.array(z.enum(weekdays)).min(1), from: clockTime, to: clockTime, ...frozen }),
     z.strictObject({ from: day, to: day, ...frozen }),
   ])
-  .describe('Every week on the days that are named, else once. It ends just before `to`.')
+  .describe('Weekly on `days`, or once without `days`. Ends just before `to`.')
   .transform((window, context) => {
     if ('days' in window) return { kind: 'weekly' as const, ...window };
     if (window.from >= window.to) {
-      context.addIssue({ code: 'custom', message: 'ends before it begins' });
+      context.addIssue({ code: 'custom', message: 'ends before it starts' });
       return z.NEVER;
     }
     return { kind: 'dated' as const, ...window };
@@ -69,7 +69,7 @@ const channelPolicy = z
   .strictObject({
     age: z
       .strictObject({
-        in: name.optional().describe('The earlier channel; the one before in the order when left out.'),
+        in: name.optional().describe('Earlier channel. Defaults to the previous one.'),
         atLeast: duration,
       })
       .transform(({ in: channel, atLeast }) => ({
@@ -77,7 +77,7 @@ const channelPolicy = z
         atLeastMs: atLeast,
       }))
       .optional()
-      .describe('How long the version must have been in an earlier channel.'),
+      .describe('Minimum time in an earlier channel.'),
     signed: z
       .strictObject({
         by: z
@@ -85,69 +85,77 @@ const channelPolicy = z
           .min(1)
           .optional()
           .describe(
-            'Key ids, or owners of trusted keys, that must all have signed. Any trusted key by default.',
+            'Key ids or owners of trusted keys that must all have signed. Defaults to any trusted key.',
           ),
       })
       .optional()
-      .describe('Signatures for this image by keys that are valid now.'),
+      .describe('Signatures for this image by keys that are currently valid.'),
     scan: z
       .strictObject({
-        noneAbove: z.enum([...findingLevels, 'none']).describe('The highest level that a finding may have.'),
-        maxAge: duration.optional().describe('How old the report may be.'),
-        tool: z.string().min(1).optional().describe('Only reports of this tool count.'),
-        unknownAs: level.optional().describe('What a finding without a level counts as; high when left out.'),
+        noneAbove: z.enum([...findingLevels, 'none']).describe('Highest allowed level of a finding.'),
+        maxAge: duration.optional().describe('Maximum age of the report.'),
+        tool: z.string().min(1).optional().describe('Accept only reports of this tool.'),
+        unknownAs: level.optional().describe('Level of findings without one. Defaults to high.'),
       })
       .transform(({ maxAge, ...rest }) => ({
         ...rest,
         ...(maxAge === undefined ? {} : { maxAgeMs: maxAge }),
       }))
       .optional()
-      .describe('Findings in the newest report of each tool; none attached is not passed.'),
+      .describe('Findings in the latest report of each tool. Blocks if no report is attached.'),
     budgets: z
       .strictObject({
-        growth: growth.describe('How much a measure may grow against the version before.'),
+        growth: growth.describe('Maximum growth of a measurement since the previous version.'),
         measures: z.array(z.string().min(1)).min(1).optional(),
       })
       .optional()
-      .describe('What tests measure, against the version that the channel points at.'),
+      .describe('Test measurements, compared to the current version of the channel.'),
     size: z
       .strictObject({ atMost: size.optional(), growth: growth.optional() })
-      .refine((gate) => gate.atMost !== undefined || gate.growth !== undefined, 'needs `atMost` or `growth`')
+      .refine(
+        (gate) => gate.atMost !== undefined || gate.growth !== undefined,
+        'requires `atMost` or `growth`',
+      )
       .transform(({ atMost, growth: most }) => ({
         ...(atMost === undefined ? {} : { atMostBytes: atMost }),
         ...(most === undefined ? {} : { growth: most }),
       }))
       .optional()
-      .describe('Of the disk.'),
+      .describe('Disk size.'),
     approvals: z
       .strictObject({
         count: z.int().min(1).max(20),
-        role: z.enum(roles).default('publisher').describe('The least role whose word counts.'),
-        requester: z.boolean().optional().describe('Whether the one who asks may be among them.'),
+        role: z.enum(roles).default('publisher').describe('Minimum role of an approver.'),
+        requester: z.boolean().optional().describe('Whether the requester can be an approver.'),
       })
       .optional()
-      .describe('By distinct people, on this digest and channel.'),
-    freeze: z.array(freezeWindow).optional().describe('Times in which nothing is promoted.'),
+      .describe('Approvals by distinct users, for this digest and channel.'),
+    freeze: z.array(freezeWindow).optional().describe('Periods without promotions.'),
     nodeConfig: z
       .literal(true)
       .optional()
       .describe('The version must accept the node configs of pools that follow the channel.'),
   })
-  .describe('The gates before a channel. What is left out is not asked for; tests always are.');
+  .describe('Gates of a channel. Omitted gates are not checked; tests always are.');
 
 const channelPolicies = z.record(z.string(), channelPolicy);
 
 const retention = z
   .strictObject({
-    keepCount: z.int().min(0).max(100_000).optional().describe('The newest so many of each image stay.'),
-    keepDays: z.int().min(0).max(36_500).optional().describe('What is younger than so many days stays.'),
+    keepCount: z
+      .int()
+      .min(0)
+      .max(100_000)
+      .optional()
+      .describe('Number of newest versions of each image to keep.'),
+    keepDays: z.int().min(0).max(36_500).optional().describe('Days for which versions are kept.'),
   })
-  .describe('What a prune keeps beyond what is needed anyway, unless it is asked otherwise.');
+  .describe('What pruning keeps in addition to versions in use, unless the request overrides it.');
 
 export const policyFile = z
   .strictObject({
     version: z.literal(1),
-    channels: channelPolicies.default({}).describe('By channel, for every image.'),
+    channels: channelPolicies.default({}).describe('Gates by channel, for every image.'),
     retention: retention.optional(),
     images: z
       .record(
@@ -155,102 +163,86 @@ export const policyFile = z
         z.strictObject({ channels: channelPolicies.default({}), retention: retention.optional() }),
       )
       .optional()
-      .describe('By image: a channel, or the retention, that stands here too is taken from here, whole.'),
+      .describe('Overrides by image. A channel or retention here replaces the general one completely.'),
   })
-  .describe('Which gates stand before which channel, and what is kept of old versions.');
+  .describe('The gates of each channel, and the retention of old versions.');
 
-/** As the domain has it: what was left out is absent, not undefined. */
+/** Converts a policy file: omitted fields are absent, not undefined. */
 export function toPolicy(file: z.output<typeof policyFile>): Policy {
   return JSON.parse(JSON.stringify(file)) as Policy & { readonly channels: Record<string, ChannelPolicy> };
 }
 
 export function policyJsonSchema(): object {
   return {
-    title: "Imago's policy of promotion",
+    title: 'Imago promotion policy',
     ...z.toJSONSchema(policyFile, { io: 'input', unrepresentable: 'any' }),
   };
 }
 
-export const gate = z
-  .object({
-    gate: z.string(),
-    passed: z.boolean(),
-    needs: z.string().describe('What is asked for.'),
-    value: z.string().describe('What was found.'),
-    evidence: listOf(z.int()).optional().describe('What it was decided on.'),
-    opensAt: timestamp.optional().describe('When time alone opens it.'),
-    waitsForPeople: z.literal(true).optional(),
-    overridden: z.literal(true).optional(),
-  })
-  .meta({ id: 'Gate', description: 'What one gate says, with its value.' });
+export const gate = record('Gate', 'The result of one gate.', {
+  gate: z.string(),
+  passed: z.boolean(),
+  needs: z.string().describe('What the gate requires.'),
+  value: z.string().describe('What the gate found.'),
+  evidence: listOf(z.int()).optional().describe('Evidence that the decision is based on.'),
+  opensAt: timestamp.optional().describe('Time at which the gate passes on its own.'),
+  waitsForPeople: z.literal(true).optional(),
+  overridden: z.literal(true).optional(),
+});
 
-export const policyResult = z
-  .object({
-    passed: z.boolean(),
-    gates: listOf(gate),
-    policy: z.object({ id: z.int(), digest: z.string() }).optional(),
-    override: z.object({ gates: listOf(z.string()), reason: z.string(), by: z.string() }).optional(),
-    composed: z.string().optional().describe('The unit that was tested.'),
-    evidenceSeen: z.int(),
-    at: timestamp,
-  })
-  .meta({ id: 'PolicyResult', description: 'What every gate said.' });
+export const policyResult = record('PolicyResult', 'The results of all gates.', {
+  passed: z.boolean(),
+  gates: listOf(gate),
+  policy: z.object({ id: z.int(), digest: z.string() }).optional(),
+  override: z.object({ gates: listOf(z.string()), reason: z.string(), by: z.string() }).optional(),
+  composed: z.string().optional().describe('The environment that was tested.'),
+  evidenceSeen: z.int(),
+  at: timestamp,
+});
 
-export const policyRecord = z
-  .object({
-    id: z.int(),
-    digest: z.string(),
-    text: z.string(),
-    by: z.string(),
-    why: z.string(),
-    at: timestamp,
-  })
-  .meta({ id: 'Policy', description: 'A policy as it was put in force.' });
+export const policyRecord = record('Policy', 'A policy that was activated.', {
+  id: z.int(),
+  digest: z.string(),
+  text: z.string(),
+  by: z.string(),
+  why: z.string(),
+  at: timestamp,
+});
 
-export const policyText = z
-  .strictObject({
-    text: z
-      .string()
-      .max(256 * 1024)
-      .describe('The YAML file.'),
-    fileName: z.string().max(300).optional().describe('For messages.'),
-  })
-  .meta({ id: 'PolicyText' });
+export const policyText = request('PolicyText', {
+  text: z
+    .string()
+    .max(256 * 1024)
+    .describe('YAML text.'),
+  fileName: z.string().max(300).optional().describe('File name in messages.'),
+});
 
-export const policyRequest = z
-  .strictObject({
-    ...policyText.shape,
-    why: sentence,
-    accept: z
-      .boolean()
-      .optional()
-      .describe('Put it in effect even if a channel that is not for testing loses gates.'),
-  })
-  .meta({ id: 'PolicyRequest' });
+export const policyRequest = request('PolicyRequest', {
+  ...policyText.shape,
+  why: sentence,
+  accept: z
+    .boolean()
+    .optional()
+    .describe('Activate it even if a channel that is not for testing loses gates.'),
+});
 
-export const policyCheck = z
-  .object({
-    digest: z.string(),
-    gates: z.array(
-      z.object({ image: z.string().optional(), channel: z.string(), gates: z.array(z.string()) }),
-    ),
-  })
-  .meta({ id: 'PolicyCheck', description: 'What a policy file says, when it is well formed.' });
+export const policyCheck = record('PolicyCheck', 'The gates of a valid policy file.', {
+  digest: z.string(),
+  gates: z.array(z.object({ image: z.string().optional(), channel: z.string(), gates: z.array(z.string()) })),
+});
 
-export const gatesQuery = z.strictObject({ reference: name.describe('The version.'), channel: name });
+export const gatesQuery = z.strictObject({ reference: name.describe('Version.'), channel: name });
 
-export const composed = z
-  .object({
-    id: digest,
-    imago: z.string(),
-    image: z.string(),
-    version: z.string(),
-    digest,
-    recipeDigest: z.string().optional(),
-    lockDigest: z.string().optional(),
-    agent: z.string().optional(),
-    nodeConfig: z.object({ schemaVersion: z.int(), digest: z.string() }).optional(),
-    kubernetes: z.string().optional(),
-    at: timestamp,
-  })
-  .meta({ id: 'ComposedVersion', description: 'The unit that was tested together.' });
+export const composed = record('ComposedVersion', 'Environment that was tested.', {
+  id: digest,
+  imago: z.string(),
+  image: z.string(),
+  version: z.string(),
+  digest,
+  recipeDigest: z.string().optional(),
+  lockDigest: z.string().optional(),
+  agent: z.string().optional(),
+  nodeConfig: z.object({ schemaVersion: z.int(), digest: z.string() }).optional(),
+  kubernetes: z.string().optional(),
+  at: timestamp,
+});

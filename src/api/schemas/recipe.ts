@@ -1,22 +1,22 @@
-// Recipes as they are sent, and what is answered about them.
+// Recipes in requests and responses.
 import * as z from 'zod';
 import { commitPattern } from '../../domain/image/recipe-commit.ts';
-import { json, listOf, name, sentence } from './common.ts';
+import { json, listOf, name, record, request, sentence } from './common.ts';
 
 const recipePath = z.string().min(1).max(1000);
 
 const commitFields = {
   commit: z.string().regex(commitPattern),
-  dirty: z.boolean().describe('What was built is not what that commit holds.'),
+  dirty: z.boolean().describe('The build differs from that commit.'),
 };
 
 export const recipeCommit = z
   .object(commitFields)
-  .meta({ id: 'RecipeCommit', description: 'The commit that a recipe was built at.' });
+  .meta({ id: 'RecipeCommit', description: 'The commit of a recipe.' });
 
 export const recipeSource = {
-  recipe: z.string().min(1).describe('The recipe, as YAML text.'),
-  fileName: sentence.optional().describe('What errors call the recipe, and where paths in it begin.'),
+  recipe: z.string().min(1).describe('YAML text of the recipe.'),
+  fileName: sentence.optional().describe('Name of the recipe in errors, and the base of its paths.'),
   files: z
     .record(recipePath, z.string().nullable())
     .optional()
@@ -24,76 +24,61 @@ export const recipeSource = {
       'The texts of the files that it extends, by their paths; null for one that does not exist. A file that is ' +
         'needed and not there is answered with `recipe-files-wanted`, which names it.',
     ),
-  overlays: z
-    .array(recipePath)
-    .max(20)
-    .optional()
-    .describe('Files of `files` to lay over it, in this order.'),
+  overlays: z.array(recipePath).max(20).optional().describe('Overlays in `files` to merge, in this order.'),
   folder: z
     .string()
     .startsWith('/')
     .max(4000)
     .optional()
-    .describe("Where local inputs are, on the daemon's machine. Only over the Unix socket."),
+    .describe("Directory of local inputs on the daemon's host. Only over the Unix socket."),
   roots: z
     .array(z.string().startsWith('/').max(4000))
     .max(20)
     .optional()
-    .describe('Further directories that local inputs can be in. With `folder` only.'),
-  lock: z.string().optional().describe('The text of the lock that is committed beside it.'),
-  lockName: sentence.optional().describe('What errors call the lock.'),
-  provider: name.optional().describe("Who builds; defaults to the daemon's own."),
-  source: z
-    .strictObject(commitFields)
-    .optional()
-    .describe('The commit that the recipe is at: where the lineage begins.'),
+    .describe('Additional directories of local inputs. Requires `folder`.'),
+  lock: z.string().optional().describe('Text of its lock.'),
+  lockName: sentence.optional().describe('Name of the lock in errors.'),
+  provider: name.optional().describe("Provider that runs the build. Defaults to the daemon's provider."),
+  source: z.strictObject(commitFields).optional().describe('Commit of the recipe: the start of the lineage.'),
 };
 
 export const bump = z
   .enum(['patch', 'minor', 'major'])
   .optional()
-  .describe('Which part of the number grows, under `semver`.');
+  .describe('Part of the version number to increment (`semver`).');
 
 const keepFailed = z
   .boolean()
   .optional()
-  .describe('Leave what a failed build worked on, for a person on the machine of the daemon.');
+  .describe("Keep the layer of a failed build for debugging on the daemon's host.");
 
 export const locked = z
   .boolean()
   .optional()
-  .describe('Build from `lock` as it is, and refuse when it is not the lock of the recipe.');
+  .describe('Build from `lock`, and fail if it does not match the recipe.');
 
-export const buildRequest = z
-  .strictObject({ ...recipeSource, bump, locked, keepFailed })
-  .meta({ id: 'BuildRequest' });
+export const buildRequest = request('BuildRequest', { ...recipeSource, bump, locked, keepFailed });
 
-export const hotfixRequest = z
-  .strictObject({
-    from: name.describe('The version to begin with; not a bare image name.'),
-    set: z.array(name).min(1).max(50).describe('COMPONENT=VERSION, or COMPONENT=VERSION@sha256:DIGEST.'),
-    folder: recipeSource.folder,
-    roots: recipeSource.roots,
-    provider: recipeSource.provider,
-    bump,
-    keepFailed,
-  })
-  .meta({ id: 'HotfixRequest' });
+export const hotfixRequest = request('HotfixRequest', {
+  from: name.describe('Base version, not a bare image name.'),
+  set: z.array(name).min(1).max(50).describe('COMPONENT=VERSION, or COMPONENT=VERSION@sha256:DIGEST.'),
+  folder: recipeSource.folder,
+  roots: recipeSource.roots,
+  provider: recipeSource.provider,
+  bump,
+  keepFailed,
+});
 
 export const recipeRequest = z.strictObject(recipeSource).meta({ id: 'RecipeRequest' });
 
-export const lockRequest = z
-  .strictObject({
-    ...recipeSource,
-    newest: z.boolean().optional().describe('Take the newest of everything, whatever was locked before.'),
-  })
-  .meta({ id: 'LockRequest' });
+export const lockRequest = request('LockRequest', {
+  ...recipeSource,
+  newest: z.boolean().optional().describe('Upgrade every input to its newest version, ignoring the lock.'),
+});
 
-export const shownRecipe = z
-  .object({
-    name: z.string(),
-    recipe: json,
-    versions: listOf(z.object({ kubernetes: z.string().optional() })).describe('What it stands for.'),
-    text: z.string().describe('The whole recipe as YAML, with the file and line of each value.'),
-  })
-  .meta({ id: 'ShownRecipe' });
+export const shownRecipe = record('ShownRecipe', 'A composed recipe.', {
+  name: z.string(),
+  recipe: json,
+  versions: listOf(z.object({ kubernetes: z.string().optional() })).describe('The versions of its matrix.'),
+  text: z.string().describe('The composed recipe as YAML, with the file and line of each value.'),
+});

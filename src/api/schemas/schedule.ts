@@ -1,30 +1,29 @@
-// Operations that start by the clock.
+// Schedules.
 import * as z from 'zod';
-import { json, name, timestamp } from './common.ts';
+import { json, name, record, request, timestamp } from './common.ts';
 
 const fields = {
   name,
-  cron: name.describe('Five or six fields.'),
-  kind: name.describe('The kind of operation.'),
-  subject: name.describe('What the operation is about, e.g. `pool/web`.'),
-  input: json.describe('As the operation takes it.'),
+  cron: name.describe('Cron expression, 5 or 6 fields.'),
+  kind: name.describe('Kind of operation.'),
+  subject: name.describe('Subject of the operation, for example `pool/web`.'),
+  input: json.describe('Input of the operation.'),
 };
 
-export const schedule = z
-  .object({
-    ...fields,
-    timeZone: z.string(),
-    by: z.string().describe('Who the operations are started for.'),
-    osUser: z.string().optional().describe('The OS user behind it, if it is known.'),
-    createdAt: timestamp,
-    nextAt: timestamp.optional(),
-    lastFiredAt: timestamp.optional(),
-    lastOperation: z.string().optional(),
-    stoppedAt: timestamp.optional().describe("When it stopped because its owner's rights had ended."),
-    stoppedWhy: z.string().optional(),
-  })
-  .meta({ id: 'Schedule' });
+export const schedule = record('Schedule', 'An operation that starts on a schedule.', {
+  ...fields,
+  timeZone: z.string(),
+  by: z.string().describe('User that the operations are started for.'),
+  osUser: z.string().optional().describe('OS user, if known.'),
+  createdAt: timestamp,
+  nextAt: timestamp.optional(),
+  lastFiredAt: timestamp.optional(),
+  lastOperation: z.string().optional(),
+  stoppedAt: timestamp.optional().describe("Time at which it stopped because its owner's rights ended."),
+  stoppedWhy: z.string().optional(),
+});
 
-export const createScheduleRequest = z
-  .strictObject({ ...fields, timeZone: name.optional().describe('An IANA time zone. Defaults to UTC.') })
-  .meta({ id: 'CreateScheduleRequest' });
+export const createScheduleRequest = request('CreateScheduleRequest', {
+  ...fields,
+  timeZone: name.optional().describe('IANA time zone. Defaults to UTC.'),
+});

@@ -1,45 +1,42 @@
-// Steering of the simulated provider.
+// Control of the simulated provider.
 import * as z from 'zod';
 import { faultKinds } from '../../domain/sim/fault-kind.ts';
-import { name, timestamp } from './common.ts';
+import { name, record, request, timestamp } from './common.ts';
 
 const spec = {
-  kind: z.enum(faultKinds).describe('What goes wrong.'),
-  call: name.describe('Role and method, e.g. `pools.setModel`; `*` stands for any text.'),
+  kind: z.enum(faultKinds).describe('Kind of fault.'),
+  call: name.describe('Role and method, for example `pools.setModel`; `*` matches any text.'),
   name: name
     .optional()
-    .describe('Only calls about this, e.g. `web` or `web/web-000001`; `*` stands for any text.'),
-  gallery: name.optional().describe('Only calls to this gallery.'),
-  after: z.int().min(0).optional().describe('So many matching calls pass unharmed first. Default: none.'),
+    .describe('Apply only to calls for this resource, for example `web`; `*` matches any text.'),
+  gallery: name.optional().describe('Apply only to calls to this gallery.'),
+  after: z.int().min(0).optional().describe('Matching calls to let succeed first. Defaults to 0.'),
   count: z
     .union([z.int().min(1), z.literal('always')])
     .optional()
-    .describe('How many calls it strikes. Default: one.'),
-  ms: z.number().nonnegative().optional().describe("How long it takes, in the simulation's time."),
-  factor: z.number().positive().optional().describe('For `slow`: so many times as long.'),
-  region: name.optional().describe('For `fails-later`: only the copy there.'),
-  message: name.optional().describe("The error's text."),
+    .describe('Matching calls to fail. Defaults to 1.'),
+  ms: z.number().nonnegative().optional().describe('Duration in simulated milliseconds.'),
+  factor: z.number().positive().optional().describe('Slowdown factor of `slow`.'),
+  region: name.optional().describe('Region in which `fails-later` applies.'),
+  message: name.optional().describe('Error message.'),
 };
 
-export const fault = z
-  .object({
-    ...spec,
-    id: z.int(),
-    seen: z.int().describe('Matching calls since it was ordered.'),
-    hits: z.int().describe('How many of them it struck.'),
-    spent: z.boolean().describe('It strikes no more.'),
-  })
-  .meta({ id: 'Fault', description: 'A fault that was ordered.' });
+export const fault = record('Fault', 'An injected fault.', {
+  ...spec,
+  id: z.int(),
+  seen: z.int().describe('Matching calls since it was injected.'),
+  hits: z.int().describe('Matching calls that failed.'),
+  spent: z.boolean().describe('Whether it no longer applies.'),
+});
 
 export const addFaultRequest = z.strictObject(spec).meta({ id: 'AddFaultRequest' });
 
-export const simTime = z
-  .object({ now: timestamp, scale: z.number().describe('How many of its seconds pass in one of ours.') })
-  .meta({ id: 'SimTime' });
+export const simTime = record('SimTime', 'The simulated time.', {
+  now: timestamp,
+  scale: z.number().describe('Simulated seconds per second.'),
+});
 
-export const setSimTimeRequest = z
-  .strictObject({
-    scale: z.number().positive().max(1_000_000).optional(),
-    advanceMs: z.number().nonnegative().optional().describe('Moves the time forward.'),
-  })
-  .meta({ id: 'SetSimTimeRequest' });
+export const setSimTimeRequest = request('SetSimTimeRequest', {
+  scale: z.number().positive().max(1_000_000).optional(),
+  advanceMs: z.number().nonnegative().optional().describe('Milliseconds to move the time forward.'),
+});

@@ -1,5 +1,5 @@
-// The signed statements in an OCI image layout (a copy of a store, or what skopeo or oras brought from a registry),
-// read with no daemon. What does not have its digest is refused, not passed over.
+// Reads the signed attestations in an OCI image layout (a copy of a store, or of a registry by skopeo or oras) without a
+// daemon. Data that does not match its digest is refused, not skipped.
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ const manifestSchema = z.looseObject({ layers: z.array(descriptor) });
 const envelopeType = 'application/vnd.dsse.envelope.v1+json';
 const statementType = 'application/vnd.in-toto+json';
 const tagKey = 'org.opencontainers.image.ref.name';
-const largestBlob = 64 * 1024 * 1024;
+const maxBlobBytes = 64 * 1024 * 1024;
 
 export interface LayoutStatement {
   /** The digest of the envelope's blob. */
@@ -27,7 +27,7 @@ export interface LayoutStatement {
   readonly envelope: string;
 }
 
-/** Every envelope that is attached to anything in the layout, each once. `store-corrupt` for a damaged layout. */
+/** Returns every envelope in the layout once. Throws `store-corrupt` for a damaged layout. */
 export async function readLayoutStatements(folder: string): Promise<readonly LayoutStatement[]> {
   const { manifests } = parse(indexSchema, await readFile(join(folder, 'index.json')), 'index.json');
   const found = new Map<string, LayoutStatement>();
@@ -41,7 +41,7 @@ export async function readLayoutStatements(folder: string): Promise<readonly Lay
   return [...found.values()];
 }
 
-/** cosign finds them by the tag, others by the type of what refers to the version. */
+/** cosign finds them by tag, other tools by the artifact type of the referrer. */
 function holdsStatements({ artifactType, annotations }: Descriptor): boolean {
   return artifactType === statementType || annotations?.[tagKey]?.endsWith('.att') === true;
 }
@@ -51,13 +51,13 @@ async function readBlob(folder: string, digest: string): Promise<Buffer> {
   const file = join(folder, 'blobs', 'sha256', hex);
   const bytes = await read(file, digest);
   if (createHash('sha256').update(bytes).digest('hex') === hex) return bytes;
-  throw new ImagoError('store-corrupt', `Blob ${digest} of ${folder} does not have its digest.`);
+  throw new ImagoError('store-corrupt', `Blob ${digest} of ${folder} does not match its digest.`);
 }
 
 async function read(file: string, digest: string): Promise<Buffer> {
   try {
     const { size } = await stat(file);
-    if (size > largestBlob) throw new Error(`${size} bytes are too many for a statement`);
+    if (size > maxBlobBytes) throw new Error(`it is too large: ${size} bytes`);
     return await readFile(file);
   } catch (cause) {
     throw new ImagoError('store-corrupt', `Blob ${digest} cannot be read: ${(cause as Error).message}.`, {

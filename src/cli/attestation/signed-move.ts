@@ -1,5 +1,5 @@
-// Checks the signed statement of a channel's move with nothing but a public key: no daemon, no database, no network.
-// Written apart from what signs, so that the one is a check on the other.
+// Verifies the signed attestation of a channel move with only a public key: no daemon, no database, no network.
+// It shares no code with the signer, so that each checks the other.
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import * as z from 'zod';
 import { movePredicateType } from '../../domain/channel/statement.ts';
@@ -48,12 +48,12 @@ const statementSchema = z.looseObject({
   predicate: z.unknown(),
 });
 
-/** What the statement says. It was so at the time of the move; the channel may have moved since. */
+/** The content of the attestation at the time of the move; the channel can have moved since. */
 export type SignedMove = z.infer<typeof move>;
 
 const payloadType = 'application/vnd.in-toto+json';
 
-/** Throws `key-invalid` for what is not a public key, in PEM and of the kind that Imago signs with. */
+/** Throws `key-invalid` unless it is a public key in PEM, of the kind that Imago signs with. */
 export function readPublicKey(pem: string, file: string): KeyObject {
   try {
     if (pem.includes('PRIVATE KEY')) throw new Error('it is a private key');
@@ -69,8 +69,8 @@ export function readPublicKey(pem: string, file: string): KeyObject {
 }
 
 /**
- * The move that one of the keys signed. `undefined` when the envelope is of something else than a move.
- * `signature-missing` when none of the keys signed it, `signature-invalid` when it cannot be read or contradicts itself.
+ * Returns the move that one of the keys signed; `undefined` if the envelope is not about a move. Throws
+ * `signature-missing` if none of the keys signed it, `signature-invalid` if it is unreadable or contradicts itself.
  */
 export function openSignedMove(
   text: string,

@@ -1,23 +1,20 @@
-// Who changed what.
-import { type CommandSpec, text } from '../spec/command.ts';
-import { pageFlags, pageQuery } from '../spec/paging.ts';
+// Lists the audit log.
+import { list } from '../run/builders.ts';
+import { pageFlags } from '../spec/command.ts';
 
-export const command: CommandSpec = {
-  summary: 'List every write, done or refused, newest first',
-  flags: { subject: { what: 'only about this, e.g. pool/web', value: 'SUBJECT' }, ...pageFlags },
-  examples: [['imago audit --subject pool/web', 'who changed this pool']],
-  async run(invocation) {
-    const client = await invocation.client();
-    const subject = text(invocation, 'subject');
-    const query = { ...pageQuery(invocation), ...(subject === undefined ? {} : { subject }) };
-    invocation.out.list(await client.call('listAudit', { query }), (item) => String(item.id), {
-      at: (item) => item.at,
-      who: (item) => item.who,
-      'os user': (item) => item.osUser,
-      what: (item) => item.what,
-      subject: (item) => item.subject,
-      status: (item) => String(item.status),
-      request: (item) => item.requestId,
-    });
+export const command = list('listAudit', {
+  flags: {
+    subject: { description: 'List only requests about this subject, for example pool/web', value: 'SUBJECT' },
+    ...pageFlags,
   },
-};
+  examples: [['imago audit --subject pool/web', 'List who changed a pool']],
+  columns: [
+    'at',
+    ['user', 'who'],
+    ['os user', 'osUser'],
+    ['request', 'what'],
+    'subject',
+    'status',
+    ['request id', 'requestId'],
+  ],
+});

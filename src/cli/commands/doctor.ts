@@ -1,10 +1,9 @@
-// What this machine lacks, and how to get it.
+// Checks this host for missing prerequisites.
 import { localDoctor } from '../../launcher/process.ts';
 import type { CommandSpec, Invocation } from '../spec/command.ts';
 
 export const command: CommandSpec = {
-  summary: 'Tell what this machine has and lacks, with the command that gets it',
-  examples: [['imago doctor', 'look at this machine']],
+  examples: [['imago doctor', 'Check this host']],
   async run(invocation) {
     const report = await examine(invocation);
     const { style } = invocation.out;
@@ -18,14 +17,14 @@ export const command: CommandSpec = {
   },
 };
 
-/** A machine on which no daemon can start is the one that most needs looking at. */
+/** Checks this host directly if no daemon can start, which is when the check matters most. */
 async function examine(invocation: Invocation) {
   try {
     const client = await invocation.client();
-    return await client.call('doctor', {});
+    return await client.call('doctor');
   } catch (error) {
     if (process.env.IMAGO_URL) throw error;
-    invocation.out.note(`No daemon can be asked: ${(error as Error).message}`);
+    invocation.out.note(`No daemon is reachable: ${(error as Error).message}`);
     return localDoctor();
   }
 }

@@ -1,17 +1,16 @@
-// Stop the daemon, its database and its machines.
+// Stops the daemon, its database, and its machines.
 import { stopDaemon } from '../../launcher/process.ts';
 import type { StoppedProcesses } from '../../launcher/spawn.ts';
 import { localClient } from '../run/connect.ts';
 import type { CommandSpec } from '../spec/command.ts';
 
 export const command: CommandSpec = {
-  summary: 'Stop the daemon, its database and its machines; nothing is left running',
   details:
-    'Machines are powered off as by their button, and run again at the next start. Live operations stay recorded and go on then.',
-  flags: { 'leave-machines': { what: 'machines go on running; the next daemon finds them' } },
+    'Machines are shut down as by their power button, and started again with the daemon. Live operations stay recorded and resume then.',
+  flags: { 'leave-machines': { description: 'Leave machines running for the next daemon to adopt' } },
   examples: [
-    ['imago down', 'stop everything'],
-    ['imago down --leave-machines', 'stop the daemon alone'],
+    ['imago down', 'Stop everything'],
+    ['imago down --leave-machines', 'Stop only the daemon'],
   ],
   async run(invocation) {
     const stopped = await stopDaemon({
@@ -22,11 +21,11 @@ export const command: CommandSpec = {
         client.close();
       },
     });
-    invocation.out.thing(stopped, String(stopped.daemon ?? ''), () => [sentenceOf(stopped)]);
+    invocation.out.thing(stopped, String(stopped.daemon ?? ''), () => [describeStop(stopped)]);
   },
 };
 
-function sentenceOf({ daemon, postgres, machines = 0 }: StoppedProcesses): string {
+function describeStop({ daemon, postgres, machines = 0 }: StoppedProcesses): string {
   if (machines > 0) return `Stopped, with ${machines === 1 ? '1 machine' : `${machines} machines`}`;
   return daemon === undefined && postgres === undefined ? 'Nothing was running' : 'Stopped';
 }

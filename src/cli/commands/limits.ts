@@ -1,24 +1,23 @@
-// How near each limit is.
+// Lists the limits and their usage.
 import { formatBytes } from '../../domain/value/bytes.ts';
-import type { CommandSpec } from '../spec/command.ts';
+import { list } from '../run/builders.ts';
 
-export const command: CommandSpec = {
-  summary: 'Show how near each limit is, when it is reached, and what to do',
-  examples: [['imago limits', 'use, growth and the day of each']],
-  async run(invocation) {
-    const client = await invocation.client();
-    const found = await client.call('showLimits');
-    const amount = (name: string, value: number) => (name === 'bytes' ? formatBytes(value) : String(value));
-    invocation.out.list(found, (item) => `${item.place}/${item.name}`, {
-      place: (item) => item.place,
-      limit: (item) => item.name,
-      used: (item) => amount(item.name, item.used),
-      of: (item) => amount(item.name, item.limit),
-      percent: (item) => `${item.percent} %`,
-      'a day': ({ name, growthPerDay }) =>
-        growthPerDay === undefined ? undefined : amount(name, growthPerDay),
-      reached: (item) => item.reachedOn,
-      'what to do': (item) => item.advice,
-    });
-  },
-};
+const amount = (name: string, value: number) => (name === 'bytes' ? formatBytes(value) : String(value));
+
+export const command = list('showLimits', {
+  examples: [['imago limits', 'Show usage, growth, and the forecast of each limit']],
+  name: ({ place, name }) => `${place}/${name}`,
+  columns: [
+    'place',
+    ['limit', 'name'],
+    ['used', ({ name, used }) => amount(name, used)],
+    ['of', ({ name, limit }) => amount(name, limit)],
+    ['percent', ({ percent }) => `${percent} %`],
+    [
+      'a day',
+      ({ name, growthPerDay }) => (growthPerDay === undefined ? undefined : amount(name, growthPerDay)),
+    ],
+    ['reached', 'reachedOn'],
+    ['what to do', 'advice'],
+  ],
+});

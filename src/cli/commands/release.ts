@@ -1,24 +1,16 @@
-// From a recipe to production in one operation, now or by the clock.
+// Releases a recipe in one operation, now or on a schedule.
 import { basename } from 'node:path';
-import type { InputOf } from '../../api/contract/types.ts';
 import { formatDuration, parseDuration } from '../../domain/value/duration.ts';
-import { gatherRecipe, recipeFlags } from '../input/read-recipe.ts';
-import { operationFlags, runOperation } from '../run/run-operation.ts';
-import { runWrite } from '../run/run-write.ts';
-import {
-  argumentOr,
-  type CommandSpec,
-  type Invocation,
-  isSet,
-  requiredText,
-  text,
-  texts,
-} from '../spec/command.ts';
+import { gatherRecipe, recipeArguments, recipeFile, recipeFlags } from '../input/read-recipe.ts';
+import { runOperation, runWrite } from '../run/run-command.ts';
+import type { Result } from '../spec/call.ts';
+import { type CommandSpec, type FlagSpecs, operationFlags, reasonFlag, text } from '../spec/command.ts';
+import { buildFlags } from './build.ts';
 
 interface Released {
   readonly image: string;
   readonly version?: string;
-  /** Of a matrix. */
+  /** The versions of a matrix. */
   readonly versions?: readonly { readonly version: string; readonly kubernetes: string }[];
   readonly changed: boolean;
   readonly channels: readonly string[];
@@ -26,95 +18,70 @@ interface Released {
   readonly times: readonly { readonly step: string; readonly state: string; readonly ms: number | null }[];
 }
 
+const scheduleFlags: FlagSpecs = {
+  every: {
+    description: 'Run on a schedule instead of now (cron expression, 5 or 6 fields)',
+    value: 'CRON',
+    field: 'cron',
+  },
+  'time-zone': { description: 'IANA time zone of --every (default: UTC)', value: 'ZONE' },
+  name: { description: 'Name of the schedule (default: release-FILE)', value: 'NAME' },
+};
+
 export const command: CommandSpec = {
-  summary: 'Lock, build, test, publish and promote a recipe, in one operation',
   details:
-    'Passes over what is so already: a recipe that has not changed ends at once. Before gates that time or people can ' +
-    'open it waits, however often the daemon is restarted; it tells the time that each step took. A recipe with a matrix ' +
-    'is released as one: the highest patch of each minor version goes to channels of its own, like production-1-34, and ' +
-    'the highest of all to the plain ones.',
-  args: [{ name: 'FILE', what: 'the recipe (default: imago.yaml)', optional: true, completes: 'file' }],
+    'Skips steps that are already done: an unchanged recipe finishes immediately. Waits for gates that time or approvals can pass, even if the daemon restarts, and reports the duration of each step. A recipe with a matrix is released as one: the highest patch of each minor version goes to its own channels, such as production-1-34, and the highest version to the plain ones.',
+  args: recipeArguments,
   flags: {
     ...recipeFlags,
-    why: { what: 'the reason; kept for ever', value: 'TEXT', required: true },
+    reason: { ...reasonFlag.reason, field: 'why' },
     to: {
-      what: 'a channel to move, in order; again for more (default: all)',
+      description: 'Channel to promote to, in order (default: all)',
       value: 'CHANNEL',
       repeated: true,
+      field: 'channels',
     },
-    newest: { what: 'take the newest of every input, whatever was locked before' },
-    locked: { what: 'build from the lock as it is, and fail when it is not the lock of the recipe' },
-    'when-newer': { what: 'only begin when an input has a newer version than anything built before' },
-    wait: { what: 'how long to wait before closed gates (default: 3d)', value: 'TIME' },
-    bump: {
-      what: 'which part of the number grows, under semver',
-      value: 'PART',
-      choices: ['patch', 'minor', 'major'],
+    newest: { description: 'Upgrade every input to its newest version, ignoring the existing lock' },
+    'when-newer': { description: 'Release only if an input is newer than in any previous build' },
+    wait: {
+      description: 'Maximum time to wait for gates to pass (default: 3d)',
+      value: 'TIME',
+      field: 'waitSeconds',
+      read: (value) => Math.ceil(parseDuration(value) / 1000),
     },
-    every: { what: 'do it by the clock instead of now: five or six fields of cron', value: 'CRON' },
-    'time-zone': { what: 'with --every: an IANA time zone (default: UTC)', value: 'ZONE' },
-    name: { what: 'with --every: the name of the schedule (default: release-FILE)', value: 'NAME' },
+    ...buildFlags,
+    ...scheduleFlags,
     ...operationFlags,
   },
   examples: [
-    ['imago release --why "weekly"', 'imago.yaml, to production'],
-    [`imago release --every '0 3 * * 1' --time-zone Europe/Paris --why weekly`, 'every Monday'],
-    [`imago release --every '0 * * * *' --when-newer --why "newer input"`, 'within an hour of a newer input'],
-    ['imago release --kubernetes 1.34.3 --why "new patch"', 'when a new Kubernetes version is out'],
-    ['imago release --newest --to staging --why "newer inputs"', 'only as far as staging'],
+    ['imago release --reason "weekly"', 'Release imago.yaml to production'],
+    [`imago release --every '0 3 * * 1' --time-zone Europe/Paris --reason weekly`, 'Release every Monday'],
+    [
+      `imago release --every '0 * * * *' --when-newer --reason "newer input"`,
+      'Release within an hour of a newer input',
+    ],
+    ['imago release --kubernetes 1.34.3 --reason "new patch"', 'Release a new Kubernetes version'],
+    ['imago release --newest --to staging --reason "newer inputs"', 'Release only to staging'],
   ],
   async run(invocation) {
-    const file = argumentOr(invocation, 'FILE', 'imago.yaml');
+    const file = recipeFile(invocation);
     const { sent } = await gatherRecipe(invocation, await invocation.client(), file);
-    const channels = texts(invocation, 'to');
-    const wait = text(invocation, 'wait');
-    const bump = text(invocation, 'bump') as 'patch' | 'minor' | 'major' | undefined;
-    const body = {
-      ...sent,
-      why: requiredText(invocation, 'why'),
-      ...(bump && { bump }),
-      ...(isSet(invocation, 'newest') && { newest: true }),
-      ...(isSet(invocation, 'locked') && { locked: true }),
-      ...(isSet(invocation, 'when-newer') && { whenNewer: true }),
-      ...(channels.length > 0 && { channels: [...channels] }),
-      ...(wait !== undefined && { waitSeconds: Math.ceil(parseDuration(wait) / 1000) }),
-    };
-    const cron = text(invocation, 'every');
-    if (cron !== undefined) return schedule(invocation, file, { ...body, cron });
-    await runOperation(invocation, {
-      endpoint: 'createRelease',
-      input: { body },
-      name: (result) => names(result),
-      lines: (result) => lines(result),
-    });
+    if (text(invocation, 'every') !== undefined) {
+      const name = text(invocation, 'name') ?? `release-${basename(file).replace(/\.ya?ml$/i, '')}`;
+      return runWrite(invocation, 'scheduleRelease', {
+        ...command,
+        more: () => ({ ...sent, name }),
+        done: (made) =>
+          `${made.name} releases ${made.subject.replace(/^[^/]*\//, '')} next at ${made.nextAt ?? 'no time'}`,
+      });
+    }
+    const printed = { name: releasedNames, done: releaseLines };
+    await runOperation(invocation, 'createRelease', { ...command, ...printed, more: () => sent });
   },
 };
 
-async function schedule(
-  invocation: Invocation,
-  file: string,
-  body: Omit<InputOf<'scheduleRelease'>['body'], 'name'>,
-): Promise<void> {
-  const timeZone = text(invocation, 'time-zone');
-  const stem = basename(file).replace(/\.ya?ml$/i, '');
-  await runWrite(invocation, {
-    endpoint: 'scheduleRelease',
-    input: {
-      body: {
-        ...body,
-        name: text(invocation, 'name') ?? `release-${stem}`,
-        ...(timeZone === undefined ? {} : { timeZone }),
-      },
-    },
-    name: (made) => made.name,
-    lines: (made) => [
-      `${made.name} releases ${made.subject.replace(/^[^/]*\//, '')} next at ${made.nextAt ?? 'no time'}`,
-    ],
-  });
-}
-
-/** What `--when-newer` answers: whether it began a release, and which. */
-function begun(result: Record<string, unknown>): string | undefined {
+/** Returns the release that `--when-newer` started, or an empty text if none. */
+function startedRelease(result: Result): string | undefined {
   if (result.newer === undefined) return undefined;
   return typeof result.release === 'string' ? result.release : '';
 }
@@ -123,25 +90,25 @@ function versionsOf({ version, versions }: Released): readonly string[] {
   return versions?.map((one) => one.version) ?? (version === undefined ? [] : [version]);
 }
 
-function names(result: Record<string, unknown>): string {
-  const released = result as unknown as Released;
+function releasedNames(result: Result): string {
+  const released = result as Partial<Released> as Released;
   return (
-    begun(result) ??
+    startedRelease(result) ??
     versionsOf(released)
       .map((version) => `${released.image}:${version}`)
       .join('\n')
   );
 }
 
-function lines(result: Record<string, unknown>): readonly string[] {
-  const release = begun(result);
-  if (release === '') return ['Nothing is newer than what was built before'];
+function releaseLines(result: Result): readonly string[] {
+  const release = startedRelease(result);
+  if (release === '') return ['No input is newer than in previous builds'];
   if (release !== undefined)
-    return [`There are newer inputs: follow the release with \`imago op watch ${release}\``];
-  const released = result as unknown as Released;
+    return [`Newer inputs were found. Follow the release with \`imago op watch ${release}\``];
+  const released = result as Partial<Released> as Released;
   const { image, changed, channels, totalMs, times } = released;
   const versions = versionsOf(released).join(', ');
-  if (!changed) return [`${image}:${versions} is where it should be: nothing changed`];
+  if (!changed) return [`${image}:${versions} is already released: nothing changed`];
   return [
     `${image}:${versions} is in ${channels.join(', ') || 'no new channel'}`,
     ...times

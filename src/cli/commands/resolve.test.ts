@@ -23,13 +23,13 @@ test('a withdrawn version is an answer that says so, why, and what is near', asy
   expect(shown).toMatch(/state +withdrawn/);
   expect(shown).toMatch(/reason +kubelet crashes/);
   expect(shown).toMatch(/nearest +1\.34\.1, 1\.35\.0/);
-  expect(await resolve({ ...withdrawn, nearest: [] })).toMatch(/nearest +none can be used/);
+  expect(await resolve({ ...withdrawn, nearest: [] })).toMatch(/nearest +none is usable/);
 });
 
 test('with --usable it is refused, by the exit code that refusals have', async () => {
   await expect(resolve(withdrawn, { usable: true })).rejects.toMatchObject({
     ...{ code: 'version-withdrawn', exitCode: 4, message: 'node:1.34.2 is withdrawn: kubelet crashes' },
-    hint: 'The nearest that can be used: `node:1.34.1` or `node:1.35.0`.',
+    hint: 'The nearest usable versions: `node:1.34.1` or `node:1.35.0`.',
   });
   const { reason: _reason, nearest: _nearest, ...usable } = { ...withdrawn, state: 'available' };
   expect(await resolve(usable, { usable: true })).not.toContain('nearest');

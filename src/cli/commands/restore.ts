@@ -1,39 +1,36 @@
-// Load a backup into an empty database.
+// Restores a backup into an empty database.
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { readPassphrase } from '../input/read-passphrase.ts';
 import { readPublicKeys } from '../input/read-public-keys.ts';
 import { readText } from '../input/read-text.ts';
-import { facts } from '../output/table.ts';
+import { keyValueLines } from '../output/table.ts';
 import { argument, type CommandSpec, type Invocation, isSet, passphraseFlag, text } from '../spec/command.ts';
 
 export const command: CommandSpec = {
-  summary: 'Load a backup into an empty database',
   details:
-    'All or nothing: a backup that is truncated, damaged or changed changes nothing. A backup of another host needs ' +
-    'its passphrase, or the key that signed it with --key. A key that `imago keys trust` trusts to sign images is not ' +
-    'trusted to sign a backup.',
-  args: [{ name: 'FILE', what: 'the backup', completes: 'file' }],
+    'All or nothing: a truncated, damaged, or modified backup changes nothing. A backup of another host requires its passphrase, or the key that signed it with --key. A key that `imago keys trust` trusts to sign images is not trusted to sign a backup.',
+  args: [{ name: 'FILE', description: 'Backup file', completes: 'file' }],
   flags: {
-    'with-keys': { what: 'also restore the keys that the backup holds' },
+    'with-keys': { description: 'Also restore the keys in the backup' },
     key: {
-      what: 'public key that signed the backup, of `imago keys show` on the host that made it',
+      description: 'Public key that signed the backup, from `imago keys show` on the host that made it',
       value: 'FILE',
       completes: 'file',
     },
     ...passphraseFlag,
-    'dry-run': { what: 'verify and load the backup, and commit nothing' },
+    'dry-run': { description: 'Verify and load the backup without committing it' },
   },
   examples: [
-    ['imago restore imago.backup --dry-run', 'check that it can be restored'],
-    ['imago restore imago.backup --key old.pub', 'a backup of another host'],
+    ['imago restore imago.backup --dry-run', 'Check that it can be restored'],
+    ['imago restore imago.backup --key old.pub', 'Restore a backup of another host'],
   ],
   async run(invocation) {
     const file = argument(invocation, 'FILE');
     const passphrase = await readPassphrase(invocation);
     const found = await stat(file).catch((cause) => {
-      throw new ImagoError('file-missing', `There is no file ${file}.`, { cause });
+      throw new ImagoError('file-missing', `File ${file} not found.`, { cause });
     });
     if (!found.isFile()) throw new ImagoError('file-missing', `${file} is not a file.`);
     const client = await invocation.client();
@@ -48,7 +45,7 @@ export const command: CommandSpec = {
       if ('plan' in report) return report.plan;
       const { madeAt, madeBy, signer, tables, rows, keysRestored, missingDisks, copy } = report;
       return [
-        ...facts({
+        ...keyValueLines({
           'made at': madeAt,
           'made by': madeBy,
           signer,
@@ -58,7 +55,7 @@ export const command: CommandSpec = {
         }),
         ...(copy.length === 0 ? [] : ['Not in the backup; copy from the host that made it:']),
         ...copy.map(({ what, path }) => `  ${path}  ${what}`),
-        ...missingDisks.map((name) => `The disk of ${name} is missing: see imago problem list`),
+        ...missingDisks.map((name) => `The disk of ${name} is missing: run imago problem list`),
       ];
     });
   },
@@ -69,7 +66,7 @@ async function readKey(invocation: Invocation): Promise<string | undefined> {
   if (file === undefined) return undefined;
   const [key, other] = readPublicKeys(await readText(file), file);
   if (other === undefined) return key?.publicKey;
-  throw new ImagoError('key-invalid', `${file} holds several keys, and only one signed the backup.`, {
-    hint: 'Write the one that signs with `imago keys show > old.pub` on the host that made the backup.',
+  throw new ImagoError('key-invalid', `${file} contains several keys, but only one signed the backup.`, {
+    hint: 'Save the active key with `imago keys show > old.pub` on the host that made the backup.',
   });
 }

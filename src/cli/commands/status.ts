@@ -1,22 +1,21 @@
-// What runs.
+// Shows the status of the daemon.
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { facts } from '../output/table.ts';
+import { keyValueLines } from '../output/table.ts';
 import type { CommandSpec } from '../spec/command.ts';
 
 export const command: CommandSpec = {
-  summary: 'Tell what runs',
-  examples: [['imago status --json', 'for a script; daemon.pid is the process']],
+  examples: [['imago status --json', 'Print it for a script; daemon.pid is the process id']],
   async run(invocation) {
     const { connectIfRunning } = await import('../run/connect.ts');
     const client = await connectIfRunning();
     if (client === undefined) {
-      throw new ImagoError('daemon-not-running', 'No daemon runs for this state folder.');
+      throw new ImagoError('daemon-not-running', 'No daemon is running for this state directory.');
     }
-    const status = await client.call('status', {});
+    const status = await client.call('status');
     client.close();
     const waiting = Object.entries(status.operations ?? {}).map(([state, count]) => `${count} ${state}`);
     invocation.out.thing(status, String(status.daemon.pid), () =>
-      facts({
+      keyValueLines({
         imago: status.version,
         daemon: `${status.daemon.state}, process ${status.daemon.pid}, up ${Math.round(status.daemon.uptimeSeconds)} s`,
         database: `PostgreSQL ${status.database.version ?? '?'}, ${status.database.embedded ? 'embedded, ' : ''}${status.database.state}`,
@@ -32,8 +31,8 @@ export const command: CommandSpec = {
         problems:
           status.problems === 0
             ? 'none'
-            : status.problems && `${status.problems} open: see imago problem list`,
-        operations: waiting.length === 0 ? 'none under way' : waiting.join(', '),
+            : status.problems && `${status.problems} open: run imago problem list`,
+        operations: waiting.length === 0 ? 'none in progress' : waiting.join(', '),
       }),
     );
   },

@@ -1,11 +1,11 @@
-// Start the daemon.
+// Starts the daemon.
 import { resolve } from 'node:path';
 import { readSettings, settingNames, settingSpecs } from '../../domain/settings/settings.ts';
 import { ensureDaemon } from '../../launcher/process.ts';
 import { type CommandSpec, type FlagSpec, text } from '../spec/command.ts';
 
 const fileFlag = { value: 'FILE', completes: 'file' } as const;
-const flagForms: Readonly<Record<string, Omit<FlagSpec, 'what'>>> = {
+const flagForms: Readonly<Record<string, Omit<FlagSpec, 'description'>>> = {
   listen: { value: 'HOST:PORT' },
   'tls-cert': fileFlag,
   'tls-key': fileFlag,
@@ -13,18 +13,17 @@ const flagForms: Readonly<Record<string, Omit<FlagSpec, 'what'>>> = {
 };
 
 export const command: CommandSpec = {
-  summary: 'Start the daemon, or find the one that runs',
   details:
-    'Other commands start it too; this one sets what it is started with. Each flag is a setting: it is kept, and used at every later start. See `imago config`.',
+    'Other commands start it too; this one also sets its settings. Each flag is a setting that is stored and used at every later start. See `imago config`.',
   flags: Object.fromEntries(
     settingNames.map((name) => [
       name,
-      { what: settingSpecs[name].what, ...(flagForms[name] ?? { value: 'N' }) } satisfies FlagSpec,
+      { description: settingSpecs[name].what, ...(flagForms[name] ?? { value: 'N' }) } satisfies FlagSpec,
     ]),
   ),
   examples: [
-    ['imago up', 'start it'],
-    ['imago up --listen 127.0.0.1:7443', 'also accept callers with tokens over TCP'],
+    ['imago up', 'Start it'],
+    ['imago up --listen 127.0.0.1:7443', 'Also accept requests with tokens over TCP'],
   ],
   async run(invocation) {
     const given = settingNames.map((name) => {
@@ -33,12 +32,12 @@ export const command: CommandSpec = {
     });
     const daemon = await ensureDaemon({
       flags: readSettings(Object.fromEntries(given), (name) => `--${name}`),
-      onProgress: (sentence) => invocation.out.note(sentence),
+      onProgress: (message) => invocation.out.note(message),
     });
     invocation.out.thing(daemon, String(daemon.pid), () => [
       daemon.started
         ? `Started the daemon, process ${daemon.pid}`
-        : `The daemon runs already, process ${daemon.pid}`,
+        : `The daemon is already running, process ${daemon.pid}`,
     ]);
   },
 };

@@ -1,11 +1,11 @@
-// The version of Imago.
-
+// Prints the version of the command line.
 import { packageVersion } from '../input/package-version.ts';
 import type { CommandSpec } from '../spec/command.ts';
 
 export const command: CommandSpec = {
-  summary: 'Print the version of Imago',
-  examples: [['imago version', 'this command line; `imago status` tells the daemon']],
+  examples: [
+    ['imago version', 'Print the version of this command line; `imago status` shows that of the daemon'],
+  ],
   async run(invocation) {
     const version = await packageVersion();
     invocation.out.thing({ version, node: process.version }, version, () => [

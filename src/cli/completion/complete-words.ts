@@ -1,30 +1,26 @@
-// What could come next: commands, flags, choices, and the names that a running daemon knows.
+// Completes words: commands, flags, choices, and the names that a running daemon knows.
 import type { ListEndpoint } from '../../api/contract/types.ts';
 import {
-  type CommandNode,
+  type Command,
   type CommandSpec,
   type Completes,
   commonFlags,
   type FlagSpec,
+  type FlagSpecs,
+  isGroup,
+  loadCommand,
 } from '../spec/command.ts';
 
-export async function completeWords(tree: CommandNode, words: readonly string[]): Promise<readonly string[]> {
+export async function completeWords(tree: Command, words: readonly string[]): Promise<readonly string[]> {
   const last = words.at(-1) ?? '';
-  let node = tree;
+  let command = tree;
   let index = 0;
-  for (; index < words.length - 1 && node.children !== undefined; index += 1) {
-    const next = node.children.find((child) => child.name === words[index]);
+  for (; index < words.length - 1 && isGroup(command); index += 1) {
+    const next = command.commands[words[index] ?? ''];
     if (next === undefined) return [];
-    node = next;
+    command = await loadCommand(next);
   }
-  if (node.children !== undefined) {
-    return starting(
-      last,
-      node.children.filter((child) => !child.hidden).map((child) => child.name),
-    );
-  }
-  if (node.load === undefined) return [];
-  const { command } = await node.load();
+  if (isGroup(command)) return starting(last, Object.keys(command.commands));
   return completeCommand(command, words.slice(index, -1), last);
 }
 
@@ -33,7 +29,7 @@ async function completeCommand(
   before: readonly string[],
   last: string,
 ): Promise<readonly string[]> {
-  const flags: Readonly<Record<string, FlagSpec>> = { ...command.flags, ...commonFlags };
+  const flags: FlagSpecs = { ...command.flags, ...commonFlags };
   const open = openFlag(flags, before.at(-1));
   if (open !== undefined) return starting(last, open.choices ?? (await namesOf(open.completes)));
   if (last.startsWith('-'))
@@ -45,7 +41,7 @@ async function completeCommand(
   return starting(last, await namesOf(command.args?.[place]?.completes));
 }
 
-function openFlag(flags: Readonly<Record<string, FlagSpec>>, word: string | undefined): FlagSpec | undefined {
+function openFlag(flags: FlagSpecs, word: string | undefined): FlagSpec | undefined {
   if (word === undefined || !word.startsWith('-')) return undefined;
   const found = Object.entries(flags).find(
     ([name, spec]) => word === `--${name}` || word === `-${spec.short}`,
@@ -53,7 +49,7 @@ function openFlag(flags: Readonly<Record<string, FlagSpec>>, word: string | unde
   return found?.value === undefined ? undefined : found;
 }
 
-function positionals(flags: Readonly<Record<string, FlagSpec>>, before: readonly string[]): number {
+function positionals(flags: FlagSpecs, before: readonly string[]): number {
   return before.filter(
     (word, index) => !word.startsWith('-') && openFlag(flags, before[index - 1]) === undefined,
   ).length;

@@ -1,4 +1,4 @@
-// The completion scripts: they ask `imago __complete` with the words so far, so they never go out of date.
+// The completion scripts. They run `imago __complete` with the words so far, so they never go out of date.
 export const completionScripts = {
   bash: `_imago() {
   local IFS=$'\\n' words=("\${COMP_WORDS[@]:1:COMP_CWORD}")

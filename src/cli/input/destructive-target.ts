@@ -1,19 +1,17 @@
 // Resolves the target of a destructive command once, so that what is confirmed is what is done, and a repeat of the
 // command does not reach the next version of a channel.
-import type { Client } from '../../api/client/client.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { requireExact } from '../../domain/resolve/resolve.ts';
-import { argument, type Invocation, isSet, text } from '../spec/command.ts';
-import type { VersionPath } from './find-version.ts';
+import { type Fields, type Invocation, isSet, text } from '../spec/command.ts';
 
 /**
- * Returns the exact version that `IMAGE` names. A version in `--expect` that is withdrawn already is the target too:
+ * Returns the exact version that `IMAGE` names. A version in `--expect` that is already withdrawn is the target too:
  * the command was repeated. Throws `reference-inexact`, `expectation-failed`, or `confirmation-needed` if `--yes` is
  * given with a channel and without `--expect`.
  */
-export async function destructiveTarget(invocation: Invocation, client: Client): Promise<VersionPath> {
-  const reference = requireExact(argument(invocation, 'IMAGE'));
-  const written = argument(invocation, 'IMAGE');
+export async function withdrawalTarget(written: string, invocation: Invocation): Promise<Fields> {
+  const client = await invocation.client();
+  const reference = requireExact(written);
   const expect = text(invocation, 'expect');
   const { image } = reference;
   if (expect !== undefined && reference.kind === 'channel') {
@@ -33,7 +31,7 @@ export async function destructiveTarget(invocation: Invocation, client: Client):
   return { image, version };
 }
 
-/** Refuses `--yes` for a channel whose version no one has seen; a dry run may show it. */
+/** Refuses `--yes` for a channel whose version no one has seen; a dry run is allowed to show it. */
 export function requireExpect(invocation: Invocation, channel: string, version: string): void {
   if (isSet(invocation, 'dry-run')) return;
   throw new ImagoError(

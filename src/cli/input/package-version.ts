@@ -1,11 +1,11 @@
-// The version in package.json and files beside it, from source and from the packed package alike.
+// Reads the version in package.json, and finds files next to it, both from source and in the packed package.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
 const places = ['../', '../../../'];
 
-/** Where a file of the package is; undefined when it was left out. */
+/** Returns the path of a file of the package; `undefined` if it does not exist. */
 export function packageFile(name: string): string | undefined {
   return places.map((up) => fileURLToPath(new URL(up + name, import.meta.url))).find(existsSync);
 }

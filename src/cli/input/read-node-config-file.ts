@@ -1,5 +1,4 @@
-// A node config from its file, YAML or JSON, with line and column for everything that is wrong with it.
-import { readFile } from 'node:fs/promises';
+// Reads a node config from a YAML or JSON file, and reports the line and column of every error.
 import { isMap, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { configError, type FieldPath } from '../../domain/node-config/problem.ts';
@@ -7,18 +6,19 @@ import { type CheckRules, checkNodeConfig, strictRules } from '../../domain/node
 import type { NodeConfig } from '../../domain/node-config/schema.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import type { Json } from '../../domain/value/json.ts';
+import { readText } from './read-text.ts';
 
 export interface ConfigFile {
   readonly config: NodeConfig;
-  /** As JSON, in the current version. */
+  /** The config as JSON, in the current schema version. */
   readonly document: string;
 }
 
-const largest = 512 * 1024;
+const maxCharacters = 512 * 1024;
 
 /** Throws `file-missing` or, with every problem at its line and column, `node-config-invalid`. */
 export async function readNodeConfigFile(file: string, rules: CheckRules = strictRules): Promise<ConfigFile> {
-  const text = await readText(file);
+  const text = await readConfigText(file);
   const lines = new LineCounter();
   const place = (offset: number) => {
     const { line, col } = lines.linePos(offset);
@@ -27,8 +27,7 @@ export async function readNodeConfigFile(file: string, rules: CheckRules = stric
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
   const [broken] = document.errors;
   if (broken !== undefined) {
-    const what =
-      broken.code === 'DUPLICATE_KEY' ? 'has a key twice in one map' : 'cannot be read as YAML or JSON';
+    const what = broken.code === 'DUPLICATE_KEY' ? 'has a duplicate key' : 'is not valid YAML or JSON';
     throw configError([{ path: [], message: what }], () => place(broken.pos[0]));
   }
   const { problems, read } = checkNodeConfig(document.toJS({ maxAliasCount: 100 }), rules);
@@ -36,20 +35,13 @@ export async function readNodeConfigFile(file: string, rules: CheckRules = stric
   return { config: read.config, document: canonicalJson(read.config as Json) };
 }
 
-async function readText(file: string): Promise<string> {
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (cause) {
-    const missing = (cause as NodeJS.ErrnoException).code === 'ENOENT';
-    const what = missing ? `There is no file ${file}.` : `${file} cannot be read.`;
-    throw new ImagoError('file-missing', what, { hint: 'Check the path and its permissions.', cause });
-  }
-  if (text.length <= largest) return text;
+async function readConfigText(file: string): Promise<string> {
+  const text = await readText(file);
+  if (text.length <= maxCharacters) return text;
   throw new ImagoError('node-config-too-big', `${file} has ${text.length} characters.`);
 }
 
-/** Where the value at a path stands, or what is around it when it is missing. A map's entry stands at its key. */
+/** Returns the offset of the value at a path, or of its parent if it is missing. A map entry is located at its key. */
 function offsetOf(root: unknown, path: FieldPath): number {
   let [node, offset] = [root, startOf(root)];
   for (const step of path) {

@@ -1,5 +1,5 @@
-// Public keys out of a file: PEM, or what `imago keys show --json` and `imago keys list --json` of another installation
-// print, which also tell when a key began and ceased to sign. A private key is refused before anything is sent.
+// Reads public keys from a file: PEM, or the output of `imago keys show --json` or `imago keys list --json` of another
+// installation, which includes the validity period of each key. A private key is refused before anything is sent.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 
 export interface ReadKey {
@@ -11,17 +11,17 @@ export interface ReadKey {
 
 const block = /-----BEGIN PUBLIC KEY-----[A-Za-z0-9+/=\s]+-----END PUBLIC KEY-----/g;
 
-/** Throws `key-invalid` when the text has no public key, or a private one. */
+/** Throws `key-invalid` if the text contains no public key, or a private one. */
 export function readPublicKeys(text: string, file: string): readonly ReadKey[] {
   if (text.includes('PRIVATE KEY')) {
-    throw new ImagoError('key-invalid', `${file} holds a private key, and only the public part is shared.`, {
-      hint: 'Its owner gets the public part from `imago keys show`, or `cosign public-key --key FILE`.',
+    throw new ImagoError('key-invalid', `${file} contains a private key. Share only the public key.`, {
+      hint: 'Its owner gets the public key with `imago keys show`, or `cosign public-key --key FILE`.',
     });
   }
   const found = text.trimStart().startsWith('{') ? readDocument(text, file) : readPem(text);
   if (found.length > 0) return found;
-  throw new ImagoError('key-invalid', `${file} holds no public key.`, {
-    hint: 'Its owner gets it from `imago keys show`.',
+  throw new ImagoError('key-invalid', `${file} contains no public key.`, {
+    hint: 'Its owner gets it with `imago keys show`.',
   });
 }
 
@@ -40,14 +40,14 @@ function readDocument(text: string, file: string): readonly ReadKey[] {
   return items.flatMap((item: unknown) => (isObject(item) ? readItem(item) : []));
 }
 
-/** Keys that the other installation only trusts are not its own to vouch for. */
+/** Skips keys that the other installation only trusts. */
 function readItem({ publicKey, owner, ...rest }: Readonly<Record<string, unknown>>): readonly ReadKey[] {
   if (typeof publicKey !== 'string' || owner !== undefined) return [];
-  const told = (['validFrom', 'validUntil', 'revoked'] as const).flatMap((name) => {
+  const dates = (['validFrom', 'validUntil', 'revoked'] as const).flatMap((name) => {
     const value = rest[name];
     return typeof value === 'string' ? [[name, value]] : [];
   });
-  return [{ publicKey, ...Object.fromEntries(told) }];
+  return [{ publicKey, ...Object.fromEntries(dates) }];
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

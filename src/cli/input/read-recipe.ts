@@ -1,5 +1,5 @@
-// A recipe from its files, as it is sent to the daemon, which checks it and asks for what it extends. Paths in it
-// begin at its own folder; a daemon on another machine does not get to know them.
+// Reads a recipe from its files and sends it to the daemon, which validates it and requests the files that it extends.
+// Paths are relative to the recipe's directory; a daemon on another host does not receive them.
 import { existsSync } from 'node:fs';
 import { readFile, realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -8,44 +8,61 @@ import type { Client } from '../../api/client/client.ts';
 import type { AnswerOf, InputOf } from '../../api/contract/types.ts';
 import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import { findOpenFile } from '../../domain/recipe/find-open-file.ts';
-import { type FlagSpec, type Invocation, isSet, text, texts } from '../spec/command.ts';
+import { type ArgumentSpec, type FlagSpecs, type Invocation, isSet, text, texts } from '../spec/command.ts';
 import { readRecipeCommit } from './recipe-commit.ts';
 
 export type SentRecipe = InputOf<'showRecipe'>['body'];
 
-export const recipeFlags = {
+export const recipeArguments: readonly ArgumentSpec[] = [
+  {
+    name: 'FILE',
+    description: 'Recipe file (default: imago.yaml)',
+    optional: true,
+    completes: 'file',
+    field: false,
+  },
+];
+
+export function recipeFile({ args }: Invocation): string {
+  return args.FILE ?? 'imago.yaml';
+}
+
+export const recipeFlags: FlagSpecs = {
   overlay: {
-    what: 'a file to lay over the recipe; again for more',
+    description: 'Overlay file to merge into the recipe',
     value: 'FILE',
     repeated: true,
     completes: 'file',
+    field: false,
   },
   kubernetes: {
-    what: 'the Kubernetes version, in place of the one in the recipe; one of its matrix, if it has one',
+    description: 'Override the Kubernetes version of the recipe; with a matrix, select one of its versions',
     value: 'VERSION',
+    field: false,
   },
   files: {
-    what: 'a directory that the recipe can read files from, besides its own and its Git work tree; again for more',
+    description: 'Directory that the recipe can read files from, besides its own and its Git work tree',
     value: 'DIRECTORY',
     repeated: true,
     completes: 'file',
+    field: false,
   },
-  provider: { what: 'who builds', value: 'NAME' },
-} as const satisfies Record<string, FlagSpec>;
+  provider: { description: 'Provider that runs the build', value: 'NAME' },
+};
 
-const mostFiles = 100;
-/** What errors call it. */
+const maxFiles = 100;
+/** Its name in errors. */
 const kubernetesOverlay = '--kubernetes';
 
-/** The recipe with all files that it needs, and what the daemon makes of it. */
+/** Returns the recipe with all files that it needs, and the daemon's composition of it. */
 export async function gatherRecipe(
   invocation: Invocation,
   client: Client,
-  file: string,
+  file = recipeFile(invocation),
 ): Promise<{
   readonly sent: SentRecipe;
   readonly shown: AnswerOf<'showRecipe'>;
-  /** Where its lock is, or would be. */
+  /** The path of its lock, which can be missing. */
   readonly lockFile: string;
 }> {
   const kubernetes = text(invocation, 'kubernetes');
@@ -54,7 +71,6 @@ export async function gatherRecipe(
     ...(kubernetes === undefined ? [] : [kubernetesOverlay]),
   ];
   const lockFile = lockFileOf(file, texts(invocation, 'overlay'), kubernetes);
-  const provider = invocation.flags.provider;
   const needsOwn = isSet(invocation, 'locked') && texts(invocation, 'overlay').length > 0;
   const { lock, readFrom } = await readLock(file, lockFile, needsOwn);
   const files: Record<string, string | null> = {};
@@ -64,23 +80,24 @@ export async function gatherRecipe(
     recipe: await readRecipeFile(file),
     fileName: file,
     files,
-    ...(overlays.length > 0 && { overlays: [...overlays] }),
-    ...(lock !== undefined && { lock, lockName: readFrom }),
-    ...(typeof provider === 'string' && { provider }),
-    ...placeOf(invocation, file),
+    overlays: overlays.length > 0 ? overlays : undefined,
+    lock,
+    lockName: lock === undefined ? undefined : readFrom,
+    provider: text(invocation, 'provider'),
+    ...recipeLocation(invocation, file),
   };
   for (;;) {
     try {
       const shown = await client.call('showRecipe', { body: sent });
       const read = [file, ...filesRead(sent), ...(lock === undefined ? [] : [readFrom])];
       const source = await readRecipeCommit(file, read);
-      const dirty = source?.dirty || isLaidOver(shown);
-      return { sent: { ...sent, ...(source && { source: { ...source, dirty } }) }, shown, lockFile };
+      const dirty = source?.dirty || isOverridden(shown);
+      return { sent: { ...sent, source: source && { ...source, dirty } }, shown, lockFile };
     } catch (thrown) {
-      const wanted = wantedFiles(thrown);
-      if (wanted.length === 0 || Object.keys(sent.files ?? {}).length > mostFiles) throw thrown;
+      const wanted = missingFiles(thrown);
+      if (wanted.length === 0 || Object.keys(sent.files ?? {}).length > maxFiles) throw thrown;
       for (const path of wanted) {
-        const text = await readExtended(path, sent, openedBy(invocation, file));
+        const text = await readExtended(path, sent, openFolders(invocation, file));
         sent = { ...sent, files: { ...sent.files, [path]: text } };
       }
     }
@@ -88,19 +105,16 @@ export async function gatherRecipe(
 }
 
 /**
- * Where the files of a recipe are, for a daemon on this host: its own directory, the Git work tree that it is in, and
- * those that the user opened. A work tree that is the home directory is no reason to open all of it.
+ * Returns where the files of a recipe are, for a daemon on this host: its directory, its Git work tree, and those that
+ * the user opened. A work tree that is the home directory does not open all of it.
  */
-export function placeOf(
-  invocation: Invocation,
-  file: string,
-): { readonly folder?: string; readonly roots?: string[] } {
+export function recipeLocation(invocation: Invocation, file: string) {
   if (process.env.IMAGO_URL) return {};
-  const [folder = '/', ...roots] = openedBy(invocation, file);
+  const [folder = '/', ...roots] = openFolders(invocation, file);
   return { folder, roots };
 }
 
-function openedBy(invocation: Invocation, file: string): readonly string[] {
+function openFolders(invocation: Invocation, file: string): readonly string[] {
   const folder = resolve(dirname(file));
   const tree = workTree(folder);
   const given = texts(invocation, 'files').map((path) => resolve(path));
@@ -112,16 +126,16 @@ function workTree(folder: string): string | undefined {
   return existsSync(join(folder, '.git')) ? folder : workTree(dirname(folder));
 }
 
-/** Whether the flag says something that the files do not: a version of a matrix is in them. */
-function isLaidOver({ text: whole }: AnswerOf<'showRecipe'>): boolean {
-  return whole.includes(` # ${kubernetesOverlay}:`);
+/** Returns whether the flag changes the recipe, instead of selecting a version of its matrix. */
+function isOverridden({ text: composed }: AnswerOf<'showRecipe'>): boolean {
+  return composed.includes(` # ${kubernetesOverlay}:`);
 }
 
 function filesRead({ files }: SentRecipe): readonly string[] {
   return Object.entries(files ?? {}).flatMap(([path, text]) => (text === null ? [] : [path]));
 }
 
-/** Beside `imago.yaml` lies `imago.lock`; with `debug.yaml` laid over it, `imago.debug.lock`. */
+/** Returns the lock of `imago.yaml`, `imago.lock`, or with the overlay `debug.yaml`, `imago.debug.lock`. */
 export function lockFileOf(file: string, overlays: readonly string[], kubernetes?: string): string {
   const stem = (path: string) => path.replace(/\.ya?ml$/i, '');
   const over = overlays.map((path) => `.${stem(basename(path))}`).join('');
@@ -129,21 +143,21 @@ export function lockFileOf(file: string, overlays: readonly string[], kubernetes
 }
 
 /**
- * A recipe with something laid over it that has no lock of its own begins with that of the plain recipe, in which the
- * versions of a matrix stand side by side.
+ * Reads the lock. A recipe with an overlay that has no lock starts with that of the plain recipe, which contains all
+ * versions of a matrix.
  */
 async function readLock(
   file: string,
   lockFile: string,
   needsOwn: boolean,
 ): Promise<{ readonly lock: string | undefined; readonly readFrom: string }> {
-  const own = await readIfThere(lockFile);
+  const own = await readIfPresent(lockFile);
   const plain = lockFileOf(file, []);
   if (own !== undefined || needsOwn || plain === lockFile) return { lock: own, readFrom: lockFile };
-  return { lock: await readIfThere(plain), readFrom: plain };
+  return { lock: await readIfPresent(plain), readFrom: plain };
 }
 
-function wantedFiles(thrown: unknown): readonly string[] {
+function missingFiles(thrown: unknown): readonly string[] {
   const { code, details } = ensureImagoError(thrown);
   if (code !== 'recipe-files-wanted' || !Array.isArray(details?.files)) return [];
   return details.files.filter((path) => typeof path === 'string');
@@ -163,14 +177,14 @@ async function readExtended(
   try {
     const open = isNamed ? [...opened, ...near] : [];
     const found = await findOpenFile({ path, wanted: resolve(path), opened: open, realpath });
-    return (await readIfThere(found)) ?? null;
+    return (await readIfPresent(found)) ?? null;
   } catch (thrown) {
     if (ensureImagoError(thrown).code === 'file-missing') return null;
     throw thrown;
   }
 }
 
-export async function readIfThere(path: string): Promise<string | undefined> {
+export async function readIfPresent(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (cause) {
@@ -180,15 +194,15 @@ export async function readIfThere(path: string): Promise<string | undefined> {
 }
 
 async function readRecipeFile(file: string): Promise<string> {
-  const found = await readIfThere(file);
+  const found = await readIfPresent(file);
   if (found !== undefined) return found;
-  throw new ImagoError('file-missing', `There is no file ${file}.`, {
-    hint: 'Name the recipe, or make a first one with `imago init`.',
+  throw new ImagoError('file-missing', `File ${file} not found.`, {
+    hint: 'Pass the path of the recipe, or create one with `imago init`.',
   });
 }
 
 function unreadable(file: string, cause: unknown): ImagoError {
-  return new ImagoError('file-missing', `${file} cannot be read: ${(cause as Error).message}`, {
+  return new ImagoError('file-missing', `Cannot read ${file}: ${(cause as Error).message}`, {
     hint: 'Check the path and its permissions.',
     cause,
   });

@@ -1,4 +1,4 @@
-// A file's text; what it says is checked by others.
+// Reads a text file that the user named.
 import { readFile } from 'node:fs/promises';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 
@@ -7,9 +7,7 @@ export async function readText(file: string): Promise<string> {
     return await readFile(file, 'utf8');
   } catch (cause) {
     const missing = (cause as NodeJS.ErrnoException).code === 'ENOENT';
-    const message = missing
-      ? `There is no file ${file}.`
-      : `${file} cannot be read: ${(cause as Error).message}`;
+    const message = missing ? `File ${file} not found.` : `Cannot read ${file}: ${(cause as Error).message}`;
     throw new ImagoError('file-missing', message, { cause });
   }
 }

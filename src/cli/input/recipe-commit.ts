@@ -1,15 +1,15 @@
-// Which commit a recipe is at, asked of git where the recipe lies. No git, no work tree and a recipe that was never
-// committed are all no answer: a build needs none of it.
+// Finds the Git commit of a recipe. A missing git, a missing work tree, and a recipe that was never committed are not
+// errors: a build needs none of it.
 import { execFile } from 'node:child_process';
 import { dirname, resolve } from 'node:path';
 import { commitPattern, type RecipeCommit } from '../../domain/image/recipe-commit.ts';
 
 const timeoutMs = 10_000;
-const mostOutput = 16 * 1024 * 1024;
+const maxOutput = 16 * 1024 * 1024;
 
 /**
- * `files` are the recipe and whatever was read with it. It is dirty when one of them is not committed, or when anything
- * that git knows in the recipe's folder was changed: local inputs lie there.
+ * Returns the commit, or `undefined`. `files` are the recipe and the files read with it. It is dirty if one of them is not
+ * committed, or if any tracked file in the recipe's directory was changed: local inputs are there.
  */
 export async function readRecipeCommit(
   recipe: string,
@@ -32,7 +32,7 @@ export async function readRecipeCommit(
 
 /**
  * Returns settings that empty every filter of the configuration. The work tree can come from an archive that others made,
- * and git runs its filters to compare files. A file that only a filter makes equal counts as changed.
+ * and git runs its filters to compare files. A file that only a filter makes equal is reported as changed.
  */
 async function closedFilters(folder: string): Promise<Settings> {
   const names = await runGit(folder, ['config', '--null', '--name-only', '--get-regexp', '^filter\\.']);
@@ -56,7 +56,7 @@ function runGit(cwd: string, words: readonly string[], closed: Settings = []): P
   const options = {
     cwd,
     timeout: timeoutMs,
-    maxBuffer: mostOutput,
+    maxBuffer: maxOutput,
     env: {
       ...process.env,
       ...{ GIT_OPTIONAL_LOCKS: '0', GIT_ALLOW_PROTOCOL: 'none', GIT_NO_LAZY_FETCH: '1', LC_ALL: 'C' },

@@ -1,4 +1,4 @@
-// What is typed into a shell on a node, and the size of the terminal, as lines for the daemon.
+// Encodes keys typed into a node's shell, and the size of the terminal, as lines for the daemon.
 import type { EventEmitter } from 'node:events';
 
 interface Typing extends EventEmitter {
@@ -11,15 +11,15 @@ interface Screen extends EventEmitter {
   readonly columns?: number;
 }
 
-/** Why the reading of keys ends when the other side is gone. */
-export const endOfTyping = new Error('the shell ended');
+/** Reason to stop reading keys when the shell exited. */
+export const shellExited = new Error('the shell exited');
 
-/** Ctrl-]: what telnet and virsh use, and hardly any program in a shell. */
-const LEAVE = 0x1d;
-/** Off a terminal the shell is left some time after the last line, so that its answers arrive. */
-const LAST_WORDS_MS = 1000;
+/** Ctrl-], as in telnet and virsh; few programs use it. */
+const leaveKey = 0x1d;
+/** Without a terminal, the shell is left some time after the last line, so that its output arrives. */
+const lastOutputMs = 1000;
 
-/** Ends at Ctrl-], at the end of what is typed, or with the signal. */
+/** Ends at Ctrl-], at the end of the input, or with the signal. */
 export async function* shellInput(
   stdin: Typing,
   screen: Screen,
@@ -41,12 +41,12 @@ export async function* shellInput(
     wake();
   };
   const type = (chunk: Buffer) => {
-    const leave = stdin.isTTY === true ? chunk.indexOf(LEAVE) : -1;
+    const leave = stdin.isTTY === true ? chunk.indexOf(leaveKey) : -1;
     const typed = leave < 0 ? chunk : chunk.subarray(0, leave);
     if (typed.length > 0) add({ input: typed.toString('base64') });
     if (leave >= 0) end();
   };
-  const finish = () => setTimeout(end, stdin.isTTY === true ? 0 : LAST_WORDS_MS);
+  const finish = () => setTimeout(end, stdin.isTTY === true ? 0 : lastOutputMs);
 
   if (screen.isTTY === true) addSize();
   screen.on('resize', addSize);

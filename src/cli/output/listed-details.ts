@@ -1,17 +1,17 @@
-// An error with many causes tells the first in its sentence; here are all of them, one a line.
+// Lists the causes of an error, one per line: its message has only the first.
 import type { ImagoError } from '../../domain/error/imago-error.ts';
 
-/** The lists among the details of errors that are meant for people. */
+/** Human-readable lists among the details of errors. */
 const lists = ['problems', 'missing', 'moved', 'changes'] as const;
-const mostLines = 20;
+const maxLines = 20;
 
-/** Nothing when the sentence says it all. */
+/** Returns nothing if the message is complete. */
 export function listedDetails({ details }: Pick<ImagoError, 'details'>): readonly string[] {
   return lists.flatMap((key) => {
     const items: unknown = details?.[key];
     if (!Array.isArray(items) || items.length < 2) return [];
-    const more = items.length - mostLines;
-    return [...items.slice(0, mostLines).map(lineOf), ...(more > 0 ? [`and ${more} more`] : [])];
+    const more = items.length - maxLines;
+    return [...items.slice(0, maxLines).map(lineOf), ...(more > 0 ? [`and ${more} more`] : [])];
   });
 }
 

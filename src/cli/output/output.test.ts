@@ -48,7 +48,7 @@ describe('lists', () => {
   test('an empty list says so to people and is an empty document for programs', () => {
     const people = capture('table');
     people.output.list({ items: [] }, String, {});
-    expect(people.written).toEqual({ out: '', err: 'Nothing there yet.\n' });
+    expect(people.written).toEqual({ out: '', err: 'No results.\n' });
     const program = capture('json');
     program.output.list({ items: [] }, String, {});
     expect(JSON.parse(program.written.out)).toEqual({ items: [], next: null });

@@ -1,5 +1,5 @@
-// How results reach the reader: tables for people, one JSON document for programs, bare names for pipes.
-// Results go to standard output, everything else to standard error.
+// Prints results: tables, one JSON document, or bare names for pipes. Results go to standard output, everything else to
+// standard error.
 
 import type { ImagoError } from '../../domain/error/imago-error.ts';
 import { listedDetails } from './listed-details.ts';
@@ -11,13 +11,13 @@ export type Format = 'table' | 'json' | 'name';
 export interface Output {
   readonly format: Format;
   readonly quiet: boolean;
-  /** Standard error is a terminal: progress may be drawn. */
+  /** Whether progress can be drawn, because standard error is a terminal. */
   readonly interactive: boolean;
-  /** One thing: a JSON document, its name, or lines for people. */
+  /** Prints one thing: a JSON document, its name, or lines. */
   thing(value: object, name: string, lines: () => readonly string[]): void;
-  /** A list: `{"items", "next"}`, names, or a table. */
+  /** Prints a list: `{"items", "next"}`, names, or a table. */
   list<T extends object>(page: ListPage<T>, name: (item: T) => string, columns: Columns<T>): void;
-  /** A remark for people; nothing with --quiet. */
+  /** Prints a remark, unless --quiet is set. */
   note(line: string): void;
   error(error: ImagoError): void;
   readonly style: Style;
@@ -36,9 +36,9 @@ export interface Streams {
 
 export function createOutput(format: Format, quiet: boolean, streams: Streams): Output {
   const { out, err } = streams;
-  const colours =
+  const colors =
     out.isTTY === true && err.isTTY === true && !streams.env.NO_COLOR && streams.env.TERM !== 'dumb';
-  const style = createStyle(colours);
+  const style = createStyle(colors);
   const print = (lines: readonly string[]) => lines.length > 0 && out.write(`${lines.join('\n')}\n`);
   return {
     format,
@@ -53,7 +53,7 @@ export function createOutput(format: Format, quiet: boolean, streams: Streams): 
     list(page, name, columns) {
       if (format === 'json') print([JSON.stringify({ items: page.items, next: page.next ?? null }, null, 2)]);
       else if (format === 'name') print(page.items.map(name));
-      else if (page.items.length === 0) err.write(quiet ? '' : 'Nothing there yet.\n');
+      else if (page.items.length === 0) err.write(quiet ? '' : 'No results.\n');
       else print(table(page.items, columns, style));
       if (format === 'table' && page.next !== undefined && !quiet) err.write(`More: --cursor ${page.next}\n`);
     },
@@ -73,7 +73,7 @@ export function createOutput(format: Format, quiet: boolean, streams: Streams): 
   };
 }
 
-function createStyle(colours: boolean): Style {
-  const paint = (code: number) => (text: string) => (colours ? `\u001b[${code}m${text}\u001b[0m` : text);
+function createStyle(colors: boolean): Style {
+  const paint = (code: number) => (text: string) => (colors ? `\u001b[${code}m${text}\u001b[0m` : text);
   return { bold: paint(1), dim: paint(2), red: paint(31), green: paint(32), yellow: paint(33) };
 }

@@ -1,12 +1,12 @@
-// Progress of long work: a bar that redraws itself on a terminal, plain lines otherwise.
+// Shows the progress of long work: a bar on a terminal, plain lines otherwise.
 import type { Output } from './output.ts';
 
 export interface ProgressView {
-  /** Shows where the work is. Calls that change nothing to see print nothing. */
-  update(step: string, done: number | undefined, total: number | undefined, sentence: string): void;
-  /** A lasting line above the bar: a finished step, a log line. */
+  /** Shows the progress. Prints nothing if nothing visible changed. */
+  update(step: string, done: number | undefined, total: number | undefined, message: string): void;
+  /** Prints a permanent line above the bar, such as a finished step. */
   line(text: string): void;
-  /** Takes the bar away. */
+  /** Removes the bar. */
   end(): void;
 }
 
@@ -23,8 +23,8 @@ function barView(out: Output, err: NodeJS.WriteStream, now: () => number): Progr
   let shown = '';
   const clear = () => shown !== '' && err.write('\r\u001b[2K');
   return {
-    update(step, done, total, sentence) {
-      const next = bar(out, step, done, total, sentence, err.columns ?? 80);
+    update(step, done, total, message) {
+      const next = bar(out, step, done, total, message, err.columns ?? 80);
       if (next === shown || now() - drawnAt < redrawMs) return;
       clear();
       err.write(next);
@@ -48,7 +48,7 @@ function bar(
   step: string,
   done: number | undefined,
   total: number | undefined,
-  sentence: string,
+  message: string,
   columns: number,
 ): string {
   const share = done !== undefined && total ? Math.min(1, done / total) : undefined;
@@ -57,21 +57,21 @@ function bar(
     share === undefined
       ? ''
       : `${'━'.repeat(filled)}${'┄'.repeat(barWidth - filled)} ${String(Math.round(share * 100)).padStart(3)} % `;
-  const text = `${step}  ${picture}${sentence}`;
+  const text = `${step}  ${picture}${message}`;
   const room = Math.max(20, columns - 1);
   const cut = text.length > room ? `${text.slice(0, room - 1)}…` : text;
   return cut.replace(step, out.style.bold(step));
 }
 
-/** One line each time the sentence says something new; counting alone is not new. */
+/** Prints a line for each new message; a changed number is not new. */
 function lineView(out: Output): ProgressView {
   let last = '';
   return {
-    update(step, _done, _total, sentence) {
-      const gist = sentence.replace(/\d+(\.\d+)?/g, '#');
-      if (sentence === '' || gist === last) return;
-      last = gist;
-      out.note(`${step}: ${sentence}`);
+    update(step, _done, _total, message) {
+      const pattern = message.replace(/\d+(\.\d+)?/g, '#');
+      if (message === '' || pattern === last) return;
+      last = pattern;
+      out.note(`${step}: ${message}`);
     },
     line: (text) => out.note(text),
     end() {},

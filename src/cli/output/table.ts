@@ -1,4 +1,4 @@
-// Plain tables: a header, columns as wide as their widest cell, nothing cut off.
+// Formats plain tables: a header, columns as wide as their widest cell, nothing truncated.
 
 export type Columns<T> = Readonly<Record<string, (item: T) => string | undefined>>;
 
@@ -24,9 +24,19 @@ export function table<T>(items: readonly T[], columns: Columns<T>, style: Style)
   return [style.bold(line(names.map((name) => name.toUpperCase()))), ...cells.map(line)];
 }
 
-/** Aligned `name  value` lines; absent values are left out. */
-export function facts(all: Readonly<Record<string, string | number | undefined>>): string[] {
-  const present = Object.entries(all).filter(([, value]) => value !== undefined);
+/** Formats aligned `name  value` lines. Absent values are omitted. */
+export function keyValueLines(all: Readonly<Record<string, unknown>>): string[] {
+  const present = Object.entries(all).flatMap(([name, value]) => {
+    const cell = formatCell(value);
+    return cell === undefined ? [] : [[name, cell] as const];
+  });
   const width = Math.max(0, ...present.map(([name]) => name.length));
-  return present.map(([name, value]) => `${name.padEnd(width)}  ${value}`);
+  return present.map(([name, cell]) => `${name.padEnd(width)}  ${cell}`);
+}
+
+/** Formats one value; `undefined` if there is nothing to show. */
+export function formatCell(value: unknown): string | undefined {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (Array.isArray(value)) return value.length === 0 ? undefined : value.join(', ');
+  return value === undefined || value === null ? undefined : String(value);
 }

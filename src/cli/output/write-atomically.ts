@@ -1,11 +1,11 @@
-// Writes a stream to a file so that the file is whole or not there: beside, fsync, rename.
+// Writes a stream to a file so that the file is complete or absent: write next to it, fsync, rename.
 import { once } from 'node:events';
 import { open, rename, rm } from 'node:fs/promises';
 
-/** Writes all chunks to `path` (`-`: standard output) and returns how many bytes they were. */
-export async function writeBeside(
+/** Writes all chunks to `path` (`-` for standard output) and returns their number of bytes. */
+export async function writeAtomically(
   path: string,
-  chunks: AsyncIterable<Uint8Array>,
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   mode = 0o600,
 ): Promise<number> {
   if (path === '-') return writeOut(chunks);
@@ -28,7 +28,7 @@ export async function writeBeside(
   }
 }
 
-async function writeOut(chunks: AsyncIterable<Uint8Array>): Promise<number> {
+async function writeOut(chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<number> {
   let bytes = 0;
   for await (const chunk of chunks) {
     bytes += chunk.byteLength;

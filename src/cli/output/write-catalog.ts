@@ -1,5 +1,5 @@
-// Writes the exported catalogue: made whole in a folder beside, then put in the place of the one before. A folder that
-// is not an export of ours is never touched.
+// Writes the exported catalog to a new directory, then replaces the previous export. A directory that is not an export is
+// never changed.
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -19,7 +19,7 @@ export interface CatalogSource {
   readonly signal: AbortSignal;
 }
 
-const atOnce = 8;
+const concurrency = 8;
 
 export async function writeCatalog(
   folder: string,
@@ -55,7 +55,7 @@ export async function writeCatalog(
   }
   try {
     for (const { path, text } of catalogFrontPages(document)) await write(path, text);
-    await Promise.all(Array.from({ length: atOnce }, writeSome));
+    await Promise.all(Array.from({ length: concurrency }, writeSome));
     await exchange(fresh, target);
   } catch (error) {
     await rm(fresh, { recursive: true, force: true });
@@ -81,17 +81,17 @@ async function readRecords(version: ListedVersion, source: CatalogSource): Promi
   return found;
 }
 
-/** Nothing, an empty folder, or an export of ours. */
+/** Accepts a missing or empty directory, and an earlier export. */
 async function requireOwn(target: string): Promise<void> {
   const names = await readdir(target).catch((thrown: NodeJS.ErrnoException) => {
     if (thrown.code === 'ENOENT') return [];
-    throw new ImagoError('file-exists', `${target} is no folder that can be read.`, { cause: thrown });
+    throw new ImagoError('file-exists', `${target} is not a readable directory.`, { cause: thrown });
   });
   if (names.length === 0) return;
   const text = await readFile(join(target, 'catalog.json'), 'utf8').catch(() => '{}');
   if (isCatalog(text)) return;
-  throw new ImagoError('file-exists', `${target} holds something else than an exported catalogue.`, {
-    hint: 'Choose a folder that is empty, or that is not there yet.',
+  throw new ImagoError('file-exists', `${target} does not contain an exported catalog.`, {
+    hint: 'Choose an empty or new directory.',
   });
 }
 
@@ -124,7 +124,7 @@ async function exchange(fresh: string, target: string): Promise<void> {
   await rm(before, { recursive: true, force: true });
 }
 
-/** Puts right what an export that was killed left behind; one that is still at work is let be. */
+/** Repairs what a killed export left behind, and ignores one that is still running. */
 async function sweep(target: string): Promise<void> {
   const parent = dirname(target);
   const start = `${basename(target)}.`;
@@ -132,15 +132,15 @@ async function sweep(target: string): Promise<void> {
     const [, pid, kind] = name.startsWith(start)
       ? (/^(\d+)\.(new|old)$/.exec(name.slice(start.length)) ?? [])
       : [];
-    if (pid === undefined || isAtWork(Number(pid))) continue;
+    if (pid === undefined || isRunning(Number(pid))) continue;
     const there = await stat(target).catch(() => undefined);
     if (kind === 'old' && there === undefined) await rename(join(parent, name), target);
     else await rm(join(parent, name), { recursive: true, force: true });
   }
 }
 
-/** Whether another process of that number lives; what has our own number was left by one before us. */
-function isAtWork(pid: number): boolean {
+/** Returns whether another process with that id is running. One with our own id is from an earlier process. */
+function isRunning(pid: number): boolean {
   if (pid === process.pid) return false;
   try {
     process.kill(pid, 0);

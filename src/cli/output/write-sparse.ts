@@ -1,14 +1,14 @@
-// Writes a disk to a file, with holes where it is zero: whole under its name, or not there at all.
+// Writes a disk to a sparse file, which is complete or absent.
 import { open, rename, rm } from 'node:fs/promises';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 
 export interface SparseOptions {
-  /** What must arrive; less is an error. */
+  /** The expected number of bytes; fewer is an error. */
   readonly sizeBytes: number | undefined;
   readonly onBytes: (bytes: number) => void;
 }
 
-/** Returns how many bytes the file has. */
+/** Returns the number of bytes of the file. */
 export async function writeSparse(
   path: string,
   content: AsyncIterable<Uint8Array>,
@@ -16,13 +16,13 @@ export async function writeSparse(
 ): Promise<number> {
   const fresh = `${path}.${process.pid}.new`;
   const file = await open(fresh, 'wx').catch((cause: unknown) => {
-    throw new ImagoError('file-missing', `${path} cannot be written: ${(cause as Error).message}`, { cause });
+    throw new ImagoError('file-missing', `Cannot write ${path}: ${(cause as Error).message}`, { cause });
   });
   let at = 0;
   try {
-    for await (const piece of content) {
-      if (!isZero(piece)) await writeAt(file, piece, at);
-      at += piece.byteLength;
+    for await (const chunk of content) {
+      if (!isZero(chunk)) await writeAt(file, chunk, at);
+      at += chunk.byteLength;
       onBytes(at);
     }
     if (sizeBytes !== undefined && at !== sizeBytes) {
@@ -40,19 +40,19 @@ export async function writeSparse(
   }
 }
 
-async function writeAt(file: Awaited<ReturnType<typeof open>>, piece: Uint8Array, at: number): Promise<void> {
-  for (let done = 0; done < piece.byteLength; ) {
-    done += (await file.write(piece, done, piece.byteLength - done, at + done)).bytesWritten;
+async function writeAt(file: Awaited<ReturnType<typeof open>>, chunk: Uint8Array, at: number): Promise<void> {
+  for (let done = 0; done < chunk.byteLength; ) {
+    done += (await file.write(chunk, done, chunk.byteLength - done, at + done)).bytesWritten;
   }
 }
 
 const zeros = Buffer.alloc(1024 * 1024);
 
-function isZero(piece: Uint8Array): boolean {
-  return piece.byteLength <= zeros.length && zeros.subarray(0, piece.byteLength).equals(piece);
+function isZero(chunk: Uint8Array): boolean {
+  return chunk.byteLength <= zeros.length && zeros.subarray(0, chunk.byteLength).equals(chunk);
 }
 
 function fullDisk(error: unknown, path: string): unknown {
   if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') return error;
-  return new ImagoError('no-space', `There is no room for ${path}.`, { cause: error });
+  return new ImagoError('no-space', `There is not enough space for ${path}.`, { cause: error });
 }

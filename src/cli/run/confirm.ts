@@ -1,4 +1,4 @@
-// Asks for confirmation before a destructive command runs. Without a terminal, --yes is needed.
+// Asks for confirmation before a destructive command runs. Without a terminal, --yes is required.
 import { createInterface } from 'node:readline/promises';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Invocation } from '../spec/command.ts';

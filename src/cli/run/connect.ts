@@ -1,5 +1,5 @@
-// Connects to the daemon: over the socket of the state directory, or to another host's API with IMAGO_URL. IMAGO_TOKEN
-// says who is acting in both cases.
+// Connects to the daemon: over the socket of the state directory, or to the API of another host with IMAGO_URL.
+// IMAGO_TOKEN identifies the caller in both cases.
 import { readFileSync } from 'node:fs';
 import { type Client, createClient } from '../../api/client/client.ts';
 import type { ClientTarget } from '../../api/client/exchange.ts';
@@ -14,23 +14,23 @@ import {
 } from '../../launcher/process.ts';
 import type { Output } from '../output/output.ts';
 
-/** Returns the client. Its first request starts the daemon if none runs here, unless it reads where nothing is yet. */
+/** Returns the client. Its first request starts the daemon if none is running, unless it reads from an empty home. */
 export async function connect(out: Output): Promise<Client> {
   return (
     connectRemote() ??
     createClient(async (method) => {
       if (method === 'GET' && isHomeEmpty() && (await findDaemon()) === undefined) throw nothingYet();
-      return targetOf(await ensureDaemon({ onProgress: (sentence) => out.note(sentence) }));
+      return targetOf(await ensureDaemon({ onProgress: (message) => out.note(message) }));
     })
   );
 }
 
-/** Brings a daemon of this machine back when it has gone away; another machine's comes back by itself. */
+/** Restarts the daemon of this host if it exited. One on another host restarts on its own. */
 export async function reviveDaemon(): Promise<void> {
   if (!process.env.IMAGO_URL) await ensureDaemon();
 }
 
-/** The client of a daemon that runs already; `undefined` when none does. */
+/** Returns the client of a running daemon; `undefined` if none is running. */
 export async function connectIfRunning(): Promise<Client | undefined> {
   const remote = connectRemote();
   if (remote !== undefined) return remote;
@@ -50,7 +50,7 @@ function targetOf({ socket }: RunningDaemon): ClientTarget {
 function nothingYet(): ImagoError {
   return new ImagoError(
     'daemon-not-running',
-    `No daemon runs and ${stateFolder()} holds no data yet, so nothing was started.`,
+    `No daemon is running and ${stateFolder()} contains no data yet, so nothing was started.`,
     { hint: 'Start it with `imago up`, or with a first build: `imago init`, then `imago build`.' },
   );
 }
@@ -60,12 +60,12 @@ function connectRemote(): Client | undefined {
   if (!url) return undefined;
   if (!token) {
     throw new ImagoError('usage-invalid', 'IMAGO_URL is set but IMAGO_TOKEN is not.', {
-      hint: 'Get a token with `imago token create` on the machine of the daemon.',
+      hint: "Create a token with `imago token create` on the daemon's host.",
     });
   }
   if (!URL.canParse(url)) {
-    throw new ImagoError('usage-invalid', `IMAGO_URL is ${JSON.stringify(url)}.`, {
-      hint: 'It must be an address such as https://imago.example.com:7443.',
+    throw new ImagoError('usage-invalid', `IMAGO_URL is not a URL: ${JSON.stringify(url)}.`, {
+      hint: 'Set it to a URL such as https://imago.example.com:7443.',
     });
   }
   return createClient({ url, token, ...(ca ? { ca: readCa(ca) } : {}) });
@@ -75,6 +75,6 @@ function readCa(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new ImagoError('file-missing', `IMAGO_CA is ${path}, which cannot be read.`, { cause: error });
+    throw new ImagoError('file-missing', `Cannot read ${path}, which IMAGO_CA names.`, { cause: error });
   }
 }

@@ -1,9 +1,9 @@
-// A shell where a build failed: the daemon left the layer as it was, and says how to get into it.
+// Opens a shell in the layer that failed to build, which the daemon kept.
 import { spawn } from 'node:child_process';
 import { ensureImagoError } from '../../domain/error/imago-error.ts';
 import type { Invocation } from '../spec/command.ts';
 
-/** Runs the build; when it fails and left a layer behind, opens a shell in it and takes it away afterwards. */
+/** Runs the build. If it fails and kept a layer, opens a shell in it and deletes the layer afterwards. */
 export async function offerShell(invocation: Invocation, build: () => Promise<void>): Promise<void> {
   try {
     await build();
@@ -12,7 +12,7 @@ export async function offerShell(invocation: Invocation, build: () => Promise<vo
     const { shell, clean } = (error.details ?? {}) as Readonly<Record<string, unknown>>;
     if (isWords(shell)) {
       invocation.out.note(`error: ${error.message}`);
-      invocation.out.note('This is the layer that failed. It is taken away when the shell ends.');
+      invocation.out.note('This is the layer that failed. It is deleted when the shell exits.');
       await run(shell);
       if (isWords(clean)) await run(clean);
     }

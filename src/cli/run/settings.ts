@@ -1,5 +1,5 @@
-// Reads and changes settings: through the daemon that runs, which audits it, or in the state directory while none does.
-// A setting that keeps the daemon from starting can so be repaired.
+// Reads and changes settings: through the running daemon, which audits it, or in the state directory if none is
+// running. That way, a setting that keeps the daemon from starting can be repaired.
 import type { Client } from '../../api/client/client.ts';
 import {
   changeSetting,
@@ -14,7 +14,7 @@ import { stateFolder } from '../../launcher/paths.ts';
 import { openSettings } from '../../launcher/settings-file.ts';
 import { type Invocation, isSet } from '../spec/command.ts';
 import { connectIfRunning } from './connect.ts';
-import { runWrite } from './run-write.ts';
+import { printPlan, runWrite } from './run-command.ts';
 
 export async function listSettings(): Promise<readonly SettingView[]> {
   const client = await connectIfRunning();
@@ -29,11 +29,9 @@ export async function writeSetting(invocation: Invocation, text: string, value?:
   const client = await connectIfRunning();
   if (client === undefined) return writeFile(invocation, name, value);
   const through = { ...invocation, client: async (): Promise<Client> => client };
-  const shown = { name: () => name, lines: linesOf };
-  const path = { setting: name };
+  const spec = { more: () => ({ setting: name, value }), done: settingLines };
   try {
-    if (value === undefined) await runWrite(through, { endpoint: 'unsetSetting', input: { path }, ...shown });
-    else await runWrite(through, { endpoint: 'setSetting', input: { path, body: { value } }, ...shown });
+    await runWrite(through, value === undefined ? 'unsetSetting' : 'setSetting', spec);
   } finally {
     client.close();
   }
@@ -43,18 +41,15 @@ async function writeFile(invocation: Invocation, name: SettingName, value?: stri
   const file = openSettings(stateFolder());
   if (isSet(invocation, 'dry-run')) {
     changeSetting(file.read(), name, value);
-    const plan = { dryRun: true, subject: `setting/${name}`, plan: [describeChange(name, value)] };
-    return invocation.out.thing(plan, plan.subject, () => [
-      'Would do, and nothing was written:',
-      ...plan.plan.map((line) => `  ${line}`),
-    ]);
+    const subject = `setting/${name}`;
+    return printPlan(invocation, { dryRun: true, subject, plan: [describeChange(name, value)] }, subject);
   }
   const after = await file.change((settings) => changeSetting(settings, name, value));
   const view = viewSetting(after, name);
-  invocation.out.thing(view, name, () => linesOf(view));
+  invocation.out.thing(view, name, () => settingLines(view));
 }
 
-function linesOf({ name, value, pending }: SettingView): readonly string[] {
+function settingLines({ name, value, pending }: SettingView): readonly string[] {
   return [
     value === undefined ? `${name} is not set` : `${name} is ${value}`,
     ...(pending ? ['It takes effect when the daemon starts again: `imago down`, then `imago up`'] : []),

@@ -1,19 +1,27 @@
-// What a command is: data that parsing, help, completion and the reference page are all made from,
-// and one function that calls the API and prints.
+// Defines a command: data that parsing, help, completion, and the reference page derive from, and one function that
+// calls the API and prints the result.
 import type { Client } from '../../api/client/client.ts';
+import type { EndpointName } from '../../api/contract/types.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Output } from '../output/output.ts';
 
+/** Fields of a request, by name. */
+export type Fields = Readonly<Record<string, unknown>>;
+
 export interface ArgumentSpec {
   readonly name: string;
-  readonly what: string;
+  readonly description: string;
   readonly optional?: boolean;
   /** What completion offers. */
   readonly completes?: Completes;
+  /** The field that the argument is sent as, or `false` if it is not sent. Defaults to its name in lower case. */
+  readonly field?: string | false;
+  /** Turns the argument into several fields. */
+  readonly expand?: (word: string, invocation: Invocation) => Fields | Promise<Fields>;
 }
 
 export interface FlagSpec {
-  readonly what: string;
+  readonly description: string;
   /** Absent for switches. */
   readonly value?: string;
   readonly short?: string;
@@ -21,7 +29,13 @@ export interface FlagSpec {
   readonly choices?: readonly string[];
   readonly repeated?: boolean;
   readonly completes?: Completes;
+  /** The field that the flag is sent as, or `false` if it is not sent. Defaults to its name in camel case. */
+  readonly field?: string | false;
+  /** Converts the value. Defaults to the text itself. */
+  readonly read?: (value: string, flag: string) => unknown;
 }
+
+export type FlagSpecs = Readonly<Record<string, FlagSpec>>;
 
 export type Completes = 'image' | 'pool' | 'node' | 'operation' | 'channel' | 'file';
 
@@ -29,44 +43,106 @@ export interface Invocation {
   readonly args: Readonly<Record<string, string | undefined>>;
   /** Values of flags: text for those with a value, `true` for switches. */
   readonly flags: Readonly<Record<string, string | true | readonly string[] | undefined>>;
-  /** The API, with the daemon started when none runs. */
+  /** Returns the API client, and starts the daemon if none is running. */
   client(): Promise<Client>;
   readonly out: Output;
-  /** Aborted by Ctrl-C. */
+  /** Signal that aborts on Ctrl-C. */
   readonly signal: AbortSignal;
 }
 
-export interface CommandSpec {
-  readonly summary: string;
+/** Everything about a command but what it does. */
+export interface CommandTexts {
+  /** Absent in the file of a command that is loaded on demand: its summary is where it is listed. */
+  readonly summary?: string;
   readonly details?: string;
   readonly args?: readonly ArgumentSpec[];
-  readonly flags?: Readonly<Record<string, FlagSpec>>;
-  readonly examples: readonly (readonly [command: string, what: string])[];
+  readonly flags?: FlagSpecs;
+  readonly examples: readonly (readonly [command: string, caption: string])[];
+}
+
+export interface CommandSpec extends CommandTexts {
+  /** The only endpoint that the command calls, if a builder made it. */
+  readonly endpoint?: EndpointName;
   run(invocation: Invocation): Promise<void>;
 }
 
-/** A place in the tree of commands. Loaded only when it is asked for: a command never pays for the others. */
-export interface CommandNode {
-  readonly name: string;
-  readonly summary: string;
-  readonly hidden?: boolean;
-  readonly load?: () => Promise<{ readonly command: CommandSpec }>;
-  readonly children?: readonly CommandNode[];
+export interface CommandGroup {
+  readonly summary?: string;
+  readonly commands: Readonly<Record<string, CommandEntry>>;
 }
 
-export const commonFlags: Readonly<Record<string, FlagSpec>> = {
-  output: { what: 'how to print', value: 'FORMAT', short: 'o', choices: ['table', 'json', 'name'] },
-  json: { what: 'the same as --output json' },
-  quiet: { what: 'print nothing but results and errors', short: 'q' },
-  help: { what: 'this help', short: 'h' },
+export type Command = CommandSpec | CommandGroup;
+
+/** A command that is loaded on demand, so that a command never pays for the others. */
+export interface LazyCommand {
+  readonly summary: string;
+  readonly load: () => Promise<{ readonly command: Command }>;
+}
+
+export type CommandEntry = Command | LazyCommand;
+
+export function isGroup(command: Command): command is CommandGroup {
+  return 'commands' in command;
+}
+
+export async function loadCommand(entry: CommandEntry): Promise<Command> {
+  return 'load' in entry ? { ...(await entry.load()).command, summary: entry.summary } : entry;
+}
+
+export const commonFlags: FlagSpecs = {
+  output: { description: 'Output format', value: 'FORMAT', short: 'o', choices: ['table', 'json', 'name'] },
+  json: { description: 'Same as --output json' },
+  quiet: { description: 'Print only results and errors', short: 'q' },
+  help: { description: 'Show this help', short: 'h' },
 };
+
+export const pageFlags = {
+  limit: { description: 'Maximum number of results (default: 100)', value: 'N', read: readLimit },
+  cursor: { description: 'Continue from the cursor of the previous page', value: 'CURSOR' },
+} as const satisfies FlagSpecs;
+
+export const dryRunFlag = {
+  'dry-run': { description: 'Preview the changes without making them', field: false },
+} as const satisfies FlagSpecs;
+
+export const operationFlags = {
+  ...dryRunFlag,
+  'no-wait': { description: 'Start the operation and return immediately', field: false },
+  'refuse-if-busy': {
+    description: 'Fail instead of queueing if another operation uses the same resource',
+    field: false,
+  },
+} as const satisfies FlagSpecs;
+
+export const yesFlag = {
+  yes: { description: 'Skip the confirmation prompt', short: 'y', field: false },
+} as const satisfies FlagSpecs;
+
+export const reasonFlag = {
+  reason: { description: 'Reason for the change, recorded permanently', value: 'TEXT', required: true },
+} as const satisfies FlagSpecs;
+
+export const passphraseFlag = {
+  'passphrase-file': {
+    description: 'File with the passphrase of the backup',
+    value: 'FILE',
+    completes: 'file',
+  },
+} as const satisfies FlagSpecs;
+
+/** Returns the flag by which a caller of a destructive command states what it assumes. */
+export function expectFlag(condition: string, value: string, read?: FlagSpec['read']) {
+  return {
+    expect: { description: `Fail unless ${condition}`, value, ...(read && { read }) },
+  } satisfies FlagSpecs;
+}
 
 export function text(invocation: Invocation, flag: string): string | undefined {
   const value = invocation.flags[flag];
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The values of a flag that may be given several times. */
+/** Returns the values of a repeatable flag. */
 export function texts(invocation: Invocation, flag: string): readonly string[] {
   const value = invocation.flags[flag];
   return Array.isArray(value) ? value : [];
@@ -82,43 +158,28 @@ export function argument(invocation: Invocation, name: string): string {
   return value;
 }
 
-export function argumentOr(invocation: Invocation, name: string, otherwise: string): string {
-  return invocation.args[name] ?? otherwise;
-}
-
-/** A flag that the parser has made sure of. */
+/** Returns the value of a flag that the parser requires. */
 export function requiredText(invocation: Invocation, flag: string): string {
   const value = text(invocation, flag);
   if (value === undefined) throw new TypeError(`Flag ${flag} was not parsed.`);
   return value;
 }
 
-export function readCount(invocation: Invocation, flag: string): number {
-  const value = requiredText(invocation, flag);
-  if (!/^\d{1,6}$/.test(value)) {
-    throw new ImagoError('usage-invalid', `--${flag} is a whole number, not ${JSON.stringify(value)}.`, {
-      hint: `Write it like --${flag} 3.`,
-    });
-  }
-  return Number(value);
+/** Reads the value of a flag that is a whole number. */
+export function readNumber(value: string, flag: string): number {
+  if (/^\d{1,6}$/.test(value)) return Number(value);
+  throw invalidFlag(
+    flag,
+    `must be a whole number, not ${JSON.stringify(value)}.`,
+    `Write it like --${flag} 3.`,
+  );
 }
 
-export const passphraseFlag = {
-  'passphrase-file': { what: 'file with the passphrase of the backup', value: 'FILE', completes: 'file' },
-} as const satisfies Record<string, FlagSpec>;
-
-export function readOptionalCount(invocation: Invocation, flag: string): number | undefined {
-  return text(invocation, flag) === undefined ? undefined : readCount(invocation, flag);
+function readLimit(value: string, flag: string): number {
+  if (/^[1-9]\d{0,3}$/.test(value)) return Number(value);
+  throw invalidFlag(flag, `must be a whole number from 1 to 1000, not ${JSON.stringify(value)}.`);
 }
 
-export const yesFlag = {
-  yes: { what: 'do not ask for confirmation', short: 'y' },
-} as const satisfies Record<string, FlagSpec>;
-
-/** The flags of a destructive command: confirmation, and what the caller believes to be the case. */
-export function destructiveFlags(condition: string, value: string) {
-  return {
-    ...yesFlag,
-    expect: { what: `refuse unless ${condition}`, value },
-  } as const satisfies Record<string, FlagSpec>;
+export function invalidFlag(flag: string, problem: string, hint?: string): ImagoError {
+  return new ImagoError('usage-invalid', `--${flag} ${problem}`, hint === undefined ? {} : { hint });
 }

@@ -1,57 +1,69 @@
-// Help pages, made from the same data as parsing.
+// Formats help pages from the same data as parsing.
 import {
-  type ArgumentSpec,
-  type CommandNode,
+  type Command,
+  type CommandGroup,
   type CommandSpec,
   commonFlags,
   type FlagSpec,
+  isGroup,
 } from './command.ts';
 
-export function groupHelp(path: string, node: CommandNode): string {
-  const children = (node.children ?? []).filter((child) => !child.hidden);
-  const width = Math.max(...children.map((child) => child.name.length));
+export function helpOf(path: string, command: Command): string {
+  return isGroup(command) ? groupHelp(path, command) : commandHelp(path, command);
+}
+
+function groupHelp(path: string, group: CommandGroup): string {
+  const usage = path === '' ? 'imago' : `imago ${path}`;
   return [
-    path === '' ? 'Imago runs the whole life of Kubernetes node images.' : `${node.summary}.`,
+    `${group.summary}.`,
     '',
-    `Usage: imago ${path === '' ? '' : `${path} `}COMMAND`,
+    `Usage: ${usage} COMMAND`,
     '',
     'Commands:',
-    ...children.map((child) => `  ${child.name.padEnd(width)}  ${child.summary}`),
+    ...rows(Object.entries(group.commands).map(([name, { summary = '' }]) => [name, summary])),
     '',
-    `See \`imago ${path === '' ? '' : `${path} `}COMMAND --help\` for each.`,
+    `Run \`${usage} COMMAND --help\` for details.`,
   ].join('\n');
 }
 
-export function commandHelp(path: string, command: CommandSpec): string {
+function commandHelp(path: string, command: CommandSpec): string {
   const own = Object.entries(command.flags ?? {});
   const lines = [`${command.summary}.`, ''];
   if (command.details !== undefined) lines.push(command.details, '');
   lines.push(`Usage: imago ${usageLine(path, command)}`, '');
   if (command.args?.length)
-    lines.push('Arguments:', ...rows(command.args.map((arg) => [arg.name, arg.what])), '');
+    lines.push('Arguments:', ...rows(command.args.map((arg) => [arg.name, arg.description])), '');
   if (own.length > 0) lines.push('Flags:', ...rows(own.map(flagRow)), '');
   lines.push('Common flags:', ...rows(Object.entries(commonFlags).map(flagRow)), '');
-  lines.push('Examples:', ...command.examples.flatMap(([example, what]) => [`  # ${what}`, `  ${example}`]));
+  lines.push(
+    'Examples:',
+    ...command.examples.flatMap(([example, caption]) => [`  # ${caption}`, `  ${example}`]),
+  );
   return lines.join('\n');
 }
 
 export function usageLine(path: string, command: CommandSpec): string {
-  const args = (command.args ?? []).map(argumentWord);
-  const needed = Object.entries(command.flags ?? {})
+  const args = (command.args ?? []).map(({ name, optional }) => (optional ? `[${name}]` : name));
+  const required = Object.entries(command.flags ?? {})
     .filter(([, spec]) => spec.required)
     .map(([name, spec]) => `--${name} ${spec.value ?? ''}`.trim());
-  return [path, ...args, ...needed, '[flags]'].join(' ');
+  return [path, ...args, ...required, '[flags]'].join(' ');
 }
 
-function argumentWord(arg: ArgumentSpec): string {
-  return arg.optional ? `[${arg.name}]` : arg.name;
+/** Returns the description of a flag with what follows from its spec. */
+export function flagText({ description, choices, repeated, required }: FlagSpec): string {
+  const notes = [...(repeated ? ['repeatable'] : []), ...(required ? ['required'] : [])];
+  return [
+    description,
+    ...(choices === undefined ? [] : [`(${choices.join(', ')})`]),
+    ...(notes.length === 0 ? [] : [`(${notes.join(', ')})`]),
+  ].join(' ');
 }
 
 function flagRow([name, spec]: readonly [string, FlagSpec]): [string, string] {
   const short = spec.short === undefined ? '' : `-${spec.short}, `;
   const value = spec.value === undefined ? '' : ` ${spec.value}`;
-  const choices = spec.choices === undefined ? '' : ` (${spec.choices.join(', ')})`;
-  return [`${short}--${name}${value}`, `${spec.what}${choices}`];
+  return [`${short}--${name}${value}`, flagText(spec)];
 }
 
 function rows(all: readonly (readonly [string, string])[]): string[] {

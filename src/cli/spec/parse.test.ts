@@ -4,16 +4,16 @@ import type { CommandSpec } from './command.ts';
 import { parseWords } from './parse.ts';
 
 const command: CommandSpec = {
-  summary: 'Make a pool',
+  summary: 'Create a pool',
   args: [
-    { name: 'POOL', what: 'its name' },
-    { name: 'FILE', what: 'a file', optional: true },
+    { name: 'POOL', description: 'its name' },
+    { name: 'FILE', description: 'a file', optional: true },
   ],
   flags: {
-    image: { what: 'the image', value: 'IMAGE', required: true },
-    mode: { what: 'how', value: 'MODE', choices: ['fast', 'safe'] },
-    label: { what: 'a label', value: 'KEY=VALUE', repeated: true },
-    pin: { what: 'do not follow', short: 'p' },
+    image: { description: 'the image', value: 'IMAGE', required: true },
+    mode: { description: 'how', value: 'MODE', choices: ['fast', 'safe'] },
+    label: { description: 'a label', value: 'KEY=VALUE', repeated: true },
+    pin: { description: 'do not follow', short: 'p' },
   },
   examples: [],
   run: async () => undefined,
@@ -33,41 +33,53 @@ function refusal(...words: string[]): ImagoError {
   throw new Error('The words were accepted.');
 }
 
-describe('words that fit', () => {
-  test('flags and arguments may stand in any order', () => {
+describe('valid arguments', () => {
+  test('accepts flags and arguments in any order', () => {
     const expected = { args: { POOL: 'web' }, flags: { image: 'node:1.2.3', pin: true } };
     expect(parse('web', '--image', 'node:1.2.3', '--pin')).toEqual(expected);
     expect(parse('-p', '--image=node:1.2.3', 'web')).toEqual(expected);
   });
 
-  test('a value may hold an equals sign, a dash or nothing', () => {
+  test('accepts a value with an equals sign, a dash, or nothing', () => {
     expect(parse('web', '--image=a=b').flags.image).toBe('a=b');
     expect(parse('web', '--image', '-x').flags.image).toBe('-x');
     expect(parse('web', '--image=').flags.image).toBe('');
   });
 
-  test('a repeated flag keeps all its values', () => {
+  test('collects the values of a repeated flag', () => {
     expect(parse('web', '--image', 'i', '--label', 'a=1', '--label', 'b=2').flags.label).toEqual([
       'a=1',
       'b=2',
     ]);
   });
 
-  test('after -- everything is an argument', () => {
+  test('treats everything after -- as an argument', () => {
     expect(parse('--image', 'i', '--', '--web', '-f').args).toEqual({ POOL: '--web', FILE: '-f' });
   });
 
-  test('--help wins over what is missing', () => {
+  test('lets --help win over missing arguments', () => {
     expect(parse('--help').flags.help).toBe(true);
   });
 });
 
-describe('words that do not fit: one sentence and a hint', () => {
+describe('reports invalid arguments with a message and a hint', () => {
   const cases: readonly [string, string[], string, RegExp, RegExp][] = [
-    ['unknown flag', ['web', '--imge', 'i'], 'usage-unknown-flag', /no flag --imge/, /Did you mean --image/],
-    ['unknown short flag', ['web', '-z'], 'usage-unknown-flag', /no flag -z/, /--help/],
+    [
+      'unknown flag',
+      ['web', '--imge', 'i'],
+      'usage-unknown-flag',
+      /Unknown flag --imge/,
+      /Did you mean --image/,
+    ],
+    ['unknown short flag', ['web', '-z'], 'usage-unknown-flag', /Unknown flag -z/, /--help/],
     ['value missing', ['web', '--image'], 'usage-invalid', /--image needs a value/, /--help/],
-    ['value on a switch', ['web', '--pin=yes', '--image', 'i'], 'usage-invalid', /takes no value/, /--help/],
+    [
+      'value on a switch',
+      ['web', '--pin=yes', '--image', 'i'],
+      'usage-invalid',
+      /does not take a value/,
+      /--help/,
+    ],
     [
       'not one of the choices',
       ['web', '--image', 'i', '--mode', 'quick'],
@@ -76,19 +88,13 @@ describe('words that do not fit: one sentence and a hint', () => {
       /--help/,
     ],
     ['argument missing', ['--image', 'i'], 'usage-invalid', /POOL is missing/, /--help/],
-    ['needed flag missing', ['web'], 'usage-invalid', /--image IMAGE is needed/, /--help/],
-    [
-      'one argument too many',
-      ['a', 'b', 'c', '--image', 'i'],
-      'usage-invalid',
-      /"c" is one argument too many/,
-      /--help/,
-    ],
+    ['required flag missing', ['web'], 'usage-invalid', /--image IMAGE is required/, /--help/],
+    ['too many arguments', ['a', 'b', 'c', '--image', 'i'], 'usage-invalid', /"c" is not expected/, /--help/],
     [
       'a name from Object',
       ['web', '--constructor', 'i'],
       'usage-unknown-flag',
-      /no flag --constructor/,
+      /Unknown flag --constructor/,
       /--help/,
     ],
   ];

@@ -1,6 +1,6 @@
 // The HTTP application: every endpoint of the contract, the OpenAPI document and its page.
 import { Hono } from 'hono';
-import { endpointNames, endpoints } from '../../api/contract/endpoints.ts';
+import { contractOf, endpointNames } from '../../api/contract/contract.ts';
 import type { Log } from '../process/log.ts';
 import type { DaemonContext } from './endpoint/context.ts';
 import type { Door } from './guard/caller.ts';
@@ -33,8 +33,8 @@ export function createApp(context: DaemonContext, options: AppOptions = {}): App
   const app = new Hono<{ Bindings: { readonly door: Door } }>();
 
   for (const name of endpointNames) {
-    const { method, path } = endpoints[name];
-    app.on(method, path.replace(/\{(\w+)\}/g, ':$1'), (c) =>
+    const { method, url } = contractOf(name);
+    app.on(method, url.replace(/\{(\w+)\}/g, ':$1'), (c) =>
       pipeline({ name, request: c.req.raw, params: c.req.param(), door: c.env.door }),
     );
   }

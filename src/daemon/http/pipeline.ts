@@ -1,7 +1,7 @@
 // What happens around every handler, in this order: let in, read, check, claim the idempotency key, do,
 // audit, keep the answer, answer. Handlers hold none of it.
 import { isWrite } from '../../api/contract/contract.ts';
-import type { EndpointName } from '../../api/contract/endpoints.ts';
+import type { EndpointName } from '../../api/contract/types.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Log } from '../process/log.ts';
 import type { Call } from './endpoint/call.ts';

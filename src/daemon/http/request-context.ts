@@ -2,7 +2,7 @@
 
 import { contractOf, isWrite } from '../../api/contract/contract.ts';
 import type { EndpointContract } from '../../api/contract/endpoint.ts';
-import type { EndpointName } from '../../api/contract/endpoints.ts';
+import type { EndpointName } from '../../api/contract/types.ts';
 import type { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { Audit } from '../../ports/database/access.ts';

@@ -1,5 +1,5 @@
 // What is said about a request that no endpoint takes: the methods that the path has, or the nearest path.
-import { endpointNames, endpoints } from '../../api/contract/endpoints.ts';
+import { contractOf, endpointNames } from '../../api/contract/contract.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { nearest } from '../../domain/value/suggest.ts';
 import { publicPaths } from './public-pages.ts';
@@ -46,10 +46,7 @@ function nearestPath(path: string): string | undefined {
 }
 
 function allPlaces(): readonly Place[] {
-  const places = endpointNames.map((name) => ({
-    path: endpoints[name].path,
-    methods: [endpoints[name].method],
-  }));
+  const places = endpointNames.map(contractOf).map(({ url, method }) => ({ path: url, methods: [method] }));
   const pages = Object.values(publicPaths).map((path) => ({ path, methods: ['GET'] }));
   return [...places, ...pages].map(({ path, methods }) => ({ path, methods, segments: path.split('/') }));
 }

@@ -1,5 +1,5 @@
 // Does a write: once for each idempotency key, audited before it is answered. A dry run only plans.
-import type { EndpointName } from '../../api/contract/endpoints.ts';
+import type { EndpointName } from '../../api/contract/types.ts';
 import type { Plan } from '../../api/schemas/common.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { StoredAnswer } from '../../ports/database/access.ts';

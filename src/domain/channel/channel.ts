@@ -195,6 +195,6 @@ export function checkForward(
   throw new ImagoError(
     'channel-backwards',
     `${name} points at ${now.version}, which was made after ${to.version}.`,
-    { hint: `Say so with --back, or go to the version before with \`imago channel rollback ${name}\`.` },
+    { hint: `Pass --allow-downgrade, or roll back with \`imago channel rollback ${name}\`.` },
   );
 }

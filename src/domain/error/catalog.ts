@@ -166,7 +166,7 @@ const channels = {
   'channel-backwards': {
     kind: 'refused',
     when: 'A promotion would move the channel to an older version.',
-    hint: 'Say so with --back.',
+    hint: 'Pass --allow-downgrade.',
   },
   'channel-exists': { kind: 'conflict', when: 'The image has a channel of that name already.' },
   'channel-in-use': {

@@ -100,7 +100,7 @@ export async function requireCurrent(
     const found = await deps.catalogue.getVersion(image, other);
     if (found === undefined || compareAge(found, version) < 0) continue;
     throw new ImagoError('release-superseded', `${image}:${other} came after ${number} and is ahead of it.`, {
-      hint: `To go back to ${number} on purpose: \`imago channel promote ${image}:${number} --to ${target.name} --back\`.`,
+      hint: `To go back to ${number} on purpose: \`imago channel promote ${image}:${number} --to ${target.name} --allow-downgrade\`.`,
     });
   }
 }

@@ -1,6 +1,6 @@
 // The OpenAPI page: complete, without outside resources, and safe against its own content.
 import { expect, test } from 'vitest';
-import { endpointNames } from '../../api/contract/endpoints.ts';
+import { endpointNames } from '../../api/contract/contract.ts';
 import { openApiDocument } from '../../api/openapi/openapi.ts';
 import { docsHtml, docsResponse } from './page.ts';
 

@@ -1,53 +1,54 @@
-// A version's disk as a file.
+// Exports a version to a disk file.
 import { stat } from 'node:fs/promises';
 import { extname } from 'node:path';
 import type { InputOf } from '../../../api/contract/types.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { formatBytes } from '../../../domain/value/bytes.ts';
-import { findVersion, imageArgument } from '../../input/find-version.ts';
+import { findVersion, referenceArgument } from '../../input/find-version.ts';
 import { createProgress } from '../../output/progress.ts';
 import { writeSparse } from '../../output/write-sparse.ts';
-import { argument, type CommandSpec, isSet, text } from '../../spec/command.ts';
+import { printPlan } from '../../run/run-command.ts';
+import { argument, type CommandSpec, dryRunFlag, isSet, text } from '../../spec/command.ts';
 
 type Format = NonNullable<InputOf<'exportVersion'>['query']>['format'];
 
 export const command: CommandSpec = {
-  summary: "Write a version's disk to a file",
-  details: 'Every byte is checked on the way. The file is whole or not there, and belongs to you.',
-  args: [imageArgument, { name: 'FILE', what: 'where to write it', completes: 'file' }],
+  details: 'Every byte is verified. The file is complete or absent, and owned by you.',
+  args: [referenceArgument, { name: 'FILE', description: 'Path of the disk file', completes: 'file' }],
   flags: {
     format: {
-      what: 'the format of the file (default: by its ending; vhd is a fixed one, as Azure wants it)',
+      description: 'Disk format (default: by the file extension; vhd is a fixed VHD, as Azure requires)',
       value: 'FORMAT',
       choices: ['vhd', 'vhd-dynamic', 'raw', 'qcow2'],
     },
-    force: { what: 'replace a file that is there' },
-    'dry-run': { what: 'say what would be done, and do nothing' },
+    force: { description: 'Overwrite an existing file' },
+    ...dryRunFlag,
   },
   examples: [
-    ['imago image export node:production node.vhd', 'for an upload to Azure'],
-    ['imago image export node:staging node.qcow2', 'to start it by hand'],
-    ['imago image export node:staging /dev/shm/disk --format raw', 'whatever the file is called'],
+    ['imago image export node:production node.vhd', 'Export a disk to upload to Azure'],
+    ['imago image export node:staging node.qcow2', 'Export a disk to boot by hand'],
+    [
+      'imago image export node:staging /dev/shm/disk --format raw',
+      'Choose the format regardless of the file name',
+    ],
   ],
   async run(invocation) {
     const file = argument(invocation, 'FILE');
-    const there = await stat(file).catch(() => undefined);
-    if (there?.isDirectory()) throw new ImagoError('file-exists', `${file} is a folder.`);
-    if (there !== undefined && !isSet(invocation, 'force')) {
-      throw new ImagoError('file-exists', `${file} exists already.`, { hint: 'Replace it with --force.' });
+    const existing = await stat(file).catch(() => undefined);
+    if (existing?.isDirectory()) throw new ImagoError('file-exists', `${file} is a directory.`);
+    if (existing !== undefined && !isSet(invocation, 'force')) {
+      throw new ImagoError('file-exists', `${file} already exists.`, {
+        hint: 'Pass --force to overwrite it.',
+      });
     }
     const format = (text(invocation, 'format') ?? formatOf(file)) as NonNullable<Format>;
     const client = await invocation.client();
     const path = await findVersion(client, argument(invocation, 'IMAGE'));
     if (isSet(invocation, 'dry-run')) {
       const { sizeBytes } = await client.call('showVersion', { path });
-      const what = `the disk of ${path.image}:${path.version}, ${formatBytes(sizeBytes)}`;
-      const plan = [`${there === undefined ? 'Write' : 'Replace'} ${file} as ${format}: ${what}.`];
-      invocation.out.thing({ dryRun: true, plan }, file, () => [
-        'Would do, and nothing was written:',
-        ...plan.map((line) => `  ${line}`),
-      ]);
-      return;
+      const disk = `the disk of ${path.image}:${path.version}, ${formatBytes(sizeBytes)}`;
+      const plan = [`${existing === undefined ? 'Write' : 'Overwrite'} ${file} as ${format}: ${disk}.`];
+      return printPlan(invocation, { dryRun: true, plan }, file);
     }
     const { signal } = invocation;
     const view = createProgress(invocation.out, process.stderr, () => performance.now());
@@ -69,18 +70,18 @@ export const command: CommandSpec = {
   },
 };
 
-const endings: Readonly<Record<string, string>> = {
+const extensions: Readonly<Record<string, string>> = {
   '.vhd': 'vhd',
   '.raw': 'raw',
   '.img': 'raw',
   '.qcow2': 'qcow2',
 };
 
-/** Never a format that the file's name denies. */
+/** Returns the format of the file extension. */
 function formatOf(file: string): string {
-  const found = endings[extname(file).toLowerCase()];
+  const found = extensions[extname(file).toLowerCase()];
   if (found !== undefined) return found;
-  throw new ImagoError('usage-invalid', `The name ${file} does not say which format is wanted.`, {
-    hint: `Call it ${Object.keys(endings).join(', ')}, or name the format with --format.`,
+  throw new ImagoError('usage-invalid', `The file extension of ${file} is not a known disk format.`, {
+    hint: `Use ${Object.keys(extensions).join(', ')}, or pass --format.`,
   });
 }

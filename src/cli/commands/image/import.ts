@@ -1,4 +1,4 @@
-// A disk that others made becomes a version.
+// Imports a disk file as a candidate version.
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -11,69 +11,59 @@ import {
   diskSector,
   requirePartitionTable,
 } from '../../../domain/image/disk-file.ts';
-import { numberingPolicies } from '../../../domain/image/numbering.ts';
-import { architectures } from '../../../domain/image/version.ts';
 import { parseNumber } from '../../../domain/image/version-number.ts';
 import { formatBytes } from '../../../domain/value/bytes.ts';
 import { checkName } from '../../../domain/value/name.ts';
 import { readText } from '../../input/read-text.ts';
 import { createProgress } from '../../output/progress.ts';
-import { operationFlags, runOperation } from '../../run/run-operation.ts';
+import { printPlan, requestOf, runOperation } from '../../run/run-command.ts';
 import {
   argument,
   type CommandSpec,
+  dryRunFlag,
   type Invocation,
   isSet,
+  operationFlags,
   requiredText,
   text,
 } from '../../spec/command.ts';
+import { versionFlags } from './copy.ts';
 
 type Body = InputOf<'importImage'>['body'];
 
 export const command: CommandSpec = {
-  summary: 'Make a candidate from a disk that others made',
   details:
-    'Raw, VHD (fixed or dynamic) or qcow2: the format is found out. Notes and SBOM are read from a disk of Linux; ' +
-    'one of Windows is not read, and is described by the lock that it was built from. What would be refused is refused ' +
-    'before a byte of the disk is sent.',
-  args: [{ name: 'FILE', what: 'the disk', completes: 'file' }],
+    'Accepts raw, VHD (fixed or dynamic), and qcow2 disks; the format is detected. Release notes and SBOM are read from Linux disks; a Windows disk is described by the lock that it was built from. Invalid input is refused before the disk is sent.',
+  args: [{ name: 'FILE', description: 'Disk file', completes: 'file', field: false }],
   flags: {
     name: {
-      what: 'the image that it becomes a version of',
+      description: 'Image to add the version to',
       value: 'NAME',
       required: true,
       completes: 'image',
+      field: 'image',
     },
-    version: { what: 'its number (default: the next one by the policy)', value: 'N.N.N' },
     os: {
-      what: 'the system on it (default: linux, or as the lock says)',
+      description: 'Operating system (default: linux, or that of the lock)',
       value: 'OS',
       choices: ['linux', 'windows'],
     },
-    architecture: {
-      what: 'the processor it is for (default: x64, or as the lock says)',
-      value: 'ARCH',
-      choices: architectures,
-    },
-    numbering: {
-      what: 'how a new image is numbered (default: semver, or as the lock says)',
-      value: 'POLICY',
-      choices: numberingPolicies,
-    },
-    kubernetes: { what: 'the Kubernetes version on it', value: 'VERSION' },
+    ...versionFlags,
+    kubernetes: { description: 'Kubernetes version on the disk', value: 'VERSION' },
     lock: {
-      what: 'for a disk of Windows: the lock that it was built from, which its notes are made from',
+      description: 'Lock that a Windows disk was built from, for its release notes and SBOM',
       value: 'FILE',
       completes: 'file',
+      field: false,
     },
-    'dry-run': { what: 'look at the file, and do nothing' },
+    ...dryRunFlag,
     'no-wait': operationFlags['no-wait'],
   },
   examples: [
-    ['imago image import marketplace.vhd --name base', 'take a disk of another pipeline in'],
+    ['imago image import marketplace.vhd --name base', 'Import a disk of another pipeline'],
     [
       'imago image import windows.vhd --name windows-node --lock windows.lock',
-      'with notes, SBOM and differences',
+      'Import a Windows disk with release notes and SBOM',
     ],
   ],
   async run(invocation) {
@@ -81,42 +71,34 @@ export const command: CommandSpec = {
     const name = checkName('image', requiredText(invocation, 'name'));
     const number = text(invocation, 'version');
     if (number !== undefined) parseNumber(number);
-    const { size, format } = await lookAt(file);
+    const { size, format } = await inspectDisk(file);
     const lockFile = text(invocation, 'lock');
-    const described = {
-      ...{ image: name, file: basename(file) },
-      ...chosen(invocation),
-      ...(lockFile === undefined ? {} : { lock: await readText(lockFile) }),
-    } as Body;
+    const lock = lockFile === undefined ? undefined : await readText(lockFile);
+    const more = () => ({ file: basename(file), lock });
+    const { body } = await requestOf(invocation, 'importImage', { ...command, more });
     const client = await invocation.client();
-    const checked = await client.plan('importImage', { body: described });
+    const checked = await client.plan('importImage', { body: body as Body });
     if (isSet(invocation, 'dry-run')) {
       const plan = [
         `Send ${formatBytes(size)} of ${file}, a ${format} disk, to the daemon.`,
         ...checked.plan,
       ];
-      invocation.out.thing({ ...checked, plan }, name, () => [
-        'Would do, and nothing was written:',
-        ...plan.map((line) => `  ${line}`),
-      ]);
-      return;
+      return printPlan(invocation, { ...checked, plan }, name);
     }
-    const body = { ...described, upload: await send(invocation, client, file, size) };
-    await runOperation(invocation, {
-      endpoint: 'importImage',
-      input: { body },
-      name: (result) => `${result.image}:${result.version}`,
-      lines: (result) => [
-        `${result.image}:${result.version} ${result.reused ? 'exists already: it is the same disk' : 'imported as a candidate'}`,
-        ...(result.unread === undefined ? [] : [`Its system could not be read: ${result.unread}`]),
-        `digest ${result.digest}`,
+    const upload = await send(invocation, client, file, size);
+    await runOperation(invocation, 'importImage', {
+      more: () => ({ ...body, upload }),
+      done: ({ image, version, reused, unread, digest }) => [
+        `${image}:${version} ${reused ? 'already exists: it is the same disk' : 'imported as a candidate'}`,
+        ...(unread === undefined ? [] : [`Its operating system could not be read: ${unread}`]),
+        `digest ${digest}`,
       ],
     });
   },
 };
 
-/** What is no disk is refused before a byte of it is sent. */
-async function lookAt(file: string): Promise<{ readonly size: number; readonly format: DiskFormat }> {
+/** Refuses a file that is not a disk before it is sent. */
+async function inspectDisk(file: string): Promise<{ readonly size: number; readonly format: DiskFormat }> {
   const handle = await open(file).catch((cause: unknown) => {
     throw cannotOpen(file, cause);
   });
@@ -138,29 +120,19 @@ async function lookAt(file: string): Promise<{ readonly size: number; readonly f
 
 function cannotOpen(file: string, cause: unknown): ImagoError {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
-  if (code === 'ENOENT') return new ImagoError('file-missing', `There is no file ${file}.`, { cause });
-  const why = cause instanceof Error ? cause.message : String(cause);
-  return new ImagoError('file-missing', `${file} cannot be read: ${why}`, { cause });
-}
-
-function chosen(invocation: Invocation): Partial<Record<string, string>> {
-  const names = ['version', 'os', 'architecture', 'numbering', 'kubernetes'];
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const value = text(invocation, name);
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );
+  if (code === 'ENOENT') return new ImagoError('file-missing', `File ${file} not found.`, { cause });
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new ImagoError('file-missing', `Cannot read ${file}: ${reason}`, { cause });
 }
 
 async function send(invocation: Invocation, client: Client, file: string, size: number): Promise<string> {
   const view = createProgress(invocation.out, process.stderr, () => performance.now());
   async function* content() {
     let done = 0;
-    for await (const piece of createReadStream(file, { highWaterMark: 1 << 20 })) {
-      done += (piece as Buffer).length;
+    for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 })) {
+      done += (chunk as Buffer).length;
       view.update('upload', done, size, `${formatBytes(done)} of ${formatBytes(size)}`);
-      yield piece as Buffer;
+      yield chunk as Buffer;
     }
   }
   try {

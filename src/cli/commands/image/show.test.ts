@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createOutput } from '../../output/output.ts';
 import { command } from './show.ts';
 
-test('the unit that was tested together is shown whole: its id, and every part that is known', async () => {
+test('shows the environment of the latest test: its id, and every known part', async () => {
   let shown = '';
   const out = { write: (text: string) => (shown += text), isTTY: false };
   const version = {
@@ -23,7 +23,7 @@ test('the unit that was tested together is shown whole: its id, and every part t
     client: async () => ({ call: async (name: string) => answers[name] ?? { items: [] } }),
     out: createOutput('table', false, { out, err: out, env: {} }),
   } as never);
-  expect(shown.split('\n').find((text) => text.startsWith('unit'))).toMatch(
-    /^unit +sha256:1d \(Imago 1\.2\.3, recipe sha256:5e, lock sha256:10c, agent 4\.5\.6, node config 1 \(sha256:c0\), Kubernetes 1\.34\.2\)$/,
+  expect(shown.split('\n').find((text) => text.startsWith('environment'))).toMatch(
+    /^environment +sha256:1d \(Imago 1\.2\.3, recipe sha256:5e, lock sha256:10c, agent 4\.5\.6, node config 1 \(sha256:c0\), Kubernetes 1\.34\.2\)$/,
   );
 });

@@ -1,20 +1,17 @@
-// One version with its support, signatures and evidence.
+// Shows a version with its support dates, signatures, and evidence.
 import type { AnswerOf } from '../../../api/contract/types.ts';
 import { describeCommit } from '../../../domain/image/recipe-commit.ts';
 import { formatBytes } from '../../../domain/value/bytes.ts';
-import { describeSupport } from '../../output/describe-support.ts';
-import { describeSignatures } from '../../output/signatures.ts';
-import { facts } from '../../output/table.ts';
+import { referenceArgument } from '../../input/find-version.ts';
+import { describeSignatures, describeSupport } from '../../output/describe.ts';
+import { keyValueLines } from '../../output/table.ts';
 import { argument, type CommandSpec } from '../../spec/command.ts';
 
 export const command: CommandSpec = {
-  summary: 'Show one version with its support, signatures and evidence',
   details:
-    'A signature counts when a key that is trusted here made it in its time: see `imago keys list`. Support ends with the earliest date that concerns the version: see `imago support list`.',
-  args: [
-    { name: 'IMAGE', what: 'NAME, NAME:VERSION, NAME:CHANNEL or NAME@sha256:DIGEST', completes: 'image' },
-  ],
-  examples: [['imago image show node:production', 'what production is now']],
+    'A signature is valid if a trusted key made it within its validity period: see `imago keys list`. Support ends at the earliest date that applies to the version: see `imago support list`.',
+  args: [referenceArgument],
+  examples: [['imago image show node:production', 'Show the version in production']],
   async run(invocation) {
     const client = await invocation.client();
     const found = await client.call('resolve', { query: { reference: argument(invocation, 'IMAGE') } });
@@ -27,7 +24,7 @@ export const command: CommandSpec = {
       client.call('listSignatures', { path }),
       client.call('listProblems', { query: { subject } }),
     ]);
-    const [unit] = composed.items;
+    const [latest] = composed.items;
     invocation.out.thing(
       {
         ...version,
@@ -38,15 +35,16 @@ export const command: CommandSpec = {
       },
       `${version.image}:${version.version}`,
       () => [
-        ...facts({
+        ...keyValueLines({
           image: version.image,
           version: version.version,
           state: version.state,
           reason: version.reason,
           digest: version.digest,
           disk: version.diskDigest,
-          restricted: version.restricted && 'yes: it has private inputs, and never becomes public',
-          simulated: version.simulated && 'yes: there is no disk, and it never becomes real',
+          restricted:
+            (version.restricted || undefined) && 'yes: it has private inputs, and is never published',
+          simulated: version.simulated && 'yes: it has no disk, and never becomes real',
           size: formatBytes(version.sizeBytes),
           kubernetes: version.kubernetes,
           support: version.support && describeSupport(version.support),
@@ -54,7 +52,7 @@ export const command: CommandSpec = {
           recipe: recipeOf(version.origin),
           operation: version.operation,
           created: version.createdAt,
-          unit: unit && describeUnit(unit),
+          environment: latest && describeEnvironment(latest),
         }),
         ...problems.items.map(({ id, message }) => `! problem ${id}: ${message}`),
         ...describeSignatures(signatures.items),
@@ -71,10 +69,18 @@ function recipeOf(origin: AnswerOf<'showVersion'>['origin']): string | undefined
   return `at ${describeCommit(origin.source)}`;
 }
 
-type Unit = AnswerOf<'listComposed'>['items'][number];
+type Environment = AnswerOf<'listComposed'>['items'][number];
 
-/** What it was tested together with, and the id by which two can be compared. */
-function describeUnit({ id, imago, recipeDigest, lockDigest, agent, nodeConfig, kubernetes }: Unit): string {
+/** Describes the environment of the latest test, with the id that identifies it. */
+function describeEnvironment({
+  id,
+  imago,
+  recipeDigest,
+  lockDigest,
+  agent,
+  nodeConfig,
+  kubernetes,
+}: Environment): string {
   const parts = [
     `Imago ${imago}`,
     recipeDigest === undefined ? undefined : `recipe ${recipeDigest}`,

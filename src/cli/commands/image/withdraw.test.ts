@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { linesOf } from './withdraw.ts';
+import { withdrawalLines } from './withdraw.ts';
 
 const ended = {
   ...{ image: 'node', version: '1.34.2', planned: false, versions: ['node:1.34.2'] },
   channels: ['node:production went from 1.34.2 back to 1.34.1'],
 };
 
-test('nodes are listed by name, and after so many they are counted', () => {
+test('lists nodes by name, and counts those beyond the limit', () => {
   const many = Array.from({ length: 300 }, (_, n) => `big-${n}`);
-  const lines = linesOf({
+  const lines = withdrawalLines({
     ...{ ...ended, nodes: 302 },
     pools: [
       { pool: 'big', nodes: 300, names: many },
@@ -17,17 +17,17 @@ test('nodes are listed by name, and after so many they are counted', () => {
     ],
   });
   expect(lines.slice(2)).toEqual([
-    '302 nodes run it still:',
+    '302 nodes still run it:',
     `  pool big: 300 (${many.slice(0, 10).join(', ')} and 290 more)`,
     '  pool web: 2 (web-a, web-b)',
   ]);
 });
 
-test('a gallery that was not told is named', () => {
+test('names a gallery that did not respond', () => {
   const untold = ['Gallery public was not told what latest is: No answer.'];
-  expect(linesOf({ ...ended, nodes: 0, pools: [], untold }).slice(2)).toEqual([
+  expect(withdrawalLines({ ...ended, nodes: 0, pools: [], untold }).slice(2)).toEqual([
     'No node runs it.',
     ...untold,
-    'Galleries that were not told are told again by themselves.',
+    'Imago retries the galleries that did not respond.',
   ]);
 });

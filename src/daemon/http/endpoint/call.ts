@@ -1,8 +1,8 @@
 // One call of an endpoint as its handler sees it: checked, authorised, and with everything it may need.
-import type { EndpointName } from '../../../api/contract/endpoints.ts';
 import type {
   AnswerOf,
   BodyOf,
+  EndpointName,
   PathOf,
   PlainEndpoint,
   QueryOf,
@@ -62,15 +62,13 @@ export type WriteHandler<N extends EndpointName> = (call: Call<N>) => Promise<Pr
 /** Answers with bytes as they come. Called when the caller is let in and the query is checked. */
 export type StreamHandler<N extends EndpointName> = (call: Call<N>) => Promise<Response>;
 
-type StreamEndpoint =
-  | 'watchEvents'
-  | 'backup'
-  | 'readRecord'
-  | 'exportVersion'
-  | 'followConsole'
-  | 'openShell';
 type Writes = WriteEndpoint | 'restore' | 'uploadDisk';
 
-export type ReadHandlers = { readonly [N in Exclude<PlainEndpoint, Writes>]: ReadHandler<N> };
-export type WriteHandlers = { readonly [N in Writes]: WriteHandler<N> };
-export type StreamHandlers = { readonly [N in StreamEndpoint]: StreamHandler<N> };
+/** The handler of every endpoint, by its effect: the contract says which is which. */
+export type Handlers = {
+  readonly [N in EndpointName]: N extends Writes
+    ? WriteHandler<N>
+    : N extends PlainEndpoint
+      ? ReadHandler<N>
+      : StreamHandler<N>;
+};

@@ -1,7 +1,6 @@
 // What a provider says now about what Imago remembers. A provider that does not answer in time is no reason to
 // hide the records: what only it can tell is then `unknown`.
-import type { EndpointName } from '../../../api/contract/endpoints.ts';
-import type { AnswerOf } from '../../../api/contract/types.ts';
+import type { AnswerOf, EndpointName } from '../../../api/contract/types.ts';
 import { nodeState } from '../../../domain/node/state.ts';
 import { formatPortForward } from '../../../domain/pool/port-forward.ts';
 import type { NodeRecord, PoolRecord } from '../../../ports/database/fleet.ts';

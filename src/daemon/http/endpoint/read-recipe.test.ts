@@ -103,6 +103,6 @@ test('an unreadable lock is no dead end: the newest of everything needs none', a
 });
 
 test('the recipe that `imago init` writes is a good one', async () => {
-  const { firstRecipe } = await import('../../../cli/output/first-recipe.ts');
-  expect((await receiveRecipe({ recipe: firstRecipe }, elsewhere)).recipe).toMatchObject({ name: 'node' });
+  const { starterRecipe } = await import('../../../cli/output/starter-recipe.ts');
+  expect((await receiveRecipe({ recipe: starterRecipe }, elsewhere)).recipe).toMatchObject({ name: 'node' });
 });

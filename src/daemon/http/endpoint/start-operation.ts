@@ -1,5 +1,5 @@
 // Routes that start an operation: what would be refused is refused at once, the rest is the operation's.
-import type { EndpointName } from '../../../api/contract/endpoints.ts';
+import type { EndpointName } from '../../../api/contract/types.ts';
 import type { Json } from '../../../domain/value/json.ts';
 import type { OperationRecord, OperationRequest } from '../../../ports/workflow/operation.ts';
 import { personOf } from '../guard/caller.ts';

@@ -3,7 +3,7 @@
 import { localOwner } from '../../../domain/access/roles.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { Tokens } from '../../../ports/database/access.ts';
-import type { ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { Handlers } from '../endpoint/call.ts';
 import { allItems, pageQuery } from '../endpoint/page-query.ts';
 
 const DAY_MS = 86_400_000;
@@ -12,16 +12,13 @@ const DEFAULT_DAYS = 90;
 /** Names in the audit that are nobody's. */
 const reservedOwners: ReadonlySet<string> = new Set([localOwner, 'unknown']);
 
-export const accessReads = {
+export const accessHandlers = {
   listTokens: ({ context, query }) => context.tokens.list(pageQuery(query)),
   listAudit: ({ context, query }) =>
     context.audit.list({
       ...pageQuery(query),
       ...(query.subject === undefined ? {} : { subject: query.subject }),
     }),
-} satisfies Partial<ReadHandlers>;
-
-export const accessWrites = {
   async createToken({ context, body }) {
     const { owner, role } = body;
     if (reservedOwners.has(owner.toLowerCase())) {
@@ -58,7 +55,7 @@ export const accessWrites = {
       },
     };
   },
-} satisfies Partial<WriteHandlers>;
+} satisfies Partial<Handlers>;
 
 function expiryOf(
   body: { readonly expiresAt?: string | undefined; readonly expiresInDays?: number | undefined },

@@ -13,11 +13,11 @@ import type {
   ImageRecord,
   VersionRecord,
 } from '../../../ports/database/catalog.ts';
-import type { ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { Handlers } from '../endpoint/call.ts';
 import { pageQuery } from '../endpoint/page-query.ts';
 import { startOperation } from '../endpoint/start-operation.ts';
 
-export const catalogueReads = {
+export const catalogHandlers = {
   listImages: ({ context, query }) => context.catalogue.listImages(pageQuery(query)),
   showImage: ({ context, path }) => requireImage(context.catalogue, path.image),
   async listVersions({ context, path, query }) {
@@ -56,9 +56,6 @@ export const catalogueReads = {
     }
     return moves;
   },
-} satisfies Partial<ReadHandlers>;
-
-export const catalogueWrites = {
   async createTest(call) {
     const { reference, nodeConfig } = call.body;
     parseReference(reference);
@@ -88,7 +85,7 @@ export const catalogueWrites = {
       before: channelTrail(before),
     });
   },
-} satisfies Partial<WriteHandlers>;
+} satisfies Partial<Handlers>;
 
 export async function requireImage(catalogue: Catalogue, name: string): Promise<ImageRecord> {
   const image = await catalogue.getImage(name);

@@ -10,10 +10,11 @@ import {
   viewSettings,
 } from '../../../domain/settings/settings.ts';
 import type { BackupOptions } from '../../../ports/database/archive.ts';
-import type { Call, PreparedWrite, ReadHandlers, StreamHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { Call, Handlers, PreparedWrite } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
 
-export const daemonReads = {
+export const daemonHandlers = {
+  backup: (call) => streamBackup(call),
   async status({ context }) {
     const status = await context.status();
     return { ...status, operations: status.operations && { ...status.operations } };
@@ -25,9 +26,6 @@ export const daemonReads = {
   async version({ context }) {
     return { version: context.version, api: 'v1' as const, node: process.versions.node };
   },
-} satisfies Partial<ReadHandlers>;
-
-export const daemonWrites = {
   setSetting: async ({ context, path, body }) => changeOf(context, path.setting, body.value),
   unsetSetting: async ({ context, path }) => changeOf(context, path.setting, undefined),
   async shutdown({ context, body }) {
@@ -66,7 +64,7 @@ export const daemonWrites = {
       replacesDatabase: true,
     };
   },
-} satisfies Partial<WriteHandlers>;
+} satisfies Partial<Handlers>;
 
 function changeOf(
   { settings }: DaemonContext,
@@ -97,7 +95,7 @@ function backupOptions({
   return { withKeys: query.withKeys === 'true', passphrase, signal };
 }
 
-export const backupStream: StreamHandlers['backup'] = async ({ context, ...call }) => {
+const streamBackup: Handlers['backup'] = async ({ context, ...call }) => {
   const pieces = context.archive.backup(backupOptions(call));
   // Read before the head of the answer is sent: a backup that cannot begin is an ordinary error.
   const first = await pieces.next();

@@ -10,7 +10,7 @@ import { checkMayBePublic, makePublic } from '../../../operations/gallery/make-p
 import { readCatalogImage } from '../../../operations/public-catalog/image.ts';
 import type { Provider } from '../../../ports/provider/provider.ts';
 import { checkWebhookAddress } from '../../webhook/post.ts';
-import type { ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { Handlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
 import { allItems, pageQuery } from '../endpoint/page-query.ts';
 import { requireImage } from './catalog.ts';
@@ -18,7 +18,7 @@ import { requireImage } from './catalog.ts';
 /** How long a gallery may take to tell all that it holds. */
 const galleryMs = 60_000;
 
-export const reachReads = {
+export const distributionHandlers = {
   async showCatalogImage({ context, path, limits, signal }) {
     const { catalogue, lifecycle, galleryBook, images, clock } = context;
     const image = await requireImage(catalogue, path.image);
@@ -39,9 +39,6 @@ export const reachReads = {
     await requireWebhook(context, path.webhook);
     return context.webhooks.log(path.webhook, pageQuery(query));
   },
-} satisfies Partial<ReadHandlers>;
-
-export const reachWrites = {
   async addGallery({ context, body, caller }) {
     const { name, place, home, channels, regions, azure } = body;
     checkName('gallery', name);
@@ -154,7 +151,7 @@ export const reachWrites = {
       record: () => null,
     };
   },
-} satisfies Partial<WriteHandlers>;
+} satisfies Partial<Handlers>;
 
 function coordinatesOf(given: NonNullable<BodyOf<'addGallery'>['azure']>): AzureCoordinates {
   const { communityName, ...coordinates } = given;

@@ -1,8 +1,8 @@
 // The stream of events.
-import type { StreamHandlers } from '../endpoint/call.ts';
+import type { Handlers } from '../endpoint/call.ts';
 import { eventResponse, startOfStream } from '../response/event-response.ts';
 
-export const eventsStream: StreamHandlers['watchEvents'] = async (call) => {
+const watchEvents: Handlers['watchEvents'] = async (call) => {
   const { context, query, headers, signal, slots, caller } = call;
   const lastEventId = headers.get('last-event-id');
   const after = await startOfStream(context.events, {
@@ -19,3 +19,5 @@ export const eventsStream: StreamHandlers['watchEvents'] = async (call) => {
     onEnd: slots.take(caller.token ?? caller.who),
   });
 };
+
+export const eventHandlers = { watchEvents };

@@ -1,72 +1,46 @@
-// Every endpoint's handler. The types hold that none is missing.
-import type { EndpointName } from '../../../api/contract/endpoints.ts';
-import type { Call, PreparedWrite, ReadHandlers, StreamHandlers, WriteHandlers } from '../endpoint/call.ts';
-import { accessReads, accessWrites } from './access.ts';
-import { catalogueReads, catalogueWrites } from './catalog.ts';
-import { backupStream, daemonReads, daemonWrites } from './daemon.ts';
-import { reachReads, reachWrites } from './distribution.ts';
-import { eventsStream } from './event.ts';
-import { imageReads, imageStreams, imageWrites } from './image.ts';
-import { lifecycleReads, lifecycleWrites } from './lifecycle.ts';
-import { machineReads, machineWrites } from './machine.ts';
-import { nodeReads, nodeWrites } from './node.ts';
-import { nodeAccessReads, nodeAccessStreams } from './node-access.ts';
-import { nodeConfigReads, nodeConfigWrites } from './node-config.ts';
-import { operationReads, operationWrites } from './operation.ts';
-import { poolReads, poolWrites } from './pool.ts';
-import { problemReads, problemWrites } from './problem.ts';
-import { promotionReads, promotionWrites } from './promotion.ts';
-import { recipeReads, recipeWrites } from './recipe.ts';
-import { scheduleReads, scheduleWrites } from './schedule.ts';
-import { keyReads, keyWrites } from './signing-key.ts';
-import { simReads, simWrites } from './sim.ts';
+// The handler of every endpoint. A missing one is a type error; the contract says of which kind each is.
+import { contractOf, type EndpointName, isWrite } from '../../../api/contract/contract.ts';
+import type { Call, Handlers, PreparedWrite } from '../endpoint/call.ts';
+import { accessHandlers } from './access.ts';
+import { catalogHandlers } from './catalog.ts';
+import { daemonHandlers } from './daemon.ts';
+import { distributionHandlers } from './distribution.ts';
+import { eventHandlers } from './event.ts';
+import { imageHandlers } from './image.ts';
+import { lifecycleHandlers } from './lifecycle.ts';
+import { machineHandlers } from './machine.ts';
+import { nodeHandlers } from './node.ts';
+import { nodeAccessHandlers } from './node-access.ts';
+import { nodeConfigHandlers } from './node-config.ts';
+import { operationHandlers } from './operation.ts';
+import { poolHandlers } from './pool.ts';
+import { problemHandlers } from './problem.ts';
+import { promotionHandlers } from './promotion.ts';
+import { recipeHandlers } from './recipe.ts';
+import { scheduleHandlers } from './schedule.ts';
+import { keyHandlers } from './signing-key.ts';
+import { simHandlers } from './sim.ts';
 
-const reads: ReadHandlers = {
-  ...daemonReads,
-  ...recipeReads,
-  ...catalogueReads,
-  ...promotionReads,
-  ...imageReads,
-  ...lifecycleReads,
-  ...reachReads,
-  ...keyReads,
-  ...poolReads,
-  ...nodeReads,
-  ...nodeConfigReads,
-  ...machineReads,
-  ...nodeAccessReads,
-  ...operationReads,
-  ...problemReads,
-  ...scheduleReads,
-  ...accessReads,
-  ...simReads,
-};
-
-const writes: WriteHandlers = {
-  ...daemonWrites,
-  ...recipeWrites,
-  ...catalogueWrites,
-  ...promotionWrites,
-  ...imageWrites,
-  ...lifecycleWrites,
-  ...reachWrites,
-  ...keyWrites,
-  ...poolWrites,
-  ...nodeWrites,
-  ...nodeConfigWrites,
-  ...machineWrites,
-  ...operationWrites,
-  ...problemWrites,
-  ...scheduleWrites,
-  ...accessWrites,
-  ...simWrites,
-};
-
-const streams: StreamHandlers = {
-  watchEvents: eventsStream,
-  backup: backupStream,
-  ...imageStreams,
-  ...nodeAccessStreams,
+const handlers: Handlers = {
+  ...accessHandlers,
+  ...catalogHandlers,
+  ...daemonHandlers,
+  ...distributionHandlers,
+  ...eventHandlers,
+  ...imageHandlers,
+  ...lifecycleHandlers,
+  ...machineHandlers,
+  ...nodeHandlers,
+  ...nodeAccessHandlers,
+  ...nodeConfigHandlers,
+  ...operationHandlers,
+  ...poolHandlers,
+  ...problemHandlers,
+  ...promotionHandlers,
+  ...recipeHandlers,
+  ...scheduleHandlers,
+  ...keyHandlers,
+  ...simHandlers,
 };
 
 type Handle<Result> = (call: Call<EndpointName>) => Promise<Result>;
@@ -76,15 +50,9 @@ export type GeneralHandler =
   | { readonly kind: 'write'; readonly handle: Handle<PreparedWrite<unknown>> }
   | { readonly kind: 'stream'; readonly handle: Handle<Response> };
 
-/** The endpoint's handler for code that treats all endpoints alike; the contract checked what it is called with. */
+/** Returns the handler for code that handles all endpoints alike; the contract checked what it is called with. */
 export function generalHandler(name: EndpointName): GeneralHandler {
-  if (isIn(reads, name)) return { kind: 'read', handle: reads[name] as Handle<unknown> };
-  if (isIn(writes, name)) {
-    return { kind: 'write', handle: writes[name] as unknown as Handle<PreparedWrite<unknown>> };
-  }
-  return { kind: 'stream', handle: streams[name] as Handle<Response> };
-}
-
-function isIn<T extends object>(handlers: T, name: EndpointName): name is EndpointName & keyof T {
-  return Object.hasOwn(handlers, name);
+  const endpoint = contractOf(name);
+  const kind = isWrite(endpoint) ? 'write' : endpoint.stream === undefined ? 'read' : 'stream';
+  return { kind, handle: handlers[name] } as GeneralHandler;
 }

@@ -6,13 +6,13 @@ import { checkName } from '../../../domain/value/name.ts';
 import { planImport } from '../../../operations/image/import.ts';
 import type { VersionRecord } from '../../../ports/database/catalog.ts';
 import type { ImageStore } from '../../../ports/image-store/image-store.ts';
-import type { ReadHandlers, StreamHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { Handlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
 import { startOperation } from '../endpoint/start-operation.ts';
 import { byteResponse } from '../response/byte-response.ts';
 import { requireVersion } from './catalog.ts';
 
-export const imageReads = {
+export const imageHandlers = {
   async diffVersions({ context, path, query, signal }) {
     const before = await requireVersion(context.catalogue, path.image, path.version);
     const to = await context.catalogue.resolve(query.to);
@@ -26,9 +26,6 @@ export const imageReads = {
     if ((await context.images?.find(version.digest)) === undefined) return { items: [] };
     return { items: (await context.images?.signatures.list(version.digest)) ?? [] };
   },
-} satisfies Partial<ReadHandlers>;
-
-export const imageStreams = {
   async readRecord({ context, path }) {
     const version = await requireVersion(context.catalogue, path.image, path.version);
     const images = await storeWith(context, version);
@@ -53,9 +50,6 @@ export const imageStreams = {
     const disk = await images.files.exportDisk(version.digest, query.format, signal);
     return byteResponse(disk.content(), disk.sizeBytes, () => disk.close());
   },
-} satisfies Partial<StreamHandlers>;
-
-export const imageWrites = {
   async signVersion({ context, path }) {
     const version = await requireVersion(context.catalogue, path.image, path.version);
     const images = await storeWith(context, version);
@@ -109,7 +103,7 @@ export const imageWrites = {
       subject: `registry/${call.body.from}`,
       input: { ...call.body },
     }),
-} satisfies Partial<WriteHandlers>;
+} satisfies Partial<Handlers>;
 
 type ImportBody = BodyOf<'importImage'>;
 

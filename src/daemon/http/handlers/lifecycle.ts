@@ -7,14 +7,14 @@ import { readLimits } from '../../../operations/gallery/limits.ts';
 import { type PruneInput, planPrune } from '../../../operations/retention/prune.ts';
 import type { SetSupportDate } from '../../../ports/database/lifecycle.ts';
 import type { VersionName } from '../../../ports/database/lineage.ts';
-import type { ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { Handlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
 import { pageQuery } from '../endpoint/page-query.ts';
 import { startOperation } from '../endpoint/start-operation.ts';
 import { LongAnswer } from '../response/streamed-json.ts';
 import { requireVersion } from './catalog.ts';
 
-export const lifecycleReads = {
+export const lifecycleHandlers = {
   async listAncestors({ context, path }) {
     const found = await context.lifecycle.lineage.ancestry(path);
     return found ?? missing(context, path);
@@ -39,9 +39,6 @@ export const lifecycleReads = {
     const set = await context.lifecycle.support.list();
     return { items: mergeDates(kubernetesCalendar, set).map((date) => dateView(date, set)) };
   },
-} satisfies Partial<ReadHandlers>;
-
-export const lifecycleWrites = {
   async withdrawVersion(call) {
     const { image, version } = call.path;
     const { reason, descendants, at, replace } = call.body;
@@ -128,7 +125,7 @@ export const lifecycleWrites = {
       },
     };
   },
-} satisfies Partial<WriteHandlers>;
+} satisfies Partial<Handlers>;
 
 async function* pruneParts(context: DaemonContext, asked: PruneInput, signal: AbortSignal) {
   const parts = planPrune(context, asked);

@@ -4,14 +4,14 @@ import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { didYouMean } from '../../../domain/value/suggest.ts';
 import type { Machine, Machines } from '../../../ports/provider/machines.ts';
 import type { Provider } from '../../../ports/provider/provider.ts';
-import type { Call, ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { Call, Handlers } from '../endpoint/call.ts';
 
 type View = AnswerOf<'showMachine'>;
 type MachinesCall = Pick<Call<'listMachines' | 'showMachine'>, 'context' | 'limits' | 'signal'>;
 
 const PAGE = 200;
 
-export const machineReads = {
+export const machineHandlers = {
   async listMachines(call) {
     const items: View[] = [];
     for (const { provider, machines } of machineProviders(call)) {
@@ -23,9 +23,6 @@ export const machineReads = {
     const { provider, machine } = await requireMachine(call, call.path.machine);
     return viewOf(provider, machine);
   },
-} satisfies Partial<ReadHandlers>;
-
-export const machineWrites = {
   async deleteMachine(call) {
     const { provider, machines, machine } = await requireMachine(call, call.path.machine);
     const view = viewOf(provider, machine);
@@ -40,7 +37,7 @@ export const machineWrites = {
       record: () => null,
     };
   },
-} satisfies Partial<WriteHandlers>;
+} satisfies Partial<Handlers>;
 
 function machineProviders({ context }: MachinesCall): { provider: Provider; machines: Machines }[] {
   return [...context.providers.values()].flatMap((provider) =>

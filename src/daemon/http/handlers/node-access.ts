@@ -1,7 +1,7 @@
 // Consoles, shells and timelines of nodes, where their provider has a way to them.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { NodeAccess, NodeShell } from '../../../ports/provider/access.ts';
-import type { Call, ReadHandlers, StreamHandlers } from '../endpoint/call.ts';
+import type { Call, Handlers } from '../endpoint/call.ts';
 import { requireNode } from './node.ts';
 import { requirePool } from './pool.ts';
 
@@ -11,7 +11,7 @@ type NodeCall = Pick<Call<NodeEndpoint>, 'context' | 'path'>;
 const MAX_LINE = 64 * 1024;
 const MACHINE_LOOK_MS = 10_000;
 
-export const nodeAccessReads = {
+export const nodeAccessHandlers = {
   async readConsole(call) {
     const { access, machineId } = await findAccess(call);
     return { node: call.path.node, lines: [...(await access.console(machineId, call.query.lines))] };
@@ -23,9 +23,6 @@ export const nodeAccessReads = {
       throw new ImagoError('node-not-reported', `The node ${call.path.node} has not reported yet.`);
     return { node: call.path.node, ...timeline, entries: [...timeline.entries] };
   },
-} satisfies Partial<ReadHandlers>;
-
-export const nodeAccessStreams = {
   async followConsole(call) {
     const { access, machineId } = await findAccess(call);
     const giveBack = call.slots.take(call.caller.who);
@@ -55,7 +52,7 @@ export const nodeAccessStreams = {
       end,
     );
   },
-} satisfies Partial<StreamHandlers>;
+} satisfies Partial<Handlers>;
 
 async function findAccess({
   context,

@@ -8,20 +8,17 @@ import { nodeRules, readNodeConfig } from '../../../domain/node-config/read-node
 import type { NodeRecord } from '../../../ports/database/fleet.ts';
 import type { CallOptions } from '../../../ports/provider/call.ts';
 import type { NodeConfigs } from '../../../ports/provider/node-configs.ts';
-import type { Call, ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { Call, Handlers } from '../endpoint/call.ts';
 import { requireLiveNode } from './node.ts';
 import { requirePool } from './pool.ts';
 
 type View = AnswerOf<'showNodeConfig'>;
 type NodeCall = Pick<Call<'showNodeConfig' | 'allowNodeConfig'>, 'context' | 'path' | 'limits' | 'signal'>;
 
-export const nodeConfigReads = {
+export const nodeConfigHandlers = {
   async showNodeConfig(call) {
     return lookAtConfig(await nodeConfigsOf(call));
   },
-} satisfies Partial<ReadHandlers>;
-
-export const nodeConfigWrites = {
   async allowNodeConfig(call) {
     const place = await nodeConfigsOf(call);
     const { name, pool } = place.record;
@@ -43,7 +40,7 @@ export const nodeConfigWrites = {
       },
     };
   },
-} satisfies Partial<WriteHandlers>;
+} satisfies Partial<Handlers>;
 
 interface Place {
   readonly record: NodeRecord;

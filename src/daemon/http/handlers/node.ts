@@ -2,13 +2,13 @@
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { parseTime } from '../../../domain/value/time.ts';
 import type { Fleet, NodeRecord } from '../../../ports/database/fleet.ts';
-import type { ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { Handlers } from '../endpoint/call.ts';
 import { pageOfAll, pageOfPool } from '../endpoint/node-pages.ts';
 import { askProvider, nodeView } from '../endpoint/provider-view.ts';
 import { startOperation } from '../endpoint/start-operation.ts';
 import { requirePool } from './pool.ts';
 
-export const nodeReads = {
+export const nodeHandlers = {
   async listNodes(call) {
     const { pool } = call.query;
     if (pool === undefined) return pageOfAll(call, call.query);
@@ -33,9 +33,6 @@ export const nodeReads = {
     const { name, machineId: _id, schedulable: _schedulable, ...made } = found;
     return { node: name, ...made };
   },
-} satisfies Partial<ReadHandlers>;
-
-export const nodeWrites = {
   async setNodeConfig(call) {
     const { name, pool } = await requireLiveNode(call.context.fleet, call.path.node);
     return startOperation(call, {
@@ -44,7 +41,7 @@ export const nodeWrites = {
       input: { pool, node: name, ...call.body },
     });
   },
-} satisfies Partial<WriteHandlers>;
+} satisfies Partial<Handlers>;
 
 export async function requireLiveNode(fleet: Fleet, name: string): Promise<NodeRecord> {
   const node = await requireNode(fleet, name);

@@ -1,7 +1,7 @@
 // Operations.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { OperationRecord } from '../../../ports/workflow/operation.ts';
-import type { Call, ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { Call, Handlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
 import { operationFor } from '../endpoint/operation-for.ts';
 import { pageQuery } from '../endpoint/page-query.ts';
@@ -11,7 +11,7 @@ import { roleOfKind } from '../guard/kind-roles.ts';
 
 const endedStates: ReadonlySet<string> = new Set(['succeeded', 'failed', 'cancelled']);
 
-export const operationReads = {
+export const operationHandlers = {
   async listOperations({ context, caller, query }) {
     const { state, kind, subject, parent } = query;
     const filter = {
@@ -46,9 +46,6 @@ export const operationReads = {
     await requireOperation(context, path.operation);
     return context.operationLists.logs(path.operation, pageQuery(query));
   },
-} satisfies Partial<ReadHandlers>;
-
-export const operationWrites = {
   async cancelOperation(call) {
     const operation = await requireOwnOperation(call);
     return {
@@ -84,7 +81,7 @@ export const operationWrites = {
       record: operationTrail,
     };
   },
-} satisfies Partial<WriteHandlers>;
+} satisfies Partial<Handlers>;
 
 async function requireOperation(context: DaemonContext, id: string): Promise<OperationRecord> {
   const operation = await context.journal.get(id);
@@ -96,7 +93,7 @@ async function requireOperation(context: DaemonContext, id: string): Promise<Ope
 
 /** Also checks that the caller may start such an operation. */
 async function requireOwnOperation(
-  call: Call<'cancelOperation' | 'retryOperation'>,
+  call: Pick<Call<'cancelOperation'>, 'context' | 'path' | 'caller'>,
 ): Promise<OperationRecord> {
   const operation = await requireOperation(call.context, call.path.operation);
   requireRole(call.caller, roleOfKind(operation.kind), `an operation of kind ${operation.kind}`);

@@ -4,7 +4,7 @@ import type { Json } from '../../../domain/value/json.ts';
 import { checkName } from '../../../domain/value/name.ts';
 import { didYouMean } from '../../../domain/value/suggest.ts';
 import type { Fleet, PoolRecord } from '../../../ports/database/fleet.ts';
-import type { ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { Handlers } from '../endpoint/call.ts';
 import { pageQuery } from '../endpoint/page-query.ts';
 import { lookAtPool } from '../endpoint/provider-view.ts';
 import { startOperation } from '../endpoint/start-operation.ts';
@@ -12,7 +12,7 @@ import { startOperation } from '../endpoint/start-operation.ts';
 /** Providers are asked about so many pools at the same time. */
 const AT_ONCE = 16;
 
-export const poolReads = {
+export const poolHandlers = {
   async listPools(call) {
     const page = await call.context.fleet.listPools(pageQuery(call.query));
     const items = [];
@@ -27,9 +27,6 @@ export const poolReads = {
     const behind = await call.context.lifecycle.lineage.behind(pool);
     return { ...(await lookAtPool(call, pool)), ...(behind === undefined ? {} : { behind }) };
   },
-} satisfies Partial<ReadHandlers>;
-
-export const poolWrites = {
   async createPool(call) {
     const { name } = call.body;
     checkName('pool', name);
@@ -72,7 +69,7 @@ export const poolWrites = {
       before: poolTrail(pool),
     });
   },
-} satisfies Partial<WriteHandlers>;
+} satisfies Partial<Handlers>;
 
 export async function requirePool(fleet: Fleet, name: string): Promise<PoolRecord> {
   const pool = await fleet.getPool(name);

@@ -2,16 +2,13 @@
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { ProblemRecord } from '../../../domain/problem/problem.ts';
 import type { Problems } from '../../../ports/database/problems.ts';
-import type { ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { Handlers } from '../endpoint/call.ts';
 import { pageQuery } from '../endpoint/page-query.ts';
 
-export const problemReads = {
+export const problemHandlers = {
   listProblems: ({ context, query }) =>
     context.problems.list({ ...pageQuery(query), subject: query.subject, all: query.all === 'true' }),
   showProblem: ({ context, path }) => requireProblem(context.problems, path.problem),
-} satisfies Partial<ReadHandlers>;
-
-export const problemWrites = {
   async resolveProblem({ context, path, body, caller }) {
     const problem = await requireProblem(context.problems, path.problem);
     return {
@@ -25,7 +22,7 @@ export const problemWrites = {
       run: async () => (await context.problems.resolve(problem.id, caller.who, body.reason)) ?? problem,
     };
   },
-} satisfies Partial<WriteHandlers>;
+} satisfies Partial<Handlers>;
 
 async function requireProblem(problems: Problems, id: number): Promise<ProblemRecord> {
   const found = await problems.get(id);

@@ -18,7 +18,7 @@ import type {
 } from '../../../ports/database/catalog.ts';
 import type { PolicyRecord } from '../../../ports/database/promotion.ts';
 import type { Schedule } from '../../../ports/database/schedules.ts';
-import type { Call, ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { Call, Handlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
 import { pageQuery } from '../endpoint/page-query.ts';
 import { readPolicy } from '../endpoint/read-policy.ts';
@@ -27,7 +27,7 @@ import { personOf } from '../guard/caller.ts';
 import { channelTrail, requireChannel, requireImage, requireVersion } from './catalog.ts';
 import { requireKeys } from './signing-key.ts';
 
-export const promotionReads = {
+export const promotionHandlers = {
   async showGates({ context, query, caller }) {
     const { catalogue } = context;
     const { image, version } = await catalogue.resolve(query.reference);
@@ -60,9 +60,6 @@ export const promotionReads = {
     const { digest } = await requireVersion(context.catalogue, path.image, path.version);
     return { items: await context.promotion.listComposed(digest) };
   },
-} satisfies Partial<ReadHandlers>;
-
-export const promotionWrites = {
   async createChannel({ context, path, body }) {
     await requireImage(context.catalogue, path.image);
     const { name, forTesting, public: isPublic, after } = body;
@@ -226,7 +223,7 @@ export const promotionWrites = {
       run: () => context.schedules.create(schedule),
     };
   },
-} satisfies Partial<WriteHandlers>;
+} satisfies Partial<Handlers>;
 
 function signPlan(what: string, before: KnownStatement | undefined): readonly string[] {
   if (before === undefined) return [`Sign ${what}.`];

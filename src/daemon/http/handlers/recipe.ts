@@ -3,10 +3,10 @@ import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { localPaths } from '../../../domain/recipe/local-path.ts';
 import { requireExact } from '../../../domain/resolve/resolve.ts';
 import type { Json } from '../../../domain/value/json.ts';
-import type { Call, ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { Call, Handlers } from '../endpoint/call.ts';
 import { startOperation } from '../endpoint/start-operation.ts';
 
-export const recipeReads = {
+export const recipeHandlers = {
   async showRecipe({ body }) {
     const { loadRecipe } = await import('../endpoint/read-recipe.ts');
     const { showRecipe } = await import('../../../build/recipe/show-recipe.ts');
@@ -18,9 +18,6 @@ export const recipeReads = {
       text: showRecipe(tree),
     };
   },
-} satisfies Partial<ReadHandlers>;
-
-export const recipeWrites = {
   async createBuild(call) {
     const { provider, bump, keepFailed, source, locked } = call.body;
     const { receiveRecipe } = await import('../endpoint/read-recipe.ts');
@@ -61,7 +58,7 @@ export const recipeWrites = {
   lockRecipe: async (call) => ask(call, 'recipe-lock', call.body.newest),
   findOutdated: async (call) => ask(call, 'recipe-outdated'),
   explainRebuild: async (call) => ask(call, 'recipe-why'),
-} satisfies Partial<WriteHandlers>;
+} satisfies Partial<Handlers>;
 
 type Sent = Readonly<Record<string, Json | undefined>>;
 

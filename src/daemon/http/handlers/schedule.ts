@@ -3,18 +3,15 @@ import { ensureImagoError, ImagoError } from '../../../domain/error/imago-error.
 import { localPaths } from '../../../domain/recipe/local-path.ts';
 import { didYouMean } from '../../../domain/value/suggest.ts';
 import type { Schedule, ScheduleRecord, Schedules } from '../../../ports/database/schedules.ts';
-import type { ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { Handlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
 import { pageQuery } from '../endpoint/page-query.ts';
 import { personOf, requireRole } from '../guard/caller.ts';
 import { knownKinds, roleOfKind } from '../guard/kind-roles.ts';
 import { refuseHostFiles } from '../guard/remote-input.ts';
 
-export const scheduleReads = {
+export const scheduleHandlers = {
   listSchedules: ({ context, query }) => context.schedules.list(pageQuery(query)),
-} satisfies Partial<ReadHandlers>;
-
-export const scheduleWrites = {
   async createSchedule({ context, body, caller }) {
     const { name, cron, kind, subject, input } = body;
     requireRole(caller, roleOfKind(kind), `an operation of kind ${kind}`);
@@ -52,7 +49,7 @@ export const scheduleWrites = {
       record: () => null,
     };
   },
-} satisfies Partial<WriteHandlers>;
+} satisfies Partial<Handlers>;
 
 /** Refuses an input that can never run. One that cannot run today may well run when its time comes. */
 async function checkInput({ operations }: DaemonContext, schedule: Schedule): Promise<void> {

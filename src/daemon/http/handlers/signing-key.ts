@@ -1,14 +1,11 @@
 // Keys that versions are signed with, and those of others that are trusted.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { SigningKeys } from '../../../ports/image-store/signing-keys.ts';
-import type { ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { Handlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
 
-export const keyReads = {
+export const keyHandlers = {
   listKeys: async ({ context }) => ({ items: await requireKeys(context).list() }),
-} satisfies Partial<ReadHandlers>;
-
-export const keyWrites = {
   async createKey({ context }) {
     const keys = requireKeys(context);
     return {
@@ -72,7 +69,7 @@ export const keyWrites = {
       record: () => null,
     };
   },
-} satisfies Partial<WriteHandlers>;
+} satisfies Partial<Handlers>;
 
 export function requireKeys({ keys }: DaemonContext): SigningKeys {
   if (keys !== undefined) return keys;

@@ -2,15 +2,12 @@
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { Json } from '../../../domain/value/json.ts';
 import type { Fault, FaultSpec, SimControl } from '../../../ports/provider/sim-control.ts';
-import type { ReadHandlers, WriteHandlers } from '../endpoint/call.ts';
+import type { Handlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
 
-export const simReads = {
+export const simHandlers = {
   listFaults: async ({ context }) => ({ items: await requireSim(context).listFaults() }),
   showSimTime: ({ context }) => requireSim(context).time(),
-} satisfies Partial<ReadHandlers>;
-
-export const simWrites = {
   async addFault({ context, body }) {
     const sim = requireSim(context);
     const spec = JSON.parse(JSON.stringify(body)) as FaultSpec;
@@ -54,7 +51,7 @@ export const simWrites = {
         }),
     };
   },
-} satisfies Partial<WriteHandlers>;
+} satisfies Partial<Handlers>;
 
 function requireSim({ sim }: DaemonContext): SimControl {
   if (sim !== undefined) return sim;

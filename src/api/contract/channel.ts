@@ -1,0 +1,74 @@
+// Channels, their moves, and the gates before them.
+import * as z from 'zod';
+import { channel, move, movesQuery, promoteRequest, rollbackChannelRequest } from '../schemas/catalog.ts';
+import { pageOf, pageQuery } from '../schemas/common.ts';
+import { gatesQuery, policyRecord, policyRequest, policyResult } from '../schemas/policy.ts';
+import { deleteChannelQuery, moveAttestation, newChannel, overrideRequest } from '../schemas/promotion.ts';
+import { create, endpoints, operation, read, write } from './endpoint.ts';
+
+const moveId = z.coerce.number<string>().int().min(1);
+
+export const channelContract = endpoints('Channels', {
+  listChannels: read(
+    'GET /v1/images/{image}/channels',
+    'List the channels of an image and the versions they point to',
+    { response: pageOf(channel) },
+  ),
+  listMoves: read('GET /v1/images/{image}/moves', 'List all channel moves of an image, newest first', {
+    query: movesQuery,
+    response: pageOf(move),
+  }),
+  promote: operation('POST /v1/channels/promote', 'Promote a version to a channel', {
+    role: 'publisher',
+    body: promoteRequest,
+  }),
+  rollbackChannel: operation('POST /v1/channels/rollback', 'Roll back a channel to its previous version', {
+    role: 'publisher',
+    body: rollbackChannelRequest,
+  }),
+  createChannel: create('POST /v1/images/{image}/channels', 'Create a channel', {
+    role: 'publisher',
+    body: newChannel,
+    response: channel,
+  }),
+  deleteChannel: write(
+    'DELETE /v1/images/{image}/channels/{channel}',
+    'Delete a channel; its history is retained',
+    { role: 'publisher', query: deleteChannelQuery, response: channel },
+  ),
+  overridePromote: operation(
+    'POST /v1/channels/promote-override',
+    'Promote a version through blocking gates, with a reason that stays visible',
+    {
+      role: 'admin',
+      body: overrideRequest,
+      description: 'The gates `real`, `tested` and `restricted` cannot be overridden.',
+    },
+  ),
+  showGates: read('GET /v1/gates', 'Show the status of each gate between a version and a channel', {
+    query: gatesQuery,
+    response: policyResult,
+  }),
+  showMoveAttestation: read(
+    'GET /v1/moves/{move}/attestation',
+    'Show the signed attestation of a channel move, which can be verified offline',
+    { params: { move: moveId }, response: moveAttestation },
+  ),
+  signMove: write('POST /v1/moves/{move}/attestation', 'Sign a channel move that has no valid signature', {
+    role: 'publisher',
+    params: { move: moveId },
+    response: moveAttestation,
+    description:
+      'Signs what was recorded at the time of the move. A valid attestation is left unchanged; an invalid one is retained next to the new one.',
+  }),
+  showPolicy: read('GET /v1/policy', 'Show the active policy', { response: policyRecord }),
+  listPolicies: read('GET /v1/policies', 'List all policies that were ever active, newest first', {
+    query: pageQuery,
+    response: pageOf(policyRecord),
+  }),
+  setPolicy: write('POST /v1/policy', 'Activate a policy; a dry run only validates it', {
+    role: 'admin',
+    body: policyRequest,
+    response: policyRecord,
+  }),
+});
