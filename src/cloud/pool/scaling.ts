@@ -1,4 +1,5 @@
 // More and fewer nodes: what each is made from, and which go.
+import { nodeName } from '../../domain/node/node.ts';
 import type { ProvisioningError } from '../../ports/provider/call.ts';
 import type { Bend, Cloud } from '../state/cloud.ts';
 import { isGeneralized } from '../state/gallery-rows.ts';
@@ -57,7 +58,7 @@ function addNodes(cloud: Cloud, pool: PoolRow, count: number, bend: Bend): Scale
   };
   const rows = Array.from({ length: count }, (_, index): MachineRow => {
     const ordinal = pool.nextOrdinal + index;
-    const name = nodeName(cloud, pool, ordinal);
+    const name = nameOf(cloud, pool, ordinal);
     const zone = zones[ordinal % zones.length] ?? null;
     const machineId = idOf(name);
     const imaging = {
@@ -110,10 +111,7 @@ export function modelSource(
 }
 
 /** Names are numbered in a uniform pool. In a flexible one they are scattered, and never equal. */
-function nodeName({ nodeNumberRadix }: Cloud, { name, orchestration }: PoolRow, ordinal: number): string {
-  const number =
-    orchestration === 'uniform'
-      ? ordinal.toString(nodeNumberRadix)
-      : ((ordinal * 612_053_011 + 123_456_789) % 36 ** 6).toString(36);
-  return `${name}-${number.padStart(6, '0')}`;
+function nameOf({ nodeNumberRadix }: Cloud, { name, orchestration }: PoolRow, ordinal: number): string {
+  if (orchestration === 'flexible') return nodeName(name, (ordinal * 612_053_011 + 123_456_789) % 36 ** 6);
+  return nodeNumberRadix === 36 ? nodeName(name, ordinal) : `${name}-${String(ordinal).padStart(6, '0')}`;
 }
