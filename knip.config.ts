@@ -15,7 +15,7 @@ export default {
     'test/**/*.test.ts',
     'test/bench/*.ts',
     // Tests start these as processes of their own.
-    'test/support/{half-way,lease-holder,store-child}.ts',
+    'test/support/{half-way,lease-holder,log-requests,store-child}.ts',
   ],
   project: ['src/**/*.ts!', '!src/**/*.test.ts!', 'scripts/**/*.ts!', '!scripts/*.test.ts!', 'test/**/*.ts'],
   // Types that an exported interface names are exported too. Tests may call the inside of a file.
