@@ -11,6 +11,7 @@ import { ensureImagoError } from '../../src/domain/error/imago-error.ts';
 import { identifyProcess, type ProcessIdentity } from '../../src/host/process/identity.ts';
 import { statePaths } from '../../src/launcher/paths.ts';
 import { ensureDaemon, isDaemonThere } from '../../src/launcher/process.ts';
+import { storePaths } from '../../src/oci/layout/paths.ts';
 import { createSimProvider } from '../../src/providers/sim/provider.ts';
 import { daemonFile, untilGone } from '../support/daemon.ts';
 import { createImago, type Imago, recipe } from '../support/imago.ts';
@@ -242,12 +243,8 @@ test(`${rounds} rounds of kills lose nothing`, { timeout: patience(rounds * 2 * 
   expect(world.pools.map(({ name, capacity: size }) => [name, size])).toEqual(
     [...pools].toSorted().map((name) => [name, capacity]),
   );
-  for (const folder of [
-    'store/.imago/tmp',
-    'store/.imago/partial',
-    'store/.imago/pins',
-    'local/host/machines',
-  ]) {
-    expect([folder, readdirSync(join(imago.home, folder))]).toEqual([folder, []]);
+  const { temporary, partial } = storePaths(join(imago.home, 'store'));
+  for (const folder of [temporary, partial, join(imago.home, 'local', 'host', 'machines')]) {
+    expect([folder, readdirSync(folder)]).toEqual([folder, []]);
   }
 });
