@@ -32,7 +32,7 @@ describe('a recipe of several files', () => {
 
   test('from another folder, its paths begin at its own', async () => {
     const cwd = join(imago.folder, 'node');
-    expect((await imago.run(['recipe', 'check'], { cwd })).out).toMatch(/imago\.yaml is a good recipe/);
+    expect((await imago.run(['recipe', 'check'], { cwd })).out).toMatch(/imago\.yaml is a valid recipe/);
   });
 
   test('a file that a base in a folder beside it brings is found by the daemon, which stands elsewhere', async () => {
