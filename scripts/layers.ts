@@ -29,7 +29,7 @@ const rooms: Readonly<Record<string, Room>> = {
   workflow: {
     may: basis,
     face: [
-      ...['operations', 'parse-input', 'poll-until', 'step-result'],
+      ...['operations', 'poll-until'],
       ...['interpreter/child-step', 'engine/ticker', 'engine/dbos/engine'],
     ],
   },
@@ -40,13 +40,14 @@ const rooms: Readonly<Record<string, Room>> = {
       'common/(all-pages|deps)',
       'reconcile/[^/]+',
       // What routes ask directly, without an operation.
-      'channel/(attest-move|gate-facts)',
-      'gallery/(limits|make-public)',
+      'channel/(attest-move|gate-facts|moves)',
+      'gallery/(copy-target|limits|make-public)',
       'image/import',
+      'node/pool-nodes',
       'public-catalog/image',
       'release/channels',
       'resolve/resolve',
-      'retention/prune',
+      'retention/operations',
     ],
   },
   disk: {

@@ -3,6 +3,7 @@
 import type { ScheduleStore } from '../database/schedules.ts';
 import { localOwner } from '../domain/access/roles.ts';
 import { ImagoError } from '../domain/error/imago-error.ts';
+import { roleOfKind } from '../domain/operation-kinds.ts';
 import type { Tokens } from '../ports/database/access.ts';
 import type { Events } from '../ports/database/events.ts';
 import type { Schedule, ScheduleRecord, Schedules } from '../ports/database/schedules.ts';
@@ -11,7 +12,6 @@ import type { OperationDesk } from '../ports/workflow/operation.ts';
 import { parseCron } from '../workflow/engine/ticker.ts';
 import { allItems } from './http/endpoint/page-query.ts';
 import { roleProblem } from './http/guard/caller.ts';
-import { roleOfKind } from './http/guard/kind-roles.ts';
 
 export interface SchedulesParts {
   readonly engine: Pick<Engine, 'schedule' | 'unschedule'>;

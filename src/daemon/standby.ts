@@ -14,7 +14,7 @@ export function standbyContext(options: WireOptions, store: Store): DaemonContex
     ...commonContext(options, store, { providers: new Map() }),
     operations: {
       plan: refuse,
-      foresee: refuse,
+      prepare: refuse,
       submit: refuse,
       cancel: refuse,
       retry: refuse,

@@ -1,58 +1,35 @@
-// Every kind of operation, by name.
+// All kinds of operations, by name: every operation that a subject exports.
 import type { OperationKind } from '../ports/workflow/operation.ts';
-import { buildOperation } from './build/build.ts';
-import { buildMatrixOperation } from './build/matrix.ts';
-import { overridePromoteOperation, promoteOperation } from './channel/promote.ts';
-import { rollbackChannelOperation } from './channel/rollback.ts';
+import * as build from './build/operations.ts';
+import * as channel from './channel/operations.ts';
 import type { OperationDeps } from './common/deps.ts';
-import { imagePublishOperation } from './gallery/publish.ts';
-import { imageImportOperation } from './image/import.ts';
-import { imagePullOperation } from './image/pull.ts';
-import { imagePushOperation } from './image/push.ts';
-import { imageVerifyOperation } from './image/verify.ts';
-import { testImageOperation } from './image-test/test-image.ts';
-import { nodeConfigSetOperation } from './node-config/set.ts';
-import { poolCreateOperation } from './pool/create.ts';
-import { poolDeleteOperation } from './pool/delete.ts';
-import { replaceNodesOperation } from './pool/replace-nodes.ts';
-import { poolScaleOperation } from './pool/scale.ts';
-import { poolSetImageOperation } from './pool/set-image.ts';
-import { recipeLockOperation, recipeOutdatedOperation, recipeWhyOperation } from './recipe/queries.ts';
-import { releaseMatrixOperation } from './release/matrix.ts';
-import { releaseNewerOperation } from './release/newer.ts';
-import { releaseOperation } from './release/release.ts';
-import { pruneOperation } from './retention/prune.ts';
-import { restoreVersionOperation } from './withdrawal/restore.ts';
-import { withdrawOperation } from './withdrawal/withdraw.ts';
+import type { AnyOperation } from './common/operation.ts';
+import * as gallery from './gallery/operations.ts';
+import * as image from './image/operations.ts';
+import * as imageTest from './image-test/operations.ts';
+import * as nodeConfig from './node-config/operations.ts';
+import * as pool from './pool/operations.ts';
+import * as recipe from './recipe/operations.ts';
+import * as release from './release/operations.ts';
+import * as retention from './retention/operations.ts';
+import * as withdrawal from './withdrawal/operations.ts';
+
+const exported: readonly unknown[] = [
+  ...[build, recipe, image, gallery, imageTest, channel, release, pool, nodeConfig, withdrawal, retention],
+].flatMap((subject) => Object.values(subject));
+
+const allOperations: readonly AnyOperation[] = exported.filter(isOperation);
 
 export function operationKinds(deps: OperationDeps): ReadonlyMap<string, OperationKind<never>> {
-  const kinds = [
-    buildOperation(deps),
-    buildMatrixOperation(deps),
-    recipeLockOperation(deps),
-    recipeOutdatedOperation(deps),
-    recipeWhyOperation(deps),
-    imageImportOperation(deps),
-    imagePublishOperation(deps),
-    imagePullOperation(deps),
-    imagePushOperation(deps),
-    imageVerifyOperation(deps),
-    testImageOperation(deps),
-    promoteOperation(deps),
-    overridePromoteOperation(deps),
-    rollbackChannelOperation(deps),
-    releaseOperation(deps),
-    releaseMatrixOperation(deps),
-    releaseNewerOperation(deps),
-    poolCreateOperation(deps),
-    poolScaleOperation(deps),
-    poolSetImageOperation(deps),
-    poolDeleteOperation(deps),
-    withdrawOperation(deps),
-    restoreVersionOperation(deps),
-    replaceNodesOperation(deps),
-    pruneOperation(deps),
-    nodeConfigSetOperation(deps),
-  ];
-  return new Map(kinds.map((kind) => [kind.kind, kind as OperationKind<never>]));
+  return new Map(
+    allOperations.flatMap((operation) => {
+      const { kind, formerly = [] } = operation.declaration;
+      const opened = operation.open(deps) as OperationKind<never>;
+      return [kind, ...formerly].map((name) => [name, opened]);
+    }),
+  );
+}
+
+function isOperation(value: unknown): value is AnyOperation {
+  return typeof value === 'object' && value !== null && 'declaration' in value;
 }

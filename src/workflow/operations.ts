@@ -139,13 +139,16 @@ export function createOperations(options: OperationsOptions): Operations {
     }
   }
 
-  async function plan(request: OperationRequest): Promise<readonly string[]> {
+  async function plan(
+    request: OperationRequest,
+    options?: { readonly preview: boolean },
+  ): Promise<readonly string[]> {
     const kind = requireKind(kinds, request.kind);
     const input = kind.parse(request.input);
     if (request.whenBusy === 'refuse') {
       await journal.requireFree(request.key ?? kind.key?.(input, request.id ?? '') ?? request.subject);
     }
-    return kind.plan(input, request);
+    return kind.plan(input, request, options?.preview);
   }
 
   return {
@@ -159,10 +162,9 @@ export function createOperations(options: OperationsOptions): Operations {
       await engine.stop();
     },
     plan,
-    async foresee(request) {
-      const lines = await plan(request);
+    async prepare(request) {
       const kind = requireKind(kinds, request.kind);
-      return (await kind.foresee?.(kind.parse(request.input), request)) ?? lines;
+      return (await kind.prepare?.(kind.parse(request.input), request)) ?? {};
     },
     submit,
     cancel,

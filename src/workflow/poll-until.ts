@@ -37,3 +37,8 @@ export async function settle<T>(read: () => Promise<T | undefined>, options: Set
     pause = Math.min(pause * 1.5, longestPauseMs);
   }
 }
+
+/** Reads until there is nothing left. */
+export async function settleGone(read: () => Promise<unknown>, options: SettleOptions): Promise<void> {
+  await settle(async () => ((await read()) === undefined ? true : undefined), options);
+}

@@ -77,7 +77,7 @@ describe('a recipe that is built', () => {
     ];
     const before = await look();
     const lines = await plan(['build']);
-    expect(lines).toContain('Resolve tool; what follows takes it that they changed.');
+    expect(lines).toContain('Resolve tool; the rest assumes that they changed.');
     expect(lines).toContain('Download nothing, and what is resolved anew.');
     expect(lines).toContain('Layer base: hit.');
     expect(lines).toContain('Layer packages containerd, runc: hit.');
@@ -106,7 +106,7 @@ describe('a recipe that is built', () => {
     expect(exact).not.toHaveProperty('lockChanges');
     expect(await plan(['build'])).toEqual([
       'Lock recipe tested.',
-      'Nothing more: tested:1.0.0 is of this lock already.',
+      'Nothing more: tested:1.0.0 has this lock.',
     ]);
     const text = await readFile(join(fixture.folder, 'imago.yaml'), 'utf8');
     await writeFile(join(fixture.folder, 'changed.yaml'), text.replace('ip_forward: 1', 'ip_forward: 0'));
@@ -115,7 +115,7 @@ describe('a recipe that is built', () => {
       await readFile(join(fixture.folder, 'imago.lock'), 'utf8'),
     );
     const changed = await plan(['build', 'changed.yaml']);
-    expect(changed).toContain('Nobody has to be asked for an input.');
+    expect(changed).toContain('All inputs are resolved.');
     expect(changed.filter((line) => line.endsWith(': miss.'))).toEqual(['Layer configuration: miss.']);
     expect(changed).toContainEqual(expect.stringMatching(/\(as long as such steps took here before\)\.$/));
     const against = expect.stringMatching(/Against tested:1\.0\.0: [^;]*ip_forward[^;]*\.$/);
@@ -135,7 +135,7 @@ describe('a recipe that is built', () => {
     expect(steps.map(({ name }) => name)).toEqual(['lock', 'build', 'number', 'records', 'sign', 'seal']);
   });
 
-  test('is hotfixed by one component, and the difference shows that nothing else moved', async () => {
+  test('is hotfixed by one component, and the difference shows that nothing else changed', async () => {
     const words = ['build', '--from', 'tested:1.0.0', '--set', 'tool=1.0.1'];
     const lines = await plan(words);
     const missing = lines.filter((line) => line.endsWith(': miss.'));
@@ -211,7 +211,7 @@ describe('a recipe that is built on a machine', () => {
     const { code, err } = await run(['build', join(examples, name, 'imago.yaml')]);
     expect(code).toBe(4);
     expect(err).toMatch(/is built on a machine, and provider local only assembles disks/);
-    expect(err).toMatch(/No provider at hand builds it/);
+    expect(err).toMatch(/No available provider builds it/);
     expect(err).not.toMatch(/op retry/);
     const checked = await run(['recipe', 'check', join(examples, name, 'imago.yaml')]);
     expect(checked.out).toMatch(/is a valid recipe\n.* is built on a machine/);

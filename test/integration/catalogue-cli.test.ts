@@ -49,10 +49,10 @@ test('a release to staging, a scan, and a release on to production that waits fo
   const dry = await imago.json<{ plan: string[] }>(['release', '--reason', 'weekly', '--dry-run']);
   expect(dry.plan).toEqual([
     'lock: Lock recipe node.',
-    `build: Nothing more: node:${staged.version} is of this lock already.`,
-    `test: Passed over: node:${staged.version} is available.`,
-    'publish: Passed over: the gallery of sim has it.',
-    'gates-staging: Passed over: node:staging points at it.',
+    `build: Nothing more: node:${staged.version} has this lock.`,
+    `test: Skipped: node:${staged.version} is available.`,
+    'publish: Skipped: the gallery of sim has it.',
+    'gates-staging: Skipped: node:staging points at it.',
     expect.stringMatching(/^gates-production: ✓ tested: /),
     expect.stringMatching(/^gates-production: [✓✗] age: needs 2 s in staging; /),
     expect.stringMatching(/^gates-production: ✗ scan: .*no report is attached/),

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Store } from '../../src/database/open-database.ts';
 import { operationKinds } from '../../src/operations/kinds.ts';
-import { poolScaleOperation } from '../../src/operations/pool/scale.ts';
+import { poolScale } from '../../src/operations/pool/operations.ts';
 import { lifecycleRound } from '../../src/operations/reconcile/lifecycle.ts';
 import type { OperationRecord } from '../../src/ports/workflow/operation.ts';
 import { createProduct, type Product } from '../support/product.ts';
@@ -283,7 +283,7 @@ describe('no node is made of it any more', () => {
     await withdraw({ replace: false });
     const scale = (capacity: number) =>
       product.run({ kind: 'pool-scale', subject: 'pool/calm', input: { name: 'calm', capacity } });
-    const plan = poolScaleOperation(product.deps).plan({ name: 'calm', capacity: 2 }, { by: 'ann' });
+    const plan = poolScale.open(product.deps).plan({ name: 'calm', capacity: 2 }, { by: 'ann' });
     for (const refused of [plan, scale(2).then(({ error }) => Promise.reject(error))]) {
       await expect(refused).rejects.toMatchObject({
         code: 'version-withdrawn',

@@ -302,7 +302,7 @@ test('killed around every step, it ends as if nothing had been', async () => {
 describe('a dry run', () => {
   const foresee = async (kind: 'release' | 'release-matrix' | 'release-newer', input: object) => {
     const found = operationKinds(product.deps).get(kind) as OperationKind<unknown> | undefined;
-    return (await found?.foresee?.(found.parse(input as Json), { by: 'ann' })) ?? [];
+    return (await found?.plan(found.parse(input as Json), { by: 'ann' }, true)) ?? [];
   };
   const input = (runc: string) => ({ recipe: recipe(runc), why: 'weekly' });
   const steps = (lines: readonly string[]) => [...new Set(lines.map((line) => line.replace(/: .*$/, '')))];
@@ -326,11 +326,11 @@ describe('a dry run', () => {
     await release('1.1.14');
     const lines = await foresee('release', input('1.1.14'));
     expect(lines.slice(1)).toEqual([
-      'build: Nothing more: node:1.0.0 is of this lock already.',
-      'test: Passed over: node:1.0.0 is available.',
-      'publish: Passed over: the gallery of sim has it.',
-      'gates-staging: Passed over: node:staging points at it.',
-      'gates-production: Passed over: node:production points at it.',
+      'build: Nothing more: node:1.0.0 has this lock.',
+      'test: Skipped: node:1.0.0 is available.',
+      'publish: Skipped: the gallery of sim has it.',
+      'gates-staging: Skipped: node:staging points at it.',
+      'gates-production: Skipped: node:production points at it.',
     ]);
     expect(await release('1.1.14')).toMatchObject({ result: { changed: false } });
   });
@@ -345,7 +345,9 @@ describe('a dry run', () => {
     const variants = ['1.33.5', '1.34.2'].map((kubernetes) => ({ recipe: recipe('1.1.14', { kubernetes }) }));
     const asked = { image: 'node', variants, why: 'weekly' };
     const matrix = await foresee('release-matrix', asked);
-    expect(matrix).toContain('channels: Make staging-1-33, staging-1-34, production-1-33, production-1-34.');
+    expect(matrix).toContain(
+      'channels: Create staging-1-33, staging-1-34, production-1-33, production-1-34.',
+    );
     expect(matrix).toContain('Kubernetes 1.33.5: build: Seal it as a candidate: node:1.0.1.');
     expect(matrix).toContain('promote-staging: Move node:staging from 1.0.0 to the new version.');
     expect(matrix).toContain(
@@ -353,7 +355,7 @@ describe('a dry run', () => {
     );
     const newer = { kind: 'release-matrix', subject: 'release/node', input: asked };
     expect(await foresee('release-newer', newer)).toEqual([
-      'look: Look the newest of every input up, and end when there is a version of just these.',
+      'look: Look up the newest version of every input, and end if a version was built from exactly these.',
       ...matrix,
     ]);
     expect((await channels())['staging-1-33']).toBeUndefined();

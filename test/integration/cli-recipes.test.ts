@@ -102,8 +102,8 @@ describe('what is refused before anything starts', () => {
     [['build', '--from', 'node:1.34.2'], 2, /--from and --set must be used together/],
     [['build', '--from', 'node', '--set', 'runc=1.2.3'], 2, /exact|version/i],
     [['build', '--from', 'node:9.9.9', '--set', 'runc=1.2.3'], 3, /9\.9\.9/],
-    [['build', '--from', 'node:1.34.2', '--set', 'runc=1.2.3'], 4, /only makes locks up/],
-    [['build', 'node/imago.yaml', '--locked'], 4, /only makes locks up/],
+    [['build', '--from', 'node:1.34.2', '--set', 'runc=1.2.3'], 4, /only simulates locks/],
+    [['build', 'node/imago.yaml', '--locked'], 4, /only simulates locks/],
     [
       ['build', '--from', 'node:1.34.2', '--set', 'runc=1.2.3', '--locked'],
       2,
@@ -111,7 +111,7 @@ describe('what is refused before anything starts', () => {
     ],
     [['release', 'node/imago.yaml', '--locked', '--newest', '--reason', 'x'], 2, /not both/],
     [['recipe', 'lock', 'nothing.yaml'], 2, /File nothing\.yaml not found/],
-    [['recipe', 'lock', 'node/imago.yaml', '--provider', 'sim'], 4, /only makes locks up/],
+    [['recipe', 'lock', 'node/imago.yaml', '--provider', 'sim'], 4, /only simulates locks/],
     [['recipe', 'outdated', 'node/imago.yaml', '--provider', 'nobody'], 2, /no provider nobody/],
   ])('%j', async (words, code, says) => {
     const finished = await imago.run(words);

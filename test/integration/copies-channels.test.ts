@@ -228,7 +228,8 @@ test('copies are as many as the followers can start from at once, and 3 or more 
   await succeed(product, { kind: 'pool-create', subject: 'pool/web', input: pool });
   const next = await product.store.catalogue.getVersion('node', second);
   if (next === undefined) throw new Error('It was not built.');
-  expect(await planCopies(product.deps, 'production', next)).toEqual([
+  const call = { signal: AbortSignal.timeout(60_000), epoch: 0 };
+  expect(await planCopies({ ...product.deps, call }, 'production', next)).toEqual([
     'Copy it to gallery public first (4 in westeurope, 5 in eastus).',
   ]);
   expect(await promote(second, 'production')).toEqual(['westeurope 4', 'eastus 5']);

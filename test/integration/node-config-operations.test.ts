@@ -1,7 +1,7 @@
 // The config of pools and nodes is changed while they run: what takes it, what waits, and that nothing stays of a
 // change that failed, whatever dies or lies on the way.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { nodeConfigSetOperation } from '../../src/operations/node-config/set.ts';
+import { nodeConfigSet } from '../../src/operations/node-config/operations.ts';
 import type { OperationRecord } from '../../src/ports/workflow/operation.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
@@ -187,10 +187,10 @@ describe('a config for one node', () => {
     const before = await look();
     const sysctl = { 'kernel.panic': 30, 'vm.swappiness': 5 };
     const input = { pool: 'web', document: document({ system: { sysctl } }) };
-    expect(await nodeConfigSetOperation(product.deps).plan?.(input, { by: 'person' })).toEqual([
+    expect(await nodeConfigSet.open(product.deps).plan(input, { by: 'person' })).toEqual([
       'system.sysctl["kernel.panic"] changes from 10 to 30 (live)',
       'system.sysctl["vm.swappiness"] is set to 5 (live)',
-      'Pool web (3 nodes): applied at once, nothing restarts.',
+      'Pool web (3 nodes): applied immediately, nothing restarts.',
       `Node ${node}: keeps its own system.sysctl["kernel.panic"].`,
     ]);
     expect(await look()).toEqual(before);

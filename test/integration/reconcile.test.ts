@@ -1,6 +1,6 @@
 // What is put right from time to time: machines that an ended operation left, and those that were kept for a look.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { keptForMs } from '../../src/operations/image-test/test-image.ts';
+import { keptForMs } from '../../src/operations/image-test/operations.ts';
 import { reconcile } from '../../src/operations/reconcile/reconcile.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { patience } from '../support/speed.ts';

@@ -28,6 +28,11 @@ export function parseReference(text: string): Reference {
   });
 }
 
+/** The image that a reference names. Throws `reference-malformed`. */
+export function imageOf(text: string): string {
+  return parseReference(text).image;
+}
+
 export function formatReference(reference: Reference): string {
   switch (reference.kind) {
     case 'image':

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
+import type { Json } from '../../domain/value/json.ts';
 import type { Builder, BuilderTools, BuildPreview } from '../../ports/provider/builder.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
 import type { OperationDeps } from '../common/deps.ts';
-import { buildInput } from './input.ts';
-import { foreseeBuild, planBuild } from './plan.ts';
+import { build } from './operations.ts';
 
 const forecast: BuildPreview = {
   lockDigest: 'sha256:1',
@@ -48,93 +48,100 @@ function world({ told = {}, others = [], known, used = [], simulated }: World = 
   } as unknown as OperationDeps;
 }
 
-const input = (recipe: object = {}) => buildInput.parse({ recipe: { name: 'node', ...recipe } });
+const input = (recipe: object = {}) => ({ recipe: { name: 'node', ...recipe } });
+
+function plan(deps: OperationDeps, asked: object, preview = false): Promise<readonly string[]> {
+  const kind = build.open(deps);
+  return kind.plan(kind.parse(asked as Json), { by: 'ann' }, preview);
+}
+
+const previewOf = (deps: OperationDeps, asked: object) => plan(deps, asked, true);
 const onMachine = input({ method: 'machine', os: 'windows' });
 
-test('a dry run tells layers, downloads and time', async () => {
-  expect(await foreseeBuild(world(), input())).toEqual([
+test('shows layers, downloads and time in a dry run', async () => {
+  expect(await previewOf(world(), input())).toEqual([
     'Lock recipe node.',
-    'Nobody has to be asked for an input.',
+    'All inputs are resolved.',
     'Download 2 inputs, 3 MiB.',
     'Layer base: hit.',
     'Layer component kubelet: miss.',
-    'Build the disk, in about 12 s (as long as such steps took here before).',
+    'Build the disk, in about 12 s (as long as such steps took before).',
     'Write notes and SBOMs from the sealed disk, and sign it.',
     'Seal it as a candidate: node:1.0.0.',
   ]);
 });
 
-test('a number that the policy cannot give is reported by the dry run', async () => {
+test('reports a number that the policy cannot assign', async () => {
   const release = input({ numbering: 'kubernetes', kubernetes: '1.34.2' });
-  expect((await foreseeBuild(world(), release)).at(-1)).toBe('Seal it as a candidate: node:1.34.2.');
-  const lines = await foreseeBuild(world({ used: ['1.34.2'] }), release);
+  expect((await previewOf(world(), release)).at(-1)).toBe('Seal it as a candidate: node:1.34.2.');
+  const lines = await previewOf(world({ used: ['1.34.2'] }), release);
   expect(lines.at(-1)).toMatch(/^As things are, it would fail: 1\.34\.2 is already used/);
 });
 
-test('what must be asked for first is named, and so is what would fail', async () => {
+test('names what must be resolved first, and what would fail', async () => {
   const told = {
     unresolved: ['packages', 'kubelet'],
     problems: ['kubectl comes from a file that is not there.'],
     downloads: { count: 0, bytes: 0 },
     estimate: { ms: 90_000, fromHistory: false },
   };
-  const lines = await foreseeBuild(world({ told }), input());
-  expect(lines).toContain('Resolve packages, kubelet; what follows takes it that they changed.');
+  const lines = await previewOf(world({ told }), input());
+  expect(lines).toContain('Resolve packages, kubelet; the rest assumes that they changed.');
   expect(lines).toContain('This would fail: kubectl comes from a file that is not there.');
-  expect(lines).toContain('Download nothing, and what is resolved anew.');
-  expect(lines).toContain('Build the disk, in about 1 min 30 s (in part a guess).');
+  expect(lines).toContain('Download nothing, and what is resolved again.');
+  expect(lines).toContain('Build the disk, in about 1 min 30 s (partly a guess).');
 });
 
-test('what may fail is told beside what would', async () => {
+test('shows warnings after problems', async () => {
   const told = { problems: ['The disk is too small.'], warnings: ['The disk may be too small.'] };
-  expect((await foreseeBuild(world({ told }), input())).slice(2, 4)).toEqual([
+  expect((await previewOf(world({ told }), input())).slice(2, 4)).toEqual([
     'This would fail: The disk is too small.',
     'The disk may be too small.',
   ]);
 });
 
-test('a version of the same lock is given back: nothing else is told', async () => {
-  expect(await foreseeBuild(world({ known: '1.2.3' }), input())).toEqual([
+test('shows only the existing version if the lock is the same', async () => {
+  expect(await previewOf(world({ known: '1.2.3' }), input())).toEqual([
     'Lock recipe node.',
-    'Nothing more: node:1.2.3 is of this lock already.',
+    'Nothing more: node:1.2.3 has this lock.',
   ]);
 });
 
-test('with the newest of everything nothing is known to be there', async () => {
-  const newest = buildInput.parse({ recipe: { name: 'node' }, newest: true });
-  const lines = await foreseeBuild(world({ known: '1.2.3' }), newest);
-  expect(lines).toContain('Resolve the newest of every input; what follows takes it that they changed.');
+test('assumes that everything changed with `newest`', async () => {
+  const newest = { recipe: { name: 'node' }, newest: true };
+  const lines = await previewOf(world({ known: '1.2.3' }), newest);
+  expect(lines).toContain('Resolve the newest version of every input; the rest assumes that they changed.');
 });
 
-test('a hotfix is to be proven', async () => {
+test('includes the proof of a hotfix', async () => {
   const hotfix = { from: 'node:1.0.0', lockDigest: 'sha256:2', set: ['kubelet=1.34.3'] };
-  const lines = await foreseeBuild(world({ told: {} }), buildInput.parse({ hotfix }));
-  expect(lines).toContain('Prove that nothing else moved, or fail.');
+  const lines = await previewOf(world({ told: {} }), { hotfix });
+  expect(lines).toContain('Prove that nothing else changed, or fail.');
 });
 
-test('what is built on a machine is refused before it starts, without a word about trying again', async () => {
-  await expect(planBuild(world(), onMachine)).rejects.toThrow(
+test('refuses a machine build before it starts if the provider only assembles', async () => {
+  await expect(plan(world(), onMachine)).rejects.toThrow(
     expect.objectContaining({
       code: 'provider-lacks',
       message: 'node is built on a machine, and provider local only assembles disks.',
-      hint: 'No provider at hand builds it. The recipe can be checked, shown and locked.',
+      hint: 'No available provider builds it. The recipe can be checked, shown and locked.',
     }),
   );
 });
 
-test('a provider at hand that builds so is named; one that only makes disks up is not', async () => {
+test('names an available provider with the method, but not a simulated one', async () => {
   const sim = provider('sim', { methods: ['assemble', 'machine'] });
   const able = provider('azure', { methods: ['machine'], tools: {} as unknown as BuilderTools });
-  await expect(planBuild(world({ others: [sim] }), onMachine)).rejects.toThrow(
-    expect.objectContaining({ hint: expect.stringContaining('No provider at hand') }),
+  await expect(plan(world({ others: [sim] }), onMachine)).rejects.toThrow(
+    expect.objectContaining({ hint: expect.stringContaining('No available provider') }),
   );
-  await expect(planBuild(world({ others: [sim, able] }), onMachine)).rejects.toThrow(
+  await expect(plan(world({ others: [sim, able] }), onMachine)).rejects.toThrow(
     expect.objectContaining({ hint: 'Name one that does: --provider azure.' }),
   );
 });
 
-test('a real build of a simulated image is refused before it starts', async () => {
-  await expect(planBuild(world({ simulated: true }), input())).rejects.toMatchObject({
+test('refuses a real build of a simulated image before it starts', async () => {
+  await expect(plan(world({ simulated: true }), input())).rejects.toMatchObject({
     code: 'simulation-mixed',
     message: 'The new version is real, and image node is simulated.',
   });

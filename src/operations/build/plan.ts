@@ -1,6 +1,6 @@
-// What is said about a build before it begins: who cannot do it, what is at hand, what must be fetched and made, and
+// Plans a build: which provider can do it, and, for a dry run, what is cached, what must be downloaded and built, and
 // about how long that takes.
-
+import { type BuildInput, imageOfBuild, type OneBuild } from '../../domain/build/operations.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
 import { whyVersion } from '../../domain/lock/reason.ts';
@@ -12,97 +12,93 @@ import type { Json } from '../../domain/value/json.ts';
 import type { VersionRecord } from '../../ports/database/catalog.ts';
 import type { Builder, BuildPreview } from '../../ports/provider/builder.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
-import { callOptions, type OperationDeps, requireImages, requireRole, simulatedBy } from '../common/deps.ts';
+import { type OperationDeps, requireImages, requireRole, simulatedBy } from '../common/deps.ts';
 import { describeFailure } from '../common/describe-failure.ts';
+import type { Reading } from '../common/operation.ts';
 import { comparedWith, previewNumber, requireLine } from '../image/candidate.ts';
-import type { BuildInput } from './input.ts';
 
-/** So many changes are told one by one. */
-const mostChanges = 20;
+/** How many changes are listed one by one. */
+const maxChanges = 20;
 
-/** Cheap, because it is asked before each start. */
-export async function planBuild(deps: OperationDeps, input: BuildInput): Promise<readonly string[]> {
-  const { recipe, hotfix, provider } = input;
-  const found = deps.provider(provider);
+/** Throws what the build would be refused with. */
+export async function planBuild(run: Reading<BuildInput>, preview: boolean): Promise<readonly string[]> {
+  const { builds } = run.input;
+  const lines: string[] = [];
+  for (const one of builds ?? [run.input]) {
+    await requireBuildable(run, one);
+    const { lock, build } = await planParts(run, one, preview);
+    const prefix = builds === undefined ? '' : `Kubernetes ${one.recipe?.kubernetes}: `;
+    lines.push(...[...lock, ...build].map((line) => `${prefix}${line}`));
+  }
+  return lines;
+}
+
+/** Throws if the provider cannot build it, or the image has versions of the other kind. */
+export async function requireBuildable(run: Reading, input: OneBuild): Promise<void> {
+  const { recipe, hotfix, provider, locked } = input;
+  const found = run.provider(provider);
   const builder = requireRole(found, 'builder');
-  if (recipe !== undefined) requireMethod(deps, found, builder, recipe);
-  if (input.locked === true) requireTools(builder, found.name);
-  if (hotfix !== undefined) requireTools(builder, found.name);
-  await requireLine(deps, imageOf(input), simulatedBy(deps, provider).simulated);
-  return [
-    ...firstLines(input),
-    'Build the disk, layer by layer.',
-    ...lastLines(input, builder),
-    `Seal it as a candidate of ${imageOf(input)}.`,
-  ];
+  if (recipe !== undefined) requireMethod(run, found, builder, recipe);
+  if (locked === true || hotfix !== undefined) requireTools(builder, found.name);
+  await requireLine(run, imageOfBuild(input), simulatedBy(run, provider).simulated);
 }
 
-/** With a look at the caches. */
-export async function foreseeBuild(deps: OperationDeps, input: BuildInput): Promise<readonly string[]> {
-  const { lock, build } = await foreseeParts(deps, input);
-  return [...lock, ...build];
-}
-
-export interface ForeseenBuild {
+export interface PlannedBuild {
   /** One sentence each. */
   readonly lock: readonly string[];
   readonly build: readonly string[];
-  /** The version of the same lock: it is given back, and nothing is built. */
+  /** The version of the same lock: it is returned, and nothing is built. */
   readonly known?: VersionRecord;
 }
 
-/** The same, by its steps. */
-export async function foreseeParts(deps: OperationDeps, input: BuildInput): Promise<ForeseenBuild> {
-  const builder = requireRole(deps.provider(input.provider), 'builder');
-  const forecast = await forecastOf(deps, builder, input);
+/** The plan by steps. A preview reads the caches. */
+export async function planParts(run: Reading, input: OneBuild, preview: boolean): Promise<PlannedBuild> {
+  const builder = requireRole(run.provider(input.provider), 'builder');
+  const forecast = preview ? await forecastOf(run, builder, input) : undefined;
   const first = firstLines(input);
-  const digest = forecast === undefined ? madeUpDigest(deps, builder, input) : forecast.lockDigest;
-  const image = imageOf(input);
-  const known = digest === undefined ? undefined : await deps.catalogue.findVersionByLock(image, digest);
+  const digest = forecast === undefined ? knownDigest(run, builder, input) : forecast.lockDigest;
+  const image = imageOfBuild(input);
+  const known = digest === undefined ? undefined : await run.catalogue.findVersionByLock(image, digest);
   if (known !== undefined) {
-    return {
-      lock: first,
-      build: [`Nothing more: ${image}:${known.version} is of this lock already.`],
-      known,
-    };
+    return { lock: first, build: [`Nothing more: ${image}:${known.version} has this lock.`], known };
   }
-  const last = [...lastLines(input, builder), ...(await describeFailure(() => sealLines(deps, input)))];
+  const last = [...lastLines(input, builder), ...(await describeFailure(() => sealLines(run, input)))];
   if (forecast === undefined) return { lock: first, build: ['Build the disk, layer by layer.', ...last] };
   return {
-    lock: [...first, ...inputLines(forecast), ...(await changeLines(deps, input, forecast))],
+    lock: [...first, ...inputLines(forecast), ...(await changeLines(run, input, forecast))],
     build: [...layerLines(forecast), ...last],
   };
 }
 
-function madeUpDigest(
+function knownDigest(
   { sha256 }: OperationDeps,
   { knownLock }: Builder,
-  { recipe }: BuildInput,
+  { recipe }: OneBuild,
 ): string | undefined {
   if (recipe === undefined || knownLock === undefined) return undefined;
   return `sha256:${sha256(canonicalJson(knownLock(recipe as Recipe)))}`;
 }
 
-/** What differs from the version before, where both locks are known. */
+/** What differs from the previous version, if both locks are known. */
 async function changeLines(
   deps: OperationDeps,
-  input: BuildInput,
+  input: OneBuild,
   { lock }: BuildPreview,
 ): Promise<readonly string[]> {
   if (lock === undefined || input.recipe === undefined) return [];
-  const before = await comparedWith(deps, imageOf(input), input.recipe.kubernetes, undefined);
+  const before = await comparedWith(deps, imageOfBuild(input), input.recipe.kubernetes, undefined);
   if (before?.origin.kind !== 'built') return [];
   const old = await deps.images?.locks.read(before.origin.lockDigest);
   if (old === undefined) return [];
   const { changes } = whyVersion(old, lock);
   const sentences = changes.map(({ sentence }) => sentence);
-  const more = sentences.length - mostChanges;
+  const more = sentences.length - maxChanges;
   return [
-    `Against ${before.image}:${before.version}: ${sentences.slice(0, mostChanges).join('; ')}${more > 0 ? `; and ${more} more` : ''}.`,
+    `Against ${before.image}:${before.version}: ${sentences.slice(0, maxChanges).join('; ')}${more > 0 ? `; and ${more} more` : ''}.`,
   ];
 }
 
-/** Throws `provider-lacks` when the provider does not build so; the hint names one at hand that does. */
+/** Throws `provider-lacks` if the provider does not have the method; the hint names one that does. */
 function requireMethod(
   deps: OperationDeps,
   provider: Provider,
@@ -122,7 +118,7 @@ function requireMethod(
     {
       hint:
         able === undefined
-          ? 'No provider at hand builds it. The recipe can be checked, shown and locked.'
+          ? 'No available provider builds it. The recipe can be checked, shown and locked.'
           : `Name one that does: --provider ${able.name}.`,
     },
   );
@@ -131,8 +127,8 @@ function requireMethod(
 function inputLines({ unresolved, problems, warnings = [] }: BuildPreview): readonly string[] {
   return [
     unresolved.length === 0
-      ? 'Nobody has to be asked for an input.'
-      : `Resolve ${unresolved.join(', ')}; what follows takes it that they changed.`,
+      ? 'All inputs are resolved.'
+      : `Resolve ${unresolved.join(', ')}; the rest assumes that they changed.`,
     ...problems.map((problem) => `This would fail: ${problem}`),
     ...warnings,
   ];
@@ -142,8 +138,8 @@ function layerLines({ unresolved, layers, downloads, estimate }: BuildPreview): 
   const { count, bytes } = downloads;
   const fetched =
     count === 0 ? 'nothing' : `${count} ${count === 1 ? 'input' : 'inputs'}, ${formatBytes(bytes)}`;
-  const open = unresolved.length === 0 ? '' : ', and what is resolved anew';
-  const basis = estimate.fromHistory ? 'as long as such steps took here before' : 'in part a guess';
+  const open = unresolved.length === 0 ? '' : ', and what is resolved again';
+  const basis = estimate.fromHistory ? 'as long as such steps took before' : 'partly a guess';
   return [
     `Download ${fetched}${open}.`,
     ...layers.map(({ name, state }) => `Layer ${name}: ${state}.`),
@@ -153,42 +149,38 @@ function layerLines({ unresolved, layers, downloads, estimate }: BuildPreview): 
 
 export function requireTools(builder: Builder, provider: string): NonNullable<Builder['tools']> {
   if (builder.tools !== undefined) return builder.tools;
-  throw new ImagoError('provider-lacks', `Provider ${provider} only makes locks up.`, {
+  throw new ImagoError('provider-lacks', `Provider ${provider} only simulates locks.`, {
     hint: 'Name one that builds real disks: --provider local.',
   });
 }
 
-function imageOf({ recipe, hotfix }: BuildInput): string {
-  return recipe?.name ?? hotfix?.from.replace(/[:@].*$/, '') ?? '';
-}
-
-function firstLines({ recipe, hotfix }: BuildInput): readonly string[] {
+function firstLines({ recipe, hotfix }: OneBuild): readonly string[] {
   if (hotfix === undefined) return [`Lock recipe ${recipe?.name}.`];
-  return [`Take the lock of ${hotfix.from} and set ${hotfix.set.join(', ')}; everything else stays.`];
+  return [`Use the lock of ${hotfix.from} and set ${hotfix.set.join(', ')}; everything else stays.`];
 }
 
-function lastLines(input: BuildInput, builder: Builder): readonly string[] {
+function lastLines(input: OneBuild, builder: Builder): readonly string[] {
   const isReal = builder.tools !== undefined;
   return [
     ...(isReal ? ['Write notes and SBOMs from the sealed disk, and sign it.'] : []),
-    ...(isReal && input.hotfix !== undefined ? ['Prove that nothing else moved, or fail.'] : []),
+    ...(isReal && input.hotfix !== undefined ? ['Prove that nothing else changed, or fail.'] : []),
   ];
 }
 
-/** With the number that the version gets if nothing else is built before it. */
+/** Includes the number that the version gets if nothing else is built before it. */
 async function sealLines(
   deps: OperationDeps,
-  { recipe, bump, ...input }: BuildInput,
+  { recipe, bump, ...input }: OneBuild,
 ): Promise<readonly string[]> {
-  if (recipe === undefined) return [`Seal it as a candidate of ${imageOf(input)}.`];
+  if (recipe === undefined) return [`Seal it as a candidate of ${imageOfBuild(input)}.`];
   return [`Seal it as a candidate: ${recipe.name}:${await previewNumber(deps, { ...recipe, bump })}.`];
 }
 
-/** `undefined` where locks are only made up. */
+/** `undefined` if the provider only simulates locks. */
 async function forecastOf(
-  deps: OperationDeps,
+  deps: Reading,
   { tools }: Builder,
-  input: BuildInput,
+  input: OneBuild,
 ): Promise<BuildPreview | undefined> {
   const { recipe, hotfix, lock, newest, locked } = input;
   if (tools === undefined) return undefined;
@@ -197,13 +189,12 @@ async function forecastOf(
     if (shipped === undefined) throw notKept(hotfix.from);
     return tools.previewHotfix(shipped, hotfix.set);
   }
-  const options = callOptions(deps, new AbortController().signal);
-  const found = await tools.preview(recipe as Recipe, { ...options, previous: lock as Lock | undefined });
+  const found = await tools.preview(recipe as Recipe, { ...deps.call, previous: lock as Lock | undefined });
   if (locked === true && found.lockDigest !== digestOf(deps, lock as Json | undefined))
-    return { ...found, problems: [...found.problems, 'The lock is not the one of the recipe.'] };
+    return { ...found, problems: [...found.problems, 'The lock does not match the recipe.'] };
   if (newest !== true) return found;
   const { lockDigest: _, lock: __, ...rest } = found;
-  return { ...rest, unresolved: ['the newest of every input'] };
+  return { ...rest, unresolved: ['the newest version of every input'] };
 }
 
 function digestOf({ sha256 }: OperationDeps, lock: Json | undefined): string | undefined {

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
 import type { IntendedChanges } from '../../ports/image-store/image-store.ts';
-import type { StepContext } from '../../ports/workflow/operation.ts';
 import type { OperationDeps } from '../common/deps.ts';
-import { type FixedSubject, intendedBy, proofStep } from './verify-hotfix.ts';
+import type { Run } from '../common/operation.ts';
+import { type FixedSubject, intendedBy, proveHotfix } from './verify-hotfix.ts';
 
 const sha256 = 'a'.repeat(64);
 
@@ -101,8 +101,8 @@ async function prove({ moved = [], isListed = true }: World) {
     ...{ image: 'node', digest: 'sha256:2', previous: '1.0.0', lockDigest: 'sha256:3' },
     ...{ lock: fixed, set: ['kubelet=1.34.3'] },
   };
-  const context = { signal: new AbortController().signal, log: (line: string) => void lines.push(line) };
-  const result = await proofStep<unknown>(deps, () => subject).do(context as unknown as StepContext<unknown>);
+  const run = { ...deps, signal: new AbortController().signal, log: (line: string) => void lines.push(line) };
+  const result = await proveHotfix(run as unknown as Run, subject);
   return { result, asked, lines };
 }
 
@@ -125,7 +125,7 @@ test('what moved as well fails the build, with all of it by name', async () => {
 test.each([
   [{ moved: new ImagoError('store-not-found', 'the store has no sha256:1') }, /the store has no sha256:1/],
   [{ moved: new ImagoError('inventory-invalid', 'by another version') }, /by another version/],
-  [{ isListed: false }, /not in the catalogue any more/],
+  [{ isListed: false }, /no longer in the catalog/],
 ])('what cannot be compared is told as not proven, not passed over: %#', async (world, why) => {
   const { result, lines } = await prove(world);
   expect(result).toEqual({ proven: false, unproven: expect.stringMatching(why) });

@@ -1,13 +1,13 @@
-// Proves of a hotfix that nothing else moved: what differs between the two disks must follow from what was set. What
-// moved as well fails the build before anything is signed or listed.
+// Proves that a hotfix changed nothing else: what differs between the two disks must follow from what was set. Any other
+// difference fails the build before anything is signed or listed.
 import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import { type Lock, type PackageSet, packagesIn } from '../../domain/lock/lock.ts';
 import { componentPlaces } from '../../domain/recipe/places.ts';
 import { type RecipeComponent, sourceOf } from '../../domain/recipe/recipe.ts';
 import { expandOne } from '../../domain/recipe/variables.ts';
 import type { IntendedChanges } from '../../ports/image-store/image-store.ts';
-import type { StepContext, WorkStep } from '../../ports/workflow/operation.ts';
 import { type OperationDeps, requireImages } from '../common/deps.ts';
+import type { Run } from '../common/operation.ts';
 
 export interface FixedSubject {
   readonly image: string;
@@ -22,14 +22,14 @@ export interface FixedSubject {
   readonly set: readonly string[];
 }
 
-/** What the result of a hotfix says about it. */
+/** The proof in the result of a hotfix. */
 export interface Proof {
   readonly proven: boolean;
-  /** Why it could not be proven, when it was not. */
+  /** Why it could not be proven. */
   readonly unproven?: string;
 }
 
-/** What can be wrong with a version so that nobody knows any more what was on its disk. */
+/** Errors after which the content of a version's disk cannot be determined. */
 const unknowable: ReadonlySet<string> = new Set([
   'store-not-found',
   'store-corrupt',
@@ -41,27 +41,17 @@ const unknowable: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Fails with `hotfix-moved-more` and the list of what moved as well. Where nobody can say any more what was on the
- * version before, the result says so: an untold proof would be taken for one.
+ * Throws `hotfix-moved-more` with everything else that changed. If the content of the previous version can no longer be
+ * read, the result reports it: a missing proof must not be mistaken for one.
  */
-export function proofStep<Input>(
-  deps: OperationDeps,
-  subjectOf: (context: StepContext<Input>) => FixedSubject | undefined,
-): WorkStep<Input> {
-  return {
-    name: 'prove',
-    async do(context) {
-      const subject = subjectOf(context);
-      if (subject === undefined) return undefined;
-      const unproven = await prove(deps, subject, context.signal);
-      if (unproven === undefined) return { proven: true } satisfies Proof;
-      context.log(`It is not proven that nothing else moved: ${unproven}`);
-      return { proven: false, unproven } satisfies Proof;
-    },
-  };
+export async function proveHotfix(run: Run, subject: FixedSubject): Promise<Proof> {
+  const unproven = await prove(run, subject, run.signal);
+  if (unproven === undefined) return { proven: true };
+  run.log(`It is not proven that nothing else changed: ${unproven}`);
+  return { proven: false, unproven };
 }
 
-/** `undefined` when it is proven, else why nobody can tell. */
+/** Returns `undefined` if it is proven, else the reason why it cannot be determined. */
 async function prove(
   deps: OperationDeps,
   { image, digest, previous, lockDigest, lock, set }: FixedSubject,
@@ -69,7 +59,7 @@ async function prove(
 ): Promise<string | undefined> {
   const { records, locks } = requireImages(deps);
   const before = await deps.catalogue.getVersion(image, previous);
-  if (before === undefined) return `${image}:${previous} is not in the catalogue any more.`;
+  if (before === undefined) return `${image}:${previous} is no longer in the catalog.`;
   const old = await locks.read(lockDigest);
   const intended = intendedBy(old === undefined ? [lock] : [old, lock], set);
   let moved: readonly string[];

@@ -1,34 +1,33 @@
-// Signs what a promotion decided, so that it can be checked with no server: which digest went where, who asked,
-// what every gate said, and the unit that was tested. Where nothing is signed there is no statement; signing that is
-// set up and does not work is an error.
-
+// Signs what a promotion decided, so that it can be verified without a server: which digest went where, who requested
+// it, the decision of every gate, and the tested combination. Without a key there is no statement; signing that is set
+// up and fails is an error.
 import { movePredicateType, moveStatement } from '../../domain/channel/statement.ts';
 import type { MoveAttestation } from '../../ports/database/promotion.ts';
-import type { StepContext, WorkStep } from '../../ports/workflow/operation.ts';
-import { requireResult } from '../../workflow/step-result.ts';
 import type { OperationDeps } from '../common/deps.ts';
+import type { NamedStep } from '../common/operation.ts';
 
-/** After the step that moved a channel, which left the move's id. */
-export function attestMoveStep<Input>(deps: OperationDeps, after: string): WorkStep<Input> {
-  const moveOf = (context: StepContext<Input>) =>
-    requireResult<{ readonly move: number }>(context, after).move;
-  return {
-    name: 'attest',
-    do: async (context) => ({ signed: await attestMove(deps, moveOf(context)) }),
-  };
-}
+/** After the step that moved a channel. */
+export const attestStep: NamedStep<
+  'attest',
+  unknown,
+  { readonly move: { readonly move: number } },
+  { readonly signed: boolean }
+> = {
+  name: 'attest',
+  do: async (run) => ({ signed: await attestMove(run, run.result('move').move) }),
+};
 
 type AttestDeps = Pick<OperationDeps, 'attestor' | 'catalogue' | 'promotion'>;
 
 export interface KnownStatement {
   readonly attestation: MoveAttestation;
-  /** Why its signature does not count any more; absent when it does. */
+  /** Why its signature is no longer valid; absent if it is valid. */
   readonly problem?: string;
-  /** Those that it stands in place of, newest first. */
+  /** The statements that it replaces, newest first. */
   readonly earlier: readonly MoveAttestation[];
 }
 
-/** The statement of a move that is in force; `undefined` when nobody ever signed it. */
+/** The current statement of a move; `undefined` if it was never signed. */
 export async function findStatement(
   { attestor, promotion }: Pick<AttestDeps, 'attestor' | 'promotion'>,
   id: number,
@@ -40,8 +39,8 @@ export async function findStatement(
 }
 
 /**
- * `false` when there is nothing to sign with, or the move emptied the channel. A statement whose signature counts stays;
- * one whose key was revoked is kept, and another stands in its place. Again changes nothing.
+ * Returns `false` if there is no key, or the move emptied the channel. A statement with a valid signature stays; one
+ * whose key was revoked is preserved, and another replaces it. A second call changes nothing.
  */
 export async function attestMove(deps: AttestDeps, id: number): Promise<boolean> {
   const known = await findStatement(deps, id);

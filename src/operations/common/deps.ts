@@ -47,6 +47,9 @@ export interface OperationDeps {
   readonly images?: ImageStore | undefined;
 }
 
+/** What is needed to call providers: a run, a plan, or a job of the daemon. */
+export type Calls = OperationDeps & { readonly call: CallOptions };
+
 export function callOptions({ epoch }: Pick<OperationDeps, 'epoch'>, signal: AbortSignal): CallOptions {
   return { signal, epoch };
 }

@@ -1,7 +1,7 @@
-// Where a copy goes: the gallery of a provider, or one that Imago was told of.
+// Where a copy goes: the gallery of a provider, or a registered one.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { GalleryRecord } from '../../domain/gallery/gallery.ts';
-import { didYouMean } from '../../domain/value/suggest.ts';
+import { requireNamed } from '../../domain/value/require-named.ts';
 import type { VersionRecord } from '../../ports/database/catalog.ts';
 import type { CallOptions } from '../../ports/provider/call.ts';
 import type { Gallery, RegionTarget } from '../../ports/provider/gallery.ts';
@@ -32,8 +32,7 @@ export async function copyTarget(deps: OperationDeps, place: CopyPlace): Promise
     const gallery = requireRole(provider, 'gallery');
     return { name: provider.name, provider, gallery, regions: targets(provider, undefined, place.regions) };
   }
-  const record = await deps.galleryBook.get(place.gallery);
-  if (record === undefined) throw await galleryMissing(deps, place.gallery);
+  const record = await requireGallery(deps, place.gallery);
   if (place.provider !== undefined && place.provider !== record.provider) {
     throw new ImagoError(
       'input-invalid',
@@ -41,6 +40,15 @@ export async function copyTarget(deps: OperationDeps, place: CopyPlace): Promise
     );
   }
   return recordTarget(deps, record, place.regions);
+}
+
+export async function requireGallery(
+  { galleryBook }: Pick<OperationDeps, 'galleryBook'>,
+  name: string,
+): Promise<GalleryRecord> {
+  const known = await galleryBook.list();
+  const found = known.find((gallery) => gallery.name === name);
+  return requireNamed('gallery', name, found, async () => known.map((gallery) => gallery.name));
 }
 
 export function recordTarget(
@@ -73,7 +81,7 @@ export async function checkMayGo(
   throw new ImagoError(
     'channel-restricted',
     `${subject.image}:${subject.version} has private inputs, and gallery ${seen} is public.`,
-    { hint: 'Copy it to a gallery that is not public. Nobody can override this.' },
+    { hint: 'Copy it to a gallery that is not public. This cannot be overridden.' },
   );
 }
 
@@ -129,11 +137,4 @@ function targets(
     merged.set(region, { region, replicas: Math.max(replicas, merged.get(region)?.replicas ?? 0) });
   }
   return [...merged.values()];
-}
-
-async function galleryMissing({ galleryBook }: OperationDeps, name: string): Promise<ImagoError> {
-  const known = (await galleryBook.list()).map((gallery) => gallery.name);
-  return new ImagoError('gallery-not-found', `There is no gallery ${name}.`, {
-    hint: didYouMean(name, known) ?? 'See `imago gallery list`.',
-  });
 }

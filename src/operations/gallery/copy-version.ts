@@ -1,7 +1,7 @@
-// Copies the tested version to a gallery and its regions. What is there is adopted and compared; regions that failed are
-// tried again alone; none that is there is taken away.
+// Copies the tested version to a gallery and its regions: the one way to do so. An existing copy is adopted and compared;
+// failed regions are retried alone; no existing copy is removed.
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import type { VersionRecord } from '../../ports/database/catalog.ts';
+import type { Resolution, VersionRecord } from '../../ports/database/catalog.ts';
 import type {
   GalleryVersion,
   RegionState,
@@ -9,154 +9,194 @@ import type {
   VersionSource,
 } from '../../ports/provider/gallery.ts';
 import type { StepContext } from '../../ports/workflow/operation.ts';
-import { settle } from '../../workflow/poll-until.ts';
-import { callOptions, type OperationDeps } from '../common/deps.ts';
+import { settle, settleGone } from '../../workflow/poll-until.ts';
+import type { Calls } from '../common/deps.ts';
+import type { NamedStep, Reading, Run } from '../common/operation.ts';
+import { requireVersion } from '../image/resolve-step.ts';
 import { type Compared, compareBytes, compareCopy, digestTag } from './copy-compare.ts';
-import { type CopyTarget, checkMayGo, ensureGallery, publicFor } from './copy-target.ts';
+import { type CopyTarget, checkMayGo, copyTarget, ensureGallery, publicFor } from './copy-target.ts';
 import { listGalleries } from './galleries.ts';
 import { requireRoom } from './limits.ts';
 
-/** Says which operation began a copy, so that undo takes away its own half-made one and nobody else's. */
+/** Names the operation that started a copy, so that undo removes only its own partial copy. */
 const operationTag = 'imago-operation';
-/** Azure gives a replication up after so long. */
+/** Azure abandons a replication after this time. */
 const deadlineMs = 6 * 3_600_000;
-/** So often a region that failed is tried in one run. */
 const triesPerRegion = 3;
 const betweenTriesMs = 60_000;
 
-type Watch = Pick<StepContext<unknown>, 'signal' | 'progress' | 'log' | 'operation'>;
+/** What a copy needs of the step that makes it. */
+export type Copying = Calls & Pick<StepContext<unknown>, 'progress' | 'log' | 'operation'>;
 
-/** Starts the copy, or adopts the one there is, and waits until the gallery's own region has it. */
-export async function beginCopy(
-  deps: OperationDeps,
-  target: CopyTarget,
-  version: VersionRecord,
-  watch: Watch,
-): Promise<void> {
-  const options = callOptions(deps, watch.signal);
-  await checkMayGo(deps, target, version);
-  await ensureGallery(target, options);
-  const { gallery } = target;
-  const { image, version: number } = version;
-  const known = await deps.catalogue.getImage(image);
-  if (known === undefined) throw new ImagoError('image-not-found', `There is no image ${image}.`);
-  await requireRoom(gallery, version, options);
-  const found = await gallery.getVersion(image, number, options);
-  if (found === undefined || found.state === 'deleting') {
-    await gallery.createImage(
-      { name: image, os: known.os, architecture: known.architecture, generation: 2 },
-      options,
-    );
-    await gallery.createVersion(
-      {
-        ...{
-          image,
-          version: number,
-          regions: target.regions,
-          excludeFromLatest: target.provider.abilities.excludeFromLatest,
-        },
-        source: await pickSource(deps, target, version, watch.signal),
-        tags: { [digestTag]: version.digest, [operationTag]: watch.operation.id },
-      },
-      options,
-    );
-    // It may have become public since: whoever makes it so looks for copies after the record, we at the record after the copy.
-    await checkMayGo(deps, target, version);
-  } else compareCopy(target, version, found);
-  await settleCopy(deps, target, version, watch, (now) => hasHome(now, target) || isIdle(now));
+export interface CheckedCopy {
+  readonly gallery: string;
+  readonly regions: readonly string[];
+  readonly compared: Compared;
 }
 
-/** Waits for every region that was asked for. Those that failed are begun again, alone, some times. */
-export async function finishCopy(
-  deps: OperationDeps,
+/** Copies the version to all regions of the target and reads it back. A second call only compares. */
+export async function ensureCopy(
+  run: Copying,
   target: CopyTarget,
   version: VersionRecord,
-  watch: Watch,
+): Promise<CheckedCopy> {
+  await beginCopy(run, target, version);
+  await finishCopy(run, target, version);
+  return checkCopy(run, target, version);
+}
+
+/** Ensures that the provider's gallery, if it has one, holds the resolved version before a machine starts from it. */
+export function publishStep<Input>(
+  providerOf: (run: Reading<Input>) => Promise<string | undefined> | string | undefined,
+): NamedStep<'publish', Input, { readonly resolve: Resolution }, object> {
+  type Step = Run<Input, { readonly resolve: Resolution }>;
+  async function open(run: Step) {
+    const provider = run.provider(await providerOf(run));
+    const { image, version: number } = run.result('resolve');
+    const version = await requireVersion(run, image, number);
+    const target = provider.gallery && (await copyTarget(run, { provider: provider.name, regions: [] }));
+    return { version, target };
+  }
+  const published = ({ image, version }: VersionRecord, regions: readonly string[]) => ({
+    ...{ image, version, regions },
+  });
+  return {
+    name: 'publish',
+    async do(run) {
+      const { target, version } = await open(run);
+      if (target === undefined) return { gallery: 'none' };
+      return published(version, (await ensureCopy(run, target, version)).regions);
+    },
+    async verify(run) {
+      const { target, version } = await open(run);
+      if (target === undefined) return { gallery: 'none' };
+      const found = await target.gallery.getVersion(version.image, version.version, run.call);
+      if (found?.state !== 'ready' || (await publicFor(run, target, version)) !== undefined) return undefined;
+      return published(version, readyRegions(found));
+    },
+    async undo(run) {
+      const { target, version } = await open(run);
+      return target === undefined ? 'kept' : dropHalfCopy(run, target, version);
+    },
+  };
+}
+
+/** Starts the copy, or adopts the existing one, and waits until the gallery's own region has it. */
+export async function beginCopy(run: Copying, target: CopyTarget, version: VersionRecord): Promise<void> {
+  const { call } = run;
+  await checkMayGo(run, target, version);
+  await ensureGallery(target, call);
+  const { gallery, regions } = target;
+  const { image, version: number } = version;
+  const known = await run.catalogue.getImage(image);
+  if (known === undefined) throw new ImagoError('image-not-found', `There is no image ${image}.`);
+  await requireRoom(gallery, version, call);
+  const found = await gallery.getVersion(image, number, call);
+  if (found === undefined || found.state === 'deleting') {
+    const { os, architecture } = known;
+    await gallery.createImage({ name: image, os, architecture, generation: 2 }, call);
+    await gallery.createVersion(
+      {
+        ...{ image, version: number, regions },
+        excludeFromLatest: target.provider.abilities.excludeFromLatest,
+        source: await pickSource(run, target, version),
+        tags: { [digestTag]: version.digest, [operationTag]: run.operation.id },
+      },
+      call,
+    );
+    // It may have become public: who makes it public reads the copies after its record, we read its record after the copy.
+    await checkMayGo(run, target, version);
+  } else compareCopy(target, version, found);
+  await settleCopy(run, target, version, (now) => hasHome(now, target) || isIdle(now));
+}
+
+/** Waits for all regions of the target. Failed ones are started again, alone. */
+export async function finishCopy(
+  run: Copying,
+  target: CopyTarget,
+  version: VersionRecord,
 ): Promise<GalleryVersion> {
   const { gallery, provider, name } = target;
   const { image, version: number } = version;
-  const options = callOptions(deps, watch.signal);
   for (let tries = 1; ; tries += 1) {
-    const now = await settleCopy(deps, target, version, watch, isIdle);
+    const now = await settleCopy(run, target, version, isIdle);
     if (isWhole(now, target)) return now;
     const missing = missingIn(now, target);
     if (tries > triesPerRegion) throw regionsFailed(name, version, now, missing);
-    if (tries > 1) await provider.clock.sleep(betweenTriesMs, watch.signal);
-    watch.log(`${image}:${number} is not in ${describe(missing) || 'the gallery'} yet: trying there`);
+    if (tries > 1) await provider.clock.sleep(betweenTriesMs, run.call.signal);
+    run.log(`${image}:${number} is not in ${describe(missing) || 'the gallery'} yet: trying there`);
     if (now.state === 'failed' && missing.length === 0) {
-      await gallery.createVersion({ ...now, regions: target.regions }, options);
-    } else await gallery.updateVersion(image, number, { regions: merged(now, target.regions) }, options);
+      await gallery.createVersion({ ...now, regions: target.regions }, run.call);
+    } else await gallery.updateVersion(image, number, { regions: merged(now, target.regions) }, run.call);
   }
 }
 
 /** Reads back what the gallery holds. */
 export async function checkCopy(
-  deps: OperationDeps,
+  { call }: Calls,
   target: CopyTarget,
   version: VersionRecord,
-  watch: Pick<Watch, 'signal'>,
-  deep: boolean,
-): Promise<{ readonly regions: readonly string[]; readonly compared: Compared }> {
-  const options = callOptions(deps, watch.signal);
-  const found = await target.gallery.getVersion(version.image, version.version, options);
+  deep = false,
+): Promise<CheckedCopy> {
+  const found = await target.gallery.getVersion(version.image, version.version, call);
   if (found === undefined || !isWhole(found, target)) {
     throw new ImagoError(
       'provider-failed',
-      `${version.image}:${version.version} is not whole in gallery ${target.name}.`,
+      `${version.image}:${version.version} is not complete in gallery ${target.name}.`,
     );
   }
   const compared = compareCopy(target, version, found);
-  const regions = found.regions.filter(({ state }) => state === 'ready').map(({ region }) => region);
-  return { regions, compared: deep ? await compareBytes(target, version, options) : compared };
+  return {
+    gallery: target.name,
+    regions: readyRegions(found),
+    compared: deep ? await compareBytes(target, version, call) : compared,
+  };
+}
+
+export function readyRegions({ regions }: GalleryVersion): readonly string[] {
+  return regions.filter(({ state }) => state === 'ready').map(({ region }) => region);
 }
 
 /**
- * Takes away a copy that this operation began and that is ready nowhere, or where others must not see it. `kept` when
- * there is nothing of that kind.
+ * Removes a copy that this operation started and that is ready nowhere, or is where others must not see it. Returns
+ * `kept` if there is no such copy.
  */
 export async function dropHalfCopy(
-  deps: OperationDeps,
+  run: Copying,
   target: CopyTarget,
   subject: Pick<VersionRecord, 'image' | 'version' | 'restricted' | 'simulated'>,
-  watch: Watch,
 ): Promise<'kept' | undefined> {
   const { image, version } = subject;
-  const options = callOptions(deps, watch.signal);
-  const found = await target.gallery.getVersion(image, version, options);
+  const { gallery, provider } = target;
+  const read = () => gallery.getVersion(image, version, run.call);
+  const found = await read();
   if (found === undefined) return undefined;
   const isReady = found.state === 'ready' || found.regions.some(({ state }) => state === 'ready');
-  const isKept = isReady && (await publicFor(deps, target, subject)) === undefined;
-  if (isKept || found.tags[operationTag] !== watch.operation.id) return 'kept';
-  await target.gallery.deleteVersion(image, version, options);
-  await settle(
-    async () => ((await target.gallery.getVersion(image, version, options)) === undefined ? true : undefined),
-    {
-      ...{ clock: target.provider.clock, signal: watch.signal, deadlineMs },
-      what: `The removal of the half-made copy of ${image}:${version}`,
-    },
-  );
+  const isKept = isReady && (await publicFor(run, target, subject)) === undefined;
+  if (isKept || found.tags[operationTag] !== run.operation.id) return 'kept';
+  await gallery.deleteVersion(image, version, run.call);
+  const what = `The removal of the partial copy of ${image}:${version}`;
+  await settleGone(read, { clock: provider.clock, signal: run.call.signal, deadlineMs, what });
   return undefined;
 }
 
-/** Everything asked for is there; a gallery without regions says so by its state. */
+/** Whether all requested regions have it; a gallery without regions shows that by its state. */
 export function isWhole(found: GalleryVersion | undefined, target: CopyTarget): boolean {
   if (found === undefined || found.state === 'deleting') return false;
   return target.regions.length === 0 ? found.state === 'ready' : missingIn(found, target).length === 0;
 }
 
-/** A copy of this very version in another gallery of the same provider is copied there, else the sealed disk. */
+/** A copy of this exact version in another gallery of the same provider, else the sealed disk. */
 async function pickSource(
-  deps: OperationDeps,
+  { call }: Calls,
   target: CopyTarget,
   version: VersionRecord,
-  signal: AbortSignal,
 ): Promise<VersionSource> {
-  const options = callOptions(deps, signal);
   const { image, version: number, diskDigest, digest } = version;
-  for (const { name, gallery } of await listGalleries([target.provider], options)) {
+  for (const { name, gallery } of await listGalleries([target.provider], call)) {
     const place = name.slice(target.provider.name.length + 1);
     if (place === '' || place === target.record?.place) continue;
-    const found = await gallery.getVersion(image, number, options);
+    const found = await gallery.getVersion(image, number, call);
     if (found?.state !== 'ready' || found.tags[digestTag] !== digest) continue;
     if (found.diskDigest !== undefined && found.diskDigest !== diskDigest) continue;
     return { kind: 'version', gallery: place, image, version: number };
@@ -165,25 +205,21 @@ async function pickSource(
 }
 
 function settleCopy(
-  deps: OperationDeps,
+  { call, progress }: Copying,
   { gallery, provider, name }: CopyTarget,
   { image, version }: VersionRecord,
-  watch: Watch,
   until: (now: GalleryVersion) => boolean,
 ): Promise<GalleryVersion> {
-  const options = callOptions(deps, watch.signal);
+  const what = `The copy of ${image}:${version} to gallery ${name}`;
   return settle(
     async () => {
-      const now = await gallery.getVersion(image, version, options);
+      const now = await gallery.getVersion(image, version, call);
       if (now === undefined) return undefined;
       const percents = now.regions.map(({ percent }) => percent);
-      watch.progress(Math.min(100, ...percents), 100, `${name}: ${describeRegions(now.regions)}`);
+      progress(Math.min(100, ...percents), 100, `${name}: ${describeRegions(now.regions)}`);
       return until(now) ? now : undefined;
     },
-    {
-      ...{ clock: provider.clock, signal: watch.signal, deadlineMs },
-      what: `The copy of ${image}:${version} to gallery ${name}`,
-    },
+    { clock: provider.clock, signal: call.signal, deadlineMs, what },
   );
 }
 
@@ -235,7 +271,7 @@ function regionsFailed(
     'provider-failed',
     `${image}:${version} could not be copied to gallery ${gallery}: ${where}.`,
     {
-      hint: 'Regions that have it keep it. `imago op retry` tries those that failed, and no others.',
+      hint: 'Regions that have it keep it. `imago op retry` tries only the failed ones.',
       details: { failed: missing.map(({ region }) => region) },
     },
   );

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
-import type { StepContext } from '../../ports/workflow/operation.ts';
-import type { OperationDeps } from '../common/deps.ts';
-import { tellGalleries } from './exclude-from-latest.ts';
+import type { Run } from '../common/operation.ts';
+import { excludeFromLatest } from './sync-latest.ts';
 
 interface FakeGallery {
   readonly has: boolean;
@@ -41,9 +40,8 @@ function provider(name: string, galleries: Readonly<Record<string, FakeGallery>>
 const version = { image: 'node', version: '1.0.0' };
 
 function tell(providers: readonly Provider[], signal = new AbortController().signal) {
-  const deps = { providers: () => providers, epoch: 0 } as unknown as OperationDeps;
-  const context = { signal, progress() {} } as unknown as StepContext<unknown>;
-  return tellGalleries(deps, [version], context);
+  const run = { providers: () => providers, call: { signal, epoch: 0 }, progress() {} } as unknown as Run;
+  return excludeFromLatest(run, [version]);
 }
 
 test('a gallery or a provider that does not answer is named, and keeps no other from hearing', async () => {

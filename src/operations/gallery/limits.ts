@@ -9,7 +9,8 @@ import {
 } from '../../domain/limits/limits.ts';
 import type { CallOptions } from '../../ports/provider/call.ts';
 import type { Gallery } from '../../ports/provider/gallery.ts';
-import { callOptions, type OperationDeps, requireRole } from '../common/deps.ts';
+import type { Calls } from '../common/deps.ts';
+import { type OperationDeps, requireRole } from '../common/deps.ts';
 import type { CopyTarget } from './copy-target.ts';
 
 export interface PlacedLimit extends LimitForecast {
@@ -68,11 +69,10 @@ export async function requireRoom(
 
 /** For plans: what would be refused is refused before anything starts. */
 export async function requireRoomIn(
-  deps: OperationDeps,
+  { call: options }: Calls,
   { gallery, provider, record }: CopyTarget,
   version: { readonly image: string; readonly version: string },
 ): Promise<void> {
-  const options = callOptions(deps, AbortSignal.timeout(60_000));
   const isThere =
     record?.place === undefined ||
     (await provider.galleries?.getGallery(record.place, options)) !== undefined;

@@ -6,6 +6,7 @@ import type { GalleryVersionChange } from '../../ports/provider/gallery.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
 import type { StepContext } from '../../ports/workflow/operation.ts';
 import type { OperationDeps } from '../common/deps.ts';
+import type { Run } from '../common/operation.ts';
 import { latestUpkeep } from '../reconcile/latest.ts';
 import { latestStep, planLatest } from './sync-latest.ts';
 
@@ -104,7 +105,7 @@ function world(logs: Readonly<Record<string, readonly string[]>>, options: { abl
       };
     },
     agree: (channel = 'production') =>
-      latestStep(deps, async () => [{ image: 'node', channel }]).do(context) as Promise<unknown>,
+      latestStep(async () => [{ image: 'node', channel }]).do({ ...deps, ...context } as unknown as Run),
   };
 }
 

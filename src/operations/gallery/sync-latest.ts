@@ -1,25 +1,30 @@
-// Makes the galleries' own `latest` agree with the channels that they stand for, when these have moved. The channel
-// counts, so a gallery that does not answer fails nothing: it is named here, and told again by the next move or round.
-import { ensureImagoError } from '../../domain/error/imago-error.ts';
+// Makes each gallery's own `latest` match the channels that it serves: after moves, after withdrawals, and periodically.
+// The channel is the truth, so a gallery that does not respond fails nothing: it is reported, and the next sync retries.
+import { answerDeadline } from '../../async/deadline.ts';
+import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import { type GalleryOffer, galleryOffer, isOffering, standsFor } from '../../domain/gallery/latest.ts';
 import type { ChannelMove, ChannelRecord } from '../../ports/database/catalog.ts';
 import type { GalleryRecord } from '../../ports/database/galleries.ts';
-import type { StepContext, WorkStep } from '../../ports/workflow/operation.ts';
+import type { VersionName } from '../../ports/database/lineage.ts';
+import type { CallOptions } from '../../ports/provider/call.ts';
+import type { GalleryVersion } from '../../ports/provider/gallery.ts';
+import type { StepContext } from '../../ports/workflow/operation.ts';
+import { settle } from '../../workflow/poll-until.ts';
 import { allPages } from '../common/all-pages.ts';
+import type { Calls } from '../common/deps.ts';
 import { callOptions, type OperationDeps } from '../common/deps.ts';
-import { type KnownGallery, openGallery } from './galleries.ts';
-import { answered, type OfferChange, settleOffer, startOffer } from './offer.ts';
+import type { NamedStep, Run } from '../common/operation.ts';
+import { digestTag } from './copy-compare.ts';
+import { type KnownGallery, listGalleries, openGallery } from './galleries.ts';
 
-/** One sentence each in `failed`; the others are `public: node:1.34.2`. */
-export interface AgreedLatest {
+/** The versions as `public: node:1.34.2`; one sentence for each gallery that failed. */
+export interface SyncedLatest {
   readonly offered: readonly string[];
   readonly leftOut: readonly string[];
   readonly failed: readonly string[];
 }
 
 type Deps = Pick<OperationDeps, 'catalogue' | 'galleryBook' | 'provider' | 'providers' | 'epoch'>;
-
-const stepName = 'latest';
 
 export interface ImageChannel {
   readonly image: string;
@@ -44,139 +49,197 @@ export async function planLatest(
   return planned;
 }
 
-/** The last step of what moved channels, also when it moved none. Undo has nothing to do: moves are not undone. */
-export function latestStep<Input>(
-  deps: OperationDeps,
-  channelsOf: (context: StepContext<Input>) => Promise<readonly ImageChannel[]>,
-): WorkStep<Input> {
+/** The last step of operations that move channels. It has no undo: moves are not undone. */
+export function latestStep<Input, Results>(
+  channelsOf: (run: Run<Input, Results>) => Promise<readonly ImageChannel[]>,
+): NamedStep<'latest', Input, Results, SyncedLatest> {
   return {
-    name: stepName,
-    async do(context) {
-      const { offered, leftOut, failed } = await agreeLatest(deps, await channelsOf(context), context);
-      for (const sentence of failed) context.log(sentence);
-      return { offered: [...offered], leftOut: [...leftOut], failed: [...failed] };
+    name: 'latest',
+    async do(run) {
+      const synced = await syncChannels(run, await channelsOf(run), run);
+      for (const sentence of synced.failed) run.log(sentence);
+      return synced;
     },
   };
 }
 
-/** For the result: the galleries that were not told, if there are any. */
-export function untold(context: StepContext<unknown>): { readonly untold?: string[] } {
-  const { failed = [] } = context.result<{ readonly failed: string[] }>(stepName) ?? {};
-  return failed.length === 0 ? {} : { untold: [...failed] };
+/** For the result: the galleries that were not updated, if there are any. */
+export function untold(run: Pick<Run<unknown, { readonly latest: SyncedLatest }>, 'maybe'>): {
+  readonly untold?: readonly string[];
+} {
+  const { failed = [] } = run.maybe('latest') ?? {};
+  return failed.length === 0 ? {} : { untold: failed };
 }
 
-async function agreeLatest(
-  deps: OperationDeps,
+async function syncChannels(
+  deps: Deps,
   channels: readonly ImageChannel[],
-  context: Pick<StepContext<unknown>, 'signal' | 'progress'>,
-): Promise<AgreedLatest> {
-  const agreed: AgreedLatest[] = [];
+  { signal, progress }: Pick<StepContext<unknown>, 'signal' | 'progress'>,
+): Promise<SyncedLatest> {
+  const synced: SyncedLatest[] = [];
   const seen = new Set<string>();
   for (const { image, channel } of channels) {
     const known = await deps.catalogue.getChannel(image, channel);
     if (known === undefined) continue;
     const galleries = (await followersOf(deps, known)).filter(({ name }) => !seen.has(`${name} ${image}`));
     for (const { name } of galleries) seen.add(`${name} ${image}`);
-    context.progress(0, galleries.length, `telling ${galleries.length} galleries what ${image}:latest is`);
-    agreed.push(
-      ...(await Promise.all(
-        galleries.map((gallery) =>
-          agreeUntilSame(deps, gallery, image, { signal: context.signal, wait: true }),
-        ),
-      )),
-    );
+    progress(0, galleries.length, `updating latest of ${image} in ${galleries.length} galleries`);
+    const each = galleries.map((gallery) => syncLatest(deps, gallery, image, { signal, wait: true }));
+    synced.push(...(await Promise.all(each)));
   }
   return {
-    offered: agreed.flatMap(({ offered }) => offered),
-    leftOut: agreed.flatMap(({ leftOut }) => leftOut),
-    failed: agreed.flatMap(({ failed }) => failed),
+    offered: synced.flatMap(({ offered }) => offered),
+    leftOut: synced.flatMap(({ leftOut }) => leftOut),
+    failed: synced.flatMap(({ failed }) => failed),
   };
 }
 
-/** So often it looks again after a channel that moved on meanwhile. */
-const mostTurns = 5;
+const maxTurns = 5;
 
-/**
- * Looks again afterwards: a withdrawal may have left the version out just before it was offered here. Whoever moved the
- * channel last is told by the log, so the last to look puts it right.
- */
-export async function agreeUntilSame(
-  deps: Deps,
-  gallery: GalleryRecord,
-  image: string,
-  options: AgreeOptions,
-): Promise<AgreedLatest & { readonly whole: boolean }> {
-  const was = new Set<string>();
-  for (let turn = 1; ; turn += 1) {
-    const channels = await offeringIn(deps, gallery, image);
-    const agreed = await agreeGallery(deps, gallery, { image, channels, was }, options);
-    const same = markOf(channels) === markOf(await offeringIn(deps, gallery, image));
-    if (same || turn >= mostTurns) return { ...agreed, whole: agreed.whole && same };
-    for (const { version } of channels) was.add(version);
-  }
+export interface SyncOptions {
+  readonly signal: AbortSignal;
+  /** Whether to wait until the gallery reads back as wanted, or only to start the change. */
+  readonly wait: boolean;
 }
 
-export interface AgreeOptions {
-  readonly signal: AbortSignal;
-  /** Whether to wait until the gallery reads back so, or only to start it. */
-  readonly wait: boolean;
+export interface SyncedGallery extends SyncedLatest {
+  /** Everything is there and read back. */
+  readonly whole: boolean;
+}
+
+/**
+ * Makes what the gallery offers of the image match its channels, and checks the channels again afterwards: one may have
+ * moved concurrently, and the last one to check corrects it. Throws only what stopped it.
+ */
+export async function syncLatest(
+  deps: Deps,
+  record: GalleryRecord,
+  image: string,
+  options: SyncOptions,
+): Promise<SyncedGallery> {
+  const earlier = new Set<string>();
+  for (let turn = 1; ; turn += 1) {
+    const channels = await offeringIn(deps, record, image);
+    const synced = await syncOnce(deps, record, { image, channels, earlier }, options);
+    const same = markOf(channels) === markOf(await offeringIn(deps, record, image));
+    if (same || turn >= maxTurns) return { ...synced, whole: synced.whole && same };
+    for (const { version } of channels) earlier.add(version);
+  }
 }
 
 interface Wanted {
   readonly image: string;
   readonly channels: readonly PointingChannel[];
-  /** What an earlier turn may have offered: left out unless it is to be offered still. */
-  readonly was: ReadonlySet<string>;
+  /** What an earlier turn may have offered: left out unless it is still to be offered. */
+  readonly earlier: ReadonlySet<string>;
 }
 
-/** `whole` when all of it is there and read back so. Throws nothing but what stopped it. */
-async function agreeGallery(
+async function syncOnce(
   deps: Deps,
   record: GalleryRecord,
-  { image, channels, was }: Wanted,
-  { signal, wait }: AgreeOptions,
-): Promise<AgreedLatest & { readonly whole: boolean }> {
+  { image, channels, earlier }: Wanted,
+  { signal, wait }: SyncOptions,
+): Promise<SyncedGallery> {
   const options = callOptions(deps, signal);
   const failed: string[] = [];
   const done: Record<'offered' | 'leftOut', string[]> = { offered: [], leftOut: [] };
   let whole = true;
-  const { digests, ...offer } = await offerOf(deps, channels);
+  const guard = guarded(signal, failed, `Gallery ${record.name} was not told what latest is`);
+  const { digests, offered, leftOut } = await offerOf(deps, channels);
   const gallery = await guard(async () => openKnown(deps, record));
   if (gallery !== undefined && (await guard(() => exists(gallery, record, options))) === true) {
-    const gone = [...was].filter((version) => !offer.offered.includes(version));
-    await change(gallery, offer.offered, true);
-    await change(gallery, [...new Set([...offer.leftOut, ...gone])], false);
+    await change(gallery, offered, true);
+    const gone = [...earlier].filter((version) => !offered.includes(version));
+    await change(gallery, [...new Set([...leftOut, ...gone])], false);
   } else whole = false;
   return { ...done, failed, whole: whole && failed.length === 0 };
 
-  async function guard<T>(work: () => Promise<T>): Promise<T | undefined> {
-    try {
-      return await work();
-    } catch (thrown) {
-      const error = ensureImagoError(thrown);
-      if (signal.aborted || error.code === 'owner-stale') throw thrown;
-      failed.push(`Gallery ${record.name} was not told what latest is: ${error.message}`);
-      return undefined;
-    }
-  }
-
-  async function change(known: KnownGallery, versions: readonly string[], offered: boolean): Promise<void> {
-    const told = done[offered ? 'offered' : 'leftOut'];
+  async function change(known: KnownGallery, versions: readonly string[], isOffered: boolean): Promise<void> {
+    const names = done[isOffered ? 'offered' : 'leftOut'];
     const started: OfferChange[] = [];
     for (const version of versions) {
-      const asked = { image, version, offered, digest: digests.get(version) };
+      const asked = { image, version, offered: isOffered, digest: digests.get(version) };
       const found = await guard(() => startOffer(known, asked, options));
-      if (found === 'making' || (found === 'started' && !wait) || (found === 'absent' && offered)) {
+      if (found === 'making' || (found === 'started' && !wait) || (found === 'absent' && isOffered)) {
         whole = false;
       }
       if (found === 'started') started.push(asked);
-      if (found === 'so') told.push(`${record.name}: ${image}:${version}`);
+      if (found === 'done') names.push(`${record.name}: ${image}:${version}`);
     }
     for (const asked of wait ? started : []) {
       const settled = await guard(() => settleOffer(known, asked, options).then(() => true));
-      if (settled) told.push(`${record.name}: ${image}:${asked.version}`);
+      if (settled) names.push(`${record.name}: ${image}:${asked.version}`);
     }
   }
+}
+
+/** Runs work; what it throws becomes a sentence in `failed`, unless it means that this process must stop. */
+function guarded(signal: AbortSignal, failed: string[], what: string) {
+  return async <T>(work: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await work();
+    } catch (thrown) {
+      signal.throwIfAborted();
+      const error = ensureImagoError(thrown);
+      if (error.code === 'owner-stale') throw thrown;
+      failed.push(`${what}: ${error.message}`);
+      return undefined;
+    }
+  };
+}
+
+export interface ToldGalleries {
+  /** `sim/main: node:1.34.2`. */
+  readonly told: readonly string[];
+  /** One sentence each. */
+  readonly failed: readonly string[];
+}
+
+/**
+ * Excludes versions from `latest` in every gallery of every provider, and reads back that they are. A gallery that does
+ * not respond is reported, and does not delay the others.
+ */
+export async function excludeFromLatest(
+  run: Pick<Calls, 'providers' | 'call'> & Pick<StepContext<unknown>, 'progress'>,
+  versions: readonly VersionName[],
+): Promise<ToldGalleries> {
+  const { call, progress } = run;
+  const told: string[] = [];
+  const failed: string[] = [];
+  for (const provider of run.providers()) {
+    if (!provider.abilities.excludeFromLatest) continue;
+    const galleries = await guarded(
+      call.signal,
+      failed,
+      `${provider.name} does not list its galleries`,
+    )(() => listGalleries([provider], answered(provider.name, call)));
+    for (const gallery of galleries ?? []) {
+      await guarded(
+        call.signal,
+        failed,
+        `gallery ${gallery.name} does not leave it out`,
+      )(async () => {
+        for (const [index, version] of versions.entries()) {
+          progress(index, versions.length, `updating gallery ${gallery.name}`);
+          if (await exclude(gallery, version, call)) {
+            told.push(`${gallery.name}: ${version.image}:${version.version}`);
+          }
+        }
+      });
+    }
+  }
+  return { told, failed };
+}
+
+/** Returns `false` if the gallery does not have the version. */
+async function exclude(gallery: KnownGallery, name: VersionName, call: CallOptions): Promise<boolean> {
+  const change = { ...name, offered: false };
+  const found = await startOffer(gallery, change, call);
+  if (found === 'making') {
+    throw new ImagoError('provider-conflict', `${name.image}:${name.version} is still being created there.`);
+  }
+  if (found === 'started') await settleOffer(gallery, change, call);
+  return found !== 'absent';
 }
 
 /** The channels that a gallery offers, each pointing somewhere. `moved`: as it would be after a move. */
@@ -228,7 +291,7 @@ export async function followersOf(
   );
 }
 
-/** One whose provider is not loaded here is tried, and named. */
+/** A gallery whose provider is not loaded here is tried, and reported. */
 export function canLeaveOut(deps: Pick<Deps, 'providers'>, { provider }: GalleryRecord): boolean {
   const known = deps.providers().find(({ name }) => name === provider);
   return known === undefined || known.abilities.excludeFromLatest;
@@ -248,4 +311,73 @@ async function exists(
   if (place === undefined || provider.galleries === undefined) return true;
   const found = await provider.galleries.getGallery(place, answered(`Gallery ${name}`, options));
   return found !== undefined;
+}
+
+/** Azure takes 150 s for such a change. */
+const deadlineMs = 15 * 60_000;
+
+/** How long a gallery may not respond, by our own clock: a hanging call settles nothing. */
+const silentMs = 2 * 60_000;
+const settleSilentMs = deadlineMs + silentMs;
+
+interface OfferChange extends VersionName {
+  readonly offered: boolean;
+  /** Something else with the same number is not changed. */
+  readonly digest?: string | undefined;
+}
+
+/**
+ * Starts the change, unless it is already `done`. Returns `absent` if the gallery does not have the version, `making`
+ * while it cannot be changed because it is still being created.
+ */
+async function startOffer(
+  { gallery, name }: KnownGallery,
+  { image, version, offered, digest }: OfferChange,
+  call: CallOptions,
+): Promise<'done' | 'started' | 'making' | 'absent'> {
+  const options = answered(`Gallery ${name}`, call);
+  const now = await gallery.getVersion(image, version, options);
+  if (now === undefined || now.state === 'deleting') return 'absent';
+  if (digest !== undefined && now.tags[digestTag] !== digest) return 'absent';
+  if (isOffered(now, offered)) return 'done';
+  if (now.state === 'creating') return 'making';
+  const excludeFromLatest = !offered;
+  const regions = now.regions.map(({ region, replicas }) => ({ region, replicas, excludeFromLatest }));
+  await gallery.updateVersion(image, version, { excludeFromLatest, regions }, options);
+  return 'started';
+}
+
+/** Waits until it is done. A version that is deleted in the meantime is left out permanently. */
+async function settleOffer(
+  { gallery, provider, name }: KnownGallery,
+  { image, version, offered }: OfferChange,
+  call: CallOptions,
+): Promise<void> {
+  const options = answered(`Gallery ${name}`, call, settleSilentMs);
+  await settle(
+    async () => {
+      const now = await gallery.getVersion(image, version, options);
+      return now === undefined || isOffered(now, offered) ? true : undefined;
+    },
+    {
+      ...{ clock: provider.clock, signal: options.signal, deadlineMs },
+      what: offered
+        ? `Offering ${image}:${version} as latest in gallery ${name}`
+        : `Leaving ${image}:${version} out of latest in gallery ${name}`,
+    },
+  );
+}
+
+/** The same call, abandoned with `provider-timeout` if `who` does not respond. */
+function answered(who: string, { signal, epoch }: CallOptions, ms = silentMs): CallOptions {
+  return { epoch, signal: AbortSignal.any([signal, answerDeadline(ms, who)]) };
+}
+
+/** A region's own flag overrides the version's, which applies to regions that are added later. */
+function isOffered({ excludeFromLatest, regions }: GalleryVersion, offered: boolean): boolean {
+  const flags = [
+    excludeFromLatest,
+    ...regions.map((region) => region.excludeFromLatest ?? excludeFromLatest),
+  ];
+  return flags.every((excluded) => excluded !== offered);
 }

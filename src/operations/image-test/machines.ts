@@ -1,17 +1,16 @@
-// The machines of a test: made under names that follow from the operation, waited for, asked, and taken away.
+// The machines of a test: created with names that follow from the operation, awaited, probed, and deleted.
 import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import type { ProbeAnswer } from '../../domain/image-test/image-check.ts';
+import { type Firmware, firmwares } from '../../domain/image-test/operations.ts';
 import { type Probe, probeScript, readProbes } from '../../domain/image-test/probe-script.ts';
 import type { NodeReport } from '../../domain/node/report.ts';
+import type { Resolution } from '../../ports/database/catalog.ts';
+import type { CallOptions } from '../../ports/provider/call.ts';
 import type { MachineReport, Machines } from '../../ports/provider/machines.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
-import type { StepContext } from '../../ports/workflow/operation.ts';
-import { settle } from '../../workflow/poll-until.ts';
-import { callOptions, type OperationDeps, requireRole } from '../common/deps.ts';
-import { resolved } from '../image/resolve-step.ts';
-
-export const firmwares = ['uefi', 'bios', 'direct'] as const;
-export type Firmware = (typeof firmwares)[number];
+import { settle, settleGone } from '../../workflow/poll-until.ts';
+import { requireRole } from '../common/deps.ts';
+import type { Run } from '../common/operation.ts';
 
 export interface TestTarget {
   readonly provider?: string | undefined;
@@ -23,7 +22,7 @@ export interface TestMachine {
   readonly firmware: Firmware;
 }
 
-/** What became of a machine's start. */
+/** The result of a machine's start. */
 export interface BootOutcome {
   readonly name: string;
   readonly phase: MachineReport['phase'];
@@ -42,16 +41,16 @@ const consoleLines = 15;
 export interface TestBench {
   readonly provider: Provider;
   readonly machines: Machines;
-  /** The two that run at once come first. */
+  /** The two that run concurrently come first. */
   readonly all: readonly TestMachine[];
-  readonly options: ReturnType<typeof callOptions>;
+  readonly options: CallOptions;
 }
 
 /** Two machines at least: what must differ between them can be compared. */
-export function testBench(deps: OperationDeps, context: StepContext<TestTarget>): TestBench {
-  const provider = deps.provider(context.input.provider);
-  const stem = `test-${deps.sha256(context.operation.id).slice(0, 12)}`;
-  const asked = context.input.firmware ?? (provider.abilities.simulated ? ['direct'] : firmwares);
+export function testBench(run: Run<TestTarget>): TestBench {
+  const provider = run.provider(run.input.provider);
+  const stem = `test-${run.sha256(run.operation.id).slice(0, 12)}`;
+  const asked = run.input.firmware ?? (provider.abilities.simulated ? ['direct'] : firmwares);
   const kinds = asked.length === 1 ? [...asked, ...asked] : asked;
   return {
     provider,
@@ -60,23 +59,23 @@ export function testBench(deps: OperationDeps, context: StepContext<TestTarget>)
       name: `${stem}-${String.fromCharCode('a'.charCodeAt(0) + index)}`,
       firmware,
     })),
-    options: callOptions(deps, context.signal),
+    options: run.call,
   };
 }
 
-/** Those that run at once and are compared. */
+/** The two that run concurrently and are compared. */
 export function firstTwo({ all }: TestBench): readonly TestMachine[] {
   return all.slice(0, 2);
 }
 
 export async function startMachine(
+  run: Run<TestTarget, { readonly resolve: Resolution }>,
   { machines, options }: TestBench,
   { name, firmware }: TestMachine,
-  context: StepContext<TestTarget>,
   userData: string,
 ): Promise<void> {
-  const { image, version, digest } = resolved(context);
-  const tags = { operation: context.operation.id };
+  const { image, version, digest } = run.result('resolve');
+  const tags = { operation: run.operation.id };
   await machines.createMachine(
     { name, image, version, digest, size: 'small', firmware, userData, tags },
     options,
@@ -94,12 +93,10 @@ export async function bootOutcome(
   const { provider, machines, options } = bench;
   const began = provider.clock.now();
   try {
-    const report = await settle(() => verdictOf(bench, name, notBoot), {
-      clock: provider.clock,
-      signal: options.signal,
-      deadlineMs,
-      what: `Machine ${name}`,
-    });
+    const report = await settle(
+      () => verdictOf(bench, name, notBoot),
+      waiting(bench, deadlineMs, `Machine ${name}`),
+    );
     const seenMs = provider.clock.now() - began;
     return {
       name,
@@ -113,7 +110,7 @@ export async function bootOutcome(
     const error = ensureImagoError(thrown);
     if (error.code !== 'provider-timeout') throw thrown;
     const said = await machines.report(name, options);
-    const phase = said === undefined ? 'it never spoke' : `it was still ${said.phase}`;
+    const phase = said === undefined ? 'it never reported' : `it was still ${said.phase}`;
     return {
       name,
       phase: said?.phase ?? 'booting',
@@ -127,14 +124,14 @@ async function withConsole({ machines, options }: TestBench, name: string, error
   return lines.length === 0 ? error : `${error}; its console ends with:\n${lines.join('\n')}`;
 }
 
-/** By the machine's own account, from power on. */
+/** As the machine reports it, from power on. */
 function bootToReady(report: NodeReport | undefined): number | undefined {
   const marks = report?.timeline ?? [];
   const ready = marks.find((mark) => mark.name === 'ready');
   return ready && Math.round(ready.ms - Math.min(0, ...marks.map((mark) => mark.ms)));
 }
 
-/** What the machine says of itself, or its provider of a machine that never came to speak. */
+/** The machine's own report, or the provider's about a machine that never reported. */
 async function verdictOf(
   { machines, options }: TestBench,
   name: string,
@@ -149,12 +146,13 @@ async function verdictOf(
   return { phase: 'failed', at: machine.createdAt, facts: { error } };
 }
 
-/** All scripts in one round trip. Empty when the machine's shell does not answer. */
+/** Runs all scripts in one round trip. Returns nothing if the machine's shell does not respond. */
 export async function askMachine(
-  { provider, machines, options }: TestBench,
+  bench: TestBench,
   name: string,
   probes: readonly Probe[],
 ): Promise<ReadonlyMap<string, ProbeAnswer>> {
+  const { machines, options } = bench;
   const command = { script: probeScript(probes), timeoutMs: askTimeoutMs };
   const ask = async () => {
     try {
@@ -166,8 +164,7 @@ export async function askMachine(
     }
   };
   try {
-    const waiting = { clock: provider.clock, signal: options.signal, deadlineMs: shellDeadlineMs };
-    const { stdout } = await settle(ask, { ...waiting, what: `The shell of machine ${name}` });
+    const { stdout } = await settle(ask, waiting(bench, shellDeadlineMs, `The shell of machine ${name}`));
     return readProbes(stdout, (base64) => Buffer.from(base64, 'base64').toString('utf8'));
   } catch (thrown) {
     if (ensureImagoError(thrown).code === 'provider-timeout') return new Map();
@@ -175,9 +172,9 @@ export async function askMachine(
   }
 }
 
-/** Asks it to stop and start again. Answers the console's last lines of the boot that ended. */
+/** Stops and starts it. Returns the last console lines of the boot that ended. */
 export async function restartMachine(bench: TestBench, name: string): Promise<readonly string[]> {
-  const { provider, machines, options } = bench;
+  const { machines, options } = bench;
   const until = (power: 'stopped' | 'running') =>
     settle(
       async () => {
@@ -185,12 +182,7 @@ export async function restartMachine(bench: TestBench, name: string): Promise<re
         if (machine === undefined) throw new ImagoError('provider-not-found', `Machine ${name} is gone.`);
         return machine.power === power || machine.state === 'failed' ? true : undefined;
       },
-      {
-        clock: provider.clock,
-        signal: options.signal,
-        deadlineMs: removalDeadlineMs,
-        what: `Machine ${name}`,
-      },
+      waiting(bench, removalDeadlineMs, `Machine ${name}`),
     );
   await machines.stopMachine(name, options);
   await until('stopped');
@@ -200,14 +192,15 @@ export async function restartMachine(bench: TestBench, name: string): Promise<re
   return last;
 }
 
-export async function removeMachines({ provider, machines, all, options }: TestBench): Promise<void> {
+export async function removeMachines(bench: TestBench): Promise<void> {
+  const { machines, all, options } = bench;
   for (const { name } of all) await machines.deleteMachine(name, options);
   for (const { name } of all) {
-    await settle(async () => ((await machines.getMachine(name, options)) === undefined ? true : undefined), {
-      clock: provider.clock,
-      signal: options.signal,
-      deadlineMs: removalDeadlineMs,
-      what: `The removal of machine ${name}`,
-    });
+    const what = `The removal of machine ${name}`;
+    await settleGone(() => machines.getMachine(name, options), waiting(bench, removalDeadlineMs, what));
   }
+}
+
+function waiting({ provider, options }: TestBench, deadlineMs: number, what: string) {
+  return { clock: provider.clock, signal: options.signal, deadlineMs, what };
 }

@@ -1,10 +1,9 @@
-// Looks at the machines of a test: what their provider says of them, and what they answer, all of them at once.
+// Examines the machines of a test concurrently: what their provider reports about them, and what they respond.
 import type { CheckResult, MachineFacts } from '../../domain/image-test/image-check.ts';
 import { secretTexts, testConfig } from '../../domain/image-test/test-config.ts';
-import type { StepContext } from '../../ports/workflow/operation.ts';
-import type { OperationDeps } from '../common/deps.ts';
-import { resolved } from '../image/resolve-step.ts';
-import { readStoredConfig, renderText } from '../node-config/text.ts';
+import { readStoredConfig } from '../../domain/node-config/stored-config.ts';
+import type { Run } from '../common/operation.ts';
+import { renderText } from '../node-config/text.ts';
 import { type Answers, checkMachine, checkReady, checkRecords, checkReport, probesFor } from './checks.ts';
 import {
   askMachine,
@@ -26,31 +25,24 @@ export interface TestedWith extends TestTarget {
 }
 
 /** Returns the config of a test as it is recorded. The secrets of one that a user gave are named in it. */
-export function configOf({ input }: StepContext<TestedWith>, { disk }: TestSubject): string {
+export function configOf(input: Pick<TestedWith, 'nodeConfig'>, { disk }: TestSubject): string {
   return input.nodeConfig ?? testConfig(disk);
 }
 
 /** Returns what the machines read: the same text for all of a test. Contains secrets. */
-export async function machineConfig(
-  deps: OperationDeps,
-  context: StepContext<TestedWith>,
-  subject: TestSubject,
-): Promise<string> {
-  const { nodeConfig } = context.input;
-  if (nodeConfig === undefined) return configOf(context, subject);
-  return renderText(deps, readStoredConfig(nodeConfig), {});
+export async function machineConfig(run: Run<TestedWith>, subject: TestSubject): Promise<string> {
+  const { nodeConfig } = run.input;
+  if (nodeConfig === undefined) return configOf(run.input, subject);
+  return renderText(run, readStoredConfig(nodeConfig), {});
 }
 
-/** What the provider itself says of the machines. */
-export async function examineRecords(
-  bench: TestBench,
-  context: StepContext<TestedWith>,
-): Promise<CheckResult[]> {
+/** What the provider itself reports about the machines. */
+export async function examineRecords(bench: TestBench, digest: string): Promise<CheckResult[]> {
   const names = firstTwo(bench).map(({ name }) => name);
   const records = await Promise.all(names.map((name) => bench.machines.getMachine(name, bench.options)));
   return checkRecords(
     records.map((record) => record ?? {}),
-    resolved(context).digest,
+    digest,
   );
 }
 
@@ -63,8 +55,7 @@ export interface Examined {
 
 /** Waits for one machine and runs everything that concerns it alone. */
 export async function examine(
-  deps: OperationDeps,
-  context: StepContext<TestedWith>,
+  run: Run<TestedWith>,
   bench: TestBench,
   subject: TestSubject,
   { name }: TestMachine,
@@ -73,7 +64,7 @@ export async function examine(
   const deadlineMs = subject.budgets.bootToReadyMs ?? defaultBootDeadlineMs;
   const outcome = await bootOutcome(bench, name, deadlineMs, notBoot);
   const { simulated } = bench.provider.abilities;
-  const config = await machineConfig(deps, context, subject);
+  const config = await machineConfig(run, subject);
   const known: MachineFacts = {
     name,
     disk: subject.disk,
@@ -81,7 +72,7 @@ export async function examine(
     budgets: subject.budgets,
     now: Date.now(),
     readyAfterMs: outcome.readyAfterMs,
-    configDigest: simulated ? undefined : deps.sha256(config),
+    configDigest: simulated ? undefined : run.sha256(config),
     secrets: secretTexts(config),
     expect: subject.expect,
     isRestarted: notBoot !== undefined,
@@ -101,24 +92,24 @@ export async function examine(
   };
 }
 
-/** All at once: each has a processor of its own. What fails is thrown when the others have come to their end too. */
+/** Concurrently: each has its own processor. A failure is thrown after the others have finished too. */
 export async function examineAll(
-  context: StepContext<TestedWith>,
+  { progress }: Pick<Run, 'progress'>,
   machines: readonly (readonly [TestMachine, () => Promise<Examined>])[],
 ): Promise<readonly Examined[]> {
   const waitedFor = new Set(machines.map(([{ name, firmware }]) => `${name} (${firmware})`));
-  const tell = () =>
-    context.progress(
+  const report = () =>
+    progress(
       machines.length - waitedFor.size,
       machines.length,
-      waitedFor.size === 0 ? 'all have answered' : `waiting for ${[...waitedFor].join(' and ')}`,
+      waitedFor.size === 0 ? 'all have responded' : `waiting for ${[...waitedFor].join(' and ')}`,
     );
-  tell();
+  report();
   const ends = await Promise.allSettled(
     machines.map(async ([{ name, firmware }, look]) => {
       const seen = await look();
       waitedFor.delete(`${name} (${firmware})`);
-      tell();
+      report();
       return seen;
     }),
   );

@@ -1,5 +1,5 @@
-// How a sealed disk becomes a candidate in the catalogue, wherever it came from: a number that was never used, and
-// then the record, last of all, so that nothing half made is ever listed.
+// Makes a sealed disk a candidate in the catalog: a number that was never used, and then the record, last of all, so that
+// nothing partial is ever listed.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { type NumberBump, type NumberingPolicy, nextNumber } from '../../domain/image/numbering.ts';
 import { requireSameKind } from '../../domain/image/simulated.ts';
@@ -10,12 +10,11 @@ import {
   type Origin,
 } from '../../domain/image/version.ts';
 import { parseNumber } from '../../domain/image/version-number.ts';
-import type { Json } from '../../domain/value/json.ts';
 import type { VersionRecord } from '../../ports/database/catalog.ts';
 import type { SealedDisk } from '../../ports/provider/builder.ts';
-import type { StepContext } from '../../ports/workflow/operation.ts';
 import { allPages } from '../common/all-pages.ts';
 import type { OperationDeps } from '../common/deps.ts';
+import type { NamedStep, Run } from '../common/operation.ts';
 
 export interface CandidateFacts {
   readonly name: string;
@@ -48,19 +47,15 @@ export async function requireLine(
   if ((await catalogue.listVersions(image, { limit: 1 })).items.length > 0) requireSameKind(known, simulated);
 }
 
-/** The same operation asking again gets the same number. `number-taken` when the wanted one was ever used. */
-export async function takeNumber(
-  deps: OperationDeps,
-  context: StepContext<unknown>,
-  facts: CandidateFacts,
-): Promise<string> {
+/** A repeated call of the same operation gets the same number. Throws `number-taken` if the wanted one was ever used. */
+export async function takeNumber(run: Run, facts: CandidateFacts): Promise<string> {
   const { name, os, architecture, numbering, kubernetes, bump, version } = facts;
-  const image = await deps.catalogue.ensureImage({
+  const image = await run.catalogue.ensureImage({
     ...{ name, os, architecture, numbering },
     ...simulatedMark(facts),
   });
-  const now = new Date(context.clock.now());
-  return deps.catalogue.reserveNumber(name, context.operation.id, (used) => {
+  const now = new Date(run.clock.now());
+  return run.catalogue.reserveNumber(name, run.operation.id, (used) => {
     if (version !== undefined) return freeNumber(name, version, used);
     return nextNumber(image.numbering, { used, now, kubernetes, bump });
   });
@@ -97,32 +92,6 @@ export interface CandidateRequest {
   readonly restricted: boolean;
 }
 
-export async function addCandidate(
-  deps: OperationDeps,
-  context: StepContext<unknown>,
-  { facts, version, disk, origin, restricted }: CandidateRequest,
-): Promise<VersionRecord> {
-  const { digest, diskDigest, sizeBytes } = disk;
-  return deps.catalogue.addVersion({
-    image: facts.name,
-    ...{ version, digest, diskDigest, sizeBytes, origin },
-    ...(facts.kubernetes === undefined ? {} : { kubernetes: facts.kubernetes }),
-    ...(restricted ? { restricted } : {}),
-    ...simulatedMark(facts),
-    operation: context.operation.id,
-  });
-}
-
-/** Takes back what this operation added, and nothing that was there before. */
-export async function dropCandidate(
-  deps: OperationDeps,
-  context: StepContext<unknown>,
-  found: VersionRecord | undefined,
-): Promise<void> {
-  if (found?.operation !== context.operation.id) return;
-  await deps.catalogue.dropVersion(found.image, found.version);
-}
-
 export interface Sealed {
   readonly image: string;
   readonly version: string;
@@ -130,9 +99,40 @@ export interface Sealed {
   readonly reused: boolean;
 }
 
-export function sealedResult(version: VersionRecord, operation: string): Json & Sealed {
-  const { image, version: number, digest } = version;
-  return { image, version: number, digest, reused: version.operation !== operation };
+/** The last step before a version is listed: adds it as a candidate. Undo removes only what this operation added. */
+export function sealStep<Input, Results>(
+  find: (run: Run<Input, Results>) => Promise<VersionRecord | undefined>,
+  requestOf: (run: Run<Input, Results>) => Promise<CandidateRequest> | CandidateRequest,
+): NamedStep<'seal', Input, Results, Sealed> {
+  return {
+    name: 'seal',
+    async do(run) {
+      const { facts, version, disk, origin, restricted } = await requestOf(run);
+      const { digest, diskDigest, sizeBytes } = disk;
+      const added = await run.catalogue.addVersion({
+        ...{ image: facts.name, version, digest, diskDigest, sizeBytes, origin },
+        ...(facts.kubernetes !== undefined && { kubernetes: facts.kubernetes }),
+        ...(restricted && { restricted }),
+        ...simulatedMark(facts),
+        operation: run.operation.id,
+      });
+      return sealed(added, run.operation.id);
+    },
+    async verify(run) {
+      const found = await find(run);
+      return found && sealed(found, run.operation.id);
+    },
+    async undo(run) {
+      const found = await find(run);
+      if (found?.operation !== run.operation.id) return;
+      await run.catalogue.dropVersion(found.image, found.version);
+    },
+  };
+}
+
+function sealed(record: VersionRecord, operation: string): Sealed {
+  const { image, version, digest } = record;
+  return { image, version, digest, reused: record.operation !== operation };
 }
 
 /** The version that a new one is compared with: the one that it was made from, else the one before. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { StepContext } from '../../ports/workflow/operation.ts';
 import type { OperationDeps } from '../common/deps.ts';
+import type { Run } from '../common/operation.ts';
 import { recordsStep, timed } from './describe.ts';
 
 const subject = {
@@ -46,6 +46,6 @@ test.each([
   } as unknown as OperationDeps;
   const recipe = { name: 'node', components: [{ name: 'hush', private: isPrivate }] };
   const lock = { recipe, inputs: [] } as never;
-  await recordsStep<unknown>(deps, () => ({ ...subject, lock })).do({} as StepContext<unknown>);
+  await recordsStep(() => ({ ...subject, lock })).do(deps as unknown as Run);
   expect(asked).toMatchObject({ previous: { version: previous } });
 });

@@ -1,79 +1,82 @@
-// Import: a disk that others made becomes a candidate, with notes and SBOM where its system can be read.
-import * as z from 'zod';
+// Imports a disk that was built elsewhere as a candidate, with notes and SBOM if its system can be read.
+import type * as z from 'zod';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { numberingPolicies } from '../../domain/image/numbering.ts';
-import { architectures } from '../../domain/image/version.ts';
+import * as declared from '../../domain/image/operations.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
 import { isRestricted } from '../../domain/recipe/recipe.ts';
 import type { VersionRecord } from '../../ports/database/catalog.ts';
 import type { StoredImage } from '../../ports/image-store/image-store.ts';
-import type { OperationKind, StepContext, WorkStep } from '../../ports/workflow/operation.ts';
-import { parseInput } from '../../workflow/parse-input.ts';
-import { requireResult } from '../../workflow/step-result.ts';
-import { type OperationDeps, requireImages } from '../common/deps.ts';
-import {
-  addCandidate,
-  type CandidateFacts,
-  dropCandidate,
-  requireLine,
-  type Sealed,
-  sealedResult,
-  takeNumber,
-} from './candidate.ts';
+import { requireImages } from '../common/deps.ts';
+import { operation, type Run } from '../common/operation.ts';
+import { type CandidateFacts, requireLine, sealStep, takeNumber } from './candidate.ts';
 import { type DescribedResult, recordsStep, type Subject, signStep } from './describe.ts';
 
-const importInput = z.object({
-  upload: z.string(),
-  image: z.string(),
-  /** What the file was called. */
-  file: z.string(),
-  version: z.string().optional(),
-  os: z.enum(['linux', 'windows']).default('linux'),
-  architecture: z.enum(architectures).default('x64'),
-  numbering: z.enum(numberingPolicies).default('semver'),
-  kubernetes: z.string().optional(),
-  /** What a disk of Windows was built from. */
-  lock: z.unknown().optional(),
-});
-export type ImageImportInput = z.infer<typeof importInput>;
+type ImportInput = z.output<typeof declared.imageImport.input>;
 
 interface Numbered {
   readonly version: string;
+  /** ISO time. */
   readonly at: string;
   readonly reused: boolean;
 }
 
-export function imageImportOperation(deps: OperationDeps): OperationKind<ImageImportInput> {
-  return {
-    kind: 'image-import',
-    parse: (input) => parseInput(importInput, input),
-    async plan(input) {
-      const found = await requireImages(deps).files.findUpload(input.upload);
-      if (found === undefined)
-        throw new ImagoError('upload-not-found', `There is no upload ${input.upload}.`);
-      await requireLine(deps, input.image, undefined);
-      return planImport(input, found.format);
+interface Results {
+  readonly store: StoredImage;
+  readonly number: Numbered;
+}
+
+export const imageImport = operation(declared.imageImport, {
+  async plan(run) {
+    const { upload, image } = run.input;
+    const found = await requireImages(run).files.findUpload(upload);
+    if (found === undefined) throw new ImagoError('upload-not-found', `There is no upload ${upload}.`);
+    await requireLine(run, image, undefined);
+    return planImport(run.input, found.format);
+  },
+})
+  .step('store', {
+    do: (run) => requireImages(run).files.importDisk(run.input.upload, run.input.image, run),
+    /** The disk in the store is only costly, and is removed by the next garbage collection. */
+    async undo(run) {
+      await requireImages(run).files.dropUpload(run.input.upload);
+      return 'kept';
     },
-    steps: () => [
-      storeStep(deps),
-      numberStep(deps),
-      recordsStep(deps, subject, { lenient: true }),
-      signStep(deps, madeElsewhere),
-      sealStep(deps),
-      cleanStep(deps),
-    ],
-    result: (context) => {
-      const { unread } = context.result<{ readonly restricted: boolean }>(
-        'records',
-      ) as unknown as DescribedResult;
-      return { ...requireResult<Sealed>(context, 'seal'), ...(unread === undefined ? {} : { unread }) };
-    },
-  };
+  })
+  .step('number', async (run): Promise<Numbered> => {
+    const known = await findImported(run);
+    if (known === undefined) {
+      const version = await takeNumber(run, factsOf(run.input));
+      return { version, at: new Date(run.clock.now()).toISOString(), reused: false };
+    }
+    refuseLateSecrets(run.input, known);
+    return { version: known.version, at: known.createdAt, reused: true };
+  })
+  .use(recordsStep(subject, { lenient: true }))
+  .use(signStep(builtElsewhere))
+  .use(
+    sealStep(findImported, (run: Run<ImportInput, Results & { readonly records: DescribedResult }>) => ({
+      facts: factsOf(run.input),
+      version: run.result('number').version,
+      disk: run.result('store'),
+      origin: { kind: 'imported', from: run.input.file },
+      restricted: hasSecrets(run.input) || run.result('records').restricted,
+    })),
+  )
+  .step('clean', (run) => requireImages(run).files.dropUpload(run.input.upload))
+  .result((run) => {
+    const { unread } = run.result('records');
+    return { ...run.result('seal'), ...(unread !== undefined && { unread }) };
+  });
+
+function findImported(
+  run: Pick<Run<{ readonly image: string }, Results>, 'catalogue' | 'input' | 'result'>,
+): Promise<VersionRecord | undefined> {
+  return run.catalogue.findVersionByDigest(run.input.image, run.result('store').digest);
 }
 
 /** What an import does, one sentence each; the format is known once the disk was uploaded. */
 export function planImport(
-  { image, file, lock: given }: Pick<ImageImportInput, 'image' | 'file' | 'lock'>,
+  { image, file, lock: given }: { readonly image: string; readonly file: string; readonly lock?: unknown },
   format?: string,
 ): readonly string[] {
   const lock = given as Lock | undefined;
@@ -89,109 +92,42 @@ function inputsText({ recipe, inputs }: Lock): string {
   return isRestricted(recipe) ? `${count}, private ones among them, so that it is restricted` : count;
 }
 
-function storeStep(deps: OperationDeps): WorkStep<ImageImportInput> {
-  return {
-    name: 'store',
-    async do(context) {
-      const { upload, image } = context.input;
-      return { ...(await requireImages(deps).files.importDisk(upload, image, context)) };
-    },
-    /** The disk in the store is only costly, and goes with the next garbage collection. The upload is of no more use. */
-    async undo(context) {
-      await requireImages(deps).files.dropUpload(context.input.upload);
-      return 'kept';
-    },
-  };
-}
-
-function numberStep(deps: OperationDeps): WorkStep<ImageImportInput> {
-  return {
-    name: 'number',
-    async do(context) {
-      const { digest } = requireResult<StoredImage>(context, 'store');
-      const known = await deps.catalogue.findVersionByDigest(context.input.image, digest);
-      if (known !== undefined) {
-        refuseLateSecrets(context, known);
-        return { version: known.version, at: known.createdAt, reused: true };
-      }
-      const version = await takeNumber(deps, context, factsOf(context));
-      return { version, at: new Date(context.clock.now()).toISOString(), reused: false };
-    },
-  };
-}
-
-function sealStep(deps: OperationDeps): WorkStep<ImageImportInput> {
-  const find = (context: StepContext<ImageImportInput>) =>
-    deps.catalogue.findVersionByDigest(
-      context.input.image,
-      requireResult<StoredImage>(context, 'store').digest,
-    );
-  return {
-    name: 'seal',
-    async do(context) {
-      const added = await addCandidate(deps, context, {
-        facts: factsOf(context),
-        version: requireResult<Numbered>(context, 'number').version,
-        disk: requireResult<StoredImage>(context, 'store'),
-        origin: { kind: 'imported', from: context.input.file },
-        restricted: hasSecrets(context) || requireResult<DescribedResult>(context, 'records').restricted,
-      });
-      return sealedResult(added, context.operation.id);
-    },
-    async verify(context) {
-      const found = await find(context);
-      return found && sealedResult(found, context.operation.id);
-    },
-    async undo(context) {
-      await dropCandidate(deps, context, await find(context));
-      return undefined;
-    },
-  };
-}
-
-function cleanStep(deps: OperationDeps): WorkStep<ImageImportInput> {
-  return {
-    name: 'clean',
-    async do(context) {
-      await requireImages(deps).files.dropUpload(context.input.upload);
-      return undefined;
-    },
-  };
-}
-
-function factsOf({ input }: StepContext<ImageImportInput>): CandidateFacts {
-  const { image: name, os, architecture, numbering, kubernetes, version } = input;
+function factsOf({
+  image: name,
+  os,
+  architecture,
+  numbering,
+  kubernetes,
+  version,
+}: ImportInput): CandidateFacts {
   return { name, os, architecture, numbering, kubernetes, version };
 }
 
-/** A disk that was known without its lock gets its notes by it. */
-function subject(context: StepContext<ImageImportInput>): Subject {
-  const { image, kubernetes } = context.input;
-  const { version, at: createdAt, reused } = requireResult<Numbered>(context, 'number');
-  const { digest } = requireResult<StoredImage>(context, 'store');
-  const lock = context.input.lock as Lock | undefined;
+/** A disk that was imported before without its lock gets its notes from the lock now. */
+function subject(run: Run<ImportInput, Results>): Subject {
+  const { image, kubernetes } = run.input;
+  const { version, at: createdAt, reused } = run.result('number');
+  const { digest } = run.result('store');
+  const lock = run.input.lock as Lock | undefined;
   return { image, version, digest, kubernetes, createdAt, lock, reused: reused && lock === undefined };
 }
 
-/** Nobody here saw it being made: the lock is no ground for a statement of how that went. */
-function madeElsewhere(context: StepContext<ImageImportInput>): Subject {
-  return { ...subject(context), lock: undefined };
+/** The build was not observed here: the lock does not prove how it went. */
+function builtElsewhere(run: Run<ImportInput, Results>): Subject {
+  return { ...subject(run), lock: undefined };
 }
 
-function hasSecrets({ input }: StepContext<ImageImportInput>): boolean {
+function hasSecrets(input: ImportInput): boolean {
   const lock = input.lock as Lock | undefined;
   return lock !== undefined && isRestricted(lock.recipe);
 }
 
-/** What a version may be used for is fixed with it: it cannot turn out to be restricted afterwards. */
-function refuseLateSecrets(
-  context: StepContext<ImageImportInput>,
-  { image, version, restricted }: VersionRecord,
-): void {
-  if (restricted === true || !hasSecrets(context)) return;
+/** Whether a version is restricted is fixed with it, and cannot change afterwards. */
+function refuseLateSecrets(input: ImportInput, { image, version, restricted }: VersionRecord): void {
+  if (restricted === true || !hasSecrets(input)) return;
   throw new ImagoError(
     'version-restricted',
-    `${image}:${version} is this disk, taken in before without its lock, which has private inputs.`,
-    { hint: 'Withdraw that one, and import the disk under another name.' },
+    `${image}:${version} is this disk, imported before without its lock, which has private inputs.`,
+    { hint: 'Withdraw that version, and import the disk under another name.' },
   );
 }

@@ -1,43 +1,48 @@
-// The first step of operations that are given a reference: which exact version, answered by which move.
-
+// The first step of operations that have a reference: which exact version, by which move.
+import { ImagoError } from '../../domain/error/imago-error.ts';
 import { requireUsable } from '../../domain/image/version-state.ts';
 import { requireExact } from '../../domain/resolve/resolve.ts';
-import type { Json } from '../../domain/value/json.ts';
-import type { Resolution } from '../../ports/database/catalog.ts';
-import type { StepContext, WorkStep } from '../../ports/workflow/operation.ts';
-import { requireResult } from '../../workflow/step-result.ts';
-import type { OperationDeps } from '../common/deps.ts';
+import type { Catalogue, Resolution, VersionRecord } from '../../ports/database/catalog.ts';
+import type { NamedStep } from '../common/operation.ts';
 
-const stepName = 'resolve';
+interface Deps {
+  readonly catalogue: Catalogue;
+}
 
 /** Resolves a reference that must name a version, channel or digest, and refuses a withdrawn one. */
-export async function resolveUsable(deps: OperationDeps, reference: string): Promise<Resolution> {
+export async function resolveUsable({ catalogue }: Deps, reference: string): Promise<Resolution> {
   requireExact(reference);
-  const resolution = await deps.catalogue.resolve(reference);
+  const resolution = await catalogue.resolve(reference);
   requireUsable(resolution);
   return resolution;
 }
 
-/** Looks again: what was resolved some steps ago may be out by now. Throws `version-withdrawn`. */
+/** Checks again: what was resolved some steps ago may be withdrawn by now. Throws `version-withdrawn`. */
 export async function requireStillUsable(
-  { catalogue }: Pick<OperationDeps, 'catalogue'>,
+  { catalogue }: Deps,
   { image, version }: Pick<Resolution, 'image' | 'version'>,
 ): Promise<void> {
   const now = await catalogue.getVersion(image, version);
   if (now !== undefined) requireUsable(now);
 }
 
-export function resolveStep<Input extends { readonly reference: string }>(
-  deps: OperationDeps,
-): WorkStep<Input> {
-  return {
-    name: stepName,
-    async do(context) {
-      return { ...(await resolveUsable(deps, context.input.reference)) } satisfies Json;
-    },
-  };
+/** Throws `version-not-found`. */
+export async function requireVersion(
+  { catalogue }: Pick<Deps, 'catalogue'>,
+  image: string,
+  version: string,
+): Promise<VersionRecord> {
+  const found = await catalogue.getVersion(image, version);
+  if (found !== undefined) return found;
+  throw new ImagoError('version-not-found', `${image}:${version} is no longer in the catalog.`);
 }
 
-export function resolved(context: StepContext<unknown>): Resolution {
-  return requireResult<Resolution>(context, stepName);
-}
+export const resolveStep: NamedStep<
+  'resolve',
+  { readonly reference: string },
+  Record<never, never>,
+  Resolution
+> = {
+  name: 'resolve',
+  do: (run) => resolveUsable(run, run.input.reference),
+};

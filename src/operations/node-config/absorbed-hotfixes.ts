@@ -3,10 +3,10 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
 import { absorbedHotfixes } from '../../domain/node-config/hotfix.ts';
 import type { HotfixConfig } from '../../domain/node-config/schema.ts';
+import { readStoredConfig } from '../../domain/node-config/stored-config.ts';
 import type { PoolRecord } from '../../ports/database/fleet.ts';
 import { allPages } from '../common/all-pages.ts';
 import type { OperationDeps } from '../common/deps.ts';
-import { readStoredConfig } from './text.ts';
 
 export interface AbsorbedHotfix {
   readonly name: string;

@@ -1,16 +1,16 @@
-// How the config of a pool and its nodes stood before an operation, in a form that may be recorded: what undo goes
-// back to.
+// The config of a pool and its nodes before an operation, in a form that can be recorded: undo restores it.
+
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { NodeConfig } from '../../domain/node-config/schema.ts';
-import type { PoolRecord } from '../../ports/database/fleet.ts';
+import { readStoredConfig, storedText } from '../../domain/node-config/stored-config.ts';
 import type { ProviderNode } from '../../ports/provider/pools.ts';
 import { settle } from '../../workflow/poll-until.ts';
 import { type OperationDeps, requireRole } from '../common/deps.ts';
 import { inBatches, unlessGone } from '../common/in-batches.ts';
-import { type PoolAccess, poolNodes } from '../node/pool-nodes.ts';
-import { readStoredConfig, recordableConfig, renderText, storedText } from './text.ts';
+import { type OpenPool, type PoolAccess, poolNodes, requireSeen, waiting } from '../node/pool-nodes.ts';
+import { recordableConfig, renderText } from './text.ts';
 
-/** What a node was told: the model's document, one of its own, or something that cannot be written down. */
+/** What a node reads: the model's document, its own, or something that cannot be recorded. */
 type Told = 'model' | 'unknown' | { readonly own: string };
 
 export interface NodeBefore {
@@ -41,14 +41,11 @@ interface ImageVersion {
 
 export async function readBefore(
   deps: OperationDeps,
-  access: PoolAccess,
-  pool: PoolRecord,
+  access: OpenPool,
   only: string | undefined,
 ): Promise<ConfigBefore> {
-  const seen = await access.pools.getPool(pool.name, access.options);
-  if (seen === undefined) {
-    throw new ImagoError('provider-not-found', `The provider has no pool ${pool.name} any more.`);
-  }
+  const { pool } = access;
+  const seen = await requireSeen(access, pool.name);
   const known = readStoredConfig(pool.nodeConfig);
   const record = (text: string) => recordable(deps, text, known);
   const configs = requireRole(access.provider, 'nodeConfigs');
@@ -106,7 +103,7 @@ async function recordable(deps: OperationDeps, text: string, known: NodeConfig):
   return config === undefined ? undefined : storedText(config);
 }
 
-/** The text that a recorded document stood for. */
+/** The text of a recorded document. */
 export async function renderRecorded(deps: OperationDeps, recorded: string): Promise<string> {
   return recorded === nothing ? nothing : renderText(deps, readStoredConfig(recorded), {});
 }
@@ -117,12 +114,12 @@ export function configBefore(before: ConfigBefore, only: string | undefined): No
   if (only === undefined || node === undefined) return readStoredConfig(before.pool);
   if (node.told === 'model') return readStoredConfig(before.model);
   if (node.told !== 'unknown') return readStoredConfig(node.told.own);
-  throw new ImagoError('node-config-invalid', `What node ${only} reads now is no node config.`, {
-    hint: 'Give it a whole document with `imago node config set`.',
+  throw new ImagoError('node-config-invalid', `What node ${only} reads now is not a node config.`, {
+    hint: 'Give it an entire document with `imago node config set`.',
   });
 }
 
-/** Gives each node what it was told before. Nodes that are gone are passed over. */
+/** Gives each node its config of before. Nodes that no longer exist are skipped. */
 export async function putBack(
   deps: OperationDeps,
   access: PoolAccess,
@@ -162,6 +159,6 @@ export async function bringToModel(access: PoolAccess, pool: string, name: strin
       const now = await pools.getNode(pool, name, options);
       return now === undefined || (now.latestModelApplied && now.state === 'ready') ? true : undefined;
     },
-    { clock: provider.clock, signal: options.signal, deadlineMs: upgradeDeadlineMs, what: `Node ${name}` },
+    waiting(access, `Node ${name}`, upgradeDeadlineMs),
   );
 }

@@ -7,13 +7,13 @@ import { planChanges } from '../../domain/node-config/plan-changes.ts';
 import { nodeRules, readNodeConfig } from '../../domain/node-config/read-node-config.ts';
 import { renderNodeConfig } from '../../domain/node-config/render.ts';
 import type { HotfixConfig, NodeConfig } from '../../domain/node-config/schema.ts';
+import { emptyConfig, readStoredConfig, storedText } from '../../domain/node-config/stored-config.ts';
 import { someOf } from '../../domain/value/summarize-list.ts';
 import { requireRole } from '../common/deps.ts';
 import { inBatches, unlessGone } from '../common/in-batches.ts';
 import type { PoolAccess } from '../node/pool-nodes.ts';
 import type { ConfigBefore } from './before.ts';
 import type { NodeTexts } from './send.ts';
-import { emptyConfig, readStoredConfig, storedText } from './text.ts';
 
 /**
  * Returns what each node must read, from what it reads now: secrets of a node's own config are not recorded

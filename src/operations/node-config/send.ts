@@ -1,13 +1,14 @@
-// Gives nodes a config and waits for what each says about it.
+// Sends nodes a config and waits for the report of each.
+
 import type { ProviderNode } from '../../ports/provider/pools.ts';
-import type { StepContext } from '../../ports/workflow/operation.ts';
 import { settle } from '../../workflow/poll-until.ts';
 import { type OperationDeps, requireRole } from '../common/deps.ts';
 import { inBatches, unlessGone } from '../common/in-batches.ts';
-import type { PoolAccess } from '../node/pool-nodes.ts';
+import type { Run } from '../common/operation.ts';
+import { type PoolAccess, waiting } from '../node/pool-nodes.ts';
 import { type ConfigOutcome, configOutcome } from './outcome.ts';
 
-/** What each node shall read, by the node's name. Holds secrets: never recorded. */
+/** The text for each node, by the node's name. Contains secrets: never recorded. */
 export type NodeTexts = ReadonlyMap<string, string>;
 export type Outcomes = Readonly<Record<string, ConfigOutcome>>;
 
@@ -20,8 +21,8 @@ export interface Sending {
 
 const answerDeadlineMs = 15 * 60_000;
 
-/** Sends what a node does not have yet, and waits until each has answered. Nodes that are gone are passed over. */
-export async function sendConfigs(sending: Sending, context: StepContext<unknown>): Promise<Outcomes> {
+/** Sends what a node does not have yet, and waits until each has responded. Nodes that no longer exist are skipped. */
+export async function sendConfigs(sending: Sending, { progress }: Pick<Run, 'progress'>): Promise<Outcomes> {
   const { access, pool, texts } = sending;
   const configs = requireRole(access.provider, 'nodeConfigs');
   await overNodes(sending, async ({ name }, text) => {
@@ -31,27 +32,26 @@ export async function sendConfigs(sending: Sending, context: StepContext<unknown
     async () => {
       const outcomes = await readOutcomes(sending);
       const answered = Object.keys(outcomes.found).length;
-      context.progress(answered, texts.size, `${answered} of ${texts.size} nodes of ${pool} have answered`);
+      progress(answered, texts.size, `${answered} of ${texts.size} nodes of ${pool} have responded`);
       return outcomes.open.length === 0 ? outcomes.found : undefined;
     },
-    {
-      clock: access.provider.clock,
-      signal: context.signal,
-      deadlineMs: answerDeadlineMs,
-      what: `The config of ${texts.size === 1 ? `node ${[...texts.keys()][0]}` : `pool ${pool}`}`,
-    },
+    waiting(
+      access,
+      `The config of ${texts.size === 1 ? `node ${[...texts.keys()][0]}` : `pool ${pool}`}`,
+      answerDeadlineMs,
+    ),
   );
 }
 
-/** What the nodes say by now; `undefined` when one of them has not been told, or has not answered. */
+/** The outcomes so far; `undefined` if a node does not have its config yet, or has not responded. */
 export async function outcomesNow(sending: Sending): Promise<Outcomes | undefined> {
   const { access, pool } = sending;
   const configs = requireRole(access.provider, 'nodeConfigs');
-  let told = true;
+  let isSent = true;
   await overNodes(sending, async ({ name }, text) => {
-    if ((await configs.getUserData(pool, name, access.options)) !== text) told = false;
+    if ((await configs.getUserData(pool, name, access.options)) !== text) isSent = false;
   });
-  if (!told) return undefined;
+  if (!isSent) return undefined;
   const { found, open } = await readOutcomes(sending);
   return open.length === 0 ? found : undefined;
 }
@@ -74,7 +74,7 @@ async function readOutcomes(
   return { found: Object.fromEntries(inOrder), open };
 }
 
-/** Does the work for each node that is still there, some at a time. */
+/** Does the work for each node that still exists, some concurrently. */
 async function overNodes(
   { access, pool, texts }: Sending,
   work: (node: ProviderNode, text: string) => Promise<void>,

@@ -3,24 +3,10 @@
 
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { hideSecrets, secretNames } from '../../domain/node-config/map-secrets.ts';
-import { nodeRules, readNodeConfig, storedRules } from '../../domain/node-config/read-node-config.ts';
+import { nodeRules, readNodeConfig } from '../../domain/node-config/read-node-config.ts';
 import { type NodeFacts, renderNodeConfig } from '../../domain/node-config/render.ts';
 import type { NodeConfig } from '../../domain/node-config/schema.ts';
-import { canonicalJson } from '../../domain/value/canonical-json.ts';
-import type { Json } from '../../domain/value/json.ts';
 import type { OperationDeps } from '../common/deps.ts';
-
-/** A pool that was told nothing. */
-export const emptyConfig: NodeConfig = { schemaVersion: 1 };
-
-/** Pools of an earlier Imago hold `{}` when they were told nothing. Throws `node-config-invalid`. */
-export function readStoredConfig(text: string): NodeConfig {
-  return text === '{}' ? emptyConfig : readNodeConfig(text, storedRules).config;
-}
-
-export function storedText(config: NodeConfig): string {
-  return canonicalJson(config as Json);
-}
 
 /** What a node reads, or all nodes of a pool. Holds secrets. Throws `secret-not-found`. */
 export async function renderText(deps: OperationDeps, config: NodeConfig, facts: NodeFacts): Promise<string> {

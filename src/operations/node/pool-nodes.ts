@@ -3,14 +3,15 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import { isUsable } from '../../domain/image/version-state.ts';
 import { type NodeAnswer, nodeAnswer } from '../../domain/node/node.ts';
 import { nodeState } from '../../domain/node/state.ts';
+import { requireNamed } from '../../domain/value/require-named.ts';
 import type { NodeRecord, PoolRecord } from '../../ports/database/fleet.ts';
 import type { CallOptions } from '../../ports/provider/call.ts';
 import type { Pools, ProviderNode, ProviderPool } from '../../ports/provider/pools.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
 import type { StepContext } from '../../ports/workflow/operation.ts';
-import { settle } from '../../workflow/poll-until.ts';
+import { settle, settleGone } from '../../workflow/poll-until.ts';
 import { allPages } from '../common/all-pages.ts';
-import { callOptions, type OperationDeps, requireRole } from '../common/deps.ts';
+import { type Calls, type OperationDeps, requireRole } from '../common/deps.ts';
 
 const scaleDeadlineMs = 60 * 60_000;
 
@@ -20,24 +21,38 @@ export interface PoolAccess {
   readonly options: CallOptions;
 }
 
-export function poolAccess(
-  deps: OperationDeps,
-  providerName: string | undefined,
-  signal: AbortSignal,
-): PoolAccess {
-  const provider = deps.provider(providerName);
-  return { provider, pools: requireRole(provider, 'pools'), options: callOptions(deps, signal) };
+export interface OpenPool extends PoolAccess {
+  readonly pool: PoolRecord;
 }
 
-export async function requirePool(deps: OperationDeps, name: string): Promise<PoolRecord> {
-  const pool = await deps.fleet.getPool(name);
-  if (pool === undefined) {
-    throw new ImagoError('pool-not-found', `There is no pool ${name}.`, { hint: 'See `imago pool list`.' });
-  }
-  return pool;
+export function poolAccess(run: Calls, providerName: string | undefined): PoolAccess {
+  const provider = run.provider(providerName);
+  return { provider, pools: requireRole(provider, 'pools'), options: run.call };
 }
 
-/** Throws `version-withdrawn` when new nodes of the pool would be of a version that is out. */
+/** The pool with its provider. Throws `pool-not-found`. */
+export async function openPool(run: Calls, name: string): Promise<OpenPool> {
+  const pool = await requirePool(run, name);
+  return { pool, ...poolAccess(run, pool.provider) };
+}
+
+export async function requirePool(
+  { fleet }: Pick<OperationDeps, 'fleet'>,
+  name: string,
+): Promise<PoolRecord> {
+  return requireNamed('pool', name, await fleet.getPool(name), async () => {
+    return (await fleet.listPools({ limit: 1000 })).items.map((pool) => pool.name);
+  });
+}
+
+/** The pool as its provider has it. Throws `provider-not-found`. */
+export async function requireSeen({ pools, options }: PoolAccess, name: string): Promise<ProviderPool> {
+  const seen = await pools.getPool(name, options);
+  if (seen !== undefined) return seen;
+  throw new ImagoError('provider-not-found', `The provider no longer has pool ${name}.`);
+}
+
+/** Throws `version-withdrawn` if new nodes of the pool would be created from a withdrawn version. */
 export async function requireUsableModel(
   { catalogue }: Pick<OperationDeps, 'catalogue'>,
   { name, image, version }: Pick<PoolRecord, 'name' | 'image' | 'version'>,
@@ -68,37 +83,28 @@ export async function waitForPool(
   access: PoolAccess,
   name: string,
   capacity: number,
-  context: StepContext<unknown>,
+  { progress }: Pick<StepContext<unknown>, 'progress'>,
 ): Promise<void> {
   await settle(
     async () => {
-      const nodes = await countNodes(access, name);
-      context.progress(
-        nodes.ready,
-        Math.max(capacity, nodes.all),
-        `${nodes.ready} of ${capacity} nodes of ${name} are ready`,
-      );
+      const { ready, all } = await countNodes(access, name);
+      progress(ready, Math.max(capacity, all), `${ready} of ${capacity} nodes of ${name} are ready`);
       return (await readyPool(access, name, capacity)) && true;
     },
-    {
-      clock: access.provider.clock,
-      signal: context.signal,
-      deadlineMs: scaleDeadlineMs,
-      what: `Pool ${name}`,
-    },
+    waiting(access, `Pool ${name}`),
   );
 }
 
-export async function waitForPoolGone(access: PoolAccess, name: string, signal: AbortSignal): Promise<void> {
-  await settle(
-    async () => ((await access.pools.getPool(name, access.options)) === undefined ? true : undefined),
-    {
-      clock: access.provider.clock,
-      signal,
-      deadlineMs: scaleDeadlineMs,
-      what: `The removal of pool ${name}`,
-    },
+export async function waitForPoolGone(access: PoolAccess, name: string): Promise<void> {
+  await settleGone(
+    () => access.pools.getPool(name, access.options),
+    waiting(access, `The removal of pool ${name}`),
   );
+}
+
+/** How long to wait for the pool's provider, by the provider's clock. */
+export function waiting({ provider, options }: PoolAccess, what: string, deadlineMs = scaleDeadlineMs) {
+  return { clock: provider.clock, signal: options.signal, deadlineMs, what };
 }
 
 async function countNodes(

@@ -1,188 +1,114 @@
-// Makes a pool from a version or a channel. Its model holds an exact version from the first moment.
-import * as z from 'zod';
+// Creates a pool from a version or a channel. Its model holds an exact version from the first moment.
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import { readStoredConfig } from '../../domain/node-config/stored-config.ts';
+import * as declared from '../../domain/pool/operations.ts';
 import { checkPoolName, poolImage } from '../../domain/pool/pool.ts';
-import { formatPortForward, parsePortForward } from '../../domain/pool/port-forward.ts';
+import { parsePortForward } from '../../domain/pool/port-forward.ts';
 import type { Resolution } from '../../ports/database/catalog.ts';
-import type { PoolModel, PoolSpec } from '../../ports/provider/pools.ts';
-import type { OperationKind, WorkStep } from '../../ports/workflow/operation.ts';
-import { parseInput } from '../../workflow/parse-input.ts';
+import type { PoolModel } from '../../ports/provider/pools.ts';
 import { type OperationDeps, refuseMixing } from '../common/deps.ts';
-import { publishStep } from '../gallery/publish-step.ts';
-import { requireStillUsable, resolved, resolveStep, resolveUsable } from '../image/resolve-step.ts';
+import { operation, type Reading } from '../common/operation.ts';
+import { publishStep } from '../gallery/copy-version.ts';
+import { requireStillUsable, resolveStep, resolveUsable } from '../image/resolve-step.ts';
 import { poolAccess, readyPool, recordPoolNodes, waitForPool, waitForPoolGone } from '../node/pool-nodes.ts';
 import { requireImageAbilities } from '../node-config/check-image.ts';
-import { emptyConfig, readStoredConfig, renderText, storedText } from '../node-config/text.ts';
+import { renderText } from '../node-config/text.ts';
 
-const poolCreateInput = z.object({
-  name: z.string(),
-  reference: z.string(),
-  capacity: z.int().min(0).max(100_000),
-  size: z.string().default('small'),
-  provider: z.string().optional(),
-  pin: z.boolean().default(false),
-  region: z.string().optional(),
-  orchestration: z.enum(['uniform', 'flexible']).default('uniform'),
-  nodeConfig: z.string().default(storedText(emptyConfig)),
-  forwards: z.array(z.string()).max(32).default([]),
-});
-export type PoolCreateInput = z.infer<typeof poolCreateInput>;
-
-export function poolCreateOperation(deps: OperationDeps): OperationKind<PoolCreateInput> {
-  return {
-    kind: 'pool-create',
-    parse(input) {
-      const parsed = parseInput(poolCreateInput, input);
-      const forwards = parsed.forwards.map((text) => formatPortForward(parsePortForward(text)));
-      return { ...parsed, forwards, nodeConfig: storedText(readStoredConfig(parsed.nodeConfig)) };
-    },
-    async plan(input) {
-      const version = await resolveUsable(deps, input.reference);
-      const config = readStoredConfig(input.nodeConfig);
-      await requireImageAbilities(deps, version, config);
-      await renderText(deps, config, { pool: input.name });
-      await requireFreeName(deps, input, version, AbortSignal.timeout(60_000));
-      const { follows } = poolImage(version, input);
-      return [
-        `Make pool ${input.name} of ${input.capacity} nodes from ${version.image}:${version.version} (${version.digest}).`,
-        follows === undefined
-          ? 'New nodes keep to this version.'
-          : `New nodes follow ${version.image}:${follows}.`,
-      ];
-    },
-    steps: () => [
-      resolveStep<PoolCreateInput>(deps),
-      nameStep(deps),
-      publishStep<PoolCreateInput>(deps),
-      createStep(deps),
-      recordStep(deps),
-    ],
-  };
+interface NewPool {
+  readonly name: string;
+  readonly provider?: string | undefined;
+  readonly nodeConfig: string;
+  readonly forwards: readonly string[];
 }
 
-/** Before anything is made: from here on, what stands under the name is this operation's own. */
-function nameStep(deps: OperationDeps): WorkStep<PoolCreateInput> {
-  return {
-    name: 'name',
-    async do(context) {
-      const { input, signal } = context;
-      await requireImageAbilities(deps, resolved(context), readStoredConfig(input.nodeConfig));
-      await requireFreeName(deps, input, resolved(context), signal);
-      return undefined;
+export const poolCreate = operation(declared.poolCreate, {
+  async plan(run) {
+    const { input } = run;
+    const version = await resolveUsable(run, input.reference);
+    await renderText(run, readStoredConfig(input.nodeConfig), { pool: input.name });
+    await requireFree(run, version);
+    const { follows } = poolImage(version, input);
+    return [
+      `Create pool ${input.name} with ${input.capacity} nodes from ${version.image}:${version.version} (${version.digest}).`,
+      follows === undefined
+        ? 'New nodes keep using this version.'
+        : `New nodes follow ${version.image}:${follows}.`,
+    ];
+  },
+})
+  .use(resolveStep)
+  // From here on, whatever has the name was created by this operation.
+  .step('name', (run) => requireFree(run, run.result('resolve')))
+  .use(publishStep((run) => run.input.provider))
+  .step('create', {
+    async do(run) {
+      const { name, capacity, orchestration, region, forwards } = run.input;
+      const access = poolAccess(run, run.input.provider);
+      await requireStillUsable(run, run.result('resolve'));
+      const model = {
+        ...(await poolModel(run, run.input, run.result('resolve'))),
+        ...(forwards.length > 0 && { forwards: forwards.map(parsePortForward) }),
+      };
+      const spec = { name, orchestration, capacity, model, ...(region !== undefined && { region }) };
+      await access.pools.createPool(spec, run.call);
+      await waitForPool(access, name, capacity, run);
+      return { nodes: capacity };
     },
-  };
-}
+    async verify(run) {
+      const { name, capacity, provider } = run.input;
+      return (await readyPool(poolAccess(run, provider), name, capacity)) && { nodes: capacity };
+    },
+    async undo(run) {
+      const access = poolAccess(run, run.input.provider);
+      await access.pools.deletePool(run.input.name, run.call);
+      await waitForPoolGone(access, run.input.name);
+    },
+  })
+  .step('record', {
+    async do(run) {
+      const { name, orchestration, region, size, nodeConfig } = run.input;
+      const access = poolAccess(run, run.input.provider);
+      const pool = await run.fleet.addPool({
+        ...{ name, provider: access.provider.name, orchestration, size, nodeConfig },
+        ...(region !== undefined && { region }),
+        ...poolImage(run.result('resolve'), run.input),
+      });
+      const { count } = await recordPoolNodes(run, access, pool);
+      return { name, image: pool.image, version: pool.version, digest: pool.digest, nodes: count };
+    },
+    undo: (run) => run.fleet.removePool(run.input.name),
+  });
 
-async function requireFreeName(
-  deps: OperationDeps,
-  input: PoolCreateInput,
-  version: Resolution,
-  signal: AbortSignal,
-): Promise<void> {
-  const { name } = input;
-  const image = await deps.catalogue.getImage(version.image);
+/** Throws if the pool cannot be created: the name is taken, or the image or the provider cannot do what it needs. */
+async function requireFree(run: Reading<NewPool>, version: Resolution): Promise<void> {
+  const { name, forwards, nodeConfig } = run.input;
+  await requireImageAbilities(run, version, readStoredConfig(nodeConfig));
+  const image = await run.catalogue.getImage(version.image);
   checkPoolName(name, image?.os ?? 'linux');
-  if ((await deps.fleet.getPool(name)) !== undefined) {
-    throw new ImagoError('pool-exists', `Pool ${name} exists already.`, {
+  if ((await run.fleet.getPool(name)) !== undefined) {
+    throw new ImagoError('pool-exists', `Pool ${name} already exists.`, {
       hint: `Change it with \`imago pool scale ${name}\` or \`imago pool set-image ${name}\`.`,
     });
   }
-  const { provider, pools, options } = poolAccess(deps, input.provider, signal);
+  const { provider, pools } = poolAccess(run, run.input.provider);
   refuseMixing(provider, version);
-  if (input.forwards.length > 0 && provider.abilities.forwards !== true) {
-    throw new ImagoError('provider-lacks', `Provider ${provider.name} forwards no ports to its nodes.`);
+  if (forwards.length > 0 && provider.abilities.forwards !== true) {
+    throw new ImagoError('provider-lacks', `Provider ${provider.name} does not forward ports to its nodes.`);
   }
-  if ((await pools.getPool(name, options)) !== undefined) {
-    throw new ImagoError(
-      'pool-exists',
-      `Provider ${provider.name} has a pool ${name} that Imago did not make.`,
-      {
-        hint: 'Choose another name; Imago does not touch what it did not make.',
-      },
-    );
-  }
+  if ((await pools.getPool(name, run.call)) === undefined) return;
+  throw new ImagoError(
+    'pool-exists',
+    `Provider ${provider.name} has a pool ${name} that Imago did not create.`,
+    { hint: 'Choose another name; Imago does not change what it did not create.' },
+  );
 }
 
-function createStep(deps: OperationDeps): WorkStep<PoolCreateInput> {
-  return {
-    name: 'create',
-    async do(context) {
-      const { input } = context;
-      const access = poolAccess(deps, input.provider, context.signal);
-      await requireStillUsable(deps, resolved(context));
-      const spec = await poolSpec(deps, input, resolved(context));
-      await access.pools.createPool(spec, access.options);
-      await waitForPool(access, input.name, input.capacity, context);
-      return { nodes: input.capacity };
-    },
-    async verify({ input, signal }) {
-      const access = poolAccess(deps, input.provider, signal);
-      return (await readyPool(access, input.name, input.capacity)) && { nodes: input.capacity };
-    },
-    async undo({ input, signal }) {
-      const access = poolAccess(deps, input.provider, signal);
-      await access.pools.deletePool(input.name, access.options);
-      await waitForPoolGone(access, input.name, signal);
-    },
-  };
-}
-
-function recordStep(deps: OperationDeps): WorkStep<PoolCreateInput> {
-  return {
-    name: 'record',
-    async do(context) {
-      const { input } = context;
-      const access = poolAccess(deps, input.provider, context.signal);
-      const pool = await deps.fleet.addPool({
-        name: input.name,
-        provider: access.provider.name,
-        orchestration: input.orchestration,
-        ...(input.region === undefined ? {} : { region: input.region }),
-        size: input.size,
-        ...poolImage(resolved(context), input),
-        nodeConfig: input.nodeConfig,
-      });
-      const { count } = await recordPoolNodes(deps, access, pool);
-      return {
-        name: pool.name,
-        image: pool.image,
-        version: pool.version,
-        digest: pool.digest,
-        nodes: count,
-      };
-    },
-    async undo({ input }) {
-      await deps.fleet.removePool(input.name);
-    },
-  };
-}
-
-async function poolSpec(deps: OperationDeps, input: PoolCreateInput, version: Resolution): Promise<PoolSpec> {
-  return {
-    name: input.name,
-    ...(input.region === undefined ? {} : { region: input.region }),
-    orchestration: input.orchestration,
-    capacity: input.capacity,
-    model: {
-      ...(await poolModel(deps, input, version)),
-      ...(input.forwards.length === 0 ? {} : { forwards: input.forwards.map(parsePortForward) }),
-    },
-  };
-}
-
-/** What nodes read is filled in here, its secrets too: what the pool stores only names them. */
+/** The model with the config that nodes read, including secrets: the pool's record only names them. */
 export async function poolModel(
   deps: OperationDeps,
   pool: { readonly name: string; readonly size: string; readonly nodeConfig: string },
-  version: Pick<Resolution, 'image' | 'version' | 'digest'>,
+  { image, version, digest }: Pick<Resolution, 'image' | 'version' | 'digest'>,
 ): Promise<PoolModel> {
-  const { image, version: number, digest } = version;
-  return {
-    image,
-    version: number,
-    digest,
-    size: pool.size,
-    nodeConfig: await renderText(deps, readStoredConfig(pool.nodeConfig), { pool: pool.name }),
-    tags: { 'imago-digest': digest },
-  };
+  const nodeConfig = await renderText(deps, readStoredConfig(pool.nodeConfig), { pool: pool.name });
+  return { image, version, digest, size: pool.size, nodeConfig, tags: { 'imago-digest': digest } };
 }

@@ -1,38 +1,40 @@
-// One node of a pool, replaced by one of the pool's model: in place where the provider can, else by a new one that
-// is ready before the old one goes. Every way can be begun again after a crash at any point.
+// Replaces one node of a pool by one of the pool's model: in place if the provider can, else by a new one that is ready
+// before the old one is deleted. Can be started again after a crash at any point.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { nodeState } from '../../domain/node/state.ts';
-import type { PoolRecord } from '../../ports/database/fleet.ts';
 import type { ProviderNode } from '../../ports/provider/pools.ts';
-import type { StepContext } from '../../ports/workflow/operation.ts';
 import { settle } from '../../workflow/poll-until.ts';
-import { failureReason, isBroken, type PoolAccess, poolNodes } from '../node/pool-nodes.ts';
+import {
+  failureReason,
+  isBroken,
+  type OpenPool,
+  poolNodes,
+  requireSeen,
+  waiting,
+} from '../node/pool-nodes.ts';
 
 export interface Replacing {
-  readonly access: PoolAccess;
-  readonly pool: PoolRecord;
-  /** What must go, as NAME:VERSION. */
+  readonly access: OpenPool;
+  /** The versions whose nodes are replaced, as NAME:VERSION. */
   readonly versions: readonly string[];
-  /** Of the pool, before the first node was replaced. */
+  /** The capacity of the pool before the first node was replaced. */
   readonly capacity: number;
   /** Nodes that did not run before. */
   readonly stopped: ReadonlySet<string>;
-  readonly context: StepContext<unknown>;
 }
 
 const nodeDeadlineMs = 60 * 60_000;
 
 export async function replaceNode(work: Replacing, name: string): Promise<void> {
-  const { access, pool } = work;
-  const { abilities } = access.provider;
+  const { pool, provider } = work.access;
+  const { abilities } = provider;
   if (pool.orchestration === 'uniform' && abilities.upgrade) return upgradeInPlace(work, name);
   return replaceByAnother(work, name);
 }
 
-/** Safe to repeat: a node that has the model is left alone. */
+/** Safe to repeat: a node that has the model is not changed. */
 async function upgradeInPlace(work: Replacing, name: string): Promise<void> {
-  const { access, pool } = work;
-  const { pools, options } = access;
+  const { pool, pools, options } = work.access;
   await pools.upgradeNode(pool.name, name, options);
   await waitFor(work, `Node ${name}`, async () => {
     const node = await pools.getNode(pool.name, name, options);
@@ -52,19 +54,18 @@ async function upgradeInPlace(work: Replacing, name: string): Promise<void> {
 }
 
 /**
- * One more node first, then the old one away. A capacity of one more than at the beginning means that the new one
- * was asked for already; any other that we did not set is someone else's, and counts from here on.
+ * Adds a node, then deletes the old one. A capacity of one more than at the start means that the new one was already
+ * requested; any other was set by another user, and applies from here on.
  */
 async function replaceByAnother(work: Replacing, name: string): Promise<void> {
-  const { access, pool } = work;
-  const { pools, options } = access;
-  const now = await requirePoolState(work);
+  const { pool, pools, options } = work.access;
+  const now = await requireSeen(work.access, pool.name);
   const asked = now.capacity === work.capacity + 1;
   const wanted = asked ? now.capacity : now.capacity + 1;
   if (!asked) await pools.setCapacity(pool.name, wanted, { ifMatch: now.etag }, options);
   await waitFor(work, `Another node for ${name}`, async () => {
     const good = await countGood(work);
-    const { capacity, state } = await requirePoolState(work);
+    const { capacity, state } = await requireSeen(work.access, pool.name);
     return state === 'ready' && good.all >= capacity && good.unready === 0 ? true : undefined;
   });
   await pools.deleteNode(pool.name, name, options);
@@ -73,17 +74,11 @@ async function replaceByAnother(work: Replacing, name: string): Promise<void> {
   );
 }
 
-async function requirePoolState({ access, pool }: Replacing) {
-  const now = await access.pools.getPool(pool.name, access.options);
-  if (now !== undefined) return now;
-  throw new ImagoError('provider-not-found', `The provider has no pool ${pool.name} any more.`);
-}
-
-/** Nodes that are to go may be in any state; the others must be well. */
+/** Nodes to replace can be in any state; the others must be healthy. */
 async function countGood(work: Replacing): Promise<{ readonly all: number; readonly unready: number }> {
   let all = 0;
   let unready = 0;
-  for await (const node of poolNodes(work.access, work.pool.name)) {
+  for await (const node of poolNodes(work.access, work.access.pool.name)) {
     all += 1;
     if (mustGo(work, node)) continue;
     const state = nodeState(node);
@@ -97,17 +92,8 @@ function mustGo({ versions }: Replacing, { image, version }: ProviderNode): bool
   return versions.includes(`${image}:${version}`);
 }
 
-function waitFor(
-  { access, context }: Replacing,
-  what: string,
-  read: () => Promise<true | undefined>,
-): Promise<true> {
-  return settle(read, {
-    clock: access.provider.clock,
-    signal: context.signal,
-    deadlineMs: nodeDeadlineMs,
-    what,
-  });
+function waitFor({ access }: Replacing, what: string, read: () => Promise<true | undefined>): Promise<true> {
+  return settle(read, waiting(access, what, nodeDeadlineMs));
 }
 
 function nodeFailed(node: ProviderNode): ImagoError {

@@ -1,116 +1,81 @@
-// Changes what new nodes of a pool are made from. Existing nodes stay as they are: they move by a rollout.
-import * as z from 'zod';
+// Changes what new nodes of a pool are created from. Existing nodes stay as they are: they move only through a rollout.
+import { readStoredConfig } from '../../domain/node-config/stored-config.ts';
+import * as declared from '../../domain/pool/operations.ts';
 import { poolImage } from '../../domain/pool/pool.ts';
-import type { Json } from '../../domain/value/json.ts';
+import type { Resolution } from '../../ports/database/catalog.ts';
 import type { PoolRecord } from '../../ports/database/fleet.ts';
-import type { OperationKind, StepContext, WorkStep } from '../../ports/workflow/operation.ts';
-import { parseInput } from '../../workflow/parse-input.ts';
-import { requireResult } from '../../workflow/step-result.ts';
-import { type OperationDeps, refuseMixing } from '../common/deps.ts';
-import { publishStep } from '../gallery/publish-step.ts';
-import { requireStillUsable, resolved, resolveStep, resolveUsable } from '../image/resolve-step.ts';
-import { poolAccess, recordPoolNodes, requirePool } from '../node/pool-nodes.ts';
+import { refuseMixing } from '../common/deps.ts';
+import { operation, type Reading } from '../common/operation.ts';
+import { publishStep } from '../gallery/copy-version.ts';
+import { requireStillUsable, resolveStep, resolveUsable } from '../image/resolve-step.ts';
+import { openPool, recordPoolNodes, requirePool } from '../node/pool-nodes.ts';
 import { requireImageAbilities } from '../node-config/check-image.ts';
-import { readStoredConfig } from '../node-config/text.ts';
 import { poolModel } from './create.ts';
 
-const poolSetImageInput = z.object({
-  name: z.string(),
-  reference: z.string(),
-  pin: z.boolean().default(false),
-});
-export type PoolSetImageInput = z.infer<typeof poolSetImageInput> & { readonly provider?: undefined };
-
-export function poolSetImageOperation(deps: OperationDeps): OperationKind<PoolSetImageInput> {
-  return {
-    kind: 'pool-set-image',
-    parse: (input) => parseInput(poolSetImageInput, input),
-    async plan({ name, reference }) {
-      const pool = await requirePool(deps, name);
-      const version = await resolveUsable(deps, reference);
-      await requireImageAbilities(deps, version, readStoredConfig(pool.nodeConfig));
-      refuseMixing(deps.provider(pool.provider), version);
-      return [
-        `New nodes of pool ${name} come from ${version.image}:${version.version} instead of ${pool.image}:${pool.version}; existing nodes stay.`,
-      ];
-    },
-    steps: () => [
-      resolveStep<PoolSetImageInput>(deps),
-      publishStep<PoolSetImageInput>(
-        deps,
-        async ({ input }) => (await requirePool(deps, input.name)).provider,
-      ),
-      rememberStep(deps),
-      modelStep(deps),
-      recordStep(deps),
-    ],
-  };
+/** The audit has what new nodes were created from. */
+export async function beforeChange(run: Reading<{ readonly name: string }>) {
+  const { reference, follows, image, version, digest, move } = await requirePool(run, run.input.name);
+  return { before: { reference, follows, image, version, digest, move } };
 }
 
-function rememberStep(deps: OperationDeps): WorkStep<PoolSetImageInput> {
-  return {
-    name: 'remember',
-    async do(context) {
-      const { input, signal } = context;
-      const pool = await requirePool(deps, input.name);
-      await requireImageAbilities(deps, resolved(context), readStoredConfig(pool.nodeConfig));
-      refuseMixing(deps.provider(pool.provider), resolved(context));
-      await recordPoolNodes(deps, poolAccess(deps, pool.provider, signal), pool);
-      return { ...pool } satisfies Json;
-    },
-  };
+/** Throws if the pool cannot have the version. */
+async function requireFits(run: Reading, pool: PoolRecord, version: Resolution): Promise<void> {
+  await requireImageAbilities(run, version, readStoredConfig(pool.nodeConfig));
+  refuseMixing(run.provider(pool.provider), version);
 }
 
-function modelStep(deps: OperationDeps): WorkStep<PoolSetImageInput> {
-  return {
-    name: 'model',
-    async do(context) {
-      await requireStillUsable(deps, resolved(context));
-      await writeModel(deps, context, resolved(context));
-      return undefined;
+export const poolSetImage = operation(declared.poolSetImage, {
+  prepare: beforeChange,
+  async plan(run) {
+    const { name, reference } = run.input;
+    const pool = await requirePool(run, name);
+    const version = await resolveUsable(run, reference);
+    await requireFits(run, pool, version);
+    return [
+      `Create new nodes of pool ${name} from ${version.image}:${version.version} instead of ${pool.image}:${pool.version}; existing nodes stay.`,
+    ];
+  },
+})
+  .use(resolveStep)
+  .use(publishStep(async (run) => (await requirePool(run, run.input.name)).provider))
+  .step('remember', async (run) => {
+    const { pool, ...access } = await openPool(run, run.input.name);
+    await requireFits(run, pool, run.result('resolve'));
+    await recordPoolNodes(run, access, pool);
+    return pool;
+  })
+  .step('model', {
+    async do(run) {
+      await requireStillUsable(run, run.result('resolve'));
+      await writeModel(run, run.result('remember'), run.result('resolve'));
     },
-    async verify(context) {
-      const { pools, options } = poolAccess(deps, before(context).provider, context.signal);
-      const now = await pools.getPool(context.input.name, options);
-      return now?.model.digest === resolved(context).digest ? null : undefined;
+    async verify(run) {
+      const { pools } = await openPool(run, run.input.name);
+      const seen = await pools.getPool(run.input.name, run.call);
+      return seen?.model.digest === run.result('resolve').digest ? null : undefined;
     },
-    async undo(context) {
-      await writeModel(deps, context, before(context));
+    undo: (run) => writeModel(run, run.result('remember'), run.result('remember')),
+  })
+  .step('record', {
+    async do(run) {
+      const image = poolImage(run.result('resolve'), run.input);
+      const { name, image: line, version, digest } = await run.fleet.setPoolModel(run.input.name, image);
+      return { name, image: line, version, digest };
     },
-  };
-}
+    async undo(run) {
+      await run.fleet.setPoolModel(run.input.name, run.result('remember'), { back: true });
+    },
+  });
 
 async function writeModel(
-  deps: OperationDeps,
-  context: StepContext<PoolSetImageInput>,
+  run: Reading,
+  pool: PoolRecord,
   version: Pick<PoolRecord, 'image' | 'version' | 'digest'>,
 ): Promise<void> {
-  const pool = before(context);
-  const { pools, options } = poolAccess(deps, pool.provider, context.signal);
-  const now = await pools.getPool(pool.name, options);
-  if (now === undefined || now.model.digest === version.digest) return;
-  const { forwards } = now.model;
-  const model = {
-    ...(await poolModel(deps, pool, version)),
-    ...(forwards === undefined ? {} : { forwards }),
-  };
-  await pools.setModel(pool.name, model, { ifMatch: now.etag }, options);
-}
-
-function recordStep(deps: OperationDeps): WorkStep<PoolSetImageInput> {
-  return {
-    name: 'record',
-    async do(context) {
-      const { input } = context;
-      const pool = await deps.fleet.setPoolModel(input.name, poolImage(resolved(context), input));
-      return { name: pool.name, image: pool.image, version: pool.version, digest: pool.digest };
-    },
-    async undo(context) {
-      await deps.fleet.setPoolModel(context.input.name, before(context), { back: true });
-    },
-  };
-}
-
-function before(context: StepContext<PoolSetImageInput>): PoolRecord {
-  return requireResult<PoolRecord>(context, 'remember');
+  const { pools } = await openPool(run, pool.name);
+  const seen = await pools.getPool(pool.name, run.call);
+  if (seen === undefined || seen.model.digest === version.digest) return;
+  const { forwards } = seen.model;
+  const model = { ...(await poolModel(run, pool, version)), ...(forwards && { forwards }) };
+  await pools.setModel(pool.name, model, { ifMatch: seen.etag }, run.call);
 }

@@ -1,14 +1,18 @@
-// What is put right from time to time, whoever or whatever got it out of step: pools that follow a channel,
-// the records of nodes that others made, and machines that an ended operation left behind (rule 2).
+// Reconciles periodically: pools that follow a channel, the records of nodes that others created, and machines that an
+// ended operation left behind (rule 2).
+import { operationRequest } from '../../domain/operation/declaration.ts';
+import { poolSetImage } from '../../domain/pool/operations.ts';
 import type { FoundProblem } from '../../domain/problem/problem.ts';
 import type { Json } from '../../domain/value/json.ts';
+import { withdraw } from '../../domain/withdrawal/operations.ts';
 import type { PoolRecord } from '../../ports/database/fleet.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
 import type { OperationRecord } from '../../ports/workflow/operation.ts';
 import { allPages } from '../common/all-pages.ts';
 import { callOptions, type OperationDeps } from '../common/deps.ts';
-import { keptForMs } from '../image-test/test-image.ts';
+import { keptForMs } from '../image-test/operations.ts';
 import { poolAccess, recordPoolNodes } from '../node/pool-nodes.ts';
+import { replacementId } from '../withdrawal/replace.ts';
 import { createGuard, throwIfFailed } from './guard.ts';
 
 export interface ReconcileDeps extends OperationDeps {
@@ -24,14 +28,15 @@ export interface ReconcileReport {
 }
 
 const by = 'imago';
-/** A pool that could not follow is tried again once in this time. */
+/** How often a pool that could not follow is retried. */
 const followAgainMs = 10 * 60_000;
 
-/** One round. Trouble with one thing does not keep the others from being put right. */
+/** One pass. A failure of one check does not prevent the others. */
 export async function reconcile(deps: ReconcileDeps, signal: AbortSignal): Promise<ReconcileReport> {
   const followed: string[] = [];
   const removedMachines: string[] = [];
   const { problems, guard } = createGuard(signal);
+  const call = callOptions(deps, signal);
   for await (const pool of allPages((query) => deps.fleet.listBehind(query))) {
     await guard(
       'pool-behind',
@@ -54,7 +59,7 @@ export async function reconcile(deps: ReconcileDeps, signal: AbortSignal): Promi
       `pool/${pool.name}`,
       `The nodes of pool ${pool.name} could not be recorded`,
       async () => {
-        const { strangers } = await recordPoolNodes(deps, poolAccess(deps, pool.provider, signal), pool);
+        const { strangers } = await recordPoolNodes(deps, poolAccess({ ...deps, call }, pool.provider), pool);
         const [first] = strangers;
         if (first === undefined) return;
         const others = strangers.length === 1 ? '' : ` and ${strangers.length - 1} others`;
@@ -86,21 +91,36 @@ export async function reconcile(deps: ReconcileDeps, signal: AbortSignal): Promi
   return { followed, removedMachines, problems };
 }
 
-/** Starts the change of model when the channel has moved since; the id keeps two rounds from doing it twice. */
+/** Starts the change of model if the channel has moved; the id prevents two passes from starting it twice. */
 async function followChannel(deps: ReconcileDeps, pool: PoolRecord, followed: string[]): Promise<void> {
   if (pool.follows === undefined) return;
   const channel = await deps.catalogue.getChannel(pool.image, pool.follows);
-  if (channel?.version === undefined || channel.move === pool.move) return;
+  if (channel?.version === undefined || channel.move === undefined || channel.move === pool.move) return;
+  if (await isWithdrawalInCharge(deps, pool.name, channel.move)) return;
   const slot = Math.floor(deps.now() / followAgainMs);
   const idOf = (at: number) => `follow-${pool.name}-${channel.move}-${at}`;
   const id = idOf(slot);
   const current = await deps.journal.get(id);
   if (current === undefined) {
-    const input = { name: pool.name, reference: pool.reference, pin: false };
-    await deps.desk().submit({ id, kind: 'pool-set-image', subject: `pool/${pool.name}`, by, input });
+    const request = operationRequest(poolSetImage, {
+      name: pool.name,
+      reference: pool.reference,
+      pin: false,
+    });
+    await deps.desk().submit({ ...request, id, by });
     followed.push(id);
   }
   throwIfFailed(current, await deps.journal.get(idOf(slot - 1)));
+}
+
+/** A withdrawal changes the model of the pools that follow its channels itself. */
+async function isWithdrawalInCharge(deps: ReconcileDeps, pool: string, id: number): Promise<boolean> {
+  const move = await deps.catalogue.getMove(id);
+  const owner = move?.operation === undefined ? undefined : await deps.journal.get(move.operation);
+  if (owner?.kind !== withdraw.kind || owner.endedAt !== undefined) return false;
+  const child = await deps.journal.get(replacementId(owner.id, pool));
+  if (child !== undefined) return child.endedAt === undefined;
+  return owner.steps.some(({ name, state }) => name === 'pools' && state !== 'done');
 }
 
 async function removeLeftMachines(
@@ -124,7 +144,7 @@ async function removeLeftMachines(
   return removed;
 }
 
-/** A test that was asked to leave its machines for a look, and failed. */
+/** A failed test that keeps its machines for debugging. */
 function wasKept({ steps }: OperationRecord): boolean {
   return steps.some(({ name, result }) => name === 'clean' && isObject(result) && result.kept !== undefined);
 }

@@ -1,89 +1,84 @@
-// The way of a version through channels, as a part of releases: wait before the gates while time or people can open
-// them, then promote. Nothing is moved that something newer has overtaken.
+// Takes a version through channels, as a part of releases: waits at the gates while time or people can open them, then
+// promotes. A version that a newer one has overtaken is not moved.
 import { channelTakes } from '../../domain/channel/channel.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { describeGate, isOpen, whenOpen } from '../../domain/gate/gate.ts';
 import { compareAge } from '../../domain/image/version.ts';
+import { operationRequest } from '../../domain/operation/declaration.ts';
+import { promote } from '../../domain/promotion/operations.ts';
+import type { ReleaseInput } from '../../domain/release/operations.ts';
 import type { ChannelRecord, VersionRecord } from '../../ports/database/catalog.ts';
-import type { ChildStep, Step, StepContext, UntilStep } from '../../ports/workflow/operation.ts';
-import { requireResult } from '../../workflow/step-result.ts';
 import { decide } from '../channel/gate-facts.ts';
 import type { OperationDeps } from '../common/deps.ts';
+import type { AnyStep, Run } from '../common/operation.ts';
+import { requireVersion } from '../image/resolve-step.ts';
 
-/** Approvals wake it at once; this is for what nobody tells it. */
-const longestLookMs = 10 * 60_000;
+/** Approvals wake it immediately; this is for everything else. */
+const maxPauseMs = 10 * 60_000;
 
-interface Patient {
-  readonly why: string;
-  readonly waitMs: number;
-}
-
-export interface ChannelWay<Input> {
+/** One channel on the way of a release. */
+export interface Way {
   readonly channel: string;
-  /** The channel that it comes from, in the order of this release. */
+  /** The previous channel, in the order of this release. */
   readonly before: string | undefined;
-  target(context: StepContext<Input>): { readonly image: string; readonly version: string };
+  /** The step whose result is the version to promote. */
+  readonly of: 'resolve' | `release-${string}`;
 }
 
-/** What the step before the gates of a channel leaves. */
-export interface Passed {
-  /** `false` when the channel points there already. */
-  readonly moves: boolean;
-}
-
-export function channelSteps<Input extends Patient>(
-  deps: OperationDeps,
-  way: ChannelWay<Input>,
-): readonly Step<Input>[] {
-  return [gatesStep(deps, way), promoteChild(way)];
-}
-
-/** The channels that the operation moved. */
-export function movedChannels<Input>(
-  context: StepContext<Input>,
-  channels: readonly string[],
-): readonly string[] {
-  return channels.filter((channel) => requireResult<Passed>(context, gatesName(channel)).moves);
-}
-
-function gatesName(channel: string): string {
-  return `gates-${channel}`;
-}
-
-/** Ends when the gates are open, or fails when neither time nor people can open them. */
-function gatesStep<Input extends Patient>(
-  deps: OperationDeps,
-  { channel, before, target }: ChannelWay<Input>,
-): UntilStep<Input> {
-  return {
-    name: gatesName(channel),
-    patience: ({ input }) => ({ timeoutMs: input.waitMs }),
-    async look(context) {
-      const { image, version: number } = target(context);
-      const version = await requireVersion(deps, image, number);
-      const now = context.clock.now();
-      const { result, channel: found } = await decide(deps, {
-        ...{ version, channel, requester: context.operation, now },
-      });
-      if (found.version === number) return { done: { moves: false } };
-      await requireCurrent(deps, version, found, before);
-      const gates = result.gates.map((gate) => ({ ...gate }));
-      if (result.passed) return { done: { moves: true, gates } };
-      const closed = result.gates.filter((gate) => !isOpen(gate));
-      const opens = whenOpen(result.gates);
-      const sentence = `${image}:${number} waits before ${channel}: ${closed.map(describeGate).join('; ')}`;
-      if (opens === undefined) {
-        throw new ImagoError('gate-closed', `${sentence}.`, { details: { gates } });
-      }
-      return {
-        sentence,
-        againMs: opens === 'people' ? longestLookMs : Math.min(longestLookMs, opens - now),
-      };
-    },
+/** The results of the steps for channels. */
+export interface ChannelResults {
+  readonly [step: `gates-${string}`]: {
+    /** `false` if the channel already points there. */
+    readonly moves: boolean;
   };
 }
 
-/** While it waited, something newer may have overtaken it, or it may have been taken out. */
+type Named = Readonly<Record<'image' | 'version', string>>;
+type WayResults = ChannelResults & Readonly<Record<Way['of'], Named>>;
+type WayRun = Run<ReleaseInput, WayResults>;
+
+/** The channels that the operation moved. */
+export function movedChannels(run: Pick<WayRun, 'result'>, ways: readonly Way[]): readonly string[] {
+  return ways.map(({ channel }) => channel).filter((channel) => run.result(`gates-${channel}`).moves);
+}
+
+/** Waits until the gates are open, or fails if neither time nor people can open them; then promotes. */
+export function channelSteps({ channel, before, of }: Way): readonly AnyStep<ReleaseInput, WayResults>[] {
+  return [
+    {
+      name: `gates-${channel}`,
+      patience: ({ input }: WayRun) => ({ timeoutMs: input.waitMs }),
+      async look(run: WayRun) {
+        const { image, version: number } = run.result(of);
+        const version = await requireVersion(run, image, number);
+        const now = run.clock.now();
+        const asked = { version, channel, requester: run.requester, now };
+        const { result, channel: found } = await decide(run, asked);
+        if (found.version === number) return { done: { moves: false } };
+        await requireCurrent(run, version, found, before);
+        const { gates } = result;
+        if (result.passed) return { done: { moves: true, gates } };
+        const closed = gates.filter((gate) => !isOpen(gate));
+        const opens = whenOpen(gates);
+        const sentence = `${image}:${number} waits before ${channel}: ${closed.map(describeGate).join('; ')}`;
+        if (opens === undefined) {
+          throw new ImagoError('gate-closed', `${sentence}.`, { details: { gates } });
+        }
+        return { sentence, againMs: opens === 'people' ? maxPauseMs : Math.min(maxPauseMs, opens - now) };
+      },
+    },
+    {
+      name: `promote-${channel}`,
+      child(run: WayRun) {
+        if (!run.result(`gates-${channel}`).moves) return undefined;
+        const { image, version } = run.result(of);
+        return operationRequest(promote, { reference: `${image}:${version}`, channel, why: run.input.why });
+      },
+    },
+  ];
+}
+
+/** While it waited, a newer version may have overtaken it, or it may have been withdrawn. */
 export async function requireCurrent(
   deps: OperationDeps,
   version: VersionRecord,
@@ -103,27 +98,4 @@ export async function requireCurrent(
       hint: `To go back to ${number} on purpose: \`imago channel promote ${image}:${number} --to ${target.name} --allow-downgrade\`.`,
     });
   }
-}
-
-function promoteChild<Input extends Patient>({ channel, target }: ChannelWay<Input>): ChildStep<Input> {
-  return {
-    name: `promote-${channel}`,
-    child(context) {
-      if (!requireResult<Passed>(context, gatesName(channel)).moves) return undefined;
-      const { image, version } = target(context);
-      const { why } = context.input;
-      const reference = `${image}:${version}`;
-      return { kind: 'promote', subject: `image/${image}`, input: { reference, channel, why } };
-    },
-  };
-}
-
-export async function requireVersion(
-  deps: OperationDeps,
-  image: string,
-  version: string,
-): Promise<VersionRecord> {
-  const found = await deps.catalogue.getVersion(image, version);
-  if (found !== undefined) return found;
-  throw new ImagoError('version-not-found', `${image}:${version} is not in the catalogue any more.`);
 }

@@ -1,5 +1,5 @@
-// What a release would find before a channel, and do there, from reading alone. Gates on what is not made yet cannot be
-// asked: they are told with what will decide them.
+// Previews what a release would find at a channel, and do there, from reading alone. Gates on what does not exist yet
+// cannot be evaluated: the preview names what will decide them.
 import type { Requester } from '../../domain/access/roles.ts';
 import type { ChannelRecord } from '../../domain/channel/channel.ts';
 import type { GateResult } from '../../domain/channel/decision.ts';
@@ -10,13 +10,13 @@ import { toIso } from '../../domain/value/time.ts';
 import type { VersionRecord } from '../../ports/database/catalog.ts';
 import { planCopies } from '../channel/copies.ts';
 import { channelBefore, decideAmong } from '../channel/gate-facts.ts';
-import type { OperationDeps } from '../common/deps.ts';
 import { describeFailure } from '../common/describe-failure.ts';
+import type { Reading } from '../common/operation.ts';
 import { followersOf } from '../gallery/sync-latest.ts';
 import { requireCurrent } from './channels.ts';
 
-export interface ForeseenTarget {
-  /** Where it is not built yet: what is known of it beforehand. */
+export interface PreviewTarget {
+  /** If it is not built yet, what is known of it. */
   readonly version: VersionRecord;
   readonly isNew: boolean;
   /** A candidate is tested on the way. */
@@ -24,11 +24,11 @@ export interface ForeseenTarget {
 }
 
 export interface ChannelOutlook {
-  readonly target: ForeseenTarget;
+  readonly target: PreviewTarget;
   readonly channel: string;
-  /** The channel that it comes from, in the order of the release. */
+  /** The previous channel, in the order of the release. */
   readonly before: string | undefined;
-  /** Those of the image, also those that the release makes. */
+  /** The channels of the image, including those that the release creates. */
   readonly channels: readonly ChannelRecord[];
   /** The channels that the release has moved to the version by then. */
   readonly moved: ReadonlySet<string>;
@@ -36,18 +36,18 @@ export interface ChannelOutlook {
   readonly waitMs: number;
 }
 
-export interface ForeseenChannel {
+export interface PreviewedChannel {
   /** Each with the name of its step in front. */
   readonly lines: readonly string[];
   readonly moves: boolean;
 }
 
-export async function foreseeChannel(deps: OperationDeps, outlook: ChannelOutlook): Promise<ForeseenChannel> {
+export async function previewChannel(deps: Reading, outlook: ChannelOutlook): Promise<PreviewedChannel> {
   const { target, channel, channels } = outlook;
   const { image, version } = target.version;
   const found = channels.find(({ name }) => name === channel);
   if (found?.version === version && !target.isNew) {
-    return { moves: false, lines: [`gates-${channel}: Passed over: ${image}:${channel} points at it.`] };
+    return { moves: false, lines: [`gates-${channel}: Skipped: ${image}:${channel} points at it.`] };
   }
   const gates = await gateLines(deps, outlook);
   const move = await moveLines(deps, outlook, found);
@@ -60,20 +60,20 @@ export async function foreseeChannel(deps: OperationDeps, outlook: ChannelOutloo
   };
 }
 
-async function gateLines(deps: OperationDeps, outlook: ChannelOutlook): Promise<readonly string[]> {
+async function gateLines(deps: Reading, outlook: ChannelOutlook): Promise<readonly string[]> {
   const { target, channel, channels, by, waitMs } = outlook;
   const now = deps.clock.now();
   const question = { version: target.version, channel, requester: by, now };
   const { result, channel: found } = await decideAmong(deps, question, channels);
   const earlier = await ageChannel(deps, outlook, found);
   const later = new Map(result.gates.map((gate) => [gate, decidedBy(gate, outlook, earlier)]));
-  const told = result.gates.map((gate) => {
+  const described = result.gates.map((gate) => {
     const by = later.get(gate);
     return by === undefined ? describeGate(gate) : `? ${gate.gate}: needs ${gate.needs}; ${by}`;
   });
   const closed = result.gates.filter((gate) => later.get(gate) === undefined && !isOpen(gate));
   return [
-    ...(told.length === 0 ? ['No gate stands before it.'] : told),
+    ...(described.length === 0 ? ['It has no gates.'] : described),
     ...(closed.length === 0 ? [] : [waitLine(closed, waitMs, now)]),
     ...(await describeFailure(async () => {
       if (!target.isNew) await requireCurrent(deps, asTested(target), found, outlook.before);
@@ -84,7 +84,7 @@ async function gateLines(deps: OperationDeps, outlook: ChannelOutlook): Promise<
 
 /** The channel in which age is counted, if it is. */
 async function ageChannel(
-  deps: OperationDeps,
+  deps: Reading,
   { target, channels }: ChannelOutlook,
   found: ChannelRecord,
 ): Promise<string | undefined> {
@@ -93,7 +93,7 @@ async function ageChannel(
   return age && (age.in ?? channelBefore(channels, found)?.name);
 }
 
-/** What will decide the gate; `undefined` when it can be asked now. */
+/** What will decide the gate; `undefined` if it can be evaluated now. */
 function decidedBy(
   { gate, passed, opensAt }: GateResult,
   { target: { isNew, willTest }, moved }: ChannelOutlook,
@@ -132,12 +132,12 @@ function waitLine(closed: readonly GateResult[], waitMs: number, now: number): s
     : `It would wait until ${at}.`;
 }
 
-function asTested({ version, willTest }: ForeseenTarget): VersionRecord {
+function asTested({ version, willTest }: PreviewTarget): VersionRecord {
   return willTest ? { ...version, state: 'available' } : version;
 }
 
 async function moveLines(
-  deps: OperationDeps,
+  deps: Reading,
   { target: { version, isNew }, channel }: ChannelOutlook,
   found: ChannelRecord | undefined,
 ): Promise<readonly string[]> {
@@ -150,6 +150,6 @@ async function moveLines(
     ...(found === undefined ? [] : await followersOf(deps, found)).map(
       ({ name }) => `Then offer it as latest in gallery ${name}.`,
     ),
-    ...pools.map((pool) => `New nodes of pool ${pool.name} come from it; existing nodes stay.`),
+    ...pools.map((pool) => `Create new nodes of pool ${pool.name} from it; existing nodes stay.`),
   ];
 }

@@ -8,7 +8,7 @@ import type { ChannelPolicy } from '../../domain/policy/policy.ts';
 import type { Recipe } from '../../domain/recipe/recipe.ts';
 import type { BuildPreview } from '../../ports/provider/builder.ts';
 import type { OperationDeps } from '../common/deps.ts';
-import { releaseOperation } from './release.ts';
+import { release } from './operations.ts';
 
 const now = Date.parse('2026-11-16T08:00:00.000Z');
 
@@ -95,11 +95,11 @@ function world(facts: World = {}): OperationDeps {
 
 const recipe = { name: 'node', components: [{ name: 'runc', version: '1.1.16' }] };
 
-async function foresee(deps: OperationDeps, more: object = {}): Promise<readonly string[]> {
-  const kind = releaseOperation(deps);
+async function preview(deps: OperationDeps, more: object = {}): Promise<readonly string[]> {
+  const kind = release.open(deps);
   const input = kind.parse({ recipe, why: 'weekly', ...more });
   await kind.plan(input, { by: 'ann' });
-  return (await kind.foresee?.(input, { by: 'ann' })) ?? [];
+  return kind.plan(input, { by: 'ann' }, true);
 }
 
 function of(lines: readonly string[], step: string): readonly string[] {
@@ -107,23 +107,23 @@ function of(lines: readonly string[], step: string): readonly string[] {
 }
 
 test('of a first release every step is told, in order, into the channels that the image will have', async () => {
-  expect(await foresee(world())).toEqual([
+  expect(await preview(world())).toEqual([
     'lock: Lock recipe node.',
     'build: Build the disk, layer by layer.',
     'build: Seal it as a candidate: node:1.0.0.',
-    'test: Start it on fresh machines, two at once, by direct.',
+    'test: Start it on fresh machines, two concurrently, by direct.',
     'test: Run the built-in checks, and store the evidence.',
     'publish: Copy it to the gallery of sim.',
-    'gates-staging: No gate stands before it.',
+    'gates-staging: It has no gates.',
     'promote-staging: Move node:staging from nothing to the new version.',
     'gates-production: ? tested: needs a passed test of this digest, in state available; its test decides',
     'promote-production: Move node:production from nothing to the new version.',
-    'promote-production: New nodes of pool web come from it; existing nodes stay.',
+    'promote-production: Create new nodes of pool web from it; existing nodes stay.',
   ]);
 });
 
 test('a channel that a new image will not have is refused before anything is built', async () => {
-  await expect(foresee(world(), { channels: ['canary'] })).rejects.toMatchObject({
+  await expect(preview(world(), { channels: ['canary'] })).rejects.toMatchObject({
     code: 'channel-not-found',
   });
 });
@@ -133,13 +133,13 @@ test('with nothing changed each step says that it is passed over, and why', asyn
     channel('staging', { version: '1.0.1' }),
     channel('production', { version: '1.0.1', managed: false }),
   ];
-  expect(await foresee(world({ known, channels, published: true }))).toEqual([
+  expect(await preview(world({ known, channels, published: true }))).toEqual([
     'lock: Lock recipe node.',
-    'build: Nothing more: node:1.0.1 is of this lock already.',
-    'test: Passed over: node:1.0.1 is available.',
-    'publish: Passed over: the gallery of sim has it.',
-    'gates-staging: Passed over: node:staging points at it.',
-    'gates-production: Passed over: node:production points at it.',
+    'build: Nothing more: node:1.0.1 has this lock.',
+    'test: Skipped: node:1.0.1 is available.',
+    'publish: Skipped: the gallery of sim has it.',
+    'gates-staging: Skipped: node:staging points at it.',
+    'gates-production: Skipped: node:production points at it.',
   ]);
 });
 
@@ -160,10 +160,10 @@ test('what changes in the lock is told against the version before, and which lay
     estimate: { ms: 9000, fromHistory: true },
   };
   const deps = world({ forecast, others: [known], oldLock: lock('1.1.15') });
-  const lines = await foresee(deps, { channels: [] });
+  const lines = await preview(deps, { channels: [] });
   expect(of(lines, 'lock')).toEqual([
     'Lock recipe node.',
-    'Nobody has to be asked for an input.',
+    'All inputs are resolved.',
     'Against node:1.0.1: runc 1.1.15 → 1.1.16.',
   ]);
   expect(of(lines, 'build').slice(0, 3)).toEqual([
@@ -183,7 +183,7 @@ const strict: ChannelPolicy = {
 
 test('gates of a new version: what people must say is told, and what decides the rest', async () => {
   const channels = [channel('staging'), channel('production')];
-  expect(of(await foresee(world({ channels, production: strict })), 'gates-production')).toEqual([
+  expect(of(await preview(world({ channels, production: strict })), 'gates-production')).toEqual([
     expect.stringMatching(/^\? tested: .*; its test decides$/),
     '? age: needs 1 d in staging; counted from its move to staging',
     expect.stringMatching(/^\? scan: .*; the release waits for a report, which decides$/),
@@ -198,7 +198,7 @@ test('gates of a version that exists have their value, and a closed one that not
   const channels = [channel('staging', { version: '1.0.1' }), channel('production')];
   const { age: _, ...production } = strict;
   const deps = world({ known, channels, production, evidence: [test1] });
-  const gates = of(await foresee(deps), 'gates-production');
+  const gates = of(await preview(deps), 'gates-production');
   expect(gates[0]).toMatch(/^✓ tested: .*; available; 9 checks/);
   expect(gates[1]).toMatch(/^✗ scan: /);
   expect(gates).toContain('✗ size: needs at most 1 MiB; 1 GiB');
@@ -208,7 +208,7 @@ test('gates of a version that exists have their value, and a closed one that not
 test('without staging on its way, an age there cannot begin', async () => {
   const channels = [channel('staging'), channel('production')];
   const deps = world({ channels, production: { age: { atLeastMs: 86_400_000 } } });
-  const gates = of(await foresee(deps, { channels: ['production'] }), 'gates-production');
+  const gates = of(await preview(deps, { channels: ['production'] }), 'gates-production');
   expect(gates).toContain('✗ age: needs 1 d in staging; it never was in staging');
   expect(gates.at(-1)).toBe('As things are, it would fail: closed age.');
 });
@@ -218,7 +218,7 @@ test('a freeze says until when it would wait, or that it would give up before', 
   const dates = { kind: 'dated', from: '2026-11-16', to: '2026-11-17' } as const;
   const freeze = [{ ...dates, timeZone: 'UTC', why: 'fair' }];
   const deps = world({ channels, production: { freeze } });
-  const last = async (waitMs: number) => of(await foresee(deps, { waitMs }), 'gates-production').at(-1);
+  const last = async (waitMs: number) => of(await preview(deps, { waitMs }), 'gates-production').at(-1);
   expect(await last(86_400_000)).toBe('It would wait until 2026-11-17T00:00:00.000Z.');
   expect(await last(3_600_000)).toBe(
     'It would give up after 1 h: the last gate opens at 2026-11-17T00:00:00.000Z.',
@@ -228,17 +228,17 @@ test('a freeze says until when it would wait, or that it would give up before', 
 test('something newer in the channel, or a public gallery for private inputs, is told where it would fail', async () => {
   const newer = { ...known, version: '1.0.2', createdAt: '2026-11-16T07:00:00.000Z' };
   const channels = [channel('staging', { version: '1.0.2' }), channel('production')];
-  const overtaken = await foresee(world({ known, channels, others: [newer] }));
+  const overtaken = await preview(world({ known, channels, others: [newer] }));
   expect(of(overtaken, 'gates-staging')).toContain(
     'As things are, it would fail: node:1.0.2 came after 1.0.1 and is ahead of it.',
   );
-  const seen = of(await foresee(world({ publicGallery: true, channels })), 'promote-production');
+  const seen = of(await preview(world({ publicGallery: true, channels })), 'promote-production');
   expect(seen.slice(1, 3)).toEqual([
     'Copy it to gallery public first.',
     'Then offer it as latest in gallery public.',
   ]);
   const hidden = { ...recipe, components: [{ ...recipe.components[0], private: true }] };
-  const lines = await foresee(world({ publicGallery: true }), { recipe: hidden });
+  const lines = await preview(world({ publicGallery: true }), { recipe: hidden });
   expect(of(lines, 'promote-production')).toContain(
     'As things are, it would fail: node:new has private inputs, and gallery public is public.',
   );

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import type { StepContext } from '../../ports/workflow/operation.ts';
 import type { OperationDeps } from '../common/deps.ts';
+import type { Run } from '../common/operation.ts';
 import { fallbackCopiesStep, fallenChannels } from './copies.ts';
 
 const bad = { image: 'node', version: '1.1.0' };
@@ -49,49 +49,50 @@ function world(names: readonly string[]) {
     ...{ providers: () => providers, epoch: 0 },
   } as unknown as OperationDeps;
   const results = new Map<string, unknown>();
-  const context = {
-    ...{ signal: new AbortController().signal, operation: { id: 'op' }, progress() {}, log() {} },
-    result: (step: string) => results.get(step),
-  } as unknown as StepContext<unknown>;
-  const step = fallbackCopiesStep(deps, () => [bad]);
-  return { deps, copies, broken, step, context, results };
+  const { signal } = new AbortController();
+  const run = {
+    ...{ ...deps, signal, call: { signal, epoch: 0 }, operation: { id: 'op' }, progress() {}, log() {} },
+    maybe: (step: string) => results.get(step),
+  } as unknown as Run;
+  const step = fallbackCopiesStep(() => [bad]);
+  return { deps, copies, broken, step, run, results };
 }
 
-test('only channels that the withdrawal took back are looked after', async () => {
+test('copies only for channels that the withdrawal moved back', async () => {
   const { deps } = world([]);
   expect(await fallenChannels(deps, [bad])).toMatchObject([{ name: 'production', version: '1.0.0' }]);
   expect(await fallenChannels(deps, [])).toEqual([]);
 });
 
-test('a gallery that fails is named and keeps no other from its copy; again only that one is copied to', async () => {
-  const { copies, broken, step, context } = world(['east', 'west']);
+test('reports a gallery that fails, copies to the others, and retries only that one', async () => {
+  const { copies, broken, step, run } = world(['east', 'west']);
   broken.add('east');
-  expect(await step.do(context)).toEqual({
+  expect(await step.do(run)).toEqual({
     copied: [{ gallery: 'west', regions: [], compared: 'digest' }],
     failed: ['node:production went back to 1.0.0, which gallery east does not have: No space.'],
   });
   const before = copies.get('west');
   broken.clear();
-  expect(await step.do(context)).toMatchObject({ failed: [] });
+  expect(await step.do(run)).toMatchObject({ failed: [] });
   expect([...copies.keys()].sort()).toEqual(['east', 'west']);
   expect(copies.get('west')).toBe(before);
 });
 
-test('stopped in between, what is half-made goes; after its end, what is there stays for a retry', async () => {
-  const { copies, step, context, results } = world(['east']);
+test('removes a partial copy if it is stopped, and keeps it for a retry after its end', async () => {
+  const { copies, step, run, results } = world(['east']);
   const half = { state: 'creating', regions: [], tags: { 'imago-operation': 'op' } };
   results.set('copies', { copied: [], failed: ['east'] });
   copies.set('east', half);
-  expect(await step.undo?.(context)).toBe('kept');
+  expect(await step.undo?.(run)).toBe('kept');
   expect(copies.get('east')).toBe(half);
   results.clear();
-  expect(await step.undo?.(context)).toBe('kept');
+  expect(await step.undo?.(run)).toBe('kept');
   expect(copies.size).toBe(0);
 });
 
-test('one that is stopped names no gallery for it', async () => {
-  const { broken, step, context } = world(['east']);
+test('reports no gallery if it is stopped', async () => {
+  const { broken, step, run } = world(['east']);
   broken.add('east');
-  const stopped = { ...context, signal: AbortSignal.abort(new Error('Stopped.')) };
+  const stopped = { ...run, signal: AbortSignal.abort(new Error('Stopped.')) };
   await expect(step.do(stopped)).rejects.toThrow();
 });

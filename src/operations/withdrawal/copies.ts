@@ -1,20 +1,17 @@
-// After a withdrawal, channels point at what they went back to, and the galleries that stand for them may lack it. It
-// is copied there afterwards: the withdrawal waits for no gallery. One that fails is named, and a retry copies to it
-// alone.
+// After a withdrawal, channels point at an earlier version, which their galleries may not have. It is copied there
+// afterwards: the withdrawal waits for no gallery. One that fails is reported, and a retry copies only to it.
 import { ensureImagoError } from '../../domain/error/imago-error.ts';
-import type { Json } from '../../domain/value/json.ts';
 import type { ChannelRecord } from '../../ports/database/catalog.ts';
 import type { GalleryRecord } from '../../ports/database/galleries.ts';
 import type { VersionName } from '../../ports/database/lineage.ts';
-import type { StepContext, WorkStep } from '../../ports/workflow/operation.ts';
-import { copyTo, galleriesOf } from '../channel/copies.ts';
-import { requireVersion } from '../channel/promote.ts';
+import { copyTo, dropHalfCopies, galleriesOf } from '../channel/copies.ts';
 import type { OperationDeps } from '../common/deps.ts';
-import { recordTarget } from '../gallery/copy-target.ts';
-import { dropHalfCopy } from '../gallery/copy-version.ts';
+import type { NamedStep, Run } from '../common/operation.ts';
+import type { CheckedCopy } from '../gallery/copy-version.ts';
+import { requireVersion } from '../image/resolve-step.ts';
 
 export interface FallbackCopies {
-  readonly copied: readonly Json[];
+  readonly copied: readonly CheckedCopy[];
   /** One sentence each. */
   readonly failed: readonly string[];
 }
@@ -40,60 +37,49 @@ export async function fallenChannels(
   return fallen;
 }
 
-const stepName = 'copies';
-/** More than all tries of a gallery take, so that time alone does not end what replaces the nodes meanwhile. */
+/** More than all tries of a gallery take, so that time alone does not end what replaces the nodes concurrently. */
 const timeoutMs = 48 * 3_600_000;
 
-export function fallbackCopiesStep<Input>(
-  deps: OperationDeps,
-  versionsOf: (context: StepContext<Input>) => readonly VersionName[],
-): WorkStep<Input> {
+export function fallbackCopiesStep<Input, Results>(
+  versionsOf: (run: Run<Input, Results>) => readonly VersionName[],
+): NamedStep<'copies', Input, Results, FallbackCopies> {
   return {
-    name: stepName,
+    name: 'copies',
     timeoutMs,
-    async do(context) {
+    async do(run) {
       const done: FallbackCopies[] = [];
-      for (const channel of await fallenChannels(deps, versionsOf(context))) {
-        const galleries = await galleriesOf(deps, channel.name);
-        done.push(...(await Promise.all(galleries.map((gallery) => copy(deps, gallery, channel, context)))));
+      for (const channel of await fallenChannels(run, versionsOf(run))) {
+        const galleries = await galleriesOf(run, channel.name);
+        done.push(...(await Promise.all(galleries.map((gallery) => copy(run, gallery, channel)))));
       }
       return {
         copied: done.flatMap(({ copied }) => copied),
         failed: done.flatMap(({ failed }) => failed),
       };
     },
-    /** The withdrawal stands, and so does what is whole; what failed is left for a retry to go on with. */
-    async undo(context) {
-      if (context.result(stepName) !== undefined) return 'kept';
-      for (const { image, name, version } of await fallenChannels(deps, versionsOf(context))) {
-        const record = await requireVersion(deps, image, version);
-        for (const gallery of await galleriesOf(deps, name)) {
-          await dropHalfCopy(deps, recordTarget(deps, gallery), record, context);
-        }
+    /** The withdrawal stays, and so do complete copies; what failed is left for a retry. */
+    async undo(run) {
+      if ((run as Run<Input, { readonly copies: FallbackCopies }>).maybe('copies') !== undefined)
+        return 'kept';
+      for (const { image, name, version } of await fallenChannels(run, versionsOf(run))) {
+        await dropHalfCopies(run, name, await requireVersion(run, image, version));
       }
       return 'kept';
     },
   };
 }
 
-/** What the step left; nothing in an operation that an earlier Imago began. */
-export function copiedFallbacks(context: StepContext<unknown>): FallbackCopies {
-  const left = context.result<Json>(stepName) as unknown as FallbackCopies | undefined;
-  return left ?? { copied: [], failed: [] };
-}
-
 async function copy(
-  deps: OperationDeps,
+  run: Run,
   gallery: GalleryRecord,
   { image, name: channel, version: number }: FallenChannel,
-  context: StepContext<unknown>,
 ): Promise<FallbackCopies> {
   try {
-    const version = await requireVersion(deps, image, number);
-    return { copied: [await copyTo(deps, gallery, { channel, version }, context)], failed: [] };
+    const version = await requireVersion(run, image, number);
+    return { copied: [await copyTo(run, gallery, channel, version)], failed: [] };
   } catch (thrown) {
     const error = ensureImagoError(thrown);
-    if (context.signal.aborted || error.code === 'owner-stale') throw thrown;
+    if (run.signal.aborted || error.code === 'owner-stale') throw thrown;
     const what = `${image}:${channel} went back to ${number}, which gallery ${gallery.name} does not have`;
     return { copied: [], failed: [`${what}: ${error.message}`] };
   }

@@ -149,6 +149,13 @@ export interface UntilStep<Input = Json> {
 
 export type Step<Input = Json> = WorkStep<Input> | ChildStep<Input> | UntilStep<Input>;
 
+export interface PreparedRequest {
+  /** The state of the subject before, for the audit. */
+  readonly before?: Json | undefined;
+  /** Fields of the input that record what the caller saw, such as where a channel points. */
+  readonly input?: Readonly<Record<string, Json>> | undefined;
+}
+
 /** A kind of operation: how its input is read and which steps it has. */
 export interface OperationKind<Input = Json> {
   readonly kind: string;
@@ -157,15 +164,12 @@ export interface OperationKind<Input = Json> {
   /** The key of kinds that must not wait for all other work on their subject. Defaults to the subject. */
   key?(input: Input, id: string): string;
   /**
-   * What it would do when `by` asks for it, one sentence each, from reading alone. Throws what a start would be
-   * refused with.
+   * What it would do if `by` requested it, one sentence each, from reading alone. Throws what a start would be
+   * refused with. With `preview`, for a dry run, it may look longer than there is time for before each start.
    */
-  plan(input: Input, by: Requester): Promise<readonly string[]>;
-  /**
-   * What a dry run tells instead, where that takes a longer look than there is time for before each start. Reads
-   * only, and is called after `plan` let it pass.
-   */
-  foresee?(input: Input, by: Requester): Promise<readonly string[]>;
+  plan(input: Input, by: Requester, preview?: boolean): Promise<readonly string[]>;
+  /** What a request through the API adds to the input and to the audit. Throws if there is no such subject. */
+  prepare?(input: Input, by: Requester): Promise<PreparedRequest>;
   /** The steps for this input, in order. Recorded by name when the operation starts. */
   steps(input: Input): readonly Step<Input>[];
   /** Old step name to new one, for operations that an earlier version of Imago began. */
@@ -257,10 +261,10 @@ export interface OperationLists {
 
 /** The way in to operations, for routes and for operations that start others. */
 export interface OperationDesk {
-  /** What `submit` would do, or the error it would be refused with. Writes nothing. */
-  plan(request: OperationRequest): Promise<readonly string[]>;
-  /** The same for people, who can wait: with all that a longer look tells. */
-  foresee(request: OperationRequest): Promise<readonly string[]>;
+  /** What `submit` would do, or the error it would be refused with. Writes nothing; a preview may take longer. */
+  plan(request: OperationRequest, options?: { readonly preview: boolean }): Promise<readonly string[]>;
+  /** What the kind adds to a request through the API. Throws if there is no such subject. */
+  prepare(request: OperationRequest): Promise<PreparedRequest>;
   /** Checks the input, records the operation and enqueues it. Same id again: the same operation. */
   submit(request: OperationRequest): Promise<OperationRecord>;
   /** Asks a live operation to undo and stop. `operation-ended` when it has ended. */

@@ -2,10 +2,10 @@
 // inputs: who may not start such an operation does not get to read them.
 
 import { roleIncludes } from '../../../domain/access/roles.ts';
+import { roleOfKind } from '../../../domain/operation-kinds.ts';
 import type { Json } from '../../../domain/value/json.ts';
 import type { OperationRecord } from '../../../ports/workflow/operation.ts';
 import type { Caller } from '../guard/caller.ts';
-import { roleOfKind } from '../guard/kind-roles.ts';
 
 /** Without private inputs, or for those who may know them, it is the record itself. */
 export function operationFor(caller: Pick<Caller, 'role'>, record: OperationRecord): OperationRecord {

@@ -1,31 +1,40 @@
-// Routes that start an operation: what would be refused is refused at once, the rest is the operation's.
+// Starts operations for routes: what would be refused is refused immediately, the rest is up to the operation.
+
 import type { EndpointName } from '../../../api/contract/types.ts';
+import { type OperationDeclaration, operationRequest } from '../../../domain/operation/declaration.ts';
+import { type Declared, declaredOperations } from '../../../domain/operation-kinds.ts';
 import type { Json } from '../../../domain/value/json.ts';
 import type { OperationRecord, OperationRequest } from '../../../ports/workflow/operation.ts';
 import { personOf } from '../guard/caller.ts';
 import { refuseHostFiles } from '../guard/remote-input.ts';
-import type { Call, PreparedWrite } from './call.ts';
+import type { Call, PreparedWrite, WriteHandler } from './call.ts';
 
-type Asked = Pick<OperationRequest, 'kind' | 'subject' | 'input'> & { readonly before?: Json };
+type JsonObject = Readonly<Record<string, Json | undefined>>;
 
-export function startOperation<N extends EndpointName>(
+export async function startOperation<N extends EndpointName>(
   call: Call<N>,
-  { before, ...asked }: Asked,
-): PreparedWrite<OperationRecord> {
+  declaration: Pick<OperationDeclaration, 'kind' | 'input' | 'subject'>,
+  input: object,
+): Promise<PreparedWrite<OperationRecord>> {
   const { operations, journal } = call.context;
+  const asked = operationRequest(declaration, input);
   if (!call.caller.local) refuseHostFiles(asked.input);
-  const request: OperationRequest = {
-    ...asked,
+  const options = {
     ...personOf(call.caller),
     whenBusy: call.whenBusy,
-    ...(call.operationId === undefined ? {} : { id: call.operationId }),
+    ...(call.operationId !== undefined && { id: call.operationId }),
+  };
+  const prepared = await operations.prepare({ ...asked, ...options });
+  const request: OperationRequest = {
+    ...{ ...asked, ...options },
+    input: { ...(asked.input as JsonObject), ...prepared.input },
   };
   return {
     subject: asked.subject,
-    ...(before === undefined ? {} : { before }),
-    plan: () => operations.foresee(request),
+    ...(prepared.before !== undefined && { before: prepared.before }),
+    plan: () => operations.plan(request, { preview: true }),
     async run() {
-      // A daemon died between starting it and answering: the repeated request gets what the first one began.
+      // If a daemon died between starting it and responding, the repeated request gets the first operation.
       const begun = call.operationId === undefined ? undefined : await journal.get(call.operationId);
       if (begun !== undefined) return begun;
       await operations.plan(request);
@@ -35,7 +44,26 @@ export function startOperation<N extends EndpointName>(
   };
 }
 
-/** What the audit keeps of an operation: its record has the rest. */
+/** The audit's record of an operation: the operation's own record has the rest. */
 export function operationTrail({ id, kind, state }: OperationRecord): Json {
   return { operation: id, kind, state };
 }
+
+type RouteName = (Declared['routes'] extends infer R ? (R extends unknown ? keyof R : never) : never) &
+  EndpointName;
+type RouteHandlers = { readonly [N in RouteName]: WriteHandler<N> };
+
+/** A handler for each route of an operation: its input is the path, the query and the body together. */
+export const routeHandlers = Object.fromEntries(
+  declaredOperations.flatMap((declaration) =>
+    Object.entries(declaration.routes).map(([name, { rename = {}, query }]) => [
+      name,
+      (call: Call<RouteName>) => {
+        const path = Object.entries(call.path ?? {}).map(([field, value]) => [rename[field] ?? field, value]);
+        const asked = Object.entries(call.query ?? {}).filter(([field]) => field in (query?.shape ?? {}));
+        const input = { ...Object.fromEntries([...path, ...asked]), ...Object(call.body) };
+        return startOperation(call, declaration, input);
+      },
+    ]),
+  ),
+) as RouteHandlers;

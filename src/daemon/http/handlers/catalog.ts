@@ -1,11 +1,8 @@
 // Images, versions, channels.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
-import { parseReference } from '../../../domain/image/reference.ts';
-import { readNodeConfig, storedRules } from '../../../domain/node-config/read-node-config.ts';
 import { channelNotFound, imageNotFound } from '../../../domain/resolve/resolve.ts';
 import { kubernetesCalendar } from '../../../domain/support/calendar.ts';
 import { sourcedSupport } from '../../../domain/support/support.ts';
-import type { Json } from '../../../domain/value/json.ts';
 import { resolveImage } from '../../../operations/resolve/resolve.ts';
 import type {
   Catalogue,
@@ -15,7 +12,6 @@ import type {
 } from '../../../ports/database/catalog.ts';
 import type { Handlers } from '../endpoint/call.ts';
 import { pageQuery } from '../endpoint/page-query.ts';
-import { startOperation } from '../endpoint/start-operation.ts';
 
 export const catalogHandlers = {
   listImages: ({ context, query }) => context.catalogue.listImages(pageQuery(query)),
@@ -56,35 +52,6 @@ export const catalogHandlers = {
     }
     return moves;
   },
-  async createTest(call) {
-    const { reference, nodeConfig } = call.body;
-    parseReference(reference);
-    if (nodeConfig !== undefined) readNodeConfig(nodeConfig, storedRules);
-    return startOperation(call, { kind: 'test', subject: `image/${reference}`, input: { ...call.body } });
-  },
-  async promote(call) {
-    const { reference, channel, why, expect, back } = call.body;
-    const { image } = parseReference(reference);
-    const before = await call.context.catalogue.getChannel(image, channel);
-    // Of two that saw the same channel and ask at once, the second is told that it has moved.
-    const seen = expect === undefined ? (before?.version ?? null) : expect;
-    return startOperation(call, {
-      kind: 'promote',
-      subject: `image/${image}`,
-      input: { reference, channel, why, expect: seen, back },
-      ...(before === undefined ? {} : { before: channelTrail(before) }),
-    });
-  },
-  async rollbackChannel(call) {
-    const { image, channel } = call.body;
-    const before = await requireChannel(call.context.catalogue, image, channel);
-    return startOperation(call, {
-      kind: 'rollback-channel',
-      subject: `image/${image}`,
-      input: { ...call.body },
-      before: channelTrail(before),
-    });
-  },
 } satisfies Partial<Handlers>;
 
 export async function requireImage(catalogue: Catalogue, name: string): Promise<ImageRecord> {
@@ -124,8 +91,4 @@ export async function requireChannel(
     name,
     known.map((item) => item.name),
   );
-}
-
-export function channelTrail({ image, name, version, digest, move }: ChannelRecord): Json {
-  return { image, channel: name, version, digest, move };
 }

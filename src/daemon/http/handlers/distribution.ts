@@ -4,8 +4,9 @@ import { answerDeadline } from '../../../async/deadline.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { type AzureCoordinates, checkCoordinates } from '../../../domain/gallery/gallery.ts';
 import { checkName } from '../../../domain/value/name.ts';
-import { didYouMean } from '../../../domain/value/suggest.ts';
+import { requireNamed } from '../../../domain/value/require-named.ts';
 import { readWebhookEvents, readWebhookUrl } from '../../../domain/webhook/webhook.ts';
+import { requireGallery } from '../../../operations/gallery/copy-target.ts';
 import { checkMayBePublic, makePublic } from '../../../operations/gallery/make-public.ts';
 import { readCatalogImage } from '../../../operations/public-catalog/image.ts';
 import type { Provider } from '../../../ports/provider/provider.ts';
@@ -182,26 +183,11 @@ function checkRegion({ name, abilities: { regions } }: Provider, region: string)
   });
 }
 
-async function requireGallery({ galleryBook }: DaemonContext, name: string) {
-  const known = await galleryBook.list();
-  const found = known.find((gallery) => gallery.name === name);
-  if (found !== undefined) return found;
-  throw new ImagoError('gallery-not-found', `There is no gallery ${name}.`, {
-    hint:
-      didYouMean(
-        name,
-        known.map((gallery) => gallery.name),
-      ) ?? 'See `imago gallery list`.',
-  });
-}
-
 async function requireWebhook({ webhooks }: DaemonContext, name: string) {
-  const found = await webhooks.get(name);
-  if (found !== undefined) return found;
-  const known: string[] = [];
-  for await (const webhook of allItems((query) => webhooks.list(query))) known.push(webhook.name);
-  throw new ImagoError('webhook-not-found', `There is no webhook ${name}.`, {
-    hint: didYouMean(name, known) ?? 'See `imago webhook list`.',
+  return requireNamed('webhook', name, await webhooks.get(name), async () => {
+    const known: string[] = [];
+    for await (const webhook of allItems((query) => webhooks.list(query))) known.push(webhook.name);
+    return known;
   });
 }
 

@@ -1,6 +1,7 @@
 // The handler of every endpoint. A missing one is a type error; the contract says of which kind each is.
 import { contractOf, type EndpointName, isWrite } from '../../../api/contract/contract.ts';
 import type { Call, Handlers, PreparedWrite } from '../endpoint/call.ts';
+import { routeHandlers } from '../endpoint/start-operation.ts';
 import { accessHandlers } from './access.ts';
 import { catalogHandlers } from './catalog.ts';
 import { daemonHandlers } from './daemon.ts';
@@ -22,6 +23,7 @@ import { keyHandlers } from './signing-key.ts';
 import { simHandlers } from './sim.ts';
 
 const handlers: Handlers = {
+  ...routeHandlers,
   ...accessHandlers,
   ...catalogHandlers,
   ...daemonHandlers,

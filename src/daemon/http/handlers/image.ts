@@ -1,7 +1,7 @@
 // What comes with versions, and their copies.
 import type { BodyOf } from '../../../api/contract/types.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
-import { parseReference } from '../../../domain/image/reference.ts';
+import { imageImport } from '../../../domain/image/operations.ts';
 import { checkName } from '../../../domain/value/name.ts';
 import { planImport } from '../../../operations/image/import.ts';
 import type { VersionRecord } from '../../../ports/database/catalog.ts';
@@ -71,38 +71,15 @@ export const imageHandlers = {
     const { lock, ...body } = call.body;
     checkName('image', body.image);
     const input = lock === undefined ? body : { ...(await lockedFacts(lock, body)), ...body };
-    const subject = `image/${body.image}`;
-    if (body.upload !== undefined) return startOperation(call, { kind: 'image-import', subject, input });
+    if (body.upload !== undefined) return startOperation(call, imageImport, input);
     return {
-      subject,
+      subject: `image/${body.image}`,
       plan: async () => planImport(input),
       async run() {
-        throw new ImagoError('input-invalid', 'The import does not say which upload it is of.');
+        throw new ImagoError('input-invalid', 'The import does not name its upload.');
       },
     };
   },
-  async verifyImage(call) {
-    const { image } = parseReference(call.body.reference);
-    return startOperation(call, { kind: 'image-verify', subject: `image/${image}`, input: { ...call.body } });
-  },
-  async publishImage(call) {
-    const image = await requireNamed(call.context, call.body.reference);
-    return startOperation(call, {
-      kind: 'image-publish',
-      subject: `image/${image}`,
-      input: { ...call.body },
-    });
-  },
-  async pushImage(call) {
-    const image = await requireNamed(call.context, call.body.reference);
-    return startOperation(call, { kind: 'image-push', subject: `image/${image}`, input: { ...call.body } });
-  },
-  pullImage: async (call) =>
-    startOperation(call, {
-      kind: 'image-pull',
-      subject: `registry/${call.body.from}`,
-      input: { ...call.body },
-    }),
 } satisfies Partial<Handlers>;
 
 type ImportBody = BodyOf<'importImage'>;
@@ -132,20 +109,8 @@ async function lockedFacts(text: string, { os, kubernetes }: Omit<ImportBody, 'l
   return {
     ...{ os: recipe.os, architecture: recipe.architecture, numbering: recipe.numbering },
     ...(recipe.kubernetes !== undefined && { kubernetes: recipe.kubernetes }),
-    lock: lock,
+    lock,
   };
-}
-
-/** What others are given is named exactly: the newest may be another one by the time that they look. */
-async function requireNamed({ catalogue }: DaemonContext, text: string): Promise<string> {
-  const { kind, image } = parseReference(text);
-  if (kind !== 'image') return image;
-  const { version } = await catalogue.resolve(text);
-  throw new ImagoError(
-    'reference-inexact',
-    `\`${image}\` names no version and no channel, and only what is named exactly is copied to others.`,
-    { hint: `The newest is \`${image}:${version}\`; see \`imago image list ${image}\` for the rest.` },
-  );
 }
 
 async function sign({ clock }: DaemonContext, images: ImageStore, version: VersionRecord) {

@@ -1,16 +1,16 @@
 // Lineage, withdrawal, retention, limits and support.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
+import type { PruneInput } from '../../../domain/retention/operations.ts';
 import { kubernetesCalendar } from '../../../domain/support/calendar.ts';
 import { checkSupportDate, mergeDates, type SupportDate } from '../../../domain/support/support.ts';
 import { checkReason } from '../../../domain/withdrawal/withdrawal.ts';
 import { readLimits } from '../../../operations/gallery/limits.ts';
-import { type PruneInput, planPrune } from '../../../operations/retention/prune.ts';
+import { planPrune } from '../../../operations/retention/operations.ts';
 import type { SetSupportDate } from '../../../ports/database/lifecycle.ts';
 import type { VersionName } from '../../../ports/database/lineage.ts';
 import type { Handlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
 import { pageQuery } from '../endpoint/page-query.ts';
-import { startOperation } from '../endpoint/start-operation.ts';
 import { LongAnswer } from '../response/streamed-json.ts';
 import { requireVersion } from './catalog.ts';
 
@@ -39,27 +39,6 @@ export const lifecycleHandlers = {
     const set = await context.lifecycle.support.list();
     return { items: mergeDates(kubernetesCalendar, set).map((date) => dateView(date, set)) };
   },
-  async withdrawVersion(call) {
-    const { image, version } = call.path;
-    const { reason, descendants, at, replace } = call.body;
-    const { state, digest } = await requireVersion(call.context.catalogue, image, version);
-    return startOperation(call, {
-      kind: 'withdraw',
-      subject: `image/${image}`,
-      input: { image, version, reason, descendants, at, replace },
-      before: { image, version, digest, state },
-    });
-  },
-  async restoreVersion(call) {
-    const { image, version } = call.path;
-    const { state, digest } = await requireVersion(call.context.catalogue, image, version);
-    return startOperation(call, {
-      kind: 'restore-version',
-      subject: `image/${image}`,
-      input: { image, version, why: call.body.why },
-      before: { image, version, digest, state },
-    });
-  },
   async holdVersion({ context, path, body, caller }) {
     const { image, version } = path;
     await requireVersion(context.catalogue, image, version);
@@ -85,14 +64,6 @@ export const lifecycleHandlers = {
         return held;
       },
     };
-  },
-  async prune(call) {
-    const { image } = call.body;
-    return startOperation(call, {
-      kind: 'prune',
-      subject: image === undefined ? 'catalogue' : `image/${image}`,
-      input: { ...call.body },
-    });
   },
   async setSupport({ context, body, caller }) {
     const { product, line, endsOn, note = '' } = body;

@@ -1,9 +1,9 @@
 // Consoles, shells and timelines of nodes, where their provider has a way to them.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { requirePool } from '../../../operations/node/pool-nodes.ts';
 import type { NodeAccess, NodeShell } from '../../../ports/provider/access.ts';
 import type { Call, Handlers } from '../endpoint/call.ts';
 import { requireNode } from './node.ts';
-import { requirePool } from './pool.ts';
 
 type NodeEndpoint = 'readConsole' | 'followConsole' | 'showTimeline' | 'openShell';
 type NodeCall = Pick<Call<NodeEndpoint>, 'context' | 'path'>;
@@ -61,7 +61,7 @@ async function findAccess({
   const kept = await findMachine(context.providers, path.node);
   if (kept !== undefined) return kept;
   const record = await requireNode(context.fleet, path.node);
-  const { provider } = await requirePool(context.fleet, record.pool);
+  const { provider } = await requirePool(context, record.pool);
   const access = context.providers.get(provider)?.access;
   if (access !== undefined) return { access, machineId: record.machineId };
   throw new ImagoError('provider-lacks', `The provider ${provider} has no way into its machines.`);

@@ -5,12 +5,12 @@ import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { NodeConfigRef, NodeReport } from '../../../domain/node/report.ts';
 import { hideSecrets } from '../../../domain/node-config/map-secrets.ts';
 import { nodeRules, readNodeConfig } from '../../../domain/node-config/read-node-config.ts';
+import { requirePool } from '../../../operations/node/pool-nodes.ts';
 import type { NodeRecord } from '../../../ports/database/fleet.ts';
 import type { CallOptions } from '../../../ports/provider/call.ts';
 import type { NodeConfigs } from '../../../ports/provider/node-configs.ts';
 import type { Call, Handlers } from '../endpoint/call.ts';
 import { requireLiveNode } from './node.ts';
-import { requirePool } from './pool.ts';
 
 type View = AnswerOf<'showNodeConfig'>;
 type NodeCall = Pick<Call<'showNodeConfig' | 'allowNodeConfig'>, 'context' | 'path' | 'limits' | 'signal'>;
@@ -53,7 +53,7 @@ interface Place {
 
 async function nodeConfigsOf({ context, path, limits, signal }: NodeCall): Promise<Place> {
   const record = await requireLiveNode(context.fleet, path.node);
-  const { provider: name } = await requirePool(context.fleet, record.pool);
+  const { provider: name } = await requirePool(context, record.pool);
   const provider = context.providers.get(name);
   const configs = provider?.nodeConfigs;
   if (configs === undefined) {

@@ -1,18 +1,19 @@
 // Nodes.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { nodeConfigSet } from '../../../domain/node-config/operations.ts';
 import { parseTime } from '../../../domain/value/time.ts';
+import { requirePool } from '../../../operations/node/pool-nodes.ts';
 import type { Fleet, NodeRecord } from '../../../ports/database/fleet.ts';
 import type { Handlers } from '../endpoint/call.ts';
 import { pageOfAll, pageOfPool } from '../endpoint/node-pages.ts';
 import { askProvider, nodeView } from '../endpoint/provider-view.ts';
 import { startOperation } from '../endpoint/start-operation.ts';
-import { requirePool } from './pool.ts';
 
 export const nodeHandlers = {
   async listNodes(call) {
     const { pool } = call.query;
     if (pool === undefined) return pageOfAll(call, call.query);
-    return pageOfPool(call, await requirePool(call.context.fleet, pool), call.query);
+    return pageOfPool(call, await requirePool(call.context, pool), call.query);
   },
   async showNode(call) {
     const record = await requireNode(call.context.fleet, call.path.node);
@@ -35,11 +36,7 @@ export const nodeHandlers = {
   },
   async setNodeConfig(call) {
     const { name, pool } = await requireLiveNode(call.context.fleet, call.path.node);
-    return startOperation(call, {
-      kind: 'node-config-set',
-      subject: `pool/${pool}`,
-      input: { pool, node: name, ...call.body },
-    });
+    return startOperation(call, nodeConfigSet, { pool, node: name, ...call.body });
   },
 } satisfies Partial<Handlers>;
 

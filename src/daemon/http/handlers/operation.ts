@@ -1,5 +1,6 @@
 // Operations.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { roleOfKind } from '../../../domain/operation-kinds.ts';
 import type { OperationRecord } from '../../../ports/workflow/operation.ts';
 import type { Call, Handlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
@@ -7,7 +8,6 @@ import { operationFor } from '../endpoint/operation-for.ts';
 import { pageQuery } from '../endpoint/page-query.ts';
 import { operationTrail } from '../endpoint/start-operation.ts';
 import { personOf, requireRole } from '../guard/caller.ts';
-import { roleOfKind } from '../guard/kind-roles.ts';
 
 const endedStates: ReadonlySet<string> = new Set(['succeeded', 'failed', 'cancelled']);
 

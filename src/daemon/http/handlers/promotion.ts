@@ -4,11 +4,13 @@ import { localOwner } from '../../../domain/access/roles.ts';
 import { checkPointer } from '../../../domain/channel/channel.ts';
 import { channelLine } from '../../../domain/channel/minor-channel.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
-import { parseReference } from '../../../domain/image/reference.ts';
+import { type OperationDeclaration, operationRequest } from '../../../domain/operation/declaration.ts';
 import { comparePolicies } from '../../../domain/policy/compare.ts';
+import { release, releaseNewer } from '../../../domain/release/operations.ts';
 import type { Json } from '../../../domain/value/json.ts';
 import { attestMove, findStatement, type KnownStatement } from '../../../operations/channel/attest-move.ts';
 import { decide } from '../../../operations/channel/gate-facts.ts';
+import { channelTrail } from '../../../operations/channel/moves.ts';
 import { allPages } from '../../../operations/common/all-pages.ts';
 import type {
   Catalogue,
@@ -24,7 +26,7 @@ import { pageQuery } from '../endpoint/page-query.ts';
 import { readPolicy } from '../endpoint/read-policy.ts';
 import { startOperation } from '../endpoint/start-operation.ts';
 import { personOf } from '../guard/caller.ts';
-import { channelTrail, requireChannel, requireImage, requireVersion } from './catalog.ts';
+import { requireChannel, requireImage, requireVersion } from './catalog.ts';
 import { requireKeys } from './signing-key.ts';
 
 export const promotionHandlers = {
@@ -116,18 +118,6 @@ export const promotionHandlers = {
       },
     };
   },
-  async overridePromote(call) {
-    const { reference, channel } = call.body;
-    const { image } = parseReference(reference);
-    requireReason(call.body.override.reason);
-    const before = await call.context.catalogue.getChannel(image, channel);
-    return startOperation(call, {
-      kind: 'promote-override',
-      subject: `image/${image}`,
-      input: { ...call.body, expect: call.body.expect ?? before?.version ?? null },
-      ...(before === undefined ? {} : { before: channelTrail(before) }),
-    });
-  },
   async setPolicy({ context, body, caller }) {
     const { policy, digest } = readPolicy(body.text, body.fileName);
     requireReason(body.why);
@@ -208,12 +198,14 @@ export const promotionHandlers = {
     };
   },
   async createRelease(call) {
-    return startOperation(call, await releaseOf(call));
+    const { declaration, input } = await releaseOf(call);
+    return startOperation(call, declaration, input);
   },
   async scheduleRelease(call) {
     const { context, caller, body } = call;
     const { name, cron, timeZone = 'UTC' } = body;
-    const release = await releaseOf(call);
+    const { declaration, input } = await releaseOf(call);
+    const release = operationRequest(declaration, input);
     const schedule: Schedule = { ...release, name, cron, timeZone, ...personOf(caller) };
     await context.schedules.check(schedule);
     await context.operations.plan({ ...release, ...personOf(caller) });
@@ -248,47 +240,41 @@ async function requireMove(catalogue: Catalogue, id: number): Promise<ChannelMov
   });
 }
 
-/** The release that was asked for, as an operation. Throws everything that is wrong with its recipe. */
+/** The requested release. Throws everything that is wrong with its recipe. */
 async function releaseOf({
   body,
   caller,
   context,
-}: Pick<Call<'createRelease'>, 'body' | 'caller' | 'context'>): Promise<
-  Pick<Schedule, 'kind' | 'subject' | 'input'>
-> {
+}: Pick<Call<'createRelease'>, 'body' | 'caller' | 'context'>): Promise<{
+  readonly declaration: Pick<OperationDeclaration, 'kind' | 'input' | 'subject'>;
+  readonly input: object;
+}> {
   const { provider, bump, newest, locked, channels, waitSeconds, why, source, whenNewer } = body;
   if (locked === true && (newest === true || whenNewer === true))
     throw new ImagoError(
       'input-invalid',
-      'A release is of the lock as it is, or of the newest inputs, not both.',
+      'A release uses the lock as it is, or the newest inputs, but not both.',
     );
   const { receiveRecipe } = await import('../endpoint/read-recipe.ts');
   const { recipe, variants } = await receiveRecipe(body, caller);
   requireReason(why);
   const order = channels ?? (await channelOrder(context.catalogue, recipe.name));
-  const way = { provider, bump, newest, locked, why, source, channels: order, waitMs: waitSeconds * 1000 };
-  const subject = `release/${recipe.name}`;
-  const release =
-    recipe.matrix === undefined
-      ? { kind: 'release', subject, input: { ...(variants[0] as unknown as Sent), ...way } }
-      : {
-          kind: 'release-matrix',
-          subject,
-          input: { image: recipe.name, variants: variants as unknown as readonly Json[], ...way },
-        };
-  if (whenNewer !== true) return release;
-  return { kind: 'release-newer', subject: `release-newer/${recipe.name}`, input: release };
+  const input = {
+    ...(recipe.matrix === undefined ? variants[0] : { image: recipe.name, variants }),
+    ...{ provider, bump, newest, locked, why, source, channels: order, waitMs: waitSeconds * 1000 },
+  };
+  return whenNewer === true
+    ? { declaration: releaseNewer, input: { input } }
+    : { declaration: release, input };
 }
 
-type Sent = Readonly<Record<string, Json | undefined>>;
-
-/** Those that wait look at their gates now and then; this only makes them quick. */
+/** Waiting releases check their gates periodically; this only makes them faster. */
 async function wakeReleases({ operationLists, operations }: DaemonContext, image: string): Promise<void> {
   const subject = `release/${image}`;
-  // One that has looked and is about to wait is not shown as waiting yet: what it is sent is kept until then.
+  // A release that is about to wait is not listed as waiting yet: the message is stored until then.
   for (const state of ['running', 'waiting'] as const) {
     for (const { id, kind } of (await operationLists.list({ subject, state }, { limit: 10 })).items) {
-      if (kind === 'release' || kind === 'release-matrix') await operations.wake(id);
+      if (kind === release.kind) await operations.wake(id);
     }
   }
 }

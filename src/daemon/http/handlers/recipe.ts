@@ -1,8 +1,9 @@
-// Recipes: looked at, locked, built.
+// Recipes: checked, locked, built.
+import { build } from '../../../domain/build/operations.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { localPaths } from '../../../domain/recipe/local-path.ts';
+import { recipeLock, recipeOutdated, recipeWhy } from '../../../domain/recipe/operations.ts';
 import { requireExact } from '../../../domain/resolve/resolve.ts';
-import type { Json } from '../../../domain/value/json.ts';
 import type { Call, Handlers } from '../endpoint/call.ts';
 import { startOperation } from '../endpoint/start-operation.ts';
 
@@ -13,7 +14,7 @@ export const recipeHandlers = {
     const { recipe, variants, tree } = await loadRecipe(body);
     return {
       name: recipe.name,
-      recipe: recipe,
+      recipe,
       versions: variants.map(({ kubernetes }) => (kubernetes === undefined ? {} : { kubernetes })),
       text: showRecipe(tree),
     };
@@ -22,19 +23,9 @@ export const recipeHandlers = {
     const { provider, bump, keepFailed, source, locked } = call.body;
     const { receiveRecipe } = await import('../endpoint/read-recipe.ts');
     const { recipe, variants } = await receiveRecipe(call.body, call.caller);
-    const builds = variants.map((variant) => ({
-      ...(variant as unknown as Sent),
-      provider,
-      bump,
-      keepFailed,
-      source,
-      locked,
-    }));
-    const [first] = builds;
-    const subject = `image/${recipe.name}`;
-    if (first !== undefined && recipe.matrix === undefined)
-      return startOperation(call, { kind: 'build', subject, input: first });
-    return startOperation(call, { kind: 'build-matrix', subject, input: { image: recipe.name, builds } });
+    const builds = variants.map((variant) => ({ ...variant, provider, bump, keepFailed, source, locked }));
+    const [first = {}] = builds;
+    return startOperation(call, build, recipe.matrix === undefined ? first : { image: recipe.name, builds });
   },
   async createHotfix(call) {
     const { from, set, folder, roots, provider, bump, keepFailed } = call.body;
@@ -49,40 +40,24 @@ export const recipeHandlers = {
     const source = base && { ...base, dirty: true };
     await refuseLocal(call, lockDigest, set, folder ?? roots?.[0]);
     const hotfix = { from: `${image}:${version}`, lockDigest, set, folder, roots };
-    return startOperation(call, {
-      kind: 'build',
-      subject: `image/${image}`,
-      input: { hotfix, provider, bump, keepFailed, source },
-    });
+    return startOperation(call, build, { hotfix, provider, bump, keepFailed, source });
   },
-  lockRecipe: async (call) => ask(call, 'recipe-lock', call.body.newest),
-  findOutdated: async (call) => ask(call, 'recipe-outdated'),
-  explainRebuild: async (call) => ask(call, 'recipe-why'),
+  lockRecipe: (call) => ask(call, recipeLock, call.body.newest),
+  findOutdated: (call) => ask(call, recipeOutdated),
+  explainRebuild: (call) => ask(call, recipeWhy),
 } satisfies Partial<Handlers>;
-
-type Sent = Readonly<Record<string, Json | undefined>>;
 
 async function ask(
   call: Call<'lockRecipe' | 'findOutdated' | 'explainRebuild'>,
-  kind: string,
+  declaration: typeof recipeLock | typeof recipeOutdated | typeof recipeWhy,
   newest?: boolean,
 ) {
   const { receiveRecipe } = await import('../endpoint/read-recipe.ts');
   const { recipe, variants } = await receiveRecipe(call.body, call.caller);
-  const { provider } = call.body;
-  return startOperation(call, {
-    kind,
-    subject: `recipe/${recipe.name}`,
-    input: {
-      recipe: recipe,
-      variants: variants,
-      provider,
-      newest,
-    },
-  });
+  return startOperation(call, declaration, { recipe, variants, provider: call.body.provider, newest });
 }
 
-/** A lock remembers paths of this machine; only a caller of this machine may have them read again. */
+/** A lock contains paths of this host; only a caller on this host is allowed to have them read again. */
 async function refuseLocal(
   { context, caller }: Call<'createHotfix'>,
   lockDigest: string,

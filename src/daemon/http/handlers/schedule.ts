@@ -1,13 +1,14 @@
 // Schedules.
 import { ensureImagoError, ImagoError } from '../../../domain/error/imago-error.ts';
+import { kindNames, roleOfKind } from '../../../domain/operation-kinds.ts';
 import { localPaths } from '../../../domain/recipe/local-path.ts';
+import { requireNamed } from '../../../domain/value/require-named.ts';
 import { didYouMean } from '../../../domain/value/suggest.ts';
 import type { Schedule, ScheduleRecord, Schedules } from '../../../ports/database/schedules.ts';
 import type { Handlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
 import { pageQuery } from '../endpoint/page-query.ts';
 import { personOf, requireRole } from '../guard/caller.ts';
-import { knownKinds, roleOfKind } from '../guard/kind-roles.ts';
 import { refuseHostFiles } from '../guard/remote-input.ts';
 
 export const scheduleHandlers = {
@@ -74,19 +75,12 @@ async function refuseLocalInputs({ kind, input }: Schedule): Promise<void> {
 
 function unknownKind(kind: string): ImagoError {
   return new ImagoError('input-invalid', `There is no kind of operation ${JSON.stringify(kind)}.`, {
-    hint: didYouMean(kind, knownKinds) ?? `There are: ${knownKinds.join(', ')}.`,
+    hint: didYouMean(kind, kindNames) ?? `There are: ${kindNames.join(', ')}.`,
   });
 }
 
 async function requireSchedule(schedules: Schedules, name: string): Promise<ScheduleRecord> {
-  const schedule = await schedules.get(name);
-  if (schedule !== undefined) return schedule;
-  const known = await schedules.list({ limit: 1000 });
-  const near = didYouMean(
-    name,
-    known.items.map((item) => item.name),
-  );
-  throw new ImagoError('schedule-not-found', `There is no schedule ${name}.`, {
-    hint: near ?? 'See `imago schedule list`.',
+  return requireNamed('schedule', name, await schedules.get(name), async () => {
+    return (await schedules.list({ limit: 1000 })).items.map((item) => item.name);
   });
 }

@@ -1,0 +1,47 @@
+// All kinds of operations: every declaration that a subject exports.
+import type { Role } from './access/roles.ts';
+import * as build from './build/operations.ts';
+import * as gallery from './gallery/operations.ts';
+import * as image from './image/operations.ts';
+import * as imageTest from './image-test/operations.ts';
+import * as nodeConfig from './node-config/operations.ts';
+import type { OperationDeclaration } from './operation/declaration.ts';
+import * as pool from './pool/operations.ts';
+import * as promotion from './promotion/operations.ts';
+import * as recipe from './recipe/operations.ts';
+import * as release from './release/operations.ts';
+import * as retention from './retention/operations.ts';
+import * as withdrawal from './withdrawal/operations.ts';
+
+const exported = {
+  ...{ ...build, ...gallery, ...image, ...imageTest, ...nodeConfig, ...pool },
+  ...{ ...promotion, ...recipe, ...release, ...retention, ...withdrawal },
+};
+
+// biome-ignore lint/suspicious/noExplicitAny: declarations of all kinds
+type AnyDeclaration = OperationDeclaration<string, any, any>;
+type Exported = (typeof exported)[keyof typeof exported];
+export type Declared = Extract<Exported, AnyDeclaration>;
+
+const values: readonly unknown[] = Object.values(exported);
+export const declaredOperations: readonly OperationDeclaration[] = values.filter(isDeclaration);
+
+export const kindNames: readonly string[] = declaredOperations.map(({ kind }) => kind);
+
+const roles = new Map(
+  declaredOperations.flatMap(({ kind, formerly = [], role }) =>
+    [kind, ...formerly].map((name) => [name, role]),
+  ),
+);
+
+/**
+ * The role that a kind of operation needs, however it is started: through its route, by a schedule, or by a retry. An
+ * unknown kind is for admins.
+ */
+export function roleOfKind(kind: string): Role {
+  return roles.get(kind) ?? 'admin';
+}
+
+function isDeclaration(value: unknown): value is OperationDeclaration {
+  return typeof value === 'object' && value !== null && 'kind' in value && 'routes' in value;
+}

@@ -1,0 +1,66 @@
+// The operations that answer questions about a recipe before it is built. They can download for minutes; what they write
+// are caches alone.
+import * as z from 'zod';
+import { declareOperation } from '../operation/declaration.ts';
+import { newest, recipeSource } from './request.ts';
+
+const recipe = z.looseObject({ name: z.string(), kubernetes: z.string().optional() });
+
+const questionInput = z.object({
+  /** As it is written. */
+  recipe,
+  /** One for each of its versions, with the committed lock, if there is one. */
+  variants: z.array(z.object({ recipe, lock: z.unknown().optional() })).min(1),
+  newest,
+  provider: z.string().optional(),
+});
+export type QuestionInput = z.output<typeof questionInput>;
+
+const question = {
+  role: 'publisher',
+  subject: ({ recipe: { name } }: QuestionInput) => `recipe/${name}`,
+  input: questionInput,
+} as const;
+
+export const recipeRequest = z.strictObject(recipeSource);
+const body = recipeRequest;
+
+export const recipeLock = declareOperation({
+  ...question,
+  kind: 'recipe-lock',
+  routes: {
+    lockRecipe: {
+      address: 'POST /v1/recipes/lock',
+      tag: 'Recipes',
+      summary: 'Resolve every input of a recipe to an exact version, sha256 and size',
+      description: 'The result has the `text` of the lock, to be committed next to the recipe.',
+      body: z.strictObject({ ...recipeSource, newest }),
+    },
+  },
+});
+
+export const recipeOutdated = declareOperation({
+  ...question,
+  kind: 'recipe-outdated',
+  routes: {
+    findOutdated: {
+      address: 'POST /v1/recipes/outdated',
+      tag: 'Recipes',
+      summary: 'Find inputs of a recipe that are outdated',
+      body,
+    },
+  },
+});
+
+export const recipeWhy = declareOperation({
+  ...question,
+  kind: 'recipe-why',
+  routes: {
+    explainRebuild: {
+      address: 'POST /v1/recipes/why-rebuild',
+      tag: 'Recipes',
+      summary: 'Show which layers a build would rebuild, and which inputs are the reason',
+      body,
+    },
+  },
+});

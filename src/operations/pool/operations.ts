@@ -1,0 +1,107 @@
+// Changes how many nodes a pool has, and deletes pools.
+import * as declared from '../../domain/pool/operations.ts';
+import { capacityToRestore, expectCapacity, noDrain } from '../../domain/pool/pool.ts';
+import { operation, type Reading } from '../common/operation.ts';
+import {
+  openPool,
+  readyPool,
+  recordPoolNodes,
+  requireSeen,
+  requireUsableModel,
+  waitForPool,
+  waitForPoolGone,
+} from '../node/pool-nodes.ts';
+import { beforeChange } from './set-image.ts';
+
+export { poolCreate } from './create.ts';
+export { replaceNodes } from './replace-nodes.ts';
+export { poolSetImage } from './set-image.ts';
+
+/** Throws `expectation-failed` if the pool has neither the expected number of nodes nor the requested one. */
+async function readCapacity(run: Reading<{ name: string; capacity: number; expect?: number | undefined }>) {
+  const { name, capacity, expect } = run.input;
+  const access = await openPool(run, name);
+  const seen = await requireSeen(access, name);
+  if (seen.capacity !== capacity) expectCapacity(name, seen.capacity, expect);
+  return { ...access, capacity: seen.capacity, etag: seen.etag };
+}
+
+/** Capacity that another user set is never overwritten (rule 3), and no node is added of a withdrawn version. */
+export const poolScale = operation(declared.poolScale, {
+  async prepare(run) {
+    const { pools, options } = await openPool(run, run.input.name);
+    const seen = await pools.getPool(run.input.name, options).catch(() => undefined);
+    return { before: { capacity: seen?.capacity } };
+  },
+  async plan(run) {
+    const { name, capacity: to } = run.input;
+    const { pool, capacity: from } = await readCapacity(run);
+    if (to > from) await requireUsableModel(run, pool);
+    return [`Change pool ${name} from ${from} to ${to} nodes.`, ...(to < from ? [noDrain] : [])];
+  },
+})
+  .step('remember', async (run) => {
+    const { capacity, etag } = await readCapacity(run);
+    return { capacity, etag };
+  })
+  .step('scale', {
+    async do(run) {
+      const { name, capacity: to } = run.input;
+      const { capacity: from, etag } = run.result('remember');
+      const access = await openPool(run, name);
+      if ((await access.pools.getPool(name, run.call))?.capacity !== to) {
+        if (to > from) await requireUsableModel(run, access.pool);
+        await access.pools.setCapacity(name, to, { ifMatch: etag }, run.call);
+      }
+      await waitForPool(access, name, to, run);
+      return { from, to };
+    },
+    async verify(run) {
+      const { name, capacity: to } = run.input;
+      const ready = await readyPool(await openPool(run, name), name, to);
+      return ready && { from: run.result('remember').capacity, to };
+    },
+    async undo(run) {
+      const { name, capacity: ours } = run.input;
+      const access = await openPool(run, name);
+      const seen = await access.pools.getPool(name, run.call);
+      if (seen === undefined) return;
+      const { capacity: before } = run.result('remember');
+      const wanted = capacityToRestore({ before, ours, now: seen.capacity });
+      if (wanted === undefined) return;
+      await access.pools.setCapacity(name, wanted, { ifMatch: seen.etag }, run.call);
+      await waitForPool(access, name, wanted, run);
+    },
+  })
+  .step('record', async (run) => {
+    const access = await openPool(run, run.input.name);
+    if (run.input.capacity > run.result('remember').capacity) await requireUsableModel(run, access.pool);
+    const { count } = await recordPoolNodes(run, access, access.pool);
+    return { name: run.input.name, nodes: count };
+  });
+
+/** Cannot be undone; the record of what its nodes were created from stays. */
+export const poolDelete = operation(declared.poolDelete, {
+  prepare: beforeChange,
+  async plan(run) {
+    const { name, expect } = run.input;
+    const { pools } = await openPool(run, name);
+    const { capacity = 0 } = (await pools.getPool(name, run.call)) ?? {};
+    expectCapacity(name, capacity, expect);
+    return [`Delete pool ${name} and its ${capacity} nodes. This cannot be undone.`, noDrain];
+  },
+})
+  .step('delete', async (run) => {
+    const { name, expect } = run.input;
+    const access = await openPool(run, name);
+    const seen = await access.pools.getPool(name, run.call);
+    if (seen !== undefined && seen.state !== 'deleting') expectCapacity(name, seen.capacity, expect);
+    await recordPoolNodes(run, access, access.pool);
+    await access.pools.deletePool(name, run.call);
+    await waitForPoolGone(access, name);
+    return { name };
+  })
+  .step('record', async (run) => {
+    await run.fleet.removePool(run.input.name);
+    return { name: run.input.name };
+  });
