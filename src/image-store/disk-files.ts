@@ -7,10 +7,15 @@ import { throwIfAborted } from '../async/abort.ts';
 import { openFileSource, readBytes, writeFully } from '../disk/bytes/byte-source.ts';
 import type { Extent } from '../disk/bytes/extent.ts';
 import { convertDisk } from '../disk/convert/convert.ts';
-import { type DiskFormat, detectDiskFormat } from '../disk/convert/format.ts';
+import { detectDiskFormat } from '../disk/convert/format.ts';
 import { encodeVhdFooter, type VhdIdentity, vhdSector } from '../disk/vhd/footer.ts';
 import { ImagoError } from '../domain/error/imago-error.ts';
-import { diskSector, requirePartitionTable } from '../domain/image/disk-file.ts';
+import {
+  diskSector,
+  type ExportFormat,
+  exportFormats,
+  requirePartitionTable,
+} from '../domain/image/disk-file.ts';
 import { formatBytes } from '../domain/value/bytes.ts';
 import { nameFileError } from '../host/files/file-errors.ts';
 import { withWorkFolder } from '../host/files/work-folder.ts';
@@ -19,7 +24,7 @@ import { extractDisk } from '../oci/disks/extract-disk.ts';
 import { openDisk, type StoredDiskReader } from '../oci/disks/open-disk.ts';
 import { putDisk } from '../oci/disks/put-disk.ts';
 import { type Digest, parseDigest } from '../oci/layout/digest.ts';
-import type { DiskFiles, ExportedDisk, ImageFormat, Upload } from '../ports/image-store/image-store.ts';
+import type { DiskFiles, ExportedDisk, Upload } from '../ports/image-store/image-store.ts';
 import type { VersionsContext } from './context.ts';
 
 const mebibyte = 1024 * 1024;
@@ -28,12 +33,6 @@ const uploadPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f
 const uploadAgeMs = 24 * 3_600_000;
 /** What all uploads together can take up until they are imported or a day has passed. */
 const uploadQuotaBytes = 256 * 1024 * mebibyte;
-const formats = {
-  vhd: 'vhd-fixed',
-  'vhd-dynamic': 'vhd-dynamic',
-  raw: 'raw',
-  qcow2: 'qcow2',
-} as const satisfies Record<ImageFormat, DiskFormat>;
 /** Seconds since 1970 that stand in the footers of VHDs: the same version gives the same file. */
 const vhdTime = 1_767_225_600;
 
@@ -209,7 +208,7 @@ function dataFinder(extents: readonly Extent[]): (at: number, length: number) =>
 async function exportConverted(
   store: DiskStore,
   digest: Digest,
-  format: ImageFormat,
+  format: ExportFormat,
   work: string,
   signal: AbortSignal,
 ): Promise<ExportedDisk> {
@@ -220,7 +219,7 @@ async function exportConverted(
     const raw = join(folder, 'disk.raw');
     path = join(folder, 'result');
     await extractDisk(store, digest, raw, { flush: false, signal });
-    const request = { from: raw, to: path, format: formats[format], identity: identityOf(digest) };
+    const request = { from: raw, to: path, format: exportFormats[format], identity: identityOf(digest) };
     await convertDisk({ ...request, workFolder: folder, signal });
     await rm(raw);
     ready.resolve((await stat(path)).size);

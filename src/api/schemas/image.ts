@@ -1,5 +1,6 @@
 // Records, signatures, keys, and copies of versions.
 import * as z from 'zod';
+import { exportFormatNames } from '../../domain/image/disk-file.ts';
 import { numberingPolicies } from '../../domain/image/numbering.ts';
 import { architectures } from '../../domain/image/version.ts';
 import { json, listOf, name, record, request, sentence, timestamp } from './common.ts';
@@ -19,10 +20,7 @@ export const versionDiff = record('VersionDiff', 'The differences between two ve
 });
 
 export const exportQuery = z.strictObject({
-  format: z
-    .enum(['vhd', 'vhd-dynamic', 'raw', 'qcow2'])
-    .default('vhd')
-    .describe('`vhd` is a fixed VHD, as Azure requires.'),
+  format: z.enum(exportFormatNames).default('vhd').describe('`vhd` is a fixed VHD, as Azure requires.'),
 });
 
 const signatureFields = {

@@ -5,6 +5,16 @@ import { formatBytes } from '../value/bytes.ts';
 
 export type DiskFormat = 'raw' | 'vhd-fixed' | 'vhd-dynamic' | 'qcow2';
 
+/** The formats of exported disks by the names that users give. `vhd` is fixed, as Azure requires. */
+export const exportFormats = {
+  vhd: 'vhd-fixed',
+  'vhd-dynamic': 'vhd-dynamic',
+  raw: 'raw',
+  qcow2: 'qcow2',
+} as const satisfies Readonly<Record<string, DiskFormat>>;
+export type ExportFormat = keyof typeof exportFormats;
+export const exportFormatNames = Object.keys(exportFormats) as readonly ExportFormat[];
+
 export const diskSector = 512;
 /** Where the mark stands that ends the first sector of every disk with a partition table. */
 const markAt = 510;

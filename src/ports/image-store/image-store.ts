@@ -2,6 +2,7 @@
 // (notes, SBOM, signatures, locks), and their copies in files and registries. Versions of providers that keep
 // their disks elsewhere are not in it: then `find` answers `undefined`.
 
+import type { ExportFormat } from '../../domain/image/disk-file.ts';
 import type { RecipeCommit } from '../../domain/image/recipe-commit.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
 import type { Json } from '../../domain/value/json.ts';
@@ -181,10 +182,6 @@ export interface KeptInputs {
   readonly missing: readonly string[];
 }
 
-export const diskFormats = ['vhd', 'vhd-dynamic', 'raw', 'qcow2'] as const;
-/** `vhd` is fixed, as Azure wants it. */
-export type ImageFormat = (typeof diskFormats)[number];
-
 export interface ExportedDisk {
   /** Of the file. Known before the first byte. */
   readonly sizeBytes: number;
@@ -199,7 +196,7 @@ export interface DiskFiles {
    * The version's disk as a file, read and checked as it is sent. `store-corrupt` in the middle when a part is
    * damaged.
    */
-  exportDisk(digest: string, format: ImageFormat, signal: AbortSignal): Promise<ExportedDisk>;
+  exportDisk(digest: string, format: ExportFormat, signal: AbortSignal): Promise<ExportedDisk>;
   /** Takes in bytes under a name of its own; they are gone after a day, or when they are dropped. */
   upload(content: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Upload>;
   findUpload(id: string): Promise<Upload | undefined>;

@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { extname } from 'node:path';
 import type { InputOf } from '../../../api/contract/types.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { exportFormatNames } from '../../../domain/image/disk-file.ts';
 import { formatBytes } from '../../../domain/value/bytes.ts';
 import { findVersion, referenceArgument } from '../../input/find-version.ts';
 import { createProgress } from '../../output/progress.ts';
@@ -19,7 +20,7 @@ export const command: CommandSpec = {
     format: {
       description: 'Disk format (default: by the file extension; vhd is a fixed VHD, as Azure requires)',
       value: 'FORMAT',
-      choices: ['vhd', 'vhd-dynamic', 'raw', 'qcow2'],
+      choices: exportFormatNames,
     },
     force: { description: 'Overwrite an existing file' },
     ...dryRunFlag,
