@@ -21,8 +21,8 @@ import { releaseText } from './layers/system-files.ts';
 import { defaultSuite, kernelArguments } from './lock/rules.ts';
 import { archiveWish, isVerified, missingIndex, toolsWish, verifyPackages } from './lock/signed-packages.ts';
 import { layerInputs, neededInputs } from './needed-inputs.ts';
-import { type BuildReport, noReport } from './report.ts';
 import { sweepWorkSpaces, withWorkSpace } from './sandbox/work-space.ts';
+import { type BuildReport, noReport } from './step-report.ts';
 
 export interface BuildImageOptions {
   readonly lock: Lock;

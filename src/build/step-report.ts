@@ -11,7 +11,6 @@ import type { BuildProgress } from '../ports/provider/builder.ts';
 import type { BuildContext } from './context.ts';
 import { planLayers } from './layers/plan.ts';
 import { createRedactor } from './redactor.ts';
-import type { BuildReport } from './report.ts';
 import { expectSteps, readHistory, writeHistory } from './step-times.ts';
 
 export interface StepReport extends BuildReport {
@@ -145,3 +144,18 @@ async function dropOldLogs(folder: string): Promise<void> {
   const old = aged.sort((a, b) => b.at - a.at).slice(keptLogs);
   for (const { name } of old) await rm(join(folder, name), { recursive: true, force: true });
 }
+
+export interface BuildReport {
+  begin(step: string): void;
+  /** `reused` when nothing had to be done. */
+  end(step: string, reused?: boolean): void;
+  bytes(step: string, bytes: number, total: number): void;
+  log(step: string, line: string): void;
+}
+
+export const noReport: BuildReport = {
+  begin() {},
+  end() {},
+  bytes() {},
+  log() {},
+};

@@ -11,7 +11,6 @@ import type { Descriptor, Manifest } from '../../oci/layout/manifest.ts';
 import { mediaTypes } from '../../oci/layout/media-types.ts';
 import type { InputCache } from '../inputs/input-cache.ts';
 import { type BoltBucket, boltFile } from './bolt-file.ts';
-import { goTime, uvarint, varint } from './go-values.ts';
 import { type SnapshotUsage, snapshotEntries } from './image-layers.ts';
 
 export interface StoredImageInput {
@@ -299,4 +298,27 @@ function snapshotterFile(known: ReadonlyMap<string, Snapshot>, epoch: number): B
       ]),
     ],
   ]);
+}
+
+/** `time.Time.MarshalBinary` of a whole second in UTC. */
+function goTime(epoch: number): Buffer {
+  const bytes = Buffer.alloc(15);
+  bytes.writeUInt8(1, 0);
+  bytes.writeBigInt64BE(BigInt(epoch) + 62_135_596_800n, 1);
+  bytes.writeInt16BE(-1, 13);
+  return bytes;
+}
+
+/** `binary.PutUvarint`. */
+function uvarint(value: number): Buffer {
+  const bytes: number[] = [];
+  let left = BigInt(value);
+  for (; left >= 0x80n; left >>= 7n) bytes.push(Number(left & 0x7fn) | 0x80);
+  bytes.push(Number(left));
+  return Buffer.from(bytes);
+}
+
+/** `binary.PutVarint` of what is not negative. */
+function varint(value: number): Buffer {
+  return uvarint(value * 2);
 }

@@ -1,9 +1,11 @@
 // From a component of the recipe and its locked inputs to what the installer puts on a system.
+
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { componentInputs, type Lock } from '../../domain/lock/lock.ts';
 import { type RecipeComponent, sourceKind, sourceOf } from '../../domain/recipe/recipe.ts';
 import { substitute } from '../../domain/recipe/variables.ts';
 import type { InstallComponent, InstallFile, InstallVersion } from '../../install/install-component.ts';
+import type { InputCache } from '../inputs/input-cache.ts';
 
 /** The text of what names it by content or file. */
 export type ReadText = (item: { readonly content?: string; readonly file?: string }) => Promise<string>;
@@ -68,4 +70,15 @@ function octal(mode: string): number {
 function ownerIds(owner: string): { uid: number; gid: number } {
   const [uid, gid] = owner.split(':').map((id) => (id === 'root' ? 0 : Number(id)));
   return { uid: uid ?? 0, gid: gid ?? 0 };
+}
+
+export function textReader(inputs: InputCache, lock: Lock): ReadText {
+  return async ({ content, file }) => {
+    if (content !== undefined) return content;
+    const input = lock.inputs.find((one) => one.kind === 'config' && one.name === file);
+    const stored = input && (await inputs.find(input.sha256));
+    if (stored === undefined)
+      throw new ImagoError('input-missing', `The file ${file} is not in the cache any more.`);
+    return (await inputs.readBytes(stored)).toString('utf8');
+  };
 }

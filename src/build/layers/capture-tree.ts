@@ -6,7 +6,6 @@ import { readTar } from '../../disk/tar/reader.ts';
 import { type TarItem, tarEntry } from '../../disk/tar/writer.ts';
 import { ownLayerRules } from './own-layers.ts';
 import type { LayerIndex } from './path-index.ts';
-import { emptied, staysWithin } from './volatile-paths.ts';
 
 export interface CaptureOptions {
   /** The tree as a tar archive: by name, with extended attributes. */
@@ -95,4 +94,28 @@ function* takenAway(lower: LayerIndex, seen: ReadonlySet<string>, epoch: number)
     if (!gone.has(parent)) yield { entry: tarEntry(whiteoutPath(path), { mtime: epoch }) };
     gone.add(path);
   }
+}
+
+/** Files that must exist and be empty: systemd fills them at the first start. */
+const emptied: ReadonlySet<string> = new Set(['etc/machine-id']);
+
+const dropped: readonly RegExp[] = [
+  /^(?:dev|proc|sys|run|tmp|imago-inputs)\/./,
+  /^imago-inputs$/,
+  /^var\/(?:tmp|log|cache\/apt|lib\/apt\/lists)\/./,
+  /^var\/cache\/(?:debconf\/.*-old|ldconfig\/aux-cache)$/,
+  /^var\/lib\/dpkg\/(?:.*-old|lock|lock-frontend|triggers\/Lock|updates\/.*)$/,
+  /^var\/lib\/(?:dbus\/machine-id|systemd\/random-seed|ucf\/.*\.\d+|shim-signed\/mok)$/,
+  /^etc\/(?:passwd-|group-|shadow-|gshadow-|subuid-|subgid-|\.pwd\.lock)$/,
+  /^etc\/ssh\/ssh_host_/,
+  /^etc\/ssl\/private\/ssl-cert-snakeoil\.key$/,
+  /^usr\/sbin\/policy-rc\.d$/,
+  /^boot\/initrd\.img/,
+  /^root\/\.bash_history$/,
+];
+
+/** Folders below the dropped ones that packages own, such as /var/log/apt, stay. */
+function staysWithin({ path, type }: Pick<TarEntry, 'path' | 'type'>): boolean {
+  if (type === 'directory' && /^var\/(?:log|cache)\//.test(path)) return true;
+  return !dropped.some((pattern) => pattern.test(path));
 }

@@ -13,7 +13,7 @@ import { containerdStore, type StoredImageInput } from '../containers/containerd
 import { storedImage } from '../containers/fetch-image.ts';
 import { agentName } from '../lock/parts.ts';
 import { placeAgent } from './agent-layer.ts';
-import { installableComponent } from './bake-component.ts';
+import { installableComponent, textReader } from './bake-component.ts';
 import type { OpenLayer } from './cache.ts';
 import type { LayerContext } from './context.ts';
 import { layerHost } from './layer-host.ts';
@@ -22,7 +22,6 @@ import { packageLayers, type StackedLayer } from './package-layers.ts';
 import type { PlannedLayer } from './plan.ts';
 import { refuseSharedPaths } from './shared-paths.ts';
 import { writeSystemFiles } from './system-files.ts';
-import { textReader } from './text-reader.ts';
 
 const stacked: ReadonlySet<PlannedLayer['kind']> = new Set(['base', 'packages', 'trust']);
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { type LockedInput, packagesIn } from '../../domain/lock/lock.ts';
 import { expandOne } from '../../domain/recipe/variables.ts';
 import { belowMount } from '../sandbox/stages.ts';
+import { textReader } from './bake-component.ts';
 import type { OpenLayer } from './cache.ts';
 import { captureTree } from './capture-tree.ts';
 import type { LayerContext } from './context.ts';
@@ -22,7 +23,6 @@ import {
 import { withTree, writeItems } from './own-layers.ts';
 import { LayerIndex } from './path-index.ts';
 import type { PlannedLayer } from './plan.ts';
-import { textReader } from './text-reader.ts';
 
 /** Beside the tree of a layer: the trees that it is made over, the topmost first. */
 export const belowFile = 'below.json';

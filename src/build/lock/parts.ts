@@ -5,23 +5,29 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import {
   assumedSource,
   componentInputs,
+  describeInput,
   expectedSha256,
   type Lock,
   type LockedInput,
   packageVersionFits,
 } from '../../domain/lock/lock.ts';
 import { isLocal } from '../../domain/recipe/local-path.ts';
-import { componentKind, type Recipe, sourceOf, versionsOf } from '../../domain/recipe/recipe.ts';
+import {
+  componentKind,
+  type Recipe,
+  sourceOf,
+  versionsOf,
+  type WindowsPatch,
+} from '../../domain/recipe/recipe.ts';
 import { expandOne } from '../../domain/recipe/variables.ts';
 import { orderPatches } from '../../domain/recipe/windows.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { LockContext } from './context.ts';
 import { resolvePackages } from './keep-versions.ts';
-import { resolveComponent } from './resolve-component.ts';
+import { resolveComponent, takeFile } from './resolve-component.ts';
 import { resolveImage } from './resolve-images.ts';
 import { privatePackages, wantedPackages } from './resolve-packages.ts';
-import { resolvePatch } from './resolve-patch.ts';
 import { resolveTexts } from './resolve-texts.ts';
 import { buildRules } from './rules.ts';
 import { archiveWish } from './signed-packages.ts';
@@ -239,5 +245,23 @@ function agentPart(context: LockContext): LockPart {
       return [{ kind: 'files', name: agentName, version, sha256, sizeBytes, source: 'imago:agent' }];
     },
     assume: () => [],
+  };
+}
+
+async function resolvePatch(patch: WindowsPatch, context: LockContext): Promise<LockedInput> {
+  const secret = patch.private === true ? { private: true as const } : {};
+  const label = describeInput({ kind: 'patch', name: patch.kb, version: patch.class, ...secret });
+  const stored =
+    patch.url === undefined
+      ? await takeFile({ label, expected: patch.sha256, context, path: patch.file ?? '' })
+      : await context.downloads.fetch({
+          url: patch.url,
+          label,
+          sha256: patch.sha256,
+          signal: context.signal,
+        });
+  return {
+    ...{ kind: 'patch', name: patch.kb, version: patch.class, sha256: stored.sha256 },
+    ...{ sizeBytes: stored.sizeBytes, source: patch.url ?? `file:${patch.file ?? ''}`, ...secret },
   };
 }
