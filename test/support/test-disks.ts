@@ -1,6 +1,7 @@
 // Disks for tests: made of a seed, sparse, with repeated, compressible and random parts.
+
 import { createCipheriv, createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +10,7 @@ import { blockSize, chunkHash } from '../../src/oci/chunks/chunker.ts';
 import { encodeDiskIndex } from '../../src/oci/chunks/disk-index.ts';
 import { PackTable, packTrailer } from '../../src/oci/chunks/pack-format.ts';
 import { type DiskStore, type OpenStoreOptions, openDiskStore } from '../../src/oci/disks/disk-store.ts';
+import type { BlobSource } from '../../src/oci/disks/repair-disk.ts';
 import type { Digest } from '../../src/oci/layout/digest.ts';
 import { describe, encodeJson } from '../../src/oci/layout/manifest.ts';
 import { mediaTypes } from '../../src/oci/layout/media-types.ts';
@@ -113,4 +115,15 @@ export async function forgeVersion(store: DiskStore, claimed: Buffer, actual: Bu
   await index.tag('forged', describe(manifest, mediaTypes.manifest));
   hold.release();
   return describe(manifest, mediaTypes.manifest).digest;
+}
+
+/** Reads the blobs of another store. */
+export function storeSource(store: DiskStore): BlobSource {
+  return {
+    name: store.paths.root,
+    async read(digest) {
+      if ((await store.blobs.size(digest)) === undefined) return undefined;
+      return createReadStream(store.blobs.path(digest));
+    },
+  };
 }

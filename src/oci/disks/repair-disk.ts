@@ -1,6 +1,5 @@
 // Repairs a damaged version blob by blob: from another store or a registry, or from the raw disk. Nothing is trusted:
 // only bytes with the digest of a blob replace it.
-import { createReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { readFully } from '../../disk/bytes/byte-source.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
@@ -88,17 +87,6 @@ async function replaceBlob(
       return false;
     }
   });
-}
-
-/** Reads the blobs of another store. */
-export function storeSource(store: StoreContext): BlobSource {
-  return {
-    name: store.paths.root,
-    async read(digest) {
-      if ((await store.blobs.size(digest)) === undefined) return undefined;
-      return createReadStream(store.blobs.path(digest));
-    },
-  };
 }
 
 /** Makes the packs of a version again from its raw disk. */

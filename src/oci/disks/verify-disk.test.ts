@@ -2,7 +2,14 @@ import { open, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { diskOf, forgeVersion, noise, type TestStore, testStore } from '../../../test/support/test-disks.ts';
+import {
+  diskOf,
+  forgeVersion,
+  noise,
+  storeSource,
+  type TestStore,
+  testStore,
+} from '../../../test/support/test-disks.ts';
 import { readDiskMap } from '../chunks/disk-map.ts';
 import { collectGarbage } from '../layout/collect-garbage.ts';
 import { readDiskManifest } from '../layout/context.ts';
@@ -13,7 +20,7 @@ import type { DiskStore } from './disk-store.ts';
 import { extractDisk } from './extract-disk.ts';
 import { openDisk } from './open-disk.ts';
 import { putDisk } from './put-disk.ts';
-import { rawDiskSource, repairDisk, storeSource } from './repair-disk.ts';
+import { rawDiskSource, repairDisk } from './repair-disk.ts';
 import { verifyDisk } from './verify-disk.ts';
 
 const parts = [
