@@ -55,7 +55,14 @@ export async function writeCatalog(
   }
   try {
     for (const { path, text } of catalogFrontPages(document)) await write(path, text);
-    await Promise.all(Array.from({ length: concurrency }, writeSome));
+    const writers = Array.from({ length: concurrency }, writeSome);
+    try {
+      await Promise.all(writers);
+    } finally {
+      // A writer that is still at its file would bring the directory back after its removal.
+      left.length = 0;
+      await Promise.allSettled(writers);
+    }
     await exchange(fresh, target);
   } catch (error) {
     await rm(fresh, { recursive: true, force: true });
