@@ -5,7 +5,7 @@ import { createLanes } from './keyed-worker.ts';
 const options = { retryMs: 5, onTrouble: () => undefined };
 
 describe('lanes', () => {
-  it('one thing is worked on once at a time, and once more when it was asked for meanwhile', async () => {
+  it('runs the work of one key one at a time, and again if it was requested in the meantime', async () => {
     const lanes = createLanes(options);
     let inside = 0;
     let most = 0;
@@ -27,7 +27,7 @@ describe('lanes', () => {
     expect({ most, runs }).toEqual({ most: 1, runs: 2 });
   });
 
-  it('work that throws is told, and tried again', async () => {
+  it('reports work that throws, and retries it', async () => {
     const troubles: string[] = [];
     const repaired: string[] = [];
     const lanes = createLanes({

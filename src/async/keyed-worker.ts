@@ -1,11 +1,11 @@
 // Work in the background, one piece at a time for each thing. Work is "look at what is to be done and do it", so
-// that asking for it again while it runs means looking once more afterwards, however often it was asked for.
+// that requesting it while it runs means one more run afterwards, however often it was requested.
 
 export interface Lanes {
   run(key: string, work: () => Promise<void>): void;
   /** Resolves when nothing runs. */
   idle(): Promise<void>;
-  /** Nothing is begun any more; what runs goes to its end, and is waited for. */
+  /** Starts no further work, and waits for the work that runs. */
   close(): Promise<void>;
 }
 

@@ -16,12 +16,12 @@ function failing(times: number, retryable: boolean) {
 }
 
 describe('trying again', () => {
-  test('goes on until it works, or was tried often enough', async () => {
+  test('retries until it works, or was tried often enough', async () => {
     await expect(withRetry(policy, undefined, failing(3, true))).resolves.toBe(4);
     await expect(withRetry(policy, undefined, failing(9, true))).rejects.toThrow('failure 4');
   });
 
-  test('ends at once for what another try cannot help', async () => {
+  test('fails immediately if a retry cannot help', async () => {
     await expect(withRetry(policy, undefined, failing(1, false))).rejects.toThrow('failure 1');
   });
 
@@ -56,7 +56,7 @@ describe('a few at a time', () => {
     expect(most).toBe(2);
   });
 
-  test('starts nothing more once one has failed, and waits for those under way', async () => {
+  test('starts nothing more once one has failed, and waits for those in progress', async () => {
     const started: number[] = [];
     let finished = 0;
     const work = mapLimit([0, 1, 2, 3], 2, async (item) => {

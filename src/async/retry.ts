@@ -1,5 +1,5 @@
 // Tries again what may succeed the next time: lost connections, answers that say "later". Waits longer each
-// time, with some chance in it so that many clients do not come back at once, and as long as the server asks.
+// time, with jitter so that many clients do not come back together, and as long as the server asks.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ensureImagoError, type ImagoError } from '../domain/error/imago-error.ts';
 import { throwIfAborted } from './abort.ts';

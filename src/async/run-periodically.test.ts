@@ -1,4 +1,4 @@
-// Rounds that can be asked for early: never twice at once, and none is lost.
+// Rounds that can be asked for early: never two concurrently, and none is lost.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { every } from './run-periodically.ts';
@@ -33,7 +33,7 @@ test('asked for while a round runs, the next one begins when it has ended; many 
   expect(done).toHaveLength(2);
 });
 
-test('what a round throws is told, and the next one comes', async () => {
+test('reports what a round throws, and runs the next one', async () => {
   const ending = new AbortController();
   const errors: unknown[] = [];
   let count = 0;

@@ -1,14 +1,14 @@
-// Work that is done again and again while the daemon is active: never twice at once, and soon after the start.
+// Work that is repeated while the daemon is active: never twice concurrently, and soon after the start.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const FIRST_AFTER_MS = 5000;
 
 export interface Rounds {
-  /** The next round begins now, or when the present one has ended. Many calls at once are one. */
+  /** The next round begins now, or when the present one has ended. Concurrent calls count as one. */
   soon(): void;
 }
 
-/** Each round begins `ms` after the one before ended. What a round throws is for `onError`; the next one comes. */
+/** Each round begins `ms` after the previous one ended. What a round throws is for `onError`; the next one comes. */
 export function every(
   ms: number,
   signal: AbortSignal,

@@ -43,7 +43,7 @@ test('the last one who leaves ends it, and waits until it has ended', async () =
   expect(seen[0]?.aborted).toBe(true);
 });
 
-test('after a failure the next caller starts anew', async () => {
+test('after a failure the next caller starts again', async () => {
   const work = sharedWork<string>();
   const signal = new AbortController().signal;
   await expect(work.join('key', signal, async () => Promise.reject(new Error('no')))).rejects.toThrow('no');

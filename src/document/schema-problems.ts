@@ -79,7 +79,7 @@ function describeIssue(issue: Issue, found: unknown): string {
   }
 }
 
-/** `1.34` is a number in YAML and `1.34.2` is not: the most common surprise is told with its cure. */
+/** `1.34` is a number in YAML and `1.34.2` is not: the most common surprise is reported with its remedy. */
 function hintFor(issue: Issue, found: unknown): string | undefined {
   if (issue.code === 'custom') return issue.params?.hint as string | undefined;
   const wantsText = issue.code === 'invalid_type' && issue.expected === 'string';

@@ -61,7 +61,7 @@ export function parseYamlTree(text: string, file: string): Tree {
 function describeBroken(broken: YAMLError, text: string): string {
   if (broken.code !== 'DUPLICATE_KEY') return broken.message;
   const [key] = text.slice(broken.pos[0]).split(/[:\s]/, 1);
-  return `the key ${key} stands twice in one map`;
+  return `the key ${key} appears twice in one map`;
 }
 
 type Place = (offset: number) => { readonly line: number; readonly column: number };

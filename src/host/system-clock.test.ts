@@ -12,7 +12,7 @@ describe('the system clock', () => {
     await expect(systemClock.sleep(0, stop.signal)).rejects.toThrow('get up');
   });
 
-  it('sleeps longer than a timer of Node’s can without waking at once', async () => {
+  it('sleeps longer than a timer of Node’s can without waking immediately', async () => {
     const stop = new AbortController();
     const sleeping = systemClock.sleep(2 ** 40, stop.signal).then(
       () => 'awake',
@@ -25,7 +25,7 @@ describe('the system clock', () => {
 });
 
 describe('within', () => {
-  it('tells whether the work settled in time, also when it failed', async () => {
+  it('reports whether the work settled in time, even if it failed', async () => {
     expect(await within(Promise.resolve(), 10_000)).toBe(true);
     expect(await within(Promise.reject(new Error('no')), 10_000)).toBe(true);
     expect(await within(new Promise(() => undefined), 5)).toBe(false);

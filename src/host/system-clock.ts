@@ -1,4 +1,4 @@
-// The computer's own clock. Sleeping goes by a monotonic timer, so a clock that jumps makes nobody sleep longer.
+// The host's clock. Sleeping uses a monotonic timer, so that a clock that jumps makes no sleep longer.
 import type { Clock } from '../ports/clock.ts';
 
 /** The longest that a timer of Node's can wait, about 24 days. */

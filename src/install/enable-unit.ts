@@ -19,13 +19,13 @@ export async function enableUnit(host: Host, name: string, text: string, place =
   for (const alias of install.alias) if (alias !== name) await host.link(`${unitFolder}/${alias}`, path);
 }
 
-/** Takes away every link that starts the unit, wherever an enable put it. */
+/** Removes every link that starts the unit, wherever an enable put it. */
 export async function disableUnit(host: Host, name: string): Promise<void> {
   for (const folder of await host.list(unitFolder)) {
     const path = `${unitFolder}/${folder}`;
     if (/\.(?:wants|requires)$/.test(folder)) {
       if (!(await host.list(path)).includes(name)) continue;
-      // A link to nothing takes the unit away from a target as well.
+      // A link to nothing removes the unit from a target as well.
       if ((await host.readLink(`${path}/${name}`)) !== '/dev/null') await host.remove(`${path}/${name}`);
     } else if ((await host.readLink(path))?.endsWith(`/${name}`) === true) await host.remove(path);
   }
@@ -33,7 +33,7 @@ export async function disableUnit(host: Host, name: string): Promise<void> {
 
 export interface FoundUnit {
   readonly text: string;
-  /** The folder that it stands in. */
+  /** The directory that contains it. */
   readonly place: string;
 }
 

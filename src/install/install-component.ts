@@ -69,7 +69,7 @@ async function installVersion(
   }
 }
 
-/** Where a private component came from is not told. */
+/** The source of a private component is not recorded. */
 function receiptOf(component: InstallComponent): ComponentReceipt {
   const { name, kind, versions, pick } = component;
   return {

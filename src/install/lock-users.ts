@@ -3,7 +3,7 @@ import type { Host } from './host.ts';
 
 const noLogin = '/usr/sbin/nologin';
 
-/** Those that the system does not know are passed over. A second call changes nothing. */
+/** Skips users that the system does not know. A second call changes nothing. */
 export async function lockUsers(host: Host, names: readonly string[]): Promise<void> {
   if (names.length === 0) return;
   const lines = ((await host.readText('/etc/passwd')) ?? '').split('\n');

@@ -1,5 +1,5 @@
-// What an image says about each of its components: read by the agent when it picks a version, and by whoever
-// lists what is on a disk.
+// What an image says about each of its components: read by the agent when it selects a version, and when the contents of
+// a disk are listed.
 import type { SourceKind } from '../domain/recipe/installer-names.ts';
 import { installPath } from './install-path.ts';
 

@@ -29,7 +29,7 @@ describe('daemon.json', () => {
   });
 
   it.each([
-    ['cut short by a crash', '{"process":{"pid":47'],
+    ['truncated by a crash', '{"process":{"pid":47'],
     ['empty', ''],
     ['of another form', '[]'],
     [

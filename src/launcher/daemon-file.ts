@@ -48,7 +48,7 @@ export function writeDaemonFile(path: string, content: DaemonFile): void {
   }
 }
 
-/** Takes the file away, unless it already speaks of another process. */
+/** Deletes the file, unless it already names another process. */
 export function removeDaemonFile(path: string, owner: ProcessIdentity): void {
   const found = readDaemonFile(path);
   if (found !== undefined && found.process.pid !== owner.pid) return;

@@ -16,7 +16,7 @@ describe('the state folder', () => {
     expect(stateFolder({ env: { HOME: '/home/a' }, uid: 1000 })).toBe('/home/a/.local/state/imago');
   });
 
-  it('passes over an XDG folder that is not absolute, as the specification says', () => {
+  it('ignores an XDG directory that is not absolute, as the specification says', () => {
     expect(stateFolder({ env: { XDG_STATE_HOME: 'x', HOME: '/home/a' }, uid: 1000 })).toBe(
       '/home/a/.local/state/imago',
     );

@@ -2,7 +2,7 @@
 // clients, which find and stop it.
 //
 // The state folder (0700):
-//   lock                  held by the running daemon; the kernel lets go of it when the process dies
+//   lock                  held by the running daemon; the kernel releases it when the process exits
 //   start.lock            held by a client while it starts the daemon
 //   daemon.json           the running daemon: process, version, sockets
 //   settings.json         what the daemon is started with; settings.lock is held while it changes

@@ -14,7 +14,7 @@ export interface EnsureOptions {
   readonly home?: string;
   /** Settings to start it with; a daemon that starts with them keeps them. */
   readonly flags?: Settings;
-  /** Told what the daemon is doing while it starts. */
+  /** Receives what the daemon is doing while it starts. */
   readonly onProgress?: (sentence: string) => void;
   readonly timeoutMs?: number;
 }
@@ -34,7 +34,7 @@ const ASK_PATIENCE_MS = 3000;
 /** Longer than the daemon and then its machines may take. */
 const DOWN_PATIENCE_MS = 210_000;
 const POLL_MS = 25;
-/** How long a daemon may be in trouble before its clients are told: a database is back sooner than that. */
+/** How long a daemon may fail before its clients see an error: a database is back sooner than that. */
 const TROUBLE_PATIENCE_MS = 8000;
 
 /**
@@ -63,7 +63,7 @@ export function isDaemonThere(): boolean {
   return runningFile(statePaths(stateFolder())) !== undefined;
 }
 
-/** The daemon that runs, or a new one. Two callers at once start one daemon. */
+/** Returns the running daemon, or a new one. Concurrent callers start one daemon. */
 export async function ensureDaemon(options: EnsureOptions = {}): Promise<RunningDaemon> {
   const home = options.home ?? stateFolder();
   const paths = statePaths(home);
@@ -76,7 +76,7 @@ export async function ensureDaemon(options: EnsureOptions = {}): Promise<Running
     const running = await settleDaemon(paths, deadline);
     if (running !== undefined) return withFlags(running, paths, options.flags);
     await startDaemon(paths, options, deadline).catch((error) => {
-      // Somebody else, such as a service manager, started one at the same time: that one will do.
+      // Another process, such as a service manager, started one at the same time: that one will do.
       if (!(error instanceof ImagoError) || error.code !== 'daemon-running') throw error;
     });
     const started = await settleDaemon(paths, deadline);
@@ -96,7 +96,7 @@ export async function stopDaemon(
   options: {
     readonly home?: string;
     readonly ask?: (daemon: RunningDaemon) => Promise<void>;
-    /** Machines go on running, and the next daemon finds them. */
+    /** Machines keep running, and the next daemon finds them. */
     readonly leaveMachines?: boolean;
   } = {},
 ): Promise<StoppedProcesses> {

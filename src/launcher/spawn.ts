@@ -20,7 +20,7 @@ export interface StoppedProcesses {
   readonly postgres?: number;
   /** How many machines were stopped; they run again with the next daemon. */
   readonly machines?: number;
-  /** It did not end by itself in time and was killed; nothing that was committed is lost. */
+  /** It did not exit in time and was killed; nothing that was committed is lost. */
   readonly forced: boolean;
 }
 
@@ -41,13 +41,13 @@ export interface LocalDoctorReport {
 const MESSAGE_FD = 3;
 
 export interface Messages {
-  /** Ends at the deadline. Throws what the process reports, or that it ended without a word. */
+  /** Ends at the deadline. Throws what the process reports, or that it exited silently. */
   until(deadline: number): AsyncGenerator<DaemonMessage>;
 }
 
 /**
  * Left alone, V8 lets a heap grow to four times what is in use before it looks for garbage, and a plan over a large
- * catalogue leaves a process three times as large for good. Looking sooner costs a tenth of the plan's time.
+ * catalog leaves a process three times as large for good. Looking sooner costs a tenth of the plan's time.
  */
 const memoryFlags = ['--max-semi-space-size=8', '--heap-growing-percent=50'] as const;
 
@@ -62,7 +62,7 @@ export function flagWords(settings: Settings): readonly string[] {
   return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
 }
 
-/** Starts the program apart from the caller: it goes on when the caller ends. */
+/** Starts the program apart from the caller: it keeps running when the caller exits. */
 export function runEntry(paths: StatePaths, words: readonly string[]): Messages {
   const [program = '', ...args] = daemonCommand();
   const errors = openErrors(paths);
@@ -82,7 +82,7 @@ export function runEntry(paths: StatePaths, words: readonly string[]): Messages 
     stdio: ['ignore', errors?.file ?? 'ignore', errors?.file ?? 'ignore', 'pipe'],
   });
   if (errors !== undefined) closeSync(errors.file);
-  // What a process that could not be started means is told by its silence.
+  // A process that could not be started is detected by its silence.
   child.once('error', () => undefined);
   child.unref();
   return { until: (deadline) => readMessages(child, deadline, () => tailOf(paths, errors?.start)) };

@@ -52,7 +52,7 @@ test('a good recipe is read; what was left out is not filled in', async () => {
 
 describe('a mistake is told with its place', () => {
   test.each([
-    ['name: node\nname: other\n', 'recipe-syntax', /^imago\.yaml:2:1: the key name stands twice/],
+    ['name: node\nname: other\n', 'recipe-syntax', /^imago\.yaml:2:1: the key name appears twice/],
     ['name: [node\n', 'recipe-syntax', /^imago\.yaml:\d+:\d+: /],
     ['name: node\n---\nname: other\n', 'recipe-syntax', /multiple documents/],
     ['', 'recipe-invalid', /^imago\.yaml:1:1: name is missing/],

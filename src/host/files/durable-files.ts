@@ -1,5 +1,5 @@
-// The few file operations that make a store safe: write all, flush, rename, flush the folder; and errors
-// of the system in Imago's words.
+// The file operations that make a store safe: write all, flush, rename, flush the directory; and system errors as
+// Imago errors.
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';

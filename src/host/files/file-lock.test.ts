@@ -39,7 +39,7 @@ describe('a lock on a file', () => {
     expect(seen).toEqual(['a in', 'a out', 'b in', 'b out', 'c in', 'c out']);
   });
 
-  test('someone who waits too long is told so, and whoever comes after still gets it', async () => {
+  test('a caller that waits too long gets an error, and the next one still gets the lock', async () => {
     const path = join(folder, 'slow');
     const held = tryFileLock(path);
     const work = async () => 'done';

@@ -1,4 +1,4 @@
-// Locks between processes that the kernel takes back when their holder dies, so that a killed process
+// Locks between processes that the kernel releases when their holder exits, so that a killed process
 // never leaves one behind. Node has no call for them, but SQLite, which is part of Node, takes such a lock
 // on its database file. Nothing is ever stored in these files.
 import { existsSync } from 'node:fs';
@@ -34,7 +34,7 @@ export function tryFileLock(path: string): FileLock | undefined {
   };
 }
 
-/** Whether a living process holds the lock. A file that does not exist is held by nobody. */
+/** Whether a living process holds the lock. A file that does not exist is not locked. */
 export function isFileLocked(path: string): boolean {
   if (!existsSync(path)) return false;
   const lock = tryFileLock(path);

@@ -47,7 +47,7 @@ describe('a file lock', () => {
     first?.release();
   });
 
-  it('cannot be had where the file cannot be made, and says so', () => {
+  it('fails with an error if the file cannot be created', () => {
     writeFileSync(join(folder, 'file'), '');
     expect(() => tryFileLock(join(folder, 'file', 'lock'))).toThrow();
   });

@@ -1,4 +1,4 @@
-// A lock that one process of the machine holds on a file, and that the kernel takes back when the process
+// A lock that one process of the machine holds on a file, and that the kernel releases when the process
 // dies, so that none is ever left behind. Node.js has no call for it; SQLite, which is part of Node.js,
 // takes such a lock on its database file. Nothing is stored in that file.
 import { DatabaseSync } from 'node:sqlite';

@@ -36,7 +36,7 @@ it('a full disk has a name of its own', async () => {
   });
 });
 
-it('a finished file replaces the old one at once', async () => {
+it('a finished file replaces the old one atomically', async () => {
   await writeFile(join(parent, 'disk'), 'old');
   await withWorkFolder(parent, async (folder) => {
     await writeFile(join(folder, 'new'), 'new');

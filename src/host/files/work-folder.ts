@@ -1,4 +1,4 @@
-// A folder for the half-made files of one piece of work: gone when the work ends, whether well or not,
+// A directory for the incomplete files of one piece of work: deleted when the work ends, whether well or not,
 // and swept up by the next one when its process was killed.
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises';
@@ -16,7 +16,7 @@ async function sweep(parent: string): Promise<void> {
   }
 }
 
-/** Runs `work` with an empty folder inside of `parent`, and takes the folder away afterwards. */
+/** Runs `work` with an empty folder inside of `parent`, and deletes the directory afterwards. */
 export async function withWorkFolder<T>(parent: string, work: (folder: string) => Promise<T>): Promise<T> {
   await mkdir(parent, { recursive: true });
   await sweep(parent);

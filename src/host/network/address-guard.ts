@@ -1,4 +1,4 @@
-// Decides which addresses a user's words can make this host connect to: downloads of a recipe and registries. A name is
+// Decides which addresses a user's input can make this host connect to: downloads of a recipe and registries. A name is
 // resolved once, every address that it has is checked, and the connection goes to a checked one, so that a name that
 // points elsewhere a moment later reaches nothing else.
 import { lookup as systemLookup } from 'node:dns';

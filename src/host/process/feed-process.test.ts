@@ -24,7 +24,7 @@ describe('what a program is fed with', () => {
     expect(await printed).toContain(hash('sha256', expected));
   });
 
-  it('is let go of piece by piece', async () => {
+  it('is released chunk by chunk', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const pieces: WeakRef<Buffer>[] = [];
@@ -56,7 +56,7 @@ describe('what a program is fed with', () => {
     expect(giveUp).not.toHaveBeenCalled();
   });
 
-  it('that fails is told, and the program with it', async () => {
+  it('that fails is reported, together with the process', async () => {
     async function* source() {
       yield Buffer.from('begun');
       throw new Error('no more');

@@ -8,7 +8,7 @@ function ourselves() {
 }
 
 describe('a recorded process', () => {
-  it('is recognised as long as it runs', () => {
+  it('is recognized as long as it runs', () => {
     expect(isSameProcess(ourselves())).toBe(true);
   });
 
@@ -21,12 +21,12 @@ describe('a recorded process', () => {
     expect(isSameProcess({ ...ourselves(), boot: 'another' })).toBe(false);
   });
 
-  it('is never signalled when its pid belongs to somebody else', () => {
+  it('is never signalled when its pid belongs to another process', () => {
     const self = ourselves();
     expect(signalProcess({ ...self, startTicks: self.startTicks - 1 }, 'SIGKILL')).toBe(false);
   });
 
-  it('counts as gone when nobody has its pid', async () => {
+  it('counts as exited if no process has its pid', async () => {
     const gone = { ...ourselves(), pid: 2 ** 22 + 1 };
     expect(identifyProcess(gone.pid)).toBeUndefined();
     expect(await waitForExit(gone, 0)).toBe(true);
@@ -46,7 +46,7 @@ describe('a record of a process', () => {
     [{ pid: 7, boot: 'b' }],
     [null],
     ['7'],
-  ])('that could hit init, a process group or nobody is refused: %j', (value) => {
+  ])('that could hit init, a process group or no process is refused: %j', (value) => {
     expect(isProcessIdentity(value)).toBe(false);
   });
 });

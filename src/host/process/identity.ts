@@ -21,7 +21,7 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
   return { pid, startTicks, boot: bootId() };
 }
 
-/** Whether the very process that was recorded still runs. */
+/** Whether the recorded process still runs. */
 export function isSameProcess(recorded: ProcessIdentity): boolean {
   const now = identifyProcess(recorded.pid);
   return now !== undefined && now.startTicks === recorded.startTicks && now.boot === recorded.boot;

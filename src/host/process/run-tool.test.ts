@@ -23,7 +23,7 @@ describe('a program that Imago runs', () => {
     expect(result.stdout.toString()).toBe('one two UTC given\n');
   });
 
-  it('fails by its exit code and last words', async () => {
+  it('fails with its exit code and its last lines', async () => {
     const run = runTool(sh, ['-c', 'echo what went wrong >&2; exit 3']);
     await expect(run).rejects.toMatchObject({
       code: 'tool-failed',
@@ -42,7 +42,7 @@ describe('a program that Imago runs', () => {
     expect(seen.chunks).toBe(after);
   });
 
-  it('that ran out of space says so', async () => {
+  it('that ran out of space fails with `no-space`', async () => {
     const run = runTool(sh, ['-c', 'echo "write: No space left on device" >&2; exit 1']);
     await expect(run).rejects.toMatchObject({ code: 'no-space' });
   });

@@ -62,7 +62,7 @@ interface Manifest {
 
 /**
  * Makes a group of tools available and returns its folder. When it is there already, nothing is fetched
- * and no network is used, unless `refresh` is set. Two calls at once both work, and the result of the
+ * and no network is used, unless `refresh` is set. Two concurrent calls both work, and the result of the
  * first to finish is kept.
  */
 export async function fetchTools(options: FetchToolsOptions): Promise<FetchedTools> {

@@ -15,7 +15,7 @@ test('every endpoint and every schema is there, and every link leads somewhere',
   expect(links.filter((link) => !ids.has(link))).toEqual([]);
 });
 
-test('no id stands twice', () => {
+test('no id appears twice', () => {
   const ids = [...page.matchAll(/ id="([^"]+)"/g)].map((match) => match[1]);
   expect(new Set(ids).size).toBe(ids.length);
 });

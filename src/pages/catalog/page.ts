@@ -1,4 +1,4 @@
-// What all pages of the exported catalogue share: the frame, the list of versions as a table, and single facts.
+// What all pages of the exported catalog share: the frame, the list of versions as a table, and single facts.
 import type { CatalogDocument, CatalogImage, CatalogVersion } from '../../domain/public-catalog/catalog.ts';
 import { type Html, html } from '../html.ts';
 

@@ -1,4 +1,4 @@
-// The exported catalogue as files: pages for people that need no script and no account, and one JSON document for
+// The exported catalog as files: pages for people that need no script and no account, and one JSON document for
 // programs. The same document always makes the same files.
 import type { CatalogDocument, CatalogVersion } from '../../domain/public-catalog/catalog.ts';
 import { compareLoosely } from '../../domain/value/loose-version.ts';

@@ -1,4 +1,4 @@
-// How the exported catalogue looks: one sheet, no fonts or scripts from anywhere, light and dark, from a phone's width
+// How the exported catalog looks: one sheet, no fonts or scripts from anywhere, light and dark, from a phone's width
 // to a wide screen. Tables become cards where they would not fit.
 
 export const catalogStyle = `:root {
