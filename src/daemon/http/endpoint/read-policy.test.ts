@@ -45,13 +45,13 @@ test.each([
   if (hint !== undefined) expect(thrown?.hint).toBe(hint);
 });
 
-test('a freeze with a time zone that does not exist, or that ends before it begins, is refused', () => {
+test('a freeze with a time zone that does not exist, or that ends before it starts, is refused', () => {
   const freeze = (window: string) => `version: 1\nchannels: {p: {freeze: [${window}]}}`;
   expect(() => readPolicy(freeze('{from: 2026-12-01, to: 2026-12-02, timeZone: Mars/Base, why: x}'))).toThrow(
     'is not a time zone',
   );
   expect(() => readPolicy(freeze('{from: 2026-12-02, to: 2026-12-01, why: x}'))).toThrow(
-    'ends before it begins',
+    'ends before it starts',
   );
   expect(() => readPolicy(freeze('{days: [fri], from: "25:00", to: "10:00", why: x}'))).toThrow(
     'time of day',
