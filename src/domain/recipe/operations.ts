@@ -22,7 +22,7 @@ const question = {
   input: questionInput,
 } as const;
 
-export const recipeRequest = z.strictObject(recipeSource);
+const recipeRequest = z.strictObject(recipeSource);
 const body = recipeRequest;
 
 export const recipeLock = declareOperation({

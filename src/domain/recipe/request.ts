@@ -8,7 +8,7 @@ import { buildMethods } from './schema.ts';
 
 const recipePath = z.string().min(1).max(1000);
 
-export const commitFields = {
+const commitFields = {
   commit: z.string().regex(commitPattern),
   dirty: z.boolean().describe('The build differs from that commit.'),
 };
