@@ -255,11 +255,7 @@ export const rules: readonly IForbiddenRuleType[] = [
     { path: '^src/' },
     {
       path: '@dbos-inc/dbos-sdk/dist/src/',
-      pathNot: [
-        'dbos-sdk/dist/src/(index|datasource|eventreceiver)\\.',
-        // The internals that the engine still uses.
-        'dbos-sdk/dist/src/(dbos-executor|scheduler/scheduler|utils|wfqueue|workflow_management)\\.',
-      ],
+      pathNot: 'dbos-sdk/dist/src/(index|datasource|eventreceiver)\\.',
     },
   ),
   rule(
