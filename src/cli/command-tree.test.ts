@@ -21,7 +21,17 @@ function isDestructive(path: string): boolean {
   );
 }
 
-describe.each(await leaves(commandTree))('imago %s', (path, command) => {
+const commands = await leaves(commandTree);
+
+test.each(commands.filter(([path]) => isDestructive(path)))(
+  'imago %s asks before it destroys, and can preview its plan',
+  (_, command) => {
+    expect(command.flags).toHaveProperty('yes');
+    expect(command.flags).toHaveProperty('dry-run');
+  },
+);
+
+describe.each(commands)('imago %s', (path, command) => {
   test('has help with a usage line and an example that calls it', async () => {
     expect(await helpOf(path, command)).toContain(`Usage: imago ${path}`);
     expect(command.examples.some(([example]) => example.includes(`imago ${path}`))).toBe(true);
@@ -32,11 +42,6 @@ describe.each(await leaves(commandTree))('imago %s', (path, command) => {
     expect(own.filter(([name]) => Object.hasOwn(commonFlags, name))).toEqual([]);
     const shorts = [...own, ...Object.entries(commonFlags)].flatMap(([, spec]) => spec.short ?? []);
     expect(new Set(shorts).size).toBe(shorts.length);
-  });
-
-  test.runIf(isDestructive(path))('asks before it destroys, and can preview its plan', () => {
-    expect(command.flags).toHaveProperty('yes');
-    expect(command.flags).toHaveProperty('dry-run');
   });
 
   test('sends arguments and flags as fields of its endpoint', () => {
