@@ -78,7 +78,7 @@ describe('a recipe that is built', () => {
     const before = await look();
     const lines = await plan(['build']);
     expect(lines).toContain('Resolve tool; the rest assumes that they changed.');
-    expect(lines).toContain('Download nothing, and what is resolved anew.');
+    expect(lines).toContain('Download nothing, and what is resolved again.');
     expect(lines).toContain('Layer base: hit.');
     expect(lines).toContain('Layer packages containerd, runc: hit.');
     expect(lines).toContain('Layer component tool: miss.');
@@ -117,7 +117,7 @@ describe('a recipe that is built', () => {
     const changed = await plan(['build', 'changed.yaml']);
     expect(changed).toContain('All inputs are resolved.');
     expect(changed.filter((line) => line.endsWith(': miss.'))).toEqual(['Layer configuration: miss.']);
-    expect(changed).toContainEqual(expect.stringMatching(/\(as long as such steps took here before\)\.$/));
+    expect(changed).toContainEqual(expect.stringMatching(/\(as long as such steps took before\)\.$/));
     const against = expect.stringMatching(/Against tested:1\.0\.0: [^;]*ip_forward[^;]*\.$/);
     expect(changed).toContainEqual(against);
     const released = await plan(['release', 'changed.yaml', '--reason', 'a look', '--to', 'staging']);
@@ -175,7 +175,7 @@ describe('a recipe that is built', () => {
     expect(looked.code).toBe(1);
     expect(looked.err).toContain(pack.slice(7, 19));
     const { healed } = await json<{ healed: string[] }>(['image', 'verify', 'tested:1.0.0']);
-    expect(healed).toEqual([expect.stringContaining('(mended from a new build)')]);
+    expect(healed).toEqual([expect.stringContaining('(repaired from a new build)')]);
     expect(await json(['image', 'verify', 'tested:1.0.0', '--no-repair'])).toMatchObject({ found: [] });
   });
 });

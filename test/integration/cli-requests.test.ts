@@ -11,7 +11,7 @@ beforeAll(async () => {
   imago = await createImago();
   await imago.json(['up', '--provider', 'sim']);
   await imago.writeFile('imago.yaml', recipe);
-  await imago.json(['release', '--why', 'first', '--to', 'staging']);
+  await imago.json(['release', '--reason', 'first', '--to', 'staging']);
 });
 afterAll(() => imago.end());
 
@@ -27,7 +27,7 @@ async function requestsOf(...words: readonly string[]): Promise<{ requests: stri
 
 test('a promotion makes at most four requests, and shows each step once', async () => {
   const { requests, err } = await requestsOf(
-    ...['channel', 'promote', 'node:staging', '--to', 'production', '--why', 'tested'],
+    ...['channel', 'promote', 'node:staging', '--to', 'production', '--reason', 'tested'],
   );
   expect(requests.length, requests.join('\n')).toBeLessThanOrEqual(4);
   const steps = err.split('\n').filter((line) => line.startsWith('✓'));

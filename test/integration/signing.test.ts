@@ -79,6 +79,6 @@ test('the mark of private inputs survives an export and an import under another 
   for (const name of ['secret', 'renamed'])
     expect(await imago.json(['image', 'show', name])).toMatchObject({ restricted: true });
   const pushed = await imago.run(['image', 'push', 'renamed:1.0.0', '127.0.0.1:1/images/renamed']);
-  expect(pushed.err).toContain('holds private inputs');
+  expect(pushed.err).toContain('has private inputs');
   expect(pushed.code).toBe(4);
 });

@@ -271,7 +271,7 @@ describe('judged by oras', () => {
     );
     const other = await pulled('orascopy', 'orascopy');
     expect((await verifyDisk(other, digest)).damages).toEqual([]);
-    expect((await other.referrers(digest)).length).toBe(3);
+    expect((await other.referrers(digest)).length).toBe(5);
     await other.close();
   });
 });

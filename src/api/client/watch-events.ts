@@ -15,7 +15,7 @@ export interface WatchOptions {
   /** Starts after this event; 0 starts with the oldest one. Defaults to new events. */
   readonly after?: number;
   readonly signal?: AbortSignal;
-  /** Called for every lost connection, before reconnecting. */
+  /** Called for every lost connection and every failed try to reconnect. With it, a first try that fails is repeated too. */
   readonly onCut?: (error: ImagoError) => void;
   /** The time to try to reconnect before the last error is thrown. Defaults to five minutes. */
   readonly giveUpAfterMs?: number;
@@ -33,7 +33,12 @@ const defaultGiveUpMs = 300_000;
 export async function* watchEvents(open: OpenStream, options: WatchOptions): AsyncGenerator<ApiEvent> {
   const signal = options.signal ?? new AbortController().signal;
   let lastId = options.after === undefined ? undefined : String(options.after);
-  let stream = await open(lastId, signal);
+  const openAgain = (pauseMs: number) => reconnect(() => open(lastId, signal), pauseMs, options, signal);
+  let stream = await open(lastId, signal).catch((error: unknown) => {
+    if (options.onCut === undefined) throw error;
+    options.onCut(requireTransient(error, signal));
+    return openAgain(firstPauseMs);
+  });
   for (;;) {
     let pause = firstPauseMs;
     let lost: ImagoError;
@@ -54,12 +59,7 @@ export async function* watchEvents(open: OpenStream, options: WatchOptions): Asy
       stream.destroy();
     }
     options.onCut?.(lost);
-    stream = await reconnect(
-      () => open(lastId, signal),
-      pause,
-      options.giveUpAfterMs ?? defaultGiveUpMs,
-      signal,
-    );
+    stream = await openAgain(pause);
   }
 }
 
@@ -77,7 +77,7 @@ async function* readChunks(stream: IncomingMessage, signal: AbortSignal): AsyncG
 async function reconnect(
   open: () => Promise<IncomingMessage>,
   pauseMs: number,
-  giveUpAfterMs: number,
+  { giveUpAfterMs = defaultGiveUpMs, onCut }: WatchOptions,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
   const until = performance.now() + giveUpAfterMs;
@@ -89,6 +89,7 @@ async function reconnect(
     } catch (error) {
       const transient = requireTransient(error, signal);
       if (performance.now() > until) throw transient;
+      onCut?.(transient);
       pause = Math.min(pause * 2, maxPauseMs);
     }
   }

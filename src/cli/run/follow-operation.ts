@@ -39,13 +39,15 @@ export async function followOperation(
     let operation = known ?? (await readOperation(invocation, client, id));
     show(invocation, view, operation, shown);
     if (!endedStates.has(operation.state)) {
-      const watch = {
-        subject: `operation/${id}`,
-        after: 0,
-        signal: invocation.signal,
-        onCut: () => cut(view),
+      let isCut = false;
+      const onCut = () => {
+        if (!isCut) view.line('The daemon went away; waiting for it. The operation is not lost.');
+        isCut = true;
+        reviveDaemon().catch(() => undefined);
       };
+      const watch = { subject: `operation/${id}`, after: 0, signal: invocation.signal, onCut };
       for await (const event of client.events(watch)) {
+        isCut = false;
         if (event.type === 'operation.log') continue;
         operation = changedBy(operation, event);
         if (!endedStates.has(operation.state)) {
@@ -66,11 +68,6 @@ export async function followOperation(
       hint: `Watch it with \`imago op watch ${id}\`, stop it with \`imago op cancel ${id}\`.`,
     });
   }
-}
-
-function cut(view: ProgressView): void {
-  view.line('The daemon went away; waiting for it. The operation is not lost.');
-  reviveDaemon().catch(() => undefined);
 }
 
 /** Reads the record, and waits for a daemon that has gone away in between. */

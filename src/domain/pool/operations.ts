@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { emptyConfig, readStoredConfig, storedText } from '../node-config/stored-config.ts';
 import { declareOperation } from '../operation/declaration.ts';
 import { name, reason } from '../value/fields.ts';
+import { checkName } from '../value/name.ts';
 import { orchestrations } from './pool.ts';
 import { formatPortForward, parsePortForward } from './port-forward.ts';
 
@@ -38,6 +39,7 @@ export const poolCreate = declareOperation({
   subject,
   input: z.object(createFields).transform((input) => ({
     ...input,
+    name: checkName('pool', input.name),
     forwards: input.forwards.map((text) => formatPortForward(parsePortForward(text))),
     nodeConfig: storedText(readStoredConfig(input.nodeConfig)),
   })),

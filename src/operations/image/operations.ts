@@ -2,39 +2,23 @@
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { identityProblem } from '../../domain/gate/signed.ts';
 import * as declared from '../../domain/image/operations.ts';
-import { parseReference } from '../../domain/image/reference.ts';
 import { formatBytes } from '../../domain/value/bytes.ts';
 import { checkName } from '../../domain/value/name.ts';
-import type { Catalogue, Resolution, VersionRecord } from '../../ports/database/catalog.ts';
+import type { Resolution, VersionRecord } from '../../ports/database/catalog.ts';
 import type { ImageSignature, ImageStore, PulledFacts } from '../../ports/image-store/image-store.ts';
 import type { SealedDisk } from '../../ports/provider/builder.ts';
 import { type OperationDeps, requireImages } from '../common/deps.ts';
 import { operation, type Reading, type Run } from '../common/operation.ts';
 import { type CandidateFacts, requireLine, sealStep, takeNumber } from './candidate.ts';
-import { resolveStep, resolveUsable } from './resolve-step.ts';
+import { refuseBareName, resolveStep, resolveUsable } from './resolve-step.ts';
 
 export { imageImport } from './import.ts';
 
 const dayMs = 24 * 3_600_000;
 
-/** Refuses a bare image name: the newest version may be another one by the time that others read it. */
-export async function requireNamed(
-  { catalogue }: { readonly catalogue: Catalogue },
-  text: string,
-): Promise<void> {
-  const { kind, image } = parseReference(text);
-  if (kind !== 'image') return;
-  const { version } = await catalogue.resolve(text);
-  throw new ImagoError(
-    'reference-inexact',
-    `\`${image}\` names no version and no channel, and only an exact version is copied.`,
-    { hint: `The newest is \`${image}:${version}\`; see \`imago image list ${image}\` for the rest.` },
-  );
-}
-
 export const imagePush = operation(declared.imagePush, {
   async plan(run) {
-    await requireNamed(run, run.input.reference);
+    await refuseBareName(run, run.input.reference);
     const version = await resolveUsable(run, run.input.reference);
     const images = await requireStored(run, version);
     await refuseRestricted(run, version);

@@ -1,5 +1,6 @@
 // The first step of operations that have a reference: which exact version, by which move.
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import { parseReference } from '../../domain/image/reference.ts';
 import { requireUsable } from '../../domain/image/version-state.ts';
 import { requireExact } from '../../domain/resolve/resolve.ts';
 import type { Catalogue, Resolution, VersionRecord } from '../../ports/database/catalog.ts';
@@ -46,3 +47,15 @@ export const resolveStep: NamedStep<
   name: 'resolve',
   do: (run) => resolveUsable(run, run.input.reference),
 };
+
+/** Refuses a bare image name: the newest version may be another one by the time that others read it. */
+export async function refuseBareName({ catalogue }: Deps, text: string): Promise<void> {
+  const { kind, image } = parseReference(text);
+  if (kind !== 'image') return;
+  const { version } = await catalogue.resolve(text);
+  throw new ImagoError(
+    'reference-inexact',
+    `\`${image}\` names no version and no channel, and only an exact version is copied.`,
+    { hint: `The newest is \`${image}:${version}\`; see \`imago image list ${image}\` for the rest.` },
+  );
+}
