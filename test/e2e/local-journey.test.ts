@@ -91,7 +91,7 @@ it(
   async () => {
     const { code, out, err } = await imago.program(join(imago.tree, 'quickstart'), '--keep');
     expect(code, `${out.slice(-3000)}${err.slice(-3000)}`).toBe(0);
-    expect(out).toMatch(/first-node:production points at/);
+    expect(out).toMatch(/first-node:production points to/);
     expect(out).toMatch(/Pool web has 3 nodes/);
     expect(out.match(/^reference +first-node:production$/gm)?.length).toBeGreaterThanOrEqual(3);
     expect(out).toMatch(/was ready after/);

@@ -36,7 +36,7 @@ function run(command: string, words: readonly string[]): Promise<{ code: number 
 
 test.each(['first', 'second'])('./quickstart --provider sim, the %s time', async () => {
   const { code, text } = await run(join(root, 'quickstart'), ['--provider', 'sim']);
-  expect(text).toMatch(/first-node:production points at/);
+  expect(text).toMatch(/first-node:production points to/);
   expect(text).toMatch(/Pool web has 3 nodes/);
   expect(text.match(/^reference +first-node:production$/gm)).toHaveLength(3);
   expect(text).toMatch(/What to try next/);

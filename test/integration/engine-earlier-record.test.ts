@@ -115,9 +115,12 @@ it('undoes what an operation of DBOS’s record had done, when it is cancelled',
   const { operations, acts } = await takeOver();
   await operations.start();
   await operations.cancel('waits', 'eve');
-  const record = await operations.ended('waits', AbortSignal.timeout(patience(60_000)));
-  expect(record).toMatchObject({ state: 'cancelled', exceptions: [] });
+  const ended = (id: string) => operations.ended(id, AbortSignal.timeout(patience(60_000)));
+  expect(await ended('waits')).toMatchObject({ state: 'cancelled', exceptions: [] });
   expect(acts).toContain('undo waits/before');
   expect(acts).not.toContain('do waits/after');
+  expect(await ended('family')).toMatchObject({ state: 'succeeded' });
+  await operations.cancel('queued', 'eve');
+  await ended('queued');
   await operations.stop();
 });
