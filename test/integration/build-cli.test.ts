@@ -84,7 +84,7 @@ describe('a recipe that is built', () => {
     expect(lines).toContain('Layer component tool: miss.');
     expect(lines).toContainEqual(expect.stringMatching(/^Layer component private-\d: miss\.$/));
     expect(lines).toContainEqual(
-      expect.stringMatching(/^Build the disk, in about \d.* \(in part a guess\)\.$/),
+      expect.stringMatching(/^Build the disk, in about \d.* \(partly a guess\)\.$/),
     );
     expect(await look()).toEqual(before);
     expect(server.asked).toEqual([]);
