@@ -35,7 +35,8 @@ export function createCatalogue(database: Database, { now = Date.now }: Catalogu
         const added = await tables
           .insertInto('images')
           .values({ ...image, created_at: toIso(new Date(now())) })
-          .onConflict((conflict) => conflict.column('name').doNothing())
+          // Without a target: two unique constraints cover the name, and either may find the conflict first.
+          .onConflict((conflict) => conflict.doNothing())
           .returningAll()
           .executeTakeFirst();
         if (added === undefined) return toImage(await joinImage(tables, image));
