@@ -5,8 +5,8 @@ import {
   recipeFile,
   recipeFlags,
   recipeLocation,
-} from '../input/read-recipe.ts';
-import type { Result } from '../spec/call.ts';
+} from '../../input/read-recipe.ts';
+import type { Result } from '../../spec/call.ts';
 import {
   type CommandSpec,
   type FlagSpecs,
@@ -15,8 +15,8 @@ import {
   operationFlags,
   text,
   texts,
-} from '../spec/command.ts';
-import { usage } from '../spec/parse.ts';
+} from '../../spec/command.ts';
+import { usage } from '../../spec/parse.ts';
 
 interface Built {
   readonly image: string;
@@ -72,7 +72,7 @@ export const command: CommandSpec = {
         '--shell-on-failure opens a shell on the host of the daemon, but IMAGO_URL is set to another host.',
         'build',
       );
-    const { offerShell } = await import('../run/failed-build.ts');
+    const { offerShell } = await import('../../run/failed-build.ts');
     await offerShell(invocation, () => build(invocation));
   },
 };
@@ -83,7 +83,7 @@ async function build(invocation: Invocation): Promise<void> {
     throw usage('--from and --set must be used together.', 'build');
   if (isSet(invocation, 'locked') && from !== undefined)
     throw usage('--locked applies to a recipe and cannot be used with --from.', 'build');
-  const { runOperation } = await import('../run/run-command.ts');
+  const { runOperation } = await import('../../run/run-command.ts');
   const file = recipeFile(invocation);
   if (from !== undefined) {
     const more = () => recipeLocation(invocation, file);

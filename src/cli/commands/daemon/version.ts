@@ -1,6 +1,6 @@
 // Prints the version of the command line.
-import { packageVersion } from '../input/package-version.ts';
-import type { CommandSpec } from '../spec/command.ts';
+import { packageVersion } from '../../input/package-version.ts';
+import type { CommandSpec } from '../../spec/command.ts';
 
 export const command: CommandSpec = {
   examples: [

@@ -1,13 +1,13 @@
 // Commands for channels.
-import type { Client } from '../../api/client/client.ts';
-import { ImagoError } from '../../domain/error/imago-error.ts';
-import { describeGate } from '../../domain/gate/gate.ts';
-import { requireExpect } from '../input/destructive-target.ts';
-import { exactArgument, referenceArgument } from '../input/find-version.ts';
-import { channelArgument, splitChannel } from '../input/read-values.ts';
-import { unsyncedGalleryLines } from '../output/describe.ts';
-import { group, list, operation, show, subject, write } from '../run/builders.ts';
-import { runOperation } from '../run/run-command.ts';
+import type { Client } from '../../../api/client/client.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { describeGate } from '../../../domain/gate/gate.ts';
+import { requireExpect } from '../../input/destructive-target.ts';
+import { exactArgument, referenceArgument } from '../../input/find-version.ts';
+import { channelArgument, splitChannel } from '../../input/read-values.ts';
+import { unsyncedGalleryLines } from '../../output/describe.ts';
+import { group, list, operation, show, subject, write } from '../../run/builders.ts';
+import { runOperation } from '../../run/run-command.ts';
 import {
   argument,
   type CommandSpec,
@@ -21,8 +21,8 @@ import {
   requiredText,
   text,
   texts,
-} from '../spec/command.ts';
-import { usage } from '../spec/parse.ts';
+} from '../../spec/command.ts';
+import { usage } from '../../spec/parse.ts';
 
 const whyFlag: FlagSpecs = { reason: { ...reasonFlag.reason, field: 'why' } };
 const toFlag: FlagSpecs = {
@@ -246,7 +246,7 @@ export const command = group({
     name: ({ move }) => String(move),
     done: ({ move, at }) => `Move ${move} is signed, since ${at}`,
   }),
-  verify: subject('Verify the attestation of a channel move offline', () => import('./channel-verify.ts')),
+  verify: subject('Verify the attestation of a channel move offline', () => import('./verify.ts')),
   create: write('createChannel', {
     summary: 'Create a channel',
     details: 'Channels have an order: versions are promoted from earlier channels to later ones.',

@@ -1,8 +1,8 @@
 // Stops the daemon, its database, and its machines.
-import { stopDaemon } from '../../launcher/process.ts';
-import type { StoppedProcesses } from '../../launcher/spawn.ts';
-import { localClient } from '../run/connect.ts';
-import type { CommandSpec } from '../spec/command.ts';
+import { stopDaemon } from '../../../launcher/process.ts';
+import type { StoppedProcesses } from '../../../launcher/spawn.ts';
+import { localClient } from '../../run/connect.ts';
+import type { CommandSpec } from '../../spec/command.ts';
 
 export const command: CommandSpec = {
   details:

@@ -1,12 +1,12 @@
 // Resolves an image reference.
-import type { AnswerOf } from '../../api/contract/types.ts';
-import { ImagoError } from '../../domain/error/imago-error.ts';
-import { isUsable } from '../../domain/image/version-state.ts';
-import { orList } from '../../domain/value/suggest.ts';
-import { referenceArgument } from '../input/find-version.ts';
-import { keyValueLines } from '../output/table.ts';
-import { show } from '../run/builders.ts';
-import { isSet } from '../spec/command.ts';
+import type { AnswerOf } from '../../../api/contract/types.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { isUsable } from '../../../domain/image/version-state.ts';
+import { orList } from '../../../domain/value/suggest.ts';
+import { referenceArgument } from '../../input/find-version.ts';
+import { keyValueLines } from '../../output/table.ts';
+import { show } from '../../run/builders.ts';
+import { isSet } from '../../spec/command.ts';
 
 export const command = show('resolve', {
   details:

@@ -1,8 +1,8 @@
 // Generates shell completion scripts.
 
-import { completionScripts } from '../completion/completion-scripts.ts';
-import { argument, type CommandSpec } from '../spec/command.ts';
-import { usage } from '../spec/parse.ts';
+import { completionScripts } from '../../completion/completion-scripts.ts';
+import { argument, type CommandSpec } from '../../spec/command.ts';
+import { usage } from '../../spec/parse.ts';
 
 export const command: CommandSpec = {
   args: [{ name: 'SHELL', description: 'bash, zsh, or fish' }],

@@ -1,6 +1,6 @@
 // Checks this host for missing prerequisites.
-import { localDoctor } from '../../launcher/process.ts';
-import type { CommandSpec, Invocation } from '../spec/command.ts';
+import { localDoctor } from '../../../launcher/process.ts';
+import type { CommandSpec, Invocation } from '../../spec/command.ts';
 
 export const command: CommandSpec = {
   examples: [['imago doctor', 'Check this host']],

@@ -1,13 +1,13 @@
 // Verifies the signed attestation of a channel move without a server.
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { GateResult } from '../../domain/channel/decision.ts';
-import { ImagoError } from '../../domain/error/imago-error.ts';
-import { describeGate } from '../../domain/gate/gate.ts';
-import type { SignedMove } from '../attestation/signed-move.ts';
-import { readText } from '../input/read-text.ts';
-import { argument, type CommandSpec, type Invocation, text, texts } from '../spec/command.ts';
-import { usage } from '../spec/parse.ts';
+import type { GateResult } from '../../../domain/channel/decision.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { describeGate } from '../../../domain/gate/gate.ts';
+import type { SignedMove } from '../../attestation/signed-move.ts';
+import { readText } from '../../input/read-text.ts';
+import { argument, type CommandSpec, type Invocation, text, texts } from '../../spec/command.ts';
+import { usage } from '../../spec/parse.ts';
 
 export const command: CommandSpec = {
   details:
@@ -32,7 +32,7 @@ export const command: CommandSpec = {
   async run(invocation) {
     const files = texts(invocation, 'key');
     if (files.length === 0) throw usage('--key is missing.', 'channel verify');
-    const { readPublicKey } = await import('../attestation/signed-move.ts');
+    const { readPublicKey } = await import('../../attestation/signed-move.ts');
     const keys = await Promise.all(files.map(async (file) => readPublicKey(await readText(file), file)));
     const moves = await signedMoves(argument(invocation, 'FILE'), keys);
     const asked = moves.filter((move) => isRequested(invocation, move));
@@ -46,9 +46,9 @@ export const command: CommandSpec = {
 /** Returns the moves that the keys signed; never empty. */
 async function signedMoves(
   path: string,
-  keys: Parameters<typeof import('../attestation/signed-move.ts').openSignedMove>[2],
+  keys: Parameters<typeof import('../../attestation/signed-move.ts').openSignedMove>[2],
 ): Promise<readonly SignedMove[]> {
-  const { openSignedMove } = await import('../attestation/signed-move.ts');
+  const { openSignedMove } = await import('../../attestation/signed-move.ts');
   const isLayout = await stat(join(path, 'index.json')).then(
     () => true,
     () => false,
@@ -61,7 +61,7 @@ async function signedMoves(
       `${path} is signed, but is not the attestation of a channel move.`,
     );
   }
-  const { readLayoutStatements } = await import('../attestation/layout-statements.ts');
+  const { readLayoutStatements } = await import('../../attestation/layout-statements.ts');
   const found: SignedMove[] = [];
   let others = 0;
   for (const { digest, envelope } of await readLayoutStatements(path)) {

@@ -1,10 +1,10 @@
 // Releases a recipe in one operation, now or on a schedule.
 import { basename } from 'node:path';
-import { formatDuration, parseDuration } from '../../domain/value/duration.ts';
-import { gatherRecipe, recipeArguments, recipeFile, recipeFlags } from '../input/read-recipe.ts';
-import { runOperation, runWrite } from '../run/run-command.ts';
-import type { Result } from '../spec/call.ts';
-import { type CommandSpec, type FlagSpecs, operationFlags, reasonFlag, text } from '../spec/command.ts';
+import { formatDuration, parseDuration } from '../../../domain/value/duration.ts';
+import { gatherRecipe, recipeArguments, recipeFile, recipeFlags } from '../../input/read-recipe.ts';
+import { runOperation, runWrite } from '../../run/run-command.ts';
+import type { Result } from '../../spec/call.ts';
+import { type CommandSpec, type FlagSpecs, operationFlags, reasonFlag, text } from '../../spec/command.ts';
 import { buildFlags } from './build.ts';
 
 interface Released {

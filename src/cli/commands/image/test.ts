@@ -1,14 +1,14 @@
 // Tests a version on fresh machines.
 import { writeFile } from 'node:fs/promises';
-import type { Client } from '../../api/client/client.ts';
-import type { CheckResult } from '../../domain/image-test/image-check.ts';
-import { junitReport } from '../../domain/image-test/junit.ts';
-import { exactArgument } from '../input/find-version.ts';
-import { readText } from '../input/read-text.ts';
-import { followOperation } from '../run/follow-operation.ts';
-import { proceeds, requestOf, start } from '../run/run-command.ts';
-import type { Request, Result } from '../spec/call.ts';
-import { argument, type CommandSpec, type Invocation, operationFlags, text } from '../spec/command.ts';
+import type { Client } from '../../../api/client/client.ts';
+import type { CheckResult } from '../../../domain/image-test/image-check.ts';
+import { junitReport } from '../../../domain/image-test/junit.ts';
+import { exactArgument } from '../../input/find-version.ts';
+import { readText } from '../../input/read-text.ts';
+import { followOperation } from '../../run/follow-operation.ts';
+import { proceeds, requestOf, start } from '../../run/run-command.ts';
+import type { Request, Result } from '../../spec/call.ts';
+import { argument, type CommandSpec, type Invocation, operationFlags, text } from '../../spec/command.ts';
 
 export const command: CommandSpec = {
   details:

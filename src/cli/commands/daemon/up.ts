@@ -1,8 +1,8 @@
 // Starts the daemon.
 import { resolve } from 'node:path';
-import { readSettings, settingNames, settingSpecs } from '../../domain/settings/settings.ts';
-import { ensureDaemon } from '../../launcher/process.ts';
-import { type CommandSpec, type FlagSpec, text } from '../spec/command.ts';
+import { readSettings, settingNames, settingSpecs } from '../../../domain/settings/settings.ts';
+import { ensureDaemon } from '../../../launcher/process.ts';
+import { type CommandSpec, type FlagSpec, text } from '../../spec/command.ts';
 
 const fileFlag = { value: 'FILE', completes: 'file' } as const;
 const flagForms: Readonly<Record<string, Omit<FlagSpec, 'description'>>> = {

@@ -1,9 +1,9 @@
 // Commands for the settings of the daemon.
 import { resolve } from 'node:path';
-import { readSettingName } from '../../domain/settings/settings.ts';
-import { group } from '../run/builders.ts';
-import { listSettings, writeSetting } from '../run/settings.ts';
-import { argument, type CommandSpec, dryRunFlag } from '../spec/command.ts';
+import { readSettingName } from '../../../domain/settings/settings.ts';
+import { group } from '../../run/builders.ts';
+import { listSettings, writeSetting } from '../../run/settings.ts';
+import { argument, type CommandSpec, dryRunFlag } from '../../spec/command.ts';
 
 const nameArgument = { name: 'NAME', description: 'Name from `imago config list`' };
 

@@ -1,11 +1,11 @@
 // Deletes versions that are no longer in use.
-import type { AnswerOf } from '../../api/contract/types.ts';
-import { describeKeeper } from '../../domain/retention/retention.ts';
-import { formatBytes } from '../../domain/value/bytes.ts';
-import { table } from '../output/table.ts';
-import { confirm } from '../run/confirm.ts';
-import { runOperation, runShow, runWrite } from '../run/run-command.ts';
-import type { Result } from '../spec/call.ts';
+import type { AnswerOf } from '../../../api/contract/types.ts';
+import { describeKeeper } from '../../../domain/retention/retention.ts';
+import { formatBytes } from '../../../domain/value/bytes.ts';
+import { table } from '../../output/table.ts';
+import { confirm } from '../../run/confirm.ts';
+import { runOperation, runShow, runWrite } from '../../run/run-command.ts';
+import type { Result } from '../../spec/call.ts';
 import {
   type CommandSpec,
   expectFlag,
@@ -16,8 +16,8 @@ import {
   readNumber,
   text,
   yesFlag,
-} from '../spec/command.ts';
-import { usage } from '../spec/parse.ts';
+} from '../../spec/command.ts';
+import { usage } from '../../spec/parse.ts';
 
 const args = [
   { name: 'IMAGE', description: 'Name of the image (default: all)', optional: true, completes: 'image' },

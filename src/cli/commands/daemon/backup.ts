@@ -1,8 +1,8 @@
 // Backs up the database to a file.
-import { maxEnvelopeBytes, readEnvelope } from '../../domain/backup/envelope.ts';
-import { readPassphrase } from '../input/read-passphrase.ts';
-import { writeAtomically } from '../output/write-atomically.ts';
-import { argument, type CommandSpec, isSet, passphraseFlag } from '../spec/command.ts';
+import { maxEnvelopeBytes, readEnvelope } from '../../../domain/backup/envelope.ts';
+import { readPassphrase } from '../../input/read-passphrase.ts';
+import { writeAtomically } from '../../output/write-atomically.ts';
+import { argument, type CommandSpec, isSet, passphraseFlag } from '../../spec/command.ts';
 
 export const command: CommandSpec = {
   details:

@@ -1,12 +1,12 @@
 // Shows the status of the daemon.
-import { ImagoError } from '../../domain/error/imago-error.ts';
-import { keyValueLines } from '../output/table.ts';
-import type { CommandSpec } from '../spec/command.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { keyValueLines } from '../../output/table.ts';
+import type { CommandSpec } from '../../spec/command.ts';
 
 export const command: CommandSpec = {
   examples: [['imago status --json', 'Print it for a script; daemon.pid is the process id']],
   async run(invocation) {
-    const { connectIfRunning } = await import('../run/connect.ts');
+    const { connectIfRunning } = await import('../../run/connect.ts');
     const client = await connectIfRunning();
     if (client === undefined) {
       throw new ImagoError('daemon-not-running', 'No daemon is running for this state directory.');

@@ -1,27 +1,27 @@
 // Commands for node configs.
 import { createHash } from 'node:crypto';
-import type { AnswerOf } from '../../api/contract/types.ts';
-import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
-import { neededAbilities } from '../../domain/node-config/capabilities.ts';
-import { downgradeConfig } from '../../domain/node-config/convert.ts';
+import type { AnswerOf } from '../../../api/contract/types.ts';
+import { ensureImagoError, ImagoError } from '../../../domain/error/imago-error.ts';
+import { neededAbilities } from '../../../domain/node-config/capabilities.ts';
+import { downgradeConfig } from '../../../domain/node-config/convert.ts';
 import {
   costInWords,
   describeFields,
   type FieldDescription,
   findField,
-} from '../../domain/node-config/describe-fields.ts';
-import { describeValue } from '../../domain/node-config/describe-value.ts';
-import { secretNames } from '../../domain/node-config/map-secrets.ts';
-import { highestCost, planChanges } from '../../domain/node-config/plan-changes.ts';
-import { maxUserDataBytes } from '../../domain/node-config/read-node-config.ts';
-import { renderNodeConfig } from '../../domain/node-config/render.ts';
-import { didYouMean } from '../../domain/value/suggest.ts';
-import { readNodeConfigFile } from '../input/read-node-config-file.ts';
-import type { Output } from '../output/output.ts';
-import { keyValueLines, table } from '../output/table.ts';
-import { group, show, write } from '../run/builders.ts';
-import { runOperation } from '../run/run-command.ts';
-import type { Result } from '../spec/call.ts';
+} from '../../../domain/node-config/describe-fields.ts';
+import { describeValue } from '../../../domain/node-config/describe-value.ts';
+import { secretNames } from '../../../domain/node-config/map-secrets.ts';
+import { highestCost, planChanges } from '../../../domain/node-config/plan-changes.ts';
+import { maxUserDataBytes } from '../../../domain/node-config/read-node-config.ts';
+import { renderNodeConfig } from '../../../domain/node-config/render.ts';
+import { didYouMean } from '../../../domain/value/suggest.ts';
+import { readNodeConfigFile } from '../../input/read-node-config-file.ts';
+import type { Output } from '../../output/output.ts';
+import { keyValueLines, table } from '../../output/table.ts';
+import { group, show, write } from '../../run/builders.ts';
+import { runOperation } from '../../run/run-command.ts';
+import type { Result } from '../../spec/call.ts';
 import {
   argument,
   type CommandSpec,
@@ -30,7 +30,7 @@ import {
   readNumber,
   text,
   texts,
-} from '../spec/command.ts';
+} from '../../spec/command.ts';
 
 const fileArgument = { name: 'FILE', description: 'Node config, YAML or JSON', completes: 'file' } as const;
 const targetArgument = { name: 'TARGET', description: 'Pool or node', completes: 'pool' } as const;

@@ -1,11 +1,11 @@
 // Commands for nodes.
-import type { AnswerOf } from '../../api/contract/types.ts';
-import { ImagoError } from '../../domain/error/imago-error.ts';
-import { describeCommit } from '../../domain/image/recipe-commit.ts';
-import { timelineBar } from '../../domain/node/timeline.ts';
-import { shellExited, shellInput } from '../input/shell-input.ts';
-import { keyValueLines, table } from '../output/table.ts';
-import { group, list, show, subject } from '../run/builders.ts';
+import type { AnswerOf } from '../../../api/contract/types.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { describeCommit } from '../../../domain/image/recipe-commit.ts';
+import { timelineBar } from '../../../domain/node/timeline.ts';
+import { shellExited, shellInput } from '../../input/shell-input.ts';
+import { keyValueLines, table } from '../../output/table.ts';
+import { group, list, show, subject } from '../../run/builders.ts';
 import {
   argument,
   type CommandSpec,
@@ -14,7 +14,7 @@ import {
   pageFlags,
   readNumber,
   text,
-} from '../spec/command.ts';
+} from '../../spec/command.ts';
 
 const args = [{ name: 'NODE', description: 'Name of the node', completes: 'node' }] as const;
 const barWidth = 40;
@@ -124,7 +124,7 @@ export const command = group({
         deleted: goneAt,
       }),
   }),
-  config: subject('Manage node configs', () => import('./node-config.ts')),
+  config: subject('Manage node configs', () => import('./config.ts')),
   console,
   timeline: show('showTimeline', {
     summary: 'Show the boot timeline of a node',

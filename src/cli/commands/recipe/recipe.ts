@@ -1,19 +1,19 @@
 // Commands for recipes.
-import type { OperationEndpoint } from '../../api/contract/types.ts';
-import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
+import type { OperationEndpoint } from '../../../api/contract/types.ts';
+import { ensureImagoError, ImagoError } from '../../../domain/error/imago-error.ts';
 import {
   gatherRecipe,
   readIfPresent,
   recipeArguments,
   recipeFile,
   recipeFlags,
-} from '../input/read-recipe.ts';
-import { table } from '../output/table.ts';
-import { writeAtomically } from '../output/write-atomically.ts';
-import { group } from '../run/builders.ts';
-import { proceeds, startAndFollow } from '../run/run-command.ts';
-import type { Request } from '../spec/call.ts';
-import { type CommandSpec, dryRunFlag, type Invocation, isSet } from '../spec/command.ts';
+} from '../../input/read-recipe.ts';
+import { table } from '../../output/table.ts';
+import { writeAtomically } from '../../output/write-atomically.ts';
+import { group } from '../../run/builders.ts';
+import { proceeds, startAndFollow } from '../../run/run-command.ts';
+import type { Request } from '../../spec/call.ts';
+import { type CommandSpec, dryRunFlag, type Invocation, isSet } from '../../spec/command.ts';
 
 const check: CommandSpec = {
   summary: 'Validate a recipe',

@@ -1,12 +1,19 @@
 // Restores a backup into an empty database.
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { ImagoError } from '../../domain/error/imago-error.ts';
-import { readPassphrase } from '../input/read-passphrase.ts';
-import { readPublicKeys } from '../input/read-public-keys.ts';
-import { readText } from '../input/read-text.ts';
-import { keyValueLines } from '../output/table.ts';
-import { argument, type CommandSpec, type Invocation, isSet, passphraseFlag, text } from '../spec/command.ts';
+import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { readPassphrase } from '../../input/read-passphrase.ts';
+import { readPublicKeys } from '../../input/read-public-keys.ts';
+import { readText } from '../../input/read-text.ts';
+import { keyValueLines } from '../../output/table.ts';
+import {
+  argument,
+  type CommandSpec,
+  type Invocation,
+  isSet,
+  passphraseFlag,
+  text,
+} from '../../spec/command.ts';
 
 export const command: CommandSpec = {
   details:

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createOutput } from '../output/output.ts';
+import { createOutput } from '../../output/output.ts';
 import { command } from './resolve.ts';
 
 const withdrawn = {
