@@ -4,7 +4,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { isLoopbackHost } from '../domain/access/loopback.ts';
 import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
-import { type FileLock, tryFileLock, waitForFileLock } from '../host/files/process-lock.ts';
+import { type FileLock, tryFileLock, waitForFileLock } from '../host/files/file-lock.ts';
 import { identifyProcess, isSameProcess, type ProcessIdentity } from '../host/process/identity.ts';
 import { readDaemonFile, removeDaemonFile, writeDaemonFile } from '../launcher/daemon-file.ts';
 import { type StatePaths, type Surroundings, stateFolder } from '../launcher/paths.ts';

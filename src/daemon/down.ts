@@ -2,7 +2,7 @@
 // whose daemon was killed. Processes are identified before they are signalled, so that nobody else is hit.
 import { accessSync, constants, existsSync, realpathSync, rmSync } from 'node:fs';
 import { ImagoError } from '../domain/error/imago-error.ts';
-import { type FileLock, tryFileLock, waitForFileLock } from '../host/files/process-lock.ts';
+import { type FileLock, tryFileLock, waitForFileLock } from '../host/files/file-lock.ts';
 import { isSameProcess, type ProcessIdentity, signalProcess, waitForExit } from '../host/process/identity.ts';
 import { readDaemonFile } from '../launcher/daemon-file.ts';
 import { type StatePaths, type Surroundings, stateFolder, statePaths } from '../launcher/paths.ts';

@@ -17,7 +17,7 @@ import {
   requirePartitionTable,
 } from '../domain/image/disk-file.ts';
 import { formatBytes } from '../domain/value/bytes.ts';
-import { nameFileError } from '../host/files/file-errors.ts';
+import { nameFileError } from '../host/files/durable-files.ts';
 import { withWorkFolder } from '../host/files/work-folder.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
 import { extractDisk } from '../oci/disks/extract-disk.ts';

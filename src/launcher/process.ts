@@ -184,7 +184,7 @@ async function takeStartLock(paths: StatePaths, deadline: number) {
   } catch {
     return undefined;
   }
-  const { waitForFileLock } = await import('../host/files/process-lock.ts');
+  const { waitForFileLock } = await import('../host/files/file-lock.ts');
   const lock = await waitForFileLock(paths.startLock, deadline - performance.now()).catch(
     () => 'none' as const,
   );

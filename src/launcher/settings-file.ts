@@ -3,8 +3,8 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import { checkSettings, readSettings, type Settings } from '../domain/settings/settings.ts';
-import { waitForFileLock } from '../host/files/process-lock.ts';
-import { writeFileSafely } from '../host/files/safe-file.ts';
+import { writeFileDurably } from '../host/files/durable-files.ts';
+import { waitForFileLock } from '../host/files/file-lock.ts';
 import { type StatePaths, statePaths } from './paths.ts';
 
 const LOCK_TIMEOUT_MS = 5000;
@@ -27,7 +27,7 @@ export function openSettings(home: string): SettingsFile {
         const before = readFile(paths);
         const after = checkSettings(change(before));
         const text = JSON.stringify(after, null, 2);
-        if (text !== JSON.stringify(before, null, 2)) await writeFileSafely(paths.settings, `${text}\n`);
+        if (text !== JSON.stringify(before, null, 2)) await writeFileDurably(paths.settings, `${text}\n`);
         return after;
       } finally {
         lock?.release();

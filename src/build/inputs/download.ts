@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { formatBytes } from '../../domain/value/bytes.ts';
-import { nameFileError } from '../../host/files/file-errors.ts';
+import { nameFileError } from '../../host/files/durable-files.ts';
 import { withFileLock } from '../../host/files/file-lock.ts';
 import { type AddressGuard, ownerGuard } from '../../host/network/address-guard.ts';
 import { type OpenedAddress, openAddress } from '../../host/network/open-address.ts';

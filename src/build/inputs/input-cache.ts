@@ -7,7 +7,7 @@ import { copyFile, type FileHandle, mkdir, open, readFile, rename, rm, stat } fr
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { nameFileError } from '../../host/files/file-errors.ts';
+import { nameFileError } from '../../host/files/durable-files.ts';
 import { ownedName } from '../../host/process/owned-name.ts';
 
 export interface StoredInput {

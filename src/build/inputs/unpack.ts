@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { streamProcess } from '../../host/process/stream-process.ts';
+import { streamTool } from '../../host/process/run-tool.ts';
 import { requireTool } from '../../host/tools/tools.ts';
 
 export type Compression = 'none' | 'gzip' | 'xz' | 'zstd';
@@ -43,7 +43,7 @@ async function* decompressed(
     return;
   }
   if (compression === 'xz') {
-    yield* streamProcess(await requireTool('xz'), ['--decompress', '--stdout'], { stdin: content, signal });
+    yield* streamTool(await requireTool('xz'), ['--decompress', '--stdout'], { stdin: content, signal });
     return;
   }
   const options = { chunkSize: 1 << 18 };

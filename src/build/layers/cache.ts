@@ -15,8 +15,7 @@ import {
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Json } from '../../domain/value/json.ts';
-import { systemCode } from '../../host/files/durable-files.ts';
-import { nameFileError } from '../../host/files/file-errors.ts';
+import { nameFileError, systemCode } from '../../host/files/durable-files.ts';
 import { withFileLock } from '../../host/files/file-lock.ts';
 import { namePieces, type PieceName } from './piece-file.ts';
 

@@ -7,7 +7,7 @@ import type { MergedTree } from '../../disk/tar/merged-tree.ts';
 import type { TarReadOptions } from '../../disk/tar/reader.ts';
 import { type TarItem, writeTar } from '../../disk/tar/writer.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
-import { nameFileError } from '../../host/files/file-errors.ts';
+import { nameFileError } from '../../host/files/durable-files.ts';
 
 export const ownLayerRules = {
   maxEntries: 4_000_000,

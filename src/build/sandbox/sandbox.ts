@@ -1,13 +1,10 @@
 // Runs package tools on a root file system apart from the host: its own ids, no network, nothing of the host's tree.
 // Everything in the sandbox ends when Imago ends, however it ends.
-import { spawn } from 'node:child_process';
 import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { formatBytes } from '../../domain/value/bytes.ts';
-import { feedProcess } from '../../host/process/feed-process.ts';
 import { lineSplitter } from '../../host/process/line-splitter.ts';
-import { runTool, systemPath } from '../../host/process/run-tool.ts';
-import { streamProcess } from '../../host/process/stream-process.ts';
+import { runTool, startProcess, streamTool, systemPath } from '../../host/process/run-tool.ts';
 import { createGroup, findGroupParent } from './control-group.ts';
 import { defaultLimits, type SandboxLimits, type Usage, watchLimits } from './limits.ts';
 import { findNamespace, type Namespace } from './namespace.ts';
@@ -64,12 +61,9 @@ export function createSandbox(
   limits: SandboxLimits = defaultLimits,
 ): Sandbox {
   const groups = findGroupParent();
-  const environment = (env: SandboxRun['env']) => ({
-    PATH: systemPath,
-    HOME: '/',
-    LC_ALL: 'C.UTF-8',
-    TZ: 'UTC',
-    ...env,
+  const optionsOf = ({ env, signal }: Pick<SandboxRun, 'env' | 'signal'>) => ({
+    ...{ folder: '/', graceMs: 0, signal },
+    env: { PATH: systemPath, HOME: '/', ...env },
   });
   const removeLine = (path: string) => [...namespace.owner, 'rm', '-rf', '--', path];
 
@@ -96,18 +90,14 @@ export function createSandbox(
     throwIfAborted(job.signal);
     const group = groups === undefined ? undefined : await createGroup(groups, limits);
     const [program = '', ...args] = [...(group?.words ?? []), ...firstStage(namespace, limits, job)];
-    const child = spawn(program, args, {
-      stdio: [job.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
-      env: environment(job.env),
-      cwd: '/',
-    });
+    const options = { ...optionsOf(job), stdin: job.stdin };
+    const { child, kill, exit } = startProcess(program, args, options, 'sandbox-missing');
     const lines: string[] = [];
     const keep = (line: string) => {
       lines.push(line.slice(0, keptLength));
       if (lines.length > keptLines) lines.shift();
       job.log?.(line);
     };
-    const kill = () => child.kill('SIGKILL');
     let stopped: ImagoError | undefined;
     const stop = (why: ImagoError) => {
       stopped ??= why;
@@ -131,19 +121,9 @@ export function createSandbox(
     const { folder, runsPackages = false } = job;
     const disk = folder && runsPackages ? { folder, measure: () => measure(folder) } : undefined;
     const watch = watchLimits(job.what, limits, disk, stop);
-    const fed = feedProcess(job.stdin, child.stdin, kill);
-    job.signal?.addEventListener('abort', kill, { once: true });
     try {
-      const code = await new Promise<number | null>((resolve, reject) => {
-        child.once('error', (cause) =>
-          reject(new ImagoError('sandbox-missing', `cannot start ${program}`, { cause })),
-        );
-        child.once('close', resolve);
-      });
-      throwIfAborted(job.signal);
+      const { code } = await exit;
       if (stopped !== undefined) throw stopped;
-      const fault = await fed;
-      if (fault !== undefined) throw fault;
       if (code !== 0 && (await group?.ranOutOfMemory())) {
         throw exceeded(job.what, 'used', limits.allMemoryBytes, ' of memory');
       }
@@ -151,7 +131,6 @@ export function createSandbox(
     } finally {
       watch.end();
       await group?.end();
-      job.signal?.removeEventListener('abort', kill);
     }
   }
 
@@ -161,8 +140,8 @@ export function createSandbox(
     name: namespace.name,
     run,
     stream(job) {
-      const [program, ...args] = firstStage(namespace, limits, job);
-      return streamProcess(program, args, { signal: job.signal, env: environment(job.env), folder: '/' });
+      const [program = '', ...args] = firstStage(namespace, limits, job);
+      return streamTool(program, args, optionsOf(job));
     },
     async move(from, to) {
       await asOwner('mv', '-T', '--', from, to);

@@ -1,6 +1,5 @@
 // The files with keys that a backup can carry: signing keys with their keyring, and the webhook key. Their names are
 // fixed, so that a backup cannot write any other file.
-import { randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BackupFile } from '../../database/backup/format.ts';
@@ -54,7 +53,7 @@ export async function writeKeyFiles(
   if (adopted !== undefined) await keys.adopt(adopted, privateKeys);
   if (webhook !== undefined) {
     const path = join(home, webhookKey);
-    await writeFileDurably(path, `${path}.${randomUUID()}.new`, webhook, 0o600);
+    await writeFileDurably(path, webhook);
   }
 }
 

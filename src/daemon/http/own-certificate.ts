@@ -6,7 +6,7 @@ import { isIP } from 'node:net';
 import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
-import { writeFileSafely } from '../../host/files/safe-file.ts';
+import { writeFileDurably } from '../../host/files/durable-files.ts';
 import { runTool } from '../../host/process/run-tool.ts';
 import { installCommand } from '../doctor/probe.ts';
 
@@ -87,8 +87,8 @@ async function makeAuthority(
     `Imago CA of ${hostname().slice(0, 40)}`,
     ['basicConstraints=critical,CA:TRUE,pathlen:0', 'keyUsage=critical,keyCertSign,cRLSign'],
   );
-  await writeFileSafely(files.caKey, key);
-  await writeFileSafely(files.ca, certificate);
+  await writeFileDurably(files.caKey, key);
+  await writeFileDurably(files.ca, certificate);
 }
 
 async function makeServer(
@@ -109,7 +109,7 @@ async function makeServer(
     ],
     ['-CA', files.ca, '-CAkey', files.caKey],
   );
-  await writeFileSafely(files.server, `${certificate}${key}`);
+  await writeFileDurably(files.server, `${certificate}${key}`);
 }
 
 async function makeCertificate(

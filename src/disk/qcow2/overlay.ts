@@ -3,7 +3,7 @@
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { syncFolder } from '../../host/files/durable-files.ts';
+import { syncPath } from '../../host/files/durable-files.ts';
 
 export interface Overlay {
   /** The raw image under it, by its absolute path. */
@@ -49,7 +49,7 @@ export async function writeOverlay(path: string, overlay: Overlay): Promise<void
   } finally {
     await file.close();
   }
-  await syncFolder(dirname(path));
+  await syncPath(dirname(path));
 }
 
 function header(bytes: number, tables: number, name: Buffer): Buffer {

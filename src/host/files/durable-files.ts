@@ -1,25 +1,25 @@
-// The file operations that make a store safe: write all, flush, rename, flush the directory; and system errors as
-// Imago errors.
-import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+// Puts files in place so that they are complete or absent even after a crash: write all, flush, rename, flush the
+// directory. Names the system errors that a user can act on.
+import { randomUUID } from 'node:crypto';
+import { open, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 
-/** `undefined` for anything that is not an error of the system. */
+/** Returns `undefined` for anything that is not a system error. */
 export function systemCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** Names a full disk as such; everything else passes as it is. */
-export function storeError(error: unknown, doing: string): unknown {
+/** Returns `no-space` for a full disk or quota, and any other error unchanged. */
+export function nameFileError(error: unknown, doing = 'writing a disk'): unknown {
   const code = systemCode(error);
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return new ImagoError('no-space', `no space is left while ${doing}`, { cause: error });
-  }
-  return error;
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') return error;
+  return new ImagoError('no-space', `no space is left while ${doing}`, { cause: error });
 }
 
-export async function syncFolder(path: string): Promise<void> {
+/** Flushes a file or a directory. */
+export async function syncPath(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {
     await handle.sync();
@@ -28,31 +28,45 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Moves a file that is already flushed to its place, and flushes the folder. */
+/** Moves a flushed file to its path, and flushes the directory. */
 export async function renameDurably(from: string, to: string): Promise<void> {
   await rename(from, to);
-  await syncFolder(dirname(to));
+  await syncPath(dirname(to));
 }
 
-/** Replaces `path` by `bytes`, all or nothing. `temporary` must be on the same file system. */
+/** Moves a finished file to its path, its bytes first. An existing file is replaced. */
+export async function publishFile(finished: string, path: string): Promise<void> {
+  await syncPath(finished);
+  try {
+    await renameDurably(finished, path);
+  } catch (cause) {
+    throw new ImagoError('input-invalid', `${basename(path)} cannot be put into ${dirname(path)}`, {
+      hint: 'The work folder must be on the same file system as the result.',
+      cause,
+    });
+  }
+}
+
+/** Replaces `path`, all or nothing. `mode` holds regardless of the umask; `temporary` must be on the same file system. */
 export async function writeFileDurably(
   path: string,
-  temporary: string,
-  bytes: Uint8Array,
-  mode = 0o666,
+  content: string | Uint8Array,
+  mode = 0o600,
+  temporary = `${path}.${randomUUID()}.new`,
 ): Promise<void> {
-  let handle: FileHandle | undefined;
   try {
-    handle = await open(temporary, 'w', mode);
-    await handle.writeFile(bytes);
-    await handle.sync();
-    await handle.close();
-    handle = undefined;
+    const file = await open(temporary, 'wx', mode);
+    try {
+      await file.writeFile(content);
+      await file.chmod(mode);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
     await renameDurably(temporary, path);
   } catch (error) {
-    await handle?.close();
     await rm(temporary, { force: true });
-    throw storeError(error, `writing ${path}`);
+    throw nameFileError(error, `writing ${path}`);
   }
 }
 

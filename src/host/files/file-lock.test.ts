@@ -1,9 +1,10 @@
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isFileLocked, tryFileLock, withFileLock } from './file-lock.ts';
+import { isFileLocked, tryFileLock, waitForFileLock, withFileLock } from './file-lock.ts';
 
 let folder = '';
 beforeAll(async () => {
@@ -54,5 +55,39 @@ describe('a lock on a file', () => {
     const signal = AbortSignal.abort();
     await expect(withFileLock(path, { signal }, async () => 1)).rejects.toMatchObject({ code: 'cancelled' });
     held?.release();
+  });
+
+  test('leaves nothing but the empty file behind', () => {
+    const own = mkdtempSync(join(folder, 'own-'));
+    const lock = tryFileLock(join(own, 'lock'));
+    expect(readdirSync(own)).toEqual(['lock']);
+    lock?.release();
+    lock?.release();
+    expect(readdirSync(own)).toEqual(['lock']);
+  });
+
+  test('is taken by a caller that waits for it', async () => {
+    const own = mkdtempSync(join(folder, 'own-'));
+    const path = join(own, 'lock');
+    const first = tryFileLock(path);
+    const waiting = waitForFileLock(path, 60_000);
+    first?.release();
+    const second = await waiting;
+    expect(second).toBeDefined();
+    second?.release();
+  });
+
+  test('is not waited for longer than the given time', async () => {
+    const own = mkdtempSync(join(folder, 'own-'));
+    const path = join(own, 'lock');
+    const first = tryFileLock(path);
+    expect(await waitForFileLock(path, 1)).toBeUndefined();
+    first?.release();
+  });
+
+  test('fails with an error if the file cannot be created', () => {
+    const own = mkdtempSync(join(folder, 'own-'));
+    writeFileSync(join(own, 'file'), '');
+    expect(() => tryFileLock(join(own, 'file', 'lock'))).toThrow();
   });
 });

@@ -3,7 +3,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { publishFile, withWorkFolder } from './work-folder.ts';
+import { publishFile } from './durable-files.ts';
+import { withWorkFolder } from './work-folder.ts';
 
 let parent: string;
 beforeEach(async () => {

@@ -1,10 +1,9 @@
 // A directory for the incomplete files of one piece of work: deleted when the work ends, whether well or not,
 // and swept up by the next one when its process was killed.
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
-import { ImagoError } from '../../domain/error/imago-error.ts';
-import { nameFileError } from './file-errors.ts';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { nameFileError } from './durable-files.ts';
 
 const pattern = /^imago-work-(\d+)-/;
 
@@ -27,28 +26,5 @@ export async function withWorkFolder<T>(parent: string, work: (folder: string) =
     throw nameFileError(error);
   } finally {
     await rm(folder, { recursive: true, force: true });
-  }
-}
-
-/** Puts a finished file in its place for good: its bytes first, then its name. Replaces what is there. */
-export async function publishFile(finished: string, path: string): Promise<void> {
-  await syncPath(finished);
-  try {
-    await rename(finished, path);
-  } catch (cause) {
-    throw new ImagoError('input-invalid', `${basename(path)} cannot be put into ${dirname(path)}`, {
-      hint: 'The work folder must be on the same file system as the result.',
-      cause,
-    });
-  }
-  await syncPath(dirname(path));
-}
-
-async function syncPath(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

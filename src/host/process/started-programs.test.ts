@@ -11,7 +11,7 @@ import { type WordKind, wordProblem } from '../../domain/value/word.ts';
 
 const source = join(import.meta.dirname, '../..');
 const starts =
-  /(?<![.\w])(?:spawn|spawnSync|execFile|execFileSync|execSync|fork|runTool|streamProcess|need|outputOf)\(|promisify\(execFile\)|\b(?:sandbox(?:\(\))?|system|apt)\??\.(?:run|stream)\(/g;
+  /(?<![.\w])(?:spawn|spawnSync|execFile|execFileSync|execSync|fork|runTool|streamTool|startProcess|need|outputOf)\(|promisify\(execFile\)|\b(?:sandbox(?:\(\))?|system|apt)\??\.(?:run|stream)\(/g;
 
 /** Nothing that a user says is in the arguments. */
 const fixed = 'fixed';
@@ -70,8 +70,7 @@ const reviewed: Readonly<Record<string, readonly [count: number, operands: strin
   'disk/bytes/raw-extents.ts': [1, path],
   'disk/convert/convert.ts': [2, path],
   'disk/ext4/make.ts': [1, path],
-  'host/process/run-tool.ts': [2, passes],
-  'host/process/stream-process.ts': [2, passes],
+  'host/process/run-tool.ts': [6, passes],
   'host/process/system-user.ts': [3, 'a user name of the administrator of the host'],
   'host/tools/fetch-tools.ts': [5, fixed],
   'host/tools/tools.ts': [1, path],

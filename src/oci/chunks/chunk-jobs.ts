@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { readSync, writeSync } from 'node:fs';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { storeError } from '../../host/files/durable-files.ts';
+import { nameFileError } from '../../host/files/durable-files.ts';
 import { chunkHash, maxChunkSize } from './chunker.ts';
 import { frameTarget, PackTable } from './pack-format.ts';
 
@@ -222,6 +222,6 @@ function writeAll(fd: number, bytes: Buffer, position: number): void {
       done += writeSync(fd, bytes, done, bytes.length - done, position + done);
     }
   } catch (error) {
-    throw storeError(error, 'writing the disk');
+    throw nameFileError(error, 'writing the disk');
   }
 }

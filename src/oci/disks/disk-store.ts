@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { storeError, systemCode, writeFileDurably } from '../../host/files/durable-files.ts';
+import { nameFileError, systemCode, writeFileDurably } from '../../host/files/durable-files.ts';
 import { BlobFolder } from '../layout/blob-folder.ts';
 import { readDiskManifest, type StoreContext } from '../layout/context.ts';
 import { type Digest, parseDigest } from '../layout/digest.ts';
@@ -87,7 +87,7 @@ async function makeFolders({ root, blobs, temporary, partial }: StorePaths): Pro
     for (const folder of [blobs, temporary, partial]) await mkdir(folder, { recursive: true });
   } catch (error) {
     if (systemCode(error) === undefined || systemCode(error) === 'ENOSPC')
-      throw storeError(error, 'creating the store');
+      throw nameFileError(error, 'creating the store');
     throw new ImagoError('store-invalid', `there can be no store at ${root}`, { cause: error });
   }
 }
@@ -112,13 +112,10 @@ async function prepareLayout({ layoutFile, indexFile }: StorePaths, owner: Store
   }
   if ((await readFile(indexFile).catch(absent)) === undefined) {
     const empty = encodeJson({ schemaVersion: 2, mediaType: mediaTypes.index, manifests: [] });
-    await writeFileDurably(indexFile, owner.temporaryPath(), empty);
+    await writeFileDurably(indexFile, empty, 0o644, owner.temporaryPath());
   }
-  await writeFileDurably(
-    layoutFile,
-    owner.temporaryPath(),
-    encodeJson({ imageLayoutVersion: layoutVersion }),
-  );
+  const version = encodeJson({ imageLayoutVersion: layoutVersion });
+  await writeFileDurably(layoutFile, version, 0o644, owner.temporaryPath());
 }
 
 function layoutVersionOf(text: string): unknown {

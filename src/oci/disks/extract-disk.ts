@@ -7,7 +7,7 @@ import { type FileHandle, open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { renameDurably, storeError } from '../../host/files/durable-files.ts';
+import { nameFileError, publishFile } from '../../host/files/durable-files.ts';
 import { requireSpace } from '../../host/files/free-space.ts';
 import {
   bytesOfFrame,
@@ -73,12 +73,12 @@ export async function extractDisk(
       await requireSpace(dirname(path), dataBytes, path);
       await writeDisk(store, map, dataBytes, temporary, options);
       await options.complete?.(temporary);
-      await (options.flush === false ? rename(temporary, path) : putInPlace(temporary, path));
+      await (options.flush === false ? rename(temporary, path) : publishFile(temporary, path));
       return { path, size: map.size, dataBytes };
     });
   } catch (error) {
     await rm(temporary, { force: true });
-    throw storeError(error, `writing ${path}`);
+    throw nameFileError(error, `writing ${path}`);
   } finally {
     unfinished.delete(temporary);
   }
@@ -171,16 +171,6 @@ function* batches(map: DiskMap): Generator<readonly FramePlaces[]> {
     batch.push(frame);
   }
   if (batch.length > 0) yield batch;
-}
-
-async function putInPlace(temporary: string, path: string): Promise<void> {
-  const handle = await open(temporary, 'r+');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await renameDurably(temporary, path);
 }
 
 /** Removes what extracts to the same path left when they were killed. */

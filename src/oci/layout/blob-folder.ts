@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { fileSize, renameDurably, storeError, systemCode } from '../../host/files/durable-files.ts';
+import { fileSize, nameFileError, renameDurably, systemCode } from '../../host/files/durable-files.ts';
 import { type Digest, digestOf, hashFile, isDigest, shortDigest } from './digest.ts';
 import type { Descriptor } from './manifest.ts';
 import type { StoreHold, StoreOwner } from './owner.ts';
@@ -85,7 +85,7 @@ export class BlobFolder {
   async writer(hold: StoreHold): Promise<BlobWriter> {
     const temporary = this.#owner.temporaryPath();
     const handle = await open(temporary, 'wx').catch((error: unknown) => {
-      throw storeError(error, 'writing to the store');
+      throw nameFileError(error, 'writing to the store');
     });
     return openWriter(handle, temporary, (digest, size) => this.adopt(temporary, digest, size, hold));
   }
@@ -157,7 +157,7 @@ function openWriter(
       try {
         await handle.writeFile(bytes);
       } catch (error) {
-        throw storeError(error, 'writing to the store');
+        throw nameFileError(error, 'writing to the store');
       }
       hash.update(bytes);
       size += bytes.length;
@@ -175,7 +175,7 @@ function openWriter(
       } catch (error) {
         await abandon();
         await rm(temporary, { force: true });
-        throw storeError(error, 'writing to the store');
+        throw nameFileError(error, 'writing to the store');
       }
     },
     abandon,

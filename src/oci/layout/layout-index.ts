@@ -82,7 +82,7 @@ export class LayoutIndex {
     const after = edit(before);
     if (after === before) return;
     const bytes = encodeJson({ schemaVersion: 2, mediaType: mediaTypes.index, manifests: after });
-    await writeFileDurably(this.#paths.indexFile, this.#owner.temporaryPath(), bytes);
+    await writeFileDurably(this.#paths.indexFile, bytes, 0o644, this.#owner.temporaryPath());
   }
 }
 

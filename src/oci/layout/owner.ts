@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createTurns } from '../../async/keyed-mutex.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { systemCode } from '../../host/files/durable-files.ts';
-import { type FileLock, waitForFileLock } from '../../host/files/process-lock.ts';
+import { type FileLock, waitForFileLock } from '../../host/files/file-lock.ts';
 import type { Digest } from './digest.ts';
 import type { StorePaths } from './paths.ts';
 

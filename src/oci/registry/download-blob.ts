@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { throwIfAborted } from '../../async/abort.ts';
 import { withRetry } from '../../async/retry.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { fileSize, storeError } from '../../host/files/durable-files.ts';
+import { fileSize, nameFileError } from '../../host/files/durable-files.ts';
 import type { StoreContext } from '../layout/context.ts';
 import { type Digest, hashFile, hexOf } from '../layout/digest.ts';
 import type { StoreHold } from '../layout/owner.ts';
@@ -95,7 +95,7 @@ async function receive(
   } catch (error) {
     body.destroy();
     throwIfAborted(signal);
-    const known = storeError(error, 'writing to the store');
+    const known = nameFileError(error, 'writing to the store');
     if (known instanceof ImagoError) throw known;
     throw new ImagoError('registry-failed', 'the connection was lost in the middle of a blob', {
       cause: error,

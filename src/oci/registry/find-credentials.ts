@@ -1,11 +1,11 @@
 // How this machine signs in to a registry: by the files that `docker login`, `podman login`, `skopeo login` and
 // `oras login` write, and by the helpers that they name. Nothing is kept.
-import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import { runTool } from '../../host/process/run-tool.ts';
 import type { Credentials } from './auth.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -79,23 +79,18 @@ async function askHelper(
   env: Environment,
 ): Promise<Credentials | undefined> {
   if (!/^[\w.-]+$/.test(helper)) throw broken(helper, 'its name is not that of a program');
-  const child = spawn(`docker-credential-${helper}`, ['get'], {
-    stdio: ['pipe', 'pipe', 'ignore'],
-    env: { ...env },
-    timeout: helperMs,
-  });
-  child.stdin.on('error', () => undefined);
-  child.stdin.end(registry);
-  let out = '';
-  child.stdout.setEncoding('utf8').on('data', (part: string) => {
-    out += part;
-  });
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', () => reject(broken(helper, 'it cannot be started')));
-    child.once('close', resolve);
-  });
+  async function* input() {
+    yield Buffer.from(registry);
+  }
+  const options = { stdin: input(), env, accept: [0, 1], signal: AbortSignal.timeout(helperMs) };
+  const { exitCode, stdout } = await runTool(`docker-credential-${helper}`, ['get'], options).catch(
+    (error) => {
+      throw broken(helper, error.code === 'tool-missing' ? 'it cannot be started' : 'it did not finish');
+    },
+  );
+  const out = stdout.toString('utf8');
   if (/not found/i.test(out)) return undefined;
-  const answer = code === 0 ? helperAnswer.safeParse(safeJson(out)) : undefined;
+  const answer = exitCode === 0 ? helperAnswer.safeParse(safeJson(out)) : undefined;
   if (answer?.success !== true) throw broken(helper, 'its answer makes no sense');
   const { Username: username, Secret: password } = answer.data;
   return username === '<token>' ? { token: password } : { username, password };

@@ -1,12 +1,6 @@
 // Signing keys at rest: a folder with one private key a file, readable by its owner alone and encrypted where
 // a passphrase is given, and the keyring that says which of them may be used.
-import {
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-  randomUUID,
-} from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
@@ -87,13 +81,12 @@ export function keyFolder(folder: string): KeyFolder {
     return withFileLock(join(folder, '.lock'), {}, async () => {
       const { ring, result } = await work(await read(isRepair));
       const text = Buffer.from(`${JSON.stringify(ring, null, 2)}\n`);
-      await writeFileDurably(ringFile, `${ringFile}.${randomUUID()}`, text);
+      await writeFileDurably(ringFile, text, 0o644);
       return result;
     });
   }
 
-  const writePrivate = (id: string, pem: Uint8Array) =>
-    writeFileDurably(privateFile(id), join(folder, `.${randomUUID()}`), pem, 0o600);
+  const writePrivate = (id: string, pem: Uint8Array) => writeFileDurably(privateFile(id), pem);
 
   async function load(at: string, passphrase?: string): Promise<SigningKey> {
     const trusted = signingKey(await read(), at);

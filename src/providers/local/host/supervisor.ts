@@ -1,7 +1,7 @@
 // Starts machines, holds those that run, and writes down how they end.
 import { rm } from 'node:fs/promises';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
-import { nameFileError } from '../../../host/files/file-errors.ts';
+import { nameFileError } from '../../../host/files/durable-files.ts';
 import type { ProcessIds } from '../../../host/process/system-user.ts';
 import { writeEndpoints, writeGuard } from '../network/guard.ts';
 import { interfaceFacts, machineCards } from '../network/plan.ts';

@@ -10,7 +10,7 @@ import {
   X509Certificate,
 } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { writeFileSafely } from '../../../host/files/safe-file.ts';
+import { writeFileDurably } from '../../../host/files/durable-files.ts';
 import { bits, der, integer, objectId, octets, sequence, set, tagged, text, time } from './der.ts';
 
 export interface DocumentSigner {
@@ -38,7 +38,7 @@ export async function openDocumentSigner(file: string): Promise<DocumentSigner> 
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const certificate = makeCertificate(privateKey);
   const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
-  await writeFileSafely(file, key + certificate.toString(), 0o600);
+  await writeFileDurably(file, key + certificate.toString(), 0o600);
   return documentSigner(privateKey, certificate);
 }
 

@@ -9,7 +9,7 @@ import {
   verify,
 } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { writeFileSafely } from '../../../host/files/safe-file.ts';
+import { writeFileDurably } from '../../../host/files/durable-files.ts';
 
 export interface TokenClaims {
   readonly iss: 'imago-local';
@@ -35,7 +35,7 @@ export async function openTokenIssuer(keyFile: string): Promise<TokenIssuer> {
   const known = await readFile(keyFile, 'utf8').catch(() => undefined);
   if (known !== undefined) return tokenIssuer(createPrivateKey(known));
   const { privateKey } = generateKeyPairSync('ed25519');
-  await writeFileSafely(keyFile, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), 0o600);
+  await writeFileDurably(keyFile, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), 0o600);
   return tokenIssuer(privateKey);
 }
 

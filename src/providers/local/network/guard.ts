@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { basename, join } from 'node:path';
-import { writeFileSafely } from '../../../host/files/safe-file.ts';
+import { writeFileDurably } from '../../../host/files/durable-files.ts';
 import { mainNetwork } from './plan.ts';
 import { shellWord } from './relay.ts';
 
@@ -118,12 +118,12 @@ export const perl = '/usr/bin/perl';
 export async function writeGuard(paths: GuardPaths): Promise<boolean> {
   if (!existsSync(perl)) return false;
   const program = join(paths.services, 'guard.pl');
-  await writeFileSafely(program, perlGuard, 0o644);
+  await writeFileDurably(program, perlGuard, 0o644);
   const own = Object.values(networkInterfaces()).flatMap((cards = []) =>
     cards.flatMap(({ family, address }) => (family === 'IPv4' ? [address] : [])),
   );
   const words = [paths.guardOut, paths.guardIn, basename(paths.endpoints), ...own].map(shellWord);
-  await writeFileSafely(
+  await writeFileDurably(
     paths.guard,
     `# Made by Imago: keeps the machine away from this host.\nexec ${perl} ${shellWord(program)} "$1" ${words.join(' ')} 2>/dev/null\n`,
     0o644,
@@ -136,7 +136,7 @@ export async function writeEndpoints(
   settings: EndpointSettings,
   paths: Pick<GuardPaths, 'endpoints'>,
 ): Promise<void> {
-  await writeFileSafely(
+  await writeFileDurably(
     paths.endpoints,
     namedPorts(settings)
       .map((port) => `${port}\n`)

@@ -3,7 +3,7 @@
 // machine's folder: a newer daemon replaces it under a running machine. It waits for a daemon that restarts.
 // Perl, which nearly every Linux has, starts in a tenth of the time of Node, and a node asks all the time.
 import { join } from 'node:path';
-import { writeFileSafely } from '../../../host/files/safe-file.ts';
+import { writeFileDurably } from '../../../host/files/durable-files.ts';
 
 /** Without a module, since loading one takes longer than all the rest; so it knows Linux alone. */
 const perlRelay = `# Made by Imago: carries one connection to a socket, and waits for its server for a while.
@@ -66,8 +66,8 @@ export interface RelayPrograms {
 
 export async function writeRelayPrograms(folder: string): Promise<RelayPrograms> {
   const programs = { node: join(folder, 'relay.mjs'), perl: join(folder, 'relay.pl') };
-  await writeFileSafely(programs.node, nodeRelay, 0o644);
-  await writeFileSafely(programs.perl, perlRelay, 0o644);
+  await writeFileDurably(programs.node, nodeRelay, 0o644);
+  await writeFileDurably(programs.perl, perlRelay, 0o644);
   return programs;
 }
 
@@ -91,7 +91,7 @@ export async function writeRelay(options: RelayOptions): Promise<void> {
     ...(perl === undefined ? [] : [`[ -x ${shellWord(perl)} ] && ${run(perl, programs.perl)}`]),
     run(process.execPath, '--no-warnings', programs.node),
   ];
-  await writeFileSafely(script, `${lines.join('\n')}\n`, 0o644);
+  await writeFileDurably(script, `${lines.join('\n')}\n`, 0o644);
 }
 
 export function shellWord(text: string): string {

@@ -4,7 +4,7 @@
 // the machines can enter. Nothing listens on a port of this host, so no other user can read or send frames.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeFileSafely } from '../../../host/files/safe-file.ts';
+import { writeFileDurably } from '../../../host/files/durable-files.ts';
 import { perl, perlDial } from './guard.ts';
 import { type PoolCard, poolNetwork } from './plan.ts';
 import { shellWord } from './relay.ts';
@@ -120,9 +120,9 @@ export async function writeSwitch(
 ): Promise<boolean> {
   if (!existsSync(perl)) return false;
   const program = join(paths.services, 'switch.pl');
-  await writeFileSafely(program, perlSwitch, 0o644);
+  await writeFileDurably(program, perlSwitch, 0o644);
   const words = [paths.pool, pool, card.mac.replaceAll(':', ''), card.address].map(shellWord);
-  await writeFileSafely(
+  await writeFileDurably(
     paths.switch,
     `# Made by Imago: connects the machine to its pool.\nexec ${perl} ${shellWord(program)} "$1" ${words.join(' ')} 2>/dev/null\n`,
     0o644,

@@ -7,7 +7,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { cpus, platform, release, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { writeFileSafely } from '../../../host/files/safe-file.ts';
+import { writeFileDurably } from '../../../host/files/durable-files.ts';
 import type { ProcessIds, SystemUser } from '../../../host/process/system-user.ts';
 
 export type AcceleratorName = 'kvm' | 'hvf' | 'tcg';
@@ -38,7 +38,7 @@ export async function probeAccelerator(options: ProbeOptions): Promise<Accelerat
   const accelerator = await choose(options);
   if (options.cacheFile !== undefined) {
     await mkdir(dirname(options.cacheFile), { recursive: true });
-    await writeFileSafely(options.cacheFile, JSON.stringify({ fingerprint, ...accelerator }));
+    await writeFileDurably(options.cacheFile, JSON.stringify({ fingerprint, ...accelerator }));
   }
   return accelerator;
 }

@@ -2,7 +2,7 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { OpenForward } from '../../../domain/pool/port-forward.ts';
-import { writeFileSafely } from '../../../host/files/safe-file.ts';
+import { writeFileDurably } from '../../../host/files/durable-files.ts';
 import type { PlatformHealth } from '../imds/machine-metadata.ts';
 import type { PoolPlace } from '../network/plan.ts';
 import type { HostMachine, MachineEnd } from './machine-host.ts';
@@ -31,7 +31,7 @@ export interface MachineRecords {
 export function machineRecords(folder: string): MachineRecords {
   const path = (id: string) => join(folder, `${machineKey(id)}.json`);
   return {
-    write: (record) => writeFileSafely(path(record.spec.id), JSON.stringify(record)),
+    write: (record) => writeFileDurably(path(record.spec.id), JSON.stringify(record)),
     remove: (id) => rm(path(id), { force: true }),
     async readAll() {
       const records: MachineRecord[] = [];
