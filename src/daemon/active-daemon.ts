@@ -30,7 +30,7 @@ import { backupParts, createArchive } from './backup/archive.ts';
 import { missingDisks } from './backup/missing-disks.ts';
 import { commonContext } from './common-context.ts';
 import { missingPrograms } from './default-provider.ts';
-import type { DaemonGround, WireOptions } from './environment.ts';
+import type { DaemonEnvironment, WireOptions } from './environment.ts';
 import type { DaemonContext } from './http/endpoint/context.ts';
 import { packageVersion } from './process/version.ts';
 import { builderProvider } from './providers/builder-provider.ts';
@@ -48,21 +48,21 @@ const TIDY_EVERY_MS = 3_600_000;
 const UPKEEP_EVERY_MS = 600_000;
 
 /** Starts everything that acts. It ends by the lifecycle, or by the loss of the lease. */
-export async function startWork(options: WireOptions, lease: Lease): Promise<DaemonContext> {
-  const { ground, url } = options;
-  const { lifecycle, log } = ground;
+export async function startActiveDaemon(options: WireOptions, lease: Lease): Promise<DaemonContext> {
+  const { environment, url } = options;
+  const { lifecycle, log } = environment;
   const acting = AbortSignal.any([lease.signal, lifecycle.ending]);
-  const { keep } = ground.options;
+  const { keep } = environment.options;
   const store = openStore({ url, epoch: lease.epoch, signal: lease.signal, keep });
   lifecycle.onStop({ name: 'the store', deadlineMs: 5000, run: () => store.close() });
 
-  const sim = openSim(ground);
-  const images = openOwnImages(ground);
+  const sim = openSim(environment);
+  const images = openOwnImages(environment);
   lifecycle.onStop({ name: 'the images', deadlineMs: 2000, run: () => images.close() });
   const background = createBackground({ problems: store.problems, log, signal: acting });
   // What is still wrong is reported again when its work is retried.
   for (const source of ['local', 'engine']) await store.problems.sync(source, []);
-  const local = await openLocalProvider(ground, images, background);
+  const local = await openLocalProvider(environment, images, background);
   const providers = new Map<ProviderName, Provider>([
     ['sim', sim],
     ['local', local],
@@ -71,14 +71,14 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
   lifecycle.onStop({
     name: 'the machines',
     deadlineMs: 5000,
-    run: () => closeLocal(local, ground.paths.home),
+    run: () => closeLocal(local, environment.paths.home),
   });
 
   const providerOf = (input: Json) => {
     const named = isJsonObject(input) && typeof input.provider === 'string' ? input.provider : '';
-    return providers.get(named as ProviderName) ?? requireProvider(providers, ground.options.provider);
+    return providers.get(named as ProviderName) ?? requireProvider(providers, environment.options.provider);
   };
-  const space = imageSpace(join(ground.paths.home, 'store'), images.store);
+  const space = imageSpace(join(environment.paths.home, 'store'), images.store);
   const deps: OperationDeps = {
     catalogue: store.catalogue,
     fleet: store.fleet,
@@ -89,11 +89,11 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     journal: store.journal,
     imagoVersion: packageVersion(),
     attestor: images.attestor,
-    provider: (name = ground.options.provider) => requireProvider(providers, name),
+    provider: (name = environment.options.provider) => requireProvider(providers, name),
     providers: () => [...providers.values()],
     desk: () => operations,
     epoch: lease.epoch,
-    readSecret: secretReader(join(ground.paths.home, 'secrets')),
+    readSecret: secretReader(join(environment.paths.home, 'secrets')),
     sha256: (text) => createHash('sha256').update(text).digest('hex'),
     images: images.imageStore,
     space,
@@ -134,7 +134,7 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
   background.job('lifecycle', LIFECYCLE_EVERY_MS, async () => (await lifecycleRound(deps, acting)).problems);
   background.job('exceptions', RECONCILE_EVERY_MS, async () => void (await store.problems.syncOperations()));
   background.job('tidy', TIDY_EVERY_MS, async () => void (await store.tidy()));
-  const webhookKey = await openWebhookKey(ground.paths.home);
+  const webhookKey = await openWebhookKey(environment.paths.home);
   const sending = sendWebhooks({
     outbox: store.outbox,
     events: store.events,
@@ -168,7 +168,7 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
     webhookKey,
     sim: sim.control,
     archive: createArchive({
-      ...backupParts(ground, store),
+      ...backupParts(environment, store),
       database: store.database,
       disks: () => space.digests(),
       beforeRestore: () => operations.stop(),
@@ -178,23 +178,23 @@ export async function startWork(options: WireOptions, lease: Lease): Promise<Dae
 }
 
 /** The simulated world outlives the daemon. IMAGO_SIM_WORLD lets the daemons of one database share it. */
-function openSim({ paths, surroundings, options }: DaemonGround): SimProvider {
+function openSim({ paths, processEnv, options }: DaemonEnvironment): SimProvider {
   const { 'time-scale': timeScale } = options.settings;
   return createSimProvider({
-    file: surroundings.env.IMAGO_SIM_WORLD || join(paths.home, 'sim', 'world.db'),
+    file: processEnv.env.IMAGO_SIM_WORLD || join(paths.home, 'sim', 'world.db'),
     ...(timeScale === undefined ? {} : { timeScale }),
   });
 }
 
-function openOwnImages({ paths, surroundings, options }: DaemonGround): Images {
-  const { env, uid } = surroundings;
+function openOwnImages({ paths, processEnv, options }: DaemonEnvironment): Images {
+  const { env, uid } = processEnv;
   const guard = addressGuard(options.addresses);
   return openImages({ home: paths.home, env, uid, version: packageVersion(), now: systemClock.now, guard });
 }
 
 /** Where no machines can be started, recipes still become disks; nothing local keeps the daemon from starting. */
 async function openLocalProvider(
-  { paths, runtime, surroundings, log }: DaemonGround,
+  { paths, runtime, processEnv, log }: DaemonEnvironment,
   images: Images,
   background: Background,
 ): Promise<Provider> {
@@ -204,7 +204,7 @@ async function openLocalProvider(
     return await openLocal({
       home: paths.home,
       socketFolder: runtime.machineFolder,
-      surroundings,
+      processEnv,
       store: await images.store(),
       builder: images.builder,
       onTrouble(what, error) {

@@ -6,7 +6,7 @@ import { systemClock } from '../host/system-clock.ts';
 import { openSettings } from '../launcher/settings-file.ts';
 import type { Provider, ProviderName } from '../ports/provider/provider.ts';
 import type { OperationState } from '../ports/workflow/operation.ts';
-import { runDoctor, usualChecks } from './doctor/doctor.ts';
+import { defaultChecks, runDoctor } from './doctor/doctor.ts';
 import type { WireOptions } from './environment.ts';
 import type { DaemonContext } from './http/endpoint/context.ts';
 import type { DaemonStatus } from './http/endpoint/status.ts';
@@ -27,8 +27,8 @@ const DATABASE_PATIENCE_MS = 1000;
 const ROLES = ['gallery', 'pools', 'machines', 'disks', 'builder'] as const;
 
 export function commonContext(options: WireOptions, store: Store, parts: CommonParts): CommonContext {
-  const { ground } = options;
-  const { lifecycle, surroundings, paths } = ground;
+  const { environment } = options;
+  const { lifecycle, processEnv, paths } = environment;
   const { catalogue, promotion, fleet, journal, operationLists, tokens, audit, idempotency, events } = store;
   return {
     version: packageVersion(),
@@ -39,21 +39,21 @@ export function commonContext(options: WireOptions, store: Store, parts: CommonP
     webhooks: store.webhooks,
     problems: store.problems,
     providers: parts.providers,
-    settings: { ...openSettings(paths.home), running: ground.options },
+    settings: { ...openSettings(paths.home), running: environment.options },
     ...(parts.epoch === undefined ? {} : { epoch: parts.epoch }),
-    status: () => tellStatus(options, store, parts),
-    doctor: () => runDoctor(usualChecks(surroundings)),
+    status: () => readStatus(options, store, parts),
+    doctor: () => runDoctor(defaultChecks(processEnv)),
     stop: (asked) => lifecycle.stop(asked),
     stopping: lifecycle.ending,
   };
 }
 
-async function tellStatus(
-  { ground, postgres }: WireOptions,
+async function readStatus(
+  { environment, postgres }: WireOptions,
   store: Store,
   { providers, epoch }: CommonParts,
 ): Promise<DaemonStatus> {
-  const { paths, runtime, listener, startedAt } = ground;
+  const { paths, runtime, listener, startedAt } = environment;
   const reading = readFacts(store).catch(() => undefined);
   const facts = (await within(reading, DATABASE_PATIENCE_MS)) ? await reading : undefined;
   return {
@@ -77,7 +77,7 @@ async function tellStatus(
       api: runtime.apiSocket,
       ...(postgres === undefined ? {} : { database: postgres.socketFolder }),
     },
-    settings: ground.options.settings,
+    settings: environment.options.settings,
     ...(listener.tcp === undefined ? {} : { listen: listener.tcp }),
     ...(listener.tls === undefined ? {} : { tls: listener.tls }),
     providers: [...providers.values()].map((provider) => ({

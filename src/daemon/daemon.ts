@@ -7,8 +7,8 @@ import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
 import { type FileLock, tryFileLock, waitForFileLock } from '../host/files/file-lock.ts';
 import { identifyProcess, isSameProcess, type ProcessIdentity } from '../host/process/identity.ts';
 import { readDaemonFile, removeDaemonFile, writeDaemonFile } from '../launcher/daemon-file.ts';
-import { type StatePaths, type Surroundings, stateFolder } from '../launcher/paths.ts';
-import type { DaemonGround } from './environment.ts';
+import { type ProcessEnvironment, type StatePaths, stateFolder } from '../launcher/paths.ts';
+import type { DaemonEnvironment } from './environment.ts';
 import { type Listener, openListener, type TcpOptions } from './http/listener.ts';
 import type { DaemonOptions } from './options.ts';
 import type { PostgresServer } from './postgres/server.ts';
@@ -19,7 +19,7 @@ import { prepareStateFolder, removeRuntimeFolders, runtimePaths, secureFolder } 
 import { packageVersion } from './process/version.ts';
 
 export interface DaemonRun {
-  readonly surroundings: Surroundings;
+  readonly processEnv: ProcessEnvironment;
   readonly options: DaemonOptions;
   readonly messages: Messages;
   /** Keeps the settings that were given as flags, for the next start. */
@@ -32,9 +32,9 @@ const LOOK_EVERY_MS = 2000;
 const ROTATE_EVERY_MS = 600_000;
 
 /** Returns when the daemon is up; the process then lives until the lifecycle ends it. */
-export async function runDaemon({ surroundings, options, messages, keep }: DaemonRun): Promise<void> {
+export async function runDaemon({ processEnv, options, messages, keep }: DaemonRun): Promise<void> {
   const again = readRestarts(process.env) !== undefined;
-  const paths = prepareStateFolder(stateFolder(surroundings), surroundings, !again);
+  const paths = prepareStateFolder(stateFolder(processEnv), processEnv, !again);
   const log = openLog(paths.daemonLog, inForeground() ? { tee: (line) => process.stderr.write(line) } : {});
   const lock = await takeLock(paths, again);
   if (lock === undefined) return;
@@ -64,13 +64,13 @@ export async function runDaemon({ surroundings, options, messages, keep }: Daemo
 
   followSignals(lifecycle, fail);
   try {
-    const runtime = runtimePaths(paths.home, surroundings);
-    secureFolder(runtime.apiFolder, { uid: surroundings.uid, gid: process.getgid?.() ?? 0 });
+    const runtime = runtimePaths(paths.home, processEnv);
+    secureFolder(runtime.apiFolder, { uid: processEnv.uid, gid: process.getgid?.() ?? 0 });
     listener = await openListener(runtime.apiSocket, await withCertificate(options.tcp, paths.home));
     await keep();
     const startedAt = new Date();
-    const ground = { surroundings, options, paths, runtime, log, lifecycle, listener, startedAt };
-    const beginning = begin(ground, messages, again);
+    const environment = { processEnv, options, paths, runtime, log, lifecycle, listener, startedAt };
+    const beginning = begin(environment, messages, again);
     lifecycle.hold(beginning);
     await beginning;
     up = true;
@@ -92,8 +92,8 @@ function tell(messages: Messages, failure: unknown): void {
   messages.end();
 }
 
-async function begin(ground: DaemonGround, messages: Messages, again: boolean): Promise<void> {
-  const { paths, runtime, log, lifecycle, listener, startedAt } = ground;
+async function begin(environment: DaemonEnvironment, messages: Messages, again: boolean): Promise<void> {
+  const { paths, runtime, log, lifecycle, listener, startedAt } = environment;
   const self = ownIdentity();
   let postgres: PostgresServer | undefined;
   let ready = false;
@@ -106,7 +106,7 @@ async function begin(ground: DaemonGround, messages: Messages, again: boolean): 
       ready,
       ...(postgres === undefined ? {} : { postgres: postgres.process }),
       startedAt: startedAt.toISOString(),
-      settings: ground.options.settings,
+      settings: environment.options.settings,
     });
   }
 
@@ -131,16 +131,20 @@ async function begin(ground: DaemonGround, messages: Messages, again: boolean): 
   });
   log.info('starting', { version: packageVersion(), node: process.versions.node, home: paths.home });
 
-  const url = ground.surroundings.env.IMAGO_DATABASE_URL;
+  const url = environment.processEnv.env.IMAGO_DATABASE_URL;
   if (!url) {
     messages.send({ progress: 'Starting the database' });
-    postgres = await startPostgres(ground);
+    postgres = await startPostgres(environment);
     lifecycle.ending.throwIfAborted();
     recordAgain();
   }
   const { wire } = await import('./wiring.ts');
   messages.send({ progress: 'Starting the daemon' });
-  await wire({ ground, ...(postgres === undefined ? {} : { postgres }), url: url || (postgres?.url ?? '') });
+  await wire({
+    environment,
+    ...(postgres === undefined ? {} : { postgres }),
+    url: url || (postgres?.url ?? ''),
+  });
 
   ready = true;
   recordAgain();
@@ -153,16 +157,16 @@ async function begin(ground: DaemonGround, messages: Messages, again: boolean): 
     deadlineMs: REQUEST_GRACE_MS + 1000,
     run: () => listener.close(REQUEST_GRACE_MS),
   });
-  lookAfter(ground, recordAgain, self);
+  lookAfter(environment, recordAgain, self);
   messages.send({ ready: true });
   messages.end();
   log.info('ready', { ms: Math.round(performance.now()) });
 }
 
-async function startPostgres(ground: DaemonGround): Promise<PostgresServer> {
-  const { lifecycle } = ground;
+async function startPostgres(environment: DaemonEnvironment): Promise<PostgresServer> {
+  const { lifecycle } = environment;
   const { ensurePostgres } = await import('./postgres/server.ts');
-  const postgres = await ensurePostgres(ground);
+  const postgres = await ensurePostgres(environment);
   const unwatch = postgres.watch((reason) => lifecycle.restart(reason));
   lifecycle.onStop({
     name: 'PostgreSQL',
@@ -203,8 +207,8 @@ function followSignals(lifecycle: Lifecycle, fail: (error: unknown) => void): vo
 }
 
 /** Notices what others do to our files, as long as we live. */
-function lookAfter(ground: DaemonGround, record: () => void, self: ProcessIdentity): void {
-  const { paths, listener, lifecycle } = ground;
+function lookAfter(environment: DaemonEnvironment, record: () => void, self: ProcessIdentity): void {
+  const { paths, listener, lifecycle } = environment;
   const made = statSync(paths.home).ino;
   const look = setInterval(() => {
     if (statSync(paths.home, { throwIfNoEntry: false })?.ino !== made) {

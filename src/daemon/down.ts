@@ -5,7 +5,7 @@ import { ImagoError } from '../domain/error/imago-error.ts';
 import { type FileLock, tryFileLock, waitForFileLock } from '../host/files/file-lock.ts';
 import { isSameProcess, type ProcessIdentity, signalProcess, waitForExit } from '../host/process/identity.ts';
 import { readDaemonFile } from '../launcher/daemon-file.ts';
-import { type StatePaths, type Surroundings, stateFolder, statePaths } from '../launcher/paths.ts';
+import { type ProcessEnvironment, type StatePaths, stateFolder, statePaths } from '../launcher/paths.ts';
 import type { StoppedProcesses } from '../launcher/spawn.ts';
 import { findPostmaster, processesOn } from './postgres/postmaster.ts';
 import { stopPostmaster } from './postgres/server.ts';
@@ -34,10 +34,10 @@ export interface DownOptions {
 
 /** A second call, or one when nothing runs, changes nothing. */
 export async function bringDown(
-  surroundings: Surroundings,
+  processEnv: ProcessEnvironment,
   { leaveMachines = false, politeMs = POLITE_MS }: DownOptions = {},
 ): Promise<StoppedProcesses> {
-  const home = stateFolder(surroundings);
+  const home = stateFolder(processEnv);
   if (!existsSync(home)) return { forced: false };
   const paths = statePaths(realpathSync(home));
   try {
@@ -49,8 +49,8 @@ export async function bringDown(
   const lock = await takeLock(paths);
   try {
     const postgres = await stopPostgres(paths);
-    const runtime = runtimePaths(paths.home, surroundings);
-    const machines = leaveMachines ? 0 : await stopMachines(paths, runtime, surroundings);
+    const runtime = runtimePaths(paths.home, processEnv);
+    const machines = leaveMachines ? 0 : await stopMachines(paths, runtime, processEnv);
     const recorded = readDaemonFile(paths.daemonFile);
     removeRuntimeFolders(runtime);
     if (recorded !== undefined) removeRuntimeFolders(runtimePathsOf(recorded.socket));
@@ -70,11 +70,11 @@ export async function bringDown(
 async function stopMachines(
   { home }: StatePaths,
   { machineFolder }: RuntimePaths,
-  surroundings: Surroundings,
+  processEnv: ProcessEnvironment,
 ): Promise<number> {
   if (!existsSync(localFolder(home))) return 0;
   return stopLocalMachines({
-    ...{ home, socketFolder: machineFolder, surroundings, deadlineMs: MACHINE_MS },
+    ...{ home, socketFolder: machineFolder, processEnv, deadlineMs: MACHINE_MS },
     onTrouble: () => undefined,
   });
 }

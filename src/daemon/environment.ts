@@ -1,6 +1,6 @@
 // The types of what a daemon knows before its work starts.
 
-import type { StatePaths, Surroundings } from '../launcher/paths.ts';
+import type { ProcessEnvironment, StatePaths } from '../launcher/paths.ts';
 import type { Listener } from './http/listener.ts';
 import type { DaemonOptions } from './options.ts';
 import type { PostgresServer } from './postgres/server.ts';
@@ -9,8 +9,8 @@ import type { Log } from './process/log.ts';
 import type { RuntimePaths } from './process/paths.ts';
 
 /** What is known before the work begins. */
-export interface DaemonGround {
-  readonly surroundings: Surroundings;
+export interface DaemonEnvironment {
+  readonly processEnv: ProcessEnvironment;
   readonly options: DaemonOptions;
   readonly paths: StatePaths;
   readonly runtime: RuntimePaths;
@@ -21,7 +21,7 @@ export interface DaemonGround {
 }
 
 export interface WireOptions {
-  readonly ground: DaemonGround;
+  readonly environment: DaemonEnvironment;
   /** The embedded server; absent when another PostgreSQL is used. */
   readonly postgres?: PostgresServer;
   readonly url: string;

@@ -6,7 +6,7 @@
 import { parseArgs } from 'node:util';
 import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
 import { checkSettings, readSettings, type SettingName, settingNames } from '../domain/settings/settings.ts';
-import { currentSurroundings, stateFolder } from '../launcher/paths.ts';
+import { currentProcessEnvironment, stateFolder } from '../launcher/paths.ts';
 import { openSettings } from '../launcher/settings-file.ts';
 import { readOptions } from './options.ts';
 import { openMessages } from './process/messages.ts';
@@ -26,23 +26,23 @@ try {
 
 async function run(): Promise<void> {
   const { down, 'leave-machines': leaveMachines, doctor, ...words } = parse(process.argv.slice(2));
-  const surroundings = currentSurroundings();
+  const processEnv = currentProcessEnvironment();
   if (down) {
     const { bringDown } = await import('./down.ts');
-    messages.send({ stopped: await bringDown(surroundings, { leaveMachines }) });
+    messages.send({ stopped: await bringDown(processEnv, { leaveMachines }) });
     return;
   }
   if (doctor) {
-    const { runDoctor, usualChecks } = await import('./doctor/doctor.ts');
-    messages.send({ doctor: await runDoctor(usualChecks(surroundings)) });
+    const { runDoctor, defaultChecks } = await import('./doctor/doctor.ts');
+    messages.send({ doctor: await runDoctor(defaultChecks(processEnv)) });
     return;
   }
   const flags = readSettings(words, (name) => `--${name}`);
-  const kept = openSettings(stateFolder(surroundings));
+  const kept = openSettings(stateFolder(processEnv));
   const options = readOptions(checkSettings({ ...kept.read(), ...flags }), process.env);
   const { runDaemon } = await import('./daemon.ts');
   await runDaemon({
-    surroundings,
+    processEnv,
     options,
     messages,
     keep: () => kept.change((set) => ({ ...set, ...flags })),

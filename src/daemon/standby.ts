@@ -25,7 +25,7 @@ export function standbyContext(options: WireOptions, store: Store): DaemonContex
       ...{ list: schedules.list, get: schedules.get, review: refuse },
       ...{ check: refuse, create: refuse, delete: refuse },
     },
-    archive: { backup: (given) => backupOf(backupParts(options.ground, store), given), restore: refuse },
+    archive: { backup: (given) => backupOf(backupParts(options.environment, store), given), restore: refuse },
   };
 }
 

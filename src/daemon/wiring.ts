@@ -5,7 +5,7 @@ import { connectClient } from '../database/connection/connection.ts';
 import { acquireLease } from '../database/lease/lease.ts';
 import { migrate } from '../database/migrations/migrate.ts';
 import { openStore, type Store } from '../database/open-database.ts';
-import { startWork } from './active-daemon.ts';
+import { startActiveDaemon } from './active-daemon.ts';
 import type { WireOptions } from './environment.ts';
 import { createApp } from './http/app.ts';
 import type { DaemonContext } from './http/endpoint/context.ts';
@@ -14,8 +14,8 @@ import { standbyContext } from './standby.ts';
 
 /** Resolves when requests are answered: by the active daemon, or by one that stands by until it is active. */
 export async function wire(options: WireOptions): Promise<void> {
-  const { ground, url } = options;
-  const { log, lifecycle } = ground;
+  const { environment, url } = options;
+  const { log, lifecycle } = environment;
   const standingBy = Promise.withResolvers<void>();
   let standby: Store | undefined;
 
@@ -34,7 +34,7 @@ export async function wire(options: WireOptions): Promise<void> {
     lifecycle.ending.throwIfAborted();
     const { from, to } = await migrate({ url, epoch: lease.epoch });
     if (from !== to) log.info('brought the tables up to date', { from, to });
-    serve(options, await startWork(options, lease));
+    serve(options, await startActiveDaemon(options, lease));
     await standby?.close();
     log.info('active', { epoch: lease.epoch });
   });
@@ -45,6 +45,6 @@ export async function wire(options: WireOptions): Promise<void> {
   await Promise.race([active, standingBy.promise]);
 }
 
-function serve({ ground: { listener, log } }: WireOptions, context: DaemonContext): void {
+function serve({ environment: { listener, log } }: WireOptions, context: DaemonContext): void {
   listener.serve(createRequestListener(createApp(context, { log })));
 }

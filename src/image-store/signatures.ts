@@ -5,7 +5,6 @@ import { type DiskStore, describeDisk } from '../oci/disks/disk-store.ts';
 import { type Digest, hexOf, parseDigest } from '../oci/layout/digest.ts';
 import type { SigningKey } from '../oci/signatures/key-folder.ts';
 import {
-  forgetKey,
   type Keyring,
   keyId,
   parsePublicKey,
@@ -13,6 +12,7 @@ import {
   signingKey,
   type TrustedKey,
   trustKey,
+  untrustKey,
 } from '../oci/signatures/keyring.ts';
 import {
   type AttachmentReader,
@@ -131,7 +131,7 @@ export function signingKeys({
     },
     async forget(id, { dryRun = false } = {}) {
       const ring = await keys.keyring();
-      forgetKey(ring, id);
+      untrustKey(ring, id);
       if (!dryRun) await keys.forget(id);
       return toRecord(ring, requireKey(ring, id));
     },

@@ -34,17 +34,17 @@ export interface StatePaths {
   readonly postgresData: string;
 }
 
-export interface Surroundings {
+export interface ProcessEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly uid: number;
 }
 
-export function currentSurroundings(): Surroundings {
+export function currentProcessEnvironment(): ProcessEnvironment {
   return { env: process.env, uid: process.getuid?.() ?? 1 };
 }
 
 /** `IMAGO_HOME`; else `/var/lib/imago` for root and the XDG state folder for everyone else. */
-export function stateFolder({ env, uid }: Surroundings = currentSurroundings()): string {
+export function stateFolder({ env, uid }: ProcessEnvironment = currentProcessEnvironment()): string {
   if (env.IMAGO_HOME) return resolve(env.IMAGO_HOME);
   if (uid === 0) return '/var/lib/imago';
   const base =

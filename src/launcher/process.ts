@@ -130,7 +130,7 @@ export async function localDoctor(home = stateFolder()): Promise<LocalDoctorRepo
   )) {
     if ('doctor' in message) return message.doctor;
   }
-  throw new ImagoError('daemon-not-answering', 'Looking at this machine takes too long.');
+  throw new ImagoError('daemon-not-answering', 'ProviderCall at this machine takes too long.');
 }
 
 /** Refuses a running daemon that uses other settings than the requested ones. */

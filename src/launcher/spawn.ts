@@ -47,7 +47,7 @@ export interface Messages {
 
 /**
  * Left alone, V8 lets a heap grow to four times what is in use before it looks for garbage, and a plan over a large
- * catalog leaves a process three times as large for good. Looking sooner costs a tenth of the plan's time.
+ * catalog leaves a process three times as large for good. ProviderCall sooner costs a tenth of the plan's time.
  */
 const memoryFlags = ['--max-semi-space-size=8', '--heap-growing-percent=50'] as const;
 

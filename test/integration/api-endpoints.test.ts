@@ -3,7 +3,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpointNames } from '../../src/api/contract/contract.ts';
-import type { AnswerOf } from '../../src/api/contract/types.ts';
+import type { ResponseOf } from '../../src/api/contract/types.ts';
 import { type ApiBench, openApi } from '../support/api-bench.ts';
 import { fakeAccess } from '../support/fake-access.ts';
 import { newPublicKey } from '../support/public-key.ts';
@@ -42,7 +42,7 @@ afterAll(async () => {
   await bench.stop();
 });
 
-type Operation = AnswerOf<'showOperation'>;
+type Operation = ResponseOf<'showOperation'>;
 
 async function finish(started: Operation): Promise<Operation> {
   for (;;) {
@@ -520,7 +520,7 @@ describe('the life of an image', () => {
     );
     const theirs = await client.call('trustKey', { body: { owner: 'farm', publicKey: newPublicKey() } });
     expect(theirs).toMatchObject({ owner: 'farm', signs: false });
-    expect(await client.call('forgetKey', { path: { key: theirs.id } })).toEqual(theirs);
+    expect(await client.call('untrustKey', { path: { key: theirs.id } })).toEqual(theirs);
     expect(await keyIds()).toEqual([...earlier, key.id]);
     called.add('uploadDisk').add('exportVersion').add('readRecord');
   });

@@ -84,7 +84,7 @@ async function until(what: () => boolean): Promise<void> {
 
 describe('cuts', () => {
   test('at any byte lose no event and double none, while several write at once', () =>
-    withApi({ limits: { comeBackMs: 20 } }, async (api) => {
+    withApi({ limits: { reconnectMs: 20 } }, async (api) => {
       const proxy = await startCuttingProxy(`${api.socketPath}.proxy`, api.socketPath);
       const client = createClient({ socketPath: proxy.socketPath });
       let seed = 7;
@@ -96,7 +96,7 @@ describe('cuts', () => {
       try {
         const total = 150;
         const cuts: string[] = [];
-        const reading = collect(client.events({ after: 0, onCut: (error) => cuts.push(error.code) }));
+        const reading = collect(client.events({ after: 0, onDisconnect: (error) => cuts.push(error.code) }));
         const writers = [0, 1, 2].map(async (writer) => {
           for (let n = writer; n < total; n += 3) {
             await api.store.events.add(event(n));
@@ -125,7 +125,7 @@ describe('cuts', () => {
       try {
         await api.store.events.add(event(0));
         const opened = Promise.withResolvers<void>();
-        const reading = collect(client.events({ onCut: () => opened.resolve() }));
+        const reading = collect(client.events({ onDisconnect: () => opened.resolve() }));
         await expect.poll(() => proxy.returned).toMatch(/^id: /m);
         proxy.cutAll();
         await api.store.events.add(event(1));
@@ -181,7 +181,7 @@ describe('cuts', () => {
       const client = createClient({ socketPath });
       try {
         const cut = Promise.withResolvers<void>();
-        const reading = collect(client.events({ after: 0, onCut: () => cut.resolve() }));
+        const reading = collect(client.events({ after: 0, onDisconnect: () => cut.resolve() }));
         await events.add(event(1));
         await sleep(100);
         broken = true;

@@ -56,7 +56,7 @@ describe('a dry run', () => {
     key = (await client.call('createKey')).id;
     bodies.trustKey = { owner: 'farm', publicKey: newPublicKey() };
     const foreign = { owner: 'farm', publicKey: newPublicKey() };
-    paths.forgetKey = { key: (await client.call('trustKey', { body: foreign })).id };
+    paths.untrustKey = { key: (await client.call('trustKey', { body: foreign })).id };
     const path = { image: 'disk', version: '1.0.0' };
     const planned = { path, body: { reason: 'planned', at: '2099-01-01' } };
     await finish(api, await client.call('withdrawVersion', planned));

@@ -1,7 +1,7 @@
 // Promotion over the API by people with tokens: who may approve, who may override, and that no roundabout way
 // gets past a gate.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { AnswerOf } from '../../src/api/contract/types.ts';
+import type { ResponseOf } from '../../src/api/contract/types.ts';
 import { type ApiBench, openApi } from '../support/api-bench.ts';
 import { type StoreBench, seedImage, startStoreBench } from '../support/store.ts';
 
@@ -18,7 +18,7 @@ afterAll(async () => {
   await bench.stop();
 });
 
-type Operation = AnswerOf<'showOperation'>;
+type Operation = ResponseOf<'showOperation'>;
 
 async function ended({ id }: Operation): Promise<Operation> {
   return api.client.call('waitOperation', { path: { operation: id }, query: { seconds: 20 } });

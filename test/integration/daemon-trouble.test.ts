@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSy
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type RuntimePaths, runtimePaths } from '../../src/daemon/process/paths.ts';
-import { currentSurroundings } from '../../src/launcher/paths.ts';
+import { currentProcessEnvironment } from '../../src/launcher/paths.ts';
 import { daemonFile, type Status, statusOf, until } from '../support/daemon.ts';
 import { createImago, type Finished, type Imago, recipe } from '../support/imago.ts';
 import { canMount, createSmallDisk, type SmallDisk } from '../support/small-disk.ts';
@@ -25,7 +25,7 @@ describe('the state folder', () => {
 
   function runtimeOf(home: string): RuntimePaths {
     mkdirSync(home, { recursive: true, mode: 0o700 });
-    return runtimePaths(realpathSync(home), currentSurroundings());
+    return runtimePaths(realpathSync(home), currentProcessEnvironment());
   }
 
   test('holds a database of another major version: the way over is named, and nothing was touched', async () => {

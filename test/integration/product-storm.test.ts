@@ -6,7 +6,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Client, createClient } from '../../src/api/client/client.ts';
-import type { AnswerOf, InputOf, ItemOf, ListEndpoint, PlainEndpoint } from '../../src/api/contract/types.ts';
+import type {
+  InputOf,
+  ItemOf,
+  ListEndpoint,
+  PlainEndpoint,
+  ResponseOf,
+} from '../../src/api/contract/types.ts';
 import { ensureImagoError } from '../../src/domain/error/imago-error.ts';
 import { identifyProcess, type ProcessIdentity } from '../../src/host/process/identity.ts';
 import { statePaths } from '../../src/launcher/paths.ts';
@@ -24,7 +30,7 @@ const minute = 60_000;
 const withinMs = 2500;
 const capacity = 2;
 
-type Operation = AnswerOf<'showOperation'>;
+type Operation = ResponseOf<'showOperation'>;
 type Starter =
   | 'createBuild'
   | 'createTest'
@@ -66,7 +72,7 @@ afterAll(async () => {
 });
 
 /** Repeats a request until the daemon has responded. A write keeps its key, so that it is done once. */
-async function ask<N extends PlainEndpoint>(endpoint: N, input: InputOf<N>): Promise<AnswerOf<N>> {
+async function ask<N extends PlainEndpoint>(endpoint: N, input: InputOf<N>): Promise<ResponseOf<N>> {
   const options = { idempotencyKey: randomUUID() };
   for (;;) {
     try {

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type Client, createClient } from '../../src/api/client/client.ts';
 import { contractOf } from '../../src/api/contract/contract.ts';
-import type { AnswerOf, EndpointName } from '../../src/api/contract/types.ts';
+import type { EndpointName, ResponseOf } from '../../src/api/contract/types.ts';
 import type { Problem } from '../../src/api/schemas/common.ts';
 import { plan as planSchema, problem as problemSchema } from '../../src/api/schemas/common.ts';
 import { createArchive } from '../../src/daemon/backup/archive.ts';
@@ -247,7 +247,7 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
 export async function finish(
   api: ApiBench,
   started: { readonly id: string },
-): Promise<AnswerOf<'showOperation'>> {
+): Promise<ResponseOf<'showOperation'>> {
   const path = { operation: started.id };
   for (;;) {
     const now = await api.client.call('waitOperation', { path, query: { seconds: 20 } });

@@ -4,12 +4,12 @@ import type { IncomingMessage } from 'node:http';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { addresses } from '../contract/addresses.generated.ts';
 import type {
-  AnswerOf,
   EndpointName,
   InputOf,
   ItemOf,
   ListEndpoint,
   PlainEndpoint,
+  ResponseOf,
   WriteEndpoint,
 } from '../contract/types.ts';
 import type { Plan } from '../schemas/common.ts';
@@ -32,7 +32,7 @@ type Arguments<N extends EndpointName> =
 
 /** All methods throw the error of the daemon, or of the connection, as an ImagoError. */
 export interface Client {
-  call<N extends PlainEndpoint>(endpoint: N, ...rest: Arguments<N>): Promise<AnswerOf<N>>;
+  call<N extends PlainEndpoint>(endpoint: N, ...rest: Arguments<N>): Promise<ResponseOf<N>>;
   /** Returns a preview of the write, and writes nothing. */
   plan<N extends WriteEndpoint>(endpoint: N, ...rest: Arguments<N>): Promise<Plan>;
   /** Yields all items of a list, and requests pages as needed. */
@@ -44,7 +44,7 @@ export interface Client {
   restore(
     source: AsyncIterable<Uint8Array>,
     options?: RequestOptions & RestoreCall,
-  ): Promise<AnswerOf<'restore'> | Plan>;
+  ): Promise<ResponseOf<'restore'> | Plan>;
   /** Streams bytes. If they are truncated, the last read throws. */
   download<N extends DownloadEndpoint>(
     endpoint: N,
@@ -56,7 +56,7 @@ export interface Client {
     endpoint: 'uploadDisk',
     source: AsyncIterable<Uint8Array>,
     options?: RequestOptions,
-  ): Promise<AnswerOf<'uploadDisk'>>;
+  ): Promise<ResponseOf<'uploadDisk'>>;
   /** Streams bytes in both directions concurrently. The returned stream ends with the peer. */
   duplex<N extends 'openShell'>(
     endpoint: N,

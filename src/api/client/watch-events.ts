@@ -3,11 +3,11 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import type { AnswerOf } from '../contract/types.ts';
+import type { ResponseOf } from '../contract/types.ts';
 import { createEventParser } from './event-stream.ts';
 import { connectionLost } from './exchange.ts';
 
-export type ApiEvent = AnswerOf<'watchEvents'>;
+export type ApiEvent = ResponseOf<'watchEvents'>;
 
 export interface WatchOptions {
   /** Yields only events of this subject, for example `operation/ID`. */
@@ -16,7 +16,7 @@ export interface WatchOptions {
   readonly after?: number;
   readonly signal?: AbortSignal;
   /** Called for every lost connection and every failed try to reconnect. With it, a first try that fails is repeated too. */
-  readonly onCut?: (error: ImagoError) => void;
+  readonly onDisconnect?: (error: ImagoError) => void;
   /** The time to try to reconnect before the last error is thrown. Defaults to five minutes. */
   readonly giveUpAfterMs?: number;
 }
@@ -35,8 +35,8 @@ export async function* watchEvents(open: OpenStream, options: WatchOptions): Asy
   let lastId = options.after === undefined ? undefined : String(options.after);
   const openAgain = (pauseMs: number) => reconnect(() => open(lastId, signal), pauseMs, options, signal);
   let stream = await open(lastId, signal).catch((error: unknown) => {
-    if (options.onCut === undefined) throw error;
-    options.onCut(requireTransient(error, signal));
+    if (options.onDisconnect === undefined) throw error;
+    options.onDisconnect(requireTransient(error, signal));
     return openAgain(firstPauseMs);
   });
   for (;;) {
@@ -58,7 +58,7 @@ export async function* watchEvents(open: OpenStream, options: WatchOptions): Asy
     } finally {
       stream.destroy();
     }
-    options.onCut?.(lost);
+    options.onDisconnect?.(lost);
     stream = await openAgain(pause);
   }
 }
@@ -77,7 +77,7 @@ async function* readChunks(stream: IncomingMessage, signal: AbortSignal): AsyncG
 async function reconnect(
   open: () => Promise<IncomingMessage>,
   pauseMs: number,
-  { giveUpAfterMs = defaultGiveUpMs, onCut }: WatchOptions,
+  { giveUpAfterMs = defaultGiveUpMs, onDisconnect }: WatchOptions,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
   const until = performance.now() + giveUpAfterMs;
@@ -89,7 +89,7 @@ async function reconnect(
     } catch (error) {
       const transient = requireTransient(error, signal);
       if (performance.now() > until) throw transient;
-      onCut?.(transient);
+      onDisconnect?.(transient);
       pause = Math.min(pause * 2, maxPauseMs);
     }
   }

@@ -82,7 +82,7 @@ export const addresses: Readonly<Record<EndpointName, string>> = {
   createKey: 'POST /v1/keys',
   revokeKey: 'POST /v1/keys/{key}/revoke',
   trustKey: 'POST /v1/keys/trust',
-  forgetKey: 'DELETE /v1/keys/{key}',
+  untrustKey: 'DELETE /v1/keys/{key}',
   listPools: 'GET /v1/pools',
   createPool: 'POST /v1/pools',
   showPool: 'GET /v1/pools/{pool}',

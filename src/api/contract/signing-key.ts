@@ -23,7 +23,7 @@ export const keyContract = endpoints('Keys', {
     description:
       'Sending a trusted key again updates its record, for example with its end or its revocation.',
   }),
-  forgetKey: write('DELETE /v1/keys/{key}', 'Stop trusting a key of another installation', {
+  untrustKey: write('DELETE /v1/keys/{key}', 'Stop trusting a key of another installation', {
     role: 'admin',
     response: key,
   }),

@@ -23,7 +23,7 @@ type PathInput<N extends EndpointName> = [Path<N>] extends [never]
   : { readonly [P in Path<N>]: P extends keyof Params<N> ? In<Params<N>[P]> : string };
 export type QueryOf<N extends EndpointName> = Out<Part<N, 'query'>>;
 export type BodyOf<N extends EndpointName> = Out<Part<N, 'body'>>;
-export type AnswerOf<N extends EndpointName> = Out<Part<N, 'response'>>;
+export type ResponseOf<N extends EndpointName> = Out<Part<N, 'response'>>;
 
 type Has<T, K extends string> = [T] extends [never] ? unknown : { readonly [P in K]: T };
 type MayHave<T, K extends string> = [T] extends [never] ? unknown : { readonly [P in K]?: T };
@@ -56,8 +56,9 @@ export type PlainEndpoint = Exclude<EndpointName, Streams>;
 export type WriteEndpoint = Exclude<WithEffect<'write' | 'operation'>, Streams>;
 export type OperationEndpoint = Exclude<WithEffect<'operation'>, Streams>;
 export type ListEndpoint = {
-  [N in PlainEndpoint]: AnswerOf<N> extends { items: readonly unknown[]; next?: string | undefined }
+  [N in PlainEndpoint]: ResponseOf<N> extends { items: readonly unknown[]; next?: string | undefined }
     ? N
     : never;
 }[PlainEndpoint];
-export type ItemOf<N extends ListEndpoint> = AnswerOf<N> extends { items: readonly (infer T)[] } ? T : never;
+export type ItemOf<N extends ListEndpoint> =
+  ResponseOf<N> extends { items: readonly (infer T)[] } ? T : never;

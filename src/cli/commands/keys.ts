@@ -112,7 +112,7 @@ export const command = group({
     done: ({ id, revoked }) => `Key ${id} is revoked: ${revoked}`,
   }),
   trust,
-  untrust: write('forgetKey', {
+  untrust: write('untrustKey', {
     summary: 'Stop trusting a key of another installation',
     details: 'The key can be trusted again. For a leaked key, use `imago keys revoke`, which is permanent.',
     args: [keyArgument],

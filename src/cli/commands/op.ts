@@ -1,5 +1,5 @@
 // Commands for operations.
-import type { AnswerOf } from '../../api/contract/types.ts';
+import type { ResponseOf } from '../../api/contract/types.ts';
 import { keyValueLines } from '../output/table.ts';
 import { group, list, write } from '../run/builders.ts';
 import { followOperation, stepLine } from '../run/follow-operation.ts';
@@ -37,7 +37,7 @@ const show: CommandSpec = {
   },
 };
 
-function operationLines(invocation: Invocation, operation: AnswerOf<'showOperation'>): readonly string[] {
+function operationLines(invocation: Invocation, operation: ResponseOf<'showOperation'>): readonly string[] {
   const { error } = operation;
   return [
     ...keyValueLines({

@@ -1,5 +1,5 @@
 // Commands for pools.
-import type { AnswerOf } from '../../api/contract/types.ts';
+import type { ResponseOf } from '../../api/contract/types.ts';
 import { noDrain } from '../../domain/pool/pool.ts';
 import { exactDescription } from '../input/find-version.ts';
 import { readNodeConfigFile } from '../input/read-node-config-file.ts';
@@ -144,7 +144,7 @@ async function readConfig(invocation: Invocation) {
   return { nodeConfig: (await readNodeConfigFile(file, { unknown: 'refuse', secrets: 'named' })).document };
 }
 
-function describeLag(behind: AnswerOf<'showPool'>['behind']): string | undefined {
+function describeLag(behind: ResponseOf<'showPool'>['behind']): string | undefined {
   if (behind === undefined) return undefined;
   if (behind.versions === 0) return '0 days: it has the newest version';
   return `${behind.days} days: ${behind.versions} versions are newer, the latest is ${behind.newest}`;

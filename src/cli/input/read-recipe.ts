@@ -5,7 +5,7 @@ import { readFile, realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Client } from '../../api/client/client.ts';
-import type { AnswerOf, InputOf } from '../../api/contract/types.ts';
+import type { InputOf, ResponseOf } from '../../api/contract/types.ts';
 import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import { findOpenFile } from '../../domain/recipe/find-open-file.ts';
 import { type ArgumentSpec, type FlagSpecs, type Invocation, isSet, text, texts } from '../spec/command.ts';
@@ -61,7 +61,7 @@ export async function gatherRecipe(
   file = recipeFile(invocation),
 ): Promise<{
   readonly sent: SentRecipe;
-  readonly shown: AnswerOf<'showRecipe'>;
+  readonly shown: ResponseOf<'showRecipe'>;
   /** The path of its lock, which can be missing. */
   readonly lockFile: string;
 }> {
@@ -127,7 +127,7 @@ function workTree(folder: string): string | undefined {
 }
 
 /** Returns whether the flag changes the recipe, instead of selecting a version of its matrix. */
-function isOverridden({ text: composed }: AnswerOf<'showRecipe'>): boolean {
+function isOverridden({ text: composed }: ResponseOf<'showRecipe'>): boolean {
   return composed.includes(` # ${kubernetesOverlay}:`);
 }
 

@@ -1,7 +1,7 @@
 // Describes parts of versions and operations in one line each.
-import type { AnswerOf } from '../../api/contract/types.ts';
+import type { ResponseOf } from '../../api/contract/types.ts';
 
-export type Signature = AnswerOf<'listSignatures'>['items'][number];
+export type Signature = ResponseOf<'listSignatures'>['items'][number];
 
 export function describeSignatures(signatures: readonly Signature[]): readonly string[] {
   if (signatures.length === 0) return ['not signed'];
@@ -16,7 +16,7 @@ export function describeSignatures(signatures: readonly Signature[]): readonly s
   });
 }
 
-type Support = NonNullable<AnswerOf<'showVersion'>['support']>;
+type Support = NonNullable<ResponseOf<'showVersion'>['support']>;
 
 /** Describes the end of support: its day, how far it is, and its source. */
 export function describeSupport({ endsOn, daysLeft, by, source, note, setBy }: Support): string {

@@ -26,7 +26,7 @@ export async function connect(out: Output): Promise<Client> {
 }
 
 /** Restarts the daemon of this host if it exited. One on another host restarts on its own. */
-export async function reviveDaemon(): Promise<void> {
+export async function ensureLocalDaemon(): Promise<void> {
   if (!process.env.IMAGO_URL) await ensureDaemon();
 }
 

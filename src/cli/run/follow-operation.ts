@@ -2,7 +2,7 @@
 // Survives a daemon that goes away and comes back. Ctrl-C detaches; the operation goes on.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '../../api/client/client.ts';
-import type { AnswerOf } from '../../api/contract/types.ts';
+import type { ResponseOf } from '../../api/contract/types.ts';
 import {
   type ErrorRecord,
   ensureImagoError,
@@ -11,9 +11,9 @@ import {
 } from '../../domain/error/imago-error.ts';
 import { createProgress, type ProgressView } from '../output/progress.ts';
 import type { Invocation } from '../spec/command.ts';
-import { reviveDaemon } from './connect.ts';
+import { ensureLocalDaemon } from './connect.ts';
 
-type Operation = AnswerOf<'showOperation'>;
+type Operation = ResponseOf<'showOperation'>;
 type Step = Operation['steps'][number];
 
 const goneCodes: ReadonlySet<string> = new Set([
@@ -40,12 +40,12 @@ export async function followOperation(
     show(invocation, view, operation, shown);
     if (!endedStates.has(operation.state)) {
       let isCut = false;
-      const onCut = () => {
+      const onDisconnect = () => {
         if (!isCut) view.line('The daemon went away; waiting for it. The operation is not lost.');
         isCut = true;
-        reviveDaemon().catch(() => undefined);
+        ensureLocalDaemon().catch(() => undefined);
       };
-      const watch = { subject: `operation/${id}`, after: 0, signal: invocation.signal, onCut };
+      const watch = { subject: `operation/${id}`, after: 0, signal: invocation.signal, onDisconnect };
       for await (const event of client.events(watch)) {
         isCut = false;
         if (event.type === 'operation.log') continue;
@@ -78,14 +78,14 @@ async function readOperation(invocation: Invocation, client: Client, id: string)
     } catch (thrown) {
       const error = ensureImagoError(thrown);
       if (!goneCodes.has(error.code) || tries >= 60) throw error;
-      await reviveDaemon().catch(() => undefined);
+      await ensureLocalDaemon().catch(() => undefined);
       await sleep(500, undefined, { signal: invocation.signal });
     }
   }
 }
 
 /** Events from before the record was read come again: a step never goes back. */
-function changedBy(operation: Operation, { type, data }: AnswerOf<'watchEvents'>): Operation {
+function changedBy(operation: Operation, { type, data }: ResponseOf<'watchEvents'>): Operation {
   if (type !== 'operation.step') {
     const { currentStep: _step, progress: _progress, ...rest } = operation;
     return { ...rest, ...(data as Pick<Operation, 'state' | 'currentStep' | 'progress'>) };

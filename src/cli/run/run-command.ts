@@ -3,11 +3,11 @@
 import type { RequestOptions } from '../../api/client/client.ts';
 import { addresses } from '../../api/contract/addresses.generated.ts';
 import type {
-  AnswerOf,
   EndpointName,
   ItemOf,
   ListEndpoint,
   PlainEndpoint,
+  ResponseOf,
   WriteEndpoint,
 } from '../../api/contract/types.ts';
 import type { Plan } from '../../api/schemas/common.ts';
@@ -18,7 +18,7 @@ import { type CommandTexts, type Fields, type Invocation, isSet } from '../spec/
 import { confirm } from './confirm.ts';
 import { followOperation } from './follow-operation.ts';
 
-type Operation = AnswerOf<'showOperation'>;
+type Operation = ResponseOf<'showOperation'>;
 
 /** The client without the types of single endpoints: builders connect them, and the daemon validates every request. */
 interface UntypedClient {
@@ -42,7 +42,7 @@ export async function runShow<N extends PlainEndpoint>(
   { name = nameOf, check, value, lines, ...spec }: Call<ShowSpec<N>>,
 ): Promise<void> {
   const { answer: found, request } = await call(invocation, endpoint, spec);
-  const answer = found as AnswerOf<N> & object;
+  const answer = found as ResponseOf<N> & object;
   check?.(answer, invocation);
   const context = { ...invocation, request };
   invocation.out.thing(
@@ -60,7 +60,7 @@ export async function runWrite<N extends WriteEndpoint>(
   const request = await requestOf(invocation, endpoint, spec);
   if (!(await proceeds(invocation, endpoint, request, irreversible))) return;
   const client: UntypedClient = await invocation.client();
-  const answer = (await client.call(endpoint, request)) as AnswerOf<N> & object;
+  const answer = (await client.call(endpoint, request)) as ResponseOf<N> & object;
   const context = { ...invocation, request };
   invocation.out.thing(value?.(answer, context) ?? answer, name(answer, context), () =>
     [done(answer, context)].flat(),

@@ -1,9 +1,9 @@
 // Describes commands that call one endpoint: how their arguments and flags become a request, and how they print.
 import type {
-  AnswerOf,
   ItemOf,
   ListEndpoint,
   PlainEndpoint,
+  ResponseOf,
   WriteEndpoint,
 } from '../../api/contract/types.ts';
 import type { CommandTexts, Fields, Invocation } from './command.ts';
@@ -37,13 +37,13 @@ export interface ListSpec<N extends ListEndpoint> extends CallSpec {
 }
 
 export interface ShowSpec<N extends PlainEndpoint> extends CallSpec {
-  readonly name?: (answer: AnswerOf<N>) => string;
+  readonly name?: (answer: ResponseOf<N>) => string;
   /** Throws if the response is not acceptable. */
-  readonly check?: (answer: AnswerOf<N>, invocation: Invocation) => void;
+  readonly check?: (answer: ResponseOf<N>, invocation: Invocation) => void;
   /** The document for `--json`. Defaults to the response. */
-  readonly value?: (answer: AnswerOf<N>) => object;
+  readonly value?: (answer: ResponseOf<N>) => object;
   /** Defaults to all fields. */
-  readonly lines?: (answer: AnswerOf<N>, context: Context) => readonly string[];
+  readonly lines?: (answer: ResponseOf<N>, context: Context) => readonly string[];
 }
 
 type Printed<T> = (result: T, context: Context) => string | readonly string[];
@@ -51,9 +51,9 @@ type Printed<T> = (result: T, context: Context) => string | readonly string[];
 export interface WriteSpec<N extends WriteEndpoint> extends CallSpec {
   /** Shows the plan and asks for confirmation first. */
   readonly irreversible?: boolean;
-  readonly name?: (answer: AnswerOf<N>, context: Context) => string;
-  readonly value?: (answer: AnswerOf<N>, context: Context) => object;
-  readonly done: Printed<AnswerOf<N>>;
+  readonly name?: (answer: ResponseOf<N>, context: Context) => string;
+  readonly value?: (answer: ResponseOf<N>, context: Context) => object;
+  readonly done: Printed<ResponseOf<N>>;
 }
 
 /** The result of an operation, whose fields depend on its kind. */

@@ -12,7 +12,7 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import { keyFolder, type SigningKey } from '../../oci/signatures/key-folder.ts';
 import { signingKey } from '../../oci/signatures/keyring.ts';
 import type { Archive, BackupOptions } from '../../ports/database/archive.ts';
-import type { DaemonGround } from '../environment.ts';
+import type { DaemonEnvironment } from '../environment.ts';
 import { packageVersion } from '../process/version.ts';
 import { openBackup, seal } from './container.ts';
 import { readKeyFiles, writeKeyFiles } from './key-files.ts';
@@ -49,8 +49,8 @@ const directories = {
 };
 const keyPlaces = { keys: 'signing keys', 'webhook.key': 'the key of webhook secrets' };
 
-export function backupParts({ paths, surroundings }: DaemonGround, { database }: Store): BackupParts {
-  return { database, home: paths.home, keyPassphrase: surroundings.env.IMAGO_KEY_PASSPHRASE || undefined };
+export function backupParts({ paths, processEnv }: DaemonEnvironment, { database }: Store): BackupParts {
+  return { database, home: paths.home, keyPassphrase: processEnv.env.IMAGO_KEY_PASSPHRASE || undefined };
 }
 
 /** Implements the port. It only reads the database, so that a standby daemon can do it too. */

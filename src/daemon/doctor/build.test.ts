@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Sandbox, SandboxRun } from '../../build/sandbox/sandbox.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { type BuildLook, buildChecks } from './build.ts';
+import { type BuildProbe, buildChecks } from './build.ts';
 import type { CheckResult } from './check.ts';
 
 const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
@@ -23,7 +23,7 @@ function sandbox(
 }
 
 /** A machine that has everything, but for what is said. */
-function machine(change: Partial<BuildLook> = {}): BuildLook {
+function machine(change: Partial<BuildProbe> = {}): BuildProbe {
   return {
     findProgram: (name) => `/usr/bin/${name}`,
     outputOf: async () => 'tar (GNU tar) 1.35',
@@ -33,7 +33,7 @@ function machine(change: Partial<BuildLook> = {}): BuildLook {
   };
 }
 
-async function found(id: string, look: BuildLook, uid = 1000): Promise<CheckResult> {
+async function found(id: string, look: BuildProbe, uid = 1000): Promise<CheckResult> {
   const env = { IMAGO_CACHE: '/nowhere/cache' };
   const check = buildChecks({ env, uid }, look).find((one) => one.id === id);
   if (check === undefined) throw new Error(`there is no check ${id}`);

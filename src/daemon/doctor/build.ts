@@ -10,13 +10,13 @@ import { canOverlay } from '../../build/sandbox/overlay.ts';
 import { createSandbox, type Sandbox } from '../../build/sandbox/sandbox.ts';
 import { ensureImagoError, type ImagoError } from '../../domain/error/imago-error.ts';
 import { formatBytes } from '../../domain/value/bytes.ts';
-import { type Surroundings, stateFolder } from '../../launcher/paths.ts';
+import { type ProcessEnvironment, stateFolder } from '../../launcher/paths.ts';
 import { buildCacheFolder } from '../providers/build-cache.ts';
 import type { CheckResult, DoctorCheck } from './check.ts';
 import { findProgram, installCommand, outputOf } from './probe.ts';
 
 /** How the machine is looked at. */
-export interface BuildLook {
+export interface BuildProbe {
   findProgram(name: string): string | undefined;
   outputOf(program: string, args: readonly string[], signal: AbortSignal): Promise<string | undefined>;
   /** The text of a file; undefined when there is none. */
@@ -25,7 +25,7 @@ export interface BuildLook {
   sandbox(uid: number): Sandbox;
 }
 
-const thisMachine: BuildLook = {
+const thisHost: BuildProbe = {
   findProgram,
   outputOf,
   read: (path) => (existsSync(path) ? readFileSync(path, 'latin1') : undefined),
@@ -47,29 +47,29 @@ const programs: Readonly<Record<string, readonly string[]>> = {
 };
 
 export function buildChecks(
-  surroundings: Surroundings,
-  look: BuildLook = thisMachine,
+  processEnv: ProcessEnvironment,
+  probe: BuildProbe = thisHost,
 ): readonly DoctorCheck[] {
   return [
     {
       ...{ id: 'build.programs', group, title: 'Programs of Debian' },
-      run: (signal) => checkPrograms(look, signal),
+      run: (signal) => checkPrograms(probe, signal),
     },
-    { id: 'build.keyring', group, title: "Debian's keys", run: () => checkKeyring(look) },
+    { id: 'build.keyring', group, title: "Debian's keys", run: () => checkKeyring(probe) },
     {
       id: 'build.sandbox',
       group,
       title: 'Sandbox',
-      run: (signal) => checkSandbox(surroundings, look, signal),
+      run: (signal) => checkSandbox(processEnv, probe, signal),
     },
-    { id: 'build.xz', group, title: 'xz', run: () => checkXz(look) },
-    { id: 'build.cache', group, title: 'Build cache', run: () => checkCache(surroundings) },
+    { id: 'build.xz', group, title: 'xz', run: () => checkXz(probe) },
+    { id: 'build.cache', group, title: 'Build cache', run: () => checkCache(processEnv) },
   ];
 }
 
-async function checkPrograms(look: BuildLook, signal: AbortSignal): Promise<CheckResult> {
+async function checkPrograms(probe: BuildProbe, signal: AbortSignal): Promise<CheckResult> {
   const lacking = Object.entries(programs).flatMap(([name, all]) =>
-    all.filter((program) => look.findProgram(program) === undefined).map((program) => ({ name, program })),
+    all.filter((program) => probe.findProgram(program) === undefined).map((program) => ({ name, program })),
   );
   if (lacking.length > 0) {
     const packages = new Set(lacking.map(({ name }) => name));
@@ -79,8 +79,8 @@ async function checkPrograms(look: BuildLook, signal: AbortSignal): Promise<Chec
       fix: installCommand([...packages].join(' ')),
     };
   }
-  const tar = look.findProgram('tar') ?? 'tar';
-  if ((await look.outputOf(tar, ['--version'], signal))?.includes('GNU tar') !== true) {
+  const tar = probe.findProgram('tar') ?? 'tar';
+  if ((await probe.outputOf(tar, ['--version'], signal))?.includes('GNU tar') !== true) {
     return {
       state: 'missing',
       detail: `${tar} is not GNU tar: layers could not be written the same way each time.`,
@@ -90,8 +90,8 @@ async function checkPrograms(look: BuildLook, signal: AbortSignal): Promise<Chec
   return { state: 'ok', detail: 'apt, dpkg-deb, GNU tar, unshare, setpriv, bwrap and gpgv are installed.' };
 }
 
-function checkKeyring(look: BuildLook): CheckResult {
-  if (look.read(debianKeyring) !== undefined) return { state: 'ok', detail: `At ${debianKeyring}.` };
+function checkKeyring(probe: BuildProbe): CheckResult {
+  if (probe.read(debianKeyring) !== undefined) return { state: 'ok', detail: `At ${debianKeyring}.` };
   return {
     state: 'missing',
     detail: `${debianKeyring} is not there: the signatures of Debian's archive cannot be checked.`,
@@ -117,23 +117,23 @@ const limitsText: Readonly<Record<Sandbox['limitedBy'], string>> = {
 
 /** It is tried: what a kernel, a container or a security module forbids is told by no file. */
 async function checkSandbox(
-  surroundings: Surroundings,
-  look: BuildLook,
+  processEnv: ProcessEnvironment,
+  probe: BuildProbe,
   signal: AbortSignal,
 ): Promise<CheckResult> {
   let sandbox: Sandbox;
   try {
-    sandbox = look.sandbox(surroundings.uid);
+    sandbox = probe.sandbox(processEnv.uid);
   } catch (thrown) {
     const { message, hint } = ensureImagoError(thrown);
-    return { state: 'missing', detail: message, fix: hint ?? allowNamespaces(surroundings.uid, look) };
+    return { state: 'missing', detail: message, fix: hint ?? allowNamespaces(processEnv.uid, probe) };
   }
   try {
     await sandbox.run({ what: 'Trying the sandbox', script: trial, signal });
   } catch (thrown) {
-    return refused(ensureImagoError(thrown), surroundings.uid, look);
+    return refused(ensureImagoError(thrown), processEnv.uid, probe);
   }
-  const cache = buildCacheFolder(stateFolder(surroundings), surroundings.env, surroundings.uid);
+  const cache = buildCacheFolder(stateFolder(processEnv), processEnv.env, processEnv.uid);
   const folder = existsSync(cache) ? join(cache, 'temporary') : tmpdir();
   if (await canOverlay(sandbox, folder, signal)) {
     const ids = `Works ${sandbox.asRoot ? 'as root' : 'without root'}, with overlays`;
@@ -149,8 +149,8 @@ async function checkSandbox(
   };
 }
 
-function refused({ message }: ImagoError, uid: number, look: BuildLook): CheckResult {
-  return { state: 'missing', detail: message, fix: allowNamespaces(uid, look) };
+function refused({ message }: ImagoError, uid: number, probe: BuildProbe): CheckResult {
+  return { state: 'missing', detail: message, fix: allowNamespaces(uid, probe) };
 }
 
 /** What a kernel says about user namespaces of ordinary users, and how that is changed. */
@@ -164,14 +164,14 @@ const switches: readonly { readonly file: string; readonly off: string; readonly
   },
 ];
 
-function allowNamespaces(uid: number, look: BuildLook): string {
-  const off = switches.filter(({ file, off }) => look.read(`/proc/sys/${file}`)?.trim() === off);
+function allowNamespaces(uid: number, probe: BuildProbe): string {
+  const off = switches.filter(({ file, off }) => probe.read(`/proc/sys/${file}`)?.trim() === off);
   if (uid !== 0 && off.length > 0) return `sudo sysctl -w ${off.map(({ setting }) => setting).join(' ')}`;
   return 'Let the daemon make namespaces and mounts: in a container, start that with --privileged.';
 }
 
-function checkXz(look: BuildLook): CheckResult {
-  const found = look.findProgram('xz');
+function checkXz(probe: BuildProbe): CheckResult {
+  const found = probe.findProgram('xz');
   if (found !== undefined) return { state: 'ok', detail: `At ${found}.` };
   return {
     state: 'warn',
@@ -181,8 +181,8 @@ function checkXz(look: BuildLook): CheckResult {
 }
 
 /** The daemon keeps it within its limit; what a build uses right now may stand above. */
-async function checkCache(surroundings: Surroundings): Promise<CheckResult> {
-  const folder = buildCacheFolder(stateFolder(surroundings), surroundings.env, surroundings.uid);
+async function checkCache(processEnv: ProcessEnvironment): Promise<CheckResult> {
+  const folder = buildCacheFolder(stateFolder(processEnv), processEnv.env, processEnv.uid);
   const [bytes, limit] = [await cacheBytes(folder), defaultCacheLimits.maxBytes];
   const detail = `${formatBytes(bytes)} of at most ${formatBytes(limit)} in ${folder}.`;
   if (bytes <= limit) return { state: 'ok', detail };

@@ -1,6 +1,6 @@
 // The database: PostgreSQL's programs, and the user that they run as if the daemon is root.
 import { existsSync } from 'node:fs';
-import { type Surroundings, statePaths } from '../../launcher/paths.ts';
+import { type ProcessEnvironment, statePaths } from '../../launcher/paths.ts';
 import { hasCluster } from '../postgres/cluster.ts';
 import { findPackagedPrograms } from '../postgres/programs.ts';
 import { postgresService } from '../postgres/system-user.ts';
@@ -9,7 +9,7 @@ import { checkServiceUser } from './service-user.ts';
 
 const group = 'Database';
 
-export function databaseChecks(home: string, { env, uid }: Surroundings): readonly DoctorCheck[] {
+export function databaseChecks(home: string, { env, uid }: ProcessEnvironment): readonly DoctorCheck[] {
   if (env.IMAGO_DATABASE_URL) {
     const detail = 'IMAGO_DATABASE_URL names another PostgreSQL; none is started here.';
     return [{ id: 'postgres.url', group, title: 'PostgreSQL', run: () => ({ state: 'ok', detail }) }];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { DoctorCheck } from './check.ts';
-import { runDoctor, usualChecks } from './doctor.ts';
+import { defaultChecks, runDoctor } from './doctor.ts';
 import { findProgram, isAtLeast, versionIn } from './probe.ts';
 
 function check(id: string, run: DoctorCheck['run']): DoctorCheck {
@@ -48,13 +48,13 @@ describe('the doctor', () => {
 
   it('checks the users of services if the daemon is root, and only then', () => {
     const users = (uid: number) =>
-      usualChecks({ env: {}, uid }).flatMap(({ id }) => (id.endsWith('.user') ? [id] : []));
+      defaultChecks({ env: {}, uid }).flatMap(({ id }) => (id.endsWith('.user') ? [id] : []));
     expect(users(0)).toEqual(['postgres.user', 'machines.user']);
     expect(users(1000)).toEqual([]);
   });
 
   it('knows each check by a name of its own', () => {
-    const ids = usualChecks({ env: {}, uid: 1000 }).map(({ id }) => id);
+    const ids = defaultChecks({ env: {}, uid: 1000 }).map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids).toEqual(
       expect.arrayContaining([
@@ -69,7 +69,7 @@ describe('the doctor', () => {
 
   it('does not look for an embedded PostgreSQL when another one is used', () => {
     const env = { IMAGO_DATABASE_URL: 'postgresql://db/imago' };
-    const ids = usualChecks({ env, uid: 0 }).map(({ id }) => id);
+    const ids = defaultChecks({ env, uid: 0 }).map(({ id }) => id);
     expect(ids).toContain('postgres.url');
     expect(ids).not.toContain('postgres.programs');
   });

@@ -1,6 +1,6 @@
 // What this machine has and lacks, for `imago doctor`: a registry of checks, one file for each group, each
 // answer with the command that gets what is missing.
-import { type Surroundings, stateFolder } from '../../launcher/paths.ts';
+import { type ProcessEnvironment, stateFolder } from '../../launcher/paths.ts';
 import { buildChecks } from './build.ts';
 import type { CheckResult, DoctorCheck } from './check.ts';
 import { databaseChecks } from './database.ts';
@@ -22,13 +22,13 @@ export interface DoctorReport {
 const CHECK_PATIENCE_MS = 8000;
 
 /** The checks of everything that Imago itself brings; providers add theirs. */
-export function usualChecks(surroundings: Surroundings): readonly DoctorCheck[] {
-  const home = stateFolder(surroundings);
+export function defaultChecks(processEnv: ProcessEnvironment): readonly DoctorCheck[] {
+  const home = stateFolder(processEnv);
   return [
-    ...hostChecks(home, surroundings),
-    ...databaseChecks(home, surroundings),
-    ...machineChecks(home, surroundings),
-    ...buildChecks(surroundings),
+    ...hostChecks(home, processEnv),
+    ...databaseChecks(home, processEnv),
+    ...machineChecks(home, processEnv),
+    ...buildChecks(processEnv),
   ];
 }
 

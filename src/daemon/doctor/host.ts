@@ -1,7 +1,7 @@
 // The machine itself: Node.js, the state folder, room on disk and in memory.
 import { accessSync, constants, readFileSync, statfsSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
-import type { Surroundings } from '../../launcher/paths.ts';
+import type { ProcessEnvironment } from '../../launcher/paths.ts';
 import { nearestExisting } from '../process/paths.ts';
 import type { CheckResult, DoctorCheck } from './check.ts';
 import { isAtLeast, versionIn } from './probe.ts';
@@ -12,7 +12,7 @@ const LEAST_DISK = 1 * GIB;
 const GOOD_DISK = 10 * GIB;
 const GOOD_MEMORY = 2 * GIB;
 
-export function hostChecks(home: string, { uid }: Surroundings): readonly DoctorCheck[] {
+export function hostChecks(home: string, { uid }: ProcessEnvironment): readonly DoctorCheck[] {
   return [
     { id: 'host.node', group: 'This machine', title: 'Node.js', run: checkNode },
     { id: 'host.home', group: 'This machine', title: 'State folder', run: () => checkHome(home, uid) },

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemUsers } from '../../host/process/system-user.ts';
-import type { Surroundings } from '../../launcher/paths.ts';
+import type { ProcessEnvironment } from '../../launcher/paths.ts';
 import { localPaths } from '../../providers/local/state/context.ts';
 import { localFolder, machineService } from '../providers/local-machines.ts';
 import type { CheckResult, DoctorCheck } from './check.ts';
@@ -20,8 +20,8 @@ const FIRMWARES = [
   '/usr/share/edk2/x64/OVMF_CODE.4m.fd',
 ];
 
-export function machineChecks(home: string, surroundings: Surroundings): readonly DoctorCheck[] {
-  const { env, uid } = surroundings;
+export function machineChecks(home: string, processEnv: ProcessEnvironment): readonly DoctorCheck[] {
+  const { env, uid } = processEnv;
   const user: DoctorCheck = {
     ...{ id: 'machines.user', group, title: 'Their user' },
     run: () => checkServiceUser(machineService, 'machines', env),
@@ -34,7 +34,7 @@ export function machineChecks(home: string, surroundings: Surroundings): readonl
     ...(uid === 0 ? [user] : []),
     {
       ...{ id: 'machines.accelerator', group, title: 'Accelerator' },
-      run: () => checkAccelerator(home, surroundings),
+      run: () => checkAccelerator(home, processEnv),
     },
     { id: 'machines.memory', group, title: 'Memory for machines', run: checkMemory },
     { id: 'machines.images', group, title: 'Images of machines', run: () => checkImages(home) },
@@ -93,7 +93,7 @@ async function checkPerl(): Promise<CheckResult> {
 }
 
 /** Starts a machine to find out, unless the result for this host is known. */
-async function checkAccelerator(home: string, { env, uid }: Surroundings): Promise<CheckResult> {
+async function checkAccelerator(home: string, { env, uid }: ProcessEnvironment): Promise<CheckResult> {
   const qemu = findProgram(qemuName());
   if (qemu === undefined) {
     return {

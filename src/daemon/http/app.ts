@@ -3,14 +3,14 @@ import { Hono } from 'hono';
 import { contractOf, endpointNames } from '../../api/contract/contract.ts';
 import type { Log } from '../process/log.ts';
 import type { DaemonContext } from './endpoint/context.ts';
-import type { Door } from './guard/caller.ts';
+import type { Transport } from './guard/caller.ts';
 import { defaultLimits, type Limits } from './guard/limits.ts';
-import { createGate } from './guard/request-guard.ts';
+import { createRequestGuard } from './guard/request-guard.ts';
 import { createStreamSlots } from './guard/streams.ts';
 import { createPipeline } from './pipeline.ts';
 import { publicPages } from './public-pages.ts';
 import { requestIdOf } from './request-id.ts';
-import { problemResponse, tellable } from './response/problem.ts';
+import { problemResponse, toPublicError } from './response/problem.ts';
 import { unknownPath } from './unknown-path.ts';
 
 export interface AppOptions {
@@ -21,35 +21,35 @@ export interface AppOptions {
 }
 
 export interface App {
-  /** Answers one request; never throws. The door says whether the caller is on this machine. */
-  fetch(request: Request, env: { readonly door: Door }): Promise<Response>;
+  /** Answers one request; never throws. The transport says whether the caller is on this machine. */
+  fetch(request: Request, env: { readonly transport: Transport }): Promise<Response>;
 }
 
 export function createApp(context: DaemonContext, options: AppOptions = {}): App {
   const limits = { ...defaultLimits, ...options.limits };
-  const gate = createGate({ tokens: context.tokens, limits, hosts: new Set(options.hosts) });
+  const guard = createRequestGuard({ tokens: context.tokens, limits, hosts: new Set(options.hosts) });
   const { log } = options;
-  const pipeline = createPipeline({ context, gate, limits, slots: createStreamSlots(limits), log });
-  const app = new Hono<{ Bindings: { readonly door: Door } }>();
+  const pipeline = createPipeline({ context, guard, limits, slots: createStreamSlots(limits), log });
+  const app = new Hono<{ Bindings: { readonly transport: Transport } }>();
 
   for (const name of endpointNames) {
     const { method, url } = contractOf(name);
     app.on(method, url.replace(/\{(\w+)\}/g, ':$1'), (c) =>
-      pipeline({ name, request: c.req.raw, params: c.req.param(), door: c.env.door }),
+      pipeline({ name, request: c.req.raw, params: c.req.param(), transport: c.env.transport }),
     );
   }
   for (const [path, page] of publicPages()) {
     app.get(path, (c) => {
-      gate.passAnyone(c.env.door, c.req.raw.headers);
+      guard.checkPublic(c.env.transport, c.req.raw.headers);
       return page();
     });
   }
   app.notFound((c) => {
-    gate.passAnyone(c.env.door, c.req.raw.headers);
+    guard.checkPublic(c.env.transport, c.req.raw.headers);
     throw unknownPath(c.req.method, c.req.path);
   });
   app.onError((thrown, c) => {
-    const error = tellable(thrown);
+    const error = toPublicError(thrown);
     const requestId = requestIdOf(c.req.raw);
     if (error.kind === 'bug') log?.error(c.req.path, { requestId, error: thrown });
     return problemResponse(error, requestId);

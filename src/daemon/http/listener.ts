@@ -1,4 +1,4 @@
-// The API's door: a Unix socket, and a TCP port when asked for. It is open from the first moment, so that
+// The API's transport: a Unix socket, and a TCP port when asked for. It is open from the first moment, so that
 // those who come while the daemon starts are told to wait instead of starting another one.
 import { randomUUID } from 'node:crypto';
 import { readFileSync, rmSync, statSync } from 'node:fs';

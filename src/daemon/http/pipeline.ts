@@ -9,20 +9,26 @@ import type { DaemonContext } from './endpoint/context.ts';
 import { type Caller, identifyCaller, requireRole, roleProblem, unauthenticated } from './guard/caller.ts';
 import { openGuarded } from './guard/guard-stream.ts';
 import type { Limits } from './guard/limits.ts';
-import type { Gate } from './guard/request-guard.ts';
+import type { RequestGuard } from './guard/request-guard.ts';
 import type { StreamSlots } from './guard/streams.ts';
 import { generalHandler } from './handlers/handlers.ts';
 import { operationIdOf, readKey } from './idempotency.ts';
 import { type ReadParts, readParts } from './request/read-call.ts';
-import { auditDone, auditFailed, beginVisit, type EndpointRequest, type Visit } from './request-context.ts';
+import {
+  auditDone,
+  auditFailed,
+  createRequestContext,
+  type EndpointRequest,
+  type RequestContext,
+} from './request-context.ts';
 import { jsonResponse } from './response/json-response.ts';
-import { problemResponse, tellable } from './response/problem.ts';
-import { LongAnswer, longResponse } from './response/streamed-json.ts';
+import { problemResponse, toPublicError } from './response/problem.ts';
+import { StreamedJson, streamedJsonResponse } from './response/streamed-json.ts';
 import { performWrite } from './write.ts';
 
 export interface PipelineOptions {
   readonly context: DaemonContext;
-  readonly gate: Gate;
+  readonly guard: RequestGuard;
   readonly limits: Limits;
   readonly slots: StreamSlots;
   readonly log: Log | undefined;
@@ -32,43 +38,44 @@ export type Pipeline = (asked: EndpointRequest) => Promise<Response>;
 
 export function createPipeline(options: PipelineOptions): Pipeline {
   return async (asked) => {
-    const visit = beginVisit(asked);
+    const incoming = createRequestContext(asked);
     let caller: Caller | undefined;
     try {
-      caller = await options.gate.passCaller(visit.door, visit.request.headers);
-      requireRole(caller, visit.endpoint.role, visit.name);
-      const response = await answer(options, visit, caller);
-      response.headers.set('x-request-id', visit.requestId);
+      caller = await options.guard.authenticate(incoming.transport, incoming.request.headers);
+      requireRole(caller, incoming.endpoint.role, incoming.name);
+      const response = await answer(options, incoming, caller);
+      response.headers.set('x-request-id', incoming.requestId);
       return response;
     } catch (thrown) {
-      const error = standingBy(tellable(thrown));
-      if (error.kind === 'bug') options.log?.error(visit.name, { requestId: visit.requestId, error: thrown });
-      await auditFailed(options.context.audit, visit, caller, error, options.log);
-      return problemResponse(error, visit.requestId);
+      const error = standingBy(toPublicError(thrown));
+      if (error.kind === 'bug')
+        options.log?.error(incoming.name, { requestId: incoming.requestId, error: thrown });
+      await auditFailed(options.context.audit, incoming, caller, error, options.log);
+      return problemResponse(error, incoming.requestId);
     }
   };
 }
 
-async function answer(options: PipelineOptions, visit: Visit, caller: Caller): Promise<Response> {
-  const { name, endpoint, request } = visit;
-  refuseHeadOfStream(visit);
-  const parts = await readParts(endpoint, request, visit.params, options.limits);
+async function answer(options: PipelineOptions, incoming: RequestContext, caller: Caller): Promise<Response> {
+  const { name, endpoint, request } = incoming;
+  refuseHeadOfStream(incoming);
+  const parts = await readParts(endpoint, request, incoming.params, options.limits);
   const key = isWrite(endpoint) && endpoint.stream === undefined ? readKey(request) : undefined;
-  const call = makeCall(options, visit, caller, parts, key);
+  const call = makeCall(options, incoming, caller, parts, key);
   const handler = generalHandler(name);
   switch (handler.kind) {
     case 'stream':
-      if (endpoint.audited) await auditDone(options.context.audit, visit, caller, endpoint.status);
-      return openStream(options, visit, caller, (signal) => handler.handle({ ...call, signal }));
+      if (endpoint.audited) await auditDone(options.context.audit, incoming, caller, endpoint.status);
+      return openStream(options, incoming, caller, (signal) => handler.handle({ ...call, signal }));
     case 'read': {
       const read = await handler.handle(call);
-      return read instanceof LongAnswer
-        ? longResponse(endpoint.status, read)
+      return read instanceof StreamedJson
+        ? streamedJsonResponse(endpoint.status, read)
         : jsonResponse(endpoint.status, read);
     }
     case 'write':
       return performWrite({
-        visit,
+        incoming,
         call,
         prepare: handler.handle,
         key,
@@ -80,7 +87,7 @@ async function answer(options: PipelineOptions, visit: Visit, caller: Caller): P
 
 function makeCall(
   { context, limits, slots }: PipelineOptions,
-  { request, requestId }: Visit,
+  { request, requestId }: RequestContext,
   caller: Caller,
   { path, query, body, upload }: ReadParts,
   key: string | undefined,
@@ -104,14 +111,14 @@ function makeCall(
 /** A caller without a token is the daemon's own user, whose rights do not end. */
 function openStream(
   { context, limits }: PipelineOptions,
-  { door, endpoint, name, request }: Visit,
+  { transport, endpoint, name, request }: RequestContext,
   caller: Caller,
   open: (signal: AbortSignal) => Promise<Response>,
 ): Promise<Response> {
   if (caller.token === undefined) return open(request.signal);
   const authorization = request.headers.get('authorization') ?? undefined;
   const check = async () => {
-    const now = await identifyCaller(door, authorization, context.tokens);
+    const now = await identifyCaller(transport, authorization, context.tokens);
     return now === undefined ? unauthenticated(authorization) : roleProblem(now, endpoint.role, name);
   };
   return openGuarded({ signal: request.signal, check, everyMs: limits.rightsMs }, open);
@@ -128,7 +135,7 @@ function standingBy(error: ImagoError): ImagoError {
 }
 
 /** Nobody would read the stream, and nobody would end it. */
-function refuseHeadOfStream({ name, endpoint, request }: Visit): void {
+function refuseHeadOfStream({ name, endpoint, request }: RequestContext): void {
   if (request.method !== 'HEAD' || endpoint.stream === undefined) return;
   throw new ImagoError('api-method-unknown', `${name} does not take HEAD.`, {
     httpStatus: 405,

@@ -7,7 +7,7 @@ import type { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { Audit } from '../../ports/database/access.ts';
 import type { Log } from '../process/log.ts';
-import type { Caller, Door } from './guard/caller.ts';
+import type { Caller, Transport } from './guard/caller.ts';
 import { requestIdOf } from './request-id.ts';
 
 export interface EndpointRequest {
@@ -15,10 +15,10 @@ export interface EndpointRequest {
   readonly request: Request;
   /** From the path. */
   readonly params: Readonly<Record<string, string>>;
-  readonly door: Door;
+  readonly transport: Transport;
 }
 
-export interface Visit extends EndpointRequest {
+export interface RequestContext extends EndpointRequest {
   readonly endpoint: EndpointContract;
   readonly requestId: string;
   readonly dryRun: boolean;
@@ -28,7 +28,7 @@ export interface Visit extends EndpointRequest {
   audited: boolean;
 }
 
-export function beginVisit(asked: EndpointRequest): Visit {
+export function createRequestContext(asked: EndpointRequest): RequestContext {
   const url = new URL(asked.request.url);
   return {
     ...asked,
@@ -41,14 +41,14 @@ export function beginVisit(asked: EndpointRequest): Visit {
 }
 
 /** Dry runs of admin actions are audited: they show what an attacker would try first. */
-export function auditsDryRun({ endpoint, dryRun }: Visit): boolean {
+export function auditsDryRun({ endpoint, dryRun }: RequestContext): boolean {
   return dryRun && endpoint.role === 'admin';
 }
 
 /** Writes the row of a request that was done. Throws when it cannot: what is not audited is not confirmed. */
 export async function auditDone(
   audit: Audit,
-  visit: Visit,
+  incoming: RequestContext,
   caller: Caller,
   status: number,
   after?: Json,
@@ -56,14 +56,14 @@ export async function auditDone(
   await audit.add({
     who: caller.who,
     ...osUserOf(caller),
-    what: visit.name,
-    subject: visit.subject,
-    ...(visit.before === undefined ? {} : { before: visit.before }),
+    what: incoming.name,
+    subject: incoming.subject,
+    ...(incoming.before === undefined ? {} : { before: incoming.before }),
     ...(after === undefined ? {} : { after }),
-    requestId: visit.requestId,
+    requestId: incoming.requestId,
     status,
   });
-  visit.audited = true;
+  incoming.audited = true;
 }
 
 /** Too fast to be counted, or nowhere to write: a daemon that stands by has no audit of its own. */
@@ -75,26 +75,32 @@ const uncounted: ReadonlySet<string> = new Set(['api-rate-limited', 'api-host-re
  */
 export async function auditFailed(
   audit: Audit,
-  visit: Visit,
+  incoming: RequestContext,
   caller: Caller | undefined,
   error: ImagoError,
   log: Log | undefined,
 ): Promise<void> {
-  const counts = isWrite(visit.endpoint) || visit.endpoint.audited === true;
-  if (!counts || (visit.dryRun && !auditsDryRun(visit)) || visit.audited || uncounted.has(error.code)) return;
+  const counts = isWrite(incoming.endpoint) || incoming.endpoint.audited === true;
+  if (
+    !counts ||
+    (incoming.dryRun && !auditsDryRun(incoming)) ||
+    incoming.audited ||
+    uncounted.has(error.code)
+  )
+    return;
   try {
     await audit.add({
       who: caller?.who ?? 'unknown',
       ...osUserOf(caller),
-      what: visit.name,
-      subject: visit.subject,
-      ...(visit.before === undefined ? {} : { before: visit.before }),
-      after: { error: error.code, ...(visit.dryRun && { dryRun: true }) },
-      requestId: visit.requestId,
+      what: incoming.name,
+      subject: incoming.subject,
+      ...(incoming.before === undefined ? {} : { before: incoming.before }),
+      after: { error: error.code, ...(incoming.dryRun && { dryRun: true }) },
+      requestId: incoming.requestId,
       status: error.httpStatus,
     });
   } catch (thrown) {
-    log?.error('a failed request could not be audited', { requestId: visit.requestId, error: thrown });
+    log?.error('a failed request could not be audited', { requestId: incoming.requestId, error: thrown });
   }
 }
 

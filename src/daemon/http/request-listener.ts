@@ -1,4 +1,4 @@
-// Joins the app to Node's own servers. The same listener serves the Unix socket and TCP: which door a request
+// Joins the app to Node's own servers. The same listener serves the Unix socket and TCP: which transport a request
 // came through is read from the server that accepted it, never from the connection, whose addresses are gone
 // as soon as the other side hangs up.
 import { randomUUID } from 'node:crypto';
@@ -7,19 +7,19 @@ import type { Server } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { App } from './app.ts';
-import type { Door } from './guard/caller.ts';
-import { problemResponse, tellable } from './response/problem.ts';
+import type { Transport } from './guard/caller.ts';
+import { problemResponse, toPublicError } from './response/problem.ts';
 
 export function createRequestListener(app: App): RequestListener {
   return getRequestListener(
-    (request, { incoming }) => app.fetch(request, { door: doorOf(incoming as IncomingMessage) }),
+    (request, { incoming }) => app.fetch(request, { transport: transportOf(incoming as IncomingMessage) }),
     {
       overrideGlobalObjects: false,
       // An address that is no URL, or a host that is no name: it never became a request.
       errorHandler: (thrown) =>
         problemResponse(
           thrown instanceof ImagoError
-            ? tellable(thrown)
+            ? toPublicError(thrown)
             : new ImagoError('input-invalid', 'The request cannot be read.', { cause: thrown }),
           randomUUID(),
         ),
@@ -27,7 +27,7 @@ export function createRequestListener(app: App): RequestListener {
   );
 }
 
-function doorOf(incoming: IncomingMessage): Door {
+function transportOf(incoming: IncomingMessage): Transport {
   const socket = incoming.socket as IncomingMessage['socket'] & { readonly server?: Server };
   if (typeof socket.server?.address() === 'string') return { kind: 'socket' };
   return {

@@ -6,11 +6,11 @@ import type { StoredAnswer } from '../../ports/database/access.ts';
 import type { Log } from '../process/log.ts';
 import type { Call, PreparedWrite } from './endpoint/call.ts';
 import { claimKey, fingerprintOf, type Settle } from './idempotency.ts';
-import { auditDone, auditsDryRun, type Visit } from './request-context.ts';
+import { auditDone, auditsDryRun, type RequestContext } from './request-context.ts';
 import { jsonResponse } from './response/json-response.ts';
 
 export interface WriteJob {
-  readonly visit: Visit;
+  readonly incoming: RequestContext;
   readonly call: Call<EndpointName>;
   readonly prepare: (call: Call<EndpointName>) => Promise<PreparedWrite<unknown>>;
   readonly key: string | undefined;
@@ -20,7 +20,7 @@ export interface WriteJob {
 }
 
 export async function performWrite(job: WriteJob): Promise<Response> {
-  if (job.visit.dryRun) return jsonResponse(200, await plan(job));
+  if (job.incoming.dryRun) return jsonResponse(200, await plan(job));
   const claim = await claimFor(job);
   if ('answer' in claim) {
     const response = jsonResponse(claim.answer.status, claim.answer.body);
@@ -38,39 +38,40 @@ export async function performWrite(job: WriteJob): Promise<Response> {
   }
 }
 
-async function plan({ visit, call, prepare }: WriteJob): Promise<Plan> {
+async function plan({ incoming, call, prepare }: WriteJob): Promise<Plan> {
   const prepared = await prepare(call);
-  visit.subject = prepared.subject;
+  incoming.subject = prepared.subject;
   const lines = await prepared.plan();
-  if (auditsDryRun(visit)) await auditDone(call.context.audit, visit, call.caller, 200, { dryRun: true });
-  return { dryRun: true, endpoint: visit.name, subject: prepared.subject, plan: [...lines] };
+  if (auditsDryRun(incoming))
+    await auditDone(call.context.audit, incoming, call.caller, 200, { dryRun: true });
+  return { dryRun: true, endpoint: incoming.name, subject: prepared.subject, plan: [...lines] };
 }
 
-async function claimFor({ visit, call, key, bodyText }: WriteJob) {
+async function claimFor({ incoming, call, key, bodyText }: WriteJob) {
   if (key === undefined) return { settle: async () => undefined };
-  const { pathname, search } = new URL(visit.request.url);
+  const { pathname, search } = new URL(incoming.request.url);
   return claimKey(call.context.idempotency, {
     key,
     who: call.caller.who,
-    fingerprint: fingerprintOf(visit.request.method, pathname + search, bodyText),
-    secret: visit.endpoint.secret === true,
+    fingerprint: fingerprintOf(incoming.request.method, pathname + search, bodyText),
+    secret: incoming.endpoint.secret === true,
   });
 }
 
-async function perform({ visit, call, prepare, log }: WriteJob): Promise<{
+async function perform({ incoming, call, prepare, log }: WriteJob): Promise<{
   readonly answer: StoredAnswer;
   readonly kept: StoredAnswer;
   readonly afterwards?: () => void;
 }> {
   const prepared = await prepare(call);
-  visit.subject = prepared.subject;
-  if (prepared.before !== undefined) visit.before = prepared.before;
+  incoming.subject = prepared.subject;
+  if (prepared.before !== undefined) incoming.before = prepared.before;
   const body = (await prepared.run()) as Json;
   const record = prepared.record === undefined ? body : prepared.record(body);
-  const { status, secret } = visit.endpoint;
-  await auditDone(call.context.audit, visit, call.caller, status, record).catch((error: unknown) => {
+  const { status, secret } = incoming.endpoint;
+  await auditDone(call.context.audit, incoming, call.caller, status, record).catch((error: unknown) => {
     if (prepared.replacesDatabase !== true) throw error;
-    log?.warn('the restored database took no audit row', { requestId: visit.requestId, error });
+    log?.warn('the restored database took no audit row', { requestId: incoming.requestId, error });
   });
   return {
     answer: { status, body },
@@ -84,6 +85,6 @@ async function settleQuietly(job: WriteJob, settle: Settle, answer: StoredAnswer
   try {
     await settle(answer);
   } catch (error) {
-    job.log?.error('an idempotency key could not be settled', { requestId: job.visit.requestId, error });
+    job.log?.error('an idempotency key could not be settled', { requestId: job.incoming.requestId, error });
   }
 }

@@ -13,7 +13,7 @@ import {
 } from '../../host/process/identity.ts';
 import type { SystemUser } from '../../host/process/system-user.ts';
 import { cacheFolders } from '../../host/tools/tools.ts';
-import type { StatePaths, Surroundings } from '../../launcher/paths.ts';
+import type { ProcessEnvironment, StatePaths } from '../../launcher/paths.ts';
 import { type Log, rotateByCopy } from '../process/log.ts';
 import { POSTGRES_PORT, type RuntimePaths, secureFolder } from '../process/paths.ts';
 import {
@@ -69,7 +69,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
 export interface PostgresOptions {
   readonly paths: StatePaths;
   readonly runtime: RuntimePaths;
-  readonly surroundings: Surroundings;
+  readonly processEnv: ProcessEnvironment;
   readonly log: Log;
 }
 
@@ -94,8 +94,8 @@ export async function ensurePostgres(options: PostgresOptions): Promise<Postgres
     log.info('adopted the running PostgreSQL', { postgres: running.process.pid });
     return serve(options, running, 'adopted');
   }
-  const user = choosePostgresUser(options.surroundings, paths.postgresData);
-  const programs = reachablePrograms(packaged, cacheFolder(options.surroundings), user);
+  const user = choosePostgresUser(options.processEnv, paths.postgresData);
+  const programs = reachablePrograms(packaged, cacheFolder(options.processEnv), user);
   if (!exists) await createCluster(paths, programs, user);
   const started = await start(options, programs, user);
   log.info('started PostgreSQL', {
@@ -141,7 +141,7 @@ async function noneLeft(data: string, patienceMs: number): Promise<boolean> {
   return true;
 }
 
-function cacheFolder({ env, uid }: Surroundings): string {
+function cacheFolder({ env, uid }: ProcessEnvironment): string {
   const [own] = cacheFolders(env, uid);
   return own ?? '/var/cache/imago';
 }

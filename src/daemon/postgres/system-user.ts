@@ -7,7 +7,7 @@ import {
   systemUsers,
   type UserDirectory,
 } from '../../host/process/system-user.ts';
-import type { Surroundings } from '../../launcher/paths.ts';
+import type { ProcessEnvironment } from '../../launcher/paths.ts';
 
 export const postgresService: Service = {
   user: 'imago',
@@ -17,7 +17,7 @@ export const postgresService: Service = {
 
 /** `undefined`: PostgreSQL runs as the daemon's own user, which is not root. */
 export function choosePostgresUser(
-  { env, uid }: Surroundings,
+  { env, uid }: ProcessEnvironment,
   dataFolder: string,
   users: UserDirectory = systemUsers,
 ): SystemUser | undefined {

@@ -20,7 +20,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { type StatePaths, type Surroundings, statePaths } from '../../launcher/paths.ts';
+import { type ProcessEnvironment, type StatePaths, statePaths } from '../../launcher/paths.ts';
 
 /** The kernel's limit on the path of a Unix socket, without the closing zero byte. */
 const MAX_SOCKET_PATH = 107;
@@ -43,7 +43,7 @@ export interface RuntimePaths {
  * Makes the state folder with what the daemon writes in it, and answers with its real path. What exists is kept.
  * `prove`: refuse one that cannot be written to, which a daemon that begins again would rather wait for.
  */
-export function prepareStateFolder(home: string, { uid }: Surroundings, prove = true): StatePaths {
+export function prepareStateFolder(home: string, { uid }: ProcessEnvironment, prove = true): StatePaths {
   try {
     makeFolder(home);
     const paths = statePaths(realpathSync(home));
@@ -61,7 +61,7 @@ export function prepareStateFolder(home: string, { uid }: Surroundings, prove = 
  * Where the sockets of this state folder go. Root's stand in /run, which every user may pass through, as
  * PostgreSQL's user must; the others' in their own runtime folder, if the system gave them one.
  */
-export function runtimePaths(home: string, { env, uid }: Surroundings): RuntimePaths {
+export function runtimePaths(home: string, { env, uid }: ProcessEnvironment): RuntimePaths {
   const name = `imago-${createHash('sha256').update(home).digest('hex').slice(0, 16)}`;
   const own = [env.XDG_RUNTIME_DIR, `/run/user/${uid}`].filter((folder) => isOwnFolder(folder, uid));
   const candidates = uid === 0 ? ['/run', '/tmp'] : [...own, '/tmp'];

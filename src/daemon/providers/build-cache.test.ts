@@ -47,10 +47,10 @@ test('a cache that was never used is not made by looking at it', async () => {
 
 test('doctor tells the size of the build cache and its limit', async () => {
   await put('inputs/aa/one', 2048);
-  const surroundings = { env: { IMAGO_CACHE: join(folder, 'cache') }, uid: 1000 };
-  const check = buildChecks(surroundings).find(({ id }) => id === 'build.cache');
+  const processEnv = { env: { IMAGO_CACHE: join(folder, 'cache') }, uid: 1000 };
+  const check = buildChecks(processEnv).find(({ id }) => id === 'build.cache');
   expect(await check?.run(new AbortController().signal)).toEqual({
     state: 'ok',
-    detail: `2 KiB of at most 30 GiB in ${buildCacheFolder('', surroundings.env, 1000)}.`,
+    detail: `2 KiB of at most 30 GiB in ${buildCacheFolder('', processEnv.env, 1000)}.`,
   });
 });

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { chooseServiceUser, type Service } from '../../host/process/system-user.ts';
 import { systemClock } from '../../host/system-clock.ts';
-import type { Surroundings } from '../../launcher/paths.ts';
+import type { ProcessEnvironment } from '../../launcher/paths.ts';
 import type { DiskStore } from '../../oci/disks/disk-store.ts';
 import type { Builder } from '../../ports/provider/builder.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
@@ -21,7 +21,7 @@ export interface OpenLocalOptions {
   readonly home: string;
   /** Where the sockets of machines go, unless machines of an earlier daemon have theirs elsewhere. */
   readonly socketFolder: string;
-  readonly surroundings: Surroundings;
+  readonly processEnv: ProcessEnvironment;
   readonly store: DiskStore;
   readonly builder: Builder;
   readonly onTrouble: (message: string, error: unknown) => void;
@@ -50,7 +50,7 @@ export async function openLocal(options: OpenLocalOptions): Promise<LocalProvide
   }
 }
 
-type HostOptions = Pick<OpenLocalOptions, 'home' | 'socketFolder' | 'surroundings' | 'onTrouble'>;
+type HostOptions = Pick<OpenLocalOptions, 'home' | 'socketFolder' | 'processEnv' | 'onTrouble'>;
 
 /** The user that machines run as if the daemon is root: not PostgreSQL's, so that no machine can reach the database. */
 export const machineService: Service = {
@@ -64,7 +64,7 @@ async function openHost(options: HostOptions): Promise<MachineHost> {
   const folder = join(localFolder(options.home), 'host');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const socketFolder = keptSocketFolder(folder, options.socketFolder);
-  const { env, uid } = options.surroundings;
+  const { env, uid } = options.processEnv;
   secureFolder(socketFolder, { uid, gid: process.getgid?.() ?? 0 }, uid === 0 ? 0o711 : 0o700);
   return openMachineHost({
     ...{ folder, socketFolder, onTrouble: options.onTrouble },

@@ -10,7 +10,6 @@ import type { ForeignKey } from '../../ports/image-store/signing-keys.ts';
 import {
   addKey,
   adoptKeys,
-  forgetKey,
   type Keyring,
   keyId,
   parseKeyring,
@@ -20,6 +19,7 @@ import {
   signingKey,
   type TrustedKey,
   trustKey,
+  untrustKey,
 } from './keyring.ts';
 
 export interface SigningKey {
@@ -132,7 +132,7 @@ export function keyFolder(folder: string): KeyFolder {
         const changed = trustKey(ring, key);
         return { ring: changed, result: requireKey(changed, id) };
       }),
-    forget: (id) => change(async (ring) => ({ ring: forgetKey(ring, id), result: undefined })),
+    forget: (id) => change(async (ring) => ({ ring: untrustKey(ring, id), result: undefined })),
     adopt: (adopted, privateKeys) =>
       change(async (ring) => {
         const merged = adoptKeys(ring, adopted);

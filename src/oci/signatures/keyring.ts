@@ -123,7 +123,7 @@ export function trustKey(ring: Keyring, given: ForeignKey): Keyring {
  * Takes a key of another installation out. Throws `key-not-found`, `key-own` for a key of one's own, and
  * `key-revoked` for one that was revoked: it must stay known, so that it is not trusted again.
  */
-export function forgetKey(ring: Keyring, id: string): Keyring {
+export function untrustKey(ring: Keyring, id: string): Keyring {
   const known = requireKey(ring, id);
   if (known.owner === undefined)
     throw new ImagoError('key-own', `Key ${id} is one of this installation's own, and is never forgotten.`);

@@ -1,5 +1,5 @@
 // Commands that show the lineage of a version.
-import type { AnswerOf } from '../../../api/contract/types.ts';
+import type { ResponseOf } from '../../../api/contract/types.ts';
 import { lineageMermaid, lineageTree } from '../../../domain/lineage/text.ts';
 import { recordArgument } from '../../input/find-version.ts';
 import { list, show } from '../../run/builders.ts';
@@ -31,7 +31,7 @@ function parentLines({
   image,
   version,
   parent,
-}: AnswerOf<'listAncestors'>['items'][number]): readonly string[] {
+}: ResponseOf<'listAncestors'>['items'][number]): readonly string[] {
   if (parent === undefined) return [];
   const { channel, newest } = parent;
   return [

@@ -1,5 +1,5 @@
 // Deletes versions that are no longer in use.
-import type { AnswerOf } from '../../../api/contract/types.ts';
+import type { ResponseOf } from '../../../api/contract/types.ts';
 import { describeKeeper } from '../../../domain/retention/retention.ts';
 import { formatBytes } from '../../../domain/value/bytes.ts';
 import { table } from '../../output/table.ts';
@@ -76,7 +76,7 @@ export const command: CommandSpec = {
   },
 };
 
-function planLines(plan: AnswerOf<'planPrune'>, { out }: Invocation): readonly string[] {
+function planLines(plan: ResponseOf<'planPrune'>, { out }: Invocation): readonly string[] {
   const rows = table(
     plan.items,
     {

@@ -1,5 +1,5 @@
 // Resolves an image reference.
-import type { AnswerOf } from '../../../api/contract/types.ts';
+import type { ResponseOf } from '../../../api/contract/types.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { isUsable } from '../../../domain/image/version-state.ts';
 import { orList } from '../../../domain/value/suggest.ts';
@@ -39,7 +39,7 @@ export const command = show('resolve', {
     keyValueLines({ ...found, simulated, nearest: nearest && (nearest.join(', ') || 'none is usable') }),
 });
 
-function requireUsable({ image, version, state, reason, nearest = [] }: AnswerOf<'resolve'>): void {
+function requireUsable({ image, version, state, reason, nearest = [] }: ResponseOf<'resolve'>): void {
   if (isUsable(state)) return;
   const near = nearest.map((number) => `\`${image}:${number}\``);
   throw new ImagoError(

@@ -1,5 +1,5 @@
 // Shows a version with its support dates, signatures, and evidence.
-import type { AnswerOf } from '../../../api/contract/types.ts';
+import type { ResponseOf } from '../../../api/contract/types.ts';
 import { describeCommit } from '../../../domain/image/recipe-commit.ts';
 import { formatBytes } from '../../../domain/value/bytes.ts';
 import { referenceArgument } from '../../input/find-version.ts';
@@ -64,12 +64,12 @@ export const command: CommandSpec = {
   },
 };
 
-function recipeOf(origin: AnswerOf<'showVersion'>['origin']): string | undefined {
+function recipeOf(origin: ResponseOf<'showVersion'>['origin']): string | undefined {
   if (origin.kind !== 'built' || origin.source === undefined) return undefined;
   return `at ${describeCommit(origin.source)}`;
 }
 
-type Environment = AnswerOf<'listComposed'>['items'][number];
+type Environment = ResponseOf<'listComposed'>['items'][number];
 
 /** Describes the environment of the latest test, with the id that identifies it. */
 function describeEnvironment({

@@ -1,6 +1,6 @@
 // Commands for node configs.
 import { createHash } from 'node:crypto';
-import type { AnswerOf } from '../../../api/contract/types.ts';
+import type { ResponseOf } from '../../../api/contract/types.ts';
 import { ensureImagoError, ImagoError } from '../../../domain/error/imago-error.ts';
 import { neededAbilities } from '../../../domain/node-config/capabilities.ts';
 import { downgradeConfig } from '../../../domain/node-config/convert.ts';
@@ -289,7 +289,7 @@ const pendingNeeds: Readonly<Record<string, string>> = {
   reimage: 'a new disk',
 };
 
-function configLines(view: AnswerOf<'showNodeConfig'>): readonly string[] {
+function configLines(view: ResponseOf<'showNodeConfig'>): readonly string[] {
   const { config, wanted, pending, error } = view;
   return [
     ...keyValueLines({

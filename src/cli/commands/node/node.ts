@@ -1,5 +1,5 @@
 // Commands for nodes.
-import type { AnswerOf } from '../../../api/contract/types.ts';
+import type { ResponseOf } from '../../../api/contract/types.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { describeCommit } from '../../../domain/image/recipe-commit.ts';
 import { timelineBar } from '../../../domain/node/timeline.ts';
@@ -140,7 +140,7 @@ export const command = group({
 });
 
 function timelineLines(
-  { node, phase, readyMs, entries }: AnswerOf<'showTimeline'>,
+  { node, phase, readyMs, entries }: ResponseOf<'showTimeline'>,
   { out }: Invocation,
 ): readonly string[] {
   const total = Math.max(...entries.map(({ startMs, durationMs }) => startMs + durationMs), 1);

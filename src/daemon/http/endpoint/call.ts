@@ -1,18 +1,18 @@
 // One call of an endpoint as its handler sees it: checked, authorised, and with everything it may need.
 import type {
-  AnswerOf,
   BodyOf,
   EndpointName,
   PathOf,
   PlainEndpoint,
   QueryOf,
+  ResponseOf,
   WriteEndpoint,
 } from '../../../api/contract/types.ts';
 import type { Json } from '../../../domain/value/json.ts';
 import type { Caller } from '../guard/caller.ts';
 import type { Limits } from '../guard/limits.ts';
 import type { StreamSlots } from '../guard/streams.ts';
-import type { LongAnswerOf } from '../response/streamed-json.ts';
+import type { StreamedJsonOf } from '../response/streamed-json.ts';
 import type { DaemonContext } from './context.ts';
 
 export interface Call<N extends EndpointName> {
@@ -37,7 +37,7 @@ export interface Call<N extends EndpointName> {
 
 export type ReadHandler<N extends EndpointName> = (
   call: Call<N>,
-) => Promise<AnswerOf<N> | LongAnswerOf<AnswerOf<N>>>;
+) => Promise<ResponseOf<N> | StreamedJsonOf<ResponseOf<N>>>;
 
 /** A write that was looked at and not refused; nothing is done yet. */
 export interface PreparedWrite<Answer> {
@@ -57,7 +57,7 @@ export interface PreparedWrite<Answer> {
 }
 
 /** Reads and refuses; writes only in `run`. */
-export type WriteHandler<N extends EndpointName> = (call: Call<N>) => Promise<PreparedWrite<AnswerOf<N>>>;
+export type WriteHandler<N extends EndpointName> = (call: Call<N>) => Promise<PreparedWrite<ResponseOf<N>>>;
 
 /** Answers with bytes as they come. Called when the caller is let in and the query is checked. */
 export type StreamHandler<N extends EndpointName> = (call: Call<N>) => Promise<Response>;

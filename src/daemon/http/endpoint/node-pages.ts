@@ -5,9 +5,9 @@ import type { NodeRecord, PoolRecord } from '../../../ports/database/fleet.ts';
 import type { Page } from '../../../ports/page.ts';
 import type { ProviderNode } from '../../../ports/provider/pools.ts';
 import { pageQuery } from './page-query.ts';
-import { askProvider, type NodeView, nodeView } from './provider-view.ts';
+import { type NodeView, nodeView, queryProvider } from './provider-view.ts';
 
-type Looking = Parameters<typeof askProvider>[0];
+type ProviderCall = Parameters<typeof queryProvider>[0];
 type Query = { readonly limit: number; readonly cursor?: string | undefined };
 
 /** Where a pool's nodes go on: in our list, and in the provider's. */
@@ -28,13 +28,17 @@ interface NodesOfPool {
 }
 
 /** The live nodes of one pool, by name. */
-export async function pageOfPool(call: Looking, pool: PoolRecord, query: Query): Promise<Page<NodeView>> {
+export async function pageOfPool(
+  call: ProviderCall,
+  pool: PoolRecord,
+  query: Query,
+): Promise<Page<NodeView>> {
   const { items, rest } = await nodesOfPool(call, pool, query.limit, readCursor(query.cursor));
   return { items, ...(rest === undefined ? {} : { next: writeCursor(rest) }) };
 }
 
 /** The live nodes of all pools, by pool and name. A pool that is made or deleted meanwhile shifts no other. */
-export async function pageOfAll(call: Looking, query: Query): Promise<Page<NodeView>> {
+export async function pageOfAll(call: ProviderCall, query: Query): Promise<Page<NodeView>> {
   const items: NodeView[] = [];
   let at: Cursor | undefined = readCursor(query.cursor);
   while (at !== undefined && items.length < query.limit) {
@@ -49,7 +53,7 @@ export async function pageOfAll(call: Looking, query: Query): Promise<Page<NodeV
 }
 
 async function nextPool(
-  { context: { fleet } }: Looking,
+  { context: { fleet } }: ProviderCall,
   at: Cursor,
 ): Promise<{ readonly pool: PoolRecord | undefined; readonly pools: string | undefined }> {
   if (at.pool !== undefined) return { pool: await fleet.getPool(at.pool), pools: at.pools };
@@ -58,7 +62,7 @@ async function nextPool(
 }
 
 async function nodesOfPool(
-  call: Looking,
+  call: ProviderCall,
   pool: PoolRecord,
   limit: number,
   from: Place,
@@ -76,14 +80,14 @@ async function nodesOfPool(
 
 /** What the provider says of these nodes, and at which of its pages the next ones begin. */
 async function seenNodes(
-  call: Looking,
+  call: ProviderCall,
   pool: PoolRecord,
   records: readonly NodeRecord[],
   from: string | undefined,
 ): Promise<{ readonly nodes: ReadonlyMap<string, ProviderNode>; readonly cursor?: string } | 'unknown'> {
   const wanted = new Set(records.map(({ name }) => name));
   const last = records.at(-1)?.name ?? '';
-  return askProvider(call, pool, async (pools, options) => {
+  return queryProvider(call, pool, async (pools, options) => {
     const nodes = new Map<string, ProviderNode>();
     let cursor = from;
     while (wanted.size > 0) {

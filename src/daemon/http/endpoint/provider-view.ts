@@ -1,6 +1,6 @@
 // What a provider says now about what Imago remembers. A provider that does not answer in time is no reason to
 // hide the records: what only it can tell is then `unknown`.
-import type { AnswerOf, EndpointName } from '../../../api/contract/types.ts';
+import type { EndpointName, ResponseOf } from '../../../api/contract/types.ts';
 import { nodeState } from '../../../domain/node/state.ts';
 import { formatPortForward } from '../../../domain/pool/port-forward.ts';
 import type { NodeRecord, PoolRecord } from '../../../ports/database/fleet.ts';
@@ -8,12 +8,12 @@ import type { CallOptions } from '../../../ports/provider/call.ts';
 import type { Pools, ProviderNode } from '../../../ports/provider/pools.ts';
 import type { Call } from './call.ts';
 
-export type PoolView = AnswerOf<'showPool'>;
-export type NodeView = AnswerOf<'showNode'>;
-type Looking = Pick<Call<EndpointName>, 'context' | 'limits' | 'signal'>;
+export type PoolView = ResponseOf<'showPool'>;
+export type NodeView = ResponseOf<'showNode'>;
+type ProviderCall = Pick<Call<EndpointName>, 'context' | 'limits' | 'signal'>;
 
-export async function lookAtPool(call: Looking, pool: PoolRecord): Promise<PoolView> {
-  const seen = await askProvider(call, pool, (pools, options) => pools.getPool(pool.name, options));
+export async function loadPoolView(call: ProviderCall, pool: PoolRecord): Promise<PoolView> {
+  const seen = await queryProvider(call, pool, (pools, options) => pools.getPool(pool.name, options));
   if (seen === 'unknown') return { ...pool, state: 'unknown' };
   if (seen === undefined) return { ...pool, state: 'missing' };
   const forwards = seen.model.forwards?.map(formatPortForward);
@@ -24,8 +24,8 @@ export async function lookAtPool(call: Looking, pool: PoolRecord): Promise<PoolV
 }
 
 /** What `ask` gives, or `unknown` when the provider is not loaded, fails, or takes too long. */
-export async function askProvider<T>(
-  { context, limits, signal }: Looking,
+export async function queryProvider<T>(
+  { context, limits, signal }: ProviderCall,
   pool: PoolRecord,
   ask: (pools: Pools, options: CallOptions) => Promise<T>,
 ): Promise<T | 'unknown'> {

@@ -1,4 +1,4 @@
-// Who a caller is depends on the door and the token alone.
+// Who a caller is depends on the transport and the token alone.
 import { userInfo } from 'node:os';
 import { expect, test } from 'vitest';
 import type { TokenRecord, Tokens } from '../../../ports/database/access.ts';

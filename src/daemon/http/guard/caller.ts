@@ -5,8 +5,8 @@ import { localOwner, type Requester, type Role, roleIncludes } from '../../../do
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { Tokens } from '../../../ports/database/access.ts';
 
-/** Through which door a request came. Decided by the server that accepted the connection. */
-export type Door =
+/** Through which transport a request came. Decided by the server that accepted the connection. */
+export type Transport =
   | { readonly kind: 'socket' }
   | { readonly kind: 'tcp'; readonly remoteAddress: string; readonly localAddress: string };
 
@@ -22,17 +22,17 @@ export interface Caller {
 
 /** `undefined` when there is no token, or one that is unknown, expired or revoked. */
 export async function identifyCaller(
-  door: Door,
+  transport: Transport,
   authorization: string | undefined,
   tokens: Tokens,
 ): Promise<Caller | undefined> {
   if (authorization === undefined) {
-    return door.kind === 'socket' ? { who: localOwner, role: 'admin', ...atSocket() } : undefined;
+    return transport.kind === 'socket' ? { who: localOwner, role: 'admin', ...atSocket() } : undefined;
   }
   const secret = /^Bearer +([\x21-\x7e]{1,500})$/i.exec(authorization)?.[1];
   if (secret === undefined) return undefined;
   const token = await tokens.authenticate(secret);
-  const where = door.kind === 'socket' ? atSocket() : { local: false };
+  const where = transport.kind === 'socket' ? atSocket() : { local: false };
   return token && { who: token.owner, role: token.role, ...where, token: token.id };
 }
 

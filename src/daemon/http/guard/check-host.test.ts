@@ -29,8 +29,8 @@ test.each([
 });
 
 test('an IPv4 loopback address that came by IPv6 is one too', () => {
-  const door = { ...loopback, localAddress: '::ffff:127.0.0.1' };
-  expect(() => checkHost(door, 'evil.example', new Set())).toThrow();
+  const transport = { ...loopback, localAddress: '::ffff:127.0.0.1' };
+  expect(() => checkHost(transport, 'evil.example', new Set())).toThrow();
 });
 
 test('names that were allowed, other addresses and the Unix socket are not refused', () => {

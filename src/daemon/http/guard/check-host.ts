@@ -2,10 +2,14 @@
 // (DNS rebinding): a request to a loopback address must also call it so.
 import { isLoopbackAddress, isLoopbackHost } from '../../../domain/access/loopback.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
-import type { Door } from './caller.ts';
+import type { Transport } from './caller.ts';
 
-export function checkHost(door: Door, host: string | undefined, allowed: ReadonlySet<string>): void {
-  if (door.kind === 'socket' || !isLoopbackAddress(door.localAddress)) return;
+export function checkHost(
+  transport: Transport,
+  host: string | undefined,
+  allowed: ReadonlySet<string>,
+): void {
+  if (transport.kind === 'socket' || !isLoopbackAddress(transport.localAddress)) return;
   const name = hostName(host ?? '');
   if (isLoopbackHost(name) || allowed.has(name)) return;
   throw new ImagoError(

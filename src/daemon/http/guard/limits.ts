@@ -20,7 +20,7 @@ export interface Limits {
   /** How often the token of an open stream is checked again. */
   readonly rightsMs: number;
   /** How long clients are asked to wait before they come back to a stream that was cut. */
-  readonly comeBackMs: number;
+  readonly reconnectMs: number;
   /** How long a provider may take to tell what its machines do before they are shown as `unknown`. */
   readonly providerMs: number;
 }
@@ -36,6 +36,6 @@ export const defaultLimits: Limits = {
   streams: 256,
   heartbeatMs: 15_000,
   rightsMs: 2000,
-  comeBackMs: 500,
+  reconnectMs: 500,
   providerMs: 10_000,
 };

@@ -3,20 +3,20 @@
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { Tokens } from '../../../ports/database/access.ts';
 import { addressKey } from './address-key.ts';
-import { type Caller, type Door, identifyCaller, unauthenticated } from './caller.ts';
+import { type Caller, identifyCaller, type Transport, unauthenticated } from './caller.ts';
 import { checkHost } from './check-host.ts';
 import type { Limits } from './limits.ts';
 import { createRecentNames } from './recent-names.ts';
 import { createRateLimiter, type RateLimiter } from './token-bucket.ts';
 
-export interface Gate {
+export interface RequestGuard {
   /** For pages that need no token. */
-  passAnyone(door: Door, headers: Headers): void;
+  checkPublic(transport: Transport, headers: Headers): void;
   /** Throws `api-host-refused`, `api-unauthenticated` or `api-rate-limited`. */
-  passCaller(door: Door, headers: Headers): Promise<Caller>;
+  authenticate(transport: Transport, headers: Headers): Promise<Caller>;
 }
 
-export interface GateOptions {
+export interface RequestGuardOptions {
   readonly tokens: Tokens;
   readonly limits: Limits;
   /** Names that this daemon may be called by on a loopback address, beside `localhost`. */
@@ -25,7 +25,7 @@ export interface GateOptions {
 
 const MAX_GOOD = 10_000;
 
-export function createGate({ tokens, limits, hosts }: GateOptions): Gate {
+export function createRequestGuard({ tokens, limits, hosts }: RequestGuardOptions): RequestGuard {
   const now = () => performance.now();
   const byToken = createRateLimiter({ burst: limits.tokenBurst, perSecond: limits.tokenPerSecond }, now);
   const perAddress = { burst: limits.addressBurst, perSecond: limits.addressPerSecond };
@@ -33,19 +33,19 @@ export function createGate({ tokens, limits, hosts }: GateOptions): Gate {
   const pages = createRateLimiter(perAddress, now);
   const goodBefore = createRecentNames(MAX_GOOD);
   return {
-    passAnyone(door, headers) {
-      checkHost(door, headers.get('host') ?? undefined, hosts);
-      if (door.kind === 'tcp') requireAllowed(pages, 'take', addressKey(door.remoteAddress));
+    checkPublic(transport, headers) {
+      checkHost(transport, headers.get('host') ?? undefined, hosts);
+      if (transport.kind === 'tcp') requireAllowed(pages, 'take', addressKey(transport.remoteAddress));
     },
-    async passCaller(door, headers) {
-      checkHost(door, headers.get('host') ?? undefined, hosts);
+    async authenticate(transport, headers) {
+      checkHost(transport, headers.get('host') ?? undefined, hosts);
       const authorization = headers.get('authorization') ?? undefined;
-      const address = door.kind === 'tcp' ? addressKey(door.remoteAddress) : undefined;
+      const address = transport.kind === 'tcp' ? addressKey(transport.remoteAddress) : undefined;
       // Whoever guesses tokens is stopped before the database is asked. Those whose token was good before are
       // not: behind a proxy all callers have one address.
       const known = authorization !== undefined && goodBefore.has(authorization);
       if (address !== undefined && !known) requireAllowed(badTokens, 'peek', address);
-      const caller = await identifyCaller(door, authorization, tokens);
+      const caller = await identifyCaller(transport, authorization, tokens);
       if (caller === undefined) {
         if (address !== undefined) requireAllowed(badTokens, 'take', address);
         throw unauthenticated(authorization);

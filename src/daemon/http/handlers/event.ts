@@ -15,7 +15,7 @@ const watchEvents: Handlers['watchEvents'] = async (call) => {
     after,
     signal: AbortSignal.any([signal, context.stopping]),
     heartbeatMs: call.limits.heartbeatMs,
-    comeBackMs: call.limits.comeBackMs,
+    reconnectMs: call.limits.reconnectMs,
     onEnd: slots.take(caller.token ?? caller.who),
   });
 };

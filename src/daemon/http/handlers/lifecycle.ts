@@ -11,7 +11,7 @@ import type { VersionName } from '../../../ports/database/lineage.ts';
 import type { Handlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
 import { pageQuery } from '../endpoint/page-query.ts';
-import { LongAnswer } from '../response/streamed-json.ts';
+import { StreamedJson } from '../response/streamed-json.ts';
 import { requireVersion } from './catalog.ts';
 
 export const lifecycleHandlers = {
@@ -28,7 +28,7 @@ export const lifecycleHandlers = {
     return context.lifecycle.lineage.nodes(path, query.descendants === 'true', pageQuery(query));
   },
   listWithdrawals: ({ context, query }) => context.lifecycle.withdrawals.list(query.image, pageQuery(query)),
-  planPrune: async ({ context, query, signal }) => new LongAnswer(pruneParts(context, query, signal)),
+  planPrune: async ({ context, query, signal }) => new StreamedJson(pruneParts(context, query, signal)),
   async showLimits({ context, limits, signal }) {
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(limits.providerMs)]);
     const providers = () => [...context.providers.values()];

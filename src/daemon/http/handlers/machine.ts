@@ -1,12 +1,12 @@
 // Machines of no pool, of every provider that has any.
-import type { AnswerOf } from '../../../api/contract/types.ts';
+import type { ResponseOf } from '../../../api/contract/types.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { didYouMean } from '../../../domain/value/suggest.ts';
 import type { Machine, Machines } from '../../../ports/provider/machines.ts';
 import type { Provider } from '../../../ports/provider/provider.ts';
 import type { Call, Handlers } from '../endpoint/call.ts';
 
-type View = AnswerOf<'showMachine'>;
+type View = ResponseOf<'showMachine'>;
 type MachinesCall = Pick<Call<'listMachines' | 'showMachine'>, 'context' | 'limits' | 'signal'>;
 
 const PAGE = 200;

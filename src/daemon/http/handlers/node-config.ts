@@ -1,6 +1,6 @@
 // The config of one node, as its provider and its agent tell it.
 import { createHash } from 'node:crypto';
-import type { AnswerOf } from '../../../api/contract/types.ts';
+import type { ResponseOf } from '../../../api/contract/types.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { NodeConfigRef, NodeReport } from '../../../domain/node/report.ts';
 import { hideSecrets } from '../../../domain/node-config/map-secrets.ts';
@@ -12,7 +12,7 @@ import type { NodeConfigs } from '../../../ports/provider/node-configs.ts';
 import type { Call, Handlers } from '../endpoint/call.ts';
 import { requireLiveNode } from './node.ts';
 
-type View = AnswerOf<'showNodeConfig'>;
+type View = ResponseOf<'showNodeConfig'>;
 type NodeCall = Pick<Call<'showNodeConfig' | 'allowNodeConfig'>, 'context' | 'path' | 'limits' | 'signal'>;
 
 export const nodeConfigHandlers = {

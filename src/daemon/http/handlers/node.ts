@@ -6,7 +6,7 @@ import { requirePool } from '../../../operations/node/pool-nodes.ts';
 import type { Fleet, NodeRecord } from '../../../ports/database/fleet.ts';
 import type { Handlers } from '../endpoint/call.ts';
 import { pageOfAll, pageOfPool } from '../endpoint/node-pages.ts';
-import { askProvider, nodeView } from '../endpoint/provider-view.ts';
+import { nodeView, queryProvider } from '../endpoint/provider-view.ts';
 import { startOperation } from '../endpoint/start-operation.ts';
 
 export const nodeHandlers = {
@@ -19,7 +19,7 @@ export const nodeHandlers = {
     const record = await requireNode(call.context.fleet, call.path.node);
     const pool = await call.context.fleet.getPool(record.pool);
     if (pool === undefined || record.goneAt !== undefined) return nodeView(record, undefined);
-    const seen = await askProvider(call, pool, (pools, options) =>
+    const seen = await queryProvider(call, pool, (pools, options) =>
       pools.getNode(pool.name, record.name, options),
     );
     return { ...nodeView(record, seen), provider: pool.provider };

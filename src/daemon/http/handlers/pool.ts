@@ -2,7 +2,7 @@
 import { requirePool } from '../../../operations/node/pool-nodes.ts';
 import type { Handlers } from '../endpoint/call.ts';
 import { pageQuery } from '../endpoint/page-query.ts';
-import { lookAtPool } from '../endpoint/provider-view.ts';
+import { loadPoolView } from '../endpoint/provider-view.ts';
 
 /** How many pools are read from providers concurrently. */
 const AT_ONCE = 16;
@@ -13,13 +13,13 @@ export const poolHandlers = {
     const items = [];
     for (let start = 0; start < page.items.length; start += AT_ONCE) {
       const some = page.items.slice(start, start + AT_ONCE);
-      items.push(...(await Promise.all(some.map((pool) => lookAtPool(call, pool)))));
+      items.push(...(await Promise.all(some.map((pool) => loadPoolView(call, pool)))));
     }
     return { ...page, items };
   },
   async showPool(call) {
     const pool = await requirePool(call.context, call.path.pool);
     const behind = await call.context.lifecycle.lineage.behind(pool);
-    return { ...(await lookAtPool(call, pool)), ...(behind === undefined ? {} : { behind }) };
+    return { ...(await loadPoolView(call, pool)), ...(behind === undefined ? {} : { behind }) };
   },
 } satisfies Partial<Handlers>;

@@ -58,7 +58,7 @@ export const keyHandlers = {
       run: () => keys.trust(body),
     };
   },
-  async forgetKey({ context, path }) {
+  async untrustKey({ context, path }) {
     const keys = requireKeys(context);
     const before = await keys.forget(path.key, { dryRun: true });
     return {

@@ -38,7 +38,7 @@ function open(events: Events, options: Partial<Parameters<typeof eventBytes>[0]>
     after: 0,
     signal: abort.signal,
     heartbeatMs: 60_000,
-    comeBackMs: 500,
+    reconnectMs: 500,
     onEnd: () => {
       ended += 1;
     },

@@ -11,7 +11,7 @@ export interface EventStreamOptions {
   /** Ends the stream: the client is gone, or the daemon stops. */
   readonly signal: AbortSignal;
   readonly heartbeatMs: number;
-  readonly comeBackMs: number;
+  readonly reconnectMs: number;
   /** Called once, however the stream ends. */
   readonly onEnd: () => void;
 }
@@ -56,7 +56,7 @@ export function eventBytes(options: EventStreamOptions): ReadableStream<Uint8Arr
   async function next(): Promise<string | undefined> {
     if (!begun) {
       begun = true;
-      return `retry: ${options.comeBackMs}\nid: ${cursor}\n\n`;
+      return `retry: ${options.reconnectMs}\nid: ${cursor}\n\n`;
     }
     while (!signal.aborted) {
       const beat = performance.now() >= nextBeat;

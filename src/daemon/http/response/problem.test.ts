@@ -2,11 +2,11 @@
 import { expect, test } from 'vitest';
 import { problem as problemSchema } from '../../../api/schemas/common.ts';
 import { ensureImagoError, ImagoError } from '../../../domain/error/imago-error.ts';
-import { problemDocument, problemResponse, tellable } from './problem.ts';
+import { problemDocument, problemResponse, toPublicError } from './problem.ts';
 
 test('an error on purpose is told as it is', () => {
   const error = new ImagoError('pool-exists', 'Pool web exists already.', { details: { pool: 'web' } });
-  const document = problemDocument(tellable(error), 'r1');
+  const document = problemDocument(toPublicError(error), 'r1');
   expect(document).toEqual({
     type: 'urn:imago:error:pool-exists',
     title: 'A pool with that name exists already.',
@@ -26,7 +26,7 @@ test.each([
   ['a wrapped plain error', ensureImagoError(new Error('connect postgres://imago:s3cret@db'))],
   ['no error at all', 'postgres://imago:s3cret@db'],
 ])('%s shows neither its message nor its stack', async (_, thrown) => {
-  const text = await problemResponse(tellable(thrown), 'r1').text();
+  const text = await problemResponse(toPublicError(thrown), 'r1').text();
   expect(text).not.toMatch(/s3cret|at .*\.ts/);
   expect(JSON.parse(text)).toMatchObject({ code: 'internal', status: 500, requestId: 'r1' });
 });

@@ -40,7 +40,7 @@ export function problemResponse(error: ImagoError, requestId: string): Response 
 }
 
 /** What may be told of whatever was thrown. */
-export function tellable(thrown: unknown): ImagoError {
+export function toPublicError(thrown: unknown): ImagoError {
   const error = ensureImagoError(thrown);
   const meant = error === thrown && !(error.cause instanceof Error && error.cause.message === error.message);
   if (meant || error.kind !== 'bug') return error;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { LongAnswer, longResponse } from './streamed-json.ts';
+import { StreamedJson, streamedJsonResponse } from './streamed-json.ts';
 
 async function* parts(lists: readonly (readonly number[])[], fail?: Error) {
   for (const list of lists) yield list;
@@ -8,7 +8,7 @@ async function* parts(lists: readonly (readonly number[])[], fail?: Error) {
 }
 
 function bodyOf(lists: readonly (readonly number[])[]): Promise<unknown> {
-  return longResponse(200, new LongAnswer(parts(lists))).then((response) => response.json());
+  return streamedJsonResponse(200, new StreamedJson(parts(lists))).then((response) => response.json());
 }
 
 test('a list in parts is one document, with the other fields beside it', async () => {
@@ -20,12 +20,12 @@ test('a list in parts is one document, with the other fields beside it', async (
 });
 
 test('what fails before the first part is an ordinary error', async () => {
-  const answer = new LongAnswer(parts([], new Error('no database')));
-  await expect(longResponse(200, answer)).rejects.toThrow('no database');
+  const answer = new StreamedJson(parts([], new Error('no database')));
+  await expect(streamedJsonResponse(200, answer)).rejects.toThrow('no database');
 });
 
 test('what fails later cuts the answer short', async () => {
-  const response = await longResponse(200, new LongAnswer(parts([[1], [2]], new Error('cut'))));
+  const response = await streamedJsonResponse(200, new StreamedJson(parts([[1], [2]], new Error('cut'))));
   await expect(response.text()).rejects.toThrow('cut');
 });
 
@@ -38,7 +38,7 @@ test('a reader who leaves ends the reading', async () => {
       ended = true;
     }
   }
-  const response = await longResponse(200, new LongAnswer(endless()));
+  const response = await streamedJsonResponse(200, new StreamedJson(endless()));
   const reader = response.body?.getReader();
   await reader?.read();
   await reader?.cancel();

@@ -3,7 +3,7 @@
 // which the client notices.
 import { jsonHeaders } from './json-response.ts';
 
-export class LongAnswer<Item, Rest extends object> {
+export class StreamedJson<Item, Rest extends object> {
   readonly parts: AsyncGenerator<readonly Item[], Rest>;
 
   /** `parts` are the items in order; what the generator returns are the fields beside them. */
@@ -13,13 +13,13 @@ export class LongAnswer<Item, Rest extends object> {
 }
 
 /** As an endpoint's answer, where it has a list. */
-export type LongAnswerOf<Answer> = Answer extends { items: readonly (infer Item)[] }
-  ? LongAnswer<Item, Omit<Answer, 'items'>>
+export type StreamedJsonOf<Answer> = Answer extends { items: readonly (infer Item)[] }
+  ? StreamedJson<Item, Omit<Answer, 'items'>>
   : never;
 
-export async function longResponse(
+export async function streamedJsonResponse(
   status: number,
-  { parts }: LongAnswer<unknown, object>,
+  { parts }: StreamedJson<unknown, object>,
 ): Promise<Response> {
   const first = await parts.next();
   return new Response(ReadableStream.from(jsonBytes(first, parts)), { status, headers: jsonHeaders });
