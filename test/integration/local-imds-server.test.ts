@@ -1,20 +1,15 @@
 // The metadata service over its real sockets, by a real client, also one that does not keep to the rules.
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runTool } from '../../src/host/process/run-tool.ts';
-import { documentSigner, makeCertificate } from '../../src/providers/local/imds/document-signer.ts';
 import { tokenIssuer } from '../../src/providers/local/imds/local-token.ts';
 import type { MachineMetadata, PlatformHealth } from '../../src/providers/local/imds/machine-metadata.ts';
 import { type MetadataServer, startMetadataServer } from '../../src/providers/local/imds/metadata-server.ts';
-
-const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-const documents = documentSigner(privateKey, makeCertificate(privateKey));
 
 let folder: string;
 let server: MetadataServer;
@@ -27,7 +22,6 @@ const options = () => ({
   wireSocket: join(folder, 'wire'),
   interfaces: [],
   tokens: tokenIssuer(generateKeyPairSync('ed25519').privateKey),
-  documents,
   metadata: () => metadata,
   monotonicMs: () => clockMs,
   onHealth: (reported: PlatformHealth) => health.push(reported),
@@ -118,21 +112,6 @@ describe('the metadata service', () => {
       /^HTTP\/1\.1 400 /,
     );
     expect((await ask(userData)).status).toBe(200);
-  });
-
-  it('gives a document that OpenSSL finds signed by this host, and by nobody else when it is altered', async () => {
-    const { body } = await ask('/metadata/attested/document?api-version=2021-02-01&nonce=42');
-    const signed = Buffer.from((JSON.parse(body) as { signature: string }).signature, 'base64');
-    await writeFile(join(folder, 'host.pem'), documents.certificate);
-    const verify = async (content: Buffer) => {
-      await writeFile(join(folder, 'document'), content);
-      const files = ['-in', join(folder, 'document'), '-CAfile', join(folder, 'host.pem')];
-      return runTool('openssl', ['cms', '-verify', '-binary', '-inform', 'DER', '-purpose', 'any', ...files]);
-    };
-    const { stdout } = await verify(signed);
-    expect(JSON.parse(stdout.toString())).toMatchObject({ nonce: '42', vmId: 'id-1' });
-    const altered = Buffer.from(signed.toString('latin1').replace('id-1', 'id-2'), 'latin1');
-    await expect(verify(altered)).rejects.toThrow();
   });
 
   it('takes reports of health, and no body that is too big', async () => {

@@ -2,7 +2,6 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProcessIds, SystemUser } from '../../../host/process/system-user.ts';
-import { type DocumentSigner, openDocumentSigner } from '../imds/document-signer.ts';
 import { openTokenIssuer, type TokenIssuer } from '../imds/local-token.ts';
 import { type Accelerator, machineIds, probeAccelerator } from '../qemu/accelerator.ts';
 import { machineKey } from '../qemu/paths.ts';
@@ -29,7 +28,6 @@ export interface HostGround {
   readonly socketFolder: string;
   readonly records: MachineRecords;
   readonly tokens: TokenIssuer;
-  readonly documents: DocumentSigner;
   /** `tool-missing` if there is no QEMU, `machine-user` if there is no user that it can run as. */
   hypervisor(): Promise<Hypervisor>;
   trouble(message: string, error: unknown): void;
@@ -51,7 +49,6 @@ export async function openGround(options: MachineHostOptions): Promise<HostGroun
     socketFolder,
     records: machineRecords(recordFolder),
     tokens: await openTokenIssuer(join(folder, 'identity-key.pem')),
-    documents: await openDocumentSigner(join(folder, 'attestation.pem')),
     async hypervisor() {
       const qemu = options.qemu ?? (await requireQemu());
       const cacheFile = join(folder, 'accelerator.json');

@@ -5,7 +5,6 @@ import { stat } from 'node:fs/promises';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
-import type { DocumentSigner } from '../imds/document-signer.ts';
 import type { InterfaceFacts } from '../imds/instance-document.ts';
 import type { TokenIssuer } from '../imds/local-token.ts';
 import type { MachineMetadata, PlatformHealth } from '../imds/machine-metadata.ts';
@@ -26,7 +25,6 @@ export interface MachineServices {
   readonly files: MachineFiles;
   readonly interfaces: readonly InterfaceFacts[];
   readonly tokens: TokenIssuer;
-  readonly documents: DocumentSigner;
   metadata(): MachineMetadata;
   onReport(report: MachineReportLine): void;
   /** It restarted itself: what it reported before is of the past. */
@@ -64,7 +62,6 @@ export async function holdMachine(services: MachineServices): Promise<RunningMac
     owner: await stat(sockets.folder),
     interfaces: services.interfaces,
     tokens: services.tokens,
-    documents: services.documents,
     metadata: services.metadata,
     onHealth: services.onHealth,
   });

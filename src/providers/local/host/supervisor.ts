@@ -37,7 +37,7 @@ const KILL_MS = 30_000;
 const YOUNG_MS = 10_000;
 
 export function createMachineKeeper(ground: HostGround, tell: (event: HostEvent) => void): MachineKeeper {
-  const { records, tokens, documents } = ground;
+  const { records, tokens } = ground;
   const entries = new Map<string, Entry>();
   const networks = createPoolNetworks(ground.socketFolder, entries);
   const socketsOf = (id: string) => machineSockets(ground.socketFolder, id);
@@ -77,7 +77,6 @@ export function createMachineKeeper(ground: HostGround, tell: (event: HostEvent)
       sockets: socketsOf(id),
       files: machineFiles(spec.folder),
       tokens,
-      documents,
       interfaces: interfaceFacts(machineCards(spec.metadata.machineId, place)),
       metadata: () => entry.record.spec.metadata,
       onReport: (report) => tell({ kind: 'report', id, report }),

@@ -1,7 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { apiVersions } from './api-versions.ts';
-import { documentSigner, makeCertificate } from './document-signer.ts';
 import { imdsAnswer } from './imds-answer.ts';
 import { tokenIssuer } from './local-token.ts';
 import type { MachineMetadata } from './machine-metadata.ts';
@@ -21,14 +20,12 @@ const interfaces = [
   { mac: '02:aa:bb:cc:dd:00', address: '168.63.129.100', subnet: '168.63.129.0', prefix: 24 },
 ];
 const tokens = tokenIssuer(generateKeyPairSync('ed25519').privateKey);
-const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-const documents = documentSigner(privateKey, makeCertificate(privateKey));
 const nowMs = 1_800_000_000_000;
 const v = 'api-version=2021-02-01';
 
 function ask(url: string, change: { method?: string; headers?: Record<string, string> } = {}) {
   const { method = 'GET', headers = { metadata: 'true' } } = change;
-  const facts = { metadata, interfaces, tokens, documents, nowMs };
+  const facts = { metadata, interfaces, tokens, nowMs };
   const answer = imdsAnswer({ method, url, headers, body: '' }, facts);
   const json = () => JSON.parse(answer.body) as Record<string, unknown>;
   return { ...answer, json };
@@ -62,7 +59,7 @@ describe('what is refused', () => {
     [`/metadata/instance/compute/__proto__?${v}`],
     [`/metadata/instance/compute/tagsList/9?${v}`],
     [`/metadata/instance/compute/tagsList/length?${v}&format=text`],
-    [`/metadata/attested?${v}`],
+    [`/metadata/attested/document?${v}`],
     [`/metadata/scheduledevents?${v}`],
     ['/latest/meta-data/'],
     ['/'],
@@ -164,23 +161,5 @@ describe('the token of the managed identity', () => {
     expect(ask(url)).toMatchObject({ status: 400 });
     expect(ask(`${url}&resource=r&client_id=someone`).json()).toMatchObject({ error: 'invalid_request' });
     expect(ask(`${url}&resource=r&msi_res_id=x`).status).toBe(400);
-  });
-});
-
-describe('the attested document', () => {
-  it('has the shape of Azure’s, and names the machine, the nonce and its time', () => {
-    const { encoding, signature } = ask(`/metadata/attested/document?${v}&nonce=1234567890`).json();
-    expect(encoding).toBe('pkcs7');
-    const text = Buffer.from(String(signature), 'base64').toString('latin1');
-    const document = JSON.parse(/\{"licenseType.*?\}\}?,"vmId":"[^"]*"\}/.exec(text)?.[0] ?? '{}');
-    expect(document).toMatchObject({
-      nonce: '1234567890',
-      vmId: metadata.machineId,
-      timeStamp: { createdOn: '01/15/27 08:00:00 -0000', expiresOn: '01/15/27 14:00:00 -0000' },
-    });
-  });
-
-  it('is not there before the version that brought it', () => {
-    expect(ask('/metadata/attested/document?api-version=2018-04-02').status).toBe(400);
   });
 });

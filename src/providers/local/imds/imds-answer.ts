@@ -1,8 +1,6 @@
 // The rules of Azure's instance metadata service: what is asked how, and what is refused.
 import { type Answer, jsonAnswer, type MetadataRequest, readTarget, textAnswer } from './answer.ts';
 import { apiVersions, isApiVersion, newestVersions } from './api-versions.ts';
-import { attestedAnswer } from './attested-document.ts';
-import type { DocumentSigner } from './document-signer.ts';
 import { findNode, type InterfaceFacts, instanceDocument, nodeText } from './instance-document.ts';
 import type { TokenIssuer } from './local-token.ts';
 import type { MachineMetadata } from './machine-metadata.ts';
@@ -11,14 +9,11 @@ export interface ImdsFacts {
   readonly metadata: MachineMetadata;
   readonly interfaces: readonly InterfaceFacts[];
   readonly tokens: TokenIssuer;
-  readonly documents: DocumentSigner;
   readonly nowMs: number;
 }
 
 const TOKEN_SECONDS = 86_400;
-/** `attested` came with this version. */
-const ATTESTED_SINCE = '2018-10-01';
-const services: readonly string[] = ['versions', 'instance', 'identity', 'attested'];
+const services: readonly string[] = ['versions', 'instance', 'identity'];
 
 export function imdsAnswer(request: MetadataRequest, facts: ImdsFacts): Answer {
   if (request.headers['x-forwarded-for'] !== undefined)
@@ -36,8 +31,6 @@ export function imdsAnswer(request: MetadataRequest, facts: ImdsFacts): Answer {
   const version = target.query.get('api-version') ?? '';
   if (!isApiVersion(version)) return versionRefused(version);
   if (service === 'instance') return instanceAnswer(rest, target.query, version, facts);
-  if (service === 'attested')
-    return rest.join('/') === 'document' ? attested(target.query, version, facts) : notFound();
   return rest.join('/') === 'oauth2/token' ? tokenAnswer(target.query, facts) : notFound();
 }
 
@@ -75,14 +68,6 @@ function tokenAnswer(query: URLSearchParams, { metadata, tokens, nowMs }: ImdsFa
     resource,
     token_type: 'Bearer',
   });
-}
-
-function attested(query: URLSearchParams, version: string, facts: ImdsFacts): Answer {
-  if (version < ATTESTED_SINCE) return versionRefused(version);
-  const { metadata, interfaces, documents, nowMs } = facts;
-  const found = findNode(instanceDocument(metadata, interfaces, version), ['compute', 'subscriptionId']);
-  const subscription = typeof found === 'string' ? found : '';
-  return attestedAnswer(query.get('nonce'), metadata, subscription, documents, nowMs);
 }
 
 function hasOtherIdentity(query: URLSearchParams): boolean {

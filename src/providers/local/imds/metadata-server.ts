@@ -3,7 +3,6 @@
 import { chmod, chown, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type Answer, jsonAnswer, type MetadataRequest, xmlAnswer } from './answer.ts';
-import type { DocumentSigner } from './document-signer.ts';
 import { imdsAnswer } from './imds-answer.ts';
 import type { InterfaceFacts } from './instance-document.ts';
 import type { TokenIssuer } from './local-token.ts';
@@ -18,7 +17,6 @@ export interface MetadataServerOptions {
   readonly owner?: { readonly uid: number; readonly gid: number };
   readonly interfaces: readonly InterfaceFacts[];
   readonly tokens: TokenIssuer;
-  readonly documents: DocumentSigner;
   /** Milliseconds that never go back, for the limit on requests. */
   monotonicMs?(): number;
   /** Asked at each request, so that a change is seen by the next one. */
@@ -40,9 +38,9 @@ export async function startMetadataServer(options: MetadataServerOptions): Promi
   const imds = (request: MetadataRequest): Answer => {
     if (!limit(options.monotonicMs?.() ?? performance.now()))
       return jsonAnswer(429, { error: 'Too many requests' });
-    const { interfaces, tokens, documents } = options;
+    const { interfaces, tokens } = options;
     const metadata = options.metadata();
-    return imdsAnswer(request, { metadata, interfaces, tokens, documents, nowMs: Date.now() });
+    return imdsAnswer(request, { metadata, interfaces, tokens, nowMs: Date.now() });
   };
   const wire = (request: MetadataRequest): Answer => {
     const { machineId, name } = options.metadata();
