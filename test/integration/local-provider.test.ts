@@ -180,7 +180,7 @@ describe('how a machine is', () => {
     const { machineId } = await nodeIs(({ health }) => health === 'healthy');
     const silent = await nodeIs(({ health }) => health === 'unknown');
     expect(silent).toMatchObject({ state: 'ready', power: 'running' });
-    expect(silent.trouble).toMatch(/silent since 20/);
+    expect(silent.trouble).toMatch(/not reported since 20/);
     host.speak(machineId);
     const heard = await nodeIs(({ health }) => health === 'healthy');
     expect(heard.trouble).toBeUndefined();
@@ -193,7 +193,7 @@ describe('how a machine is', () => {
     host.restart(machineId);
     expect((await nodes())[0]).toMatchObject({ state: 'ready', power: 'running', health: 'unknown' });
     const { trouble } = await nodeIs((node) => node.trouble !== undefined);
-    expect(trouble).toMatch(/restarted at 20.*has not spoken since/);
+    expect(trouble).toMatch(/restarted at 20.*has not reported since/);
     host.speak(machineId);
     await nodeIs(({ health }) => health === 'healthy');
   });

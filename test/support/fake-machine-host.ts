@@ -21,6 +21,7 @@ interface FakeMachine {
   spec: HostMachine;
   status: HostMachineStatus;
   report: MachineReportLine | undefined;
+  heard: { at: string; monotonicMs: number } | undefined;
   console: string[];
   inForce: string;
 }
@@ -81,6 +82,7 @@ export function createFakeMachineHost(): FakeMachineHost {
       ...more,
     };
     machine.report = { phase, at, document, kernelAt: Date.parse(at), receivedAt: at };
+    machine.heard = { at, monotonicMs: performance.now() };
     tell({ kind: 'report', id: machine.spec.id, report: machine.report });
   }
 
@@ -170,7 +172,9 @@ export function createFakeMachineHost(): FakeMachineHost {
       tell({ kind: 'state', id, status: machine.status });
     },
     restart(id) {
-      requireRunning(id).report = undefined;
+      const machine = requireRunning(id);
+      machine.report = undefined;
+      machine.heard = { at: new Date().toISOString(), monotonicMs: performance.now() };
       tell({ kind: 'restarted', id });
     },
     speak: (id) => readConfig(requireRunning(id)),
@@ -186,6 +190,7 @@ export function createFakeMachineHost(): FakeMachineHost {
         spec,
         status: { id: spec.id, state: 'starting', startedAt: run, forwards },
         report: undefined,
+        heard: undefined,
         console: ['Booting the system from disk'],
         inForce: '{}',
       };
@@ -203,14 +208,17 @@ export function createFakeMachineHost(): FakeMachineHost {
       await kill(id);
       machines.delete(id);
     },
-    status: async (id) => machines.get(id)?.status ?? { id, state: 'absent', forwards: [] },
-    state: async (id) => machines.get(id)?.status.state ?? 'absent',
-    list: async () => [...machines.values()].map(({ status }) => status),
+    status: (id) => machines.get(id)?.status ?? { id, state: 'absent', forwards: [] },
+    list: () => [...machines.values()].map(({ status }) => status),
     watch(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    report: async (id) => machines.get(id)?.report,
+    report: (id) => machines.get(id)?.report,
+    lastHeard(id) {
+      const heard = machines.get(id)?.heard;
+      return heard && { at: heard.at, ageMs: performance.now() - heard.monotonicMs };
+    },
     console: async (id, lines) => machines.get(id)?.console.slice(-lines) ?? [],
     async *followConsole(id, lines) {
       yield* machines.get(id)?.console.slice(-lines) ?? [];
@@ -248,7 +256,7 @@ export function createFakeMachineHost(): FakeMachineHost {
         if (found.status.state === 'running' && found.report?.phase === 'ready') readConfig(found);
       }, tick);
     },
-    adopt: async () => [...machines.values()].map(({ status }) => status),
+    adopt: async () => undefined,
     async close({ leaveRunning }) {
       if (!leaveRunning) for (const id of machines.keys()) await kill(id);
     },

@@ -116,7 +116,8 @@ async function serve(folder: string, socketFolder: string): Promise<void> {
   host.watch((event) => say({ event }));
   createInterface({ input: process.stdin }).on('line', (line) => {
     const { id, method, args } = JSON.parse(line) as { id: number; method: Method; args: unknown[] };
-    const work = (host[method] as (...given: unknown[]) => Promise<unknown>)(...args);
+    const call = host[method] as (...given: unknown[]) => unknown;
+    const work = Promise.resolve().then(() => call(...args));
     work.then(
       (result) => say({ id, result }),
       (error: Error & { code?: string }) =>

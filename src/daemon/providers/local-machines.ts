@@ -76,7 +76,7 @@ async function openHost(options: HostOptions): Promise<MachineHost> {
 export async function closeLocal(provider: Provider | LocalProvider, home: string): Promise<void> {
   if ('host' in provider && !existsSync(home)) {
     const { host } = provider;
-    await Promise.all((await host.list()).map(({ id }) => host.kill(id)));
+    await Promise.all(host.list().map(({ id }) => host.kill(id)));
   }
   await provider.close();
 }
@@ -99,8 +99,13 @@ export async function stopLocalMachines(
 ): Promise<number> {
   if (!existsSync(join(localFolder(options.home), 'host'))) return 0;
   const host = await openHost(options);
-  const { isAlive, noteStopped } = await import('../../providers/local/resume.ts');
-  const running = (await host.adopt()).filter(isAlive).map(({ id }) => id);
+  const { noteStopped } = await import('../../providers/local/resume.ts');
+  const { isLive } = await import('../../providers/local/qemu/machine-host.ts');
+  await host.adopt();
+  const running = host
+    .list()
+    .filter(isLive)
+    .map(({ id }) => id);
   noteStopped(localFolder(options.home), running);
   await host.close({
     leaveRunning: false,

@@ -19,7 +19,7 @@ import { readSize } from './state/machine-size.ts';
 import { memoryClaims, requireMemory } from './state/memory.ts';
 
 export function createHostExecutor(context: HostContext): Executor {
-  const { world, store, host, board, work } = context;
+  const { world, store, host, work } = context;
 
   function requireRoom(count: number, size: string, instead?: MachineRow): void {
     requireMemory(context.memory, memoryClaims(context, instead?.machineId), {
@@ -61,17 +61,17 @@ export function createHostExecutor(context: HostContext): Executor {
       resizeDue: Number(resized && powerTo === 'running'),
     }),
     switchPower(machine, to) {
-      const power = machinePower(board, machine);
+      const power = machinePower(host, machine);
       if ((power === 'running' || power === 'starting') === (to === 'running')) return undefined;
       if (to === 'stopped') return { powerTo: to, powerDue: 1, resume: 0 };
       requireRoom(1, sizeOf(world, machine));
       const unheard = machine.needsReport === 1 ? { busyWith: 'creating' as const } : {};
       return { powerTo: to, powerDue: 1, errorCode: null, errorMessage: null, ...unheard };
     },
-    power: (machine) => machinePower(board, machine),
+    power: (machine) => machinePower(host, machine),
     observe(machine) {
-      const { forwards = [], address } = board.status(machine.machineId) ?? {};
-      const runs = machinePower(board, machine) === 'running';
+      const { forwards, address } = host.status(machine.machineId);
+      const runs = machinePower(host, machine) === 'running';
       return {
         ...machineHealth(context, machine),
         ...(runs && forwards.length > 0 ? { forwards } : {}),
@@ -79,13 +79,13 @@ export function createHostExecutor(context: HostContext): Executor {
       };
     },
     report(machine) {
-      const said = board.report(machine.machineId);
-      return said && toReport(machine, said);
+      const report = host.report(machine.machineId);
+      return report && toReport(machine, report);
     },
-    nodeReport: ({ machineId }) => board.report(machineId)?.document,
+    nodeReport: ({ machineId }) => host.report(machineId)?.document,
     console: ({ machineId }, lines) => host.console(machineId, lines),
     async runCommand(machine, command, signal) {
-      if (machinePower(board, machine) !== 'running') throw busy(`Machine ${machine.name} does not run.`);
+      if (machinePower(host, machine) !== 'running') throw busy(`Machine ${machine.name} does not run.`);
       return runCommand(host, machine, command, signal);
     },
     setUserData: () => ({ metadataDue: 1 }),

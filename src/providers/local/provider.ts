@@ -31,7 +31,6 @@ import {
   type ImageCache,
   type ImageCacheLimits,
 } from './state/image-cache.ts';
-import { type MachineBoard, openMachineBoard } from './state/machine-status-cache.ts';
 import { type MemoryGauge, systemGauge } from './state/memory.ts';
 import { createLocalWorker, type LocalWorker } from './work.ts';
 
@@ -116,16 +115,14 @@ async function providerOf(world: World, options: LocalProviderOptions): Promise<
   const paths = localPaths(options.folder);
   const limits = { ...defaultLimits, ...options.limits };
   const images = createImageCache(paths.images, store, options.imageLimits ?? defaultImageLimits, clock.now);
-  let board: MachineBoard | undefined;
   const worker: LocalWorker = createLocalWorker(() => context, {
     onTrouble: () => undefined,
     ...options,
   });
-  board = await openMachineBoard(host, (machineId) => {
-    if (board !== undefined) worker.machine(machineId);
-  });
+  await host.adopt();
+  const unwatch = host.watch(({ id }) => worker.machine(id));
   const context: HostContext = {
-    ...{ world, clock, store, host, board, images, paths, defaultGallery, limits, work: worker },
+    ...{ world, clock, store, host, images, paths, defaultGallery, limits, work: worker },
     memory: options.memory ?? systemGauge,
   };
   const cloud: Cloud = {
@@ -144,7 +141,6 @@ async function providerOf(world: World, options: LocalProviderOptions): Promise<
     resumeMachines(context);
   });
   worker.begin();
-  const opened = board;
   let closed: Promise<void> | undefined;
   return {
     name: 'local',
@@ -163,7 +159,7 @@ async function providerOf(world: World, options: LocalProviderOptions): Promise<
     idle: () => worker.idle(),
     close() {
       closed ??= (async () => {
-        opened.close();
+        unwatch();
         await worker.close();
         await host.close({ leaveRunning: true });
         world.close();

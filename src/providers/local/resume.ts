@@ -2,12 +2,8 @@
 import { existsSync } from 'node:fs';
 import { changeMachine } from '../../cloud/state/machine-rows.ts';
 import type { MachineRow } from '../../cloud/state/rows.ts';
-import type { HostMachineStatus } from './qemu/machine-host.ts';
+import { isLive } from './qemu/machine-host.ts';
 import { type HostContext, localPaths, openLocalState } from './state/context.ts';
-
-export function isAlive(status: HostMachineStatus | undefined): boolean {
-  return status?.state === 'running' || status?.state === 'starting' || status?.state === 'stopping';
-}
 
 /** Notes that these are stopped with everything else, and not because someone wanted it. No provider is open. */
 export function noteStopped(folder: string, machineIds: readonly string[]): void {
@@ -24,15 +20,15 @@ export function noteStopped(folder: string, machineIds: readonly string[]): void
 }
 
 /** Inside a transaction, before work begins. One that someone wanted stopped meanwhile stays so. */
-export function resumeMachines({ world, board }: HostContext): void {
+export function resumeMachines({ world, host }: HostContext): void {
   const rows = world.all<MachineRow>(
     `SELECT * FROM machine WHERE deletedAt IS NULL AND powerDue = 0 AND (resume = 1 OR powerTo = 'running')`,
   );
   for (const row of rows) {
-    const status = board.status(row.machineId);
+    const status = host.status(row.machineId);
     const wanted =
-      row.powerTo === 'running' && (row.resume === 1 || status?.end?.kind === 'computer-restarted');
-    const due = wanted && !isAlive(status);
+      row.powerTo === 'running' && (row.resume === 1 || status.end?.kind === 'computer-restarted');
+    const due = wanted && !isLive(status);
     if (due || row.resume === 1) changeMachine(world, row.machineId, { resume: 0, powerDue: Number(due) });
   }
 }

@@ -9,7 +9,7 @@ import { findVersion } from '../../cloud/state/version-rows.ts';
 import { dropSnapshot } from './disk/snapshot-work.ts';
 import { workOnVersion } from './gallery/version-work.ts';
 import { createBootQueue } from './machine/boot-queue.ts';
-import { heed } from './machine/evaluate.ts';
+import { evaluate } from './machine/evaluate.ts';
 import { type DutyContext, doDuties } from './machine/reconcile.ts';
 import type { HostContext, HostWork } from './state/context.ts';
 import { sweepMachine, sweepStrays } from './sweep.ts';
@@ -51,7 +51,7 @@ export function createLocalWorker(
     if (unswept.has(machineId)) await sweepMachine(context, machineId);
     unswept.delete(machineId);
     await doDuties(context, machineId);
-    setAlarm(machineId, await heed(context, machineId));
+    setAlarm(machineId, await evaluate(context, machineId));
     context.world.transaction(() => markMadePools(context.world));
   }
 

@@ -5,9 +5,9 @@ import { hostAccess } from './node-access.ts';
 
 function accessTo(shell: PassThrough, scripts: string[] = [], state: HostMachineStatus['state'] = 'running') {
   const host: Partial<MachineHost> = {
-    status: async (id) => ({ id, state, forwards: [] }),
+    status: (id) => ({ id, state, forwards: [] }),
     openShell: async () => shell,
-    report: async () => undefined,
+    report: () => undefined,
     async runCommand(_, script) {
       scripts.push(script);
       throw new Error('no agent');

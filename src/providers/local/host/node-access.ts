@@ -7,32 +7,32 @@ import type { HostMachineStatus, MachineHost } from '../qemu/machine-host.ts';
 
 const RESIZE_MS = 5000;
 
-/** What a machine says when the shell in it has ended, before it starts the next one. */
+/** What a machine prints when its shell has exited, before it starts the next one. */
 const shellEnd = Buffer.from('\u001b]imago;exit\u0007');
 
 export function hostAccess(host: MachineHost): NodeAccess {
-  async function known(machineId: string): Promise<HostMachineStatus> {
-    const status = await host.status(machineId);
+  function known(machineId: string): HostMachineStatus {
+    const status = host.status(machineId);
     if (status.state !== 'absent') return status;
-    throw new ImagoError('machine-not-found', `there is no machine ${machineId} here`);
+    throw new ImagoError('machine-not-found', `There is no machine ${machineId} on this host.`);
   }
   return {
     async console(machineId, lines) {
-      await known(machineId);
+      known(machineId);
       return host.console(machineId, lines);
     },
     async *followConsole(machineId, lines, signal) {
-      await known(machineId);
+      known(machineId);
       yield* host.followConsole(machineId, lines, signal);
     },
     async timeline(machineId) {
-      const { startedAt } = await known(machineId);
-      const report = await host.report(machineId);
+      const { startedAt } = known(machineId);
+      const report = host.report(machineId);
       if (report === undefined || startedAt === undefined) return undefined;
       return makeTimeline(report.document, startedAt, report.kernelAt);
     },
     async openShell(machineId) {
-      await known(machineId);
+      known(machineId);
       return shellOf(host, machineId, await host.openShell(machineId));
     },
   };
@@ -50,7 +50,7 @@ function shellOf(host: MachineHost, machineId: string, stream: Duplex): NodeShel
   };
 }
 
-/** The mark may come in two pieces, so as much of it as could be one is held back. */
+/** The mark can arrive in two chunks, so a possible beginning of it is held back. */
 async function* untilShellEnd(stream: Duplex): AsyncGenerator<Uint8Array> {
   let held = Buffer.alloc(0);
   try {

@@ -1,146 +1,152 @@
-// The host of machines over QEMU, as the provider sees it.
-
+// Runs machines with QEMU on this host. Machines outlive the daemon, and the next one finds them by their records.
 import { createTurns } from '../../../async/keyed-mutex.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { writeEndpoints } from '../network/guard.ts';
 import { followLines, lastLines } from '../qemu/console-log.ts';
 import type { HostEvent, MachineHost } from '../qemu/machine-host.ts';
-import { machineFiles } from '../qemu/paths.ts';
-import { openReportLog } from '../qemu/report-log.ts';
-import { absentStatus, saveEntry, statusOf } from './entry.ts';
-import { type HostGround, type MachineHostOptions, openGround, removeStraySockets } from './environment.ts';
+import { computerBoot } from '../qemu/record.ts';
+import { type MachineHostOptions, openGround, removeStraySockets } from './environment.ts';
+import { KnownMachine } from './known-machine.ts';
+import { createMachineNetwork } from './machine-network.ts';
 import type { RunningMachine } from './running-machine.ts';
-import { createMachineKeeper } from './supervisor.ts';
 
 export type { MachineHostOptions } from './environment.ts';
 
-const LOOK_EVERY_MS = 1000;
+const CHECK_EVERY_MS = 1000;
 const STOP_MS = 60_000;
 
 export async function openMachineHost(options: MachineHostOptions): Promise<MachineHost> {
-  return createHost(await openGround(options));
-}
-
-function createHost(ground: HostGround): MachineHost {
+  const ground = await openGround(options);
+  const machines = new Map<string, KnownMachine>();
+  const network = createMachineNetwork(ground.socketFolder, machines);
   const listeners = new Set<(event: HostEvent) => void>();
   const inTurn = createTurns();
-  const keeper = createMachineKeeper(ground, tell);
-  const { entries } = keeper;
+  const parts = { ground, network, notify };
   let closed = false;
 
-  function tell(event: HostEvent): void {
+  function notify(event: HostEvent): void {
     for (const listener of listeners) {
       try {
         listener(event);
       } catch (error) {
-        ground.trouble('a listener of machines failed', error);
+        ground.trouble('A listener for machine events failed.', error);
       }
     }
   }
 
   const timer = setInterval(() => {
-    for (const [id, { machine }] of entries)
-      machine?.look().catch((error: unknown) => ground.trouble(`cannot look at ${id}`, error));
-  }, LOOK_EVERY_MS);
+    for (const [id, { running }] of machines)
+      running
+        ?.check()
+        .catch((error: unknown) => ground.trouble(`The machine ${id} cannot be checked.`, error));
+  }, CHECK_EVERY_MS);
   timer.unref();
 
-  function filesOf(id: string) {
-    const entry = entries.get(id);
-    return entry === undefined ? undefined : machineFiles(entry.record.spec.folder);
+  function requireRunning(id: string): RunningMachine {
+    const running = machines.get(id)?.running;
+    if (running !== undefined) return running;
+    throw new ImagoError('machine-not-running', `The machine ${id} is not running.`);
   }
 
-  function running(id: string): RunningMachine {
-    const machine = entries.get(id)?.machine;
-    if (machine !== undefined) return machine;
-    throw new ImagoError('machine-not-running', `the machine ${id} does not run`);
-  }
-
-  return {
+  const host: MachineHost = {
     async start(spec) {
       checkId(spec.id);
-      await inTurn(spec.id, () => keeper.start(spec));
-    },
-    stop: (id, { deadlineMs }) => inTurn(id, () => keeper.stop(id, deadlineMs)),
-    kill: (id) => keeper.kill(id),
-    async remove(id) {
-      await keeper.kill(id);
-      await inTurn(id, async () => {
-        if (!entries.has(id)) return;
-        await keeper.kill(id);
-        await keeper.forget(id);
-        tell({ kind: 'state', id, status: absentStatus(id) });
+      await inTurn(spec.id, async () => {
+        if (await machines.get(spec.id)?.serveIfRunning()) return;
+        const hypervisor = await ground.hypervisor();
+        const place = network.place(spec.id, spec.network.pool);
+        const startedAt = new Date().toISOString();
+        const record = {
+          format: 1,
+          spec,
+          startedAt,
+          computerBoot: await computerBoot(),
+          forwards: [],
+        } as const;
+        const machine = new KnownMachine(
+          parts,
+          place === undefined ? record : { ...record, place },
+          'starting',
+        );
+        machines.set(spec.id, machine);
+        await machine.launch(hypervisor);
       });
     },
-    async status(id) {
-      const entry = entries.get(id);
-      return entry === undefined ? absentStatus(id) : statusOf(entry);
+    stop: (id, { deadlineMs }) =>
+      inTurn(id, async () => (await machines.get(id)?.stop(deadlineMs)) ?? { forced: false }),
+    kill: async (id) => machines.get(id)?.kill(),
+    async remove(id) {
+      await machines.get(id)?.kill();
+      await inTurn(id, async () => {
+        const machine = machines.get(id);
+        if (machine === undefined) return;
+        await machine.kill();
+        await machine.forget();
+        machines.delete(id);
+        notify({ kind: 'state', id, status: host.status(id) });
+      });
     },
-    state: async (id) => entries.get(id)?.state ?? 'absent',
-    list: async () => [...entries.values()].map(statusOf).sort((a, b) => (a.id < b.id ? -1 : 1)),
+    status: (id) => machines.get(id)?.status ?? { id, state: 'absent', forwards: [] },
+    list: () => [...machines.values()].map(({ status }) => status).sort((a, b) => (a.id < b.id ? -1 : 1)),
     watch(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    async report(id) {
-      const machine = entries.get(id)?.machine;
-      if (machine !== undefined) return machine.report();
-      const files = filesOf(id);
-      if (files === undefined) return undefined;
-      return openReportLog(files.report).read();
-    },
+    report: (id) => machines.get(id)?.report,
+    lastHeard: (id) => machines.get(id)?.lastHeard,
     async console(id, lines) {
-      const files = filesOf(id);
-      return files === undefined ? [] : lastLines(files, lines);
+      const machine = machines.get(id);
+      return machine === undefined ? [] : lastLines(machine.files, lines);
     },
     async *followConsole(id, lines, signal) {
-      const files = filesOf(id);
-      if (files === undefined) return;
-      yield* followLines(files, lines, signal, () => entries.get(id)?.machine !== undefined && !closed);
+      const machine = machines.get(id);
+      if (machine === undefined) return;
+      const runs = () => machines.get(id)?.running !== undefined && !closed;
+      yield* followLines(machine.files, lines, signal, runs);
     },
-    runCommand: async (id, script, how) => running(id).commands.run(script, how),
+    runCommand: async (id, script, how) => requireRunning(id).commands.run(script, how),
     async held(id, work) {
-      const pause = await entries.get(id)?.machine?.pause();
+      const pause = await machines.get(id)?.running?.pause();
       try {
         return await work();
       } finally {
         await pause?.go();
       }
     },
-    openShell: async (id) => running(id).openShell(),
-    tellAgent: async (id, word) => entries.get(id)?.machine?.tellAgent(word),
+    openShell: async (id) => requireRunning(id).openShell(),
+    tellAgent: async (id, word) => machines.get(id)?.running?.tellAgent(word),
     async setMetadata(id, metadata) {
-      const entry = entries.get(id);
-      if (entry === undefined) throw new ImagoError('machine-not-found', `there is no machine ${id}`);
-      const spec = { ...entry.record.spec, metadata };
-      await saveEntry(ground.records, entry, { spec });
-      await writeEndpoints(spec, machineFiles(spec.folder));
-      await entry.machine?.tellAgent({ kind: 'look' });
+      const machine = machines.get(id);
+      if (machine === undefined) throw new ImagoError('machine-not-found', `There is no machine ${id}.`);
+      await machine.save({ spec: { ...machine.record.spec, metadata } });
+      await writeEndpoints(machine.record.spec, machine.files);
+      await machine.running?.tellAgent({ kind: 'look' });
     },
     async adopt() {
       const { records, unreadable } = await ground.records.readAll();
-      for (const file of unreadable) ground.trouble(`the record ${file} cannot be read`, undefined);
-      for (const record of records)
-        await keeper
-          .adopt(record)
-          .catch((error: unknown) =>
-            ground.trouble(`the machine ${record.spec.id} cannot be taken up again`, error),
-          );
-      await removeStraySockets(ground.socketFolder, entries.keys());
-      return [...entries.values()].map(statusOf);
+      for (const file of unreadable) ground.trouble(`The record ${file} cannot be read.`, undefined);
+      for (const record of records) {
+        const machine = new KnownMachine(parts, record, 'stopped');
+        machines.set(machine.id, machine);
+        await machine
+          .adopt()
+          .catch((error: unknown) => ground.trouble(`The machine ${machine.id} cannot be adopted.`, error));
+      }
+      await removeStraySockets(ground.socketFolder, machines.keys());
     },
     async close({ leaveRunning, deadlineMs = STOP_MS }) {
       if (closed) return;
-      if (!leaveRunning)
-        await Promise.all([...entries.keys()].map((id) => inTurn(id, () => keeper.stop(id, deadlineMs))));
+      if (!leaveRunning) await Promise.all([...machines.keys()].map((id) => host.stop(id, { deadlineMs })));
       closed = true;
       clearInterval(timer);
       listeners.clear();
-      await keeper.close();
+      await Promise.all([...machines.values()].map(({ running }) => running?.close()));
     },
   };
+  return host;
 }
 
 function checkId(id: string): void {
   if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(id)) return;
-  throw new ImagoError('input-invalid', `a machine cannot be named ${JSON.stringify(id)}`);
+  throw new ImagoError('input-invalid', `The machine name ${JSON.stringify(id)} is invalid.`);
 }

@@ -1,5 +1,5 @@
-// One machine whose process runs, as the daemon holds it: its control connection, its ports and the services it
-// may call. All of it can be let go and taken up again by the next daemon without the machine noticing.
+// One running machine, as the daemon serves it: its control connection, its ports, and the services that it can call.
+// The daemon can release all of it, and the next one can serve it again, without the machine noticing.
 import { type FSWatcher, watch } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -27,12 +27,12 @@ export interface MachineServices {
   readonly tokens: TokenIssuer;
   metadata(): MachineMetadata;
   onReport(report: MachineReportLine): void;
-  /** It restarted itself: what it reported before is of the past. */
+  /** The machine restarted itself: earlier reports are obsolete. */
   onRestart(): void;
-  /** It stands still, or goes on. */
+  /** The hypervisor paused the machine, or resumed it. */
   onHalt(): void;
   onHealth(health: PlatformHealth): void;
-  /** Called once, when its process is gone. */
+  /** Called once, when the process has exited. */
   onGone(): void;
 }
 
@@ -42,18 +42,18 @@ export interface RunningMachine {
   halt(): MachineHalt | undefined;
   report(): Promise<MachineReportLine | undefined>;
   pressPower(): Promise<void>;
-  /** Stops its processors, with everything on its disk written, until `go` is called. */
+  /** Pauses the machine, with everything that it wrote flushed to its disk, until `go` is called. */
   pause(): Promise<{ go(): Promise<void> }>;
   openShell(): Promise<Duplex>;
-  /** Never throws: whether it was heard is seen in the reports. */
+  /** Never throws: the reports show whether the agent received it. */
   tellAgent(word: AgentWord): Promise<void>;
-  /** Looks whether the process lives, reads what is new, keeps files short. Called every second. */
-  look(): Promise<void>;
-  /** Lets go of it. A second call does nothing. */
+  /** Checks whether the process runs, reads new reports, and truncates long files. Called every second. */
+  check(): Promise<void>;
+  /** Releases the machine. A second call does nothing. */
   close(): Promise<void>;
 }
 
-/** Takes up a machine whose process runs, or is about to. */
+/** Serves a machine whose process runs, or is about to. */
 export async function holdMachine(services: MachineServices): Promise<RunningMachine> {
   const { id, sockets, files } = services;
   const metadata = await startMetadataServer({
@@ -97,7 +97,7 @@ export async function holdMachine(services: MachineServices): Promise<RunningMac
     halts.doubt();
     void connection.ended.then(() => {
       qmp = undefined;
-      if (!closed) void look();
+      if (!closed) void check();
     });
     return connection;
   }
@@ -122,7 +122,7 @@ export async function holdMachine(services: MachineServices): Promise<RunningMac
     if (report !== undefined && !closed) services.onReport(report);
   }
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     if (closed || gone) return;
     await readReports();
     pid = await findProcess(id, files.pid);
@@ -130,7 +130,7 @@ export async function holdMachine(services: MachineServices): Promise<RunningMac
     if (pid === undefined) {
       gone = true;
       await readReports();
-      commands.fail('the machine ended');
+      commands.fail('the machine stopped');
       services.onGone();
       return;
     }
@@ -146,7 +146,7 @@ export async function holdMachine(services: MachineServices): Promise<RunningMac
     commands,
     pid: () => pid,
     halt: () => halts.halt,
-    look,
+    check,
     async report() {
       await readReports();
       return reports.last;
@@ -171,7 +171,7 @@ export async function holdMachine(services: MachineServices): Promise<RunningMac
     },
     async openShell() {
       if (shell !== undefined && !shell.destroyed)
-        throw new ImagoError('machine-shell-busy', `somebody else uses the shell of ${id}`);
+        throw new ImagoError('machine-shell-busy', `Another user has the shell of machine ${id} open.`);
       const opened = connect(sockets.shell);
       shell = opened;
       await new Promise<void>((resolve, reject) => {
@@ -192,7 +192,7 @@ export async function holdMachine(services: MachineServices): Promise<RunningMac
   };
 }
 
-/** A look every second sees what a watcher misses, so a computer that has none left is no trouble. */
+/** The check every second finds what a watcher misses, so a host without free watchers needs none. */
 function watchFile(path: string, changed: () => void): FSWatcher | undefined {
   try {
     const watcher = watch(path, { persistent: false }, changed);

@@ -12,7 +12,7 @@ import { makeAgentPort } from '../qemu/agent-port.ts';
 import { qemuArguments } from '../qemu/command.ts';
 import type { HostMachine } from '../qemu/machine-host.ts';
 import type { MachineFiles, MachineSockets } from '../qemu/paths.ts';
-import { type Launch, lastWords, launchQemu, makeEmptyFile } from '../qemu/process.ts';
+import { type Launch, lastError, launchQemu, makeEmptyFile } from '../qemu/process.ts';
 import { requireFirmware } from '../qemu/program.ts';
 import { connectQmp, type Qmp } from '../qemu/qmp.ts';
 
@@ -115,7 +115,7 @@ async function waitForControl(path: string, launch: Launch, files: MachineFiles)
   while (performance.now() < deadline) {
     const qmp = await connectQmp(path, () => undefined).catch(() => undefined);
     if (qmp !== undefined) return qmp;
-    if (ended !== undefined) throw startFailure(await lastWords(files), ended.code);
+    if (ended !== undefined) throw startFailure(await lastError(files), ended.code);
     await Promise.race([end, new Promise((resolve) => setTimeout(resolve, 20))]);
   }
   throw new ImagoError('machine-start-failed', `QEMU did not answer within ${START_MS} ms`);

@@ -38,7 +38,7 @@ export async function doDuties(context: DutyContext, machineId: string): Promise
 }
 
 async function remove(context: DutyContext, row: MachineRow): Promise<void> {
-  const { world, host, board, queue } = context;
+  const { world, host, queue } = context;
   queue.leave(row.machineId);
   await host.remove(row.machineId);
   await rm(machineFolder(context, row.machineId), { recursive: true, force: true });
@@ -46,13 +46,12 @@ async function remove(context: DutyContext, row: MachineRow): Promise<void> {
     world.run('DELETE FROM machine WHERE machineId = ?', row.machineId);
     forgetEmptyPools(world);
   });
-  board.forget(row.machineId);
   context.onDiskDropped();
 }
 
 /** The new disk is made before the old one is let go: when there is no room, the machine stays as it is. */
 async function giveDisk(context: DutyContext, row: MachineRow, digest: string): Promise<void> {
-  const { world, host, board, images, limits } = context;
+  const { world, host, images, limits } = context;
   const folder = machineFolder(context, row.machineId);
   const serial = row.disk + 1;
   try {
@@ -63,7 +62,6 @@ async function giveDisk(context: DutyContext, row: MachineRow, digest: string): 
     const kept = row.disk > 0 ? {} : { powerTo: 'stopped' as const };
     return fail(context, row, errorOf(thrown), { nextDigest: null, nextModel: null, powerDue: 0, ...kept });
   }
-  await board.refresh(row.machineId);
   world.transaction(() =>
     changeMachine(world, row.machineId, {
       disk: serial,
@@ -86,9 +84,9 @@ async function giveDisk(context: DutyContext, row: MachineRow, digest: string): 
 }
 
 async function tell(context: DutyContext, row: MachineRow): Promise<void> {
-  const { world, host, board } = context;
+  const { world, host } = context;
   try {
-    if (board.status(row.machineId) !== undefined) {
+    if (host.status(row.machineId).state !== 'absent') {
       const metadata = world.transaction(() => metadataOf(context, row));
       await host.setMetadata(row.machineId, metadata);
     }
@@ -108,20 +106,19 @@ function settledBy(row: MachineRow): Partial<MachineRow> {
 }
 
 async function powerOff(
-  { world, host, board, queue, limits }: DutyContext,
+  { world, host, queue, limits }: DutyContext,
   row: MachineRow,
   done: Partial<MachineRow>,
 ): Promise<void> {
   queue.leave(row.machineId);
   await host.stop(row.machineId, { deadlineMs: limits.stopMs });
-  await board.refresh(row.machineId);
   world.transaction(() => {
     if (machineById(world, row.machineId)?.powerTo === row.powerTo) changeMachine(world, row.machineId, done);
   });
 }
 
 async function powerOn(context: DutyContext, row: MachineRow): Promise<void> {
-  const { world, host, board, images } = context;
+  const { world, host, images } = context;
   try {
     const image = await images.ensure(row.digest ?? '');
     const spec = world.transaction(() => {
@@ -133,7 +130,6 @@ async function powerOn(context: DutyContext, row: MachineRow): Promise<void> {
   } catch (thrown) {
     return fail(context, row, errorOf(thrown), { powerDue: 0 });
   }
-  await board.refresh(row.machineId);
   world.transaction(() => {
     if (machineById(world, row.machineId)?.powerTo !== 'running') return;
     changeMachine(world, row.machineId, {

@@ -124,7 +124,7 @@ export async function readExitCode(path: string): Promise<number | undefined> {
 }
 
 /** The last line that QEMU said, without its own name and time. */
-export async function lastWords(files: MachineFiles): Promise<string | undefined> {
+export async function lastError(files: MachineFiles): Promise<string | undefined> {
   const lines = (await readText(files.log))?.trim().split('\n') ?? [];
   const errors = lines.filter((line) => !/\bwarning:/.test(line));
   const line = errors.at(-1)?.replace(/^qemu-system-\S+: /, '');

@@ -7,7 +7,6 @@ import type { DiskStore } from '../../../oci/disks/disk-store.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { MachineHost } from '../qemu/machine-host.ts';
 import type { ImageCache } from './image-cache.ts';
-import type { MachineBoard } from './machine-status-cache.ts';
 import type { MemoryGauge } from './memory.ts';
 
 export interface HostContext {
@@ -16,7 +15,6 @@ export interface HostContext {
   readonly clock: Clock;
   readonly store: DiskStore;
   readonly host: MachineHost;
-  readonly board: MachineBoard;
   readonly images: ImageCache;
   readonly memory: MemoryGauge;
   readonly paths: LocalPaths;

@@ -5,8 +5,8 @@ import { sizeOf } from '../../../cloud/state/machine-rows.ts';
 import type { MachineRow } from '../../../cloud/state/rows.ts';
 import type { World } from '../../../cloud/state/state-file.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
+import type { MachineHost } from '../qemu/machine-host.ts';
 import { readSize } from './machine-size.ts';
-import type { MachineBoard } from './machine-status-cache.ts';
 
 /** What stays for everything else on the computer. */
 const headroomMb = 256;
@@ -67,12 +67,12 @@ export function requireMemory(
 
 /** Returns every machine that runs or is to run, but for one. */
 export function memoryClaims(
-  { world, board }: { readonly world: World; readonly board: MachineBoard },
+  { world, host }: { readonly world: World; readonly host: MachineHost },
   but = '',
 ): readonly MemoryClaim[] {
   const rows = world.all<MachineRow>('SELECT * FROM machine WHERE deletedAt IS NULL AND machineId <> ?', but);
   return rows.flatMap((row) => {
-    const pid = board.status(row.machineId)?.pid;
+    const { pid } = host.status(row.machineId);
     if (pid === undefined && (row.powerTo === 'stopped' || row.powerDue === 0)) return [];
     return [{ memoryMb: readSize(sizeOf(world, row)).memoryMb, pid }];
   });

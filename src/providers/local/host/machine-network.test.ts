@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import type { HostMachine } from '../qemu/machine-host.ts';
-import { type Entry, newEntry } from './entry.ts';
-import { createPoolNetworks } from './pool-networks.ts';
+import { createMachineNetwork, type NetworkMember } from './machine-network.ts';
 
 function spec(id: string, pool: string): HostMachine {
   return {
@@ -14,19 +13,19 @@ function spec(id: string, pool: string): HostMachine {
   };
 }
 
-it('gives machines of a pool different places, which they keep, also while they are stopped', () => {
-  const entries = new Map<string, Entry>();
-  const networks = createPoolNetworks('/s', entries);
+it('gives machines of a pool different places, which they keep even while they are stopped', () => {
+  const members = new Map<string, NetworkMember>();
+  const networks = createMachineNetwork('/s', members);
   const add = (id: string, pool: string) => {
     const place = networks.place(id, pool);
     if (place === undefined) throw new Error('no place');
     const record = { ...{ format: 1 as const, startedAt: '', computerBoot: '', forwards: [] }, place };
-    entries.set(id, newEntry({ ...record, spec: spec(id, pool) }, 'stopped'));
+    members.set(id, { record: { ...record, spec: spec(id, pool) }, state: 'stopped' });
     return place;
   };
   expect(['a', 'b', 'c'].map((id) => add(id, 'blue').number)).toEqual([10, 11, 12]);
   expect(add('b', 'blue').number).toBe(11);
-  entries.delete('a');
+  members.delete('a');
   expect(add('d', 'blue').number).toBe(10);
   expect(add('e', 'red')).toMatchObject({ number: 10 });
   expect(networks.place('alone', undefined)).toBeUndefined();
