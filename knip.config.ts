@@ -10,6 +10,8 @@ export default {
     'src/build/lock/match-worker.ts!',
     // The custom data of plain images is for providers that pass it on; e2e tests do.
     'src/agent/install-script.ts!',
+    // Captures have their rules before their operation.
+    'src/domain/capture/donor.ts!',
     'scripts/*.ts!',
     '!scripts/*.test.ts!',
     'test/**/*.test.ts',
