@@ -8,7 +8,13 @@ import { patience, shareSpeed } from './test/support/speed.ts';
 shareSpeed();
 const skipped = process.env.IMAGO_TEST_REPORT;
 
-function project(name: string, include: readonly string[], timeout: number, exclude: readonly string[] = []) {
+interface Options {
+  readonly exclude?: readonly string[];
+  /** Whether each file gets a process of its own. Starting one and loading the modules costs more than most tests. */
+  readonly isolate?: boolean;
+}
+
+function project(name: string, include: readonly string[], timeout: number, options: Options = {}) {
   return {
     test: {
       name,
@@ -17,7 +23,8 @@ function project(name: string, include: readonly string[], timeout: number, excl
       hookTimeout: patience(timeout),
       expect: { poll: { timeout: patience(timeout) / 2 } },
       pool: 'forks' as const,
-      exclude: ['**/node_modules/**', ...exclude],
+      isolate: options.isolate ?? true,
+      exclude: ['**/node_modules/**', ...(options.exclude ?? [])],
     },
   };
 }
@@ -29,10 +36,12 @@ export default defineConfig({
     sequence: process.env.IMAGO_TEST_ORDER === 'random' ? {} : { sequencer: LongestFirst },
     reporters: ['default', ...(skipped === undefined ? [] : [testReporter(skipped)])],
     projects: [
-      project('unit', ['src/**/*.test.ts', 'scripts/**/*.test.ts', 'test/support/**/*.test.ts'], 20_000),
+      project('unit', ['src/**/*.test.ts', 'scripts/**/*.test.ts', 'test/support/**/*.test.ts'], 20_000, {
+        isolate: false,
+      }),
       project('conformance', ['test/conformance/**/*.test.ts'], 120_000),
       project('integration', ['test/integration/**/*.test.ts'], 180_000),
-      project('e2e', ['test/e2e/**/*.test.ts'], 600_000, machineTests),
+      project('e2e', ['test/e2e/**/*.test.ts'], 600_000, { exclude: machineTests }),
       project('machines', machineTests, 600_000),
     ],
   },

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { canBeOrdinary } from '../test/support/ordinary-user.ts';
 
 let place: string;
@@ -22,7 +22,7 @@ function git(...words: readonly string[]): void {
   if (status !== 0) throw new Error(stderr);
 }
 
-beforeAll(() => {
+beforeEach(() => {
   place = mkdtempSync(join(tmpdir(), 'imago-check-fresh-'));
   // The ordinary user passes through it.
   chmodSync(place, 0o755);
@@ -35,7 +35,7 @@ beforeAll(() => {
   git('add', '.');
   git('commit', '--quiet', '--message', 'first');
 });
-afterAll(() => rmSync(place, { recursive: true, force: true }));
+afterEach(() => rmSync(place, { recursive: true, force: true }));
 
 function checkFresh(names: readonly string[], flags: readonly string[]) {
   const script = resolve(import.meta.dirname, 'check-fresh.ts');
@@ -65,7 +65,6 @@ test('runs the named suites in a clone that only its owner can enter, with empty
   const cwd = runs[0]?.find((word) => word.startsWith('cwd='))?.slice(4) ?? '';
   expect(cwd.startsWith(`${place}/imago-fresh-`)).toBe(true);
   expect(existsSync(cwd)).toBe(false);
-  git('checkout', '--quiet', '--', '.');
 });
 
 test.runIf(canBeOrdinary)('runs the quick suites again as an ordinary user', () => {

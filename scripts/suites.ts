@@ -25,6 +25,9 @@ function vitest(project: string, ...words: readonly string[]) {
 /** The words before a command that is for an ordinary user, whoever calls. */
 const ordinary = ['node', 'scripts/as-ordinary-user.ts'];
 
+/** Tests that compute: one for each core, where Vitest would leave one idle. */
+const computing = '--maxWorkers=100%';
+
 /** Tests that mostly wait for servers and deadlines: more of them at once than there are cores. */
 const waiting = '--maxWorkers=4';
 
@@ -69,7 +72,7 @@ export const suites: readonly Suite[] = [
     lacks: () => advisoriesUnknown(),
     outside: true,
   },
-  { name: 'unit', what: 'rules and parts, nothing booted', quick: true, ...vitest('unit') },
+  { name: 'unit', what: 'rules and parts, nothing booted', quick: true, ...vitest('unit', computing) },
   {
     name: 'conformance',
     what: 'one suite over every engine and provider',

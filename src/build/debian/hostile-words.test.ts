@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { sampleLock } from '../../../test/support/inventory.ts';
 import { type Lock, type LockedInput, makeLock } from '../../domain/lock/lock.ts';
 import type { Recipe } from '../../domain/recipe/recipe.ts';
@@ -10,8 +10,12 @@ import { lockDigest, readLockFile, writeLockFile } from '../lock/lock-file.ts';
 import { buildRules } from '../lock/rules.ts';
 import { readRecipe } from '../recipe/read-recipe.ts';
 
-/** Stands in for apt: nothing is started, and the arguments are kept. */
-const started = vi.hoisted(() => [] as string[][]);
+/** Replaces the start of programs: nothing runs, and the arguments are kept. */
+const started = vi.hoisted(() => {
+  // Unit tests share their modules: the ones that other files loaded have the real function.
+  vi.resetModules();
+  return [] as string[][];
+});
 vi.mock('../../host/process/run-tool.ts', async (original) => ({
   ...(await original<object>()),
   runTool: async (program: string, args: readonly string[]) => {
@@ -27,6 +31,10 @@ beforeEach(async () => {
   started.length = 0;
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
+afterAll(() => {
+  vi.doUnmock('../../host/process/run-tool.ts');
+  vi.resetModules();
+});
 
 const hostile = [
   '-oAPT::Get::Simulate=false',
