@@ -1,10 +1,10 @@
 // Channels, their moves, and the gates before them.
 import * as z from 'zod';
-import { channel, move, movesQuery, promoteRequest, rollbackChannelRequest } from '../schemas/catalog.ts';
+import { channel, move, movesQuery } from '../schemas/catalog.ts';
 import { pageOf, pageQuery } from '../schemas/common.ts';
 import { gatesQuery, policyRecord, policyRequest, policyResult } from '../schemas/policy.ts';
-import { deleteChannelQuery, moveAttestation, newChannel, overrideRequest } from '../schemas/promotion.ts';
-import { create, endpoints, operation, read, write } from './endpoint.ts';
+import { deleteChannelQuery, moveAttestation, newChannel } from '../schemas/promotion.ts';
+import { create, endpoints, read, write } from './endpoint.ts';
 
 const moveId = z.coerce.number<string>().int().min(1);
 
@@ -18,14 +18,6 @@ export const channelContract = endpoints('Channels', {
     query: movesQuery,
     response: pageOf(move),
   }),
-  promote: operation('POST /v1/channels/promote', 'Promote a version to a channel', {
-    role: 'publisher',
-    body: promoteRequest,
-  }),
-  rollbackChannel: operation('POST /v1/channels/rollback', 'Roll back a channel to its previous version', {
-    role: 'publisher',
-    body: rollbackChannelRequest,
-  }),
   createChannel: create('POST /v1/images/{image}/channels', 'Create a channel', {
     role: 'publisher',
     body: newChannel,
@@ -35,15 +27,6 @@ export const channelContract = endpoints('Channels', {
     'DELETE /v1/images/{image}/channels/{channel}',
     'Delete a channel; its history is retained',
     { role: 'publisher', query: deleteChannelQuery, response: channel },
-  ),
-  overridePromote: operation(
-    'POST /v1/channels/promote-override',
-    'Promote a version through blocking gates, with a reason that stays visible',
-    {
-      role: 'admin',
-      body: overrideRequest,
-      description: 'The gates `real`, `tested` and `restricted` cannot be overridden.',
-    },
   ),
   showGates: read('GET /v1/gates', 'Show the status of each gate between a version and a channel', {
     query: gatesQuery,

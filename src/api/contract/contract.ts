@@ -8,9 +8,9 @@ import { galleryContract, webhookContract } from './distribution.ts';
 import type { EndpointContract } from './endpoint.ts';
 import { nodeContract, poolContract } from './fleet.ts';
 import { imageContract } from './image.ts';
-import { imageWorkContract } from './image-work.ts';
 import { lifecycleContract } from './lifecycle.ts';
 import { eventContract, operationContract } from './operation.ts';
+import { operationRoutes } from './operation-routes.ts';
 import { problemContract } from './problem.ts';
 import { recipeContract } from './recipe.ts';
 import { scheduleContract } from './schedule.ts';
@@ -22,7 +22,6 @@ export const contract = {
   ...problemContract,
   ...recipeContract,
   ...imageContract,
-  ...imageWorkContract,
   ...lifecycleContract,
   ...channelContract,
   ...galleryContract,
@@ -35,6 +34,7 @@ export const contract = {
   ...scheduleContract,
   ...accessContract,
   ...simContract,
+  ...operationRoutes,
 } satisfies Record<string, EndpointContract>;
 
 export type Contract = typeof contract;

@@ -2,8 +2,7 @@
 // derive from it.
 import * as z from 'zod';
 import type { Role } from '../../domain/access/roles.ts';
-import { name } from '../schemas/common.ts';
-import { operation as operationRecord } from '../schemas/operation.ts';
+import { name } from '../../domain/value/fields.ts';
 
 /** Groups of endpoints. */
 export const tags = {
@@ -101,16 +100,8 @@ export function create<const A extends Address, const O extends Options>(a: A, s
   return { ...declare('write', a, summary, options), status: 201 } as const;
 }
 
-/** Responds with 202 and the record of the operation. */
-export function operation<const A extends Address, const O extends Omit<Options, 'response'>>(
-  address: A,
-  summary: string,
-  options: O,
-) {
-  return declare('operation', address, summary, { ...options, response: operationRecord });
-}
-
-function declare<E extends Effect, A extends Address, O extends Partial<Options>>(
+/** The shared part of all endpoints. */
+export function declare<E extends Effect, A extends Address, O extends Partial<Options>>(
   effect: E,
   address: A,
   summary: string,

@@ -1,52 +1,14 @@
 // Pools, nodes, and standalone machines.
 import { pageOf, pageQuery } from '../schemas/common.ts';
-import {
-  createPoolRequest,
-  deletePoolQuery,
-  node,
-  nodesQuery,
-  nodeWhich,
-  pool,
-  scalePoolRequest,
-  setConfigRequest,
-  setPoolImageRequest,
-  whichQuery,
-} from '../schemas/fleet.ts';
+import { node, nodesQuery, nodeWhich, pool, whichQuery } from '../schemas/fleet.ts';
 import { machine, machineList } from '../schemas/machine.ts';
 import { consoleQuery, nodeConsole, nodeTimeline } from '../schemas/node-access.ts';
 import { nodeConfigView } from '../schemas/node-config.ts';
-import { endpoints, operation, query, read, write } from './endpoint.ts';
+import { endpoints, query, read, write } from './endpoint.ts';
 
 export const poolContract = endpoints('Pools', {
   listPools: read('GET /v1/pools', 'List pools', { query: pageQuery, response: pageOf(pool) }),
-  createPool: operation('POST /v1/pools', 'Create a pool from a version or channel', {
-    role: 'operator',
-    body: createPoolRequest,
-  }),
   showPool: read('GET /v1/pools/{pool}', 'Show a pool', { response: pool }),
-  deletePool: operation('DELETE /v1/pools/{pool}', 'Delete a pool and all its nodes', {
-    role: 'operator',
-    query: deletePoolQuery,
-  }),
-  scalePool: operation('POST /v1/pools/{pool}/scale', 'Set the number of nodes in a pool', {
-    role: 'operator',
-    body: scalePoolRequest,
-  }),
-  setPoolImage: operation('POST /v1/pools/{pool}/image', 'Set the image of new nodes in a pool', {
-    role: 'operator',
-    body: setPoolImageRequest,
-    description: 'Existing nodes are not changed.',
-  }),
-  setPoolConfig: operation(
-    'POST /v1/pools/{pool}/config',
-    'Change the node config of a pool and its nodes in place',
-    {
-      role: 'operator',
-      body: setConfigRequest,
-      description:
-        'One node applies it first. Changes that need a drain or a new disk stay pending on the nodes.',
-    },
-  ),
 });
 
 export const nodeContract = endpoints('Nodes', {
@@ -84,11 +46,6 @@ export const nodeContract = endpoints('Nodes', {
     'Show the active, target, and pending config of a node',
     { response: nodeConfigView },
   ),
-  setNodeConfig: operation('POST /v1/nodes/{node}/config', 'Change the node config of one node in place', {
-    role: 'operator',
-    body: setConfigRequest,
-    description: 'The config of its pool is not changed; a new disk restores it.',
-  }),
   allowNodeConfig: write('POST /v1/nodes/{node}/config/allow', 'Allow a node to apply its pending config', {
     role: 'operator',
     response: nodeConfigView,

@@ -2,7 +2,15 @@
 import { evidence, image, resolution, resolveQuery, shownVersion, version } from '../schemas/catalog.ts';
 import { pageOf, pageQuery } from '../schemas/common.ts';
 import { catalogImage } from '../schemas/distribution.ts';
-import { diffQuery, recordKind, signature, signatures, versionDiff } from '../schemas/image.ts';
+import {
+  diffQuery,
+  exportQuery,
+  recordKind,
+  signature,
+  signatures,
+  upload,
+  versionDiff,
+} from '../schemas/image.ts';
 import { composed } from '../schemas/policy.ts';
 import { approvalRequest, scanRequest } from '../schemas/promotion.ts';
 import { create, endpoints, read } from './endpoint.ts';
@@ -67,6 +75,16 @@ export const imageContract = endpoints('Images', {
     'POST /v1/images/{image}/versions/{version}/signatures',
     'Sign a version with the active key',
     { role: 'publisher', response: signature },
+  ),
+  uploadDisk: create('POST /v1/uploads', 'Upload a disk, to be imported', {
+    role: 'publisher',
+    response: upload,
+    stream: 'upload',
+  }),
+  exportVersion: read(
+    'GET /v1/images/{image}/versions/{version}/disk',
+    'Download the disk of a version as a file',
+    { role: 'operator', query: exportQuery, audited: true, stream: 'download' },
   ),
   showCatalogImage: read(
     'GET /v1/catalog/{image}',

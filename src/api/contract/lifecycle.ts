@@ -9,17 +9,14 @@ import {
   limit,
   prunePlan,
   pruneQuery,
-  pruneRequest,
-  restoreVersionRequest,
   setSupportRequest,
   supportDate,
   versionNode,
   versionNodesQuery,
   withdrawal,
   withdrawalsQuery,
-  withdrawRequest,
 } from '../schemas/lifecycle.ts';
-import { endpoints, operation, read, write } from './endpoint.ts';
+import { endpoints, read, write } from './endpoint.ts';
 
 export const lifecycleContract = endpoints('Images', {
   listAncestors: read(
@@ -36,16 +33,6 @@ export const lifecycleContract = endpoints('Images', {
     'GET /v1/images/{image}/versions/{version}/nodes',
     'List live nodes that run a version or one derived from it',
     { query: versionNodesQuery, response: pageOf(versionNode) },
-  ),
-  withdrawVersion: operation(
-    'POST /v1/images/{image}/versions/{version}/withdraw',
-    'Withdraw a broken version and roll back the channels that point to it',
-    { role: 'publisher', body: withdrawRequest },
-  ),
-  restoreVersion: operation(
-    'POST /v1/images/{image}/versions/{version}/restore',
-    'Cancel a withdrawal, including a scheduled one; channels do not move',
-    { role: 'publisher', body: restoreVersionRequest },
   ),
   listWithdrawals: read('GET /v1/withdrawals', 'List withdrawals and the number of nodes still affected', {
     query: withdrawalsQuery,
@@ -64,11 +51,6 @@ export const lifecycleContract = endpoints('Images', {
   planPrune: read('GET /v1/prune', 'List what retains each version, and which versions can be deleted', {
     query: pruneQuery,
     response: prunePlan,
-  }),
-  prune: operation('POST /v1/prune', 'Delete versions that are no longer in use', {
-    role: 'publisher',
-    body: pruneRequest,
-    bodyOptional: true,
   }),
   showLimits: read('GET /v1/limits', 'Show each limit, its current usage, and when it will be reached', {
     response: pageOf(limit),

@@ -1,7 +1,8 @@
 // Problems that Imago could not repair.
 import * as z from 'zod';
 import { problemRecord } from '../../domain/problem/problem.ts';
-import { name, pageOf, pageQuery } from '../schemas/common.ts';
+import { name } from '../../domain/value/fields.ts';
+import { pageOf, pageQuery } from '../schemas/common.ts';
 import { endpoints, read, write } from './endpoint.ts';
 
 const problemId = z.coerce.number().int().positive().max(Number.MAX_SAFE_INTEGER);

@@ -1,7 +1,8 @@
 // Tokens and the audit log.
 import * as z from 'zod';
 import { roles } from '../../domain/access/roles.ts';
-import { json, name, pageQuery, record, request, timestamp } from './common.ts';
+import { json, name, record, request, timestamp } from '../../domain/value/fields.ts';
+import { pageQuery } from './common.ts';
 
 const role = z.enum(roles).describe('Each role includes the previous ones.');
 

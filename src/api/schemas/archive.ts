@@ -1,7 +1,7 @@
 // Backups and restores.
 import * as z from 'zod';
 import { backupEnvelope } from '../../domain/backup/envelope.ts';
-import { listOf, record } from './common.ts';
+import { listOf, record } from '../../domain/value/fields.ts';
 
 export const backupQuery = z.strictObject({
   withKeys: z

@@ -2,9 +2,10 @@
 import * as z from 'zod';
 import { numberingPolicies } from '../../domain/image/numbering.ts';
 import { architectures } from '../../domain/image/version.ts';
-import { digest, json, name, pageQuery, record, request, sentence, timestamp } from './common.ts';
+import { recipeCommit } from '../../domain/recipe/request.ts';
+import { digest, json, name, record, timestamp } from '../../domain/value/fields.ts';
+import { pageQuery } from './common.ts';
 import { policyResult } from './policy.ts';
-import { recipeCommit } from './recipe.ts';
 
 const simulated = z.literal(true).optional().describe('Simulated: there is no disk.');
 
@@ -141,25 +142,3 @@ export const resolveQuery = z.strictObject({
 });
 
 export const movesQuery = z.strictObject({ ...pageQuery.shape, channel: name.optional() });
-
-export const promoteRequest = request('PromoteRequest', {
-  reference: name.describe('Version to promote, not a bare image name.'),
-  channel: name,
-  why: sentence,
-  expect: name
-    .nullable()
-    .optional()
-    .describe(
-      'Fail unless the channel points to this version (null: none). Defaults to its current version.',
-    ),
-  back: z.boolean().optional().describe('Allow moving to an older version.'),
-});
-
-export const rollbackChannelRequest = request('RollbackChannelRequest', {
-  image: name,
-  channel: name,
-  from: name.describe(
-    'Version that the channel leaves. If the channel was already rolled back from it, nothing changes. If it points to another version, the request fails.',
-  ),
-  why: sentence,
-});

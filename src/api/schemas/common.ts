@@ -1,35 +1,12 @@
-// Schemas that all parts of the API share: pages, plans, errors, and single values.
+// Schemas that all parts of the API share: pages, plans, and errors.
 import * as z from 'zod';
 import { errorKinds } from '../../domain/error/imago-error.ts';
-import type { Json } from '../../domain/value/json.ts';
-
-/** Any JSON value. A JSON parser has read it, so there is nothing to validate. */
-export const json = z.unknown() as z.ZodType<Json, Json>;
-
-/** An object with a name in OpenAPI. Responses can gain fields later. */
-export function record<S extends z.ZodRawShape>(id: string, description: string, shape: S) {
-  return z.object(shape).meta({ id, description });
-}
-
-/** The body of a request, with a name in OpenAPI. Unknown fields are refused. */
-export function request<S extends z.ZodRawShape>(id: string, shape: S) {
-  return z.strictObject(shape).meta({ id });
-}
-
-export const timestamp = z.iso.datetime({ offset: true });
-export const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/);
-export const name = z.string().min(1).max(200);
-export const sentence = z.string().min(1).max(2000);
+import { listOf, record } from '../../domain/value/fields.ts';
 
 export const pageQuery = z.strictObject({
   limit: z.coerce.number<number>().int().min(1).max(1000).default(100).describe('Maximum number of items.'),
   cursor: z.string().min(1).max(2000).optional().describe('`next` of the previous page.'),
 });
-
-/** A read-only list, like those of the records that responses are made from. */
-export function listOf<T extends z.ZodType>(item: T) {
-  return z.array(item).readonly();
-}
 
 /** A page of a list. */
 export function pageOf<T extends z.ZodType>(item: T) {

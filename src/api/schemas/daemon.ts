@@ -1,7 +1,7 @@
 // The daemon: its status, its prerequisites, its settings.
 import * as z from 'zod';
 import { settingValue } from '../../domain/settings/settings.ts';
-import { listOf, record, request } from './common.ts';
+import { listOf, record, request } from '../../domain/value/fields.ts';
 import { operationState } from './operation.ts';
 
 export const status = record('Status', 'The status of the daemon.', {

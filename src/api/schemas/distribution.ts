@@ -1,7 +1,7 @@
 // Galleries, webhooks, and the public catalog.
 import * as z from 'zod';
 import { architectures } from '../../domain/image/version.ts';
-import { digest, listOf, name, record, request, sentence, timestamp } from './common.ts';
+import { digest, listOf, name, record, request, sentence, timestamp } from '../../domain/value/fields.ts';
 
 const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
 

@@ -1,6 +1,6 @@
 // The event stream: the data of each server-sent event is one of these.
 import * as z from 'zod';
-import { json, name, record, timestamp } from './common.ts';
+import { json, name, record, timestamp } from '../../domain/value/fields.ts';
 
 export const event = record('Event', 'An event.', {
   id: z.int(),

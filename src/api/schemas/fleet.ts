@@ -1,12 +1,12 @@
 // Pools and nodes: their records, joined with the current state at their provider.
 import * as z from 'zod';
+import { recipeCommit } from '../../domain/recipe/request.ts';
+import { digest, name, record, timestamp } from '../../domain/value/fields.ts';
 import { versionState } from './catalog.ts';
-import { digest, name, pageQuery, record, request, timestamp } from './common.ts';
+import { pageQuery } from './common.ts';
 import { behind } from './lifecycle.ts';
-import { recipeCommit } from './recipe.ts';
 
 const orchestration = z.enum(['uniform', 'flexible']);
-const capacity = z.int().min(0).max(100_000);
 const provider = z.enum(['local', 'azure', 'sim']);
 const provisioningState = z
   .enum(['creating', 'updating', 'ready', 'failed', 'deleting', 'missing', 'unknown'])
@@ -101,59 +101,3 @@ export const whichQuery = z.strictObject({
 });
 
 export const nodesQuery = z.strictObject({ ...pageQuery.shape, pool: name.optional() });
-
-export const createPoolRequest = request('CreatePoolRequest', {
-  name,
-  reference: name.describe('Image, as NAME:VERSION, NAME:CHANNEL, or NAME@sha256:DIGEST.'),
-  capacity,
-  size: name.optional().describe('Provider-specific machine size.'),
-  provider: name.optional().describe("Defaults to the daemon's provider."),
-  pin: z.boolean().optional().describe('Do not follow the channel.'),
-  region: name.optional(),
-  orchestration: orchestration.optional(),
-  nodeConfig: z
-    .string()
-    .max(512 * 1024)
-    .optional()
-    .describe('Node config, as JSON. It references secrets by name, as `secret:NAME`.'),
-  forwards: z
-    .array(z.string().max(11))
-    .max(32)
-    .optional()
-    .describe('Node ports to forward to their host: PORT or HOST_PORT:PORT.'),
-});
-
-export const setConfigRequest = z
-  .strictObject({
-    document: z
-      .string()
-      .max(512 * 1024)
-      .optional()
-      .describe(
-        'Node config, as JSON. It references secrets by name, as `secret:NAME`. Hotfixes are kept unless it has `hotfixes`.',
-      ),
-    hotfix: z
-      .record(z.string(), z.json())
-      .optional()
-      .describe('One component to add to the current config: an item of `hotfixes`.'),
-  })
-  .meta({ id: 'SetConfigRequest', description: 'Exactly one of the two.' });
-
-export const scalePoolRequest = request('ScalePoolRequest', {
-  capacity,
-  expect: capacity.optional().describe('Fail unless the pool has this many nodes, or already `capacity`.'),
-});
-
-export const deletePoolQuery = z.strictObject({
-  expect: z.coerce
-    .number<number>()
-    .int()
-    .min(0)
-    .optional()
-    .describe('Fail unless the pool has this many nodes.'),
-});
-
-export const setPoolImageRequest = request('SetPoolImageRequest', {
-  reference: name,
-  pin: z.boolean().optional().describe('Do not follow the channel.'),
-});

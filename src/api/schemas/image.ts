@@ -1,9 +1,7 @@
 // Records, signatures, keys, and copies of versions.
 import * as z from 'zod';
 import { exportFormatNames } from '../../domain/image/disk-file.ts';
-import { numberingPolicies } from '../../domain/image/numbering.ts';
-import { architectures } from '../../domain/image/version.ts';
-import { json, listOf, name, record, request, sentence, timestamp } from './common.ts';
+import { json, listOf, name, record, request, sentence, timestamp } from '../../domain/value/fields.ts';
 
 export const recordKind = z.enum(['notes', 'notes-markdown', 'cyclonedx', 'spdx', 'inventory', 'provenance']);
 
@@ -45,63 +43,10 @@ const foundSignature = record('FoundSignature', 'A signature of a version, valid
   ...signatureFields,
 });
 
-export const verifyRequest = request('VerifyRequest', {
-  reference: name,
-  heal: z.boolean().optional().describe('Repair damaged data. Defaults to true.'),
-  registry: sentence.optional().describe('HOST/REPOSITORY that has a copy.'),
-  requireSignature: z.boolean().optional().describe('Fail if no trusted key signed it.'),
-});
-
 export const upload = record('Upload', 'An uploaded disk, stored for one day.', {
   id: z.string(),
   sizeBytes: z.number(),
   format: z.string(),
-});
-
-const number = name.optional().describe('Version number. Defaults to the next one.');
-const architecture = z.enum(architectures).optional();
-const numbering = z.enum(numberingPolicies).optional();
-
-export const importRequest = request('ImportRequest', {
-  upload: name.optional().describe('Id of the upload. A dry run without it checks the other fields.'),
-  image: name,
-  file: sentence.describe('Name of the file.'),
-  version: number,
-  os: z.enum(['linux', 'windows']).optional(),
-  architecture,
-  numbering,
-  kubernetes: name.optional(),
-  lock: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('Lock that a Windows disk was built from, for its release notes and SBOM.'),
-});
-
-export const pushRequest = request('PushRequest', {
-  reference: name.describe('Version to push, not a bare image name.'),
-  to: sentence.describe('HOST/REPOSITORY[:TAG]. The tag defaults to the version number.'),
-});
-
-export const pullRequest = request('PullRequest', {
-  from: sentence.describe('HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:DIGEST.'),
-  image: name.optional().describe('Image to add the version to. Defaults to its own.'),
-  version: number,
-  architecture,
-  numbering,
-  allowUnsigned: z.boolean().optional().describe('Accept it without a valid signature of a trusted key.'),
-});
-
-export const publishRequest = request('PublishRequest', {
-  reference: name.describe('Version to publish, not a bare image name.'),
-  provider: name.optional().describe("Provider of the gallery. Defaults to the daemon's provider."),
-  gallery: name.optional().describe('Registered gallery, instead of a provider.'),
-  regions: z
-    .array(z.strictObject({ region: name, replicas: z.int().min(1).max(100) }))
-    .max(100)
-    .optional()
-    .describe('Additional regions. No copy is deleted.'),
-  deep: z.boolean().optional().describe('Read the disk back and compare every byte.'),
 });
 
 export const key = record('Key', 'A signing key.', {

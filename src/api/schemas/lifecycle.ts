@@ -1,8 +1,9 @@
 // Lineage, withdrawal, retention, limits, and support.
 import * as z from 'zod';
 import { keeperKinds } from '../../domain/retention/retention.ts';
+import { digest, listOf, name, record, request, sentence, timestamp } from '../../domain/value/fields.ts';
 import { version } from './catalog.ts';
-import { digest, listOf, name, pageQuery, record, request, sentence, timestamp } from './common.ts';
+import { pageQuery } from './common.ts';
 
 const flag = z.enum(['true', 'false']);
 
@@ -62,15 +63,6 @@ export const versionNode = record('VersionNode', 'The record of a live node.', {
   schedulable: z.boolean(),
 });
 
-export const withdrawRequest = request('WithdrawRequest', {
-  reason: sentence.describe('Recorded permanently.'),
-  descendants: z.boolean().optional().describe('Also withdraw every version derived from it.'),
-  at: z.string().min(1).max(40).optional().describe('Time of the withdrawal. Defaults to now.'),
-  replace: z.boolean().optional().describe('Replace all affected nodes, one at a time.'),
-});
-
-export const restoreVersionRequest = request('RestoreVersionRequest', { why: sentence });
-
 export const withdrawal = record('Withdrawal', 'A withdrawal and its effect.', {
   id: z.int(),
   image: z.string(),
@@ -113,18 +105,6 @@ export const pruneQuery = z.strictObject({
   image: name.optional(),
   keepCount: count.max(100_000).optional(),
   keepDays: count.max(36_500).optional(),
-});
-
-export const pruneRequest = request('PruneRequest', {
-  image: name.optional(),
-  keepCount: z
-    .int()
-    .min(0)
-    .max(100_000)
-    .optional()
-    .describe('Number of newest versions of each image to keep.'),
-  keepDays: z.int().min(0).max(36_500).optional().describe('Days for which versions are kept.'),
-  expect: z.int().min(0).optional().describe('Fail unless exactly this many versions can be deleted.'),
 });
 
 export const prunePlan = record('PrunePlan', 'What retains each version, and which can be deleted.', {

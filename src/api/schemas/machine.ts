@@ -1,6 +1,6 @@
 // Machines that do not belong to a pool, such as those of tests.
 import * as z from 'zod';
-import { digest, record, timestamp } from './common.ts';
+import { digest, record, timestamp } from '../../domain/value/fields.ts';
 
 export const machine = record('Machine', 'A machine that does not belong to a pool.', {
   name: z.string(),

@@ -1,6 +1,6 @@
 // Consoles and timelines of nodes.
 import * as z from 'zod';
-import { record, timestamp } from './common.ts';
+import { record, timestamp } from '../../domain/value/fields.ts';
 
 export const consoleQuery = z.strictObject({
   lines: z.coerce.number().int().min(0).max(10_000).default(100).describe('Number of lines from the end.'),

@@ -1,6 +1,6 @@
 // The active, target, and pending config of a node.
 import * as z from 'zod';
-import { record, timestamp } from './common.ts';
+import { record, timestamp } from '../../domain/value/fields.ts';
 
 const cost = z.enum(['live', 'restart', 'drain', 'reimage']);
 const document = z

@@ -1,6 +1,7 @@
 // Operations: their records and requests.
 import * as z from 'zod';
-import { errorRecord, json, listOf, name, pageQuery, record, request, timestamp } from './common.ts';
+import { json, listOf, name, record, timestamp } from '../../domain/value/fields.ts';
+import { errorRecord, pageQuery } from './common.ts';
 
 export const operationState = z.enum([
   'queued',
@@ -67,16 +68,4 @@ export const waitQuery = z.strictObject({
     .max(60)
     .default(30)
     .describe('Maximum time to wait until it finishes.'),
-});
-
-export const testRequest = request('TestRequest', {
-  reference: name.describe('Version to test, not a bare image name.'),
-  nodeConfig: z.string().max(49_152).optional().describe('Node config of the test machines.'),
-  firmware: z
-    .array(z.enum(['uefi', 'bios', 'direct']))
-    .min(1)
-    .max(6)
-    .optional()
-    .describe('Firmware to test. Defaults to all.'),
-  keepOnFailure: z.boolean().optional().describe('Keep the machines of a failed test running for debugging.'),
 });

@@ -7,7 +7,7 @@ import { isTimeZone, weekdays } from '../../domain/policy/freeze.ts';
 import type { ChannelPolicy, Policy } from '../../domain/policy/policy.ts';
 import { parseBytes } from '../../domain/value/bytes.ts';
 import { parseDuration } from '../../domain/value/duration.ts';
-import { digest, listOf, name, record, request, sentence, timestamp } from './common.ts';
+import { digest, listOf, name, record, request, sentence, timestamp } from '../../domain/value/fields.ts';
 
 function parsed<T>(parse: (text: string) => T) {
   return (text: string, context: z.RefinementCtx<string>): T => {

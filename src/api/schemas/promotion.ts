@@ -1,10 +1,8 @@
 // Requests for channels, approvals, scan reports, overrides, and releases.
 import * as z from 'zod';
 import { reportFormats } from '../../domain/evidence/finding.ts';
-import { gateNames } from '../../domain/gate/facts.ts';
-import { promoteRequest } from './catalog.ts';
-import { digest, listOf, name, record, request, sentence, timestamp } from './common.ts';
-import { bump, locked, recipeSource } from './recipe.ts';
+import { release } from '../../domain/release/operations.ts';
+import { digest, listOf, name, record, request, sentence, timestamp } from '../../domain/value/fields.ts';
 
 export const newChannel = request('NewChannel', {
   name,
@@ -16,14 +14,6 @@ export const newChannel = request('NewChannel', {
 export const deleteChannelQuery = z.strictObject({
   why: sentence,
   expect: name.optional().describe('Fail unless the channel points to this version (`none`: it is empty).'),
-});
-
-export const overrideRequest = request('OverrideRequest', {
-  ...promoteRequest.shape,
-  override: z.strictObject({
-    gates: z.array(z.enum(gateNames)).min(1),
-    reason: sentence.describe('Recorded permanently.'),
-  }),
 });
 
 export const approvalRequest = request('ApprovalRequest', {
@@ -70,29 +60,8 @@ export const moveAttestation = record('MoveAttestation', 'The signed attestation
   ),
 });
 
-export const releaseRequest = request('ReleaseRequest', {
-  ...recipeSource,
-  bump,
-  newest: z.boolean().optional().describe('Upgrade every input to its newest version, ignoring the lock.'),
-  locked,
-  whenNewer: z.boolean().optional().describe('Release only if an input is newer than in any previous build.'),
-  channels: z
-    .array(name)
-    .min(1)
-    .max(20)
-    .optional()
-    .describe('Channels to promote to, in order. Defaults to all channels of the image.'),
-  why: sentence,
-  waitSeconds: z
-    .int()
-    .min(0)
-    .max(30 * 86_400)
-    .default(3 * 86_400)
-    .describe('Maximum time to wait for gates that time or approvals can pass.'),
-});
-
 export const scheduledRelease = request('ScheduledReleaseRequest', {
-  ...releaseRequest.shape,
+  ...release.routes.createRelease.body.shape,
   name: name.describe('Name of the schedule.'),
   cron: name.describe('Cron expression, 5 or 6 fields.'),
   timeZone: name.optional().describe('IANA time zone. Defaults to UTC.'),

@@ -1,6 +1,6 @@
 // Schedules.
 import * as z from 'zod';
-import { json, name, record, request, timestamp } from './common.ts';
+import { json, name, record, request, timestamp } from '../../domain/value/fields.ts';
 
 const fields = {
   name,

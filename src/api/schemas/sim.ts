@@ -1,7 +1,7 @@
 // Control of the simulated provider.
 import * as z from 'zod';
 import { faultKinds } from '../../domain/sim/fault-kind.ts';
-import { name, record, request, timestamp } from './common.ts';
+import { name, record, request, timestamp } from '../../domain/value/fields.ts';
 
 const spec = {
   kind: z.enum(faultKinds).describe('Kind of fault.'),

@@ -3,12 +3,12 @@ import * as z from 'zod';
 import { imageOf } from '../image/reference.ts';
 import { declareOperation } from '../operation/declaration.ts';
 import { bump, locked, newest, recipeCommit, recipeSource, recordedRecipe } from '../recipe/request.ts';
-import { name } from '../value/fields.ts';
+import { name, request } from '../value/fields.ts';
 
 const keepFailed = z
   .boolean()
   .optional()
-  .describe("Keep what a failed build worked on, for debugging on the daemon's host.");
+  .describe("Keep the layer of a failed build for debugging on the daemon's host.");
 
 const hotfix = z.object({
   /** The version whose lock is changed, as it was requested. */
@@ -62,15 +62,15 @@ export const build = declareOperation({
     createBuild: {
       address: 'POST /v1/builds',
       tag: 'Images',
-      summary: 'Lock a recipe, build it, and seal a candidate for each of its versions',
-      body: z.strictObject({ ...recipeSource, bump, locked, keepFailed }),
+      summary: 'Lock a recipe, build it, and seal a candidate for each of its variants',
+      body: request('BuildRequest', { ...recipeSource, bump, locked, keepFailed }),
     },
     createHotfix: {
       address: 'POST /v1/hotfixes',
       tag: 'Images',
-      summary: 'Build a version again with other versions of some components, and nothing else changed',
-      body: z.strictObject({
-        from: name.describe('The version to start with; not a bare image name.'),
+      summary: 'Rebuild a version with other versions of some components, and no other change',
+      body: request('HotfixRequest', {
+        from: name.describe('Base version, not a bare image name.'),
         set: z.array(name).min(1).max(50).describe('COMPONENT=VERSION, or COMPONENT=VERSION@sha256:DIGEST.'),
         folder: recipeSource.folder,
         roots: recipeSource.roots,

@@ -2,28 +2,25 @@
 import * as z from 'zod';
 import { readStoredConfig } from '../node-config/stored-config.ts';
 import { declareOperation } from '../operation/declaration.ts';
-import { name } from '../value/fields.ts';
+import { name, request } from '../value/fields.ts';
 
 export const firmwares = ['uefi', 'bios', 'direct'] as const;
 export type Firmware = (typeof firmwares)[number];
 
 const testFields = {
-  reference: name.describe('The version to test; not a bare image name.'),
+  reference: name.describe('Version to test, not a bare image name.'),
   nodeConfig: z
     .string()
     .max(49_152)
     .optional()
-    .describe('The config of the machines. Defaults to one that uses all that the image has.'),
+    .describe('Node config of the test machines. Defaults to one that uses everything in the image.'),
   firmware: z
     .array(z.enum(firmwares))
     .min(1)
     .max(6)
     .optional()
-    .describe('How the machines start. Defaults to every way.'),
-  keepOnFailure: z
-    .boolean()
-    .optional()
-    .describe('Keep the machines of a failed test running, for debugging.'),
+    .describe('Firmware to test. Defaults to all.'),
+  keepOnFailure: z.boolean().optional().describe('Keep the machines of a failed test running for debugging.'),
 };
 
 export const imageTest = declareOperation({
@@ -39,8 +36,8 @@ export const imageTest = declareOperation({
     createTest: {
       address: 'POST /v1/tests',
       tag: 'Images',
-      summary: 'Boot a sealed version, run its checks, store the evidence',
-      body: z.strictObject(testFields),
+      summary: 'Boot a sealed version, run its checks, and record the results as evidence',
+      body: request('TestRequest', testFields),
     },
   },
 });

@@ -1,18 +1,18 @@
 // The operations that bring versions in, send them out, and check them.
 import * as z from 'zod';
 import { declareOperation } from '../operation/declaration.ts';
-import { name, sentence } from '../value/fields.ts';
+import { name, request, sentence } from '../value/fields.ts';
 import { numberingPolicies } from './numbering.ts';
 import { imageOf } from './reference.ts';
 import { architectures, operatingSystems } from './version.ts';
 
-const number = name.optional().describe('The number to have. Defaults to the next one by the policy.');
+const number = name.optional().describe('Version number. Defaults to the next one.');
 const architecture = z.enum(architectures).default('x64');
 const numbering = z.enum(numberingPolicies).default('semver');
 
 const importFields = {
   image: name,
-  file: sentence.describe('The original name of the file.'),
+  file: sentence.describe('Name of the file.'),
   version: number,
   os: z.enum(operatingSystems).default('linux'),
   architecture,
@@ -34,21 +34,19 @@ export const imageImport = declareOperation({
     importImage: {
       address: 'POST /v1/images/import',
       tag: 'Images',
-      summary: 'Create a candidate from an uploaded disk',
-      body: z.strictObject({
+      summary: 'Import an uploaded disk as a candidate',
+      body: request('ImportRequest', {
         ...importFields,
         // The lock may have what the request does not say.
         os: importFields.os.unwrap().optional(),
         architecture: architecture.unwrap().optional(),
         numbering: numbering.unwrap().optional(),
-        upload: name
-          .optional()
-          .describe('The id of the upload. A dry run without it checks the rest, before a byte is sent.'),
+        upload: name.optional().describe('Id of the upload. A dry run without it checks the other fields.'),
         lock: z
           .string()
           .min(1)
           .optional()
-          .describe('The text of the lock that a Windows disk was built from: its notes are made from it.'),
+          .describe('Lock that a Windows disk was built from, for its release notes and SBOM.'),
       }),
     },
   },
@@ -56,14 +54,11 @@ export const imageImport = declareOperation({
 
 const pullFields = {
   from: sentence.describe('HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:DIGEST.'),
-  image: name.optional().describe('The image that it becomes a version of. Defaults to its own name.'),
+  image: name.optional().describe('Image to add the version to. Defaults to its own.'),
   version: number,
   architecture,
   numbering,
-  allowUnsigned: z
-    .boolean()
-    .default(false)
-    .describe('Accept it without a valid signature of a trusted key; refused by default.'),
+  allowUnsigned: z.boolean().default(false).describe('Accept it without a valid signature of a trusted key.'),
 };
 
 export const imagePull = declareOperation({
@@ -75,15 +70,15 @@ export const imagePull = declareOperation({
     pullImage: {
       address: 'POST /v1/images/pull',
       tag: 'Images',
-      summary: 'Create a candidate from a version in an OCI registry',
-      body: z.strictObject(pullFields),
+      summary: 'Pull a version from an OCI registry as a candidate',
+      body: request('PullRequest', pullFields),
     },
   },
 });
 
 const pushFields = {
-  reference: name.describe('The version to send; not a bare image name.'),
-  to: sentence.describe("HOST/REPOSITORY[:TAG]. The tag defaults to the version's number."),
+  reference: name.describe('Version to push, not a bare image name.'),
+  to: sentence.describe('HOST/REPOSITORY[:TAG]. The tag defaults to the version number.'),
 };
 
 export const imagePush = declareOperation({
@@ -95,15 +90,15 @@ export const imagePush = declareOperation({
     pushImage: {
       address: 'POST /v1/images/push',
       tag: 'Images',
-      summary: 'Copy a version, with everything attached, to an OCI registry',
-      body: z.strictObject(pushFields),
+      summary: 'Push a version and everything attached to it to an OCI registry',
+      body: request('PushRequest', pushFields),
     },
   },
 });
 
 const verifyFields = {
   reference: name,
-  heal: z.boolean().default(true).describe('Repair what is damaged.'),
+  heal: z.boolean().default(true).describe('Repair damaged data.'),
   registry: sentence.optional().describe('HOST/REPOSITORY that has a copy.'),
   requireSignature: z.boolean().default(false).describe('Fail if no trusted key signed it.'),
 };
@@ -117,8 +112,8 @@ export const imageVerify = declareOperation({
     verifyImage: {
       address: 'POST /v1/images/verify',
       tag: 'Images',
-      summary: 'Read every byte of a version again, and repair what is damaged',
-      body: z.strictObject(verifyFields),
+      summary: 'Verify the integrity of a version and repair damaged data',
+      body: request('VerifyRequest', verifyFields),
     },
   },
 });

@@ -1,7 +1,6 @@
 // The operation that changes node configs.
 import * as z from 'zod';
 import { declareOperation } from '../operation/declaration.ts';
-import { name } from '../value/fields.ts';
 import { withHotfix } from './hotfix.ts';
 import type { HotfixConfig, NodeConfig } from './schema.ts';
 import { emptyConfig, readStoredConfig, storedText } from './stored-config.ts';
@@ -12,15 +11,17 @@ const setFields = {
     .max(512 * 1024)
     .optional()
     .describe(
-      'The node config, as JSON. Secrets are listed by name, as `secret:NAME`. Hotfixes stay unless it has `hotfixes`.',
+      'Node config, as JSON. It references secrets by name, as `secret:NAME`. Hotfixes are kept unless it has `hotfixes`.',
     ),
   hotfix: z
     .record(z.string(), z.json())
     .optional()
-    .describe('Or one component on top of the current config: an item of its `hotfixes`.'),
+    .describe('One component to add to the current config: an item of `hotfixes`.'),
 };
 
-const body = z.strictObject(setFields);
+const body = z
+  .strictObject(setFields)
+  .meta({ id: 'SetConfigRequest', description: 'Exactly one of the two.' });
 
 export interface ConfigChange {
   readonly document?: string | undefined;
@@ -49,18 +50,16 @@ export const nodeConfigSet = declareOperation({
     setPoolConfig: {
       address: 'POST /v1/pools/{pool}/config',
       tag: 'Pools',
-      summary: 'Change the node config of a pool and of its nodes, in place',
+      summary: 'Change the node config of a pool and its nodes in place',
       description:
-        'One node tries it first. Changes that need a drain or a new disk stay pending on the nodes.',
-      path: z.strictObject({ pool: name }),
+        'One node applies it first. Changes that need a drain or a new disk stay pending on the nodes.',
       body,
     },
     setNodeConfig: {
       address: 'POST /v1/nodes/{node}/config',
       tag: 'Nodes',
-      summary: 'Change the node config of one node, in place',
-      description: "Its pool stays as it is; a new disk restores the pool's config.",
-      path: z.strictObject({ node: name }),
+      summary: 'Change the node config of one node in place',
+      description: 'The config of its pool is not changed; a new disk restores it.',
       body,
     },
   },

@@ -12,12 +12,11 @@ export interface OperationRoute {
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
-  readonly path?: z.ZodObject;
-  /** The field of the input that a parameter of the path is, if it has another name. */
+  /** Path parameters whose field in the input has another name. */
   readonly rename?: Readonly<Record<string, string>>;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
-  /** The body may be omitted; then it is read as an empty object. */
+  /** A missing body is read as an empty object. */
   readonly bodyOptional?: true;
 }
 

@@ -2,22 +2,21 @@
 import * as z from 'zod';
 import { emptyConfig, readStoredConfig, storedText } from '../node-config/stored-config.ts';
 import { declareOperation } from '../operation/declaration.ts';
-import { name, reason } from '../value/fields.ts';
+import { name, reason, request } from '../value/fields.ts';
 import { checkName } from '../value/name.ts';
 import { orchestrations } from './pool.ts';
 import { formatPortForward, parsePortForward } from './port-forward.ts';
 
 const capacity = z.int().min(0).max(100_000);
 const pin = z.boolean().default(false).describe('Do not follow the channel.');
-const poolPath = z.strictObject({ pool: name });
 const subject = ({ name: pool }: { readonly name: string }) => `pool/${pool}`;
 
 const createFields = {
   name,
-  reference: name.describe('The image: NAME:VERSION, NAME:CHANNEL or NAME@sha256:DIGEST.'),
+  reference: name.describe('Image, as NAME:VERSION, NAME:CHANNEL, or NAME@sha256:DIGEST.'),
   capacity,
-  size: name.default('small').describe('Machine size, as the provider calls it.'),
-  provider: name.optional().describe("Defaults to the daemon's own."),
+  size: name.default('small').describe('Provider-specific machine size.'),
+  provider: name.optional().describe("Defaults to the daemon's provider."),
   pin,
   region: name.optional(),
   orchestration: z.enum(orchestrations).default('uniform'),
@@ -25,12 +24,12 @@ const createFields = {
     .string()
     .max(512 * 1024)
     .default(storedText(emptyConfig))
-    .describe('The node config document, as JSON. Secrets are listed by name, as `secret:NAME`.'),
+    .describe('Node config, as JSON. It references secrets by name, as `secret:NAME`.'),
   forwards: z
     .array(z.string().max(11))
     .max(32)
     .default([])
-    .describe('Ports of the nodes that are reached through their host: PORT or HOST:PORT.'),
+    .describe('Node ports to forward to their host: PORT or HOST_PORT:PORT.'),
 };
 
 export const poolCreate = declareOperation({
@@ -47,15 +46,15 @@ export const poolCreate = declareOperation({
     createPool: {
       address: 'POST /v1/pools',
       tag: 'Pools',
-      summary: 'Create a pool from a version or a channel',
-      body: z.strictObject(createFields),
+      summary: 'Create a pool from a version or channel',
+      body: request('CreatePoolRequest', createFields),
     },
   },
 });
 
 const scaleFields = {
   capacity,
-  expect: capacity.optional().describe('Refuse unless the pool has this many nodes, or `capacity` already.'),
+  expect: capacity.optional().describe('Fail unless the pool has this many nodes, or already `capacity`.'),
 };
 
 export const poolScale = declareOperation({
@@ -67,10 +66,9 @@ export const poolScale = declareOperation({
     scalePool: {
       address: 'POST /v1/pools/{pool}/scale',
       tag: 'Pools',
-      summary: 'Change how many nodes a pool has',
-      path: poolPath,
+      summary: 'Set the number of nodes in a pool',
       rename: { pool: 'name' },
-      body: z.strictObject(scaleFields),
+      body: request('ScalePoolRequest', scaleFields),
     },
   },
 });
@@ -84,11 +82,10 @@ export const poolSetImage = declareOperation({
     setPoolImage: {
       address: 'POST /v1/pools/{pool}/image',
       tag: 'Pools',
-      summary: 'Change what new nodes of a pool are created from',
-      description: 'Existing nodes stay as they are.',
-      path: poolPath,
+      summary: 'Set the image of new nodes in a pool',
+      description: 'Existing nodes are not changed.',
       rename: { pool: 'name' },
-      body: z.strictObject({ reference: name, pin }),
+      body: request('SetPoolImageRequest', { reference: name, pin }),
     },
   },
 });
@@ -103,7 +100,6 @@ export const poolDelete = declareOperation({
       address: 'DELETE /v1/pools/{pool}',
       tag: 'Pools',
       summary: 'Delete a pool and all its nodes',
-      path: poolPath,
       rename: { pool: 'name' },
       query: z.strictObject({
         expect: z.coerce
@@ -111,7 +107,7 @@ export const poolDelete = declareOperation({
           .int()
           .min(0)
           .optional()
-          .describe('Refuse unless the pool has this many nodes.'),
+          .describe('Fail unless the pool has this many nodes.'),
       }),
     },
   },

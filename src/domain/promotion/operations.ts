@@ -5,21 +5,21 @@ import { gateNames } from '../gate/facts.ts';
 import { firmGates } from '../gate/gate.ts';
 import { imageOf } from '../image/reference.ts';
 import { declareOperation } from '../operation/declaration.ts';
-import { name, reason } from '../value/fields.ts';
+import { name, reason, request } from '../value/fields.ts';
 
 const why = reason.max(2000);
 
 const promoteFields = {
-  reference: name.describe('The version to move to; not a bare image name.'),
+  reference: name.describe('Version to promote, not a bare image name.'),
   channel: name,
   why,
   expect: name
     .nullable()
     .optional()
     .describe(
-      'The version that the channel is expected to point at (null: none); refused if it does not. Defaults to where it points now.',
+      'Fail unless the channel points to this version (null: none). Defaults to its current version.',
     ),
-  back: z.boolean().default(false).describe('Allow a move to an older version.'),
+  back: z.boolean().default(false).describe('Allow moving to an older version.'),
 };
 
 const subject = ({ reference }: { readonly reference: string }) => `image/${imageOf(reference)}`;
@@ -33,8 +33,8 @@ export const promote = declareOperation({
     promote: {
       address: 'POST /v1/channels/promote',
       tag: 'Channels',
-      summary: 'Move a channel to a version',
-      body: z.strictObject(promoteFields),
+      summary: 'Promote a version to a channel',
+      body: request('PromoteRequest', promoteFields),
     },
   },
 });
@@ -43,7 +43,7 @@ const overrideFields = {
   ...promoteFields,
   override: z.strictObject({
     gates: z.array(z.enum(gateNames)).min(1),
-    reason: why.describe('Stays visible permanently.'),
+    reason: why.describe('Recorded permanently.'),
   }),
 };
 
@@ -61,9 +61,9 @@ export const promoteOverride = declareOperation({
     overridePromote: {
       address: 'POST /v1/channels/promote-override',
       tag: 'Channels',
-      summary: 'Move a channel through blocking gates, with a reason that stays visible',
+      summary: 'Promote a version through blocking gates, with a reason that stays visible',
       description: 'The gates `real`, `tested` and `restricted` cannot be overridden.',
-      body: z.strictObject(overrideFields),
+      body: request('OverrideRequest', overrideFields),
     },
   },
 });
@@ -72,7 +72,7 @@ const rollbackFields = {
   image: name,
   channel: name,
   from: name.describe(
-    'The version that the channel leaves. If the channel was already rolled back from it, nothing changes; if it points elsewhere, the request is refused.',
+    'Version that the channel leaves. If the channel was already rolled back from it, nothing changes. If it points to another version, the request fails.',
   ),
   why,
 };
@@ -88,8 +88,8 @@ export const rollbackChannel = declareOperation({
     rollbackChannel: {
       address: 'POST /v1/channels/rollback',
       tag: 'Channels',
-      summary: 'Move a channel back to its previous version',
-      body: z.strictObject(rollbackFields),
+      summary: 'Roll back a channel to its previous version',
+      body: request('RollbackChannelRequest', rollbackFields),
     },
   },
 });

@@ -2,6 +2,7 @@
 // are caches alone.
 import * as z from 'zod';
 import { declareOperation } from '../operation/declaration.ts';
+import { request } from '../value/fields.ts';
 import { newest, recipeSource } from './request.ts';
 
 const recipe = z.looseObject({ name: z.string(), kubernetes: z.string().optional() });
@@ -22,8 +23,7 @@ const question = {
   input: questionInput,
 } as const;
 
-const recipeRequest = z.strictObject(recipeSource);
-const body = recipeRequest;
+export const recipeRequest = request('RecipeRequest', recipeSource);
 
 export const recipeLock = declareOperation({
   ...question,
@@ -32,9 +32,9 @@ export const recipeLock = declareOperation({
     lockRecipe: {
       address: 'POST /v1/recipes/lock',
       tag: 'Recipes',
-      summary: 'Resolve every input of a recipe to an exact version, sha256 and size',
+      summary: 'Resolve every input of a recipe to an exact version, sha256, and size',
       description: 'The result has the `text` of the lock, to be committed next to the recipe.',
-      body: z.strictObject({ ...recipeSource, newest }),
+      body: request('LockRequest', { ...recipeSource, newest }),
     },
   },
 });
@@ -46,8 +46,8 @@ export const recipeOutdated = declareOperation({
     findOutdated: {
       address: 'POST /v1/recipes/outdated',
       tag: 'Recipes',
-      summary: 'Find inputs of a recipe that are outdated',
-      body,
+      summary: 'Find inputs of a recipe that have newer versions',
+      body: recipeRequest,
     },
   },
 });
@@ -59,8 +59,8 @@ export const recipeWhy = declareOperation({
     explainRebuild: {
       address: 'POST /v1/recipes/why-rebuild',
       tag: 'Recipes',
-      summary: 'Show which layers a build would rebuild, and which inputs are the reason',
-      body,
+      summary: 'Show which layers a build would rebuild, and which inputs changed',
+      body: recipeRequest,
     },
   },
 });

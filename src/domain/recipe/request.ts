@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { numberingPolicies } from '../image/numbering.ts';
 import { commitPattern } from '../image/recipe-commit.ts';
 import { architectures, operatingSystems } from '../image/version.ts';
-import { name, sentence } from '../value/fields.ts';
+import { name, record, sentence } from '../value/fields.ts';
 import { buildMethods } from './schema.ts';
 
 const recipePath = z.string().min(1).max(1000);
@@ -14,8 +14,8 @@ const commitFields = {
 };
 
 export const recipeSource = {
-  recipe: z.string().min(1).describe('The recipe, as YAML text.'),
-  fileName: sentence.optional().describe('The name of the recipe in errors, and where paths in it start.'),
+  recipe: z.string().min(1).describe('YAML text of the recipe.'),
+  fileName: sentence.optional().describe('Name of the recipe in errors, and the base of its paths.'),
   files: z
     .record(recipePath, z.string().nullable())
     .optional()
@@ -23,47 +23,40 @@ export const recipeSource = {
       'The texts of the files that it extends, by path; null for one that does not exist. If a file is needed and ' +
         'missing, the request fails with `recipe-files-wanted`, which names it.',
     ),
-  overlays: z
-    .array(recipePath)
-    .max(20)
-    .optional()
-    .describe('Files of `files` to merge over it, in this order.'),
+  overlays: z.array(recipePath).max(20).optional().describe('Overlays in `files` to merge, in this order.'),
   folder: z
     .string()
     .startsWith('/')
     .max(4000)
     .optional()
-    .describe("Where local inputs are, on the daemon's host. Only over the Unix socket."),
+    .describe("Directory of local inputs on the daemon's host. Only over the Unix socket."),
   roots: z
     .array(z.string().startsWith('/').max(4000))
     .max(20)
     .optional()
-    .describe('Further directories that local inputs can be in. With `folder` only.'),
-  lock: z.string().optional().describe('The text of the lock that is committed next to it.'),
-  lockName: sentence.optional().describe('The name of the lock in errors.'),
-  provider: name.optional().describe("The provider that builds. Defaults to the daemon's own."),
-  source: z
-    .strictObject(commitFields)
-    .optional()
-    .describe('The commit that the recipe is at: where the lineage starts.'),
+    .describe('Additional directories of local inputs. Requires `folder`.'),
+  lock: z.string().optional().describe('Text of its lock.'),
+  lockName: sentence.optional().describe('Name of the lock in errors.'),
+  provider: name.optional().describe("Provider that runs the build. Defaults to the daemon's provider."),
+  source: z.strictObject(commitFields).optional().describe('Commit of the recipe: the start of the lineage.'),
 };
 
 export const bump = z
   .enum(['patch', 'minor', 'major'])
   .optional()
-  .describe('Which part of the number grows, under `semver`.');
+  .describe('Part of the version number to increment (`semver`).');
 
 export const locked = z
   .boolean()
   .optional()
-  .describe('Build from `lock` as it is, and refuse if it is not the lock of the recipe.');
+  .describe('Build from `lock`, and fail if it does not match the recipe.');
 
 export const newest = z
   .boolean()
   .optional()
-  .describe('Use the newest version of every input, regardless of the lock.');
+  .describe('Upgrade every input to its newest version, ignoring the lock.');
 
-export const recipeCommit = z.object(commitFields);
+export const recipeCommit = record('RecipeCommit', 'The commit of a recipe.', commitFields);
 
 /** A recipe as operations record it: the fields that they read, and all others unchanged. */
 export const recordedRecipe = z.looseObject({

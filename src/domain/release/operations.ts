@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { ImagoError } from '../error/imago-error.ts';
 import { declareOperation } from '../operation/declaration.ts';
 import { bump, locked, newest, recipeCommit, recipeSource, recordedRecipe } from '../recipe/request.ts';
-import { name, reason, sentence } from '../value/fields.ts';
+import { name, reason, request, sentence } from '../value/fields.ts';
 
 const oneVersion = {
   recipe: z.looseObject({ name: z.string(), kubernetes: z.string().optional() }),
@@ -50,7 +50,7 @@ const waitSeconds = z
   .min(0)
   .max(30 * 86_400)
   .default(3 * 86_400)
-  .describe('How long it waits at blocking gates that time or people can open.');
+  .describe('Maximum time to wait for gates that time or approvals can pass.');
 
 export const release = declareOperation({
   kind: 'release',
@@ -62,19 +62,19 @@ export const release = declareOperation({
     createRelease: {
       address: 'POST /v1/releases',
       tag: 'Images',
-      summary: 'Lock, build, test, publish and promote a recipe, in one operation',
-      body: z.strictObject({
+      summary: 'Lock, build, test, publish, and promote a recipe in one operation',
+      body: request('ReleaseRequest', {
         ...{ ...recipeSource, bump, newest, locked },
         whenNewer: z
           .boolean()
           .optional()
-          .describe('Only if an input has a newer version than anything that was built.'),
+          .describe('Release only if an input is newer than in any previous build.'),
         channels: z
           .array(name)
           .min(1)
           .max(20)
           .optional()
-          .describe("The channels to promote it to, in order. Defaults to the image's own order."),
+          .describe('Channels to promote to, in order. Defaults to all channels of the image.'),
         why: sentence,
         waitSeconds,
       }),

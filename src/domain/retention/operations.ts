@@ -1,7 +1,7 @@
 // The operation that deletes what nothing needs.
 import * as z from 'zod';
 import { declareOperation } from '../operation/declaration.ts';
-import { name } from '../value/fields.ts';
+import { name, request } from '../value/fields.ts';
 
 const pruneFields = {
   image: name.optional().describe('Defaults to all images.'),
@@ -10,9 +10,9 @@ const pruneFields = {
     .min(0)
     .max(100_000)
     .optional()
-    .describe('How many of the newest versions of each image stay.'),
-  keepDays: z.int().min(0).max(36_500).optional().describe('Versions younger than this stay.'),
-  expect: z.int().min(0).optional().describe('Refuse unless exactly this many versions can be deleted.'),
+    .describe('Number of newest versions of each image to keep.'),
+  keepDays: z.int().min(0).max(36_500).optional().describe('Days for which versions are kept.'),
+  expect: z.int().min(0).optional().describe('Fail unless exactly this many versions can be deleted.'),
 };
 
 export const prune = declareOperation({
@@ -24,8 +24,8 @@ export const prune = declareOperation({
     prune: {
       address: 'POST /v1/prune',
       tag: 'Images',
-      summary: 'Delete versions that nothing needs',
-      body: z.strictObject(pruneFields),
+      summary: 'Delete versions that are no longer in use',
+      body: request('PruneRequest', pruneFields),
       bodyOptional: true,
     },
   },

@@ -1,7 +1,32 @@
-// Fields that requests and inputs share.
+// Parts that the schemas of requests, responses, and inputs share.
 import * as z from 'zod';
+import type { Json } from './json.ts';
+
+/** Any JSON value. A JSON parser has read it, so there is nothing to validate. */
+export const json = z.unknown() as z.ZodType<Json, Json>;
+
+/** An object with a name in OpenAPI. Responses can gain fields later. */
+export function record<S extends z.ZodRawShape>(id: string, description: string, shape: S) {
+  return z.object(shape).meta({ id, description });
+}
+
+/** The body of a request, with a name in OpenAPI. Unknown fields are refused. */
+export function request<S extends z.ZodRawShape>(id: string, shape: S) {
+  return z.strictObject(shape).meta({ id });
+}
+
+/** A read-only list, like those of the records that responses are made from. */
+export function listOf<T extends z.ZodType>(item: T) {
+  return z.array(item).readonly();
+}
+
+export const timestamp = z.iso.datetime({ offset: true });
+export const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/);
 
 export const name = z.string().min(1).max(200);
 export const sentence = z.string().min(1).max(2000);
-/** A text that people must write, and not leave blank. */
-export const reason = z.string().refine((text) => text.trim() !== '', 'must not be empty');
+/** A text that must not be blank. */
+export const reason = z
+  .string()
+  .min(1, 'must not be empty')
+  .refine((text) => text.trim() !== '', 'must not be empty');

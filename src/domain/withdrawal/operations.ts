@@ -1,18 +1,17 @@
 // The operations that take versions out of use, and back.
 import * as z from 'zod';
 import { declareOperation } from '../operation/declaration.ts';
-import { name, sentence } from '../value/fields.ts';
+import { request, sentence } from '../value/fields.ts';
 import { parseTime } from '../value/time.ts';
 import { checkReason } from './withdrawal.ts';
 
-const versionPath = z.strictObject({ image: name, version: name });
 const subject = ({ image }: { readonly image: string }) => `image/${image}`;
 
 const withdrawFields = {
-  reason: sentence.describe('Kept permanently.'),
-  descendants: z.boolean().default(false).describe('Everything made from it too.'),
-  at: z.string().min(1).max(40).optional().describe('From this time on. Defaults to now.'),
-  replace: z.boolean().default(false).describe('Replace the nodes that run it, one at a time.'),
+  reason: sentence.describe('Recorded permanently.'),
+  descendants: z.boolean().default(false).describe('Also withdraw every version derived from it.'),
+  at: z.string().min(1).max(40).optional().describe('Time of the withdrawal. Defaults to now.'),
+  replace: z.boolean().default(false).describe('Replace all affected nodes, one at a time.'),
 };
 
 export const withdraw = declareOperation({
@@ -36,9 +35,8 @@ export const withdraw = declareOperation({
     withdrawVersion: {
       address: 'POST /v1/images/{image}/versions/{version}/withdraw',
       tag: 'Images',
-      summary: 'Withdraw a broken version, and move its channels back',
-      path: versionPath,
-      body: z.strictObject(withdrawFields),
+      summary: 'Withdraw a broken version and roll back the channels that point to it',
+      body: request('WithdrawRequest', withdrawFields),
     },
   },
 });
@@ -56,9 +54,8 @@ export const restoreVersion = declareOperation({
     restoreVersion: {
       address: 'POST /v1/images/{image}/versions/{version}/restore',
       tag: 'Images',
-      summary: 'Undo a withdrawal; channels stay where they are',
-      path: versionPath,
-      body: z.strictObject({ why: sentence }),
+      summary: 'Cancel a withdrawal, including a scheduled one; channels do not move',
+      body: request('RestoreVersionRequest', { why: sentence }),
     },
   },
 });

@@ -1,0 +1,28 @@
+// The endpoints that start operations. Each derives from the declaration of its kind of operation, so there is nothing
+// to add here.
+import { type Declared, declaredOperations } from '../../domain/operation-kinds.ts';
+import { operation } from '../schemas/operation.ts';
+import { type Address, declare, type EndpointContract } from './endpoint.ts';
+
+type Intersection<U> = (U extends unknown ? (one: U) => void : never) extends (all: infer I) => void
+  ? I
+  : never;
+type Routes = Intersection<Declared['routes']>;
+
+interface Common extends Omit<EndpointContract, 'body' | 'bodyOptional' | 'query' | 'response'> {
+  readonly effect: 'operation';
+  readonly response: typeof operation;
+}
+
+/** Every route has its exact types. A tag that does not exist is a type error where the contract is put together. */
+type OperationRoutes = { readonly [N in keyof Routes]: Omit<Common, keyof Routes[N]> & Routes[N] };
+
+/** Responds with 202 and the record of the operation. */
+export const operationRoutes = Object.fromEntries(
+  declaredOperations.flatMap(({ role, routes }) =>
+    Object.entries(routes).map(([name, { address, summary, ...route }]) => [
+      name,
+      declare('operation', address satisfies Address, summary, { ...route, role, response: operation }),
+    ]),
+  ),
+) as OperationRoutes;
