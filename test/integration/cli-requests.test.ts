@@ -35,6 +35,21 @@ test('a promotion makes at most four requests, and shows each step once', async 
   expect(new Set(steps).size).toBe(steps.length);
 });
 
+test('a build sends its recipe once, so the daemon checks it once', async () => {
+  await imago.writeFile('imago.yaml', recipe.replace('1.34.2', '1.34.3'));
+  const { requests } = await requestsOf('build');
+  expect(requests.filter((request) => request.startsWith('POST'))).toEqual(['POST /v1/builds']);
+  expect(requests.length, requests.join('\n')).toBeLessThanOrEqual(4);
+});
+
+test('a build whose recipe extends another file sends it again only for that file', async () => {
+  await imago.writeFile('base.yaml', recipe);
+  await imago.writeFile('imago.yaml', 'extends: base.yaml\n');
+  const { requests } = await requestsOf('build');
+  const posts = requests.filter((request) => request.startsWith('POST'));
+  expect(posts).toEqual(['POST /v1/builds', 'POST /v1/builds']);
+});
+
 test('an operation of many steps makes no more', async () => {
   const { requests, err } = await requestsOf(
     'pool',

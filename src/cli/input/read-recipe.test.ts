@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { gatherRecipe, lockFileOf } from './read-recipe.ts';
+import { lockFileOf, type SentRecipe, sendRecipe } from './read-recipe.ts';
 
 test.each([
   ['imago.yaml', [], undefined, 'imago.lock'],
@@ -31,14 +31,12 @@ describe('files that a recipe extends', () => {
   /** A daemon that wants these files, whatever the recipe says. */
   async function gather(text: string, wanted: readonly string[], flags: Record<string, string[]> = {}) {
     writeFileSync(file, text);
-    const client = {
-      async call(_: string, { body }: { body: { files: object } }) {
-        const files = wanted.filter((path) => !Object.hasOwn(body.files, path));
-        if (files.length === 0) return { text: '' };
-        throw new ImagoError('recipe-files-wanted', 'More.', { details: { files } });
-      },
+    const send = async (sent: SentRecipe) => {
+      const files = wanted.filter((path) => !Object.hasOwn(sent.files ?? {}, path));
+      if (files.length === 0) return sent.files;
+      throw new ImagoError('recipe-files-wanted', 'More.', { details: { files } });
     };
-    return (await gatherRecipe({ args: {}, flags } as never, client as never, file)).sent.files;
+    return sendRecipe({ args: { FILE: file }, flags } as never, send);
   }
   const refused = { code: 'recipe-path-outside' };
 

@@ -4,9 +4,9 @@ import { existsSync } from 'node:fs';
 import { readFile, realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
-import type { Client } from '../../api/client/client.ts';
-import type { InputOf, ResponseOf } from '../../api/contract/types.ts';
+import type { InputOf } from '../../api/contract/types.ts';
 import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
+import { kubernetesOverlay } from '../../domain/image/recipe-commit.ts';
 import { findOpenFile } from '../../domain/recipe/find-open-file.ts';
 import { type ArgumentSpec, type FlagSpecs, type Invocation, isSet, text, texts } from '../spec/command.ts';
 import { readRecipeCommit } from './recipe-commit.ts';
@@ -51,20 +51,16 @@ export const recipeFlags: FlagSpecs = {
 };
 
 const maxFiles = 100;
-/** Its name in errors. */
-const kubernetesOverlay = '--kubernetes';
 
-/** Returns the recipe with all files that it needs, and the daemon's composition of it. */
-export async function gatherRecipe(
+/**
+ * Calls `send` with the recipe and its commit, and again each time that the daemon requests a file that the recipe
+ * extends. `lockFile` is the path of its lock, which can be missing.
+ */
+export async function sendRecipe<T>(
   invocation: Invocation,
-  client: Client,
-  file = recipeFile(invocation),
-): Promise<{
-  readonly sent: SentRecipe;
-  readonly shown: ResponseOf<'showRecipe'>;
-  /** The path of its lock, which can be missing. */
-  readonly lockFile: string;
-}> {
+  send: (sent: SentRecipe, lockFile: string) => Promise<T>,
+): Promise<T> {
+  const file = recipeFile(invocation);
   const kubernetes = text(invocation, 'kubernetes');
   const overlays = [
     ...texts(invocation, 'overlay'),
@@ -87,12 +83,10 @@ export async function gatherRecipe(
     ...recipeLocation(invocation, file),
   };
   for (;;) {
+    const read = [file, ...filesRead(sent), ...(lock === undefined ? [] : [readFrom])];
+    const source = await readRecipeCommit(file, read);
     try {
-      const shown = await client.call('showRecipe', { body: sent });
-      const read = [file, ...filesRead(sent), ...(lock === undefined ? [] : [readFrom])];
-      const source = await readRecipeCommit(file, read);
-      const dirty = source?.dirty || isOverridden(shown);
-      return { sent: { ...sent, source: source && { ...source, dirty } }, shown, lockFile };
+      return await send({ ...sent, source }, lockFile);
     } catch (thrown) {
       const wanted = missingFiles(thrown);
       if (wanted.length === 0 || Object.keys(sent.files ?? {}).length > maxFiles) throw thrown;
@@ -126,13 +120,10 @@ function workTree(folder: string): string | undefined {
   return existsSync(join(folder, '.git')) ? folder : workTree(dirname(folder));
 }
 
-/** Returns whether the flag changes the recipe, instead of selecting a version of its matrix. */
-function isOverridden({ text: composed }: ResponseOf<'showRecipe'>): boolean {
-  return composed.includes(` # ${kubernetesOverlay}:`);
-}
-
 function filesRead({ files }: SentRecipe): readonly string[] {
-  return Object.entries(files ?? {}).flatMap(([path, text]) => (text === null ? [] : [path]));
+  return Object.entries(files ?? {}).flatMap(([path, text]) =>
+    text === null || path === kubernetesOverlay ? [] : [path],
+  );
 }
 
 /** Returns the lock of `imago.yaml`, `imago.lock`, or with the overlay `debug.yaml`, `imago.debug.lock`. */

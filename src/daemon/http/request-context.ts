@@ -66,8 +66,16 @@ export async function auditDone(
   incoming.audited = true;
 }
 
-/** Too fast to be counted, or nowhere to write: a daemon that stands by has no audit of its own. */
-const uncounted: ReadonlySet<string> = new Set(['api-rate-limited', 'api-host-refused', 'daemon-standby']);
+/**
+ * Too fast to be counted, or nowhere to write: a standby daemon has no audit of its own. A client that is asked for more
+ * files of a recipe sends the request again with them.
+ */
+const uncounted: ReadonlySet<string> = new Set([
+  'api-rate-limited',
+  'api-host-refused',
+  'daemon-standby',
+  'recipe-files-wanted',
+]);
 
 /**
  * Writes the row of a request that was refused or failed. Dry runs leave none, except those of admin actions; nor do

@@ -7,6 +7,9 @@ export type RecipeCommit = {
   readonly dirty: boolean;
 };
 
+/** The overlay that the flag of this name adds. If it changes a recipe, the recipe differs from its commit. */
+export const kubernetesOverlay = '--kubernetes';
+
 export const commitPattern: RegExp = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 
 export function describeCommit({ commit, dirty }: RecipeCommit): string {

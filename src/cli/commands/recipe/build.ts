@@ -1,10 +1,10 @@
 // Builds a recipe, or a hotfix of a version.
 import {
-  gatherRecipe,
   recipeArguments,
   recipeFile,
   recipeFlags,
   recipeLocation,
+  sendRecipe,
 } from '../../input/read-recipe.ts';
 import type { Result } from '../../spec/call.ts';
 import {
@@ -84,18 +84,18 @@ async function build(invocation: Invocation): Promise<void> {
   if (isSet(invocation, 'locked') && from !== undefined)
     throw usage('--locked applies to a recipe and cannot be used with --from.', 'build');
   const { runOperation } = await import('../../run/run-command.ts');
-  const file = recipeFile(invocation);
   if (from !== undefined) {
-    const more = () => recipeLocation(invocation, file);
+    const more = () => recipeLocation(invocation, recipeFile(invocation));
     return runOperation(invocation, 'createHotfix', { ...command, ...printed, more });
   }
-  const { sent, lockFile } = await gatherRecipe(invocation, await invocation.client(), file);
-  await runOperation(invocation, 'createBuild', {
-    ...command,
-    more: () => sent,
-    name: printed.name,
-    done: (result) => [...printed.done(result), ...staleLockLines(result, lockFile)],
-  });
+  await sendRecipe(invocation, (sent, lockFile) =>
+    runOperation(invocation, 'createBuild', {
+      ...command,
+      more: () => sent,
+      name: printed.name,
+      done: (result) => [...printed.done(result), ...staleLockLines(result, lockFile)],
+    }),
+  );
 }
 
 /** Reports that the lock file does not match what was built. */

@@ -2,11 +2,11 @@
 import type { OperationEndpoint } from '../../../api/contract/types.ts';
 import { ensureImagoError, ImagoError } from '../../../domain/error/imago-error.ts';
 import {
-  gatherRecipe,
   readIfPresent,
   recipeArguments,
   recipeFile,
   recipeFlags,
+  sendRecipe,
 } from '../../input/read-recipe.ts';
 import { table } from '../../output/table.ts';
 import { writeAtomically } from '../../output/write-atomically.ts';
@@ -23,11 +23,13 @@ const check: CommandSpec = {
   async run(invocation) {
     const file = recipeFile(invocation);
     const client = await invocation.client();
-    const { sent, shown } = await gatherRecipe(invocation, client, file);
-    const { plan, unbuildable } = await client
-      .plan('createBuild', { body: sent })
-      .then((found) => ({ plan: found.plan, unbuildable: undefined }), unbuildableHere);
-    const report = { file, ok: true, versions: shown.versions, plan, unbuildable };
+    const { versions, plan, unbuildable } = await sendRecipe(invocation, async (body) => ({
+      versions: (await client.call('showRecipe', { body })).versions,
+      ...(await client
+        .plan('createBuild', { body })
+        .then((found) => ({ plan: found.plan, unbuildable: undefined }), unbuildableHere)),
+    }));
+    const report = { file, ok: true, versions, plan, unbuildable };
     invocation.out.thing(report, file, () => [
       `${file} is a valid recipe`,
       ...(unbuildable === undefined ? [] : [unbuildable]),
@@ -48,7 +50,8 @@ const show: CommandSpec = {
   flags: recipeFlags,
   examples: [['imago recipe show --overlay debug.yaml', 'Print the recipe of a debug build']],
   async run(invocation) {
-    const { shown } = await gatherRecipe(invocation, await invocation.client());
+    const client = await invocation.client();
+    const shown = await sendRecipe(invocation, (body) => client.call('showRecipe', { body }));
     invocation.out.thing(shown, shown.name, () => [shown.text.trimEnd()]);
   },
 };
@@ -80,10 +83,13 @@ const lock: CommandSpec = {
   ],
   async run(invocation) {
     const file = recipeFile(invocation);
-    const { sent, lockFile } = await gatherRecipe(invocation, await invocation.client(), file);
-    const request = { body: { ...sent, newest: isSet(invocation, 'newest') } };
-    if (!(await proceeds(invocation, 'lockRecipe', request))) return;
-    const { text, locks, operation } = await answer<Locked>(invocation, 'lockRecipe', request);
+    const locked = await sendRecipe(invocation, async (sent, lockFile) => {
+      const request = { body: { ...sent, newest: isSet(invocation, 'newest') } };
+      if (!(await proceeds(invocation, 'lockRecipe', request))) return undefined;
+      return { lockFile, ...(await answer<Locked>(invocation, 'lockRecipe', request)) };
+    });
+    if (locked === undefined) return;
+    const { text, locks, operation, lockFile } = locked;
     const changed = (await readIfPresent(lockFile)) !== text;
     if (changed && isSet(invocation, 'check')) {
       throw new ImagoError('lock-invalid', `${lockFile} is not the lock of ${file}.`, {
@@ -184,8 +190,7 @@ const whyRebuild: CommandSpec = {
 };
 
 async function query<T>(invocation: Invocation, endpoint: 'findOutdated' | 'explainRebuild'): Promise<T> {
-  const { sent } = await gatherRecipe(invocation, await invocation.client());
-  return answer<T>(invocation, endpoint, { body: sent });
+  return sendRecipe(invocation, (body) => answer<T>(invocation, endpoint, { body }));
 }
 
 /** Returns the result of an operation; its fields depend on the kind. */

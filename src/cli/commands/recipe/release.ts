@@ -1,7 +1,8 @@
 // Releases a recipe in one operation, now or on a schedule.
 import { basename } from 'node:path';
+import type { ResponseOf } from '../../../api/contract/types.ts';
 import { formatDuration, parseDuration } from '../../../domain/value/duration.ts';
-import { gatherRecipe, recipeArguments, recipeFile, recipeFlags } from '../../input/read-recipe.ts';
+import { recipeArguments, recipeFile, recipeFlags, sendRecipe } from '../../input/read-recipe.ts';
 import { runOperation, runWrite } from '../../run/run-command.ts';
 import type { Result } from '../../spec/call.ts';
 import { type CommandSpec, type FlagSpecs, operationFlags, reasonFlag, text } from '../../spec/command.ts';
@@ -65,18 +66,18 @@ export const command: CommandSpec = {
   ],
   async run(invocation) {
     const file = recipeFile(invocation);
-    const { sent } = await gatherRecipe(invocation, await invocation.client(), file);
     if (text(invocation, 'every') !== undefined) {
       const name = text(invocation, 'name') ?? `release-${basename(file).replace(/\.ya?ml$/i, '')}`;
-      return runWrite(invocation, 'scheduleRelease', {
-        ...command,
-        more: () => ({ ...sent, name }),
-        done: (made) =>
-          `${made.name} releases ${made.subject.replace(/^[^/]*\//, '')} next at ${made.nextAt ?? 'no time'}`,
-      });
+      const done = (made: ResponseOf<'scheduleRelease'>) =>
+        `${made.name} releases ${made.subject.replace(/^[^/]*\//, '')} next at ${made.nextAt ?? 'no time'}`;
+      return sendRecipe(invocation, (sent) =>
+        runWrite(invocation, 'scheduleRelease', { ...command, done, more: () => ({ ...sent, name }) }),
+      );
     }
     const printed = { name: releasedNames, done: releaseLines };
-    await runOperation(invocation, 'createRelease', { ...command, ...printed, more: () => sent });
+    await sendRecipe(invocation, (sent) =>
+      runOperation(invocation, 'createRelease', { ...command, ...printed, more: () => sent }),
+    );
   },
 };
 

@@ -4,7 +4,9 @@ import { resolve } from 'node:path';
 import { localRefused } from '../../../build/inputs/local-files.ts';
 import { readLockFile } from '../../../build/lock/lock-file.ts';
 import { type LoadedRecipe, readRecipe as readRecipeFiles } from '../../../build/recipe/read-recipe.ts';
+import { treeAt } from '../../../document/yaml-tree.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { kubernetesOverlay, type RecipeCommit } from '../../../domain/image/recipe-commit.ts';
 import type { Lock } from '../../../domain/lock/lock.ts';
 import { localPaths } from '../../../domain/recipe/local-path.ts';
 import type { Recipe } from '../../../domain/recipe/recipe.ts';
@@ -19,6 +21,7 @@ export interface SentRecipe {
   readonly lock?: string | undefined;
   /** What the lock's file is called. */
   readonly lockName?: string | undefined;
+  readonly source?: RecipeCommit | undefined;
   /** The newest of everything, whatever was locked before: the lock may be unreadable. */
   readonly newest?: boolean | undefined;
 }
@@ -29,6 +32,8 @@ export interface ReceivedRecipe extends Pick<LoadedRecipe, 'recipe' | 'tree'> {
    * that of another: they stand on the same packages.
    */
   readonly variants: readonly { readonly recipe: Recipe; readonly lock?: Lock }[];
+  /** The commit of the recipe. Dirty if a flag changed the recipe, instead of selecting a version of its matrix. */
+  readonly source?: RecipeCommit;
 }
 
 /**
@@ -48,9 +53,12 @@ export async function receiveRecipe(
     sent.lock === undefined || sent.newest === true
       ? []
       : readLockFile(sent.lock, sent.lockName ?? lockName(sent.fileName ?? 'recipe')).locks;
+  const isOverridden = treeAt(tree, ['kubernetes']).origin.file === kubernetesOverlay;
+  const { source } = sent;
   return {
     recipe,
     tree,
+    ...(source && { source: { ...source, dirty: source.dirty || isOverridden } }),
     variants: variants.map((variant) => {
       const lock = locks.find((one) => one.recipe.kubernetes === variant.kubernetes) ?? locks[0];
       const { folder, roots = [] } = sent;

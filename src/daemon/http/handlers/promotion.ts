@@ -249,14 +249,14 @@ async function releaseOf({
   readonly declaration: Pick<OperationDeclaration, 'kind' | 'input' | 'subject'>;
   readonly input: object;
 }> {
-  const { provider, bump, newest, locked, channels, waitSeconds, why, source, whenNewer } = body;
+  const { provider, bump, newest, locked, channels, waitSeconds, why, whenNewer } = body;
   if (locked === true && (newest === true || whenNewer === true))
     throw new ImagoError(
       'input-invalid',
       'A release uses the lock as it is, or the newest inputs, but not both.',
     );
   const { receiveRecipe } = await import('../endpoint/read-recipe.ts');
-  const { recipe, variants } = await receiveRecipe(body, caller);
+  const { recipe, variants, source } = await receiveRecipe(body, caller);
   requireReason(why);
   const order = channels ?? (await channelOrder(context.catalogue, recipe.name));
   const input = {

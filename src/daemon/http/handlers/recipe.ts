@@ -20,9 +20,9 @@ export const recipeHandlers = {
     };
   },
   async createBuild(call) {
-    const { provider, bump, keepFailed, source, locked } = call.body;
+    const { provider, bump, keepFailed, locked } = call.body;
     const { receiveRecipe } = await import('../endpoint/read-recipe.ts');
-    const { recipe, variants } = await receiveRecipe(call.body, call.caller);
+    const { recipe, variants, source } = await receiveRecipe(call.body, call.caller);
     const builds = variants.map((variant) => ({ ...variant, provider, bump, keepFailed, source, locked }));
     const [first = {}] = builds;
     return startOperation(call, build, recipe.matrix === undefined ? first : { image: recipe.name, builds });
