@@ -12,6 +12,9 @@ export default {
     'src/agent/install-script.ts!',
     // Captures have their rules before their operation.
     'src/domain/capture/donor.ts!',
+    // The face of the room for clusters: capture and rollout call it.
+    'src/kube/{cluster,follow}.ts!',
+    'src/kube/sim/{kubelet,simulated-cluster}.ts!',
     'scripts/*.ts!',
     '!scripts/*.test.ts!',
     'test/**/*.test.ts',

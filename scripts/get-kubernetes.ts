@@ -1,7 +1,8 @@
-// Brings programs of Kubernetes to this machine and keeps them outside of the tree, by version: from a folder that
-// is given, else by download from an address that is given, else built once through the Go module proxy.
+// Gets Kubernetes binaries, and etcd, and stores them outside of the tree by version: from a given directory, else from
+// a given download address, else compiled once through the Go module proxy.
 // Usage: node scripts/get-kubernetes.ts VERSION… [--program NAME]… [--from FOLDER] [--url ADDRESS] [--work FOLDER]
-//          [--link PATH]…   makes PATH a link to where they are kept, for recipes that look for them there
+//          [--link PATH]…   makes PATH a link to the stored binaries, for recipes that expect them there
+//        node scripts/get-kubernetes.ts ETCD-VERSION --program etcd …   (etcd has its own version numbers)
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
 import {
@@ -26,7 +27,7 @@ import { ensureImagoError, ImagoError } from '../src/domain/error/imago-error.ts
 import { parseNumber } from '../src/domain/image/version-number.ts';
 import { withFileLock } from '../src/host/files/file-lock.ts';
 import { withWorkFolder } from '../src/host/files/work-folder.ts';
-import { runTool } from '../src/host/process/run-tool.ts';
+import { type RunResult, runTool } from '../src/host/process/run-tool.ts';
 import { cacheFolders, makeCacheFolder } from '../src/host/tools/tools.ts';
 
 export const kubernetesPrograms = [
@@ -35,16 +36,20 @@ export const kubernetesPrograms = [
   'kube-apiserver',
   'kube-controller-manager',
   'kube-scheduler',
+  'etcd',
 ] as const;
 export type KubernetesProgram = (typeof kubernetesPrograms)[number];
 
 export interface GetKubernetesOptions {
-  /** As in `1.34.2`. */
+  /** As in `1.34.2`, of the module that has the programs: etcd comes alone. */
   readonly version: string;
   readonly programs: readonly KubernetesProgram[];
   /** A folder with `VERSION/PROGRAM`, `vVERSION/bin/linux/MACHINE/PROGRAM` or `PROGRAM-VERSION`. */
   readonly from?: string | undefined;
-  /** The address of a site that has `vVERSION/bin/linux/MACHINE/PROGRAM`. */
+  /**
+   * The address of a site that has `vVERSION/bin/linux/MACHINE/PROGRAM`, as dl.k8s.io does. For etcd one that has
+   * `vVERSION/etcd-vVERSION-linux-MACHINE.tar.gz`, as its releases on GitHub do.
+   */
   readonly url?: string | undefined;
   /** Where Go keeps modules and its cache while building; a folder that goes afterwards when absent. */
   readonly work?: string | undefined;
@@ -127,12 +132,21 @@ async function takeOrDownload(
     log?.(`taking ${given}`);
     await keep(given, folder, program);
   } else if (url !== undefined) {
-    const address = `${url.replace(/\/+$/, '')}/v${version}/bin/linux/${machine()}/${program}`;
+    const packed = `etcd-v${version}-linux-${machine()}`;
+    const file = program === 'etcd' ? `${packed}.tar.gz` : `bin/linux/${machine()}/${program}`;
     log?.(`fetching ${program} ${version}`);
     const cache = cacheFolder ?? cacheFolders()[0] ?? '';
     const downloads = createDownloader(cache, inputCache(cache));
-    const stored = await downloads.fetch({ url: address, label: `${program} ${version}` });
-    await keep(stored.path, folder, program);
+    const stored = await downloads.fetch({
+      url: `${url.replace(/\/+$/, '')}/v${version}/${file}`,
+      label: `${program} ${version}`,
+    });
+    if (program !== 'etcd') await keep(stored.path, folder, program);
+    else
+      await withWorkFolder(kubernetesFolder(cacheFolder), async (work) => {
+        await runTool('tar', ['-xzf', stored.path, '-C', work, `${packed}/etcd`]);
+        await keep(join(work, packed, 'etcd'), folder, program);
+      });
   } else return undefined;
   return required(folder, program, version);
 }
@@ -151,10 +165,6 @@ async function keep(source: string, folder: string, program: KubernetesProgram):
   }
 }
 
-/**
- * Kubernetes cannot be installed by `go install`: its module replaces others by folders that its archive lacks.
- * A module of our own names their released versions instead.
- */
 async function buildAll(
   work: string,
   folder: string,
@@ -165,7 +175,7 @@ async function buildAll(
   const own = options.work ?? join(work, 'go');
   const source = join(work, 'source');
   let env: Readonly<Record<string, string>> = {};
-  const go = (args: readonly string[]) => runTool('go', args, { folder: source, env });
+  const go: Go = (args) => runTool('go', args, { folder: source, env });
   try {
     for (const made of [own, source]) await mkdir(made, { recursive: true });
     env = {
@@ -178,24 +188,12 @@ async function buildAll(
       CGO_ENABLED: '0',
       HOME: own,
     };
-    await go(['mod', 'init', 'kubernetes-programs']);
-    const { stdout } = await go(['mod', 'download', '-json', `k8s.io/kubernetes@v${version}`]);
-    const { GoMod } = JSON.parse(stdout.toString('utf8')) as { GoMod: string };
-    const text = await readFile(GoMod, 'utf8');
-    const staging = [...text.matchAll(/^\s*(k8s\.io\/\S+) => \.\/staging/gm)].map((match) => match[1] ?? '');
-    const released = `v0.${version.slice('1.'.length)}`;
-    const replaced = staging.map((name) => `-replace=${name}=${name}@${released}`);
-    await go(['mod', 'edit', `-require=k8s.io/kubernetes@v${version}`, ...goVersion(text), ...replaced]);
     log?.(`building ${programs.join(', ')} ${version}: this takes minutes, once`);
-    const [major, minor] = version.split('.');
-    const say = (name: string, value: string | undefined) =>
-      `-X k8s.io/component-base/version.${name}=${value}`;
-    const stamps = [say('gitVersion', `v${version}`), say('gitMajor', major), say('gitMinor', minor)];
-    const parallel = ['-p', String(Math.min(4, availableParallelism()))];
-    const flags = ['-trimpath', ...parallel, '-ldflags', ['-s', '-w', ...stamps].join(' ')];
-    const names = programs.map((program) => `k8s.io/kubernetes/cmd/${program}`);
-    await go(['build', ...flags, '-o', `${join(source, 'bin')}/`, ...names]);
-    for (const program of programs) await keep(join(source, 'bin', program), folder, program);
+    await go(['mod', 'init', 'kubernetes-programs']);
+    const bin = join(source, 'bin');
+    if (programs.includes('etcd')) await buildEtcd(go, version, bin);
+    else await buildKubernetes(go, version, programs, bin);
+    for (const program of programs) await keep(join(bin, program), folder, program);
   } catch (cause) {
     const { message } = ensureImagoError(cause);
     throw new ImagoError('input-missing', `${programs.join(', ')} ${version} cannot be had: ${message}`, {
@@ -203,6 +201,44 @@ async function buildAll(
       hint: 'Give a folder that has them with --from or IMAGO_KUBERNETES, or an address with --url.',
     });
   }
+}
+
+type Go = (args: readonly string[]) => Promise<RunResult>;
+
+function buildFlags(stamps: readonly string[] = []): readonly string[] {
+  const parallel = String(Math.min(4, availableParallelism()));
+  return ['-trimpath', '-p', parallel, '-ldflags', ['-s', '-w', ...stamps].join(' ')];
+}
+
+async function buildEtcd(go: Go, version: string, bin: string): Promise<void> {
+  const module = 'go.etcd.io/etcd/server/v3';
+  await go(['mod', 'edit', `-require=${module}@v${version}`]);
+  await go(['build', ...buildFlags(), '-o', join(bin, 'etcd'), module]);
+}
+
+/**
+ * Kubernetes cannot be installed by `go install`: its module replaces others by directories that its archive does not
+ * contain. The build's own module names their released versions instead.
+ */
+async function buildKubernetes(
+  go: Go,
+  version: string,
+  programs: readonly KubernetesProgram[],
+  bin: string,
+): Promise<void> {
+  const { stdout } = await go(['mod', 'download', '-json', `k8s.io/kubernetes@v${version}`]);
+  const { GoMod } = JSON.parse(stdout.toString('utf8')) as { GoMod: string };
+  const text = await readFile(GoMod, 'utf8');
+  const staging = [...text.matchAll(/^\s*(k8s\.io\/\S+) => \.\/staging/gm)].map((match) => match[1] ?? '');
+  const released = `v0.${version.slice('1.'.length)}`;
+  const replaced = staging.map((name) => `-replace=${name}=${name}@${released}`);
+  await go(['mod', 'edit', `-require=k8s.io/kubernetes@v${version}`, ...goVersion(text), ...replaced]);
+  const [major, minor] = version.split('.');
+  const stamp = (name: string, value: string | undefined) =>
+    `-X k8s.io/component-base/version.${name}=${value}`;
+  const stamps = [stamp('gitVersion', `v${version}`), stamp('gitMajor', major), stamp('gitMinor', minor)];
+  const names = programs.map((program) => `k8s.io/kubernetes/cmd/${program}`);
+  await go(['build', ...buildFlags(stamps), '-o', `${bin}/`, ...names]);
 }
 
 /** Which proxy and checksum database this machine uses is its own setting. */

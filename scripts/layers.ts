@@ -120,7 +120,7 @@ const rooms: Readonly<Record<string, Room>> = {
     may: [...basis, 'install', 'disk', 'oci'],
     face: ['provider'],
   },
-  kube: { may: basis, face: ['cluster'] },
+  kube: { may: [...basis, 'document'], face: ['cluster', 'sim/(kubelet|simulated-cluster)'] },
   database: {
     may: basis,
     face: [

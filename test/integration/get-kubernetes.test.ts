@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type GetKubernetesOptions, getKubernetes } from '../../scripts/get-kubernetes.ts';
+import { runTool } from '../../src/host/process/run-tool.ts';
 import { type FileServer, startFileServer } from '../support/file-server.ts';
 import { collect } from '../support/imago.ts';
 
@@ -120,6 +121,36 @@ esac
     'mod edit -require=k8s.io/kubernetes@v1.34.2 -go=1.24.0 -replace=k8s.io/api=k8s.io/api@v0.34.2',
   );
   expect(lines.find((line) => line.startsWith('build '))).toMatch(/gitVersion=v1\.34\.2 .*cmd\/kubelet$/);
+  expect(await leftOver()).toEqual([]);
+});
+
+test('builds etcd from its own module', async () => {
+  const asked = join(folder, 'asked');
+  await standInGo(`
+echo "$*" >> '${asked}'
+case "$1" in
+  env) echo '{}' ;;
+  build) for word; do case $word in */bin/etcd) mkdir -p "\${word%/*}"; echo built > "$word" ;; esac; done ;;
+esac
+`);
+  const [found] = await get({ version: '3.7.3', programs: ['etcd'] });
+  expect(await readFile(found?.path ?? '', 'utf8')).toBe('built\n');
+  const lines = (await readFile(asked, 'utf8')).split('\n');
+  expect(lines).toContain('mod edit -require=go.etcd.io/etcd/server/v3@v3.7.3');
+  expect(lines.find((line) => line.startsWith('build '))).toMatch(
+    /-trimpath .* go\.etcd\.io\/etcd\/server\/v3$/,
+  );
+  expect(await leftOver()).toEqual([]);
+});
+
+test('unpacks etcd from the archive of its release', async () => {
+  const name = `etcd-v3.7.3-linux-${machine}`;
+  await mkdir(join(folder, name));
+  await writeFile(join(folder, name, 'etcd'), 'an etcd');
+  await runTool('tar', ['-czf', join(folder, 'etcd.tar.gz'), '-C', folder, name]);
+  server.files.set(`/v3.7.3/${name}.tar.gz`, await readFile(join(folder, 'etcd.tar.gz')));
+  const [found] = await get({ version: '3.7.3', programs: ['etcd'], url: server.address });
+  expect(await readFile(found?.path ?? '', 'utf8')).toBe('an etcd');
   expect(await leftOver()).toEqual([]);
 });
 

@@ -916,6 +916,57 @@ const galleriesAndWebhooks = {
 } as const satisfies Entries;
 
 /** The headings of docs/errors.md, in its order. A code stands in one group only. */
+const clusters = {
+  'cluster-config-invalid': {
+    kind: 'input',
+    when: 'The connection to a Kubernetes cluster cannot be determined from the kubeconfig or the service account.',
+    hint: 'Check it with `kubectl --kubeconfig FILE cluster-info`.',
+  },
+  'cluster-unreachable': {
+    kind: 'provider',
+    when: 'The Kubernetes API server cannot be reached, or did not respond completely. The request may have taken effect.',
+    hint: 'Check that the API server is running and that its address is reachable from this host.',
+  },
+  'cluster-unauthorized': {
+    kind: 'refused',
+    when: 'The Kubernetes API server rejected the credentials, or the sign-in program returned none.',
+    hint: 'Renew the credentials, then check them with `kubectl auth whoami`.',
+  },
+  'cluster-forbidden': {
+    kind: 'refused',
+    when: 'The Kubernetes credentials do not have a required permission.',
+    hint: 'Grant the reported verb on the reported resource to the account, then try again.',
+  },
+  'cluster-version-unsupported': {
+    kind: 'refused',
+    when: 'The cluster runs a version of Kubernetes that Imago does not support.',
+    hint: 'Upgrade the cluster.',
+  },
+  'cluster-conflict': {
+    kind: 'conflict',
+    when: 'A Kubernetes object already exists, or was modified concurrently.',
+  },
+  'cluster-request-failed': {
+    kind: 'provider',
+    when: 'The Kubernetes API server responded with an error.',
+  },
+  'drain-blocked': {
+    kind: 'refused',
+    when: 'A node cannot be drained because of the reported pods. Nothing was evicted.',
+    hint: 'Move or delete the reported pods, or allow their eviction.',
+  },
+  'drain-failed': {
+    kind: 'failed',
+    when: 'The Kubernetes API server refused to evict pods, and repeating the request does not help.',
+    hint: 'Fix the reported reason, for example two disruption budgets that select the same pod, and drain again.',
+  },
+  'drain-timeout': {
+    kind: 'timeout',
+    when: 'Pods were still on the node when the time limit of the drain was reached.',
+    hint: 'Check the reported disruption budgets and pods. Draining again continues with the remaining pods.',
+  },
+} as const satisfies Entries;
+
 export const errorGroups = {
   General: general,
   'Command line': commandLine,
@@ -930,6 +981,7 @@ export const errorGroups = {
   'The API and its client': theApiAndItsClient,
   'The daemon and its database': theDaemonAndItsDatabase,
   Providers: providers,
+  Clusters: clusters,
 } as const satisfies Readonly<Record<string, Entries>>;
 
 export const errorCatalogue = {
@@ -946,6 +998,7 @@ export const errorCatalogue = {
   ...theApiAndItsClient,
   ...theDaemonAndItsDatabase,
   ...providers,
+  ...clusters,
 } as const satisfies Entries;
 
 export type ErrorCode = keyof typeof errorCatalogue;

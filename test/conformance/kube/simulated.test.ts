@@ -1,0 +1,15 @@
+import { startKubelet } from '../../../src/kube/sim/kubelet.ts';
+import { simulateCluster } from '../../../src/kube/sim/simulated-cluster.ts';
+import { createVirtualClock } from '../../support/sim/virtual-clock.ts';
+import { describeDrain } from './drain-suite.ts';
+
+describeDrain('the simulated cluster', async () => {
+  const clock = createVirtualClock({ auto: true });
+  const cluster = simulateCluster(clock);
+  const kubelet = startKubelet(cluster.apiAs('kubelet'), clock);
+  return {
+    ...{ api: cluster.apiAs('imago'), otherApi: cluster.apiAs('kubectl'), clock },
+    pass: () => clock.sleep(100),
+    close: () => kubelet.stop(),
+  };
+});
