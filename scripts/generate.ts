@@ -31,7 +31,7 @@ const generatedFiles: readonly GeneratedFile[] = [
   {
     path: 'docs/policy.schema.json',
     make: async () =>
-      `${JSON.stringify((await import('../src/api/schemas/policy.ts')).policyJsonSchema(), null, 2)}\n`,
+      `${JSON.stringify((await import('../src/domain/policy/schema.ts')).policyJsonSchema(), null, 2)}\n`,
   },
   {
     path: 'docs/recipe.schema.json',

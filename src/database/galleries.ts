@@ -1,87 +1,45 @@
-// Galleries that people told Imago of, on PostgreSQL.
-import type { Selectable } from 'kysely';
+// Registered galleries, on PostgreSQL.
 import { ImagoError } from '../domain/error/imago-error.ts';
-import type { AzureCoordinates } from '../domain/gallery/gallery.ts';
+import { type GalleryRecord, gallery as galleryRecord } from '../domain/gallery/record.ts';
 import { toIso } from '../domain/value/time.ts';
-import type { GalleryBook, GalleryRecord } from '../ports/database/galleries.ts';
+import type { GalleryBook } from '../ports/database/galleries.ts';
 import type { Database } from './connection/database.ts';
-import { fromJson, optional, optionalJson, toJson } from './connection/json.ts';
-import type { GalleriesTable } from './connection/tables.ts';
+import { records } from './connection/records.ts';
+
+const galleries = records('galleries', galleryRecord, { by: 'added_by' });
 
 export function createGalleryBook(database: Database, { now }: { readonly now: () => number }): GalleryBook {
   return {
-    async list() {
-      const rows = await database.read((tables) =>
-        tables.selectFrom('galleries').selectAll().orderBy('name').execute(),
-      );
-      return rows.map(toGallery);
-    },
-
-    async get(name) {
-      const row = await database.read((tables) =>
-        tables.selectFrom('galleries').selectAll().where('name', '=', name).executeTakeFirst(),
-      );
-      return row && toGallery(row);
-    },
+    list: () => database.read((tables) => galleries.all(tables, {}, 'name')),
+    get: (name) => database.read((tables) => galleries.find(tables, { name })),
 
     set: (gallery) =>
       database.write(async ({ tables, emit }) => {
-        const { name, provider, by } = gallery;
-        const place = gallery.place ?? null;
-        const home = gallery.home ?? null;
-        const known = await tables
-          .selectFrom('galleries')
-          .selectAll()
-          .where('name', '=', name)
-          .forUpdate()
-          .executeTakeFirst();
+        const { name, provider, place, home, by } = gallery;
+        const known = await galleries.find(tables, { name }, 'lock');
         const stays = known?.provider === provider && known.place === place && known.home === home;
         if (known !== undefined && !stays) {
           throw new ImagoError('gallery-exists', `Gallery ${name} is ${placeText(known)} already.`);
         }
-        const columns = {
-          channels: toJson(gallery.channels),
-          regions: toJson(gallery.regions.map(({ region, replicas }) => ({ region, replicas }))),
-          public: gallery.public,
-          azure: gallery.azure === undefined ? null : toJson({ ...gallery.azure }),
-          added_by: by,
-          at: toIso(new Date(now())),
-        };
-        const row = await tables
-          .insertInto('galleries')
-          .values({ name, provider, place, home, ...columns })
-          .onConflict((conflict) => conflict.column('name').doUpdateSet(columns))
-          .returningAll()
-          .executeTakeFirstOrThrow();
-        emit({ type: 'gallery.set', subject: `gallery/${name}`, data: { provider, place, by } });
-        return toGallery(row);
+        const row = galleries.row({ ...gallery, at: toIso(new Date(now())) });
+        const set = await galleries.put(tables, row, 'name');
+        emit({
+          type: 'gallery.set',
+          subject: `gallery/${name}`,
+          data: { provider, place: place ?? null, by },
+        });
+        return set;
       }),
 
     remove: (name) =>
       database.write(async ({ tables, emit }) => {
-        const gone = await tables.deleteFrom('galleries').where('name', '=', name).executeTakeFirst();
-        if (gone.numDeletedRows === 0n) return false;
-        emit({ type: 'gallery.removed', subject: `gallery/${name}`, data: {} });
-        return true;
+        const existed = await galleries.delete(tables, { name });
+        if (existed) emit({ type: 'gallery.removed', subject: `gallery/${name}`, data: {} });
+        return existed;
       }),
   };
 }
 
-function toGallery(row: Selectable<GalleriesTable>): GalleryRecord {
-  return {
-    name: row.name,
-    provider: row.provider,
-    ...optional('place', row.place),
-    ...optional('home', row.home),
-    channels: fromJson<readonly string[]>(row.channels),
-    regions: fromJson<GalleryRecord['regions']>(row.regions),
-    public: row.public,
-    ...optionalJson<'azure', AzureCoordinates>('azure', row.azure),
-    by: row.added_by,
-    at: row.at,
-  };
-}
-
-function placeText({ provider, place, home }: Selectable<GalleriesTable>): string {
-  return `${[provider, place].filter((part) => part !== null).join('/')}${home === null ? '' : ` in ${home}`}`;
+function placeText({ provider, place, home }: GalleryRecord): string {
+  return `${[provider, place].filter((part) => part !== undefined).join('/')}${home === undefined ? '' : ` in ${home}`}`;
 }

@@ -15,7 +15,7 @@ export function createLifecycle(
 ): Lifecycle {
   const context: CatalogueContext = {
     database,
-    stamp: (last) => stampAfter(new Date(now()), last ?? undefined),
+    stamp: (last) => stampAfter(new Date(now()), last),
   };
   return {
     lineage: createLineage(database),

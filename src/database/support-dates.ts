@@ -1,50 +1,39 @@
 // Dates of support that people set, and what was told about them.
 import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
+import type { VersionRecord } from '../domain/image/record.ts';
+import { setDate } from '../domain/support/record.ts';
 import type { SupportDate } from '../domain/support/support.ts';
 import { toIso } from '../domain/value/time.ts';
-import type { CountedDate, SetSupportDate, SupportDates } from '../ports/database/lifecycle.ts';
+import type { CountedDate, SupportDates } from '../ports/database/lifecycle.ts';
 import type { VersionName } from '../ports/database/lineage.ts';
 import { newestTestFailed } from './catalog/evidence.ts';
 import { requireVersion } from './catalog/lookup.ts';
-import { toVersion } from './catalog/rows.ts';
+import { versions } from './catalog/records.ts';
 import type { Database } from './connection/database.ts';
+import { records } from './connection/records.ts';
 import type { Tables, VersionsTable } from './connection/tables.ts';
 import { readKept } from './retention/facts.ts';
 
+const supportDates = records('support_dates', setDate, { by: 'set_by' });
+
 export function createSupportDates(database: Database, now: () => number): SupportDates {
   return {
-    async list() {
-      const found = await database.read((tables) =>
-        sql<SetSupportDate>`
-          select product, line, ends_on::text as "endsOn", note, set_by as "by", at
-          from imago.support_dates order by product, line`.execute(tables),
-      );
-      return found.rows;
-    },
+    list: () => database.read((tables) => supportDates.all(tables, {}, 'product', 'line')),
 
     set: (date) =>
       database.write(async ({ tables, emit }) => {
         const { product, line, endsOn, note, by } = date;
-        const columns = { ends_on: endsOn, note, set_by: by, at: toIso(new Date(now())) };
-        await tables
-          .insertInto('support_dates')
-          .values({ product, line, ...columns })
-          .onConflict((conflict) => conflict.columns(['product', 'line']).doUpdateSet(columns))
-          .execute();
+        const row = supportDates.row({ ...date, at: toIso(new Date(now())) });
+        const set = await supportDates.put(tables, row, 'product', 'line');
         emit({ type: 'support.set', subject: `support/${product}/${line}`, data: { endsOn, note, by } });
-        return { ...date, at: columns.at };
+        return set;
       }),
 
     unset: (product, line, by) =>
       database.write(async ({ tables, emit }) => {
-        const gone = await tables
-          .deleteFrom('support_dates')
-          .where('product', '=', product)
-          .where('line', '=', line)
-          .executeTakeFirst();
-        if (gone.numDeletedRows === 0n) return false;
-        emit({ type: 'support.unset', subject: `support/${product}/${line}`, data: { by } });
-        return true;
+        const existed = await supportDates.delete(tables, { product, line });
+        if (existed) emit({ type: 'support.unset', subject: `support/${product}/${line}`, data: { by } });
+        return existed;
       }),
 
     async used(dates) {
@@ -59,7 +48,7 @@ export function createSupportDates(database: Database, now: () => number): Suppo
             and exists (select from ${given(dates)} where ${concerns})
           order by v.image, v.created_at`.execute(tables),
       );
-      return found.rows.map(toVersion);
+      return found.rows.map(versions.of);
     },
 
     ended: (dates, limit) =>
@@ -68,7 +57,7 @@ export function createSupportDates(database: Database, now: () => number): Suppo
           select v.* from imago.versions v where v.state = 'available' and ${isPast(dates)}
           order by v.image, v.created_at limit ${limit}`.execute(tables);
         const unneeded = await readUnneeded(tables, dates, limit - available.rows.length);
-        return [...available.rows, ...unneeded].map(toVersion);
+        return [...available.rows.map(versions.of), ...unneeded];
       }),
 
     async regained(dates, limit) {
@@ -79,7 +68,7 @@ export function createSupportDates(database: Database, now: () => number): Suppo
             and exists (select from imago.evidence e where e.digest = v.digest and e.kind = 'test' and e.passed)
           order by v.image, v.created_at limit ${limit}`.execute(tables),
       );
-      return found.rows.map(toVersion);
+      return found.rows.map(versions.of);
     },
 
     async untold(notices) {
@@ -143,7 +132,7 @@ async function readUnneeded(
   tables: Kysely<Tables>,
   dates: readonly CountedDate[],
   limit: number,
-): Promise<readonly Selectable<VersionsTable>[]> {
+): Promise<readonly VersionRecord[]> {
   const found = await sql<VersionName>`
     select v.image, v.version from imago.versions v
     where v.state = 'deprecated' and ${isPast(dates)}
@@ -152,7 +141,7 @@ async function readUnneeded(
       and not exists (select from imago.nodes n
         where n.image = v.image and n.version = v.version and n.ended_at is null)
     order by v.image, v.created_at`.execute(tables);
-  const unneeded: Selectable<VersionsTable>[] = [];
+  const unneeded: VersionRecord[] = [];
   for (const [image, names] of Map.groupBy(found.rows, (name) => name.image)) {
     if (unneeded.length >= limit) break;
     const kept = await readKept(tables, image);

@@ -1,7 +1,7 @@
 // Copies of versions in OCI registries.
 import { z } from 'zod';
 import { ImagoError } from '../domain/error/imago-error.ts';
-import { operatingSystems } from '../domain/image/version.ts';
+import { operatingSystems } from '../domain/image/platform.ts';
 import { readRecord } from '../inventory/attach-records.ts';
 import { type Digest, parseDigest } from '../oci/layout/digest.ts';
 import { RegistryClient } from '../oci/registry/client.ts';

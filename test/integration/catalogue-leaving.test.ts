@@ -107,7 +107,7 @@ async function expectRules({ store }: Played): Promise<void> {
   for (const { version, state, origin } of versions) {
     const all = await store.lifecycle.withdrawals.of({ image: 'node', version });
     if (state !== 'deleted') expect(state === 'withdrawn').toBe(all.some(isInForce));
-    if (state !== 'deleted' && 'parent' in origin) {
+    if (state !== 'deleted' && 'parent' in origin && origin.parent !== undefined) {
       expect(states.get(origin.parent.split(':')[1] ?? '')).not.toBe('deleted');
     }
     if (state === 'deleted')

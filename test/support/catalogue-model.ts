@@ -432,7 +432,7 @@ export async function brokenRules(store: Store, image = modelImage): Promise<rea
     }
   }
   for (const { version, state, origin } of versions) {
-    if (state === 'deleted' || !('parent' in origin)) continue;
+    if (state === 'deleted' || !('parent' in origin) || origin.parent === undefined) continue;
     const parent = byNumber.get(origin.parent.replace(/^.*:/, ''));
     if (parent === undefined || parent.state === 'deleted') {
       broken.push(`rule 7: the parent of ${version} is ${parent?.state ?? 'missing'}`);

@@ -1,6 +1,7 @@
 // Tokens and the audit log.
 import * as z from 'zod';
-import { auditEntry, auditQuery, createdToken, createTokenRequest, token } from '../schemas/access.ts';
+import { auditEntry, token } from '../../domain/access/record.ts';
+import { auditQuery, createdToken, createTokenRequest } from '../schemas/access.ts';
 import { pageOf, pageQuery } from '../schemas/common.ts';
 import { create, endpoints, read, write } from './endpoint.ts';
 

@@ -1,8 +1,12 @@
 // Channels, their moves, and the gates before them.
+
 import * as z from 'zod';
-import { channel, move, movesQuery } from '../schemas/catalog.ts';
+import { policyResult } from '../../domain/channel/decision.ts';
+import { channel, move } from '../../domain/channel/record.ts';
+import { policyRecord } from '../../domain/policy/schema.ts';
+import { movesQuery } from '../schemas/catalog.ts';
 import { pageOf, pageQuery } from '../schemas/common.ts';
-import { gatesQuery, policyRecord, policyRequest, policyResult } from '../schemas/policy.ts';
+import { gatesQuery, policyRequest } from '../schemas/policy.ts';
 import { deleteChannelQuery, moveAttestation, newChannel } from '../schemas/promotion.ts';
 import { create, endpoints, read, write } from './endpoint.ts';
 

@@ -1,14 +1,13 @@
 // Galleries and webhooks.
+import { gallery } from '../../domain/gallery/record.ts';
+import { delivery, webhook } from '../../domain/webhook/record.ts';
 import { pageOf, pageQuery } from '../schemas/common.ts';
 import {
   addGalleryRequest,
   createWebhookRequest,
-  delivery,
-  gallery,
   newWebhook,
   resendRequest,
   resent,
-  webhook,
 } from '../schemas/distribution.ts';
 import { create, endpoints, read, write } from './endpoint.ts';
 

@@ -1,5 +1,7 @@
 // Images and their versions: what they are, what they contain, and what was tested.
-import { evidence, image, resolution, resolveQuery, shownVersion, version } from '../schemas/catalog.ts';
+import { composed, evidence } from '../../domain/evidence/record.ts';
+import { image, version } from '../../domain/image/record.ts';
+import { resolution, resolveQuery, shownVersion } from '../schemas/catalog.ts';
 import { pageOf, pageQuery } from '../schemas/common.ts';
 import { catalogImage } from '../schemas/distribution.ts';
 import {
@@ -11,7 +13,6 @@ import {
   upload,
   versionDiff,
 } from '../schemas/image.ts';
-import { composed } from '../schemas/policy.ts';
 import { approvalRequest, scanRequest } from '../schemas/promotion.ts';
 import { create, endpoints, read } from './endpoint.ts';
 

@@ -1,10 +1,10 @@
 // Lineage, withdrawal, retention, limits, and support.
+import { hold } from '../../domain/retention/record.ts';
 import { pageOf } from '../schemas/common.ts';
 import {
   ancestry,
   descent,
   descentQuery,
-  hold,
   holdRequest,
   limit,
   prunePlan,

@@ -1,7 +1,8 @@
 // The endpoints that start operations. Each derives from the declaration of its kind of operation, so there is nothing
 // to add here.
+
+import { operation } from '../../domain/operation/record.ts';
 import { type Declared, declaredOperations } from '../../domain/operation-kinds.ts';
-import { operation } from '../schemas/operation.ts';
 import { type Address, declare, type EndpointContract } from './endpoint.ts';
 
 type Intersection<U> = (U extends unknown ? (one: U) => void : never) extends (all: infer I) => void

@@ -1,7 +1,8 @@
 // Operations, and the events that report on them.
+import { operation } from '../../domain/operation/record.ts';
 import { pageOf, pageQuery } from '../schemas/common.ts';
 import { event, eventsQuery } from '../schemas/event.ts';
-import { logLine, operation, operationsQuery, waitQuery } from '../schemas/operation.ts';
+import { logLine, operationsQuery, waitQuery } from '../schemas/operation.ts';
 import { endpoints, read, write } from './endpoint.ts';
 
 export const operationContract = endpoints('Operations', {

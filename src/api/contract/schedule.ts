@@ -1,7 +1,8 @@
 // Schedules.
+import { schedule } from '../../domain/schedule/record.ts';
 import { pageOf, pageQuery } from '../schemas/common.ts';
 import { scheduledRelease } from '../schemas/promotion.ts';
-import { createScheduleRequest, schedule } from '../schemas/schedule.ts';
+import { createScheduleRequest } from '../schemas/schedule.ts';
 import { create, endpoints, read, write } from './endpoint.ts';
 
 export const scheduleContract = endpoints('Schedules', {

@@ -1,6 +1,6 @@
 // Schemas that all parts of the API share: pages, plans, and errors.
 import * as z from 'zod';
-import { errorKinds } from '../../domain/error/imago-error.ts';
+import { errorDetails, errorKind } from '../../domain/operation/error-record.ts';
 import { listOf, record } from '../../domain/value/fields.ts';
 
 export const pageQuery = z.strictObject({
@@ -16,29 +16,17 @@ export function pageOf<T extends z.ZodType>(item: T) {
   });
 }
 
-const kinds = Object.keys(errorKinds) as [keyof typeof errorKinds, ...(keyof typeof errorKinds)[]];
-const details = z.record(z.string(), z.unknown());
-
-export const errorRecord = record('Error', 'An error.', {
-  code: z.string().describe('Stable code, see docs/errors.md.'),
-  kind: z.enum(kinds).describe('Kind of error, which determines who must act.'),
-  message: z.string(),
-  hint: z.string().optional().describe('What to do next.'),
-  retryable: z.boolean().describe('Whether the same request can succeed later.'),
-  details: details.optional(),
-});
-
 export const problem = record('Problem', 'A problem document (RFC 9457).', {
   type: z.string().describe('`urn:imago:error:CODE`'),
   title: z.string().describe('Meaning of the code.'),
   status: z.int(),
   detail: z.string().describe('Description of this occurrence.'),
   code: z.string(),
-  kind: z.enum(kinds),
+  kind: errorKind,
   hint: z.string().optional(),
   retryable: z.boolean(),
   requestId: z.string(),
-  details: details.optional(),
+  details: errorDetails.optional(),
 });
 export type Problem = z.infer<typeof problem>;
 

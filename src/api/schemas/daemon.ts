@@ -1,8 +1,9 @@
 // The daemon: its status, its prerequisites, its settings.
+
 import * as z from 'zod';
+import { operationState } from '../../domain/operation/record.ts';
 import { settingValue } from '../../domain/settings/settings.ts';
 import { listOf, record, request } from '../../domain/value/fields.ts';
-import { operationState } from './operation.ts';
 
 export const status = record('Status', 'The status of the daemon.', {
   version: z.string(),

@@ -1,9 +1,18 @@
 // Galleries, webhooks, and the public catalog.
-import * as z from 'zod';
-import { architectures } from '../../domain/image/version.ts';
-import { digest, listOf, name, record, request, sentence, timestamp } from '../../domain/value/fields.ts';
 
-const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
+import * as z from 'zod';
+import { architectures } from '../../domain/image/platform.ts';
+import {
+  day,
+  digest,
+  listOf,
+  name,
+  record,
+  request,
+  sentence,
+  timestamp,
+} from '../../domain/value/fields.ts';
+import { webhook } from '../../domain/webhook/record.ts';
 
 const catalogPlace = z.object({
   gallery: z.string(),
@@ -38,30 +47,6 @@ export const catalogImage = record('CatalogImage', 'The public data of an image.
   ).describe('Newest first, without candidates and restricted versions.'),
 });
 
-const azure = z.object({
-  subscription: z.string(),
-  resourceGroup: z.string(),
-  gallery: z.string(),
-  communityName: z.string().optional().describe('Public name of a community gallery.'),
-});
-
-const region = z.object({ region: z.string(), replicas: z.int() });
-
-export const gallery = record('Gallery', 'A registered gallery.', {
-  name: z.string(),
-  provider: z.string(),
-  place: z.string().optional().describe('Gallery name at the provider.'),
-  home: z.string().optional().describe('Home region.'),
-  channels: listOf(z.string()).describe(
-    'Channels that the gallery serves: versions are copied to it before one of them moves.',
-  ),
-  regions: listOf(region),
-  public: z.boolean().describe('Never receives restricted versions, and is in the public catalog.'),
-  azure: azure.optional(),
-  by: z.string(),
-  at: timestamp,
-});
-
 export const addGalleryRequest = request('AddGalleryRequest', {
   name,
   provider: name,
@@ -85,21 +70,8 @@ export const addGalleryRequest = request('AddGalleryRequest', {
     .optional(),
 });
 
-const webhookFields = {
-  name: z.string(),
-  url: z.string(),
-  events: listOf(z.string()),
-  image: z.string().optional(),
-  allowPrivate: z.boolean(),
-  state: z.enum(['active', 'gone']).describe('`gone`: the receiver responded with 410.'),
-  by: z.string(),
-  at: timestamp,
-};
-
-export const webhook = z.object(webhookFields).meta({ id: 'Webhook', description: 'A receiver of events.' });
-
 export const newWebhook = record('NewWebhook', 'A webhook with its secret.', {
-  ...webhookFields,
+  ...webhook.shape,
   secret: z.string().describe('Key that signs deliveries. Shown once.'),
 });
 
@@ -109,20 +81,6 @@ export const createWebhookRequest = request('CreateWebhookRequest', {
   events: z.array(name).max(50).default([]).describe('Defaults to every move, withdrawal, and deadline.'),
   image: name.optional().describe('Send only events of this image.'),
   allowPrivate: z.boolean().default(false).describe('Allow private addresses and plain HTTP.'),
-});
-
-export const delivery = record('Delivery', 'The delivery of one event to a webhook.', {
-  id: z.int(),
-  webhook: z.string(),
-  event: z.int(),
-  type: z.string(),
-  state: z.enum(['waiting', 'delivered', 'failed']),
-  attempts: z.int(),
-  nextAt: timestamp.optional(),
-  status: z.int().optional().describe('Last HTTP status of the receiver.'),
-  error: z.string().optional(),
-  at: timestamp,
-  endedAt: timestamp.optional(),
 });
 
 export const resendRequest = request('ResendRequest', {

@@ -1,13 +1,12 @@
 // Pools and nodes: their records, joined with the current state at their provider.
 import * as z from 'zod';
-import { recipeCommit } from '../../domain/recipe/request.ts';
-import { digest, name, record, timestamp } from '../../domain/value/fields.ts';
-import { versionState } from './catalog.ts';
+import { recipeCommit, version } from '../../domain/image/record.ts';
+import { nodeRecord } from '../../domain/node/record.ts';
+import { poolRecord } from '../../domain/pool/record.ts';
+import { name, record, timestamp } from '../../domain/value/fields.ts';
 import { pageQuery } from './common.ts';
 import { behind } from './lifecycle.ts';
 
-const orchestration = z.enum(['uniform', 'flexible']);
-const provider = z.enum(['local', 'azure', 'sim']);
 const provisioningState = z
   .enum(['creating', 'updating', 'ready', 'failed', 'deleting', 'missing', 'unknown'])
   .describe(
@@ -15,19 +14,7 @@ const provisioningState = z
   );
 
 export const pool = record('Pool', 'Nodes that share one model.', {
-  name: z.string(),
-  provider,
-  orchestration,
-  region: z.string().optional(),
-  size: z.string(),
-  reference: z.string().describe('Requested reference.'),
-  follows: z.string().optional().describe('Channel that new nodes follow.'),
-  image: z.string(),
-  version: z.string().describe('Exact version of new nodes.'),
-  digest,
-  move: z.int().optional().describe('Channel move that selected the version.'),
-  nodeConfig: z.string(),
-  createdAt: timestamp,
+  ...poolRecord.shape,
   capacity: z.int().optional().describe('Target number of nodes. Absent if the provider did not respond.'),
   state: provisioningState,
   behind: behind.optional(),
@@ -38,24 +25,14 @@ export const pool = record('Pool', 'Nodes that share one model.', {
 });
 
 export const node = record('Node', 'One machine of a pool, with the record of what it was created from.', {
-  name: z.string(),
-  pool: z.string(),
+  ...nodeRecord.shape,
   provider: z.string().optional().describe('Provider of its pool. `sim`: the node is simulated.'),
   power: z.enum(['running', 'stopped', 'unknown']).describe('`unknown`: the provider did not respond.'),
-  schedulable: z.boolean(),
   state: z
     .enum([...provisioningState.options, 'starting', 'stopping', 'stopped', 'unhealthy', 'gone'])
     .describe(
       '`ready`: it is running, and its agent reported ready since it booted. `starting`: it is booting, or its agent has not reported yet. `unhealthy`: its agent reports a failure. `unknown`: its provider or its agent does not respond. `gone`: it was deleted, and only the record remains.',
     ),
-  image: z.string(),
-  version: z.string(),
-  digest,
-  reference: z.string(),
-  channel: z.string().optional(),
-  move: z.int().optional(),
-  at: timestamp.describe('Time at which its disk was created from the image.'),
-  machineId: z.string(),
   health: z
     .enum(['unknown', 'healthy', 'unhealthy'])
     .optional()
@@ -70,7 +47,6 @@ export const node = record('Node', 'One machine of a pool, with the record of wh
     .array(z.object({ guestPort: z.int(), hostPort: z.int().describe('On 127.0.0.1.') }))
     .optional()
     .describe('Ports of its host that are forwarded to it.'),
-  goneAt: timestamp.optional(),
 });
 
 export const nodeWhich = record(
@@ -78,19 +54,12 @@ export const nodeWhich = record(
   'The version that a node was created from, and how it was selected.',
   {
     node: z.string(),
-    pool: z.string(),
-    image: z.string(),
-    version: z.string(),
-    digest,
-    reference: z.string().describe('Requested reference.'),
-    channel: z.string().optional(),
-    move: z.int().optional().describe('Channel move that selected the version.'),
-    at: timestamp,
+    ...nodeRecord.omit({ name: true, machineId: true, schedulable: true }).shape,
     moved: z
       .object({ by: z.string(), why: z.string(), at: timestamp })
       .optional()
       .describe('Record of that move.'),
-    versionState: versionState.optional().describe('Current state of the version.'),
+    versionState: version.shape.state.optional().describe('Current state of the version.'),
     source: recipeCommit.optional().describe('Recipe commit that the version was built from.'),
     goneAt: timestamp.optional().describe('Time at which the node, or this disk of it, was deleted.'),
   },

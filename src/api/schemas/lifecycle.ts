@@ -1,8 +1,11 @@
 // Lineage, withdrawal, retention, limits, and support.
+
 import * as z from 'zod';
+import { version } from '../../domain/image/record.ts';
+import { nodeRecord } from '../../domain/node/record.ts';
 import { keeperKinds } from '../../domain/retention/retention.ts';
-import { digest, listOf, name, record, request, sentence, timestamp } from '../../domain/value/fields.ts';
-import { version } from './catalog.ts';
+import { listOf, name, record, request, sentence, timestamp } from '../../domain/value/fields.ts';
+import { withdrawalRecord } from '../../domain/withdrawal/record.ts';
 import { pageQuery } from './common.ts';
 
 const flag = z.enum(['true', 'false']);
@@ -50,35 +53,11 @@ export const versionNodesQuery = z.strictObject({
 });
 
 export const versionNode = record('VersionNode', 'The record of a live node.', {
-  name: z.string(),
-  pool: z.string(),
-  image: z.string(),
-  version: z.string(),
-  digest,
-  reference: z.string(),
-  channel: z.string().optional(),
-  move: z.int().optional(),
-  at: timestamp,
-  machineId: z.string(),
-  schedulable: z.boolean(),
+  ...nodeRecord.omit({ goneAt: true }).shape,
 });
 
 export const withdrawal = record('Withdrawal', 'A withdrawal and its effect.', {
-  id: z.int(),
-  image: z.string(),
-  version: z.string(),
-  cause: z.int().optional(),
-  reason: z.string(),
-  withDescendants: z.boolean(),
-  effectiveAt: timestamp,
-  by: z.string(),
-  operation: z.string(),
-  at: timestamp,
-  appliedAt: timestamp.optional().describe('Absent while it is scheduled.'),
-  liftedAt: timestamp.optional(),
-  liftedBy: z.string().optional(),
-  liftedWhy: z.string().optional(),
-  liftedOperation: z.string().optional(),
+  ...withdrawalRecord.shape,
   versions: z.int().describe('Number of withdrawn versions.'),
   nodes: z.int().describe('Number of live nodes that still run one of them.'),
 });
@@ -86,14 +65,6 @@ export const withdrawal = record('Withdrawal', 'A withdrawal and its effect.', {
 export const withdrawalsQuery = z.strictObject({ ...pageQuery.shape, image: name.optional() });
 
 export const holdRequest = request('HoldRequest', { reason: sentence });
-export const hold = record('Hold', 'Protects a version from deletion.', {
-  image: z.string(),
-  version: z.string(),
-  reason: z.string(),
-  by: z.string(),
-  at: timestamp,
-});
-
 const keeper = z.object({
   kind: z.enum(keeperKinds),
   name: z.string(),

@@ -1,5 +1,6 @@
 // Requests for channels, approvals, scan reports, overrides, and releases.
 import * as z from 'zod';
+import { attestation } from '../../domain/channel/attestation.ts';
 import { reportFormats } from '../../domain/evidence/finding.ts';
 import { release } from '../../domain/release/operations.ts';
 import { digest, listOf, name, record, request, sentence, timestamp } from '../../domain/value/fields.ts';
@@ -49,11 +50,7 @@ export const scanRequest = request('ScanRequest', {
 });
 
 export const moveAttestation = record('MoveAttestation', 'The signed attestation of a channel move.', {
-  move: z.int(),
-  digest,
-  predicateType: z.string(),
-  envelope: z.string().describe('DSSE envelope with an in-toto statement.'),
-  at: timestamp,
+  ...attestation.omit({ id: true }).shape,
   problem: z.string().optional().describe('Why its signature is no longer valid.'),
   earlier: listOf(z.object({ envelope: z.string(), at: timestamp })).describe(
     'Earlier attestations of the move, newest first.',

@@ -1,13 +1,15 @@
 // Tokens. Only a hash of the secret is stored; a secret is 32 random bytes, so a plain hash is enough and the
 // lookup by it tells an attacker nothing.
 import { createHash, randomBytes } from 'node:crypto';
-import { type Selectable, sql } from 'kysely';
+import { sql } from 'kysely';
+import { type TokenRecord, token } from '../../domain/access/record.ts';
 import { roles } from '../../domain/access/roles.ts';
-import type { TokenRecord, Tokens } from '../../ports/database/access.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { Tokens } from '../../ports/database/access.ts';
 import type { Database } from '../connection/database.ts';
-import { optional } from '../connection/json.ts';
-import { readCursor, rowsToRead, toPage } from '../connection/page.ts';
-import type { TokensTable } from '../connection/tables.ts';
+import { records } from '../connection/records.ts';
+
+const tokens = records('tokens', token);
 
 /** So that people and scanners know one when they see it. */
 const tokenPrefix = 'imago_';
@@ -20,14 +22,12 @@ export function createTokens(database: Database): Tokens {
       const secret = tokenPrefix + randomBytes(32).toString('base64url');
       const id = randomBytes(8).toString('hex');
       const record = await database.write(async ({ tables }) => {
-        await tables
-          .insertInto('tokens')
-          .values({ id, owner, role, secret_hash: hashOf(secret), expires_at: expiresAt })
-          .onConflict((conflict) => conflict.column('id').doNothing())
-          .execute();
-        return tables.selectFrom('tokens').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+        const row = { id, owner, role, secret_hash: hashOf(secret), expires_at: expiresAt };
+        const added = await tokens.insertIfNew(tables, row);
+        return added ?? (await tokens.find(tables, { id }));
       });
-      return { record: toToken(record), secret };
+      if (record === undefined) throw new ImagoError('internal', `Token ${id} was not stored.`);
+      return { record, secret };
     },
 
     async authenticate(secret) {
@@ -42,8 +42,9 @@ export function createTokens(database: Database): Tokens {
           .executeTakeFirst(),
       );
       if (row === undefined) return undefined;
-      await noteUse(database, row);
-      return toToken(row);
+      const record = tokens.of(row);
+      await noteUse(database, record);
+      return record;
     },
 
     async roleOf(owner) {
@@ -60,19 +61,10 @@ export function createTokens(database: Database): Tokens {
       return roles.findLast((role) => rows.some((row) => row.role === role));
     },
 
-    async list(query) {
-      const before = readCursor<[string, string]>('tokens', query, ['string', 'string']);
-      const rows = await database.read((tables) => {
-        let found = tables.selectFrom('tokens').selectAll();
-        if (before !== undefined) {
-          found = found.where(({ eb, refTuple, tuple }) =>
-            eb(refTuple('created_at', 'id'), '<', tuple(before[0], before[1])),
-          );
-        }
-        return found.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(rowsToRead(query)).execute();
-      });
-      return toPage('tokens', query, rows, (row) => [row.created_at, row.id], toToken);
-    },
+    list: (query) =>
+      database.read((tables) =>
+        tokens.page(tables, query, { by: { created_at: 'string', id: 'string' }, newestFirst: true }),
+      ),
 
     revoke: (id) =>
       database.write(async ({ tables }) => {
@@ -87,8 +79,8 @@ export function createTokens(database: Database): Tokens {
 }
 
 /** At most once a minute, without a flush. A daemon that may not write, or a full disk, still lets people in. */
-async function noteUse(database: Database, row: Selectable<TokensTable>): Promise<void> {
-  const last = row.last_used_at === null ? Number.NEGATIVE_INFINITY : Date.parse(row.last_used_at);
+async function noteUse(database: Database, { id, lastUsedAt }: TokenRecord): Promise<void> {
+  const last = lastUsedAt === undefined ? Number.NEGATIVE_INFINITY : Date.parse(lastUsedAt);
   if (Math.abs(Date.now() - last) < useIsWrittenEveryMs) return;
   await database
     .write(
@@ -96,7 +88,7 @@ async function noteUse(database: Database, row: Selectable<TokensTable>): Promis
         tables
           .updateTable('tokens')
           .set({ last_used_at: sql<string>`clock_timestamp()` })
-          .where('id', '=', row.id)
+          .where('id', '=', id)
           .execute(),
       { durable: false },
     )
@@ -105,16 +97,4 @@ async function noteUse(database: Database, row: Selectable<TokensTable>): Promis
 
 function hashOf(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
-}
-
-function toToken(row: Selectable<TokensTable>): TokenRecord {
-  return {
-    id: row.id,
-    owner: row.owner,
-    role: row.role,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    ...optional('revokedAt', row.revoked_at),
-    ...optional('lastUsedAt', row.last_used_at),
-  };
 }

@@ -1,22 +1,21 @@
 // The catalogue on PostgreSQL. Every write first locks its image, so that what it decides on cannot change
 // before it is written; the rules themselves are the domain's.
-import { type Selectable, sql, type Transaction } from 'kysely';
+import { sql, type Transaction } from 'kysely';
 import { usualChannels } from '../../domain/channel/channel.ts';
+import type { ImageRecord } from '../../domain/image/record.ts';
 import { requireSameKind } from '../../domain/image/simulated.ts';
-import type { ImageRecord } from '../../domain/image/version.ts';
 import { stampAfter, toIso } from '../../domain/value/time.ts';
 import type { Catalogue, LockedVersion } from '../../ports/database/catalog.ts';
 import type { Database } from '../connection/database.ts';
-import { readCursor, rowsToRead, toPage } from '../connection/page.ts';
-import type { ImagesTable, Tables } from '../connection/tables.ts';
+import type { Tables } from '../connection/tables.ts';
 import { createChannel, deleteChannel } from './channel-set.ts';
-import { getChannel, getMove, listChannels, listMoves, moveChannel } from './channels.ts';
+import { moveChannel } from './channels.ts';
 import type { CatalogueContext } from './context.ts';
 import { listEvidence, newestTestFailed } from './evidence.ts';
 import { addEvidence } from './evidence-add.ts';
 import { lockImage } from './lookup.ts';
+import { channels, images, moves, versions } from './records.ts';
 import { resolve, resolveAt } from './resolve.ts';
-import { toImage, toVersion } from './rows.ts';
 import { addVersion, dropVersion, reserveNumber, setVersionState } from './versions.ts';
 
 export interface CatalogueOptions {
@@ -27,61 +26,29 @@ export interface CatalogueOptions {
 export function createCatalogue(database: Database, { now = Date.now }: CatalogueOptions = {}): Catalogue {
   const context: CatalogueContext = {
     database,
-    stamp: (last) => stampAfter(new Date(now()), last ?? undefined),
+    stamp: (last) => stampAfter(new Date(now()), last),
   };
   return {
     ensureImage: (image) =>
       database.write(async ({ tables, emit }) => {
-        const added = await tables
-          .insertInto('images')
-          .values({ ...image, created_at: toIso(new Date(now())) })
-          // Without a target: two unique constraints cover the name, and either may find the conflict first.
-          .onConflict((conflict) => conflict.doNothing())
-          .returningAll()
-          .executeTakeFirst();
-        if (added === undefined) return toImage(await joinImage(tables, image));
-        const channels = usualChannels.map(({ name, forTesting, managed }, index) => ({
-          image: image.name,
-          name,
-          for_testing: forTesting,
-          managed,
-          position: index + 1,
-          simulated: image.simulated ?? false,
-        }));
-        await tables.insertInto('channels').values(channels).execute();
+        const row = images.row({ ...image, createdAt: toIso(new Date(now())) });
+        const added = await images.insertIfNew(tables, row);
+        if (added === undefined) return joinImage(tables, image);
+        for (const [index, channel] of usualChannels.entries()) {
+          const { simulated } = image;
+          const usual = { image: image.name, ...channel, position: index + 1, public: false, simulated };
+          await channels.insert(tables, channels.row(usual));
+        }
         emit({ type: 'image.added', subject: `image/${image.name}`, data: {} });
-        return toImage(added);
+        return added;
       }),
 
-    async getImage(name) {
-      const row = await database.read((tables) =>
-        tables.selectFrom('images').selectAll().where('name', '=', name).executeTakeFirst(),
-      );
-      return row === undefined ? undefined : toImage(row);
-    },
+    getImage: (name) => database.read((tables) => images.find(tables, { name })),
+    listImages: (query) => database.read((tables) => images.page(tables, query, { by: { name: 'string' } })),
 
-    async listImages(query) {
-      const after = readCursor<[string]>('images', query, ['string']);
-      const rows = await database.read((tables) =>
-        tables
-          .selectFrom('images')
-          .selectAll()
-          .where('name', '>', after?.[0] ?? '')
-          .orderBy('name')
-          .limit(rowsToRead(query))
-          .execute(),
-      );
-      return toPage('images', query, rows, ({ name }) => [name], toImage);
+    async setMatrix(name, kubernetes) {
+      await database.write(({ tables }) => images.update(tables, { name }, { matrix: [...kubernetes] }));
     },
-
-    setMatrix: (image, kubernetes) =>
-      database.write(async ({ tables }) => {
-        await tables
-          .updateTable('images')
-          .set({ matrix: [...kubernetes] })
-          .where('name', '=', image)
-          .execute();
-      }),
 
     async usedNumbers(image) {
       const rows = await database.read((tables) =>
@@ -95,17 +62,7 @@ export function createCatalogue(database: Database, { now = Date.now }: Catalogu
     dropVersion: (image, version) => dropVersion(context, image, version),
     setVersionState: (...request) => setVersionState(context, ...request),
 
-    async getVersion(image, version) {
-      const row = await database.read((tables) =>
-        tables
-          .selectFrom('versions')
-          .selectAll()
-          .where('image', '=', image)
-          .where('version', '=', version)
-          .executeTakeFirst(),
-      );
-      return row === undefined ? undefined : toVersion(row);
-    },
+    getVersion: (image, version) => database.read((tables) => versions.find(tables, { image, version })),
 
     async findVersionByDigest(image, digest) {
       const row = await database.read((tables) =>
@@ -120,7 +77,7 @@ export function createCatalogue(database: Database, { now = Date.now }: Catalogu
           .limit(1)
           .executeTakeFirst(),
       );
-      return row === undefined ? undefined : toVersion(row);
+      return row && versions.of(row);
     },
 
     async findVersionByLock(image, lockDigest) {
@@ -135,7 +92,7 @@ export function createCatalogue(database: Database, { now = Date.now }: Catalogu
           .limit(1)
           .executeTakeFirst(),
       );
-      return row === undefined ? undefined : toVersion(row);
+      return row && versions.of(row);
     },
 
     listByLocks: (lockDigests) =>
@@ -146,24 +103,14 @@ export function createCatalogue(database: Database, { now = Date.now }: Catalogu
         return found.rows;
       }),
 
-    async listVersions(image, query) {
-      const before = readCursor<[number, number, number]>('versions', query, ['number', 'number', 'number']);
-      const rows = await database.read((tables) => {
-        let found = tables.selectFrom('versions').selectAll().where('image', '=', image);
-        if (before !== undefined) {
-          found = found.where(({ eb, refTuple, tuple }) =>
-            eb(refTuple('major', 'minor', 'patch'), '<', tuple(before[0], before[1], before[2])),
-          );
-        }
-        return found
-          .orderBy('major', 'desc')
-          .orderBy('minor', 'desc')
-          .orderBy('patch', 'desc')
-          .limit(rowsToRead(query))
-          .execute();
-      });
-      return toPage('versions', query, rows, ({ major, minor, patch }) => [major, minor, patch], toVersion);
-    },
+    listVersions: (image, query) =>
+      database.read((tables) =>
+        versions.page(tables, query, {
+          where: { image },
+          by: { major: 'number', minor: 'number', patch: 'number' },
+          newestFirst: true,
+        }),
+      ),
 
     async listForKubernetes(image, kubernetes) {
       const rows = await database.read((tables) =>
@@ -179,16 +126,23 @@ export function createCatalogue(database: Database, { now = Date.now }: Catalogu
           .orderBy('created_at', 'desc')
           .execute(),
       );
-      return rows.map(toVersion);
+      return rows.map(versions.of);
     },
 
-    listChannels: (image) => listChannels(database, image),
-    getChannel: (image, channel) => getChannel(database, image, channel),
+    listChannels: (image) => database.read((tables) => channels.all(tables, { image }, 'position', 'name')),
+    getChannel: (image, name) => database.read((tables) => channels.find(tables, { image, name })),
     createChannel: (request) => createChannel(context, request),
     deleteChannel: (request) => deleteChannel(context, request),
     moveChannel: (request) => moveChannel(context, request),
-    getMove: (id) => getMove(database, id),
-    listMoves: (image, channel, query) => listMoves(database, image, channel, query),
+    getMove: (id) => database.read((tables) => moves.find(tables, { id })),
+    listMoves: (image, channel, query) =>
+      database.read((tables) =>
+        moves.page(tables, query, {
+          where: channel === undefined ? { image } : { image, channel },
+          by: { id: 'number' },
+          newestFirst: true,
+        }),
+      ),
     addEvidence: (evidence) => addEvidence(context, evidence),
     listEvidence: (digest) => database.read((tables) => listEvidence(tables, digest)),
     resolve: (reference) => resolve(database, reference),
@@ -200,20 +154,10 @@ export function createCatalogue(database: Database, { now = Date.now }: Catalogu
 async function joinImage(
   tables: Transaction<Tables>,
   { name, simulated }: Pick<ImageRecord, 'name' | 'simulated'>,
-): Promise<Selectable<ImagesTable>> {
+): Promise<ImageRecord> {
   const known = await lockImage(tables, name);
-  if (toImage(known).simulated === simulated) return known;
-  const version = await tables
-    .selectFrom('versions')
-    .select('version')
-    .where('image', '=', name)
-    .limit(1)
-    .executeTakeFirst();
-  if (version !== undefined) requireSameKind(toImage(known), simulated);
-  return tables
-    .updateTable('images')
-    .set({ simulated: simulated ?? false })
-    .where('name', '=', name)
-    .returningAll()
-    .executeTakeFirstOrThrow();
+  if (known.simulated === simulated) return known;
+  if ((await versions.find(tables, { image: name })) !== undefined) requireSameKind(known, simulated);
+  await images.update(tables, { name }, { simulated: simulated ?? false });
+  return lockImage(tables, name);
 }

@@ -8,7 +8,7 @@ import type { Tables } from '../connection/tables.ts';
 import { recordMove } from './channels.ts';
 import type { CatalogueContext } from './context.ts';
 import { lockImage, requireChannel } from './lookup.ts';
-import { toChannel } from './rows.ts';
+import { channels, pools } from './records.ts';
 
 export async function createChannel(
   { database }: CatalogueContext,
@@ -18,51 +18,32 @@ export async function createChannel(
   checkName('channel', name);
   return database.write(async ({ tables, emit }) => {
     const { simulated } = await lockImage(tables, image);
-    const rows = await tables
-      .selectFrom('channels')
-      .selectAll()
-      .where('image', '=', image)
-      .orderBy('position')
-      .orderBy('name')
-      .execute();
-    const known = rows.find((row) => row.name === name);
+    const existing = await channels.all(tables, { image }, 'position', 'name');
+    const known = existing.find((one) => one.name === name);
     if (known !== undefined) {
-      const same = known.for_testing === channel.forTesting && known.public === channel.public;
-      if (same && !known.managed) return toChannel(known);
+      const same = known.forTesting === channel.forTesting && known.public === channel.public;
+      if (same && !known.managed) return known;
       throw new ImagoError('channel-exists', `Image ${image} has a channel ${name} with other properties.`);
     }
     if (after !== undefined) await requireChannel(tables, image, after);
-    const order = rows.map((row) => row.name);
+    const order = existing.map((one) => one.name);
     order.splice(after === undefined ? order.length : order.indexOf(after) + 1, 0, name);
-    await tables
-      .insertInto('channels')
-      .values({
-        image,
-        name,
-        for_testing: channel.forTesting,
-        managed: false,
-        public: channel.public,
-        simulated,
-      })
-      .execute();
+    const { forTesting, public: isPublic } = channel;
+    const added = { image, name, forTesting, managed: false, public: isPublic, simulated };
+    await channels.insert(tables, channels.row(added));
     await writeOrder(tables, image, order);
     emit({
       type: 'channel.added',
       subject: `image/${image}`,
-      data: { channel: name, forTesting: channel.forTesting, public: channel.public },
+      data: { channel: name, forTesting, public: isPublic },
     });
-    return toChannel(await requireChannel(tables, image, name));
+    return requireChannel(tables, image, name);
   });
 }
 
 async function writeOrder(tables: Kysely<Tables>, image: string, order: readonly string[]): Promise<void> {
   for (const [index, name] of order.entries()) {
-    await tables
-      .updateTable('channels')
-      .set({ position: index + 1 })
-      .where('image', '=', image)
-      .where('name', '=', name)
-      .execute();
+    await channels.update(tables, { image, name }, { position: index + 1 });
   }
 }
 
@@ -73,29 +54,18 @@ export async function deleteChannel(
   await context.database.write(async (change) => {
     const { tables, emit } = change;
     await lockImage(tables, image);
-    const channel = await tables
-      .selectFrom('channels')
-      .selectAll()
-      .where('image', '=', image)
-      .where('name', '=', name)
-      .executeTakeFirst();
+    const channel = await channels.find(tables, { image, name });
     if (channel === undefined) return;
     if (channel.managed) {
       throw new ImagoError('channel-managed', `${image}:${name} is Imago's own and cannot be deleted.`);
     }
-    checkPointer(toChannel(channel), expect);
-    const follower = await tables
-      .selectFrom('pools')
-      .select('name')
-      .where('image', '=', image)
-      .where('follows', '=', name)
-      .limit(1)
-      .executeTakeFirst();
+    checkPointer(channel, expect);
+    const follower = await pools.find(tables, { image, follows: name });
     if (follower !== undefined) {
       throw new ImagoError('channel-in-use', `Pool ${follower.name} follows ${image}:${name}.`);
     }
-    if (channel.version !== null) await recordMove(context, change, channel, undefined, { by, why });
-    await tables.deleteFrom('channels').where('image', '=', image).where('name', '=', name).execute();
+    if (channel.version !== undefined) await recordMove(context, change, channel, undefined, { by, why });
+    await channels.delete(tables, { image, name });
     emit({ type: 'channel.deleted', subject: `image/${image}`, data: { channel: name, by, why } });
   });
 }

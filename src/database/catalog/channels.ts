@@ -1,85 +1,42 @@
 // Channels and the log of their moves.
-import { type Selectable, sql } from 'kysely';
-import {
-  type ChannelMove,
-  type ChannelRecord,
-  checkMove,
-  latestChannel,
-} from '../../domain/channel/channel.ts';
+import { sql } from 'kysely';
+import { checkMove, latestChannel } from '../../domain/channel/channel.ts';
 import type { PolicyResult } from '../../domain/channel/decision.ts';
+import type { ChannelMove, ChannelRecord } from '../../domain/channel/record.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { newestTest } from '../../domain/evidence/evidence.ts';
-import type { Json } from '../../domain/value/json.ts';
+import type { VersionRecord } from '../../domain/image/record.ts';
 import type { MoveRequest } from '../../ports/database/catalog.ts';
-import type { Page, PageQuery } from '../../ports/page.ts';
-import type { Change, Database } from '../connection/database.ts';
-import { toJsonOrNull } from '../connection/json.ts';
+import type { Change } from '../connection/database.ts';
 import { lockName } from '../connection/locks.ts';
-import { readCursor, rowsToRead, toPage } from '../connection/page.ts';
-import type { ChannelsTable, VersionsTable } from '../connection/tables.ts';
 import type { CatalogueContext } from './context.ts';
 import { listEvidence, newestTestFailed } from './evidence.ts';
 import { lockImage, requireChannel, requireVersion } from './lookup.ts';
-import { toChannel, toMove, toVersion } from './rows.ts';
-
-export async function listChannels(database: Database, image: string): Promise<readonly ChannelRecord[]> {
-  const rows = await database.read((tables) =>
-    tables
-      .selectFrom('channels')
-      .selectAll()
-      .where('image', '=', image)
-      .orderBy('position')
-      .orderBy('name')
-      .execute(),
-  );
-  return rows.map(toChannel);
-}
-
-export async function getChannel(
-  database: Database,
-  image: string,
-  channel: string,
-): Promise<ChannelRecord | undefined> {
-  const row = await database.read((tables) =>
-    tables
-      .selectFrom('channels')
-      .selectAll()
-      .where('image', '=', image)
-      .where('name', '=', channel)
-      .executeTakeFirst(),
-  );
-  return row === undefined ? undefined : toChannel(row);
-}
+import { channels, evidences, moves, versions } from './records.ts';
 
 export function moveChannel(context: CatalogueContext, request: MoveRequest): Promise<ChannelMove> {
   return context.database.write(async (change) => {
     const { tables } = change;
     await lockImage(tables, request.image);
-    const channel = await requireChannel(tables, request.image, request.channel);
-    const version = await requireVersion(tables, request.image, request.to);
-    const { expect, back = false } = request;
+    const { image, expect, back = false } = request;
+    const channel = await requireChannel(tables, image, request.channel);
+    const version = await requireVersion(tables, image, request.to);
     const check = { back, ...(expect === undefined ? {} : { expect }) };
-    if (checkMove(toChannel(channel), toVersion(version), check)) {
-      if (back && !channel.for_testing) await requireNotFailed(change, version);
+    if (checkMove(channel, version, check)) {
+      if (back && !channel.forTesting) await requireNotFailed(change, version);
       if (request.policy !== undefined) await requireUnchanged(change, version.digest, request.policy);
       return recordMove(context, change, channel, version, request);
     }
-    const last = await tables
-      .selectFrom('channel_moves')
-      .selectAll()
-      .where('image', '=', request.image)
-      .where('channel', '=', request.channel)
-      .orderBy('id', 'desc')
-      .limit(1)
-      .executeTakeFirstOrThrow();
-    return toMove(last);
+    const last = await moves.last(tables, { image, channel: request.channel }, 'id');
+    if (last === undefined) throw new ImagoError('internal', `${image}:${request.channel} has no move.`);
+    return last;
   });
 }
 
 /** Going back asks no gate, but never leads to what failed its newest test (rule 4). */
 async function requireNotFailed(
   { tables }: Change,
-  { image, version, digest }: Selectable<VersionsTable>,
+  { image, version, digest }: VersionRecord,
 ): Promise<void> {
   await lockName('evidence', digest).execute(tables);
   if (newestTest(digest, await listEvidence(tables, digest))?.passed !== false) return;
@@ -92,13 +49,7 @@ async function requireNotFailed(
 async function requireUnchanged({ tables }: Change, digest: string, decided: PolicyResult): Promise<void> {
   await lockName('evidence', digest).execute(tables);
   await lockName('policy', '').execute(tables);
-  const evidence = await tables
-    .selectFrom('evidence')
-    .select('id')
-    .where('digest', '=', digest)
-    .orderBy('id', 'desc')
-    .limit(1)
-    .executeTakeFirst();
+  const evidence = await evidences.last(tables, { digest }, 'id');
   const policy = await tables
     .selectFrom('policies')
     .select('id')
@@ -130,7 +81,8 @@ export async function moveLatest(
     .orderBy('created_at', 'desc')
     .limit(1)
     .executeTakeFirst();
-  if (latest.version !== (newest?.version ?? null)) await recordMove(context, change, latest, newest, author);
+  const target = newest && versions.of(newest);
+  if (latest.version !== target?.version) await recordMove(context, change, latest, target, author);
 }
 
 type Author = Pick<MoveRequest, 'by' | 'why' | 'operation' | 'policy'>;
@@ -139,59 +91,20 @@ type Author = Pick<MoveRequest, 'by' | 'why' | 'operation' | 'policy'>;
 export async function recordMove(
   { stamp }: CatalogueContext,
   { tables, emit }: Change,
-  channel: Selectable<ChannelsTable>,
-  to: Selectable<VersionsTable> | undefined,
-  author: Author,
+  channel: ChannelRecord,
+  to: VersionRecord | undefined,
+  { by, why, operation, policy }: Author,
 ): Promise<ChannelMove> {
+  const { image, name } = channel;
+  const row = moves.row({
+    ...{ image, channel: name, from: channel.version, to: to?.version, toDigest: to?.digest },
+    ...{ by, why, operation, policy, at: stamp(channel.movedAt) },
+  });
+  const move = await moves.insert(tables, row);
   const target = { version: to?.version ?? null, digest: to?.digest ?? null };
-  const row = await tables
-    .insertInto('channel_moves')
-    .values({
-      image: channel.image,
-      channel: channel.name,
-      from_version: channel.version,
-      to_version: target.version,
-      to_digest: target.digest,
-      moved_by: author.by,
-      why: author.why,
-      operation: author.operation ?? null,
-      policy: toJsonOrNull(author.policy as Json | undefined),
-      at: stamp(channel.moved_at),
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow();
-  await tables
-    .updateTable('channels')
-    .set({ ...target, move: row.id, moved_at: row.at })
-    .where('image', '=', channel.image)
-    .where('name', '=', channel.name)
-    .execute();
-  const move = toMove(row);
-  const { policy, ...facts } = move;
+  await channels.update(tables, { image, name }, { ...target, move: move.id, moved_at: move.at });
+  const { policy: _, ...facts } = move;
   const overridden = policy?.gates.filter((gate) => gate.overridden).map(({ gate }) => gate);
   emit({ type: 'channel.moved', subject: `image/${move.image}`, data: { ...facts, overridden } });
   return move;
-}
-
-export async function getMove(database: Database, id: number): Promise<ChannelMove | undefined> {
-  const row = await database.read((tables) =>
-    tables.selectFrom('channel_moves').selectAll().where('id', '=', id).executeTakeFirst(),
-  );
-  return row && toMove(row);
-}
-
-export async function listMoves(
-  database: Database,
-  image: string,
-  channel: string | undefined,
-  query: PageQuery,
-): Promise<Page<ChannelMove>> {
-  const before = readCursor<[number]>('moves', query, ['number']);
-  const rows = await database.read((tables) => {
-    let found = tables.selectFrom('channel_moves').selectAll().where('image', '=', image);
-    if (channel !== undefined) found = found.where('channel', '=', channel);
-    if (before !== undefined) found = found.where('id', '<', before[0]);
-    return found.orderBy('id', 'desc').limit(rowsToRead(query)).execute();
-  });
-  return toPage('moves', query, rows, ({ id }) => [id], toMove);
 }

@@ -9,7 +9,7 @@ import { moveLatest } from './channels.ts';
 import type { CatalogueContext } from './context.ts';
 import { listEvidence } from './evidence.ts';
 import { lockImage } from './lookup.ts';
-import { toEvidence } from './rows.ts';
+import { evidences } from './records.ts';
 
 export async function addEvidence(
   context: CatalogueContext,
@@ -26,34 +26,15 @@ export async function addEvidence(
     const known = await listEvidence(tables, evidence.digest);
     const same = known.find((given) => isSame(given, evidence, details));
     if (same !== undefined) return same;
-    const row = await tables
-      .insertInto('evidence')
-      .values({
-        digest: evidence.digest,
-        kind: evidence.kind,
-        passed: evidence.passed,
-        summary: evidence.summary,
-        details,
-        given_by: evidence.by,
-        operation: evidence.operation ?? null,
-        composed: evidence.composed ?? null,
-        simulated: evidence.simulated ?? false,
-        at: stamp(),
-      })
-      .returningAll()
-      .executeTakeFirstOrThrow();
+    const added = await evidences.insert(tables, evidences.row({ ...evidence, at: stamp() }));
     const { digest, kind, passed, summary } = evidence;
     emit({ type: 'evidence.added', subject: `digest/${digest}`, data: { kind, passed, summary } });
     const why = `A test of ${digest} ${passed ? 'passed' : 'failed'}.`;
     const { by, operation } = evidence;
     for (const image of images) {
-      await moveLatest(context, change, image, {
-        by,
-        why,
-        ...(operation === undefined ? {} : { operation }),
-      });
+      await moveLatest(context, change, image, { by, why, operation });
     }
-    return toEvidence(row);
+    return added;
   });
 }
 

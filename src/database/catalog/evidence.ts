@@ -1,18 +1,12 @@
 // What is known of digests: tests, scans and approvals, as they were added. Adding is in evidence-add.ts.
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { Evidence } from '../../domain/evidence/evidence.ts';
+import type { Evidence } from '../../domain/evidence/record.ts';
 import type { Tables } from '../connection/tables.ts';
-import { toEvidence } from './rows.ts';
+import { evidences } from './records.ts';
 
 /** Oldest first. */
-export async function listEvidence(tables: Kysely<Tables>, digest: string): Promise<readonly Evidence[]> {
-  const rows = await tables
-    .selectFrom('evidence')
-    .selectAll()
-    .where('digest', '=', digest)
-    .orderBy('id')
-    .execute();
-  return rows.map(toEvidence);
+export function listEvidence(tables: Kysely<Tables>, digest: string): Promise<readonly Evidence[]> {
+  return evidences.all(tables, { digest }, 'id');
 }
 
 /** Whether the newest test of the digest in this column failed. */

@@ -1,20 +1,15 @@
-// What the catalogue's writes begin with: locking the image, and finding what they name or saying what is near.
-import type { Kysely, Selectable, Transaction } from 'kysely';
+// What the catalog's writes begin with: locking the image, and finding what they name or reporting what is near.
+import type { Kysely, Transaction } from 'kysely';
+import type { ChannelRecord } from '../../domain/channel/record.ts';
+import type { ImageRecord, VersionRecord } from '../../domain/image/record.ts';
 import { channelNotFound, imageNotFound, versionNotFound } from '../../domain/resolve/resolve.ts';
-import type { ChannelsTable, ImagesTable, Tables, VersionsTable } from '../connection/tables.ts';
+import type { Tables } from '../connection/tables.ts';
+import { channels, images, versions } from './records.ts';
 
 /** Waits for other writes to the image, which are then all visible. Throws `image-not-found`. */
-export async function lockImage(
-  tables: Transaction<Tables>,
-  image: string,
-): Promise<Selectable<ImagesTable>> {
-  const found = await tables
-    .selectFrom('images')
-    .selectAll()
-    .where('name', '=', image)
-    .forNoKeyUpdate()
-    .executeTakeFirst();
-  if (found === undefined) throw imageNotFound(image, await imageNames(tables));
+export async function lockImage(tables: Transaction<Tables>, name: string): Promise<ImageRecord> {
+  const found = await images.find(tables, { name }, 'lock');
+  if (found === undefined) throw imageNotFound(name, await imageNames(tables));
   return found;
 }
 
@@ -23,52 +18,32 @@ export async function imageNames(tables: Kysely<Tables>): Promise<readonly strin
   return rows.map(({ name }) => name);
 }
 
-export function findVersion(
-  tables: Kysely<Tables>,
-  image: string,
-  version: string,
-): Promise<Selectable<VersionsTable> | undefined> {
-  return tables
-    .selectFrom('versions')
-    .selectAll()
-    .where('image', '=', image)
-    .where('version', '=', version)
-    .executeTakeFirst();
-}
-
 export async function requireVersion(
   tables: Kysely<Tables>,
   image: string,
   version: string,
-): Promise<Selectable<VersionsTable>> {
-  const found = await findVersion(tables, image, version);
+): Promise<VersionRecord> {
+  const found = await versions.find(tables, { image, version });
   if (found !== undefined) return found;
-  throw versionNotFound({ kind: 'version', image, version }, await knownVersions(tables, image));
-}
-
-function knownVersions(
-  tables: Kysely<Tables>,
-  image: string,
-): Promise<Pick<Selectable<VersionsTable>, 'version' | 'state'>[]> {
-  return tables.selectFrom('versions').select(['version', 'state']).where('image', '=', image).execute();
+  const known = await tables
+    .selectFrom('versions')
+    .select(['version', 'state'])
+    .where('image', '=', image)
+    .execute();
+  throw versionNotFound({ kind: 'version', image, version }, known);
 }
 
 export async function requireChannel(
   tables: Kysely<Tables>,
   image: string,
-  channel: string,
-): Promise<Selectable<ChannelsTable>> {
-  const found = await tables
-    .selectFrom('channels')
-    .selectAll()
-    .where('image', '=', image)
-    .where('name', '=', channel)
-    .executeTakeFirst();
+  name: string,
+): Promise<ChannelRecord> {
+  const found = await channels.find(tables, { image, name });
   if (found !== undefined) return found;
-  const known = await tables.selectFrom('channels').select('name').where('image', '=', image).execute();
+  const known = await channels.all(tables, { image });
   throw channelNotFound(
     image,
-    channel,
-    known.map(({ name }) => name),
+    name,
+    known.map((channel) => channel.name),
   );
 }

@@ -15,8 +15,8 @@ import {
 import type { Database } from '../connection/database.ts';
 import { planOnce } from '../connection/pool.ts';
 import type { ChannelsTable, Tables, VersionsTable } from '../connection/tables.ts';
-import { findVersion, imageNames } from './lookup.ts';
-import { simulatedMark, toChannel, toMove } from './rows.ts';
+import { imageNames } from './lookup.ts';
+import { channels, moves, versions } from './records.ts';
 
 export async function resolve(database: Database, text: string): Promise<Resolution> {
   const reference = parseReference(text);
@@ -40,9 +40,11 @@ export async function resolveAt(database: Database, text: string, time: Date): P
   }
   if (reference.kind === 'channel') return channelAt(database, text, reference, time);
   const found = await resolve(database, text);
-  const version = await database.read((tables) => findVersion(tables, found.image, found.version));
-  if (version !== undefined && Date.parse(version.created_at) > time.getTime()) {
-    throw madeLater(found, version.created_at);
+  const version = await database.read((tables) =>
+    versions.find(tables, { image: found.image, version: found.version }),
+  );
+  if (version !== undefined && Date.parse(version.createdAt) > time.getTime()) {
+    throw madeLater(found, version.createdAt);
   }
   return found;
 }
@@ -55,33 +57,27 @@ async function channelAt(
   time: Date,
 ): Promise<Resolution> {
   return database.read(async (tables) => {
-    const moves = tables
+    const log = tables
       .selectFrom('channel_moves')
       .selectAll()
       .where('image', '=', image)
       .where('channel', '=', channel);
-    const move = await moves
+    const move = await log
       .where('at', '<=', time.toISOString())
       .orderBy('id', 'desc')
       .limit(1)
       .executeTakeFirst();
     if (move?.to_version && move.to_digest) {
-      const version = await findVersion(tables, image, move.to_version);
-      return {
-        reference: text,
-        image,
-        version: move.to_version,
-        digest: move.to_digest,
-        state: version?.state ?? 'deleted',
-        ...(version === undefined ? {} : simulatedMark(version)),
-        channel,
-        move: move.id,
-      };
+      const { id, to_version: number, to_digest: digest } = move;
+      const version = await versions.find(tables, { image, version: number });
+      const { state = 'deleted', simulated } = version ?? {};
+      const mark = simulated === undefined ? {} : { simulated };
+      return { reference: text, image, version: number, digest, state, ...mark, channel, move: id };
     }
-    const first = await moves.orderBy('id').limit(1).executeTakeFirst();
+    const first = await log.orderBy('id').limit(1).executeTakeFirst();
     if (first !== undefined) throw channelEmptyAt(image, channel, time, first.at);
-    const { channels } = await allContents(tables, image);
-    const names = channels.map(({ name }) => name);
+    const all = await allContents(tables, image);
+    const names = all.channels.map(({ name }) => name);
     if (names.includes(channel)) throw channelEmptyAt(image, channel, time);
     throw channelNotFound(image, channel, names);
   });
@@ -89,16 +85,16 @@ async function channelAt(
 
 /** What can answer the reference: a channel and its version, or the versions that fit. */
 async function narrowContents(tables: Kysely<Tables>, reference: Reference): Promise<ImageContents> {
-  const versions = versionsOf(tables, reference.image);
+  const known = versionsOf(tables, reference.image);
   switch (reference.kind) {
     case 'image': {
-      const usable = versions.where('state', 'not in', ['withdrawn', 'deleted']);
+      const usable = known.where('state', 'not in', ['withdrawn', 'deleted']);
       return { versions: await usable.orderBy('created_at', 'desc').limit(1).execute(), channels: [] };
     }
     case 'version':
-      return { versions: await versions.where('version', '=', reference.version).execute(), channels: [] };
+      return { versions: await known.where('version', '=', reference.version).execute(), channels: [] };
     case 'digest':
-      return { versions: await versions.where('digest', '=', reference.digest).execute(), channels: [] };
+      return { versions: await known.where('digest', '=', reference.digest).execute(), channels: [] };
     case 'channel':
       return channelContents(tables, reference.image, reference.channel);
   }
@@ -126,7 +122,7 @@ async function channelContents(
   const nowhere = version === null || digest === null || state === null || createdAt === null;
   return {
     versions: nowhere ? [] : [{ version, digest, state, createdAt, simulated: row.simulated }],
-    channels: [toChannel(row)],
+    channels: [channels.of(row)],
   };
 }
 
@@ -136,18 +132,13 @@ async function explainContents(tables: Kysely<Tables>, reference: Reference): Pr
   if (reference.kind !== 'channel') return all;
   const channel = all.channels.find(({ name }) => name === reference.channel);
   if (channel?.version !== undefined || channel?.move === undefined) return all;
-  const row = await tables
-    .selectFrom('channel_moves')
-    .selectAll()
-    .where('id', '=', channel.move)
-    .executeTakeFirst();
-  return { ...all, emptied: row && toMove(row) };
+  return { ...all, emptied: await moves.find(tables, { id: channel.move }) };
 }
 
 async function allContents(tables: Kysely<Tables>, image: string): Promise<ImageContents> {
-  const channels = await tables.selectFrom('channels').selectAll().where('image', '=', image).execute();
-  if (channels.length === 0) throw imageNotFound(image, await imageNames(tables));
-  return { versions: await versionsOf(tables, image).execute(), channels: channels.map(toChannel) };
+  const known = await channels.all(tables, { image });
+  if (known.length === 0) throw imageNotFound(image, await imageNames(tables));
+  return { versions: await versionsOf(tables, image).execute(), channels: known };
 }
 
 function versionsOf(tables: Kysely<Tables>, image: string) {

@@ -1,8 +1,8 @@
 // Numbers, versions and their states. A number that was taken stays taken, whatever becomes of its version.
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely } from 'kysely';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { Origin, VersionRecord } from '../../domain/image/record.ts';
 import { requireSameKind } from '../../domain/image/simulated.ts';
-import type { Origin, VersionRecord } from '../../domain/image/version.ts';
 import { parseNumber } from '../../domain/image/version-number.ts';
 import {
   checkStateChange,
@@ -10,13 +10,12 @@ import {
   type VersionState,
 } from '../../domain/image/version-state.ts';
 import type { Catalogue } from '../../ports/database/catalog.ts';
-import { toJson } from '../connection/json.ts';
-import type { Tables, VersionsTable } from '../connection/tables.ts';
+import type { Tables } from '../connection/tables.ts';
 import { moveLatest } from './channels.ts';
 import type { CatalogueContext } from './context.ts';
 import { listEvidence } from './evidence.ts';
-import { findVersion, lockImage, requireVersion } from './lookup.ts';
-import { toImage, toVersion } from './rows.ts';
+import { lockImage, requireVersion } from './lookup.ts';
+import { channels, moves, nodes, pools, versions } from './records.ts';
 
 type NewVersion = Parameters<Catalogue['addVersion']>[0];
 type StateReason = Parameters<Catalogue['setVersionState']>[3];
@@ -48,45 +47,23 @@ export function reserveNumber(
 }
 
 export async function addVersion(context: CatalogueContext, version: NewVersion): Promise<VersionRecord> {
-  const { image, version: number, digest, operation } = version;
+  const { image, version: number, digest } = version;
   parseNumber(number);
   return context.database.write(async ({ tables, emit }) => {
     const line = await lockImage(tables, image);
-    const known = await findVersion(tables, image, number);
+    const known = await versions.find(tables, { image, version: number });
     if (known !== undefined) {
       if (known.digest !== digest) throw numberTaken(image, number, known.digest);
-      return toVersion(known);
+      return known;
     }
-    requireSameKind(toImage(line), version.simulated);
+    requireSameKind(line, version.simulated);
     await claimNumber(context, tables, version);
-    const last = await tables
-      .selectFrom('versions')
-      .select('created_at')
-      .where('image', '=', image)
-      .orderBy('created_at', 'desc')
-      .limit(1)
-      .executeTakeFirst();
-    const row = await tables
-      .insertInto('versions')
-      .values({
-        image,
-        version: number,
-        digest,
-        disk_digest: version.diskDigest,
-        size_bytes: version.sizeBytes,
-        state: 'candidate',
-        origin: toJson({ ...version.origin }),
-        lock_digest: lockDigestOf(version.origin),
-        kubernetes: version.kubernetes ?? null,
-        restricted: version.restricted ?? false,
-        simulated: version.simulated ?? false,
-        operation,
-        created_at: context.stamp(last?.created_at),
-      })
-      .returningAll()
-      .executeTakeFirstOrThrow();
+    const last = await versions.last(tables, { image }, 'created_at');
+    const createdAt = context.stamp(last?.createdAt);
+    const row = versions.row({ ...version, state: 'candidate', createdAt });
+    const added = await versions.insert(tables, { ...row, lock_digest: lockDigestOf(version.origin) });
     emit({ type: 'version.added', subject: `image/${image}`, data: { version: number, digest } });
-    return toVersion(row);
+    return added;
   });
 }
 
@@ -122,10 +99,10 @@ async function claimNumber(
 
 export function dropVersion({ database }: CatalogueContext, image: string, version: string): Promise<void> {
   return database.write(async ({ tables, emit }) => {
-    const known = await findVersion(tables, image, version);
+    const known = await versions.find(tables, { image, version });
     if (known === undefined) return;
     await lockImage(tables, image);
-    const row = await findVersion(tables, image, version);
+    const row = await versions.find(tables, { image, version });
     if (row === undefined) return;
     if (row.state !== 'candidate') {
       throw new ImagoError(
@@ -134,7 +111,7 @@ export function dropVersion({ database }: CatalogueContext, image: string, versi
       );
     }
     await refuseNamed(tables, row, 'ever');
-    await tables.deleteFrom('versions').where('image', '=', image).where('version', '=', version).execute();
+    await versions.delete(tables, { image, version });
     emit({ type: 'version.dropped', subject: `image/${image}`, data: { version } });
   });
 }
@@ -149,71 +126,45 @@ export function setVersionState(
   return context.database.write(async (transaction) => {
     const { tables, emit } = transaction;
     await lockImage(tables, image);
-    const row = await requireVersion(tables, image, version);
-    const before = toVersion(row);
-    const evidence = to === 'available' ? await listEvidence(tables, row.digest) : [];
+    const before = await requireVersion(tables, image, version);
+    const evidence = to === 'available' ? await listEvidence(tables, before.digest) : [];
     if (!checkStateChange(before, to, { ...change, evidence })) return before;
-    if (to === 'deleted') await refuseNamed(tables, row, 'now');
-    const changed = await tables
-      .updateTable('versions')
-      .set({
+    if (to === 'deleted') await refuseNamed(tables, before, 'now');
+    await versions.update(
+      tables,
+      { image, version },
+      {
         state: to,
         reason: change.reason ?? null,
-        withdrawn_from: to === 'withdrawn' ? restorable(row.state) : null,
-      })
-      .where('image', '=', image)
-      .where('version', '=', version)
-      .returningAll()
-      .executeTakeFirstOrThrow();
+        withdrawn_from: to === 'withdrawn' ? restorable(before.state) : null,
+      },
+    );
     const why = change.reason ?? `${image}:${version} became ${to}`;
     await moveLatest(context, transaction, image, { by: change.by, why });
     emit({
       type: 'version.state',
       subject: `image/${image}`,
-      data: { version, state: to, before: row.state, reason: change.reason },
+      data: { version, state: to, before: before.state, reason: change.reason },
     });
-    return toVersion(changed);
+    return requireVersion(tables, image, version);
   });
 }
 
 /** Rule 7: what a channel, pool or node needs stays. `ever` also counts what named it in the past. */
 async function refuseNamed(
   tables: Kysely<Tables>,
-  { image, version }: Selectable<VersionsTable>,
+  { image, version }: VersionRecord,
   when: 'now' | 'ever',
 ): Promise<void> {
-  const channel = await tables
-    .selectFrom('channels')
-    .select('name')
-    .where('image', '=', image)
-    .where('version', '=', version)
-    .executeTakeFirst();
-  const move = await tables
-    .selectFrom('channel_moves')
-    .select('channel as name')
-    .where('image', '=', image)
-    .where('to_version', '=', version)
-    .limit(1)
-    .executeTakeFirst();
-  const pool = await tables
-    .selectFrom('pools')
-    .select('name')
-    .where('image', '=', image)
-    .where('version', '=', version)
-    .limit(1)
-    .executeTakeFirst();
-  const node = await tables
-    .selectFrom('nodes')
-    .select('name')
-    .where('image', '=', image)
-    .where('version', '=', version)
-    .$if(when === 'now', (rows) => rows.where('ended_at', 'is', null))
-    .limit(1)
-    .executeTakeFirst();
-  const named = { channel: channel ?? (when === 'ever' ? move : undefined), pool, node };
-  for (const [thing, found] of Object.entries(named)) {
-    if (found === undefined) continue;
-    throw new ImagoError('version-state', `${image}:${version} is needed by the ${thing} ${found.name}.`);
+  const past = when === 'ever';
+  const channel = await channels.find(tables, { image, version });
+  const move = past ? await moves.find(tables, { image, to_version: version }) : undefined;
+  const pool = await pools.find(tables, { image, version });
+  const node = await nodes.find(tables, { image, version, ...(past ? {} : { ended_at: null }) });
+  const named = { channel: channel?.name ?? move?.channel, pool: pool?.name, node: node?.name };
+  for (const [thing, name] of Object.entries(named)) {
+    if (name === undefined) continue;
+    throw new ImagoError('version-state', `${image}:${version} is needed by the ${thing} ${name}.`);
   }
 }
 

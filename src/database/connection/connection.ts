@@ -78,6 +78,7 @@ function isoTime(text: string): string {
 const parsers = new Map<number, (text: string) => unknown>([
   [types.builtins.INT8, Number],
   [types.builtins.TIMESTAMPTZ, isoTime],
+  [types.builtins.DATE, (text: string) => text],
   // As text: the caller must be able to tell a JSON `null` from no value.
   [types.builtins.JSON, (text: string) => text],
 ]);

@@ -5,11 +5,6 @@ export function toJson(value: Json): string {
   return JSON.stringify(value);
 }
 
-/** For columns that may be empty. */
-export function toJsonOrNull(value: Json | undefined): string | null {
-  return value === undefined ? null : JSON.stringify(value);
-}
-
 /** What `toJson` wrote. The caller names the type that it wrote there. */
 export function fromJson<T = Json>(text: string): T {
   return JSON.parse(text) as T;

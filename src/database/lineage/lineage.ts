@@ -4,12 +4,12 @@ import type { RecipeCommit } from '../../domain/image/recipe-commit.ts';
 import type { VersionRecord } from '../../domain/image/version.ts';
 import { type Behind, daysBetween, type ParentStatus } from '../../domain/lineage/lineage.ts';
 import type { Ancestor, Lineage, PoolUse, VersionName, WhichAnswer } from '../../ports/database/lineage.ts';
+import { channels, nodes } from '../catalog/records.ts';
 import type { Database } from '../connection/database.ts';
 import { optional, optionalJson } from '../connection/json.ts';
 import { readCursor, rowsToRead, toPage } from '../connection/page.ts';
 import { planOnce } from '../connection/pool.ts';
 import type { NodesTable, Tables, VersionsTable } from '../connection/tables.ts';
-import { toNode } from '../pool/rows.ts';
 import { readGraph } from './graph.ts';
 import { lineOf, nameLists, readAncestors, readUsedLine } from './rows.ts';
 
@@ -47,7 +47,7 @@ export function createLineage(database: Database): Lineage {
             and (n.name, n.pool) > (${after?.[0] ?? ''}, ${after?.[1] ?? ''})
           order by n.name, n.pool limit ${rowsToRead(query)}`.execute(tables),
       );
-      return toPage('version-nodes', query, found.rows, (row) => [row.name, row.pool], toNode);
+      return toPage('version-nodes', query, found.rows, (row) => [row.name, row.pool], nodes.of);
     },
 
     poolsOf: (versions) => database.read((tables) => readPoolUses(tables, versions)),
@@ -71,15 +71,7 @@ async function parentStatus(
     .limit(1)
     .executeTakeFirst();
   const name = 'node' in child.origin ? await donorChannel(tables, child.origin.node, parent) : undefined;
-  const channel =
-    name === undefined
-      ? undefined
-      : await tables
-          .selectFrom('channels')
-          .select('version')
-          .where('image', '=', parent.image)
-          .where('name', '=', name)
-          .executeTakeFirst();
+  const channel = name === undefined ? undefined : await channels.find(tables, { image: parent.image, name });
   return {
     ...(name === undefined ? {} : { channel: { name, pointsAtParent: channel?.version === parent.version } }),
     newest: newest?.version === parent.version,
@@ -172,7 +164,7 @@ async function readWhich(
       ? undefined
       : { by: row.moved_by, why: row.move_why, at: row.moved_at };
   return {
-    ...toNode(row),
+    ...nodes.of(row),
     ...optional('versionState', row.version_state),
     ...optionalJson<'source', RecipeCommit>('source', row.source),
     ...(moved === undefined ? {} : { moved }),

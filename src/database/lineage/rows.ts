@@ -1,10 +1,10 @@
 // The two walks along origins that lineage, withdrawal and retention share: up to the first version, and down to
 // everything made from one.
 import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
-import type { VersionRecord } from '../../domain/image/version.ts';
+import type { VersionRecord } from '../../domain/image/record.ts';
 import { parentOf } from '../../domain/lineage/lineage.ts';
 import type { Descendant, VersionName } from '../../ports/database/lineage.ts';
-import { toVersion } from '../catalog/rows.ts';
+import { versions } from '../catalog/records.ts';
 import type { Tables, VersionsTable } from '../connection/tables.ts';
 
 /**
@@ -26,13 +26,10 @@ export function lineFrom(
       and (${knownSince} is null or child.origin ->> 'kind' <> 'built' or child.created_at <= ${knownSince}))`;
 }
 
-export function lineOf(
-  { image, version }: VersionName,
-  knownSince: string | null = null,
-): RawBuilder<unknown> {
+export function lineOf({ image, version }: VersionName, knownSince?: string): RawBuilder<unknown> {
   return lineFrom(
     sql`select image, version, digest from imago.versions where image = ${image} and version = ${version}`,
-    sql`${knownSince}::timestamptz`,
+    sql`${knownSince ?? null}::timestamptz`,
   );
 }
 
@@ -51,12 +48,12 @@ function inOrder({ image, version }: VersionName): RawBuilder<unknown> {
 export async function readLine(
   tables: Kysely<Tables>,
   name: VersionName,
-  knownSince: string | null = null,
-): Promise<Selectable<VersionsTable>[]> {
+  knownSince?: string,
+): Promise<readonly VersionRecord[]> {
   const found = await sql<Selectable<VersionsTable>>`
     with recursive ${lineOf(name, knownSince)}
     select v.* from ${rowsOfLine} order by ${inOrder(name)}`.execute(tables);
-  return found.rows;
+  return found.rows.map(versions.of);
 }
 
 /** As `readLine`, with how many live nodes run each and which pools make new ones from it. */
@@ -72,7 +69,7 @@ export async function readUsedLine(
       (select array_agg(p.name::text order by p.name) from imago.pools p
         where p.image = line.image and p.version = line.version) as pools
     from ${rowsOfLine} order by ${inOrder(name)}`.execute(tables);
-  return found.rows.map(({ nodes, pools, ...row }) => ({ ...toVersion(row), nodes, pools: pools ?? [] }));
+  return found.rows.map(({ nodes, pools, ...row }) => ({ ...versions.of(row), nodes, pools: pools ?? [] }));
 }
 
 /** The version first, then its parent, and so on; stops where a parent is not known. */
@@ -80,41 +77,26 @@ export async function readAncestors(
   tables: Kysely<Tables>,
   { image, version }: VersionName,
 ): Promise<readonly VersionRecord[]> {
-  const first = await tables
-    .selectFrom('versions')
-    .selectAll()
-    .where('image', '=', image)
-    .where('version', '=', version)
-    .executeTakeFirst();
   const chain: VersionRecord[] = [];
   const seen = new Set<string>();
-  for (let row = first; row !== undefined; ) {
-    const record = toVersion(row);
+  for (let record = await versions.find(tables, { image, version }); record !== undefined; ) {
     const key = `${record.image}:${record.version}`;
     if (seen.has(key)) break;
     seen.add(key);
     chain.push(record);
-    row = await readParent(tables, record);
+    record = await readParent(tables, record);
   }
   return chain;
 }
 
 /** Of several with the digest that was named, one of the same image, and the oldest. */
-function readParent(
-  tables: Kysely<Tables>,
-  child: VersionRecord,
-): Promise<Selectable<VersionsTable> | undefined> {
+async function readParent(tables: Kysely<Tables>, child: VersionRecord): Promise<VersionRecord | undefined> {
   const parent = parentOf(child.origin);
-  if (parent === undefined) return Promise.resolve(undefined);
+  if (parent === undefined) return undefined;
   if (parent.kind === 'version') {
-    return tables
-      .selectFrom('versions')
-      .selectAll()
-      .where('image', '=', parent.image)
-      .where('version', '=', parent.version)
-      .executeTakeFirst();
+    return versions.find(tables, { image: parent.image, version: parent.version });
   }
-  return tables
+  const row = await tables
     .selectFrom('versions')
     .selectAll()
     .where('digest', '=', parent.digest)
@@ -124,12 +106,13 @@ function readParent(
     .orderBy('created_at')
     .limit(1)
     .executeTakeFirst();
+  return row && versions.of(row);
 }
 
 /** Names as two lists, for `unnest`. */
-export function nameLists(versions: readonly VersionName[]): {
+export function nameLists(names: readonly VersionName[]): {
   readonly images: readonly string[];
   readonly numbers: readonly string[];
 } {
-  return { images: versions.map(({ image }) => image), numbers: versions.map(({ version }) => version) };
+  return { images: names.map(({ image }) => image), numbers: names.map(({ version }) => version) };
 }

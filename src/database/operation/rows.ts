@@ -1,75 +1,26 @@
 // Operations and steps between their rows and their records.
 import type { Insertable, Selectable } from 'kysely';
-import type { ErrorRecord } from '../../domain/error/imago-error.ts';
-import type { Json } from '../../domain/value/json.ts';
-import type {
-  OperationChange,
-  OperationRecord,
-  OperationRequest,
-  Progress,
-  StepChange,
-  StepRecord,
-} from '../../ports/workflow/operation.ts';
-import { fromJson, optional, optionalJson, storableText, toJson } from '../connection/json.ts';
+import { type OperationRecord, operation, type Progress, step } from '../../domain/operation/record.ts';
+import type { OperationChange, OperationRequest, StepChange } from '../../ports/workflow/operation.ts';
+import { storableText } from '../connection/json.ts';
+import { records } from '../connection/records.ts';
 import type { OperationsTable, StepsTable } from '../connection/tables.ts';
 
 export type OperationRow = Selectable<OperationsTable>;
-export type StepRow = Selectable<StepsTable>;
+
+const operations = records('operations', operation.omit({ steps: true }), { by: 'requested_by' });
+const steps = records('steps', step);
 
 export function toOperationRow(
   request: OperationRequest & { readonly id: string },
   at: number,
 ): Insertable<OperationsTable> {
-  return {
-    id: request.id,
-    kind: request.kind,
-    subject: request.subject,
-    requested_by: request.by,
-    os_user: request.osUser ?? null,
-    key: request.key ?? request.subject,
-    input: toJson(request.input),
-    state: 'queued',
-    parent: request.parent ?? null,
-    retry_of: request.retryOf ?? null,
-    created_at: new Date(at).toISOString(),
-  };
+  const { key = request.subject } = request;
+  return operations.row({ ...request, key, state: 'queued', createdAt: new Date(at).toISOString() });
 }
 
-export function toOperation(row: OperationRow, steps: readonly StepRow[]): OperationRecord {
-  return {
-    id: row.id,
-    kind: row.kind,
-    subject: row.subject,
-    by: row.requested_by,
-    ...optional('osUser', row.os_user),
-    key: row.key,
-    input: fromJson(row.input),
-    state: row.state,
-    steps: steps.map(toStep),
-    ...optional('currentStep', row.current_step),
-    ...optionalJson<'progress', Progress>('progress', row.progress),
-    ...optionalJson<'result', Json>('result', row.result),
-    ...optionalJson<'error', ErrorRecord>('error', row.error),
-    exceptions: fromJson<readonly string[]>(row.exceptions),
-    ...optional('cancelRequestedBy', row.cancel_requested_by),
-    ...optional('parent', row.parent),
-    ...optional('retryOf', row.retry_of),
-    createdAt: row.created_at,
-    ...optional('startedAt', row.started_at),
-    ...optional('endedAt', row.ended_at),
-  };
-}
-
-function toStep(row: StepRow): StepRecord {
-  return {
-    name: row.name,
-    state: row.state,
-    attempts: row.attempts,
-    ...optional('startedAt', row.started_at),
-    ...optional('endedAt', row.ended_at),
-    ...optionalJson<'result', Json>('result', row.result),
-    ...optionalJson<'error', ErrorRecord>('error', row.error),
-  };
+export function toOperation(row: OperationRow, own: readonly Selectable<StepsTable>[]): OperationRecord {
+  return { ...operations.of(row), steps: own.map(steps.of) };
 }
 
 const jsonFields: ReadonlySet<string> = new Set(['progress', 'result', 'error', 'exceptions']);
@@ -89,7 +40,7 @@ export function storedChange(change: OperationChange | StepChange, name?: string
   return JSON.stringify({ name, ...Object.fromEntries(stored), cleared });
 }
 
-/** Progress may quote a program, and PostgreSQL itself reads its sentence when it makes the event. */
+/** Progress may quote a tool, and PostgreSQL itself reads its message when it adds the event. */
 function jsonText(field: string, value: unknown): string {
   if (field !== 'progress') return JSON.stringify(value);
   const progress = value as Progress;

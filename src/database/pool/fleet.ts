@@ -1,14 +1,14 @@
 // Pools and nodes on PostgreSQL.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { requireUsable } from '../../domain/image/version-state.ts';
-import { didYouMean } from '../../domain/value/suggest.ts';
+import type { PoolImage, PoolRecord } from '../../domain/pool/record.ts';
+import { requireNamed } from '../../domain/value/require-named.ts';
 import { toIso } from '../../domain/value/time.ts';
-import type { Fleet, PoolRecord } from '../../ports/database/fleet.ts';
-import { findVersion } from '../catalog/lookup.ts';
+import type { Fleet } from '../../ports/database/fleet.ts';
+import { nodes as nodeRecords, pools, versions } from '../catalog/records.ts';
 import type { Change, Database } from '../connection/database.ts';
 import { readCursor, rowsToRead, toPage } from '../connection/page.ts';
 import { endNodes, recordNodes } from './nodes.ts';
-import { modelColumns, toNode, toPool, toPoolRow } from './rows.ts';
 
 export interface FleetOptions {
   readonly now?: () => number;
@@ -18,51 +18,25 @@ export function createFleet(database: Database, { now = Date.now }: FleetOptions
   return {
     addPool: (pool) =>
       database.write(async ({ tables, emit }) => {
-        const columns = toPoolRow(pool);
-        await lockImageIfKnown(tables, pool.image);
-        const added = await tables
-          .insertInto('pools')
-          .values({ ...columns, created_at: toIso(new Date(now())) })
-          .onConflict((conflict) => conflict.column('name').doNothing())
-          .returningAll()
-          .executeTakeFirst();
+        const { name, image } = pool;
+        await lockImageIfKnown(tables, image);
+        const row = pools.row({ ...pool, createdAt: toIso(new Date(now())) });
+        const added = await pools.insertIfNew(tables, row);
         if (added !== undefined) {
           await refuseOut(tables, pool);
-          emit({ type: 'pool.added', subject: `pool/${pool.name}`, data: { ...modelColumns(pool) } });
-          return toPool(added);
+          emit({ type: 'pool.added', subject: `pool/${name}`, data: { ...modelColumns(pool) } });
+          return added;
         }
-        const known = await tables
-          .selectFrom('pools')
-          .selectAll()
-          .where('name', '=', pool.name)
-          .executeTakeFirstOrThrow();
-        for (const [column, wanted] of Object.entries(columns)) {
-          if (known[column as keyof typeof columns] === wanted) continue;
-          throw new ImagoError('pool-exists', `Pool ${pool.name} exists already, with another ${column}.`);
+        const known = await requirePool(tables, name, await pools.find(tables, { name }));
+        for (const [column, kept] of Object.entries(pools.row(known))) {
+          if (column === 'created_at' || row[column as keyof typeof row] === kept) continue;
+          throw new ImagoError('pool-exists', `Pool ${name} exists already, with another ${column}.`);
         }
-        return toPool(known);
+        return known;
       }),
 
-    async getPool(name) {
-      const row = await database.read((tables) =>
-        tables.selectFrom('pools').selectAll().where('name', '=', name).executeTakeFirst(),
-      );
-      return row === undefined ? undefined : toPool(row);
-    },
-
-    async listPools(query) {
-      const after = readCursor<[string]>('pools', query, ['string']);
-      const rows = await database.read((tables) =>
-        tables
-          .selectFrom('pools')
-          .selectAll()
-          .where('name', '>', after?.[0] ?? '')
-          .orderBy('name')
-          .limit(rowsToRead(query))
-          .execute(),
-      );
-      return toPage('pools', query, rows, ({ name }) => [name], toPool);
-    },
+    getPool: (name) => database.read((tables) => pools.find(tables, { name })),
+    listPools: (query) => database.read((tables) => pools.page(tables, query, { by: { name: 'string' } })),
 
     async listBehind(query) {
       const after = readCursor<[string]>('pools', query, ['string']);
@@ -80,62 +54,37 @@ export function createFleet(database: Database, { now = Date.now }: FleetOptions
           .limit(rowsToRead(query))
           .execute(),
       );
-      return toPage('pools', query, rows, ({ name }) => [name], toPool);
+      return toPage('pools', query, rows, ({ name }) => [name], pools.of);
     },
 
-    async listFollowers(image, channel) {
-      const rows = await database.read((tables) =>
-        tables
-          .selectFrom('pools')
-          .selectAll()
-          .where('image', '=', image)
-          .where('follows', '=', channel)
-          .orderBy('name')
-          .execute(),
-      );
-      return rows.map(toPool);
-    },
+    listFollowers: (image, channel) =>
+      database.read((tables) => pools.all(tables, { image, follows: channel }, 'name')),
 
     setPoolModel: (name, model, { back = false } = {}) =>
       database.write(async ({ tables, emit }) => {
         await lockImageIfKnown(tables, model.image);
-        const before = await tables
-          .selectFrom('pools')
-          .select(['image', 'version'])
-          .where('name', '=', name)
-          .executeTakeFirst();
+        const before = await pools.find(tables, { name });
         const same = before?.image === model.image && before.version === model.version;
         if (before !== undefined && !same && !back) await refuseOut(tables, model);
-        const row = await tables
-          .updateTable('pools')
-          .set(modelColumns(model))
-          .where('name', '=', name)
-          .returningAll()
-          .executeTakeFirst();
-        if (row === undefined) throw await poolNotFound(tables, name);
-        emit({ type: 'pool.model', subject: `pool/${name}`, data: { ...modelColumns(model) } });
-        return toPool(row);
+        const columns = modelColumns(model);
+        const pool = await requirePool(tables, name, await pools.update(tables, { name }, columns));
+        emit({ type: 'pool.model', subject: `pool/${name}`, data: { ...columns } });
+        return pool;
       }),
 
     setPoolConfig: (name, nodeConfig) =>
       database.write(async ({ tables, emit }) => {
-        const row = await tables
-          .updateTable('pools')
-          .set({ node_config: nodeConfig })
-          .where('name', '=', name)
-          .returningAll()
-          .executeTakeFirst();
-        if (row === undefined) throw await poolNotFound(tables, name);
+        const changed = await pools.update(tables, { name }, { node_config: nodeConfig });
+        const pool = await requirePool(tables, name, changed);
         emit({ type: 'pool.config', subject: `pool/${name}`, data: {} });
-        return toPool(row);
+        return pool;
       }),
 
     removePool: (name) =>
       database.write(async (change) => {
         await endNodes(change, name, new Set(), toIso(new Date(now())));
-        const gone = await change.tables.deleteFrom('pools').where('name', '=', name).executeTakeFirst();
-        if (gone.numDeletedRows > 0n)
-          change.emit({ type: 'pool.removed', subject: `pool/${name}`, data: {} });
+        if (!(await pools.delete(change.tables, { name }))) return;
+        change.emit({ type: 'pool.removed', subject: `pool/${name}`, data: {} });
       }),
 
     recordNodes: (nodes) => recordNodes(database, nodes),
@@ -153,23 +102,16 @@ export function createFleet(database: Database, { now = Date.now }: FleetOptions
           .limit(1)
           .executeTakeFirst(),
       );
-      return row === undefined ? undefined : toNode(row);
+      return row && nodeRecords.of(row);
     },
 
-    async listNodes(pool, query) {
-      const after = readCursor<[string, string]>('nodes', query, ['string', 'string']);
-      const rows = await database.read((tables) => {
-        let found = tables.selectFrom('nodes').selectAll().where('ended_at', 'is', null);
-        if (pool !== undefined) found = found.where('pool', '=', pool).where('name', '>', after?.[0] ?? '');
-        else if (after !== undefined) {
-          found = found.where(({ eb, refTuple, tuple }) =>
-            eb(refTuple('name', 'pool'), '>', tuple(after[0], after[1])),
-          );
-        }
-        return found.orderBy('name').orderBy('pool').limit(rowsToRead(query)).execute();
-      });
-      return toPage('nodes', query, rows, (row) => [row.name, row.pool], toNode);
-    },
+    listNodes: (pool, query) =>
+      database.read((tables) =>
+        nodeRecords.page(tables, query, {
+          where: { ended_at: null, ...(pool === undefined ? {} : { pool }) },
+          by: { name: 'string', pool: 'string' },
+        }),
+      ),
   };
 }
 
@@ -182,17 +124,20 @@ async function refuseOut(
   tables: Change['tables'],
   { image, version }: Pick<PoolRecord, 'image' | 'version'>,
 ): Promise<void> {
-  const known = await findVersion(tables, image, version);
+  const known = await versions.find(tables, { image, version });
   if (known !== undefined) requireUsable(known);
 }
 
-async function poolNotFound(tables: Change['tables'], name: string): Promise<ImagoError> {
-  const known = await tables.selectFrom('pools').select('name').execute();
-  return new ImagoError('pool-not-found', `There is no pool ${name}.`, {
-    hint:
-      didYouMean(
-        name,
-        known.map((row) => row.name),
-      ) ?? 'See `imago pool list`.',
-  });
+function requirePool(
+  tables: Change['tables'],
+  name: string,
+  found: PoolRecord | undefined,
+): Promise<PoolRecord> {
+  return requireNamed('pool', name, found, async () =>
+    (await pools.all(tables, {})).map((pool) => pool.name),
+  );
+}
+
+function modelColumns({ reference, follows, image, version, digest, move }: PoolImage) {
+  return { reference, follows: follows ?? null, image, version, digest, move: move ?? null };
 }

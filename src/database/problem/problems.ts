@@ -1,12 +1,13 @@
 // Problems on PostgreSQL.
-import { type Selectable, sql } from 'kysely';
-import type { FoundProblem, ProblemRecord } from '../../domain/problem/problem.ts';
+import { sql } from 'kysely';
+import { type FoundProblem, problemRecord } from '../../domain/problem/problem.ts';
 import { toIso } from '../../domain/value/time.ts';
 import type { Problems } from '../../ports/database/problems.ts';
 import type { Change, Database } from '../connection/database.ts';
-import { optional, storableText } from '../connection/json.ts';
-import { readCursor, rowsToRead, toPage } from '../connection/page.ts';
-import type { ProblemsTable } from '../connection/tables.ts';
+import { storableText } from '../connection/json.ts';
+import { records } from '../connection/records.ts';
+
+const problems = records('problems', problemRecord);
 
 const operationSource = 'operations';
 const repaired = 'A later check found it repaired.';
@@ -48,27 +49,16 @@ export function createProblems(database: Database, { now }: { readonly now: () =
     });
   }
 
-  const openRows = (source: string) =>
-    database.read((tables) =>
-      tables
-        .selectFrom('problems')
-        .selectAll()
-        .where('source', '=', source)
-        .where('resolved_at', 'is', null)
-        .orderBy('id')
-        .execute(),
-    );
-  const find = (id: number) =>
-    database.read((tables) =>
-      tables.selectFrom('problems').selectAll().where('id', '=', id).executeTakeFirst(),
-    );
+  const openOf = (source: string) =>
+    database.read((tables) => problems.all(tables, { source, resolved_at: null }, 'id'));
+  const get = (id: number) => database.read((tables) => problems.find(tables, { id }));
 
   return {
     report: (source, found) => database.write((change) => open(change, source, found)),
 
     async sync(source, found) {
       const current = new Map(found.map((one) => [`${one.kind} ${one.subject}`, one]));
-      const gone = (await openRows(source)).filter(({ kind, subject }) => !current.has(`${kind} ${subject}`));
+      const gone = (await openOf(source)).filter(({ kind, subject }) => !current.has(`${kind} ${subject}`));
       if (gone.length === 0 && current.size === 0) return;
       await database.write(async (change) => {
         for (const one of current.values()) await open(change, source, one);
@@ -77,7 +67,7 @@ export function createProblems(database: Database, { now }: { readonly now: () =
     },
 
     async repaired(source, subject) {
-      const gone = (await openRows(source)).filter((row) => row.subject === subject);
+      const gone = (await openOf(source)).filter((row) => row.subject === subject);
       if (gone.length === 0) return;
       await database.write(async (change) => {
         for (const { id } of gone) await close(change, id, 'imago', repaired);
@@ -108,29 +98,25 @@ export function createProblems(database: Database, { now }: { readonly now: () =
         }
       }),
 
-    openOf: async (source) => (await openRows(source)).map(toProblem),
+    openOf,
 
-    async list(query) {
-      const before = readCursor<[number]>('problems', query, ['number']);
-      const rows = await database.read((tables) => {
-        let found = tables.selectFrom('problems').selectAll();
-        if (query.subject !== undefined) found = found.where('subject', '=', query.subject);
-        if (query.all !== true) found = found.where('resolved_at', 'is', null);
-        if (before !== undefined) found = found.where('id', '<', before[0]);
-        return found.orderBy('id', 'desc').limit(rowsToRead(query)).execute();
-      });
-      return toPage('problems', query, rows, ({ id }) => [id], toProblem);
-    },
+    list: ({ subject, all, ...query }) =>
+      database.read((tables) =>
+        problems.page(tables, query, {
+          where: {
+            ...(subject === undefined ? {} : { subject }),
+            ...(all === true ? {} : { resolved_at: null }),
+          },
+          by: { id: 'number' },
+          newestFirst: true,
+        }),
+      ),
 
-    async get(id) {
-      const row = await find(id);
-      return row && toProblem(row);
-    },
+    get,
 
     async resolve(id, by, reason) {
       await database.write((change) => close(change, id, by, reason));
-      const row = await find(id);
-      return row && toProblem(row);
+      return get(id);
     },
 
     async trim(before) {
@@ -144,13 +130,4 @@ export function createProblems(database: Database, { now }: { readonly now: () =
 
 function opened(id: number, kind: string, subject: string, message: string) {
   return { type: 'problem.opened', subject, data: { problem: id, kind, message } };
-}
-
-function toProblem(row: Selectable<ProblemsTable>): ProblemRecord {
-  const { id, kind, subject, message, count } = row;
-  return {
-    ...{ id, kind, subject, message, ...optional('hint', row.hint), count },
-    ...{ firstAt: row.first_at, lastAt: row.last_at, ...optional('resolvedAt', row.resolved_at) },
-    ...{ ...optional('resolvedBy', row.resolved_by), ...optional('reason', row.reason) },
-  };
 }

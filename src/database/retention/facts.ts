@@ -10,7 +10,7 @@ import {
 } from '../../domain/retention/retention.ts';
 import type { VersionName } from '../../ports/database/lineage.ts';
 import { newestTestFailed } from '../catalog/evidence.ts';
-import { toChannel } from '../catalog/rows.ts';
+import { channels } from '../catalog/records.ts';
 import type { Tables } from '../connection/tables.ts';
 
 /** What is looked at: all versions, those of an image, or one. */
@@ -33,11 +33,6 @@ export async function readRetentionFacts(
       created_at as "createdAt", restricted, kubernetes, ${newestTestFailed('versions.digest')} as "testFailed"
     from imago.versions where state <> 'deleted' and image = any(${images}::text[])
     order by image, created_at`.execute(tables);
-  const channels = await tables
-    .selectFrom('channels')
-    .selectAll()
-    .where('image', '=', sql<string>`any(${images}::text[])`)
-    .execute();
   const matrices = await tables
     .selectFrom('images')
     .select(['name', 'matrix'])
@@ -45,7 +40,7 @@ export async function readRetentionFacts(
     .execute();
   return {
     versions: versions.rows,
-    channels: channels.map(toChannel),
+    channels: await channels.all(tables, { image: images }),
     matrices: new Map(matrices.map((image) => [image.name, image.matrix])),
     ...needs,
   };

@@ -1,6 +1,7 @@
 // Retention on PostgreSQL: the plan, and the deletion of one version in steps of which each looks again.
-import { type Kysely, type Selectable, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import { hold as holdRecord } from '../../domain/retention/record.ts';
 import {
   describeKeeper,
   type Keeper,
@@ -8,15 +9,19 @@ import {
   type RetentionPolicy,
 } from '../../domain/retention/retention.ts';
 import { checkReason } from '../../domain/withdrawal/withdrawal.ts';
-import type { Hold, Retention } from '../../ports/database/lifecycle.ts';
+import type { Retention } from '../../ports/database/lifecycle.ts';
 import type { VersionName } from '../../ports/database/lineage.ts';
 import type { CatalogueContext } from '../catalog/context.ts';
 import { imageNames, lockImage, requireVersion } from '../catalog/lookup.ts';
-import type { HoldsTable, Tables } from '../connection/tables.ts';
+import { versions, withdrawals } from '../catalog/records.ts';
+import { records } from '../connection/records.ts';
+import type { Tables } from '../connection/tables.ts';
 import { applyWithdrawal } from '../withdrawal/apply.ts';
 import { restoreVersion } from '../withdrawal/restore.ts';
 import { findAsked } from '../withdrawal/rows.ts';
 import { readNeeds, readRetentionFacts } from './facts.ts';
+
+const holds = records('holds', holdRecord, { by: 'held_by' });
 
 /** The facts of so many images are held in memory at a time. */
 const imagesAtOnce = 8;
@@ -88,17 +93,11 @@ export function createRetention(context: CatalogueContext, now: () => number): R
         const keepers = await keepersOf(tables, name, policy);
         if (keepers.length > 0 || state === 'withdrawn') return keepers;
         const at = context.stamp();
-        const row = await tables
-          .insertInto('withdrawals')
-          .values({
-            ...{ image: name.image, version: name.version, with_descendants: false, operation, at },
-            reason: 'Nothing needs it any more: it is being deleted.',
-            effective_at: at,
-            asked_by: by,
-          })
-          .returningAll()
-          .executeTakeFirstOrThrow();
-        await applyWithdrawal(context, change, row);
+        const asked = withdrawals.row({
+          ...{ image: name.image, version: name.version, withDescendants: false, operation, by },
+          ...{ reason: 'It is being deleted, because nothing needs it.', effectiveAt: at, at },
+        });
+        await applyWithdrawal(context, change, await withdrawals.insert(tables, asked));
         return [];
       }),
 
@@ -108,7 +107,7 @@ export function createRetention(context: CatalogueContext, now: () => number): R
         if (state === 'deleted') return undefined;
         return findAsked(tables, { ...name, operation: change.operation });
       });
-      if (asked === undefined || asked.lifted_at !== null) return;
+      if (asked === undefined || asked.liftedAt !== undefined) return;
       await restoreVersion(context, name, { ...change, operation: `${change.operation} reprieve` });
     },
 
@@ -125,12 +124,7 @@ export function createRetention(context: CatalogueContext, now: () => number): R
         if (row.state === 'deleted') return;
         const keepers = (await keepersOf(tables, name, {})).filter(({ kind }) => kind !== 'newest');
         if (keepers.length > 0 || row.state !== 'withdrawn') throw needed(name, row.state, keepers);
-        await tables
-          .updateTable('versions')
-          .set({ state: 'deleted', withdrawn_from: null })
-          .where('image', '=', image)
-          .where('version', '=', version)
-          .execute();
+        await versions.update(tables, { image, version }, { state: 'deleted', withdrawn_from: null });
         emit({
           type: 'version.state',
           subject: `image/${image}`,
@@ -156,37 +150,18 @@ export function createRetention(context: CatalogueContext, now: () => number): R
           .returningAll()
           .executeTakeFirstOrThrow();
         emit({ type: 'version.held', subject: `image/${image}`, data: { version, reason: why, by } });
-        return toHold(row);
+        return holds.of(row);
       }),
 
     release: ({ image, version }, by) =>
       database.write(async ({ tables, emit }) => {
-        const gone = await tables
-          .deleteFrom('holds')
-          .where('image', '=', image)
-          .where('version', '=', version)
-          .executeTakeFirst();
-        if (gone.numDeletedRows === 0n) return false;
-        emit({ type: 'version.released', subject: `image/${image}`, data: { version, by } });
-        return true;
+        const existed = await holds.delete(tables, { image, version });
+        if (existed) emit({ type: 'version.released', subject: `image/${image}`, data: { version, by } });
+        return existed;
       }),
 
-    async getHold({ image, version }) {
-      const row = await database.read((tables) =>
-        tables
-          .selectFrom('holds')
-          .selectAll()
-          .where('image', '=', image)
-          .where('version', '=', version)
-          .executeTakeFirst(),
-      );
-      return row === undefined ? undefined : toHold(row);
-    },
+    getHold: ({ image, version }) => database.read((tables) => holds.find(tables, { image, version })),
   };
-}
-
-function toHold({ image, version, reason, held_by, at }: Selectable<HoldsTable>): Hold {
-  return { image, version, reason, by: held_by, at };
 }
 
 function needed({ image, version }: VersionName, state: string, keepers: readonly Keeper[]): ImagoError {

@@ -7,7 +7,7 @@ import type { DeliveryOutcome, WebhookOutbox } from '../../ports/database/webhoo
 import type { Change, Database } from '../connection/database.ts';
 import { fromJson, storableText } from '../connection/json.ts';
 import { settledEvents } from '../events.ts';
-import { toKeptWebhook } from './webhooks.ts';
+import { webhooks as webhookRecords } from './webhooks.ts';
 
 /** So many events are written down in one transaction. */
 const atOnce = 500;
@@ -60,9 +60,9 @@ export function createWebhookOutbox(
           .limit(limit)
           .execute(),
       );
-      return rows.map(({ delivery, event, attempts, body, ...webhook }) => ({
+      return rows.map(({ delivery, event, attempts, body, ...row }) => ({
         ...{ id: delivery, event, attempts, body },
-        webhook: toKeptWebhook(webhook),
+        webhook: { ...webhookRecords.of(row), salt: row.salt, keyId: row.key_id },
       }));
     },
 

@@ -1,84 +1,47 @@
 // Webhooks and their log, on PostgreSQL.
-import type { Selectable } from 'kysely';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { toIso } from '../../domain/value/time.ts';
-import type { WebhookEvent } from '../../domain/webhook/webhook.ts';
-import type { Delivery, KeptWebhook, Webhook, Webhooks } from '../../ports/database/webhooks.ts';
+import { delivery, webhook } from '../../domain/webhook/record.ts';
+import type { Webhooks } from '../../ports/database/webhooks.ts';
 import type { Database } from '../connection/database.ts';
-import { fromJson, optional, toJson } from '../connection/json.ts';
-import { readCursor, rowsToRead, toPage } from '../connection/page.ts';
-import type { WebhookDeliveriesTable, WebhooksTable } from '../connection/tables.ts';
+import { records } from '../connection/records.ts';
 import { settledEvents } from '../events.ts';
+
+export const webhooks = records('webhooks', webhook, { by: 'added_by' });
+const deliveries = records('webhook_deliveries', delivery);
 
 export function createWebhookStore(database: Database, { now }: { readonly now: () => number }): Webhooks {
   return {
-    async list(query) {
-      const after = readCursor<[string]>('webhooks', query, ['string']);
-      const rows = await database.read((tables) =>
-        tables
-          .selectFrom('webhooks')
-          .selectAll()
-          .where('name', '>', after?.[0] ?? '')
-          .orderBy('name')
-          .limit(rowsToRead(query))
-          .execute(),
-      );
-      return toPage('webhooks', query, rows, ({ name }) => [name], toWebhook);
-    },
+    list: (query) => database.read((tables) => webhooks.page(tables, query, { by: { name: 'string' } })),
+    get: (name) => database.read((tables) => webhooks.find(tables, { name })),
 
-    async get(name) {
-      const row = await database.read((tables) =>
-        tables.selectFrom('webhooks').selectAll().where('name', '=', name).executeTakeFirst(),
-      );
-      return row && toWebhook(row);
-    },
-
-    create: (webhook) =>
+    create: ({ salt, keyId, ...given }) =>
       database.write(async ({ tables, emit }) => {
-        const { name, url, events, image, allowPrivate, salt, keyId, by } = webhook;
-        await tables
-          .insertInto('webhooks')
-          .values({
-            ...{ name, url, salt, image: image ?? null, events: toJson(events), key_id: keyId },
-            ...{
-              allow_private: allowPrivate,
-              seen: await settledEvents(tables),
-              state: 'active',
-              added_by: by,
-            },
-            at: toIso(new Date(now())),
-          })
-          .onConflict((conflict) => conflict.column('name').doNothing())
-          .execute();
-        const row = await tables
-          .selectFrom('webhooks')
-          .selectAll()
-          .where('name', '=', name)
-          .executeTakeFirstOrThrow();
+        const { name, by } = given;
+        const row = webhooks.row({ ...given, state: 'active', at: toIso(new Date(now())) });
+        const seen = await settledEvents(tables);
+        await webhooks.insertIfNew(tables, { ...row, salt, key_id: keyId, seen });
         // The salt is the caller's own: with it, a repeated commit finds what the first one wrote.
-        if (row.salt !== salt) throw new ImagoError('webhook-exists', `There is a webhook ${name} already.`);
+        const created = await webhooks.find(tables, { name, salt });
+        if (created === undefined) {
+          throw new ImagoError('webhook-exists', `There is a webhook ${name} already.`);
+        }
         emit({ type: 'webhook.added', subject: `webhook/${name}`, data: { by } });
-        return toWebhook(row);
+        return created;
       }),
 
     delete: (name) =>
       database.write(async ({ tables, emit }) => {
-        const gone = await tables.deleteFrom('webhooks').where('name', '=', name).executeTakeFirst();
-        if (gone.numDeletedRows === 0n) return false;
-        emit({ type: 'webhook.deleted', subject: `webhook/${name}`, data: {} });
-        return true;
+        const existed = await webhooks.delete(tables, { name });
+        if (existed) emit({ type: 'webhook.deleted', subject: `webhook/${name}`, data: {} });
+        return existed;
       }),
 
     resend: (name, event, by) =>
       database.write(async ({ tables, emit }) => {
-        const webhook = await tables
-          .selectFrom('webhooks')
-          .select('state')
-          .where('name', '=', name)
-          .forUpdate()
-          .executeTakeFirst();
-        if (webhook?.state === 'gone') {
-          throw new ImagoError('webhook-gone', `Webhook ${name} ended: the other side wants no more.`);
+        const found = await webhooks.find(tables, { name }, 'lock');
+        if (found?.state === 'gone') {
+          throw new ImagoError('webhook-gone', `The receiver of webhook ${name} responded with 410 Gone.`);
         }
         const ended = tables
           .updateTable('webhook_deliveries')
@@ -97,44 +60,17 @@ export function createWebhookStore(database: Database, { now }: { readonly now: 
       }),
 
     async log(name, query) {
-      const before = readCursor<[number]>('deliveries', query, ['number']);
-      const rows = await database.read((tables) => {
-        const found = tables.selectFrom('webhook_deliveries').selectAll().where('webhook', '=', name);
-        return (before === undefined ? found : found.where('id', '<', before[0]))
-          .orderBy('id', 'desc')
-          .limit(rowsToRead(query))
-          .execute();
-      });
-      return toPage('deliveries', query, rows, ({ id }) => [id], toDelivery);
+      const options = { where: { webhook: name }, by: { id: 'number' }, newestFirst: true } as const;
+      const page = await database.read((tables) => deliveries.page(tables, query, options));
+      return { ...page, items: page.items.map(withoutPastAttempt) };
     },
   };
 }
 
-export function toKeptWebhook(row: Selectable<WebhooksTable>): KeptWebhook {
-  return { ...toWebhook(row), salt: row.salt, keyId: row.key_id };
-}
-
-function toWebhook(row: Selectable<WebhooksTable>): Webhook {
-  return {
-    name: row.name,
-    url: row.url,
-    events: fromJson<readonly WebhookEvent[]>(row.events),
-    ...optional('image', row.image),
-    allowPrivate: row.allow_private,
-    state: row.state,
-    by: row.added_by,
-    at: row.at,
-  };
-}
-
-function toDelivery(row: Selectable<WebhookDeliveriesTable>): Delivery {
-  return {
-    ...{ id: row.id, webhook: row.webhook, event: row.event, type: row.type },
-    ...{ state: row.state, attempts: row.attempts },
-    ...(row.state === 'waiting' ? { nextAt: row.next_at } : {}),
-    ...optional('status', row.status),
-    ...optional('error', row.error),
-    at: row.at,
-    ...optional('endedAt', row.ended_at),
-  };
+/** Only a delivery that waits has a next attempt. */
+function withoutPastAttempt<T extends { readonly state: string; readonly nextAt?: string | undefined }>(
+  one: T,
+) {
+  const { nextAt, ...rest } = one;
+  return one.state === 'waiting' ? one : rest;
 }

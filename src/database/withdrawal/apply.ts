@@ -1,12 +1,14 @@
 // Taking versions out of use, within one transaction: their states, what descendants inherit, and every channel
 // that pointed at one of them. Either all of it happens, or nothing.
-import { type Kysely, type Selectable, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import {
   type ChannelMove,
   fitToReturn,
   latestChannel,
   type ReturnTarget,
 } from '../../domain/channel/channel.ts';
+import type { VersionRecord } from '../../domain/image/record.ts';
+import type { Withdrawal } from '../../domain/withdrawal/record.ts';
 import {
   type ChannelFallback,
   channelFallback,
@@ -17,13 +19,11 @@ import { moveLatest, recordMove } from '../catalog/channels.ts';
 import type { CatalogueContext } from '../catalog/context.ts';
 import { newestTestFailed } from '../catalog/evidence.ts';
 import { lockImage, requireChannel, requireVersion } from '../catalog/lookup.ts';
-import { toChannel, toMove } from '../catalog/rows.ts';
+import { channels as channelRecords, moves as moveRecords, withdrawals } from '../catalog/records.ts';
 import type { Change } from '../connection/database.ts';
-import type { Tables, VersionsTable, WithdrawalsTable } from '../connection/tables.ts';
+import type { Tables } from '../connection/tables.ts';
 import { nameLists, readLine } from '../lineage/rows.ts';
 import { readWithdrawalsOf } from './rows.ts';
-
-type VersionRow = Selectable<VersionsTable>;
 
 /**
  * The version, and with `withDescendants` everything made from it, without what was deleted. `outSince`: a fix that was
@@ -33,8 +33,8 @@ export async function readTargets(
   tables: Kysely<Tables>,
   name: VersionName,
   withDescendants: boolean,
-  outSince: string | null = null,
-): Promise<readonly VersionRow[]> {
+  outSince?: string,
+): Promise<readonly VersionRecord[]> {
   const self = await requireVersion(tables, name.image, name.version);
   const line = withDescendants ? await readLine(tables, name, outSince) : [self];
   return line.filter(({ state }) => state !== 'deleted');
@@ -54,16 +54,16 @@ export interface Applied {
 export async function applyWithdrawal(
   context: CatalogueContext,
   change: Change,
-  row: Selectable<WithdrawalsTable>,
+  row: Withdrawal,
 ): Promise<Applied> {
   const { tables } = change;
-  const seen = await readTargets(tables, row, row.with_descendants, row.applied_at);
+  const seen = await readTargets(tables, row, row.withDescendants, row.appliedAt);
   await lockImages(change, [row.image, ...seen.map(({ image }) => image)]);
-  const targets = await readTargets(tables, row, row.with_descendants, row.applied_at);
+  const targets = await readTargets(tables, row, row.withDescendants, row.appliedAt);
   const moves = await moveChannels(context, change, targets, row);
   const now = context.stamp();
-  if (row.applied_at === null) {
-    await tables.updateTable('withdrawals').set({ applied_at: now }).where('id', '=', row.id).execute();
+  if (row.appliedAt === undefined) {
+    await withdrawals.update(tables, { id: row.id }, { applied_at: now });
   }
   await inherit(change, row, targets, now);
   await takeOut(change, targets);
@@ -73,14 +73,14 @@ export async function applyWithdrawal(
   return { versions: targets.map(({ image, version, digest }) => ({ image, version, digest })), moves };
 }
 
-function author(row: Selectable<WithdrawalsTable>) {
-  return { by: row.asked_by, why: `Withdrawn: ${row.reason}`, operation: row.operation };
+function author(row: Withdrawal) {
+  return { by: row.by, why: `Withdrawn: ${row.reason}`, operation: row.operation };
 }
 
 async function inherit(
   { tables }: Change,
-  row: Selectable<WithdrawalsTable>,
-  targets: readonly VersionRow[],
+  row: Withdrawal,
+  targets: readonly VersionRecord[],
   now: string,
 ): Promise<void> {
   const heirs = targets.filter(({ image, version }) => image !== row.image || version !== row.version);
@@ -89,7 +89,7 @@ async function inherit(
     insert into imago.withdrawals
       (image, version, cause, reason, with_descendants, effective_at, asked_by, operation, at, applied_at)
     select given.image, given.version, ${row.id}, ${`${row.image}:${row.version} was withdrawn: ${row.reason}`},
-      false, ${row.effective_at}::timestamptz, ${row.asked_by}, ${row.operation}, ${now}::timestamptz,
+      false, ${row.effectiveAt}::timestamptz, ${row.by}, ${row.operation}, ${now}::timestamptz,
       ${now}::timestamptz
     from unnest(${heirs.map(({ image }) => image)}::text[], ${heirs.map(({ version }) => version)}::text[])
       as given (image, version)
@@ -100,11 +100,11 @@ async function inherit(
 }
 
 /** Sets the states. One that is out already keeps what it was before, and the reason that weighs most. */
-async function takeOut({ tables, emit }: Change, targets: readonly VersionRow[]): Promise<void> {
+async function takeOut({ tables, emit }: Change, targets: readonly VersionRecord[]): Promise<void> {
   const all = await readWithdrawalsOf(tables, targets);
   const reasons = targets.map(({ image, version, reason }) => {
     const standing = standingWithdrawal(all.get(`${image}:${version}`) ?? []);
-    return standing?.reason ?? reason;
+    return standing?.reason ?? reason ?? null;
   });
   const { images, numbers } = nameLists(targets);
   await sql`
@@ -117,7 +117,7 @@ async function takeOut({ tables, emit }: Change, targets: readonly VersionRow[])
     emit({
       type: 'version.state',
       subject: `image/${image}`,
-      data: { version, state: 'withdrawn', before: state, reason: reasons[index] },
+      data: { version, state: 'withdrawn', before: state, reason: reasons[index] ?? undefined },
     });
   }
 }
@@ -125,28 +125,22 @@ async function takeOut({ tables, emit }: Change, targets: readonly VersionRow[])
 /** Returns where the channels that point at one of these versions would go. */
 export async function readFallbacks(
   tables: Kysely<Tables>,
-  targets: readonly VersionRow[],
+  targets: readonly VersionRecord[],
 ): Promise<readonly ChannelFallback[]> {
   const out = new Set(targets.map(({ image, version }) => `${image}:${version}`));
   const fallbacks: ChannelFallback[] = [];
   for (const image of new Set(targets.map((target) => target.image))) {
-    const channels = await tables
-      .selectFrom('channels')
-      .selectAll()
-      .where('image', '=', image)
-      .where('managed', '=', false)
-      .where('name', '!=', latestChannel)
-      .orderBy('name')
-      .execute();
+    const channels = await channelRecords.all(tables, { image, managed: false }, 'name');
     for (const channel of channels) {
-      if (channel.version === null || !out.has(`${image}:${channel.version}`)) continue;
-      const moves = await readMoves(tables, image, channel.name);
+      if (channel.name === latestChannel) continue;
+      if (channel.version === undefined || !out.has(`${image}:${channel.version}`)) continue;
+      const moves = await moveRecords.all(tables, { image, channel: channel.name }, 'id');
       const targetsOf = await readReturnTargets(tables, image, moves);
       fallbacks.push(
-        channelFallback(toChannel(channel), channel.version, moves, (version) => {
+        channelFallback(channel, channel.version, moves, (version) => {
           const known = targetsOf.get(version);
           if (known === undefined || out.has(`${image}:${version}`)) return undefined;
-          return fitToReturn(toChannel(channel), known);
+          return fitToReturn(channel, known);
         }),
       );
     }
@@ -157,8 +151,8 @@ export async function readFallbacks(
 async function moveChannels(
   context: CatalogueContext,
   change: Change,
-  targets: readonly VersionRow[],
-  row: Selectable<WithdrawalsTable>,
+  targets: readonly VersionRecord[],
+  row: Withdrawal,
 ): Promise<readonly ChannelMove[]> {
   const moves: ChannelMove[] = [];
   for (const { image, channel, to } of await readFallbacks(change.tables, targets)) {
@@ -167,17 +161,6 @@ async function moveChannels(
     moves.push(await recordMove(context, change, from, target, author(row)));
   }
   return moves;
-}
-
-async function readMoves(tables: Kysely<Tables>, image: string, channel: string): Promise<ChannelMove[]> {
-  const rows = await tables
-    .selectFrom('channel_moves')
-    .selectAll()
-    .where('image', '=', image)
-    .where('channel', '=', channel)
-    .orderBy('id')
-    .execute();
-  return rows.map(toMove);
 }
 
 async function readReturnTargets(

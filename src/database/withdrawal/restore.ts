@@ -1,7 +1,8 @@
 // Lifting a withdrawal: the version, and what had inherited it, are again what they were, unless something else
 // keeps them out. Channels stay where they went.
-import { type Kysely, type Selectable, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { testsPassed } from '../../domain/evidence/evidence.ts';
+import type { VersionRecord } from '../../domain/image/record.ts';
 import { type RestorableState, restoredState } from '../../domain/image/version-state.ts';
 import { liftable, standingWithdrawal, type Withdrawal } from '../../domain/withdrawal/withdrawal.ts';
 import type { RestoreOutcome } from '../../ports/database/lifecycle.ts';
@@ -10,9 +11,9 @@ import { moveLatest } from '../catalog/channels.ts';
 import type { CatalogueContext } from '../catalog/context.ts';
 import { listEvidence } from '../catalog/evidence.ts';
 import { requireVersion } from '../catalog/lookup.ts';
-import { toVersion } from '../catalog/rows.ts';
+import { versions, withdrawals } from '../catalog/records.ts';
 import type { Change } from '../connection/database.ts';
-import type { Tables, VersionsTable } from '../connection/tables.ts';
+import type { Tables } from '../connection/tables.ts';
 import { lockImages } from './apply.ts';
 import { readWithdrawals } from './rows.ts';
 
@@ -63,11 +64,7 @@ export function restoreVersion(
       if (await bringBack(change, version)) restored.push(version);
     }
     for (const image of new Set(restored.map((version) => version.image))) {
-      await moveLatest(context, change, image, {
-        by: author.by,
-        why: author.why,
-        operation: author.operation,
-      });
+      await moveLatest(context, change, image, author);
     }
     const { image, version } = name;
     change.emit({
@@ -106,16 +103,12 @@ async function readRestored(tables: Kysely<Tables>, operation: string): Promise<
 
 async function readCauses(
   tables: Kysely<Tables>,
-  withdrawals: readonly Withdrawal[],
+  known: readonly Withdrawal[],
 ): Promise<ReadonlyMap<number, string>> {
-  const ids = withdrawals.flatMap(({ cause }) => (cause === undefined ? [] : [cause]));
+  const ids = known.flatMap(({ cause }) => (cause === undefined ? [] : [cause]));
   if (ids.length === 0) return new Map();
-  const rows = await tables
-    .selectFrom('withdrawals')
-    .select(['id', 'image', 'version'])
-    .where('id', 'in', ids)
-    .execute();
-  return new Map(rows.map(({ id, image, version }) => [id, `${image}:${version}`]));
+  const causes = await withdrawals.all(tables, { id: ids });
+  return new Map(causes.map(({ id, image, version }) => [id, `${image}:${version}`]));
 }
 
 /** `false` when something else keeps it out. One whose tests failed meanwhile must be tested anew. */
@@ -125,36 +118,19 @@ async function bringBack({ tables, emit }: Change, name: VersionName): Promise<b
   if (row.state !== 'withdrawn') return false;
   const standing = standingWithdrawal(await readWithdrawals(tables, name));
   if (standing !== undefined) {
-    await setVersion(tables, row, { reason: standing.reason });
+    await versions.update(tables, { image, version }, { reason: standing.reason });
     return false;
   }
   const state = await usableState(tables, row);
-  await setVersion(tables, row, { state, reason: null, withdrawn_from: null });
+  await versions.update(tables, { image, version }, { state, reason: null, withdrawn_from: null });
   emit({ type: 'version.state', subject: `image/${image}`, data: { version, state, before: 'withdrawn' } });
   return true;
 }
 
-async function usableState(tables: Kysely<Tables>, row: Selectable<VersionsTable>): Promise<RestorableState> {
-  const state = restoredState(toVersion(row));
+async function usableState(tables: Kysely<Tables>, row: VersionRecord): Promise<RestorableState> {
+  const state = restoredState(row);
   if (state !== 'available') return state;
   return testsPassed(row.digest, await listEvidence(tables, row.digest)) ? state : 'candidate';
-}
-
-async function setVersion(
-  tables: Kysely<Tables>,
-  { image, version }: Selectable<VersionsTable>,
-  change: {
-    readonly state?: RestorableState;
-    readonly reason: string | null;
-    readonly withdrawn_from?: null;
-  },
-): Promise<void> {
-  await tables
-    .updateTable('versions')
-    .set(change)
-    .where('image', '=', image)
-    .where('version', '=', version)
-    .execute();
 }
 
 /** Channels that a withdrawal took off the version and that have not come back. */
@@ -172,6 +148,5 @@ async function outcome(
     where w.image = ${image} and w.version = ${version} and not c.managed
       and c.version is distinct from ${version}
     order by 2`.execute(tables);
-  const row = await requireVersion(tables, image, version);
-  return { version: toVersion(row), restored, left: left.rows };
+  return { version: await requireVersion(tables, image, version), restored, left: left.rows };
 }

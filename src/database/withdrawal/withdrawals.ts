@@ -2,19 +2,20 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { parseTime, toIso } from '../../domain/value/time.ts';
+import type { Withdrawal } from '../../domain/withdrawal/record.ts';
 import { checkReason, isInForce } from '../../domain/withdrawal/withdrawal.ts';
 import type { WithdrawalOutcome, Withdrawals, WithdrawRequest } from '../../ports/database/lifecycle.ts';
 import type { VersionName } from '../../ports/database/lineage.ts';
 import type { CatalogueContext } from '../catalog/context.ts';
 import { lockImage, requireVersion } from '../catalog/lookup.ts';
-import { toMove } from '../catalog/rows.ts';
+import { moves, withdrawals } from '../catalog/records.ts';
 import type { Change } from '../connection/database.ts';
 import { readCursor, rowsToRead, toPage } from '../connection/page.ts';
 import type { Tables, WithdrawalsTable } from '../connection/tables.ts';
 import { lineFrom } from '../lineage/rows.ts';
 import { applyWithdrawal, readFallbacks, readTargets } from './apply.ts';
 import { restoreVersion } from './restore.ts';
-import { findAsked, readWithdrawals, toWithdrawal } from './rows.ts';
+import { findAsked, readWithdrawals } from './rows.ts';
 
 type Row = Selectable<WithdrawalsTable>;
 
@@ -23,17 +24,10 @@ export function createWithdrawals(context: CatalogueContext, now: () => number):
 
   async function applyOne(id: number): Promise<WithdrawalOutcome | undefined> {
     return database.write(async (change) => {
-      const row = await change.tables
-        .selectFrom('withdrawals')
-        .selectAll()
-        .where('id', '=', id)
-        .where('lifted_at', 'is', null)
-        .forUpdate()
-        .executeTakeFirst();
-      if (row === undefined) return undefined;
-      const applied = await applyWithdrawal(context, change, row);
-      const after = { ...row, applied_at: row.applied_at ?? context.stamp() };
-      return { withdrawal: toWithdrawal(after), ...applied };
+      const asked = await withdrawals.find(change.tables, { id, lifted_at: null }, 'lock');
+      if (asked === undefined) return undefined;
+      const applied = await applyWithdrawal(context, change, asked);
+      return { withdrawal: { ...asked, appliedAt: asked.appliedAt ?? context.stamp() }, ...applied };
     });
   }
 
@@ -59,26 +53,16 @@ export function createWithdrawals(context: CatalogueContext, now: () => number):
         await refuseDeleted(tables, request);
         const same = await sameInForce(tables, request);
         if (same !== undefined) return repeated(tables, same);
-        const row = await ask(context, change, { ...request, reason }, now());
-        if (Date.parse(row.effective_at) > now()) {
-          return { withdrawal: toWithdrawal(row), versions: [], moves: [] };
-        }
-        const applied = await applyWithdrawal(context, change, row);
-        return { withdrawal: { ...toWithdrawal(row), appliedAt: context.stamp() }, ...applied };
+        const asked = await ask(context, change, { ...request, reason }, now());
+        if (Date.parse(asked.effectiveAt) > now()) return { withdrawal: asked, versions: [], moves: [] };
+        const applied = await applyWithdrawal(context, change, asked);
+        return { withdrawal: { ...asked, appliedAt: context.stamp() }, ...applied };
       }),
 
-    due: async () => {
-      const rows = await database.read((tables) => readDue(tables, toIso(new Date(now()))));
-      return rows.map(toWithdrawal);
-    },
+    due: () => database.read((tables) => readDue(tables, toIso(new Date(now())))),
     apply: applyOne,
     restore: (name, change) => restoreVersion(context, name, change),
-    async get(id) {
-      const row = await database.read((tables) =>
-        tables.selectFrom('withdrawals').selectAll().where('id', '=', id).executeTakeFirst(),
-      );
-      return row === undefined ? undefined : toWithdrawal(row);
-    },
+    get: (id) => database.read((tables) => withdrawals.find(tables, { id })),
     of: (name) => database.read((tables) => readWithdrawals(tables, name)),
 
     async list(image, query) {
@@ -101,7 +85,7 @@ export function createWithdrawals(context: CatalogueContext, now: () => number):
         query,
         found.rows,
         ({ id }) => [id],
-        ({ versions, nodes, ...row }) => ({ ...toWithdrawal(row), versions, nodes }),
+        ({ versions, nodes, ...row }) => ({ ...withdrawals.of(row), versions, nodes }),
       );
     },
   };
@@ -112,30 +96,15 @@ async function ask(
   { tables, emit }: Change,
   request: WithdrawRequest,
   now: number,
-): Promise<Row> {
-  const at = context.stamp();
+): Promise<Withdrawal> {
+  const { image, version, reason, withDescendants, by, operation } = request;
   const wanted = request.at === undefined ? now : parseTime(request.at).getTime();
-  const row = await tables
-    .insertInto('withdrawals')
-    .values({
-      image: request.image,
-      version: request.version,
-      reason: request.reason,
-      with_descendants: request.withDescendants,
-      effective_at: toIso(new Date(Math.max(wanted, now))),
-      asked_by: request.by,
-      operation: request.operation,
-      at,
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow();
-  const { image, version, reason, by } = request;
-  emit({
-    type: 'withdrawal.asked',
-    subject: `image/${image}`,
-    data: { version, reason, by, effectiveAt: row.effective_at, withDescendants: request.withDescendants },
-  });
-  return row;
+  const effectiveAt = toIso(new Date(Math.max(wanted, now)));
+  const asked = { image, version, reason, withDescendants, effectiveAt, by, operation, at: context.stamp() };
+  const withdrawal = await withdrawals.insert(tables, withdrawals.row(asked));
+  const data = { version, reason, by, effectiveAt: withdrawal.effectiveAt, withDescendants };
+  emit({ type: 'withdrawal.asked', subject: `image/${image}`, data });
+  return withdrawal;
 }
 
 async function refuseDeleted(tables: Kysely<Tables>, { image, version }: VersionName): Promise<void> {
@@ -145,39 +114,31 @@ async function refuseDeleted(tables: Kysely<Tables>, { image, version }: Version
 }
 
 /** One that is in force already and reaches as far: asking for it again adds nothing. */
-async function sameInForce(tables: Kysely<Tables>, request: WithdrawRequest): Promise<Row | undefined> {
-  const rows = await tables
-    .selectFrom('withdrawals')
-    .selectAll()
-    .where('image', '=', request.image)
-    .where('version', '=', request.version)
-    .where('cause', 'is', null)
-    .where('lifted_at', 'is', null)
-    .orderBy('id')
-    .execute();
-  return rows.find(
-    (row) => isInForce(toWithdrawal(row)) && (row.with_descendants || !request.withDescendants),
-  );
+async function sameInForce(
+  tables: Kysely<Tables>,
+  { image, version, withDescendants }: WithdrawRequest,
+): Promise<Withdrawal | undefined> {
+  const known = await withdrawals.all(tables, { image, version, cause: null, lifted_at: null }, 'id');
+  return known.find((one) => isInForce(one) && (one.withDescendants || !withDescendants));
 }
 
 /** What the first call did, read back. */
-async function repeated(tables: Kysely<Tables>, row: Row): Promise<WithdrawalOutcome> {
+async function repeated(tables: Kysely<Tables>, withdrawal: Withdrawal): Promise<WithdrawalOutcome> {
+  const { id, image, operation } = withdrawal;
   const versions = await sql<VersionName & { digest: string }>`
     select v.image, v.version, v.digest from imago.withdrawals w join imago.versions v using (image, version)
-    where (w.id = ${row.id} or w.cause = ${row.id}) and w.applied_at is not null and w.lifted_at is null
+    where (w.id = ${id} or w.cause = ${id}) and w.applied_at is not null and w.lifted_at is null
     order by w.cause nulls first, w.id`.execute(tables);
-  const moves = await tables
-    .selectFrom('channel_moves')
-    .selectAll()
-    .where('operation', '=', row.operation)
-    .where('image', 'in', [row.image, ...versions.rows.map(({ image }) => image)])
-    .orderBy('id')
-    .execute();
-  return { withdrawal: toWithdrawal(row), versions: versions.rows, moves: moves.map(toMove) };
+  const images = [image, ...versions.rows.map((version) => version.image)];
+  return {
+    withdrawal,
+    versions: versions.rows,
+    moves: await moves.all(tables, { operation, image: images }, 'id'),
+  };
 }
 
 /** Those whose time has come, and those in force that something was made from since. */
-async function readDue(tables: Kysely<Tables>, now: string): Promise<readonly Row[]> {
+async function readDue(tables: Kysely<Tables>, now: string): Promise<readonly Withdrawal[]> {
   const due = await sql<Row>`
     select w.* from imago.withdrawals w
     where w.cause is null and w.lifted_at is null
@@ -195,5 +156,5 @@ async function readDue(tables: Kysely<Tables>, now: string): Promise<readonly Ro
             where known.image = line.image and known.version = line.version and known.lifted_at is null
               and known.applied_at is not null))))
     order by w.effective_at, w.id`.execute(tables);
-  return due.rows;
+  return due.rows.map(withdrawals.of);
 }

@@ -1,8 +1,10 @@
 // The operation that builds the versions of a recipe.
+
 import * as z from 'zod';
+import { recipeCommit } from '../image/record.ts';
 import { imageOf } from '../image/reference.ts';
 import { declareOperation } from '../operation/declaration.ts';
-import { bump, locked, newest, recipeCommit, recipeSource, recordedRecipe } from '../recipe/request.ts';
+import { bump, locked, newest, recipeSource, recordedRecipe } from '../recipe/request.ts';
 import { name, request } from '../value/fields.ts';
 
 const keepFailed = z

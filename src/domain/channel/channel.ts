@@ -4,44 +4,9 @@ import { ImagoError } from '../error/imago-error.ts';
 import { mixed } from '../image/simulated.ts';
 import { compareAge, type VersionRecord } from '../image/version.ts';
 import type { VersionState } from '../image/version-state.ts';
-import type { PolicyResult } from './decision.ts';
+import type { ChannelRecord } from './record.ts';
 
-export interface ChannelRecord {
-  readonly image: string;
-  readonly name: string;
-  /** Channels for testing take candidates; the others only available versions. */
-  readonly forTesting: boolean;
-  readonly managed: boolean;
-  /** Its place in the order of promotion: versions go from the smaller to the greater. */
-  readonly position: number;
-  /** Everyone may see it: restricted versions never reach it. */
-  readonly public: boolean;
-  /** Its image is simulated: it never points at a real version. */
-  readonly simulated?: true;
-  readonly version?: string;
-  readonly digest?: string;
-  /** The move that set it. */
-  readonly move?: number;
-  readonly movedAt?: string;
-}
-
-/** One move of a channel. Kept for ever, also when channel and version are gone. */
-export interface ChannelMove {
-  /** Grows with every move: the order of the log, whatever the clock says. */
-  readonly id: number;
-  readonly image: string;
-  readonly channel: string;
-  readonly from?: string;
-  /** Absent when a managed channel was emptied because no version fits it any more. */
-  readonly to?: string;
-  readonly toDigest?: string;
-  readonly by: string;
-  readonly why: string;
-  readonly operation?: string;
-  /** What every gate said, for moves through gates. */
-  readonly policy?: PolicyResult;
-  readonly at: string;
-}
+export type { ChannelMove, ChannelRecord } from './record.ts';
 
 /** The channel that Imago moves itself: the newest available version. */
 export const latestChannel = 'latest';

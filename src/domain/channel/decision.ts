@@ -1,40 +1,32 @@
 // The results of the gates as a channel's log stores them.
+import * as z from 'zod';
+import { listOf, record, timestamp } from '../value/fields.ts';
 
-/** What one gate says, with its value. */
-export interface GateResult {
-  /** A plain name, since records outlive gates. */
-  readonly gate: string;
-  readonly passed: boolean;
-  /** What is asked for. */
-  readonly needs: string;
-  /** What was found. */
-  readonly value: string;
-  /** The evidence that it was decided on. */
-  readonly evidence?: readonly number[];
-  /** When time alone opens it. */
-  readonly opensAt?: string;
-  /** It opens when people say so. */
-  readonly waitsForPeople?: true;
-  /** It was closed, and an admin moved the channel nevertheless. */
-  readonly overridden?: true;
-}
+/** The gate is a plain name, since records outlive gates. */
+const gateResult = record('Gate', 'The result of one gate.', {
+  gate: z.string(),
+  passed: z.boolean(),
+  needs: z.string().describe('What the gate requires.'),
+  value: z.string().describe('What the gate found.'),
+  evidence: listOf(z.int()).optional().describe('Evidence that the decision is based on.'),
+  opensAt: timestamp.optional().describe('Time at which the gate passes on its own.'),
+  waitsForPeople: z.literal(true).optional(),
+  overridden: z.literal(true).optional(),
+});
+export type GateResult = z.output<typeof gateResult>;
 
-/** An admin's word that moves a channel through closed gates. Stays visible for ever. */
-export interface Override {
-  readonly gates: readonly string[];
-  readonly reason: string;
-}
+/** The decision of an admin to move a channel although gates block it. Stays visible permanently. */
+const override = z.object({ gates: listOf(z.string()), reason: z.string(), by: z.string() });
+export type Override = Omit<z.output<typeof override>, 'by'>;
 
-/** What all gates said, and what they were decided on: enough to see that nothing changed until the move. */
-export interface PolicyResult {
-  readonly passed: boolean;
-  readonly gates: readonly GateResult[];
-  /** Of the policy that was in force; absent when there was none. */
-  readonly policy?: { readonly id: number; readonly digest: string };
-  readonly override?: Override & { readonly by: string };
-  /** The composed version that was tested. */
-  readonly composed?: string;
-  /** The newest evidence of the digest that was looked at. */
-  readonly evidenceSeen: number;
-  readonly at: string;
-}
+/** What all gates decided, and on what: enough to see that nothing changed until the move. */
+export const policyResult = record('PolicyResult', 'The results of all gates.', {
+  passed: z.boolean(),
+  gates: listOf(gateResult),
+  policy: z.object({ id: z.int(), digest: z.string() }).optional(),
+  override: override.optional(),
+  composed: z.string().optional().describe('The environment that was tested.'),
+  evidenceSeen: z.int(),
+  at: timestamp,
+});
+export type PolicyResult = z.output<typeof policyResult>;

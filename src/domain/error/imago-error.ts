@@ -38,9 +38,9 @@ export interface ErrorRecord {
   readonly code: string;
   readonly kind: ErrorKind;
   readonly message: string;
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   readonly retryable: boolean;
-  readonly details?: Readonly<Record<string, unknown>>;
+  readonly details?: Readonly<Record<string, unknown>> | undefined;
 }
 
 export class ImagoError extends Error {

@@ -1,21 +1,7 @@
 // Evidence: the stored result of a test, scan or approval, tied to one digest and to nothing else.
-import type { Json } from '../value/json.ts';
+import type { Evidence } from './record.ts';
 
-export interface Evidence {
-  readonly id: number;
-  readonly digest: string;
-  readonly kind: 'test' | 'scan' | 'approval';
-  readonly passed: boolean;
-  readonly summary: string;
-  readonly details: Json;
-  readonly by: string;
-  readonly operation?: string;
-  /** The composed version that was tested: see `ComposedVersion`. */
-  readonly composed?: string;
-  /** The machines were made up. */
-  readonly simulated?: true;
-  readonly at: string;
-}
+export type { Evidence } from './record.ts';
 
 /** Whether the newest test of this digest passed. A later failure counts against an earlier success. */
 export function testsPassed(digest: string, evidence: readonly Evidence[]): boolean {

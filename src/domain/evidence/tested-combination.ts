@@ -1,32 +1,9 @@
 // The unit that was tested together. A version's digest says which disk it was; what stood around the disk when
 // it passed (Imago itself, the agent, the node config) decides as much about whether it works.
 import { canonicalJson } from '../value/canonical-json.ts';
+import type { ComposedVersion } from './record.ts';
 
-/** What is not known, because the test had none of it, is absent. */
-export interface ComposedVersion {
-  /** Imago's own version. */
-  readonly imago: string;
-  readonly image: string;
-  readonly version: string;
-  readonly digest: string;
-  readonly recipeDigest?: string | undefined;
-  readonly lockDigest?: string | undefined;
-  readonly agent?: string | undefined;
-  readonly nodeConfig?:
-    | {
-        readonly schemaVersion: number;
-        /** Of the config that the machines were tested with. */
-        readonly digest: string;
-      }
-    | undefined;
-  readonly kubernetes?: string | undefined;
-}
-
-export interface ComposedRecord extends ComposedVersion {
-  /** The digest of its content: two tests of the same unit have one. */
-  readonly id: string;
-  readonly at: string;
-}
+export type { ComposedRecord, ComposedVersion } from './record.ts';
 
 /** `sha256` answers in hexadecimal. */
 export function composedId(composed: ComposedVersion, sha256: (text: string) => string): string {

@@ -5,7 +5,7 @@ import type { Stay } from '../channel/log.ts';
 import { type Evidence, newestTest } from '../evidence/evidence.ts';
 import { missingAbilities } from '../node-config/capabilities.ts';
 import { type FreezeWindow, frozenBy, opensAt } from '../policy/freeze.ts';
-import type { AgeGate, ApprovalsGate, BudgetsGate, SizeGate } from '../policy/policy.ts';
+import type { GateSettings } from '../policy/policy.ts';
 import { formatBytes } from '../value/bytes.ts';
 import { formatDuration } from '../value/duration.ts';
 import { toIso } from '../value/time.ts';
@@ -47,7 +47,10 @@ export function restrictedGate({ version, channel }: GateFacts): GateResult {
  * The longest of its stays counts. A clock that was set back makes an age shorter, never negative; so the gate
  * opens late then, not early.
  */
-export function ageGate({ in: named, atLeastMs }: AgeGate, { earlier, now }: GateFacts): GateResult {
+export function ageGate(
+  { in: named, atLeastMs }: GateSettings<'age'>,
+  { earlier, now }: GateFacts,
+): GateResult {
   const channel = earlier?.name ?? named;
   const asked = gate('age', `${formatDuration(atLeastMs)} in ${channel ?? 'an earlier channel'}`);
   if (earlier === undefined || earlier.stays.length === 0) {
@@ -79,7 +82,10 @@ function lengthOf({ from, to }: Stay, now: number): number {
 }
 
 /** Measures of the newest test of each, against the version that the channel points at. */
-export function budgetsGate({ growth, measures: wanted }: BudgetsGate, facts: GateFacts): GateResult {
+export function budgetsGate(
+  { growth, measures: wanted }: GateSettings<'budgets'>,
+  facts: GateFacts,
+): GateResult {
   const asked = gate('budgets', `no measure more than ${percent(growth)} above the version before`);
   const mine = newestTest(facts.version.digest, facts.evidence);
   const evidence = mine === undefined ? {} : { evidence: [mine.id] };
@@ -113,7 +119,10 @@ export function budgetsGate({ growth, measures: wanted }: BudgetsGate, facts: Ga
   };
 }
 
-export function sizeGate({ atMostBytes, growth }: SizeGate, { version, before }: GateFacts): GateResult {
+export function sizeGate(
+  { atMostBytes, growth }: GateSettings<'size'>,
+  { version, before }: GateFacts,
+): GateResult {
   const needs = [
     ...(atMostBytes === undefined ? [] : [`at most ${formatBytes(atMostBytes)}`]),
     ...(growth === undefined ? [] : [`at most ${percent(growth)} above the version before`]),
@@ -132,7 +141,7 @@ export function sizeGate({ atMostBytes, growth }: SizeGate, { version, before }:
  * over the Unix socket are one person, and `local` is not a person. Going back to a version that has passed the gates of
  * the channel before needs no new approval, but a rejection still blocks it.
  */
-export function approvalsGate(asked: ApprovalsGate, facts: GateFacts): GateResult {
+export function approvalsGate(asked: GateSettings<'approvals'>, facts: GateFacts): GateResult {
   const { count, role, requester: requesterMay } = asked;
   const counted = newestWords(facts).filter(
     ({ by, isRequester, details }) =>
@@ -175,7 +184,7 @@ function newestWords({ evidence, version: { digest }, channel, requester }: Gate
   return [...newest.values()];
 }
 
-function hasRole(details: Evidence['details'], needed: ApprovalsGate['role']): boolean {
+function hasRole(details: Evidence['details'], needed: GateSettings<'approvals'>['role']): boolean {
   const role = detail({ details }, 'role');
   return role !== undefined && isRole(role) && roleIncludes(role, needed);
 }

@@ -4,7 +4,7 @@
 import type { GateResult } from '../channel/decision.ts';
 import type { Evidence } from '../evidence/evidence.ts';
 import { type FindingLevel, findingLevels, type LevelCounts } from '../evidence/finding.ts';
-import type { ScanGate } from '../policy/policy.ts';
+import type { GateSettings } from '../policy/policy.ts';
 import { formatDuration } from '../value/duration.ts';
 import type { GateFacts } from './facts.ts';
 
@@ -14,7 +14,7 @@ interface Scan {
   readonly counts: LevelCounts;
 }
 
-export function scanGate(asked: ScanGate, { version, evidence, now }: GateFacts): GateResult {
+export function scanGate(asked: GateSettings<'scan'>, { version, evidence, now }: GateFacts): GateResult {
   const { noneAbove, maxAgeMs, tool } = asked;
   const by = tool === undefined ? '' : ` of ${tool}`;
   const fresh = maxAgeMs === undefined ? '' : `, at most ${formatDuration(maxAgeMs)} old`;
@@ -39,7 +39,7 @@ export function scanGate(asked: ScanGate, { version, evidence, now }: GateFacts)
 
 function judge(
   { evidence, tool, counts }: Scan,
-  { noneAbove, maxAgeMs, unknownAs = 'high' }: ScanGate,
+  { noneAbove, maxAgeMs, unknownAs = 'high' }: GateSettings<'scan'>,
   now: number,
 ): { readonly passed: boolean; readonly found: boolean; readonly sentence: string } {
   const bound = noneAbove === 'none' ? -1 : findingLevels.indexOf(noneAbove);

@@ -1,7 +1,7 @@
 // Decides which signatures on a version are valid for an image, and the gate that requires them.
 
 import type { GateResult } from '../channel/decision.ts';
-import type { SignedGate } from '../policy/policy.ts';
+import type { GateSettings } from '../policy/policy.ts';
 import type { GatedSignature, GateFacts } from './facts.ts';
 
 /** Why the signature is not valid for the image; `undefined` if it is. */
@@ -15,7 +15,10 @@ export function identityProblem(
 }
 
 /** Every named key or owner must have signed; without names, any trusted key. Keys that have ended are not enough. */
-export function signedGate({ by }: SignedGate, { version, signatures = [] }: GateFacts): GateResult {
+export function signedGate(
+  { by }: GateSettings<'signed'>,
+  { version, signatures = [] }: GateFacts,
+): GateResult {
   const judged = signatures.map((signature) => ({
     ...signature,
     problem:

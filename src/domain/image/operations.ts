@@ -3,8 +3,8 @@ import * as z from 'zod';
 import { declareOperation } from '../operation/declaration.ts';
 import { name, request, sentence } from '../value/fields.ts';
 import { numberingPolicies } from './numbering.ts';
+import { architectures, operatingSystems } from './platform.ts';
 import { imageOf } from './reference.ts';
-import { architectures, operatingSystems } from './version.ts';
 
 const number = name.optional().describe('Version number. Defaults to the next one.');
 const architecture = z.enum(architectures).default('x64');

@@ -42,10 +42,12 @@ export interface StatefulVersion {
   readonly version: string;
   readonly digest: string;
   readonly state: VersionState;
-  readonly withdrawnFrom?: RestorableState;
+  readonly withdrawnFrom?: RestorableState | undefined;
 }
 
-export type RestorableState = Exclude<VersionState, 'withdrawn' | 'deleted'>;
+/** The states that a withdrawn version can be restored to. */
+export const restorableStates = ['candidate', 'available', 'deprecated'] as const;
+export type RestorableState = (typeof restorableStates)[number];
 
 export interface StateChange {
   /** Needed for `withdrawn`. */

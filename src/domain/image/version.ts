@@ -1,60 +1,9 @@
-// Images and their versions as they are recorded. A version's content never changes and its number is never
-// used again (rule 5); only its state moves.
-import type { NumberingPolicy } from './numbering.ts';
-import type { RecipeCommit } from './recipe-commit.ts';
+// Which of two versions is newer.
+import type { VersionRecord } from './record.ts';
 import { compareVersions } from './version-number.ts';
-import type { RestorableState, VersionState } from './version-state.ts';
 
-export const operatingSystems = ['linux', 'windows'] as const;
-export type OperatingSystem = (typeof operatingSystems)[number];
-
-export const architectures = ['x64', 'arm64'] as const;
-export type Architecture = (typeof architectures)[number];
-
-export interface ImageRecord {
-  readonly name: string;
-  readonly os: OperatingSystem;
-  readonly architecture: Architecture;
-  readonly numbering: NumberingPolicy;
-  /** All its versions come from a simulation. Fixed with its first version. */
-  readonly simulated?: true;
-  readonly createdAt: string;
-}
-
-export type Origin =
-  | {
-      readonly kind: 'built';
-      readonly lockDigest: string;
-      readonly recipeDigest?: string;
-      /** The version whose lock it was made from, with an input changed; absent when it was made from a recipe. */
-      readonly parent?: string;
-      /** Absent when nobody knew: no work tree, or a client that did not say. */
-      readonly source?: RecipeCommit;
-    }
-  | { readonly kind: 'captured'; readonly node: string; readonly parent: string }
-  | { readonly kind: 'imported'; readonly from: string };
-
-export interface VersionRecord {
-  readonly image: string;
-  readonly version: string;
-  readonly digest: string;
-  readonly diskDigest: string;
-  readonly sizeBytes: number;
-  readonly state: VersionState;
-  readonly origin: Origin;
-  readonly kubernetes?: string;
-  /** Made with private inputs: never reachable from a public channel, gallery or catalogue. */
-  readonly restricted?: true;
-  /** Made by a simulation: there is no disk. */
-  readonly simulated?: true;
-  /** Why it is deprecated or withdrawn. */
-  readonly reason?: string;
-  /** The state that a restore puts it back to; present while it is withdrawn. */
-  readonly withdrawnFrom?: RestorableState;
-  readonly operation: string;
-  /** Later than that of every version that the image had before, whatever the clock says (`stampAfter`). */
-  readonly createdAt: string;
-}
+export type { Architecture, OperatingSystem } from './platform.ts';
+export type { ImageRecord, Origin, VersionRecord } from './record.ts';
 
 type Aged = Pick<VersionRecord, 'version' | 'createdAt'>;
 

@@ -5,27 +5,12 @@ import { ImagoError } from '../error/imago-error.ts';
 import { parseReference } from '../image/reference.ts';
 import type { PoolImage } from '../pool/pool.ts';
 import { nodeSuffixLength } from '../value/name.ts';
+import type { NodeRecord } from './record.ts';
 
 /** What the firmware of a machine that Imago runs on a host says it is; its images open doors to their owner by it. */
 export const localMachineProduct = 'Imago local machine';
 
-/** What a node was made from, written when it is first seen and again when its disk is made anew. */
-export interface NodeRecord {
-  readonly name: string;
-  readonly pool: string;
-  readonly machineId: string;
-  readonly image: string;
-  readonly version: string;
-  readonly digest: string;
-  readonly reference: string;
-  readonly channel?: string;
-  readonly move?: number;
-  /** When its disk was made from the image. */
-  readonly at: string;
-  readonly schedulable: boolean;
-  /** Set when the node is gone; the record stays. */
-  readonly goneAt?: string;
-}
+export type { NodeRecord } from './record.ts';
 
 /** What was asked for, and which move of which channel answered it. */
 export type NodeAnswer = Pick<NodeRecord, 'reference' | 'channel' | 'move'>;

@@ -6,7 +6,7 @@ import type { Evidence } from '../evidence/evidence.ts';
 import { findingLevels } from '../evidence/finding.ts';
 import type { GateFacts } from '../gate/facts.ts';
 import { evaluateGates } from '../gate/gate.ts';
-import { type FreezeWindow, weekdays } from './freeze.ts';
+import { weekdays } from './freeze.ts';
 import type { ChannelPolicy } from './policy.ts';
 import { weakerFields } from './strictness.ts';
 
@@ -44,7 +44,7 @@ const gates: { readonly [K in keyof ChannelPolicy]-?: fc.Arbitrary<NonNullable<C
       }),
     ),
     { maxLength: 3 },
-  ) as fc.Arbitrary<readonly FreezeWindow[]>,
+  ) as never,
   nodeConfig: fc.constant(true as const),
 };
 

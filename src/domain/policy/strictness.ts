@@ -5,9 +5,9 @@ import { findingLevels } from '../evidence/finding.ts';
 import { canonicalJson } from '../value/canonical-json.ts';
 import type { Json } from '../value/json.ts';
 import { type FreezeWindow, isOver } from './freeze.ts';
-import type { ChannelPolicy, ScanGate } from './policy.ts';
+import type { ChannelPolicy, GateSettings } from './policy.ts';
 
-type Gates = Required<ChannelPolicy>;
+type Gates = { readonly [K in keyof ChannelPolicy]-?: GateSettings<K> };
 type Fields = Readonly<Record<string, boolean>>;
 /** Returns for each field whether it is weaker after the change. */
 type Comparison<G> = (before: G, after: G, now: number) => Fields;
@@ -63,7 +63,7 @@ function exceeds(after = Number.POSITIVE_INFINITY, before = Number.POSITIVE_INFI
   return after > before;
 }
 
-function levelOf(level: ScanGate['noneAbove']): number {
+function levelOf(level: GateSettings<'scan'>['noneAbove']): number {
   return level === 'none' ? -1 : findingLevels.indexOf(level);
 }
 

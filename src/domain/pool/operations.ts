@@ -4,8 +4,8 @@ import { emptyConfig, readStoredConfig, storedText } from '../node-config/stored
 import { declareOperation } from '../operation/declaration.ts';
 import { name, reason, request } from '../value/fields.ts';
 import { checkName } from '../value/name.ts';
-import { orchestrations } from './pool.ts';
 import { formatPortForward, parsePortForward } from './port-forward.ts';
+import { orchestrations } from './record.ts';
 
 const capacity = z.int().min(0).max(100_000);
 const pin = z.boolean().default(false).describe('Do not follow the channel.');

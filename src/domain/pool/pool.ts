@@ -2,35 +2,9 @@ import { ImagoError } from '../error/imago-error.ts';
 import type { OperatingSystem } from '../image/version.ts';
 import type { Resolution } from '../resolve/resolve.ts';
 import { checkName, nodeSuffixLength } from '../value/name.ts';
+import type { PoolImage } from './record.ts';
 
-export const providerNames = ['local', 'azure', 'sim'] as const;
-export type ProviderName = (typeof providerNames)[number];
-
-export const orchestrations = ['uniform', 'flexible'] as const;
-export type Orchestration = (typeof orchestrations)[number];
-
-/** What new nodes of a pool are made from, and which reference and channel move said so. */
-export interface PoolImage {
-  /** What was asked for, e.g. `node:production`. */
-  readonly reference: string;
-  /** The channel that new nodes follow; absent when a version was given or the pool is pinned. */
-  readonly follows?: string;
-  readonly image: string;
-  /** The exact version that the model holds, and the channel move that answered it. */
-  readonly version: string;
-  readonly digest: string;
-  readonly move?: number;
-}
-
-export interface PoolRecord extends PoolImage {
-  readonly name: string;
-  readonly provider: ProviderName;
-  readonly orchestration: Orchestration;
-  readonly region?: string;
-  readonly size: string;
-  readonly nodeConfig: string;
-  readonly createdAt: string;
-}
+export type { Orchestration, PoolImage, PoolRecord, ProviderName } from './record.ts';
 
 /** A warning in every plan and help that removes nodes, as long as Imago does not drain them. */
 export const noDrain = 'Nodes are not drained first: their pods stop without being evicted.';

@@ -1,17 +1,12 @@
 // Recipes as they are sent to the daemon, and as operations record them.
 import * as z from 'zod';
 import { numberingPolicies } from '../image/numbering.ts';
-import { commitPattern } from '../image/recipe-commit.ts';
-import { architectures, operatingSystems } from '../image/version.ts';
-import { name, record, sentence } from '../value/fields.ts';
+import { architectures, operatingSystems } from '../image/platform.ts';
+import { commitFields } from '../image/record.ts';
+import { name, sentence } from '../value/fields.ts';
 import { buildMethods } from './schema.ts';
 
 const recipePath = z.string().min(1).max(1000);
-
-const commitFields = {
-  commit: z.string().regex(commitPattern),
-  dirty: z.boolean().describe('The build differs from that commit.'),
-};
 
 export const recipeSource = {
   recipe: z.string().min(1).describe('YAML text of the recipe.'),
@@ -55,8 +50,6 @@ export const newest = z
   .boolean()
   .optional()
   .describe('Upgrade every input to its newest version, ignoring the lock.');
-
-export const recipeCommit = record('RecipeCommit', 'The commit of a recipe.', commitFields);
 
 /** A recipe as operations record it: the fields that they read, and all others unchanged. */
 export const recordedRecipe = z.looseObject({

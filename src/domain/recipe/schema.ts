@@ -2,7 +2,7 @@
 // says what it is for. Rules that no schema can state are the domain's.
 import * as z from 'zod';
 import { numberingPolicies } from '../image/numbering.ts';
-import { architectures, operatingSystems } from '../image/version.ts';
+import { architectures, operatingSystems } from '../image/platform.ts';
 import { component } from './component-schema.ts';
 import { duration, named, oneOf, remove, size, timed, words } from './schema-parts.ts';
 import { settings } from './settings-schema.ts';

@@ -1,8 +1,10 @@
 // The operations that take a recipe to production.
+
 import * as z from 'zod';
 import { ImagoError } from '../error/imago-error.ts';
+import { recipeCommit } from '../image/record.ts';
 import { declareOperation } from '../operation/declaration.ts';
-import { bump, locked, newest, recipeCommit, recipeSource, recordedRecipe } from '../recipe/request.ts';
+import { bump, locked, newest, recipeSource, recordedRecipe } from '../recipe/request.ts';
 import { name, reason, request, sentence } from '../value/fields.ts';
 
 const oneVersion = {

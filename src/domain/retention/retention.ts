@@ -31,9 +31,9 @@ export interface Keeper {
 /** Beyond what is needed anyway. */
 export interface RetentionPolicy {
   /** The newest so many usable versions of each image stay. */
-  readonly keepCount?: number;
+  readonly keepCount?: number | undefined;
   /** What is younger than so many days stays. */
-  readonly keepDays?: number;
+  readonly keepDays?: number | undefined;
 }
 
 export type RetainedVersion = Pick<

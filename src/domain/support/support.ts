@@ -5,6 +5,7 @@ import type { VersionRecord } from '../image/version.ts';
 import { quote } from '../value/quote.ts';
 import { parseTime } from '../value/time.ts';
 import type { SupportDate } from './calendar.ts';
+import type { SetSupportDate } from './record.ts';
 
 export type { SupportDate } from './calendar.ts';
 
@@ -25,12 +26,6 @@ export interface Support {
   /** Whole days until then; negative afterwards. */
   readonly daysLeft: number;
   /** What said so: `kubernetes 1.34`, `image node`. */
-  readonly by: string;
-}
-
-/** A date that was set, and by whom. */
-export interface SetDate extends SupportDate {
-  readonly note: string;
   readonly by: string;
 }
 
@@ -69,7 +64,10 @@ export function supportOf(version: Dated, dates: readonly SupportDate[], now: Da
 
 export function sourcedSupport(
   version: Dated,
-  { calendar, set }: { readonly calendar: readonly SupportDate[]; readonly set: readonly SetDate[] },
+  {
+    calendar,
+    set,
+  }: { readonly calendar: readonly SupportDate[]; readonly set: readonly Omit<SetSupportDate, 'at'>[] },
   now: Date,
 ): SourcedSupport | undefined {
   const dates = mergeDates(calendar, set);

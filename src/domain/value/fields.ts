@@ -30,3 +30,7 @@ export const reason = z
   .string()
   .min(1, 'must not be empty')
   .refine((text) => text.trim() !== '', 'must not be empty');
+
+/** A day, such as 2027-02-28. */
+export const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
+export const simulated = z.literal(true).optional().describe('Simulated: there is no disk.');

@@ -5,9 +5,6 @@ import type { Json } from '../value/json.ts';
 import { quote } from '../value/quote.ts';
 import { nearest } from '../value/suggest.ts';
 
-export type WebhookState = 'active' | 'gone';
-export type DeliveryState = 'waiting' | 'delivered' | 'failed';
-
 /** What can be asked for, with what it means. Operations have a stream of events of their own. */
 export const webhookEvents = {
   'channel.moved': 'a channel points at another version',
@@ -36,37 +33,6 @@ const usualWebhookEvents: readonly WebhookEvent[] = [
   'support.ended',
   'limit.near',
 ];
-
-export interface Webhook {
-  readonly name: string;
-  readonly url: string;
-  readonly events: readonly WebhookEvent[];
-  /** Only events of this image. */
-  readonly image?: string;
-  /** Addresses inside a network are allowed, and plain HTTP. */
-  readonly allowPrivate: boolean;
-  /** `gone` when the other side answered 410: nothing is sent any more. */
-  readonly state: WebhookState;
-  readonly by: string;
-  readonly at: string;
-}
-
-export interface Delivery {
-  readonly id: number;
-  readonly webhook: string;
-  /** The id of the event that it tells of. */
-  readonly event: number;
-  readonly type: string;
-  readonly state: DeliveryState;
-  readonly attempts: number;
-  /** While it waits: when it is tried next. */
-  readonly nextAt?: string;
-  /** What the other side answered last. */
-  readonly status?: number;
-  readonly error?: string;
-  readonly at: string;
-  readonly endedAt?: string;
-}
 
 const second = 1000;
 const minute = 60 * second;

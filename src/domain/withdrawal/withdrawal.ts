@@ -4,26 +4,9 @@
 import { type ChannelMove, type ChannelRecord, type ReturnFit, wayBack } from '../channel/channel.ts';
 import { earlierVersions } from '../channel/log.ts';
 import { ImagoError } from '../error/imago-error.ts';
+import type { Withdrawal } from './record.ts';
 
-export interface Withdrawal {
-  readonly id: number;
-  readonly image: string;
-  readonly version: string;
-  /** The ancestor's withdrawal that this one came from; absent when it was asked for this very version. */
-  readonly cause?: number;
-  readonly reason: string;
-  readonly withDescendants: boolean;
-  readonly effectiveAt: string;
-  readonly by: string;
-  readonly operation: string;
-  readonly at: string;
-  /** When the version was taken out; absent while it is only planned. */
-  readonly appliedAt?: string;
-  readonly liftedAt?: string;
-  readonly liftedBy?: string;
-  readonly liftedWhy?: string;
-  readonly liftedOperation?: string;
-}
+export type { Withdrawal } from './record.ts';
 
 type Standing = Pick<Withdrawal, 'id' | 'cause' | 'effectiveAt' | 'appliedAt' | 'liftedAt'>;
 

@@ -1,20 +1,12 @@
 // Who may do what, who did what, and which requests were answered before.
 
+import type { AuditEntry, TokenRecord } from '../../domain/access/record.ts';
 import type { Role } from '../../domain/access/roles.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { Page, PageQuery } from '../page.ts';
 
+export type { AuditEntry, TokenRecord } from '../../domain/access/record.ts';
 export type { Role } from '../../domain/access/roles.ts';
-
-export interface TokenRecord {
-  readonly id: string;
-  readonly owner: string;
-  readonly role: Role;
-  readonly createdAt: string;
-  readonly expiresAt: string;
-  readonly revokedAt?: string;
-  readonly lastUsedAt?: string;
-}
 
 export interface Tokens {
   /** Stores only a hash; the secret is returned here and never again. */
@@ -30,21 +22,6 @@ export interface Tokens {
   list(query: PageQuery): Promise<Page<TokenRecord>>;
   /** Ends it at once. `false` when there is no such token; a second call changes nothing. */
   revoke(id: string): Promise<boolean>;
-}
-
-export interface AuditEntry {
-  readonly id: number;
-  readonly at: string;
-  readonly who: string;
-  /** The user of the operating system; present if the request came over the Unix socket. */
-  readonly osUser?: string;
-  /** The API operation, e.g. `createPool`. */
-  readonly what: string;
-  readonly subject: string;
-  readonly before?: Json;
-  readonly after?: Json;
-  readonly requestId: string;
-  readonly status: number;
 }
 
 export interface Audit {

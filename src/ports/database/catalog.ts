@@ -27,12 +27,12 @@ export interface MoveRequest {
   readonly back?: boolean;
   readonly by: string;
   readonly why: string;
-  readonly operation?: string;
+  readonly operation?: string | undefined;
   /**
    * What the gates said. The move is refused with `gate-outdated` when there is newer evidence of the digest, or
    * another policy in force, than they were asked with.
    */
-  readonly policy?: PolicyResult;
+  readonly policy?: PolicyResult | undefined;
 }
 
 export interface NewChannel {

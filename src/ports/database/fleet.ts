@@ -1,7 +1,7 @@
 // Pools and nodes as Imago remembers them. What a machine does now is the provider's to say; what it was
 // made from is ours, and is kept for ever (rule 6).
 import type { NodeRecord } from '../../domain/node/node.ts';
-import type { PoolRecord } from '../../domain/pool/pool.ts';
+import type { PoolImage, PoolRecord } from '../../domain/pool/pool.ts';
 import type { Page, PageQuery } from '../page.ts';
 
 export type { NodeRecord } from '../../domain/node/node.ts';
@@ -23,14 +23,7 @@ export interface Fleet {
    * `pool-not-found`. `version-withdrawn` as in `addPool`, unless the pool has that version already, or the change goes
    * `back`: an undo puts back what was there.
    */
-  setPoolModel(
-    name: string,
-    model: Pick<PoolRecord, 'reference' | 'image' | 'version' | 'digest'> & {
-      readonly follows?: string;
-      readonly move?: number;
-    },
-    options?: { readonly back?: boolean },
-  ): Promise<PoolRecord>;
+  setPoolModel(name: string, model: PoolImage, options?: { readonly back?: boolean }): Promise<PoolRecord>;
   /** The pool's node config, in its stored form: secrets by their names. `pool-not-found`. */
   setPoolConfig(name: string, nodeConfig: string): Promise<PoolRecord>;
   /** Marks its nodes gone; node records stay. Unknown names are ignored. */

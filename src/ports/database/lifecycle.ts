@@ -3,11 +3,16 @@ import type { ChannelMove } from '../../domain/channel/channel.ts';
 import type { VersionRecord } from '../../domain/image/version.ts';
 import type { VersionState } from '../../domain/image/version-state.ts';
 import type { LimitSample } from '../../domain/limits/limits.ts';
+import type { Hold } from '../../domain/retention/record.ts';
 import type { Keeper, RetentionEntry, RetentionPolicy } from '../../domain/retention/retention.ts';
+import type { SetSupportDate } from '../../domain/support/record.ts';
 import type { SupportDate } from '../../domain/support/support.ts';
 import type { ChannelFallback, Withdrawal } from '../../domain/withdrawal/withdrawal.ts';
 import type { Page, PageQuery } from '../page.ts';
 import type { Lineage, VersionName } from './lineage.ts';
+
+export type { Hold } from '../../domain/retention/record.ts';
+export type { SetSupportDate } from '../../domain/support/record.ts';
 
 export interface WithdrawRequest extends VersionName {
   readonly reason: string;
@@ -74,12 +79,6 @@ export interface Withdrawals {
   ): Promise<Page<Withdrawal & { readonly versions: number; readonly nodes: number }>>;
 }
 
-export interface Hold extends VersionName {
-  readonly reason: string;
-  readonly by: string;
-  readonly at: string;
-}
-
 export interface Retention {
   /**
    * Every version with what keeps it, of one image or of all, by image and age, oldest first. They come in parts, as
@@ -114,12 +113,6 @@ export interface Retention {
   /** `false` when it was not held. */
   release(version: VersionName, by: string): Promise<boolean>;
   getHold(version: VersionName): Promise<Hold | undefined>;
-}
-
-export interface SetSupportDate extends SupportDate {
-  readonly note: string;
-  readonly by: string;
-  readonly at: string;
 }
 
 /** A date, and whether it was set: those of the calendar do not concern what was made after them. */

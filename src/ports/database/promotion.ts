@@ -1,32 +1,15 @@
 // What promotion remembers beside the catalogue: policies, units that were tested together, and signed statements.
 // All of it is kept for ever. Every write is one transaction, refused with `owner-stale` as in the catalogue.
-import type { ComposedRecord, ComposedVersion } from '../../domain/evidence/tested-combination.ts';
-import type { Policy, PolicyRecord } from '../../domain/policy/policy.ts';
+import type { MoveAttestation } from '../../domain/channel/attestation.ts';
+import type { ComposedRecord, ComposedVersion } from '../../domain/evidence/record.ts';
+import type { PolicyRecord } from '../../domain/policy/schema.ts';
 import type { Page, PageQuery } from '../page.ts';
 
-export type { ComposedRecord, ComposedVersion } from '../../domain/evidence/tested-combination.ts';
-export type { PolicyRecord } from '../../domain/policy/policy.ts';
+export type { MoveAttestation } from '../../domain/channel/attestation.ts';
+export type { ComposedRecord, ComposedVersion } from '../../domain/evidence/record.ts';
+export type { PolicyRecord } from '../../domain/policy/schema.ts';
 
-export interface NewPolicy {
-  readonly policy: Policy;
-  /** As it was written, comments and all. */
-  readonly text: string;
-  readonly digest: string;
-  readonly by: string;
-  readonly why: string;
-}
-
-/** The signed statement of one channel move: a DSSE envelope, as cosign and in-toto read it. */
-export interface MoveAttestation {
-  /** Grows with each that is kept. */
-  readonly id: number;
-  readonly move: number;
-  /** Of the version that the channel was moved to. */
-  readonly digest: string;
-  readonly predicateType: string;
-  readonly envelope: string;
-  readonly at: string;
-}
+export type NewPolicy = Omit<PolicyRecord, 'id' | 'at'>;
 
 export interface Promotion {
   /** The policy in force; `undefined` before the first. */

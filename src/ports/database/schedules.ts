@@ -1,31 +1,8 @@
 // Operations that start by the clock. A schedule is kept until it is deleted, across restarts of the daemon.
-import type { Requester } from '../../domain/access/roles.ts';
-import type { Json } from '../../domain/value/json.ts';
+import type { Schedule, ScheduleRecord } from '../../domain/schedule/record.ts';
 import type { Page, PageQuery } from '../page.ts';
 
-export interface Schedule extends Requester {
-  readonly name: string;
-  /** Five or six fields. */
-  readonly cron: string;
-  /** An IANA time zone, e.g. `Europe/Paris`. */
-  readonly timeZone: string;
-  /** What is submitted at each time, in the name of `by`. */
-  readonly kind: string;
-  readonly subject: string;
-  readonly input: Json;
-}
-
-export interface ScheduleRecord extends Schedule {
-  readonly createdAt: string;
-  /** The next time; absent while no daemon is active, or when the pattern has no time left. */
-  readonly nextAt?: string;
-  readonly lastFiredAt?: string;
-  /** The operation that the last time started. */
-  readonly lastOperation?: string;
-  /** When it stopped because its owner's rights had ended, and what was missing. */
-  readonly stoppedAt?: string;
-  readonly stoppedWhy?: string;
-}
+export type { Schedule, ScheduleRecord } from '../../domain/schedule/record.ts';
 
 export interface Schedules {
   /** By name. */

@@ -1,20 +1,18 @@
 // Webhooks as they are kept: who is told of what, and what became of every delivery. A delivery is written down before
 // it is sent, so that a crash loses none; one may be sent twice, with the same id.
-import type { Delivery, ToldEvent, Webhook } from '../../domain/webhook/webhook.ts';
+import type { Delivery, Webhook } from '../../domain/webhook/record.ts';
+import type { ToldEvent } from '../../domain/webhook/webhook.ts';
 import type { Page, PageQuery } from '../page.ts';
 
-export type { Delivery, Webhook } from '../../domain/webhook/webhook.ts';
-
-export interface NewWebhook extends Omit<Webhook, 'state' | 'at'> {
-  /** What the secret is made from, together with the key that `keyId` names. */
-  readonly salt: string;
-  readonly keyId: string;
-}
+export type { Delivery, Webhook } from '../../domain/webhook/record.ts';
 
 export interface KeptWebhook extends Webhook {
+  /** What the secret is derived from, together with the key that `keyId` names. */
   readonly salt: string;
   readonly keyId: string;
 }
+
+export type NewWebhook = Omit<KeptWebhook, 'state' | 'at'>;
 
 /** One that is to be sent now. */
 export interface DueDelivery {

@@ -1,62 +1,17 @@
 // What an operation is: a list of named steps with do, verify and undo, and the record that it leaves.
 import type { Requester } from '../../domain/access/roles.ts';
-import type { ErrorRecord } from '../../domain/error/imago-error.ts';
+import type { OperationRecord, OperationState, StepRecord } from '../../domain/operation/record.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { Clock } from '../clock.ts';
 import type { Page, PageQuery } from '../page.ts';
 
-export type OperationState =
-  | 'queued'
-  | 'running'
-  | 'waiting'
-  | 'undoing'
-  | 'succeeded'
-  | 'failed'
-  | 'cancelled';
-export type StepState = 'pending' | 'running' | 'done' | 'skipped' | 'failed' | 'undone' | 'undo-failed';
-
-export interface Progress {
-  readonly done: number;
-  readonly total: number;
-  readonly sentence: string;
-}
-
-export interface StepRecord {
-  readonly name: string;
-  readonly state: StepState;
-  /** How often its body was begun: more than once after a crash. */
-  readonly attempts: number;
-  readonly startedAt?: string;
-  readonly endedAt?: string;
-  readonly result?: Json;
-  readonly error?: ErrorRecord;
-}
-
-export interface OperationRecord {
-  readonly id: string;
-  readonly kind: string;
-  /** What it is about, for people and lists: `pool/web`, `image/node:1.34.2`. */
-  readonly subject: string;
-  readonly by: string;
-  /** The OS user behind `by`, if it is known. */
-  readonly osUser?: string | undefined;
-  readonly key: string;
-  readonly input: Json;
-  readonly state: OperationState;
-  readonly steps: readonly StepRecord[];
-  readonly currentStep?: string;
-  readonly progress?: Progress;
-  readonly result?: Json;
-  readonly error?: ErrorRecord;
-  /** What undo could not put back: a person must look. */
-  readonly exceptions: readonly string[];
-  readonly cancelRequestedBy?: string;
-  readonly parent?: string;
-  readonly retryOf?: string;
-  readonly createdAt: string;
-  readonly startedAt?: string;
-  readonly endedAt?: string;
-}
+export type {
+  OperationRecord,
+  OperationState,
+  Progress,
+  StepRecord,
+  StepState,
+} from '../../domain/operation/record.ts';
 
 export interface OperationRequest extends Requester {
   readonly kind: string;

@@ -1,6 +1,6 @@
 // Commands that copy versions to and from galleries and registries.
 import { numberingPolicies } from '../../../domain/image/numbering.ts';
-import { architectures } from '../../../domain/image/version.ts';
+import { architectures } from '../../../domain/image/platform.ts';
 import { formatBytes } from '../../../domain/value/bytes.ts';
 import { exactArgument } from '../../input/find-version.ts';
 import { readRegion } from '../../input/read-values.ts';

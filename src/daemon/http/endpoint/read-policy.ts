@@ -1,10 +1,10 @@
 // A policy that came as text: every mistake with its line and column, an unknown gate with the nearest one.
 import { createHash } from 'node:crypto';
-import { policyFile, toPolicy } from '../../../api/schemas/policy.ts';
 import { schemaProblems } from '../../../document/schema-problems.ts';
 import { parseYamlTree, toValue, treeAt } from '../../../document/yaml-tree.ts';
 import { ensureImagoError, ImagoError } from '../../../domain/error/imago-error.ts';
 import type { Policy } from '../../../domain/policy/policy.ts';
+import { policyFile, toPolicy } from '../../../domain/policy/schema.ts';
 import { canonicalJson } from '../../../domain/value/canonical-json.ts';
 import type { Json } from '../../../domain/value/json.ts';
 
