@@ -51,9 +51,9 @@ export interface Store {
   readonly webhooks: Webhooks;
   readonly outbox: WebhookOutbox;
   readonly problems: Problems;
-  /** Deletes what has outlived its use: old events, idempotency keys, deliveries and operations. Call it now and then. */
+  /** Deletes what has outlived its use: old events, idempotency keys, deliveries and operations. Call it periodically. */
   tidy(): Promise<void>;
-  /** Lets go of all connections. A second call does nothing. */
+  /** Closes all connections. A second call does nothing. */
   close(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-// Dates of support that people set, and what was told about them.
+// Dates of support that people set, and the notices about them.
 import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
 import type { VersionRecord } from '../domain/image/record.ts';
 import { setDate } from '../domain/support/record.ts';
@@ -86,7 +86,7 @@ export function createSupportDates(database: Database, now: () => number): Suppo
     },
 
     async tellOnce({ kind, subject, mark }, data) {
-      // Most were told before: looking costs less than trying to write.
+      // Most were sent before: reading costs less than trying to write.
       const known = await database.read((tables) =>
         tables
           .selectFrom('notices')

@@ -1,4 +1,4 @@
-// Time, passed in: rules and operations never look at the computer's clock themselves.
+// Time, passed in: rules and operations never read the host's clock themselves.
 
 export interface Clock {
   /** Milliseconds since 1970, in the world that the caller lives in (virtual in tests and simulations). */

@@ -1,7 +1,7 @@
 // Long lists come in pages, everywhere.
 
 export interface PageQuery {
-  /** Where the page before ended; absent for the first one. Opaque to the caller. */
+  /** Where the previous page ended; absent for the first one. Opaque to the caller. */
   readonly cursor?: string;
   readonly limit: number;
 }

@@ -8,7 +8,7 @@ export const sessionSettings = {
   extra_float_digits: '3',
   bytea_output: 'hex',
   client_encoding: 'UTF8',
-  // A long table must not be cut off half-way.
+  // The copy of a long table must not be interrupted.
   statement_timeout: '0',
   idle_in_transaction_session_timeout: '0',
 } as const satisfies SessionSettings;

@@ -1,4 +1,4 @@
-// The catalogue on PostgreSQL. Every write first locks its image, so that what it decides on cannot change
+// The catalog on PostgreSQL. Every write first locks its image, so that what it decides on cannot change
 // before it is written; the rules themselves are the domain's.
 import { sql, type Transaction } from 'kysely';
 import { usualChannels } from '../../domain/channel/channel.ts';

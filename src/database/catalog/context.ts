@@ -1,4 +1,4 @@
-// What the parts of the catalogue work with.
+// What the parts of the catalog work with.
 import type { Database } from '../connection/database.ts';
 
 export interface CatalogueContext {

@@ -67,7 +67,7 @@ export async function addVersion(context: CatalogueContext, version: NewVersion)
   });
 }
 
-/** The number must be new, or reserved by this very operation and never have stood for other content. */
+/** The number must be new, or reserved by this exact operation and never used for different content. */
 async function claimNumber(
   { stamp }: CatalogueContext,
   tables: Kysely<Tables>,
@@ -107,7 +107,7 @@ export function dropVersion({ database }: CatalogueContext, image: string, versi
     if (row.state !== 'candidate') {
       throw new ImagoError(
         'version-state',
-        `${image}:${version} is ${row.state}: only a candidate is taken back.`,
+        `${image}:${version} is ${row.state}: only a candidate can be dropped.`,
       );
     }
     await refuseNamed(tables, row, 'ever');

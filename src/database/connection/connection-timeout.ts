@@ -1,4 +1,4 @@
-// A connection whose other side vanished without a word would keep a query waiting for hours.
+// A connection whose peer vanished silently would keep a query waiting for hours.
 import type { Client } from 'pg';
 
 /** Cuts the connection when the work on it takes too long; the work then fails. */

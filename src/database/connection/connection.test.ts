@@ -25,7 +25,7 @@ test('a URL without a host, and a password with strange characters, stay whole',
   expect(connectionString).not.toContain('+');
 });
 
-test('times are told in one form, whatever their fraction and wherever the server stands', () => {
+test('times are read in one form, regardless of their fraction and of the time zone of the server', () => {
   const { types } = clientConfig('postgresql://db/imago');
   const timeOf = (text: string) => types?.getTypeParser(1184, 'text')(text);
   expect(timeOf('2026-03-01 07:08:09+00')).toBe('2026-03-01T07:08:09.000Z');

@@ -5,7 +5,7 @@ import { asStoreError } from './errors.ts';
 /** PostgreSQL's settings by name, for the whole session. */
 export type SessionSettings = Readonly<Record<string, string>>;
 
-// A session that its client forgot must not hold locks for ever, and a dead client's machine must be noticed.
+// A session that its client forgot must not hold locks indefinitely, and a dead client's host must be noticed.
 const usualSettings = {
   application_name: 'imago',
   timezone: 'UTC',

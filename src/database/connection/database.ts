@@ -28,7 +28,7 @@ export interface Database {
   /** Runs queries that only read. They are made again when the connection breaks. */
   read<T>(query: (tables: Kysely<Tables>) => Promise<T>): Promise<T>;
   /**
-   * Runs one transaction. It is made again when the connection breaks, also when nobody knows whether the
+   * Runs one transaction. It is made again when the connection breaks, even if it is unknown whether the
    * commit arrived, so a change must converge when it is repeated. `owner-stale` when this daemon is no longer
    * the active one.
    */
@@ -37,7 +37,7 @@ export interface Database {
   writeOnce<T>(statement: (tables: Kysely<Tables>) => Promise<T>): Promise<T>;
   /** Tells the listeners of all processes that events were added. */
   announce(): void;
-  /** Lets go of the connections. A second call does nothing. */
+  /** Closes the connections. A second call does nothing. */
   close(): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export interface DatabaseOptions {
   readonly url: string;
   /** Of the lease; every write carries it. */
   readonly epoch: number;
-  /** Of the lease: once aborted, nothing is written any more. */
+  /** The signal of the lease: once aborted, nothing is written. */
   readonly signal?: AbortSignal;
   readonly poolSize?: number;
   /** How long calls go on trying while the database is away. */
@@ -55,7 +55,7 @@ export interface DatabaseOptions {
 const usualPoolSize = 6;
 const usualPatienceMs = 15_000;
 const longestPauseMs = 1_000;
-/** Events come in bursts: listeners are told of those together that are added within this time. */
+/** Events come in bursts: listeners are notified once of those that are added within this time. */
 const gatherMs = 20;
 
 export function openDatabase(options: DatabaseOptions): Database {
@@ -80,7 +80,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 
   /**
    * In a transaction of its own, because PostgreSQL lets one transaction with a notice commit at a time. Listeners look
-   * by themselves now and then, so a notice that is lost delays them only.
+   * on their own periodically, so a notice that is lost delays them only.
    */
   async function notify(): Promise<void> {
     while (isNew) {
@@ -94,7 +94,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 
   function requireActive(): void {
     if (signal?.aborted !== true) return;
-    throw new ImagoError('owner-stale', 'This daemon has lost its lease and writes nothing any more.', {
+    throw new ImagoError('owner-stale', 'This daemon has lost its lease and no longer writes anything.', {
       cause: signal.reason,
     });
   }

@@ -49,7 +49,7 @@ describe('what PostgreSQL and its driver throw, in our words', () => {
     expect(isConnectionLoss(asStoreError(thrown(undefined, message)))).toBe(true);
   });
 
-  test('a full disk is told by its message, whatever the code says', () => {
+  test('a full disk is recognized by its message, regardless of the code', () => {
     const message = 'could not extend file "base/5/1": No space left on device';
     for (const state of ['XX000', '58030', undefined]) {
       expect(asStoreError(thrown(state, message)).code).toBe('database-full');

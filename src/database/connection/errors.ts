@@ -1,10 +1,10 @@
-// What PostgreSQL and its driver throw, in Imago's words. Done once, where the driver is called.
+// Converts what PostgreSQL and its driver throw to errors of Imago. Done once, where the driver is called.
 import type { ErrorCode } from '../../domain/error/catalog.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 
 /** Raised by our own triggers: the writer's epoch is not the active one. */
 const staleEpochState = 'IM001';
-/** Raised by our own triggers: someone tried to change what is kept for ever. */
+/** Raised by our own triggers: a write tried to change what is retained permanently. */
 const keptForeverState = 'IM002';
 
 interface Meaning {
@@ -38,7 +38,7 @@ const full = {
 
 const meanings: Readonly<Record<string, Meaning>> = {
   [staleEpochState]: { code: 'owner-stale', says: 'Another daemon has become the active one' },
-  [keptForeverState]: { code: 'internal', says: 'A record that is kept for ever was about to be changed' },
+  [keptForeverState]: { code: 'internal', says: 'A write tried to change a permanent record' },
   '22021': { code: 'input-invalid', says: 'A text holds a character that cannot be stored' },
   '22P05': { code: 'input-invalid', says: 'A text holds a character that cannot be stored' },
   '25006': { code: 'database-readonly', says: 'The database takes no writes' },
@@ -90,7 +90,7 @@ export function asStoreError(thrown: unknown): ImagoError {
   });
 }
 
-/** Whether the call may be made again on another connection; it says nothing about a commit under way. */
+/** Whether the call may be made again on another connection; it says nothing about a commit in progress. */
 export function isConnectionLoss(thrown: unknown): boolean {
   return thrown instanceof ImagoError && thrown.code === 'database-unreachable';
 }

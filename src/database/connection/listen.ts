@@ -1,6 +1,6 @@
 // Hears that events were added, by any process, over a connection of its own. A notice can be lost with its
-// connection: after each new one listeners are called anyway, and now and then it is asked whether there are events
-// that nobody told of.
+// connection: after each new one listeners are called anyway, and periodically it checks whether there are events
+// without a notice.
 import type { Client } from 'pg';
 import { connectClient } from './connection.ts';
 import { cutAfter } from './connection-timeout.ts';
@@ -71,7 +71,7 @@ function keepListening(
     });
   }
 
-  /** Returns when it is told to stop, throws when the connection breaks. */
+  /** Returns when it must stop, throws when the connection breaks. */
   async function listen(): Promise<void> {
     const client = await connectClient(url);
     let broken = false;

@@ -16,7 +16,7 @@ test('a page ends with the key that the next one begins after', () => {
   expect(readCursor('things', { limit: 2, cursor }, ['string', 'number'])).toEqual(['n1', 1]);
 });
 
-test('the last page has no next, also when it is full', () => {
+test('the last page has no next, even if it is full', () => {
   const page = toPage(
     'things',
     { limit: 5 },
@@ -31,7 +31,7 @@ test.each([
   ['of another list', Buffer.from('["others","n1",1]').toString('base64url')],
   ['with other keys', Buffer.from('["things",1,"n1"]').toString('base64url')],
   ['with a key too few', Buffer.from('["things","n1"]').toString('base64url')],
-  ['that is no list', Buffer.from('{"things":1}').toString('base64url')],
+  ['that is not a list', Buffer.from('{"things":1}').toString('base64url')],
   ['that is nothing', ''],
   ['that someone made up', '../../etc/passwd'],
 ])('a cursor %s is refused', (_, cursor) => {

@@ -1,11 +1,11 @@
-// Lists by keyset: a page begins after the last key of the one before, so that what is added or removed
-// meanwhile neither repeats nor hides anything else.
+// Lists by keyset: a page begins after the last key of the previous one, so that what is added or removed
+// in the meantime neither repeats nor hides anything else.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Page, PageQuery } from '../../ports/page.ts';
 
 type Key = string | number;
 
-/** The keys that the page before ended with; `undefined` for the first page. `api-cursor-invalid` for others' cursors. */
+/** The keys that the previous page ended with; `undefined` for the first page. `api-cursor-invalid` for others' cursors. */
 export function readCursor<K extends readonly Key[]>(
   list: string,
   query: PageQuery,

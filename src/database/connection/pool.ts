@@ -1,4 +1,4 @@
-// The driver's pool as Kysely sees it: errors are in Imago's words, and a connection on which something went
+// The driver's pool as Kysely sees it: errors are errors of Imago, and a connection on which something went
 // wrong below SQL is thrown away instead of being used again.
 import { createHash } from 'node:crypto';
 import { type PostgresPool, type PostgresPoolClient, sql } from 'kysely';
@@ -18,7 +18,7 @@ const silenceDeadlineMs = statementDeadlineMs + 15_000;
 const idleMs = 30_000;
 
 /**
- * Begins statements that are asked again and again: PostgreSQL reads and plans them once for each connection, which
+ * Begins statements that are executed repeatedly: PostgreSQL reads and plans them once for each connection, which
  * takes longer than they do. Only for texts that never change, and whose plan does not depend on what they ask for.
  */
 export const planOnce = sql`/* plan once */`;
@@ -46,8 +46,8 @@ export function openPool({ url, settings, size }: PoolOptions): PostgresPool {
     idleTimeoutMillis: idleMs,
     query_timeout: silenceDeadlineMs,
   });
-  // A connection that breaks while nobody uses it is replaced. Between two queries, and just after it was opened,
-  // nobody but us listens, and an error without a listener would end the process; the next query reports it.
+  // A connection that breaks while it is idle is replaced. Between two queries, and just after it was opened,
+  // only we listen, and an error without a listener would end the process; the next query reports it.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   const known = new WeakMap<PoolClient, PostgresPoolClient>();
@@ -62,7 +62,7 @@ export function openPool({ url, settings, size }: PoolOptions): PostgresPool {
   return { connect, end: () => pool.end(), options: {} };
 }
 
-/** A URL that cannot be read is thrown at once, everything else later. */
+/** A URL that cannot be read is thrown immediately, everything else later. */
 async function connectMapped(pool: Pool): Promise<PoolClient> {
   try {
     return await pool.connect();

@@ -1,5 +1,5 @@
-// Extends the fence to tables that are not ours: the engine's. Whoever writes to them must then carry the active
-// epoch (`urlWithEpoch`), and a daemon that lost its lease cannot record the end of a step any more.
+// Extends the fence to tables that are not ours: the engine's. A writer must then carry the active
+// epoch (`urlWithEpoch`), and a daemon that lost its lease can no longer record the end of a step.
 import { sql } from 'kysely';
 import type { Database } from '../connection/database.ts';
 
@@ -13,7 +13,7 @@ export async function fenceSchema(database: Database, schema: string): Promise<v
         and not exists (select from pg_trigger t where t.tgrelid = c.oid and t.tgname = 'a_fence')
       order by c.oid`.execute(tables),
   );
-  // One at a time: whoever works on several of them at once must not be caught in a deadlock.
+  // One at a time: a process that works on several of them concurrently must not be caught in a deadlock.
   for (const { name } of open.rows) {
     await database.write(({ tables }) => sql`select imago.fence_table(${name}::regclass)`.execute(tables));
   }

@@ -12,7 +12,7 @@ test('a process that lives is not dead, and neither is one that cannot be looked
   expect(isDead({ ...holder, pid: noProcess, place: 'another machine' })).toBe(false);
 });
 
-test('a process that is not there is dead, also when its number was given to another', () => {
+test('a process that does not exist is dead, even if its number was given to another', () => {
   const holder = thisHolder();
   expect(isDead({ ...holder, pid: noProcess })).toBe(true);
   expect(isDead({ ...holder, began: '1' })).toBe(true);

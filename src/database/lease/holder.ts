@@ -1,13 +1,13 @@
-// Who holds the lease, told so that the next daemon can see that the last one is dead without waiting: a process
-// that is gone cannot act any more.
+// Who holds the lease, recorded so that the next daemon can see that the last one is dead without waiting: a process
+// that exited can no longer act.
 import { randomUUID } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 
 export interface Holder {
-  /** Of this very lease; a process that takes it twice has two. */
+  /** The id of this exact lease; a process that takes it twice has two. */
   readonly id: string;
   readonly pid: number;
-  /** The machine since its last start, and the space that its process ids are counted in; absent where neither can be told. */
+  /** The machine since its last start, and the space that its process ids are counted in; absent where neither is known. */
   readonly place?: string;
   /** When the process began, in the machine's own ticks: its id may have been given to another since. */
   readonly began?: string;

@@ -1,5 +1,5 @@
 // One active daemon for each database. The right to act is an advisory lock on a connection of its own, so it
-// ends with the process; the epoch fences off whoever has not noticed yet that it ended.
+// ends with the process; the epoch fences off a process that has not noticed yet that it ended.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { ImagoError } from '../../domain/error/imago-error.ts';
@@ -30,11 +30,11 @@ export interface LeaseTiming {
   readonly graceMs: number;
   /** How often a daemon that stands by tries. */
   readonly tryMs: number;
-  /** After how many tries without a beat a holder that still has the lock is taken for frozen, and cut off. */
+  /** After how many tries without a beat a holder that still has the lock is considered frozen, and disconnected. */
   readonly frozenTries: number;
 }
 
-// A holder that is cut off notices within beat + deadline, which is less than the grace.
+// A holder that is disconnected notices within beat + deadline, which is less than the grace.
 const usualTiming: LeaseTiming = {
   beatMs: 1_000,
   beatDeadlineMs: 2_000,
@@ -62,7 +62,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
       await client?.end().catch(() => undefined);
       if (options.signal?.aborted === true) throw error;
       const said = asStoreError(error);
-      // The first connection must work; later one that breaks is opened anew, also when the lease just taken broke.
+      // The first connection must work; later one that breaks is reopened, even if the lease just taken broke.
       if (said.code !== 'owner-stale' && !(waited && isConnectionLoss(said))) throw said;
       await sleep(timing.tryMs, undefined, signalOption(options.signal));
     }
@@ -93,7 +93,7 @@ async function standBy(
   }
 }
 
-/** Takes the lock, or tells the last beat of whoever has it. */
+/** Takes the lock, or returns the last beat of its holder. */
 async function tryLock(client: Client): Promise<{ readonly ours: boolean; readonly beat?: string }> {
   const tried = await client.query<{ held: boolean }>('select pg_try_advisory_lock($1, $2) as held', [
     lockClass,
@@ -120,12 +120,12 @@ async function takeOver(
   const former = await readFormer(client);
   const holder = thisHolder();
   const epoch = await raiseEpoch(client, holder, signal);
-  // From here on only beats are written, and one that is lost in a crash of the database hurts nobody.
+  // From here on only beats are written, and losing one in a crash of the database is harmless.
   await client.query('set synchronous_commit = off');
   const lease = holdLease(client, epoch, holder, timing);
   try {
     const wait = former.released || endedHere.has(former.holder.id) ? 0 : timing.graceMs - former.beatAgeMs;
-    // The age is told by a clock, which may have jumped: no wait is longer than the grace.
+    // The age comes from a clock, which may have jumped: no wait is longer than the grace.
     const end = performance.now() + Math.min(wait, timing.graceMs);
     // One that was killed has lost its connection before it is gone: it is looked at again.
     while (performance.now() < end && !isDead(former.holder)) {
@@ -155,7 +155,7 @@ async function readFormer(client: Client): Promise<Former> {
   return { holder: fromJson<Holder>(row.holder), released: row.released, beatAgeMs: row.age };
 }
 
-/** Every writer shares the fence: when it is ours alone, no write under an older epoch is under way. */
+/** Every writer shares the fence: when it is ours alone, no write under an older epoch is in progress. */
 async function raiseEpoch(client: Client, holder: Holder, signal: AbortSignal | undefined): Promise<number> {
   for (;;) {
     signal?.throwIfAborted();
@@ -180,7 +180,7 @@ async function raiseEpoch(client: Client, holder: Holder, signal: AbortSignal | 
   }
 }
 
-/** Ends the sessions of whoever holds one of our locks: their transactions are undone. */
+/** Ends the sessions of the holders of our locks: their transactions are undone. */
 async function terminateHolders(client: Client, lock: number): Promise<void> {
   await client.query(
     `select pg_terminate_backend(pid) from pg_locks
@@ -207,7 +207,7 @@ function signalOption(signal: AbortSignal | undefined): { signal?: AbortSignal }
   return signal === undefined ? {} : { signal };
 }
 
-/** Leases of this process that ended: whoever acted under them has been told. */
+/** Leases of this process that ended: those that acted under them have been notified. */
 const endedHere = new Set<string>();
 
 /** Beats until it is lost or let go. */

@@ -1,4 +1,4 @@
-// The whole way from recipe to node and to the next version, read for a set of versions at once.
+// The entire path from recipe to node and to the next version, read for a set of versions together.
 import { type Kysely, sql } from 'kysely';
 import { describeCommit } from '../../domain/image/recipe-commit.ts';
 import type { Origin, VersionRecord } from '../../domain/image/version.ts';
@@ -150,16 +150,16 @@ async function readPools(
         count(*) filter (where n.ended_at is null) as live
       from given join imago.nodes n using (image, version)
       group by n.pool, n.image, n.version, n.move),
-    modelled as (
+    modeled as (
       select distinct m.pool, m.image, m.version, m.move
       from given join imago.pool_models m using (image, version))
     select pool, image, version, move, coalesce(nodes, 0) as nodes, coalesce(live, 0) as live
     from (
-      select coalesce(made.pool, modelled.pool) as pool, coalesce(made.image, modelled.image) as image,
-        coalesce(made.version, modelled.version) as version, coalesce(made.move, modelled.move) as move,
+      select coalesce(made.pool, modeled.pool) as pool, coalesce(made.image, modeled.image) as image,
+        coalesce(made.version, modeled.version) as version, coalesce(made.move, modeled.move) as move,
         made.nodes, made.live
-      from made full join modelled on made.pool = modelled.pool and made.image = modelled.image
-        and made.version = modelled.version and coalesce(made.move, 0) = coalesce(modelled.move, 0)
+      from made full join modeled on made.pool = modeled.pool and made.image = modeled.image
+        and made.version = modeled.version and coalesce(made.move, 0) = coalesce(modeled.move, 0)
     ) as joined
     order by pool, image, version, move`.execute(tables);
   return found.rows;

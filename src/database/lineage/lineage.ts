@@ -106,11 +106,11 @@ async function readPoolUses(
     running as (
       select n.pool, count(*) as nodes from given join imago.nodes n using (image, version)
       where n.ended_at is null group by n.pool),
-    modelled as (select p.name as pool from given join imago.pools p using (image, version))
-    select coalesce(running.pool, modelled.pool) as pool, modelled.pool is not null as model, p.follows,
+    modeled as (select p.name as pool from given join imago.pools p using (image, version))
+    select coalesce(running.pool, modeled.pool) as pool, modeled.pool is not null as model, p.follows,
       coalesce(running.nodes, 0) as nodes
-    from running full join modelled on running.pool = modelled.pool
-    left join imago.pools p on p.name = coalesce(running.pool, modelled.pool)
+    from running full join modeled on running.pool = modeled.pool
+    left join imago.pools p on p.name = coalesce(running.pool, modeled.pool)
     order by 1`.execute(tables);
   return found.rows.map(({ follows, ...use }) => ({ ...use, ...optional('follows', follows) }));
 }

@@ -98,7 +98,7 @@ export function createJournal(database: Database): Journal {
     isAwaitedUnder: (key, id) =>
       database.read(async (tables) => {
         // Goes back from the operation to those that wait for it. A key is a row of its own, so that a long queue is
-        // looked at once, and not once for each operation in it.
+        // read only one time, and not once for each operation in it.
         const found = await sql<{ awaited: boolean }>`
           with recursive waiting (id, key) as (
             select ${id}::text, null::text
@@ -220,7 +220,7 @@ function changeStatement({ id, type, operation, steps, durable }: ChangeValues) 
         error text, exceptions text, "startedAt" timestamptz, "endedAt" timestamptz, cleared text[])
       where o.id = ${id} and ${operation}::json is not null
       returning o.*),
-    told (place, type, data) as (
+    reported (place, type, data) as (
       select position, 'operation.step', json_strip_nulls(json_build_object('step', name, 'state', state,
         'attempts', attempts, 'startedAt', ${isoTime('started_at')}, 'endedAt', ${isoTime('ended_at')}))
       from changed_steps
@@ -231,7 +231,7 @@ function changeStatement({ id, type, operation, steps, durable }: ChangeValues) 
     select (select count(*) from changed) as operations, (select count(*) from changed_steps) as updated,
       case when not ${durable}::boolean then set_config('synchronous_commit', 'off', true) end,
       (select imago.add_events(array_agg(type order by place), array_agg('operation/' || ${id}::text),
-        array_agg(data order by place)) from told)`;
+        array_agg(data order by place)) from reported)`;
 }
 
 /** The new value of a column, if the change `g` has the field. */

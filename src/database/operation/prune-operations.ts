@@ -1,4 +1,4 @@
-// Lets go of operations that ended long ago. What they made has records of its own, which name them still; a
+// Deletes operations that ended long ago. What they made has records of its own, which name them still; a
 // withdrawal that is planned for later reads what was asked for from its operation, which therefore stays.
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../connection/database.ts';
@@ -8,7 +8,7 @@ export interface OperationRetention {
   readonly recordDays: number;
   /** How long the logs of ended operations are kept. */
   readonly logDays: number;
-  /** The newest so many operations are kept whatever the clock says: one that jumps ahead must not empty the list. */
+  /** How many of the newest operations are kept regardless of the clock: one that jumps ahead must not empty the list. */
   readonly minCount: number;
 }
 

@@ -1,5 +1,5 @@
 // Reads what the rules of retention look at, with one query for each kind of fact. Uses are few and moves are short,
-// however large the catalogue is, so they are read at once; versions are read for some images at a time.
+// however large the catalog is, so they are read together; versions are read for some images at a time.
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import {
   type ChannelTargets,
@@ -46,7 +46,7 @@ export async function readRetentionFacts(
   };
 }
 
-/** The versions of the image that something needs; being the newest is no need. */
+/** The versions of the image that something needs; being the newest does not count. */
 export async function readKept(tables: Kysely<Tables>, image: string): Promise<ReadonlySet<string>> {
   const facts = await readRetentionFacts(tables, [image], await readNeeds(tables, { image }));
   const kept = planRetention(facts, {}, new Date(0)).filter(({ keepers }) =>

@@ -23,7 +23,7 @@ import { readNeeds, readRetentionFacts } from './facts.ts';
 
 const holds = records('holds', holdRecord, { by: 'held_by' });
 
-/** The facts of so many images are held in memory at a time. */
+/** How many images' facts are held in memory at a time. */
 const imagesAtOnce = 8;
 
 export function createRetention(context: CatalogueContext, now: () => number): Retention {

@@ -9,9 +9,9 @@ import { fromJson, storableText } from '../connection/json.ts';
 import { settledEvents } from '../events.ts';
 import { webhooks as webhookRecords } from './webhooks.ts';
 
-/** So many events are written down in one transaction. */
+/** How many events are recorded in one transaction. */
 const atOnce = 500;
-/** A webhook whose events are rare is still moved on now and then, so that looking stays quick. */
+/** A webhook whose events are rare still advances periodically, so that the search stays quick. */
 const farBehind = 5_000;
 /** A delivery that failed this often is reported. */
 const failingAttempts = 4;

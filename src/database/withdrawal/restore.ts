@@ -111,7 +111,7 @@ async function readCauses(
   return new Map(causes.map(({ id, image, version }) => [id, `${image}:${version}`]));
 }
 
-/** `false` when something else keeps it out. One whose tests failed meanwhile must be tested anew. */
+/** `false` if something else keeps it out. One whose tests failed in the meantime must be tested again. */
 async function bringBack({ tables, emit }: Change, name: VersionName): Promise<boolean> {
   const { image, version } = name;
   const row = await requireVersion(tables, image, version);

@@ -14,7 +14,7 @@ export function readWithdrawals(
   return withdrawals.all(tables, { image, version }, 'id');
 }
 
-/** Of many versions at once, by `NAME:VERSION`. */
+/** The withdrawals of many versions, by `NAME:VERSION`. */
 export async function readWithdrawalsOf(
   tables: Kysely<Tables>,
   versions: readonly VersionName[],

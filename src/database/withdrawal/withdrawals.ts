@@ -113,7 +113,7 @@ async function refuseDeleted(tables: Kysely<Tables>, { image, version }: Version
   throw new ImagoError('version-state', `${image}:${version} was deleted: there is nothing to withdraw.`);
 }
 
-/** One that is in force already and reaches as far: asking for it again adds nothing. */
+/** One that is already active and reaches as far: requesting it again adds nothing. */
 async function sameInForce(
   tables: Kysely<Tables>,
   { image, version, withDescendants }: WithdrawRequest,
@@ -137,7 +137,7 @@ async function repeated(tables: Kysely<Tables>, withdrawal: Withdrawal): Promise
   };
 }
 
-/** Those whose time has come, and those in force that something was made from since. */
+/** Those whose time has come, and active ones that something was made from since. */
 async function readDue(tables: Kysely<Tables>, now: string): Promise<readonly Withdrawal[]> {
   const due = await sql<Row>`
     select w.* from imago.withdrawals w

@@ -20,7 +20,7 @@ export interface Tokens {
   /** Returns the largest role among the owner's valid tokens; `undefined` if there is none. */
   roleOf(owner: string): Promise<Role | undefined>;
   list(query: PageQuery): Promise<Page<TokenRecord>>;
-  /** Ends it at once. `false` when there is no such token; a second call changes nothing. */
+  /** Revokes it immediately. Returns `false` if there is no such token; a second call changes nothing. */
   revoke(id: string): Promise<boolean>;
 }
 

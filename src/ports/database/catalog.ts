@@ -1,4 +1,4 @@
-// The catalogue as operations and routes see it: images, versions, channels with their moves, evidence.
+// The catalog as operations and routes see it: images, versions, channels with their moves, evidence.
 // Every write is one transaction, and is refused with `owner-stale` when this daemon is no longer active.
 import type { ChannelMove, ChannelRecord } from '../../domain/channel/channel.ts';
 import type { PolicyResult } from '../../domain/channel/decision.ts';
@@ -30,7 +30,7 @@ export interface MoveRequest {
   readonly operation?: string | undefined;
   /**
    * What the gates said. The move is refused with `gate-outdated` when there is newer evidence of the digest, or
-   * another policy in force, than they were asked with.
+   * another active policy, than they were evaluated with.
    */
   readonly policy?: PolicyResult | undefined;
 }
@@ -40,7 +40,7 @@ export interface NewChannel {
   readonly name: string;
   readonly forTesting: boolean;
   readonly public: boolean;
-  /** The channel that it stands behind in the order; absent: behind all others. */
+  /** The previous channel in the order. Defaults to the last one. */
   readonly after?: string;
 }
 
@@ -71,7 +71,7 @@ export interface Catalogue {
   addVersion(
     version: Omit<VersionRecord, 'state' | 'createdAt' | 'reason' | 'withdrawnFrom'>,
   ): Promise<VersionRecord>;
-  /** Takes back a candidate that no channel, pool or node has ever named; its number stays used. Absent: nothing to do. */
+  /** Deletes a candidate that no channel, pool or node has ever named; its number stays used. Absent: nothing to do. */
   dropVersion(image: string, version: string): Promise<void>;
   getVersion(image: string, version: string): Promise<VersionRecord | undefined>;
   findVersionByDigest(image: string, digest: string): Promise<VersionRecord | undefined>;
@@ -123,10 +123,10 @@ export interface Catalogue {
   addEvidence(evidence: Omit<Evidence, 'id' | 'at'>): Promise<Evidence>;
   listEvidence(digest: string): Promise<readonly Evidence[]>;
 
-  /** The exact version now; throws the not-found errors of the catalogue, with the nearest that exists in the hint. */
+  /** The exact version now; throws the not-found errors of the catalog, with the nearest that exists in the hint. */
   resolve(reference: string): Promise<Resolution>;
   /**
-   * What the reference named at a time, also when channel and version are gone since (`state` tells). Throws as
+   * What the reference named at a time, even if channel and version were deleted since (see `state`). Throws as
    * `resolve`, and `input-invalid` for a bare name: what was newest then is not kept.
    */
   resolveAt(reference: string, time: Date): Promise<Resolution>;

@@ -2,7 +2,7 @@
 import type { Json } from '../../domain/value/json.ts';
 
 export interface ImagoEvent {
-  /** Grows; a watcher that was cut off asks for what came after the last one it saw. */
+  /** Grows; a watcher that lost its connection asks for what came after the last one it saw. */
   readonly id: number;
   readonly at: string;
   /** `operation.state`, `operation.step`, `operation.progress`, `operation.log`, `channel.moved`, `version.state`, … */

@@ -1,5 +1,5 @@
 // Pools and nodes as Imago remembers them. What a machine does now is the provider's to say; what it was
-// made from is ours, and is kept for ever (rule 6).
+// created from is ours, and is retained permanently (rule 6).
 import type { NodeRecord } from '../../domain/node/node.ts';
 import type { PoolImage, PoolRecord } from '../../domain/pool/pool.ts';
 import type { Page, PageQuery } from '../page.ts';
@@ -10,7 +10,7 @@ export type { PoolRecord } from '../../domain/pool/pool.ts';
 export interface Fleet {
   /**
    * `pool-exists` when the name is taken by a pool with other content; the same again changes nothing.
-   * `version-withdrawn` when its version is out by now, also when that happens in the same moment.
+   * `version-withdrawn` if its version is withdrawn by now, even if that happens concurrently.
    */
   addPool(pool: Omit<PoolRecord, 'createdAt'>): Promise<PoolRecord>;
   getPool(name: string): Promise<PoolRecord | undefined>;
@@ -29,7 +29,7 @@ export interface Fleet {
   /** Marks its nodes gone; node records stay. Unknown names are ignored. */
   removePool(name: string): Promise<void>;
 
-  /** Writes many at once; a machine id that is known with the same `at` is left as it is. */
+  /** Writes many in one transaction; a machine id that is known with the same `at` is left as it is. */
   recordNodes(nodes: readonly Omit<NodeRecord, 'goneAt' | 'schedulable'>[]): Promise<void>;
   /** Marks every live record of the pool whose machine id is not in `alive` as gone. */
   markGone(pool: string, alive: ReadonlySet<string>, at: string): Promise<void>;

@@ -53,7 +53,7 @@ export interface Withdrawals {
    * operation again returns what the first call did.
    */
   withdraw(request: WithdrawRequest): Promise<WithdrawalOutcome>;
-  /** Those whose time has come, and those in force that something was made from since; the earliest first. */
+  /** Those whose time has come, and active ones that something was made from since; the earliest first. */
   due(): Promise<readonly Withdrawal[]>;
   /**
    * Carries out one that is recorded, and passes it on to what was made from the version since; a second call
@@ -82,7 +82,7 @@ export interface Withdrawals {
 export interface Retention {
   /**
    * Every version with what keeps it, of one image or of all, by image and age, oldest first. They come in parts, as
-   * they are read, so that a large catalogue never stands in memory as a whole. Writes nothing.
+   * they are read, so that a large catalog is never completely in memory. Writes nothing.
    */
   plan(image: string | undefined, policy: RetentionPolicy): AsyncGenerator<readonly RetentionEntry[], void>;
   /** The digests of all versions that are not deleted, save for those of an image. */
@@ -135,17 +135,17 @@ export interface SupportDates {
    * back to, what is held and what something was made from stays.
    */
   ended(dates: readonly CountedDate[], limit: number): Promise<readonly VersionRecord[]>;
-  /** At most `limit` deprecated ones that none of these dates, all past, concerns any more and whose tests still pass. */
+  /** At most `limit` deprecated ones that none of these dates, all past, concerns now and whose tests still pass. */
   regained(dates: readonly CountedDate[], limit: number): Promise<readonly VersionRecord[]>;
-  /** Adds the event unless the same was told before. `true` when it was told now. */
+  /** Adds the event unless the same notice was sent before. Returns `true` if it is sent now. */
   tellOnce(notice: Notice, data: Readonly<Record<string, string | number>>): Promise<boolean>;
-  /** What was told of the subject is told again when it comes again. Nothing was told: nothing to do. */
+  /** Forgets the notices about the subject, so that they are sent again if they recur. Without any: nothing to do. */
   forgetTold(kind: string, subject: string): Promise<void>;
-  /** Those that were not told before. */
+  /** Those that were not sent before. */
   untold<T extends Notice>(notices: readonly T[]): Promise<readonly T[]>;
 }
 
-/** What is told once. */
+/** A notice that is sent once. */
 export interface Notice {
   readonly kind: string;
   readonly subject: string;
@@ -175,7 +175,7 @@ export interface BuildCache {
   /** What it takes up, and how much it may; `undefined` when there is none. Writes nothing. */
   use(): Promise<CacheUse | undefined>;
   /**
-   * Brings it within its limit, takes away what killed builds left, and says how many bytes went. What a running
+   * Brings it within its limit, deletes what killed builds left, and returns how many bytes were freed. What a running
    * build may be using stays. A second call right after removes nothing.
    */
   trim(): Promise<number>;

@@ -41,15 +41,15 @@ export interface PoolUse {
   readonly pool: string;
   /** Whether new nodes would still be made from one of the versions. */
   readonly model: boolean;
-  /** Whether the pool follows a channel, so that it moves away by itself. */
+  /** Whether the pool follows a channel, so that it changes its version automatically. */
   readonly follows?: string;
   readonly nodes: number;
 }
 
 export interface WhichAnswer extends NodeRecord {
-  /** What the version is by now; absent when the catalogue does not know it. */
+  /** The current state of the version; absent if the catalog does not know it. */
   readonly versionState?: VersionRecord['state'];
-  /** The commit of the recipe that the version was built from; absent when nobody knew. */
+  /** The commit of the recipe that the version was built from; absent if it is unknown. */
   readonly source?: RecipeCommit;
   /** The move that answered, as it was recorded. */
   readonly moved?: { readonly by: string; readonly why: string; readonly at: string };

@@ -1,5 +1,5 @@
-// What promotion remembers beside the catalogue: policies, units that were tested together, and signed statements.
-// All of it is kept for ever. Every write is one transaction, refused with `owner-stale` as in the catalogue.
+// What promotion records in addition to the catalog: policies, units that were tested together, and signed statements.
+// All of it is retained permanently. Every write is one transaction, refused with `owner-stale` as in the catalog.
 import type { MoveAttestation } from '../../domain/channel/attestation.ts';
 import type { ComposedRecord, ComposedVersion } from '../../domain/evidence/record.ts';
 import type { PolicyRecord } from '../../domain/policy/schema.ts';
@@ -12,9 +12,9 @@ export type { PolicyRecord } from '../../domain/policy/schema.ts';
 export type NewPolicy = Omit<PolicyRecord, 'id' | 'at'>;
 
 export interface Promotion {
-  /** The policy in force; `undefined` before the first. */
+  /** The active policy; `undefined` before the first. */
   getPolicy(): Promise<PolicyRecord | undefined>;
-  /** Puts it in force. The one that is in force already changes nothing, whoever asks. */
+  /** Activates it. The policy that is already active changes nothing, regardless of the caller. */
   setPolicy(policy: NewPolicy): Promise<PolicyRecord>;
   /** Newest first. */
   listPolicies(query: PageQuery): Promise<Page<PolicyRecord>>;
@@ -27,9 +27,9 @@ export interface Promotion {
 
   /**
    * Keeps the statement of a move, after the one that `after` is the id of. A move whose newest is another one by now
-   * keeps that: of two that sign at once, the first is the answer to both.
+   * keeps that: of two that sign concurrently, both get the first one.
    */
   addAttestation(attestation: Omit<MoveAttestation, 'id' | 'at'>, after?: number): Promise<MoveAttestation>;
-  /** All that a move ever had, newest first: the first is in force. */
+  /** All that a move ever had, newest first: the first is valid. */
   listAttestations(move: number): Promise<readonly MoveAttestation[]>;
 }

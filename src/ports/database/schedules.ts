@@ -1,4 +1,4 @@
-// Operations that start by the clock. A schedule is kept until it is deleted, across restarts of the daemon.
+// Operations that start on a schedule. A schedule is kept until it is deleted, across restarts of the daemon.
 import type { Schedule, ScheduleRecord } from '../../domain/schedule/record.ts';
 import type { Page, PageQuery } from '../page.ts';
 

@@ -1,4 +1,4 @@
-// Webhooks as they are kept: who is told of what, and what became of every delivery. A delivery is written down before
+// Webhooks as they are stored: who receives what, and the outcome of every delivery. A delivery is recorded before
 // it is sent, so that a crash loses none; one may be sent twice, with the same id.
 import type { Delivery, Webhook } from '../../domain/webhook/record.ts';
 import type { ToldEvent } from '../../domain/webhook/webhook.ts';
@@ -42,7 +42,7 @@ export interface Webhooks {
   list(query: PageQuery): Promise<Page<Webhook>>;
   get(name: string): Promise<Webhook | undefined>;
   /**
-   * It is told of what happens from now on. `webhook-exists` when the name is taken, also by the same content: the
+   * It receives what happens from now on. `webhook-exists` if the name is taken, even by the same content: the
    * secret is shown only once.
    */
   create(webhook: NewWebhook): Promise<Webhook>;
@@ -66,7 +66,7 @@ export interface WebhookOutbox {
   collect(body: (event: ToldEvent) => string): Promise<number>;
   /** Those whose time has come, the longest waiting first. */
   due(limit: number): Promise<readonly DueDelivery[]>;
-  /** Unknown ids are ignored: the webhook was deleted meanwhile. */
+  /** Unknown ids are ignored: the webhook was deleted in the meantime. */
   record(delivery: number, outcome: DeliveryOutcome): Promise<void>;
   /** When the next one is due; `undefined` when none waits. */
   nextAt(): Promise<string | undefined>;

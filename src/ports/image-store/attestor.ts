@@ -18,10 +18,10 @@ export interface Attestor {
   ready(): Promise<boolean>;
   /**
    * The statement (in-toto) in its signed envelope (DSSE), by the key that signs now; also attached to the version
-   * where the local store has it. `undefined` if no key was ever made; else it throws as `ready` does. A second call signs anew, and
+   * where the local store has it. `undefined` if no key was ever made; else it throws as `ready` does. A second call re-signs, and
    * attaches nothing twice.
    */
   attest(request: StatementRequest): Promise<string | undefined>;
-  /** Why the signature of an envelope does not count any more; `undefined` when it does. */
+  /** Why the signature of an envelope is no longer valid; `undefined` if it is valid. */
   problem(envelope: string): Promise<string | undefined>;
 }

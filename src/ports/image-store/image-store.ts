@@ -42,7 +42,7 @@ export interface DescribeRequest {
   readonly createdAt: string;
   /** Absent for versions that were captured or imported. */
   readonly lock?: Lock | undefined;
-  /** The version before, if the store has it. */
+  /** The previous version, if the store has it. */
   readonly previous?: {
     readonly version: string;
     readonly digest: string;
@@ -119,7 +119,7 @@ export interface SignRequest {
   readonly digest: string;
   readonly image: string;
   readonly version: string;
-  /** ISO time that stands in the signature. */
+  /** ISO time that is in the signature. */
   readonly at: string;
   /** Make a key if none was ever made, unless this installation is set to sign nothing. */
   readonly makeKey?: boolean;
@@ -187,7 +187,7 @@ export interface ExportedDisk {
   readonly sizeBytes: number;
   /** To be read once, to its end or until it is given up. */
   content(): AsyncGenerator<Uint8Array>;
-  /** Lets go of it when `content` was never read. A second call does nothing. */
+  /** Releases it if `content` was never read. A second call does nothing. */
   close(): Promise<void>;
 }
 
@@ -203,7 +203,7 @@ export interface DiskFiles {
   dropUpload(id: string): Promise<void>;
   /**
    * Stores an uploaded disk, whatever its format. The same disk for the same image again is the same version.
-   * `input-invalid` when it is no disk, `upload-not-found` when the upload is gone.
+   * `input-invalid` if it is not a disk, `upload-not-found` if the upload no longer exists.
    */
   importDisk(upload: string, image: string, watch: Watch): Promise<StoredImage>;
 }
@@ -240,7 +240,7 @@ export type Admit = (facts: PulledFacts, signatures: readonly ImageSignature[]) 
 export interface ImageCopies {
   /** What a push would send. Sends nothing. */
   planPush(digest: string, to: string, signal: AbortSignal): Promise<TransferPlan>;
-  /** Sends what is missing there, with all that is attached. A second call goes on where the first stopped. */
+  /** Sends what is missing there, with all that is attached. A second call resumes where the first stopped. */
   push(digest: string, to: string, watch: Watch): Promise<Transferred>;
   /** Whether the registry has the version under that name, with everything of it. */
   isPushed(digest: string, to: string, signal: AbortSignal): Promise<boolean>;
@@ -256,7 +256,7 @@ export interface ImageCheck {
   readonly bytesRead: number;
   /** One sentence for each damage that was found. */
   readonly found: readonly string[];
-  /** What was mended, and from where. */
+  /** What was repaired, and from where. */
   readonly healed: readonly string[];
   /** What is still damaged. */
   readonly left: readonly string[];
@@ -264,7 +264,7 @@ export interface ImageCheck {
 
 export interface CheckRequest {
   readonly digest: string;
-  /** Mend what is damaged: from the registry, if one is named, else by building it again. */
+  /** Repair what is damaged: from the registry, if one is named, else by building it again. */
   readonly heal: boolean;
   readonly registry?: string | undefined;
   readonly lockDigest?: string | undefined;

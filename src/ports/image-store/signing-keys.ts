@@ -10,7 +10,7 @@ export interface SigningKeyRecord {
   readonly validFrom: string;
   /** Signs nothing new since then. */
   readonly validUntil?: string | undefined;
-  /** Why nothing that it signed counts any more. */
+  /** Why its signatures are no longer valid. */
   readonly revoked?: string | undefined;
   /** Whether it is the one that signs now. */
   readonly signs: boolean;
@@ -24,7 +24,7 @@ export interface ForeignKey {
   /** When it began and ceased to sign, where that is known; else all that it ever signed counts. */
   readonly validFrom?: string | undefined;
   readonly validUntil?: string | undefined;
-  /** Why its owner says that nothing it signed counts any more. */
+  /** Why its owner declared that its signatures are no longer valid. */
   readonly revoked?: string | undefined;
 }
 
@@ -38,15 +38,15 @@ export interface SigningKeys {
   list(): Promise<readonly SigningKeyRecord[]>;
   /** Makes a key that signs from now on; the ones before it sign nothing new. Each call makes another. */
   create(): Promise<SigningKeyRecord>;
-  /** Nothing that the key signed counts any more. `key-not-found` for an unknown one; again changes nothing. */
+  /** Invalidates all signatures of the key. `key-not-found` for an unknown one; again changes nothing. */
   revoke(id: string, reason: string): Promise<SigningKeyRecord>;
   /**
-   * What this key of another installation signed counts here too. The same again takes over what is newly told of it.
-   * `key-invalid` for what is no public key, `key-own` for one's own, `key-revoked` for one that was revoked here.
+   * Accepts signatures of this key of another installation. The same again adopts what is newly known of it.
+   * `key-invalid` for what is not a public key, `key-own` for one's own, `key-revoked` for one that was revoked here.
    */
   trust(key: ForeignKey, options?: TrustOptions): Promise<SigningKeyRecord>;
   /**
-   * Nothing that this key of another installation signed counts any more; it can be trusted again. Answers with what
+   * Signatures of this key of another installation are no longer valid; it can be trusted again. Returns what
    * was known of it. `key-not-found`, `key-own`, or `key-revoked`: a revoked one stays known.
    */
   forget(id: string, options?: TrustOptions): Promise<SigningKeyRecord>;

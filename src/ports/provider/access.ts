@@ -6,7 +6,7 @@ export interface NodeShell {
   /** What the shell says; ends when the shell, the machine or the session ends. */
   readonly output: AsyncIterable<Uint8Array>;
   write(input: Uint8Array): void;
-  /** Tells the shell the size of the terminal. Does nothing when the machine has no way to be told. */
+  /** Reports the size of the terminal to the shell. Does nothing if the machine cannot receive it. */
   resize(size: { readonly rows: number; readonly columns: number }): Promise<void>;
   /** A second call does nothing. The shell in the machine stays for the next one. */
   close(): void;
@@ -20,6 +20,6 @@ export interface NodeAccess {
   followConsole(machineId: string, lines: number, signal: AbortSignal): AsyncIterable<string>;
   /** Of the last start; `undefined` until the machine has reported. */
   timeline(machineId: string): Promise<Timeline | undefined>;
-  /** `machine-not-running`, or `machine-shell-busy` when somebody else has it. */
+  /** `machine-not-running`, or `machine-shell-busy` if another user has it. */
   openShell(machineId: string): Promise<NodeShell>;
 }

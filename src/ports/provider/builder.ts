@@ -31,7 +31,7 @@ export interface SealedDisk {
 export interface LockOptions extends CallOptions {
   /** The lock that is committed beside the recipe: what still fits the recipe is taken over. */
   readonly previous?: Lock | undefined;
-  /** `previous` must be the recipe's lock as it is; throws `lock-stale` otherwise, and asks nobody. */
+  /** `previous` must be the recipe's lock as it is; throws `lock-stale` otherwise, and sends no requests. */
   readonly exact?: boolean | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface Builder {
   lock(recipe: Recipe, progress: BuildProgress, options: LockOptions): Promise<Lock>;
   /**
    * Builds and seals. Finished layers and downloads are kept under their content's name, so a second call
-   * goes on where the first stopped; two calls for one lock share the work.
+   * resumes where the first stopped; two calls for one lock share the work.
    */
   build(request: BuildRequest, progress: BuildProgress, options: BuildOptions): Promise<SealedDisk>;
   /** The sealed disk of this lock if it was built before and is whole. */
@@ -71,10 +71,10 @@ export interface BuilderTools {
   hotfix(lock: Lock, sets: readonly string[], progress: BuildProgress, options: CallOptions): Promise<Lock>;
   /** Inputs of which there are newer versions. */
   outdated(lock: Lock, options: CallOptions): Promise<Outdated>;
-  /** Which layers a build of the lock would make anew, and what changed since the image's last build. */
+  /** Which layers a build of the lock would rebuild, and what changed since the image's last build. */
   whyRebuild(lock: Lock): Promise<readonly LayerPreview[]>;
   /**
-   * What a build of the recipe would find here and have to do, from reading alone: nothing is written, nobody is
+   * What a build of the recipe would find here and have to do, from reading alone: nothing is written, no one is
    * asked. What only others know is assumed to have changed, and named in `unresolved`.
    */
   preview(recipe: Recipe, options: LockOptions): Promise<BuildPreview>;
@@ -114,7 +114,7 @@ export interface Outdated {
   }[];
   /** Names that could not be looked up, and why. */
   readonly unknown: readonly { readonly name: string; readonly why: string }[];
-  /** Names for which nobody said where newer ones are found. */
+  /** Names without a source of newer versions. */
   readonly unruled: readonly string[];
 }
 

@@ -14,7 +14,7 @@ export interface CallOptions {
 /** How far something that takes long has come. */
 export type ProvisioningState = 'creating' | 'updating' | 'ready' | 'failed' | 'deleting';
 
-/** Why something is `failed`, in the provider's words. */
+/** Why something is `failed`, as the provider reports it. */
 export interface ProvisioningError {
   readonly code: string;
   readonly message: string;

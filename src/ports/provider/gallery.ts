@@ -59,7 +59,7 @@ export interface RegionState extends RegionTarget {
 }
 
 export interface GalleryVersion extends Omit<GalleryVersionSpec, 'regions'> {
-  /** `failed` when a region failed and none is under way any more; the regions tell which. */
+  /** `failed` if a region failed and none is in progress; see the regions. */
   readonly state: ProvisioningState;
   readonly regions: readonly RegionState[];
   readonly createdAt: string;
@@ -104,7 +104,7 @@ export interface Gallery {
 
   /**
    * Starts the copy. The same source again adopts it, whatever its regions and flags are by now, and tries
-   * regions that failed once more; another source is `provider-conflict`: content never changes. A source that
+   * regions that failed; another source is `provider-conflict`: content never changes. A source that
    * does not exist is `provider-not-found`.
    */
   createVersion(spec: GalleryVersionSpec, options: CallOptions): Promise<void>;

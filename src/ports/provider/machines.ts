@@ -19,7 +19,7 @@ export interface MachineSpec {
 }
 
 export interface Machine extends MachineSpec {
-  /** Stop, start and restart never change it; a machine made anew under the same name has another. */
+  /** Stop, start and restart never change it; a machine recreated under the same name has another. */
   readonly machineId: string;
   readonly state: ProvisioningState;
   readonly power: NodePower;

@@ -19,12 +19,12 @@ export interface NodeConfigs {
   /** Whether the node was given a text itself: it then keeps it until it gets a new disk, or `upgradeNode`. */
   hasOwnUserData(pool: string, node: string, options: CallOptions): Promise<boolean>;
   /**
-   * Changes the text that the node reads; its agent notices by itself. The text that it has already changes
+   * Changes the text that the node reads; its agent notices automatically. The text that it has already changes
    * nothing. Also for a node that is stopped: it reads the text when it starts.
    */
   setUserData(pool: string, node: string, userData: string, options: CallOptions): Promise<void>;
   /**
-   * Lets the node go on with a config that waits: whoever runs it has drained it, or says that services may restart.
+   * Allows the node to apply its pending config: the caller has drained it, or accepts that services restart.
    * Nothing happens when it waits for another config, for a new disk, or for nothing; its report tells. A second call
    * changes nothing.
    */

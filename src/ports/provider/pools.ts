@@ -13,7 +13,7 @@ export interface PoolModel {
   readonly image: string;
   readonly version: string;
   readonly digest: string;
-  /** Machine size in the provider's words, e.g. `Standard_D4s_v5` or `2cpu-2g`. */
+  /** Provider-specific machine size, e.g. `Standard_D4s_v5` or `2cpu-2g`. */
   readonly size: string;
   /** The node config document, as text; its secrets travel apart. */
   readonly nodeConfig: string;
@@ -47,7 +47,7 @@ export interface ProviderPool {
 
 export interface Protection {
   readonly fromScaleIn: boolean;
-  /** Also from upgrade, reimage and repair that act on the whole pool. Calls on the very node still work. */
+  /** Also from upgrade, reimage and repair that act on the entire pool. Calls on this exact node still work. */
   readonly fromPoolActions: boolean;
 }
 
@@ -121,13 +121,13 @@ export interface Pools {
   getNode(pool: string, node: string, options: CallOptions): Promise<ProviderNode | undefined>;
   /** In the order of their names. */
   listNodes(pool: string, query: PageQuery, options: CallOptions): Promise<Page<ProviderNode>>;
-  /** Stops and gives back the computer (deallocate); the disk stays. Stopping a stopped node changes nothing. */
+  /** Stops and releases the machine (deallocate); the disk stays. Stopping a stopped node changes nothing. */
   stopNode(pool: string, node: string, options: CallOptions): Promise<void>;
   /** Starting a running node changes nothing. */
   startNode(pool: string, node: string, options: CallOptions): Promise<void>;
   /**
    * A new disk from the pool's model, same name; the node runs afterwards. Needs `abilities.reimage` and a
-   * uniform pool. Not safe to repeat blindly: see `imagedAt`. A node that cannot be made anew becomes `failed`
+   * uniform pool. Not safe to repeat blindly: see `imagedAt`. A node that cannot be reimaged becomes `failed`
    * and keeps its `imagedAt`.
    */
   reimageNode(pool: string, node: string, options: CallOptions): Promise<void>;
@@ -140,7 +140,7 @@ export interface Pools {
   /** Needs `abilities.protect`. */
   protectNode(pool: string, node: string, protection: Protection, options: CallOptions): Promise<void>;
   /**
-   * Takes this very node away, protected or not, and lowers the capacity by one at once. Again, while it is
+   * Deletes this exact node, protected or not, and lowers the capacity by one immediately. Again, while it is
    * being deleted or when it is gone, changes nothing.
    */
   deleteNode(pool: string, node: string, options: CallOptions): Promise<void>;

@@ -8,8 +8,8 @@
 // - `get` of something that does not exist returns `undefined`. Deleting it succeeds. Any other call on it,
 //   also a list of what is inside it, throws `provider-not-found`.
 // - What is being deleted is shown as `deleting` until it is gone. Deleting it again changes nothing; making
-//   it anew, or changing it, throws a `provider-conflict` that is retryable: the name becomes free.
-// - A `provider-conflict` because other work on the same thing is under way is retryable too; one because
+//   it again, or changing it, throws a `provider-conflict` that is retryable: the name becomes free.
+// - A `provider-conflict` because other work on the same thing is in progress is retryable too; one because
 //   content or etag differ is not.
 // - A value that cannot be right (unknown region, negative capacity, malformed name) throws an error of kind
 //   `input`; one that passes a limit throws `provider-quota`; one that needs a missing ability throws
@@ -19,7 +19,7 @@
 // - Every method stops waiting when `options.signal` is aborted, and rejects with the signal's reason. What
 //   the provider had accepted by then goes on.
 // - Lists give at most `limit` items a page, in an order that stays: what exists during the whole listing
-//   comes exactly once, whatever is made or deleted meanwhile.
+//   comes exactly once, regardless of what is created or deleted in the meantime.
 import type { ProviderName } from '../../domain/pool/pool.ts';
 import type { Clock } from '../clock.ts';
 import type { NodeAccess } from './access.ts';
@@ -53,7 +53,7 @@ export interface Abilities {
   /** The gallery can give back a digest of the disk that it holds. */
   readonly galleryDigest: boolean;
   readonly snapshots: boolean;
-  /** Ports of nodes can be reached from the computer that they run on; absent where they cannot. */
+  /** Ports of nodes can be reached from the host that they run on; absent where they cannot. */
   readonly forwards?: true;
   /** Scripts can be run in single machines. */
   readonly runCommand: boolean;
@@ -84,6 +84,6 @@ export interface Provider {
   readonly builder?: Builder;
   /** Consoles, shells and timelines of machines and nodes. */
   readonly access?: NodeAccess;
-  /** Lets go of connections and files. What the provider holds goes on living. A second call does nothing. */
+  /** Closes connections and files. What the provider has keeps running. A second call does nothing. */
   close(): Promise<void>;
 }

@@ -6,13 +6,13 @@ export { type FaultKind, faultKinds } from '../../domain/sim/fault-kind.ts';
 
 export interface FaultSpec {
   readonly kind: FaultKind;
-  /** Role and method, e.g. `pools.setModel`; `*` stands for any text. */
+  /** Role and method, e.g. `pools.setModel`; `*` matches any text. */
   readonly call: string;
-  /** What the call is about, e.g. `web` or `web/web-000001`; `*` stands for any text. Absent: anything. */
+  /** What the call is about, e.g. `web` or `web/web-000001`; `*` matches any text. Absent: anything. */
   readonly name?: string;
   /** The gallery that the call goes to. Defaults to any. */
   readonly gallery?: string;
-  /** So many matching calls pass unharmed first. Absent: none. */
+  /** How many matching calls pass unharmed first. Defaults to none. */
   readonly after?: number;
   /** How many calls it strikes. Absent: one. */
   readonly count?: number | 'always';

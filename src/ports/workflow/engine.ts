@@ -1,11 +1,11 @@
 // The durable engine: what it promises to running operations, and what it needs from them.
-// Two adapters stand behind it: DBOS on PostgreSQL, and one in memory with virtual time for tests.
+// It has two adapters: DBOS on PostgreSQL, and one in memory with virtual time for tests.
 import type { Json } from '../../domain/value/json.ts';
 
 /**
  * One run of an operation, as the interpreter sees it. After a crash the interpreter is called again
  * from the start with the same id: `step` then answers from the record until it reaches the step that
- * was under way. The sequence of calls must therefore depend only on recorded results.
+ * was in progress. The sequence of calls must therefore depend only on recorded results.
  */
 export interface Run {
   readonly id: string;
@@ -13,10 +13,10 @@ export interface Run {
   readonly signal: AbortSignal;
   /**
    * Runs `body` and records what it returns, once. A body that had returned is never called again;
-   * one that was under way when the process died is called again. A body that throws is not recorded, and is
+   * one that was in progress when the process died is called again. A body that throws is not recorded, and is
    * called again after a pause, until it returns or the run is stopped: bodies turn expected failures into
    * results, and throw only when they cannot go on (the database is away, `signal` is aborted). In a run that
-   * was stopped the call never returns: the run is begun again later, by whoever is active then.
+   * was stopped the call never returns: the run is started again later, by the process that is active then.
    */
   step<T extends Json>(name: string, body: () => Promise<T>): Promise<T>;
   /** Durable: after a crash only the remaining time is slept; never longer than `ms`, whatever the clock does. */
@@ -69,12 +69,12 @@ export interface Engine {
   /** Begins to run what is enqueued, and first what an earlier process left unfinished. Call once. */
   start(interpreter: Interpreter): Promise<void>;
   /**
-   * Puts the run in its key's queue. A second call with the same id does nothing, also when the run
+   * Puts the run in its key's queue. A second call with the same id does nothing, even if the run
    * has ended: a caller that does not know whether its first call arrived simply calls again.
    */
   enqueue(id: string, options: EnqueueOptions): Promise<void>;
   /**
-   * Lets a run that waits for its key begin at once without it: one that was cancelled in the queue has nothing
+   * Lets a run that waits for its key start immediately without it: one that was cancelled in the queue has nothing
    * left to do but to end. Runs that have begun, have ended or are unknown are left alone.
    */
   letPass(id: string): Promise<void>;
@@ -85,8 +85,8 @@ export interface Engine {
   send(id: string, topic: string, message: Json): Promise<void>;
   /**
    * Calls `fire` at each time of the schedule while this process is active. A time for which `fire` returned is
-   * never fired again, by any process; one that was under way when the process died is, so `fire` does its work
-   * under a name made from the time. Of the times that passed while the computer slept the last one is fired;
+   * never fired again, by any process; one that was in progress when the process died is, so `fire` does its work
+   * under a name made from the time. Of the times that passed while the host slept the last one is fired;
    * those that passed while no process was active are not made up for. Replaces an earlier schedule of the same
    * name. Throws `input-invalid` for a line or a time zone that cannot be read.
    */

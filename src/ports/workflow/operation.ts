@@ -45,7 +45,7 @@ export interface StepContext<Input = Json> {
   log(line: string): void;
 }
 
-/** The ordinary step: makes something so, reads back that it is so, and can put it back. */
+/** The ordinary step: makes a change, reads back that it holds, and can undo it. */
 export interface WorkStep<Input = Json> {
   /** Recorded when an operation starts: released names stay, or are mapped in `renamed`. */
   readonly name: string;
@@ -55,13 +55,13 @@ export interface WorkStep<Input = Json> {
    */
   do(context: StepContext<Input>): Promise<Json | undefined>;
   /**
-   * Reads whether it is so: returns what `do` would have returned (`null` when that is nothing), or
-   * `undefined` when it is not so. Called before `do`, when a hit means that `do` is skipped, and after it:
+   * Reads whether it holds: returns what `do` would have returned (`null` when that is nothing), or
+   * `undefined` if it does not. Called before `do`, when a hit means that `do` is skipped, and after it:
    * the read decides, whatever `do` said. Steps without effect on the world have none.
    */
   verify?(context: StepContext<Input>): Promise<Json | undefined>;
   /**
-   * Puts back what `do` changed, also when `do` failed half-way. Called in reverse order after a failure or
+   * Undoes what `do` changed, even if `do` failed half-way. Called in reverse order after a failure or
    * a cancel, for steps that were begun; not for steps that were so before the operation began. Tried several
    * times, and read back: when `verify` still finds it so, or every try failed, the operation records an
    * exception that a person must see, and goes on undoing the others. Cancel does not reach it. Steps whose
@@ -88,7 +88,7 @@ export interface ChildStep<Input = Json> {
   child(context: StepContext<Input>): Omit<OperationRequest, keyof Requester | 'parent' | 'id'> | undefined;
 }
 
-/** Looks now and then, durably, until something is so, and holds nothing in memory meanwhile. */
+/** Checks periodically, durably, until a condition holds, and holds nothing in memory in the meantime. */
 export interface UntilStep<Input = Json> {
   readonly name: string;
   /** How long it goes on; then it fails with `operation-wait-timeout` and the last sentence. */
@@ -129,7 +129,7 @@ export interface OperationKind<Input = Json> {
   steps(input: Input): readonly Step<Input>[];
   /** Old step name to new one, for operations that an earlier version of Imago began. */
   readonly renamed?: Readonly<Record<string, string>>;
-  /** Steps that no longer exist: operations that an earlier version began pass over them. */
+  /** Steps that no longer exist: operations that an earlier version began skip them. */
   readonly removed?: readonly string[];
   /** What the operation answers with when all steps are done. Defaults to the last step's result. */
   result?(context: StepContext<Input>): Json;
@@ -150,7 +150,7 @@ export interface Journal {
   ): Promise<OperationRecord>;
   get(id: string): Promise<OperationRecord | undefined>;
   /**
-   * Merges the fields into the record, and into the steps that are named; a field that is `undefined` is taken away.
+   * Merges the fields into the record, and into the steps that are named; a field that is `undefined` is removed.
    * Refused with `owner-stale` when this process is no longer the active one, `operation-not-found` for an unknown id,
    * `operation-unknown-step` for a step that was not in the list at the start.
    */
@@ -181,7 +181,7 @@ export interface JournalWrite {
   readonly durable?: boolean;
 }
 
-/** Fields to merge: `undefined` takes a field away. */
+/** Fields to merge: `undefined` removes a field. */
 type Change<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
 export type OperationChange = Change<
@@ -229,7 +229,7 @@ export interface OperationDesk {
    * a second call gives the one that the first call began.
    */
   retry(id: string, by: string, newId?: string, osUser?: string): Promise<OperationRecord>;
-  /** Makes a step that waits look at once. `operation-ended` when the operation has ended. */
+  /** Makes a step that waits check immediately. `operation-ended` when the operation has ended. */
   wake(id: string): Promise<void>;
   /** Resolves when the operation has ended. */
   ended(id: string, signal: AbortSignal): Promise<OperationRecord>;
