@@ -1,6 +1,7 @@
 // Rounds that can be asked for early: never two concurrently, and none is lost.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { until } from '../../test/support/until.ts';
 import { every } from './run-periodically.ts';
 
 test('asked for while a round runs, the next one begins when it has ended; many calls are one', async () => {
@@ -20,10 +21,10 @@ test('asked for while a round runs, the next one begins when it has ended; many 
     () => undefined,
   );
   rounds.soon();
-  await until(() => done.length === 1);
+  await until('the first round', () => done.length === 1);
   for (let n = 0; n < 5; n += 1) rounds.soon();
   done[0]?.();
-  await until(() => done.length === 2);
+  await until('the second round', () => done.length === 2);
   done[1]?.();
   await sleep(20);
   expect([done.length, most]).toEqual([2, 1]);
@@ -47,13 +48,9 @@ test('reports what a round throws, and runs the next one', async () => {
     (error) => errors.push(error),
   );
   rounds.soon();
-  await until(() => errors.length === 1);
+  await until('the first error', () => errors.length === 1);
   rounds.soon();
-  await until(() => errors.length === 2);
+  await until('the second error', () => errors.length === 2);
   ending.abort();
   expect(String(errors[1])).toContain('round 2');
 });
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await sleep(5);
-}

@@ -4,13 +4,13 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
 import { openDiskStore } from '../../src/oci/disks/disk-store.ts';
 import { type BuildOutcome, runBuild } from '../support/build-child.ts';
 import { collect } from '../support/imago.ts';
 import { sharedBuildCache, writeTestRecipe } from '../support/test-recipe.ts';
+import { until } from '../support/until.ts';
 
 const child = resolve(import.meta.dirname, '../support/build-child.ts');
 const components = ['tool', 'parts', 'tree', 'engine', 'report'].map((name) => `component ${name}`);
@@ -53,7 +53,11 @@ async function killAt(mark: RegExp, layers: readonly string[]): Promise<string> 
   const gone = new AbortController();
   process.once('close', () => gone.abort());
   const marked = new RegExp(mark.source, 'm');
-  while (!gone.signal.aborted && !(marked.test(told) && (await hasLayers(cache, layers)))) await sleep(20);
+  await until(
+    'the mark',
+    async () => gone.signal.aborted || (marked.test(told) && hasLayers(cache, layers)),
+    500,
+  );
   process.kill('SIGKILL');
   await ended;
   return told;

@@ -12,10 +12,10 @@ import {
   signalProcess,
   waitForExit,
 } from '../../src/host/process/identity.ts';
-import { until } from '../support/daemon.ts';
 import { type FileServer, startFileServer } from '../support/file-server.ts';
 import { createOrdinaryImago, type OrdinaryImago } from '../support/ordinary-imago.ts';
 import { patience } from '../support/speed.ts';
+import { until } from '../support/until.ts';
 
 interface NodeView {
   readonly name: string;

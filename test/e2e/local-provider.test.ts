@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SealedDisk } from '../../src/ports/provider/builder.ts';
 import type { CallOptions } from '../../src/ports/provider/call.ts';
@@ -15,6 +14,7 @@ import type { LocalProvider } from '../../src/providers/local/provider.ts';
 import { createLocalBench, type LocalBench } from '../support/local-bench.ts';
 import { makeMachineDisk } from '../support/machine-disk.ts';
 import { patience } from '../support/speed.ts';
+import { untilFits } from '../support/until.ts';
 
 const options: CallOptions = { signal: new AbortController().signal, epoch: 1 };
 const patienceMs = patience(500_000);
@@ -38,16 +38,6 @@ async function openProvider(): Promise<LocalProvider> {
     accelerator: { name: 'tcg', reason: 'the test says so' },
   });
   return bench.open(host, { limits: { diskBytes: 1024 ** 3, bootMs: patienceMs } });
-}
-
-async function until<T>(read: () => Promise<T | undefined>, is: (thing: T) => boolean): Promise<T> {
-  const end = performance.now() + patienceMs;
-  for (;;) {
-    const found = await read();
-    if (found !== undefined && is(found)) return found;
-    if (performance.now() > end) throw new Error(`It did not come to that: ${JSON.stringify(found)}`);
-    await sleep(100);
-  }
 }
 
 async function nodes(): Promise<readonly ProviderNode[]> {
@@ -88,14 +78,14 @@ describe('nodes on this computer', () => {
     const source = { kind: 'disk', digest: disk.diskDigest } as const;
     const spec = { image: 'node', version: '1.0.0', source, regions: [], excludeFromLatest: false, tags: {} };
     await provider.gallery.createVersion(spec, options);
-    const version = await until(
+    const version = await untilFits(
       () => provider.gallery.getVersion('node', '1.0.0', options),
       ({ state }) => state === 'ready',
     );
     expect(version.diskDigest).toBe(disk.diskDigest);
     await provider.pools.createPool({ name: 'web', orchestration: 'uniform', model, capacity: 1 }, options);
     await provider.machines.createMachine({ ...single, digest: disk.digest }, options);
-    const ready = await until(nodes, (all) => all.every(({ health }) => health === 'healthy'));
+    const ready = await untilFits(nodes, (all) => all.every(({ health }) => health === 'healthy'));
     expect(ready).toMatchObject([
       { state: 'ready', power: 'running', version: '1.0.0', latestModelApplied: true },
     ]);
@@ -111,13 +101,13 @@ describe('nodes on this computer', () => {
   });
 
   it('a single machine starts by UEFI from a disk of its own, runs commands, and is gone when it is deleted', async () => {
-    const made = await until(
+    const made = await untilFits(
       () => provider.machines.getMachine('probe', options),
       ({ osDisk }) => osDisk !== undefined,
     );
     expect(made.machineId).not.toBe((await nodes())[0]?.machineId);
     const own = join(bench.folder, 'local', 'machines', made.machineId, 'disk-1.qcow2');
-    await until(
+    await untilFits(
       () => provider.machines.report('probe', options),
       ({ phase }) => phase === 'ready',
     );
@@ -126,7 +116,7 @@ describe('nodes on this computer', () => {
     expect(answer).toMatchObject({ exitCode: 3, stdout: `hello\n${1024 ** 3}\n`, truncated: false });
     expect(existsSync(own)).toBe(true);
     await provider.machines.deleteMachine('probe', options);
-    await until(
+    await untilFits(
       async () => ({ gone: (await provider.machines.getMachine('probe', options)) === undefined }),
       ({ gone }) => gone,
     );
@@ -140,14 +130,14 @@ describe('nodes on this computer', () => {
     for (const pid of pids) expect(existsSync(`/proc/${pid}`)).toBe(true);
     provider = await openProvider();
     expect(await Promise.all(before.map(({ machineId }) => pidOf(machineId)))).toEqual(pids);
-    expect(await until(nodes, (all) => all.every(({ health }) => health === 'healthy'))).toEqual(before);
+    expect(await untilFits(nodes, (all) => all.every(({ health }) => health === 'healthy'))).toEqual(before);
   });
 
   it('a node is captured while it runs, and goes on running', async () => {
     const [node] = await nodes();
     const disks = provider.disks;
     await disks.createSnapshot({ name: 'donor', disk: node?.osDisk ?? '', tags: {} }, options);
-    const snapshot = await until(
+    const snapshot = await untilFits(
       () => disks.getSnapshot('donor', options),
       ({ state }) => state !== 'creating',
     );
@@ -155,7 +145,7 @@ describe('nodes on this computer', () => {
     const source = { kind: 'snapshot', name: 'donor' } as const;
     const spec = { image: 'node', version: '1.1.0', source, regions: [], excludeFromLatest: false, tags: {} };
     await provider.gallery.createVersion(spec, options);
-    const version = await until(
+    const version = await untilFits(
       () => provider.gallery.getVersion('node', '1.1.0', options),
       ({ state }) => state !== 'creating',
     );
@@ -163,7 +153,7 @@ describe('nodes on this computer', () => {
     expect(version.diskDigest).not.toBe(disk.diskDigest);
     expect(await nodeBy(node?.name ?? '')).toMatchObject({ power: 'running', health: 'healthy' });
     await disks.deleteSnapshot('donor', options);
-    await until(
+    await untilFits(
       async () => ({ gone: (await disks.getSnapshot('donor', options)) === undefined }),
       ({ gone }) => gone,
     );
@@ -173,17 +163,17 @@ describe('nodes on this computer', () => {
     const [node] = await nodes();
     const name = node?.name ?? '';
     process.kill(await pidOf(node?.machineId ?? ''), 'SIGKILL');
-    const dead = await until(
+    const dead = await untilFits(
       () => nodeBy(name),
       ({ power }) => power === 'stopped',
     );
-    await until(
+    await untilFits(
       () => nodeBy(name),
       ({ state }) => state === 'failed',
     );
     expect(dead.machineId).toBe(node?.machineId);
     await provider.pools.startNode('web', name, options);
-    const again = await until(
+    const again = await untilFits(
       () => nodeBy(name),
       ({ health, state }) => health === 'healthy' && state === 'ready',
     );
@@ -193,7 +183,7 @@ describe('nodes on this computer', () => {
   it('one that is stopped goes cleanly, and the pool leaves nothing behind', async () => {
     const [node] = await nodes();
     await provider.pools.stopNode('web', node?.name ?? '', options);
-    const stopped = await until(
+    const stopped = await untilFits(
       () => nodeBy(node?.name ?? ''),
       ({ power }) => power === 'stopped',
     );
@@ -201,7 +191,7 @@ describe('nodes on this computer', () => {
     expect((await provider.host.status(node?.machineId ?? '')).end?.kind).toBe('stopped');
     const pids = await Promise.all((await nodes()).map(({ machineId }) => pidOf(machineId)));
     await provider.pools.deletePool('web', options);
-    await until(
+    await untilFits(
       async () => ({ gone: (await provider.pools.getPool('web', options)) === undefined }),
       ({ gone }) => gone,
     );

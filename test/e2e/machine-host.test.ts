@@ -10,6 +10,7 @@ import type { HostMachine, MachineReportLine } from '../../src/providers/local/q
 import { type ChildUser, childUser, type HostChild, startHostChild } from '../support/host-child.ts';
 import { type MachineDisk, makeMachineDisk, makeOverlay } from '../support/machine-disk.ts';
 import { patience } from '../support/speed.ts';
+import { until } from '../support/until.ts';
 
 let folder: string;
 let who: ChildUser;
@@ -70,13 +71,13 @@ const version = 'api-version=2021-02-01';
 const userDataOf = `/metadata/instance/compute/userData?${version}&format=text`;
 
 async function firstReport(id: string, not?: string): Promise<MachineReportLine> {
-  const deadline = Date.now() + patience(500_000);
-  while (Date.now() < deadline) {
+  const found = async () => {
     const report = await host.call('report', id);
-    if (report?.phase === 'ready' && report.document.bootId !== not) return report;
-    await new Promise((resolve) => setTimeout(resolve, 500));
-  }
-  throw new Error(`no report of ${id}:\n${(await host.call('console', id, 40)).join('\n')}`);
+    return report?.phase === 'ready' && report.document.bootId !== not && report;
+  };
+  return until(`${id} reports`, found, 500).catch(async (error: Error) => {
+    throw new Error(`${error.message}\n${(await host.call('console', id, 40)).join('\n')}`);
+  });
 }
 
 beforeAll(async () => {
@@ -231,9 +232,7 @@ describe('two machines of a pool', () => {
       .catch(() => undefined);
     expect(await stopping).toEqual({ forced: false });
     expect(await host.call('status', 'one')).toMatchObject({ state: 'stopped', end: { kind: 'stopped' } });
-    const deadline = Date.now() + patience(240_000);
-    while ((await host.call('status', 'two')).state === 'running' && Date.now() < deadline)
-      await new Promise((resolve) => setTimeout(resolve, 250));
+    await until('two is off', async () => (await host.call('status', 'two')).state !== 'running', 240);
     expect(await host.call('status', 'two')).toMatchObject({
       state: 'stopped',
       end: { kind: 'powered-off' },

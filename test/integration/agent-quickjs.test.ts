@@ -9,8 +9,8 @@ import { guardMetadata } from '../../src/agent/metadata/guard.ts';
 import type { NodeConfig } from '../../src/domain/node-config/schema.ts';
 import { memorySystem } from '../support/agent/memory-system.ts';
 import { type AgentSandbox, agentSandbox } from '../support/agent-sandbox.ts';
-import { patience } from '../support/speed.ts';
 import { testCertificate, testKey } from '../support/tls-fixture.ts';
+import { until } from '../support/until.ts';
 
 const canUnshare = spawnSync('unshare', ['--user', '--map-root-user', '--mount', 'true']).status === 0;
 
@@ -46,14 +46,6 @@ function disk(): Readonly<Record<string, string>> {
     }
   }
   return found;
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  const end = Date.now() + patience(60_000);
-  while (!holds()) {
-    if (Date.now() > end) throw new Error(`not reached: ${JSON.stringify(sandbox.report())}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }
 
 describe.runIf(canUnshare)('the agent in QuickJS', () => {
@@ -173,14 +165,17 @@ describe.runIf(canUnshare)('the agent in QuickJS', () => {
     execFileSync('mkdir', ['-p', sandbox.path('/etc/imago')]);
     writeFileSync(sandbox.path('/etc/imago/agent.json'), JSON.stringify({ pollMs: 100 }));
     const service = sandbox.start('run');
-    await until(() => sandbox.report()?.phase === 'ready');
+    await until('it is ready', () => sandbox.report()?.phase === 'ready');
     sandbox.platform.userData = encode({ ...config, files: [{ path: '/etc/motd', content: 'live\n' }] });
-    await until(() => sandbox.read('/etc/motd') === 'live\n');
+    await until('the change is applied', () => sandbox.read('/etc/motd') === 'live\n');
     sandbox.platform.userData = 'not base64';
-    await until(() => sandbox.report()?.error !== undefined);
+    await until('it reports an error', () => sandbox.report()?.error !== undefined);
     expect(sandbox.report()).toMatchObject({ phase: 'ready', error: { class: 'node-config-invalid' } });
     sandbox.platform.userData = encode(config);
-    await until(() => sandbox.read('/etc/motd') === 'grüße\n' && sandbox.report()?.error === undefined);
+    await until(
+      'it has recovered',
+      () => sandbox.read('/etc/motd') === 'grüße\n' && sandbox.report()?.error === undefined,
+    );
     const resident = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${service.pid}/status`, 'utf8'))?.[1];
     expect(Number(resident)).toBeLessThan(16 * 1024);
     service.kill('SIGKILL');

@@ -11,8 +11,8 @@ import { openListener } from '../../src/daemon/http/listener.ts';
 import { createRequestListener } from '../../src/daemon/http/request-listener.ts';
 import { type ApiBench, type ApiBenchOptions, checkAnswer, openApi } from '../support/api-bench.ts';
 import { startCuttingProxy } from '../support/cutting-proxy.ts';
-import { patience } from '../support/speed.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
+import { until } from '../support/until.ts';
 
 let bench: StoreBench;
 
@@ -72,14 +72,6 @@ function openRaw(socketPath: string, path = '/v1/events', headers = {}): Promise
   return new Promise((resolve, reject) => {
     get({ socketPath, path, headers, agent: false }, resolve).on('error', reject);
   });
-}
-
-async function until(what: () => boolean): Promise<void> {
-  const end = performance.now() + patience(20_000);
-  while (!what()) {
-    if (performance.now() > end) throw new Error('It never came to be.');
-    await sleep(10);
-  }
 }
 
 describe('cuts', () => {
@@ -236,7 +228,7 @@ describe('a client', () => {
         const stream = await openRaw(api.socketPath);
         if (n % 2 === 0) await new Promise((resolve) => stream.once('data', resolve));
         stream.destroy();
-        await until(() => counts.listeners === 0);
+        await until('the listener is gone', () => counts.listeners === 0);
       }
     });
   });
@@ -249,13 +241,11 @@ describe('a client', () => {
       const refused = await api.askProblem({ path: '/v1/events' });
       expect(refused).toMatchObject({ status: 429, code: 'api-streams-limited' });
       first.destroy();
-      let again = await openRaw(api.socketPath);
-      while (again.statusCode !== 200) {
+      await until('there is room for another stream', async () => {
+        const again = await openRaw(api.socketPath);
         again.destroy();
-        await sleep(10);
-        again = await openRaw(api.socketPath);
-      }
-      again.destroy();
+        return again.statusCode === 200;
+      });
       second.destroy();
     }));
 

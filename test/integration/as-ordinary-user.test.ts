@@ -7,9 +7,9 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { until } from '../support/daemon.ts';
 import { collect } from '../support/imago.ts';
 import { canBeOrdinary, ordinaryUser } from '../support/ordinary-user.ts';
+import { until } from '../support/until.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const script = join(root, 'scripts/as-ordinary-user.ts');

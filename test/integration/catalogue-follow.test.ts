@@ -10,6 +10,7 @@ import { createProduct, type Product } from '../support/product.ts';
 import { simulateVersions, succeed } from '../support/simulated-versions.ts';
 import { patience } from '../support/speed.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
+import { until } from '../support/until.ts';
 
 let bench: StoreBench;
 
@@ -228,10 +229,11 @@ describe('at once, whatever else runs on the image', () => {
     return { ...(await fleet('uniform', 0, held)), open };
   }
 
-  async function until(product: Product, id: string, step: string): Promise<void> {
-    while ((await product.deps.journal.get(id))?.currentStep !== step) {
-      await new Promise((done) => setTimeout(done, 10));
-    }
+  function untilStep(product: Product, id: string, step: string): Promise<boolean> {
+    return until(
+      `${id} is at ${step}`,
+      async () => (await product.deps.journal.get(id))?.currentStep === step,
+    );
   }
 
   test('a withdrawal does not wait for a promotion that copies, which is refused when it comes to move', async () => {
@@ -239,9 +241,9 @@ describe('at once, whatever else runs on the image', () => {
     const [next = ''] = await simulateVersions(product, 1, 7);
     const input = { reference: `node:${next}`, channel: 'production', why: 'newer' };
     const promotion = product.run({ id: 'promotion', kind: 'promote', subject: 'image/node', input });
-    await until(product, 'promotion', 'copies');
+    await untilStep(product, 'promotion', 'copies');
     const ends = [withdraw({}, 'one'), withdraw({ version: next }, 'two')];
-    for (const id of ['one', 'two']) await until(product, id, 'pools');
+    for (const id of ['one', 'two']) await untilStep(product, id, 'pools');
     const { catalogue } = product.store;
     expect(await catalogue.getVersion('node', bad)).toMatchObject({ state: 'withdrawn' });
     expect(await catalogue.getChannel('node', 'production')).toMatchObject({ version: good });
@@ -255,7 +257,7 @@ describe('at once, whatever else runs on the image', () => {
   test('while nodes are replaced, a fix is built, it is restored, withdrawn again, and a channel goes back', async () => {
     const { product, good, bad, withdraw, open, close } = await heldUp({ copies: false });
     const first = withdraw({}, 'first');
-    await until(product, 'first', 'pools');
+    await untilStep(product, 'first', 'pools');
     const [fixed = ''] = await simulateVersions(product, 1, 7);
     const { catalogue } = product.store;
     const where = { image: 'node', channel: 'production' };
@@ -266,7 +268,7 @@ describe('at once, whatever else runs on the image', () => {
     const restore = { image: 'node', version: bad, why: 'it was the network' };
     await succeed(product, { ...on, kind: 'restore-version', input: restore });
     const again = withdraw({ reason: 'it was not' }, 'again');
-    await until(product, 'again', 'pools');
+    await untilStep(product, 'again', 'pools');
     expect(await catalogue.getVersion('node', bad)).toMatchObject({ reason: 'it was not' });
     expect(await product.deps.journal.get('first')).toMatchObject({ state: 'running' });
     open();

@@ -9,6 +9,7 @@ import type { OperationKind, OperationRecord } from '../../src/ports/workflow/op
 import { createProduct, type Product } from '../support/product.ts';
 import { patience } from '../support/speed.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
+import { until } from '../support/until.ts';
 
 let bench: StoreBench;
 let product: Product;
@@ -48,10 +49,6 @@ async function approve(by: string, number = '1.0.0'): Promise<void> {
     ...{ digest: version?.digest ?? '', kind: 'approval', passed: true, by, summary: 'approved' },
     details: { channel: 'production', role: 'publisher' },
   });
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
 test('from recipe to production: built, tested, published, promoted, with the time of each step', async () => {
@@ -105,7 +102,7 @@ describe('gates', () => {
     product.atPoint = ({ name, moment }) =>
       moment === 'after-record' && deaths.delete(name) ? 'die' : undefined;
     const running = release('1.1.14');
-    await until(async () => (await channels()).staging === '1.0.0');
+    await until('staging has moved', async () => (await channels()).staging === '1.0.0');
     expect((await channels()).production).toBeUndefined();
     await approve('ann');
     await approve('bob');
@@ -140,7 +137,7 @@ describe('gates', () => {
   test('overtaken by something newer while it waits, it ends and moves nothing', async () => {
     await setPolicy({ approvals: { count: 1, role: 'publisher' } });
     const running = release('1.1.14');
-    await until(async () => (await channels()).staging === '1.0.0');
+    await until('staging has moved', async () => (await channels()).staging === '1.0.0');
     const input = { recipe: recipe('1.1.15') };
     await product.run({ kind: 'build', subject: 'image/node', input });
     await product.run({
@@ -264,13 +261,13 @@ describe('only when something is newer', () => {
   test('what is newer overtakes a release that waits for people, across deaths', async () => {
     await setPolicy({ approvals: { count: 1, role: 'publisher' } });
     const waiting = await look('1.1.14');
-    await until(async () => (await channels()).staging === '1.0.0');
+    await until('staging has moved', async () => (await channels()).staging === '1.0.0');
     const deaths = new Set(['before-body', 'after-body', 'after-record']);
     product.atPoint = ({ name, moment }) =>
       name === 'step do:start' && deaths.delete(moment) ? 'die' : undefined;
     const newer = await look('1.1.15');
     expect(newer).toMatchObject({ result: { newer: true } });
-    await until(async () => (await channels()).staging === '1.0.1');
+    await until('staging has moved', async () => (await channels()).staging === '1.0.1');
     await product.wake();
     expect(await ended(waiting)).toMatchObject({ state: 'failed', error: { code: 'release-superseded' } });
     await approve('ann', '1.0.1');

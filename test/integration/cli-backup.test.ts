@@ -1,7 +1,7 @@
 // Backing up on one host and restoring on another, by the commands of the how-to.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { until } from '../support/daemon.ts';
 import { createImago, type Imago, recipe } from '../support/imago.ts';
+import { until } from '../support/until.ts';
 
 let old: Imago;
 let fresh: Imago;

@@ -11,6 +11,7 @@ import { createImago, type Imago } from '../support/imago.ts';
 import { sbomJudge } from '../support/sbom-judge.ts';
 import { patience } from '../support/speed.ts';
 import { tinyDisk } from '../support/tiny-disk.ts';
+import { until } from '../support/until.ts';
 
 interface Made {
   readonly image: string;
@@ -430,7 +431,7 @@ describe('an interrupted command', () => {
   test('leaves a whole file or none, and nothing beside it', async () => {
     const { child, finished } = imago.start(['image', 'export', 'sample', at('cut.raw'), '--format', 'raw']);
     const begun = async () => (await readdir(imago.folder)).some((name) => name.startsWith('cut.raw'));
-    while (child.exitCode === null && !(await begun())) await new Promise((done) => setTimeout(done, 5));
+    await until('the export has begun', async () => child.exitCode !== null || begun());
     child.kill('SIGINT');
     const { code } = await finished;
     const left = (await readdir(imago.folder)).filter((name) => name.startsWith('cut.raw'));

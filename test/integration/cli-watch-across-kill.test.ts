@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createImago, type Imago, recipe } from '../support/imago.ts';
+import { until } from '../support/until.ts';
 
 interface Status {
   readonly daemon: { readonly pid: number };
@@ -21,14 +22,6 @@ async function startTest(): Promise<string> {
   const { items } = await imago.json<{ items: { version: string }[] }>(['image', 'list', 'node']);
   const started = await imago.json<{ id: string }>(['test', `node:${items[0]?.version}`, '--no-wait']);
   return started.id;
-}
-
-async function until(what: string, check: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 200; tries += 1) {
-    if (await check()) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error(`It did not come to: ${what}.`);
 }
 
 async function stepUnderWay(id: string): Promise<void> {

@@ -6,6 +6,7 @@ import { copiesWorld, copyOf, options, publish, regions, tell } from '../support
 import { createProduct } from '../support/product.ts';
 import { simulateVersions, succeed } from '../support/simulated-versions.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
+import { until } from '../support/until.ts';
 
 let bench: StoreBench;
 
@@ -131,9 +132,7 @@ test('cancelled while it copies, nothing half-made stays and the channel has not
   });
   const input = { reference: `node:${first}`, channel: 'production', why: 'good' };
   const running = product.run({ id: 'promotion', kind: 'promote', subject: 'image/node', input });
-  while ((await copyOf(product, 'public', first).catch(() => undefined))?.state !== 'creating') {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
+  await until('it copies', async () => (await copyOf(product, 'public', first))?.state === 'creating');
   await product.deps.desk().cancel('promotion', 'ann');
   const ended = await running;
   expect(ended).toMatchObject({ state: 'cancelled', exceptions: [] });

@@ -2,9 +2,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { statusOf, until } from '../support/daemon.ts';
+import { statusOf } from '../support/daemon.ts';
 import { createImago, type Imago, type RunOptions, recipe } from '../support/imago.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
+import { until } from '../support/until.ts';
 
 let server: TestPostgres;
 let first: Imago;

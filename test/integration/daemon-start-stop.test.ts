@@ -5,8 +5,9 @@ import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { isSameProcess } from '../../src/host/process/identity.ts';
 import { daemonCommand } from '../../src/launcher/spawn.ts';
-import { daemonFile, isRoot, processOf, statusOf, until, untilGone } from '../support/daemon.ts';
+import { daemonFile, isRoot, processOf, statusOf, untilGone } from '../support/daemon.ts';
 import { createImago, type Imago } from '../support/imago.ts';
+import { until } from '../support/until.ts';
 
 let imago: Imago;
 const bystanders: (() => void)[] = [];

@@ -3,8 +3,9 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isSameProcess } from '../../src/host/process/identity.ts';
-import { daemonFile, logOf, processOf, type Status, statusOf, until, untilGone } from '../support/daemon.ts';
+import { daemonFile, logOf, processOf, type Status, statusOf, untilGone } from '../support/daemon.ts';
 import { createImago, type Imago, recipe } from '../support/imago.ts';
+import { until } from '../support/until.ts';
 
 let imago: Imago;
 let first: Status;

@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type RuntimePaths, runtimePaths } from '../../src/daemon/process/paths.ts';
 import { currentProcessEnvironment } from '../../src/launcher/paths.ts';
-import { daemonFile, type Status, statusOf, until } from '../support/daemon.ts';
+import { daemonFile, type Status, statusOf } from '../support/daemon.ts';
 import { createImago, type Finished, type Imago, recipe } from '../support/imago.ts';
 import { canMount, createSmallDisk, type SmallDisk } from '../support/small-disk.ts';
+import { until } from '../support/until.ts';
 
 function expectRefusal({ code, out, err }: Finished, exitCode: number, sentence: RegExp): void {
   expect(err).toMatch(sentence);

@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { backup } from '../../src/database/backup/backup.ts';
@@ -21,6 +20,7 @@ import { createDbosEngine } from '../../src/workflow/engine/dbos/engine.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { administer, digestOf, type StoreBench, seedImage, startStoreBench } from '../support/store.ts';
 import { typicalRows } from '../support/typical-rows.ts';
+import { until } from '../support/until.ts';
 
 let bench: StoreBench;
 let elsewhere: TestPostgres;
@@ -233,7 +233,7 @@ test('an operation that is half-way goes on in the other database; what was done
 
   const first = run(url);
   const died = once(first, 'exit');
-  while (!lines().includes('four begins') && first.exitCode === null) await sleep(20);
+  await until('step four begins', () => lines().includes('four begins') || first.exitCode !== null);
   first.kill('SIGKILL');
   await died;
   const bytes = await backupOf(url);

@@ -5,6 +5,7 @@ import { connectClient } from '../../src/database/connection/connection.ts';
 import { listenForEvents } from '../../src/database/connection/listen.ts';
 import type { Store } from '../../src/database/open-database.ts';
 import { administer, cutConnections, type StoreBench, startStoreBench } from '../support/store.ts';
+import { until } from '../support/until.ts';
 
 let bench: StoreBench;
 
@@ -116,9 +117,9 @@ describe('listeners', () => {
     const stop = store.events.onAdded(() => {
       calls += 1;
     });
-    while (calls === 0) await sleep(5);
+    await until('the first call', () => calls > 0);
     await other.events.add({ type: 'x', subject: 's', data: null });
-    while (calls === 1) await sleep(5);
+    await until('the second call', () => calls > 1);
     const notLookedYet = "select from pg_stat_activity where query = 'listen imago_events'";
     expect(await administer(store.database.url, notLookedYet)).toHaveLength(1);
     stop();
@@ -134,7 +135,7 @@ describe('listeners', () => {
     while (!(await isListening(url)));
     await cutConnections(url, listener);
     await store.events.add({ type: 'while cut off', subject: 's', data: null });
-    while (lastSeen === 0) await sleep(5);
+    await until('the event is seen', () => lastSeen > 0);
     stop();
   });
 
@@ -148,7 +149,7 @@ describe('listeners', () => {
     await bench.postgres.kill();
     await bench.postgres.start();
     await store.events.add({ type: 'after', subject: 's', data: null });
-    while (lastSeen === 0) await sleep(5);
+    await until('the event is seen', () => lastSeen > 0);
     stop();
   });
 
@@ -160,14 +161,14 @@ describe('listeners', () => {
     listening.onAdded(() => {
       calls += 1;
     });
-    while (calls === 0) await sleep(5);
+    await until('the first call', () => calls > 0);
     const checks = "select from pg_stat_activity where query like 'select imago.settled_events()%'";
-    while ((await administer(url, checks)).length === 0) await sleep(5);
+    await until('it has looked', async () => (await administer(url, checks)).length > 0);
     expect(calls).toBe(1);
     const silent = await connectClient(url, { 'imago.epoch': '0' });
     await silent.query("insert into imago.events (type, subject, data) values ('x', 's', 'null')");
     await silent.end();
-    while (calls === 1) await sleep(5);
+    await until('the second call', () => calls > 1);
     await listening.close();
   });
 
@@ -177,7 +178,7 @@ describe('listeners', () => {
     const stop = store.events.onAdded(() => {
       calls += 1;
     });
-    while (calls === 0) await sleep(5);
+    await until('the first call', () => calls > 0);
     stop();
     stop();
     while (await isListening(store.database.url));

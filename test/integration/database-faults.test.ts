@@ -14,6 +14,7 @@ import {
   seedImage,
   startStoreBench,
 } from '../support/store.ts';
+import { until } from '../support/until.ts';
 
 let bench: StoreBench;
 
@@ -168,7 +169,7 @@ test('PostgreSQL is killed and comes back: every write that was answered is ther
   const workers = [work(1), work(2), work(3)];
   for (let kill = 0; kill < 2; kill += 1) {
     const before = answered.length;
-    while (answered.length < before + 5) await sleep(5);
+    await until('five more answers', () => answered.length >= before + 5);
     await bench.postgres.kill();
     await bench.postgres.start();
   }
@@ -188,7 +189,7 @@ test('the lease is lost in the middle of a change: it is refused, and nothing of
       .values({ ...image, created_at: '2026-01-01' })
       .execute();
     await cutConnections(url);
-    while (!lease.signal.aborted) await sleep(5);
+    await until('the lease is lost', () => lease.signal.aborted);
     await tables.selectFrom('images').selectAll().execute();
   });
   await expect(change).rejects.toMatchObject({ code: 'owner-stale' });

@@ -10,6 +10,7 @@ import { acquireLease, type LeaseOptions } from '../../src/database/lease/lease.
 import type { Lease } from '../../src/ports/database/lease.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { administer, cutConnections } from '../support/store.ts';
+import { until } from '../support/until.ts';
 
 let postgres: TestPostgres;
 const leases: Lease[] = [];
@@ -79,7 +80,7 @@ test('two that start at once on an empty database: one acts, the other says that
   };
   const [one, two] = [acquire(url, { onWaiting, timing }), acquire(url, { onWaiting, timing })];
   const first = await Promise.race([one, two]);
-  while (waiting === 0) await sleep(5);
+  await until('the other one stands by', () => waiting > 0);
   expect(first.epoch).toBe(1);
   await first.release();
   const both = await Promise.all([one, two]);
@@ -166,7 +167,7 @@ test('a holder that lives but lost its connection is given the time to notice', 
   );
   expect(lease.epoch).toBe(2);
   child.kill('SIGCONT');
-  while (!said.includes('lost')) await sleep(5);
+  await until('the holder knows that it lost the lease', () => said.includes('lost'));
 });
 
 test('a holder that ends while it is given that time is not waited for any longer', async () => {
@@ -175,8 +176,10 @@ test('a holder that ends while it is given that time is not waited for any longe
   child.kill('SIGSTOP');
   await cutConnections(url);
   const waiting = acquire(url, { timing: { ...timing, graceMs: 3_600_000 } });
-  while ((await administer<{ epoch: number }>(url, 'select epoch from imago.lease'))[0]?.epoch !== 2)
-    await sleep(5);
+  await until('the lease has a new epoch', async () => {
+    const [lease] = await administer<{ epoch: number }>(url, 'select epoch from imago.lease');
+    return lease?.epoch === 2;
+  });
   await sleep(50);
   child.kill('SIGKILL');
   expect((await waiting).epoch).toBe(2);
@@ -189,7 +192,7 @@ test('a holder that is frozen is cut off, and finds that out when it wakes', asy
   const lease = await acquire(url, { timing: { ...timing, frozenTries: 10, graceMs: 100 } });
   expect(lease.epoch).toBe(2);
   child.kill('SIGCONT');
-  while (!said.includes('lost')) await sleep(5);
+  await until('the holder knows that it lost the lease', () => said.includes('lost'));
   expect(lease.signal.aborted).toBe(false);
 });
 

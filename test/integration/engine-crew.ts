@@ -2,8 +2,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { OperationRecord } from '../../src/ports/workflow/operation.ts';
+import { until } from '../support/until.ts';
 import { stepNames, type WorkerOptions } from './engine-worker.ts';
 
 export interface Worker {
@@ -42,18 +42,17 @@ export function startWorker(options: WorkerOptions): Worker {
       resolve(signal ?? code ?? -1);
     });
   });
-  async function until(condition: () => boolean): Promise<void> {
-    while (!condition()) {
-      if (!living.has(child)) throw new Error(`The worker ended too early:\n${errors}`);
-      await sleep(10);
-    }
+  async function untilOrEnded(what: string, condition: () => boolean): Promise<void> {
+    await until(what, () => condition() || !living.has(child));
+    if (!condition()) throw new Error(`The worker ended too early:\n${errors}`);
   }
 
   return {
     process: child,
     ended,
-    said: (word) => until(() => output.includes(word)),
-    wrote: (lines) => until(() => readLedger(options.ledger).length >= lines),
+    said: (word) => untilOrEnded(`the worker says ${word}`, () => output.includes(word)),
+    wrote: (lines) =>
+      untilOrEnded(`the ledger has ${lines} lines`, () => readLedger(options.ledger).length >= lines),
     async kill() {
       child.kill('SIGKILL');
       await ended;
@@ -69,7 +68,7 @@ export function startWorker(options: WorkerOptions): Worker {
 /** Whatever a failed test left running. */
 export async function killAllWorkers(): Promise<void> {
   for (const child of living) child.kill('SIGKILL');
-  while (living.size > 0) await sleep(10);
+  await until('the workers are gone', () => living.size === 0);
 }
 
 export interface LedgerLine {

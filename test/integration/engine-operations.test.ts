@@ -12,6 +12,7 @@ import { loadWorkflows } from '../../src/workflow/engine/dbos/workflows.ts';
 import { createOperations, type Operations } from '../../src/workflow/operations.ts';
 import { patience } from '../support/speed.ts';
 import { administer, type StoreBench, startStoreBench } from '../support/store.ts';
+import { until } from '../support/until.ts';
 
 const names = Array.from({ length: 12 }, (_, place) => `step-${place + 1}`);
 
@@ -106,8 +107,8 @@ function ended(id: string): Promise<OperationRecord> {
   return operations.ended(id, AbortSignal.timeout(patience(60_000)));
 }
 
-async function untilState(id: string, state: OperationRecord['state']): Promise<void> {
-  while ((await store.journal.get(id))?.state !== state) await sleep(20);
+function untilState(id: string, state: OperationRecord['state']): Promise<boolean> {
+  return until(`${id} is ${state}`, async () => (await store.journal.get(id))?.state === state);
 }
 
 describe('cancel', () => {
@@ -129,7 +130,7 @@ describe('cancel', () => {
     onStep = async (act, name, operation) => {
       if (act !== 'do' || name !== 'step-4') return;
       await operations.cancel(operation.split('.')[0] ?? '', 'eve');
-      while ((await store.journal.get(operation))?.cancelRequestedBy === undefined) await sleep(20);
+      await until('the cancel arrives', async () => (await store.journal.get(operation))?.cancelRequestedBy);
     };
     await submit('outer', 'family');
     expect((await ended('family')).state).toBe('cancelled');
@@ -202,7 +203,7 @@ describe('a database', () => {
       if (act === 'do' && name === 'step-6') await administer(url, refuse);
     };
     await submit('things', 'patient');
-    while (!world.has('step-6')) await sleep(20);
+    await until('step 6 is done', () => world.has('step-6'));
     await sleep(1_500);
     expect(world.has('step-7')).toBe(false);
     await administer(url, allow);
@@ -226,14 +227,13 @@ describe('the engine’s own records', () => {
     await untilCount(0);
   });
 
-  async function untilCount(expected: number): Promise<void> {
-    for (;;) {
+  function untilCount(expected: number): Promise<boolean> {
+    return until(`the engine has ${expected} records`, async () => {
       const [row] = await administer<{ count: number }>(
         url,
         `select count(*) as count from dbos.workflow_status where status = 'SUCCESS'`,
       );
-      if (Number(row?.count) === expected) return;
-      await sleep(20);
-    }
+      return Number(row?.count) === expected;
+    });
   }
 });

@@ -1,5 +1,4 @@
 // Faults wrap any provider: the local one is struck like the simulated one, and goes on afterwards.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createFaults, type SimFaults } from '../../src/cloud/faults/faults.ts';
 import { withFaults } from '../../src/cloud/faults/faulty-provider.ts';
@@ -9,6 +8,7 @@ import type { CallOptions } from '../../src/ports/provider/call.ts';
 import type { LocalProvider } from '../../src/providers/local/provider.ts';
 import { createFakeMachineHost } from '../support/fake-machine-host.ts';
 import { createLocalBench, type LocalBench } from '../support/local-bench.ts';
+import { until } from '../support/until.ts';
 
 const options: CallOptions = { signal: new AbortController().signal, epoch: 1 };
 const image = { name: 'node', os: 'linux', architecture: 'x64', generation: 2 } as const;
@@ -45,13 +45,11 @@ it('fails the work that a call starts, which succeeds when it is tried again', a
   const disk = await bench.sealDisk('one');
   const source = { kind: 'disk', digest: disk.diskDigest } as const;
   const spec = { image: 'node', version: '1.0.0', source, regions: [], excludeFromLatest: false, tags: {} };
-  const settled = async () => {
-    for (;;) {
+  const settled = () =>
+    until('the version is no longer being created', async () => {
       const version = await provider.gallery.getVersion('node', '1.0.0', options);
-      if (version !== undefined && version.state !== 'creating') return version;
-      await sleep(3);
-    }
-  };
+      return version?.state !== 'creating' && version;
+    });
   await provider.gallery.createImage(image, options);
   faults.add({ kind: 'fails-later', call: 'gallery.createVersion', message: 'the disk is broken' });
   await provider.gallery.createVersion(spec, options);

@@ -10,7 +10,7 @@ import { runTool } from '../../src/host/process/run-tool.ts';
 import type { HostMachine } from '../../src/providers/local/qemu/machine-host.ts';
 import { makeBootSectorDisk } from '../support/boot-sector.ts';
 import { type ChildUser, childUser, type HostChild, startHostChild } from '../support/host-child.ts';
-import { patience } from '../support/speed.ts';
+import { until } from '../support/until.ts';
 
 let folder: string;
 let hosts: HostChild[];
@@ -72,15 +72,6 @@ function alive(pid: number | undefined): boolean {
   }
 }
 
-async function until(isSo: () => Promise<boolean> | boolean, seconds: number): Promise<boolean> {
-  const deadline = Date.now() + patience(seconds * 1000);
-  while (!(await isSo())) {
-    if (Date.now() > deadline) return false;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  return true;
-}
-
 function listenOn(port: number): Promise<{ readonly server: Server; readonly port: number }> {
   const server = createServer();
   return new Promise((resolve, reject) => {
@@ -110,7 +101,7 @@ describe('a machine of an ordinary user', () => {
     expect((await second.call('status', 'one')).pid).toBe(before.pid);
 
     process.kill(before.pid ?? 0, 'SIGKILL');
-    expect(await until(() => second.events.some((event) => event.kind === 'state'), 20)).toBe(true);
+    await until('the second sees a state', () => second.events.some(({ kind }) => kind === 'state'), 20);
     expect(await second.call('status', 'one')).toMatchObject({
       state: 'failed',
       end: { kind: 'crashed', message: expect.stringContaining('killed') },
@@ -124,7 +115,7 @@ describe('a machine of an ordinary user', () => {
     const { pid } = await first.call('status', 'gone');
     await first.kill();
     process.kill(pid ?? 0, 'SIGTERM');
-    expect(await until(() => !alive(pid), 20)).toBe(true);
+    await until('the process is gone', () => !alive(pid), 20);
     const second = await openHost();
     expect(await second.call('list')).toMatchObject([
       { id: 'gone', state: 'stopped', end: { kind: 'powered-off' } },
@@ -182,7 +173,7 @@ describe('a machine of an ordinary user', () => {
     const lines = `${'x'.repeat(99)}\n`;
     await writeFile(log, lines.repeat(83_800), { flag: 'a' });
     appendFileSync(log, lines.repeat(1000));
-    expect(await until(() => readFileSync(log).length === 0, 20)).toBe(true);
+    await until('the log is empty', () => readFileSync(log).length === 0, 20);
     expect(await host.call('console', 'loud', 3)).toEqual(Array(3).fill('x'.repeat(99)));
     await truncate(join(spec.folder, 'console.before.log'), 0);
     await writeFile(log, 'one\r\n\u001b[31mtwo\u001b[0m\u0007\n', { flag: 'a' });
@@ -262,7 +253,7 @@ describe('a machine that runs', () => {
 
   it('and cannot write stands still, is found so by the next daemon, and goes on when it can', async () => {
     const { host, spec } = await started('stuck', 'writes', "trap '' XFSZ; ulimit -S -f 2048");
-    expect(await until(() => halts(host).includes('disk-error'), 180)).toBe(true);
+    await until('it halts', () => halts(host).includes('disk-error'), 180);
     await host.kill();
     const second = await openHost();
     const status = await second.call('status', 'stuck');
@@ -276,16 +267,16 @@ describe('a machine that runs', () => {
     const [program, ...words] = who.user?.run(...unlimit) ?? unlimit;
     await runTool(program, words);
     const goesOn = async () => (await second.call('status', 'stuck')).halt === undefined;
-    expect(await until(goesOn, 180)).toBe(true);
+    await until('it continues', goesOn, 180);
     const more = async () => (await second.call('console', 'stuck', 10_000)).length > written;
-    expect(await until(more, 180)).toBe(true);
+    await until('it writes more', more, 180);
     expect(readFileSync(join(spec.folder, 'console.log'), 'utf8')).not.toContain('e');
   });
 
   it('and finds the disk of the computer full says so, and goes on by itself', async () => {
     const { host } = await started('full', 'writes', noSpaceOnce);
-    expect(await until(() => halts(host).includes('disk-full'), 180)).toBe(true);
-    expect(await until(() => halts(host).at(-1) === undefined, 180)).toBe(true);
+    await until('it halts', () => halts(host).includes('disk-full'), 180);
+    await until('it continues', () => halts(host).at(-1) === undefined, 180);
     expect(await host.call('console', 'full', 10_000)).not.toContain('e');
   });
 
@@ -301,7 +292,11 @@ describe('a machine that runs', () => {
     const lists = { steps: [], timeline: [], pending: [] };
     appendFileSync(join(spec.folder, 'report.jsonl'), `${JSON.stringify({ ...report, ...lists })}\n`);
     const told = (kind: string) => host.events.findIndex((event) => event.kind === kind);
-    expect(await until(() => told('restarted') > told('report') && told('report') >= 0, 180)).toBe(true);
+    await until(
+      'it restarts after its report',
+      () => told('restarted') > told('report') && told('report') >= 0,
+      180,
+    );
     expect(await host.call('report', 'restless')).toBeUndefined();
     expect(await host.call('status', 'restless')).toMatchObject({ state: 'running' });
   });

@@ -2,7 +2,6 @@
 // computer that goes down, a store that lost a disk. Machines are played, disks are real.
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ImagoError } from '../../src/domain/error/imago-error.ts';
 import { nodeState } from '../../src/domain/node/state.ts';
@@ -15,7 +14,7 @@ import type { LocalProvider, LocalProviderOptions } from '../../src/providers/lo
 import { noteStopped } from '../../src/providers/local/resume.ts';
 import { createFakeMachineHost, type FakeMachineHost } from '../support/fake-machine-host.ts';
 import { createLocalBench, type LocalBench } from '../support/local-bench.ts';
-import { patience } from '../support/speed.ts';
+import { untilFits } from '../support/until.ts';
 
 const options: CallOptions = { signal: new AbortController().signal, epoch: 1 };
 
@@ -46,7 +45,7 @@ async function publish(version: string, disk: SealedDisk): Promise<PoolModel> {
   const source = { kind: 'disk', digest: disk.diskDigest } as const;
   const spec = { image: 'node', version, source, regions: [], excludeFromLatest: false, tags: {} };
   await provider.gallery.createVersion(spec, options);
-  await until(
+  await untilFits(
     () => provider.gallery.getVersion('node', version, options),
     ({ state }) => state === 'ready',
   );
@@ -58,22 +57,12 @@ async function reopen(given: Partial<LocalProviderOptions> = {}): Promise<void> 
   provider = await bench.open(host, given);
 }
 
-async function until<T>(read: () => Promise<T | undefined>, is: (thing: T) => boolean): Promise<T> {
-  const end = performance.now() + patience(30_000);
-  for (;;) {
-    const found = await read();
-    if (found !== undefined && is(found)) return found;
-    if (performance.now() > end) throw new Error(`It did not come to that: ${JSON.stringify(found)}`);
-    await sleep(3);
-  }
-}
-
 async function nodes(pool = 'web'): Promise<readonly ProviderNode[]> {
   return (await provider.pools.listNodes(pool, { limit: 20 }, options)).items;
 }
 
 function settled(pool?: string): Promise<readonly ProviderNode[]> {
-  return until(
+  return untilFits(
     () => nodes(pool),
     (all) => all.every(({ state, power }) => /ready|failed/.test(state) && /running|stopped/.test(power)),
   );
@@ -120,7 +109,7 @@ describe('a machine that does not come up', () => {
     });
     host.behave({});
     await provider.pools.stopNode('web', name, options);
-    await until(
+    await untilFits(
       () => provider.pools.getNode('web', name, options),
       ({ power }) => power === 'stopped',
     );
@@ -147,13 +136,13 @@ describe('a machine that does not come up', () => {
     const [node] = await makePool(1);
     const name = node?.name ?? '';
     host.end(node?.machineId ?? '', 'crashed');
-    await until(
+    await untilFits(
       () => provider.pools.getNode('web', name, options),
       ({ state, power, error }) =>
         state === 'failed' && power === 'stopped' && error?.code === 'MachineCrashed',
     );
     await provider.pools.startNode('web', name, options);
-    expect(await until(nodes, ([one]) => one?.health === 'healthy')).toEqual([node]);
+    expect(await untilFits(nodes, ([one]) => one?.health === 'healthy')).toEqual([node]);
   });
 
   it('that powered itself off is stopped, and nothing else', async () => {
@@ -166,7 +155,7 @@ describe('a machine that does not come up', () => {
 
 describe('how a machine is', () => {
   const nodeIs = (fits: (node: ProviderNode) => boolean) =>
-    until(
+    untilFits(
       async () => (await nodes())[0],
       (node) => fits(node),
     );
@@ -226,7 +215,7 @@ describe('how a machine is', () => {
       ...{ firmware: 'uefi', userData: '', tags: {} },
     };
     await provider.machines.createMachine(spec, options);
-    const failed = await until(
+    const failed = await untilFits(
       () => provider.machines.getMachine('probe', options),
       ({ state }) => state === 'failed',
     );
@@ -279,12 +268,12 @@ describe('boots', () => {
       { name: 'web', orchestration: 'uniform', model: first, capacity: 3 },
       options,
     );
-    await until(
+    await untilFits(
       async () => host.starts,
       ({ length }) => length === 1,
     );
     await provider.pools.deletePool('web', options);
-    await until(
+    await untilFits(
       async () => ({ gone: (await provider.pools.getPool('web', options)) === undefined }),
       ({ gone }) => gone,
     );
@@ -321,7 +310,7 @@ describe('a daemon that is killed', () => {
       { name: 'web', orchestration: 'uniform', model: first, capacity: 2 },
       options,
     );
-    await until(
+    await untilFits(
       () => nodes(),
       (all) => all.every(({ osDisk }) => osDisk !== undefined),
     );
@@ -356,12 +345,12 @@ describe('a daemon that is killed', () => {
     await provider.pools.deleteNode('web', two?.name ?? '', options);
     await died.promise;
     await nextDaemon();
-    const snapshot = await until(
+    const snapshot = await untilFits(
       () => provider.disks.getSnapshot('half', options),
       ({ state }) => state !== 'creating',
     );
     expect(snapshot.state).toBe('ready');
-    const left = await until(
+    const left = await untilFits(
       () => nodes(),
       (all) => all.length === 1 && all[0]?.power === 'stopped',
     );
@@ -421,7 +410,7 @@ describe('after everything was stopped', () => {
     provider = await bench.open(host);
     const access = { provider, pools: provider.pools, options };
     expect((await nodes()).map(nodeState)).toEqual(['starting', 'starting']);
-    const booting = await until(nodes, (all) => all.every(({ power }) => power === 'running'));
+    const booting = await untilFits(nodes, (all) => all.every(({ power }) => power === 'running'));
     expect(booting.map(nodeState)).toEqual(['starting', 'starting']);
     expect(await readyPool(access, 'web', 2)).toBeUndefined();
     for (const { machineId } of made) host.speak(machineId);
@@ -434,7 +423,7 @@ describe('after everything was stopped', () => {
     await provider.close();
     host.end(one?.machineId ?? '', 'computer-restarted');
     provider = await bench.open(host);
-    expect(await until(nodes, ([node]) => node?.health === 'healthy')).toMatchObject([
+    expect(await untilFits(nodes, ([node]) => node?.health === 'healthy')).toMatchObject([
       { power: 'running', machineId: one?.machineId, imagedAt: one?.imagedAt },
     ]);
   });
@@ -459,20 +448,20 @@ describe('a disk', () => {
     const [node] = await makePool(2);
     expect((await provider.images.list()).map(({ digest }) => digest)).toEqual([first.digest]);
     await provider.disks.createSnapshot({ name: 'kept', disk: node?.osDisk ?? '', tags: {} }, options);
-    await until(
+    await untilFits(
       () => provider.disks.getSnapshot('kept', options),
       ({ state }) => state === 'ready',
     );
     expect(host.holds).toEqual([node?.machineId]);
     await provider.pools.deletePool('web', options);
-    await until(
+    await untilFits(
       async () => ({ gone: (await provider.pools.getPool('web', options)) === undefined }),
       ({ gone }) => gone,
     );
     await provider.idle();
     expect(await provider.images.list()).toHaveLength(1);
     await provider.disks.deleteSnapshot('kept', options);
-    await until(
+    await untilFits(
       () => provider.images.list(),
       ({ length }) => length === 0,
     );
@@ -496,7 +485,7 @@ describe('a pool', () => {
     expect(refused?.error?.message).toContain('8081');
     expect((await nodes()).map(({ state }) => state)).toEqual(['ready', 'ready']);
     await provider.pools.stopNode('web', two?.name ?? '', options);
-    const stopped = await until(nodes, (all) => all[1]?.power === 'stopped');
+    const stopped = await untilFits(nodes, (all) => all[1]?.power === 'stopped');
     expect(stopped[1]?.forwards).toBeUndefined();
   });
 
@@ -504,7 +493,7 @@ describe('a pool', () => {
     const [node] = await makePool(1);
     await provider.pools.setModel('web', { ...first, size: 'small' }, {}, options);
     await provider.pools.upgradeNode('web', node?.name ?? '', options);
-    const [after] = await until(
+    const [after] = await untilFits(
       () => settled(),
       ([one]) => one?.latestModelApplied === true && one.health === 'healthy',
     );

@@ -2,12 +2,12 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { CallOptions } from '../../src/ports/provider/call.ts';
 import type { LocalProvider } from '../../src/providers/local/provider.ts';
 import { createFakeMachineHost, type FakeMachineHost } from '../support/fake-machine-host.ts';
 import { createLocalBench, type LocalBench } from '../support/local-bench.ts';
+import { until } from '../support/until.ts';
 
 const recorded = readFileSync(new URL('../support/state/local-1.sql', import.meta.url), 'utf8');
 const running = '7e1dd71f-77e5-4910-93ce-6f94ce770799';
@@ -102,14 +102,12 @@ it('keeps the galleries, versions and snapshots of an earlier layout', async () 
 });
 
 it('goes on from an earlier layout: a stopped node starts, and the pool grows and shrinks', async () => {
-  const ready = async (count: number) => {
-    for (;;) {
+  const ready = (count: number) =>
+    until(`${count} nodes are ready`, async () => {
       const { items } = await provider.pools.listNodes('web', { limit: 9 }, options);
       const done = items.every(({ state, power }) => state === 'ready' && power === 'running');
-      if (done && items.length === count) return items;
-      await sleep(3);
-    }
-  };
+      return done && items.length === count && items;
+    });
   await provider.pools.startNode('web', 'web-000001', options);
   await ready(2);
   await provider.pools.setCapacity('web', 3, {}, options);

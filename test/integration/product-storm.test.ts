@@ -22,6 +22,7 @@ import { createSimProvider } from '../../src/providers/sim/provider.ts';
 import { daemonFile, untilGone } from '../support/daemon.ts';
 import { createImago, type Imago, recipe } from '../support/imago.ts';
 import { patience } from '../support/speed.ts';
+import { until } from '../support/until.ts';
 
 const soak = process.env.IMAGO_SOAK === '1';
 const rounds = soak ? 30 : 2;
@@ -192,12 +193,15 @@ async function all<N extends ListEndpoint>(endpoint: N, input: InputOf<N>): Prom
 /** Waits until nothing runs, including what Imago started on its own. */
 async function settled(): Promise<readonly Operation[]> {
   const newest = built.at(-1)?.version;
-  for (;;) {
-    const operations = await all('listOperations', {});
-    const behind = (await all('listPools', {})).filter(({ version }) => version !== newest);
-    if (behind.length === 0 && operations.every(({ endedAt }) => endedAt !== undefined)) return operations;
-    await sleep(200);
-  }
+  return until(
+    'nothing runs',
+    async () => {
+      const operations = await all('listOperations', {});
+      const behind = (await all('listPools', {})).filter(({ version }) => version !== newest);
+      return behind.length === 0 && operations.every(({ endedAt }) => endedAt !== undefined) && operations;
+    },
+    300,
+  );
 }
 
 test(`${rounds} rounds of kills lose nothing`, { timeout: patience(rounds * 2 * minute) }, async () => {

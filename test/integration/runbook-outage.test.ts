@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createImago, type Imago, recipe } from '../support/imago.ts';
 import { patience } from '../support/speed.ts';
+import { until } from '../support/until.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const page = join(root, 'docs/how-to/take-a-broken-version-out.md');
@@ -99,13 +100,6 @@ async function killDaemon(): Promise<void> {
   process.kill(daemon.pid, 'SIGKILL');
 }
 
-async function until(operation: () => Promise<Operation>, state: string): Promise<Operation> {
-  for (;;) {
-    const found = await operation();
-    if (found.state === state) return found;
-  }
-}
-
 async function newestOperation(): Promise<Operation> {
   const { items } = await imago.json<{ items: Operation[] }>(['op', 'list', '--kind', 'withdraw']);
   if (items[0] === undefined) throw new Error('There is no withdrawal.');
@@ -132,7 +126,10 @@ test(
       await shell.run(withdraw);
       await killDaemon();
       await shell.run(change);
-      const failed = await until(newestOperation, 'failed');
+      const failed = await until('the withdrawal has failed', async () => {
+        const operation = await newestOperation();
+        return operation.state === 'failed' && operation;
+      });
       expect(failed.error?.message).toContain('gallery public does not have');
       expect(await shell.run(show)).toContain('gallery public');
       for (const { id } of (await imago.json<{ items: { id: number }[] }>(['sim', 'fault', 'list'])).items) {

@@ -17,6 +17,7 @@ import { collectGarbage } from '../../src/oci/layout/collect-garbage.ts';
 import { digestOf } from '../../src/oci/layout/digest.ts';
 import { storePaths } from '../../src/oci/layout/paths.ts';
 import { diskOf } from '../support/test-disks.ts';
+import { until } from '../support/until.ts';
 
 const childFile = join(import.meta.dirname, '../support/store-child.ts');
 const parts = Array.from({ length: 9 }, (_, seed) => ({ kind: 'noise', seed, blocks: 1000 }) as const);
@@ -93,7 +94,10 @@ describe('a put that is killed', () => {
     const running = child(root, 'put', diskPath);
     await running.ready;
     const { blobs } = storePaths(root);
-    while ((await readdir(blobs)).length === 0 && running.process.exitCode === null) await sleep(2);
+    await until(
+      'a pack is stored',
+      async () => (await readdir(blobs)).length > 0 || running.process.exitCode !== null,
+    );
     await kill(running);
     const store = await openDiskStore(root);
     const bytesLeft = (await store.blobs.list()).reduce((sum, blob) => sum + blob.size, 0);
@@ -114,7 +118,10 @@ test('an extract that is killed leaves the old file, and the next one sweeps wha
   await writeFile(out, 'old');
   const running = child(root, 'extract', digest, out);
   await running.ready;
-  while ((await readdir(place)).length === 1 && running.process.exitCode === null) await sleep(1);
+  await until(
+    'the extract has begun',
+    async () => (await readdir(place)).length > 1 || running.process.exitCode !== null,
+  );
   await kill(running);
   const content = await readFile(out);
   expect(content.equals(Buffer.from('old')) || content.equals(disk)).toBe(true);

@@ -16,6 +16,7 @@ import { type ApiBench, openApi } from '../support/api-bench.ts';
 import { type HookReceiver, startHookReceiver } from '../support/hook-receiver.ts';
 import { patience } from '../support/speed.ts';
 import { type StoreBench, seedImage, startStoreBench } from '../support/store.ts';
+import { until } from '../support/until.ts';
 
 let bench: StoreBench;
 let folder: string;
@@ -72,11 +73,10 @@ function startSender(store: Store, options: { readonly post?: typeof postWebhook
 }
 
 async function untilLog(store: Store, name: string, state: string, count = 1) {
-  for (;;) {
+  return until(`${count} deliveries are ${state}`, async () => {
     const { items } = await store.webhooks.log(name, { limit: 100 });
-    if (items.filter((item) => item.state === state).length >= count) return items;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+    return items.filter((item) => item.state === state).length >= count && items;
+  });
 }
 
 describe('sending again', () => {
@@ -235,11 +235,10 @@ describe('what goes wrong', () => {
   });
 
   async function untilAttempts(store: Store, attempts: number) {
-    for (;;) {
+    return until(`${attempts} attempts`, async () => {
       const { items } = await store.webhooks.log('ci', { limit: 10 });
-      if (items[0]?.attempts === attempts) return items;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+      return items[0]?.attempts === attempts && items;
+    });
   }
 
   test('a redirect is a failure and is not followed; one slow side does not hold up another', async () => {
@@ -256,13 +255,10 @@ describe('what goes wrong', () => {
             )
           : postWebhook(asked),
     });
-    const [item] = await (async () => {
-      for (;;) {
-        const { items } = await store.webhooks.log('moved', { limit: 10 });
-        if ((items[0]?.attempts ?? 0) > 0) return items;
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
-    })();
+    const [item] = await until('the first attempt', async () => {
+      const { items } = await store.webhooks.log('moved', { limit: 10 });
+      return (items[0]?.attempts ?? 0) > 0 && items;
+    });
     expect(item).toMatchObject({ state: 'waiting', status: 302 });
     await sender.end();
     expect((await store.webhooks.log('slow', { limit: 10 })).items[0]).toMatchObject({ attempts: 0 });

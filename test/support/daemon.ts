@@ -5,7 +5,7 @@ import { identifyProcess, isSameProcess, type ProcessIdentity } from '../../src/
 import { type DaemonFile, readDaemonFile } from '../../src/launcher/daemon-file.ts';
 import { statePaths } from '../../src/launcher/paths.ts';
 import type { Imago } from './imago.ts';
-import { patience } from './speed.ts';
+import { until } from './until.ts';
 
 export const isRoot = process.getuid?.() === 0;
 
@@ -34,26 +34,6 @@ export function daemonFile(home: string): DaemonFile | undefined {
 export function logOf(home: string): string {
   const path = join(home, 'log', 'daemon.log');
   return existsSync(path) ? readFileSync(path, 'utf8') : '';
-}
-
-/** Waits, because what is asked of a daemon may come a moment later; fails with the last thing that was seen. */
-export async function until<T>(
-  what: string,
-  look: () => Promise<T | false | undefined> | T | false | undefined,
-  seconds = 60,
-): Promise<T> {
-  const deadline = performance.now() + patience(seconds * 1000);
-  let trouble: unknown;
-  while (performance.now() < deadline) {
-    try {
-      const seen = await look();
-      if (seen !== false && seen !== undefined) return seen;
-    } catch (error) {
-      trouble = error;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  throw new Error(`it did not come to this: ${what}`, { cause: trouble });
 }
 
 export function untilGone(...processes: readonly ProcessIdentity[]): Promise<boolean> {

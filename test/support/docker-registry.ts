@@ -7,8 +7,8 @@ import { createServer as createHttpServer, type Server } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { testCertificate, testKey } from './tls-fixture.ts';
+import { until } from './until.ts';
 
 export interface TestRegistry extends AsyncDisposable {
   /** `127.0.0.1:port` */
@@ -132,13 +132,11 @@ function tokenFor(scopes: readonly string[]): string {
 }
 
 async function untilAnswers(host: string, child: ChildProcess, log: () => string): Promise<void> {
-  for (let tries = 0; tries < 300; tries += 1) {
-    if (child.exitCode !== null) throw new Error(`docker-registry ended: ${log()}`);
-    const answer = await fetch(`http://${host}/v2/`).catch(() => undefined);
-    if (answer !== undefined) return;
-    await sleep(50);
-  }
-  throw new Error(`docker-registry does not answer: ${log()}`);
+  await until(
+    'docker-registry answers',
+    async () => child.exitCode !== null || (await fetch(`http://${host}/v2/`)).status > 0,
+  );
+  if (child.exitCode !== null) throw new Error(`docker-registry ended: ${log()}`);
 }
 
 async function end(child: ChildProcess): Promise<void> {

@@ -1,12 +1,9 @@
 // The local provider keeps what the roles promise, over disks of the real store and machines that are played.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createFakeMachineHost } from '../../support/fake-machine-host.ts';
 import { createLocalBench } from '../../support/local-bench.ts';
-import { patience } from '../../support/speed.ts';
+import { until } from '../../support/until.ts';
 import { describeProvider } from './describe-provider.ts';
 import type { ProviderUnderTest } from './suite.ts';
-
-const patienceMs = patience(60_000);
 
 async function makeLocal(): Promise<ProviderUnderTest> {
   const bench = await createLocalBench();
@@ -14,13 +11,7 @@ async function makeLocal(): Promise<ProviderUnderTest> {
   return {
     provider,
     sealDisk: (text) => bench.sealDisk(text),
-    async settle(done) {
-      const end = performance.now() + patienceMs;
-      while (!(await done())) {
-        if (performance.now() > end) throw new Error('It did not settle within a minute.');
-        await sleep(3);
-      }
-    },
+    settle: async (done) => void (await until('it settles', done)),
     async close() {
       await provider.close();
       await bench.end();
