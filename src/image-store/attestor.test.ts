@@ -1,4 +1,4 @@
-// Which signed statements still count, and that what is signed anew is by the key of now.
+// Which signed statements are still valid, and that a new signature is by the current key.
 import { generateKeyPairSync } from 'node:crypto';
 import { beforeEach, expect, test } from 'vitest';
 import type { KeyFolder, SigningKey } from '../oci/signatures/key-folder.ts';
@@ -56,7 +56,7 @@ test('a statement counts in the time of its key and after it, and no more once t
   expect(await attestor.problem(await attest())).toBeUndefined();
 });
 
-test('what no known key signed, what was changed, and what is no envelope do not count', async () => {
+test('a statement without a known signer, a changed one, and anything else than an envelope are invalid', async () => {
   const envelope = await attest();
   const changed = JSON.parse(envelope) as { payload: string };
   const text = Buffer.from(changed.payload, 'base64').toString().replace('"move":1', '"move":2');

@@ -1,5 +1,5 @@
-// Signs statements about versions with the key of now: the envelope for whoever asked, and a copy at the version
-// where the store has it, so that it goes along to registries.
+// Signs statements about versions with the current key: returns the envelope, and attaches a copy to the version if the
+// store has it, so that registries receive it too.
 import type { KeyObject } from 'node:crypto';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import { parseDigest } from '../oci/layout/digest.ts';
@@ -42,7 +42,7 @@ export function createAttestor({ store, keys, passphrase, now, has }: AttestorCo
   };
 }
 
-/** `undefined` for what is no envelope at all. */
+/** Returns `undefined` for anything else than an envelope. */
 function signersOf<K extends { readonly publicKey: KeyObject }>(
   envelope: string,
   ring: readonly K[],

@@ -66,7 +66,7 @@ test('a version of which nothing is kept has none either', async () => {
   expect(await check({})).toEqual({ bytesRead: 0, found: [], healed: [], left: [] });
 });
 
-test('a damaged input is named, and stays when nobody has it', async () => {
+test('a damaged input is named, and stays if no source has it', async () => {
   await writeFile(blobOf(runc), 'RUNC');
   expect(await check({})).toMatchObject({ found: [damage], healed: [], left: [damage] });
 });
@@ -106,7 +106,7 @@ test('a damaged list of inputs is made again from the lock', async () => {
   expect(await check({})).toMatchObject({ bytesRead: 8, found: [] });
 });
 
-test('a damaged lock is told, and is not taken for an absent one', async () => {
+test('a damaged lock is reported, and is not taken for an absent one', async () => {
   const kept = await store.resolve(lockTag(lockDigest));
   await writeFile(blobOf(kept ?? lockDigest), '{}');
   const report = await check({ findInput: cached });

@@ -12,7 +12,7 @@ export interface VersionsContext {
   readonly guard?: AddressGuard | undefined;
   /** Opened when it is first needed. */
   readonly store: () => Promise<DiskStore>;
-  /** For uploads and half-made files. */
+  /** For uploads and unfinished files. */
   readonly workFolder: string;
   readonly keys: KeyFolder;
   readonly passphrase?: string | undefined;
@@ -21,7 +21,7 @@ export interface VersionsContext {
   /** Imago's own version. */
   readonly tool: string;
   readonly findCredentials: (registry: string) => Promise<Credentials | undefined>;
-  /** Builds the raw disk of a lock once more; it is gone when `use` has ended. */
+  /** Builds the raw disk of a lock again; it is deleted when `use` has finished. */
   readonly rebuild?: (lock: Lock, watch: Watch, use: (path: string) => Promise<void>) => Promise<void>;
   /** Where the build cache has an input, if it has it whole. */
   readonly findInput?: (sha256: string) => Promise<string | undefined>;

@@ -119,7 +119,7 @@ const notesSchema = z.object({
   kubernetes: z.string().max(50).optional(),
 });
 
-/** Whoever pushed it wrote them: what cannot be read is as good as absent. */
+/** The publisher of the copy wrote them: unreadable notes are treated as absent. */
 function readNotes(text: string): z.infer<typeof notesSchema> | undefined {
   try {
     return notesSchema.safeParse(JSON.parse(text)).data;

@@ -40,7 +40,7 @@ test('two uploads at the same time share the quota', async () => {
   expect((await left()).length).toBeLessThan(2);
 });
 
-test('an upload without an end is cut off at the quota', async () => {
+test('an endless upload is stopped at the quota', async () => {
   await expect(files(50_000).upload(bytes(Number.POSITIVE_INFINITY), signal)).rejects.toMatchObject({
     code: 'upload-quota',
   });

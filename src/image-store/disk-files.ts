@@ -33,7 +33,7 @@ const uploadPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f
 const uploadAgeMs = 24 * 3_600_000;
 /** What all uploads together can take up until they are imported or a day has passed. */
 const uploadQuotaBytes = 256 * 1024 * mebibyte;
-/** Seconds since 1970 that stand in the footers of VHDs: the same version gives the same file. */
+/** Seconds since 1970 in the footers of VHDs: the same version gives the same file. */
 const vhdTime = 1_767_225_600;
 
 export function diskFiles(
@@ -101,7 +101,7 @@ export function diskFiles(
     },
     async importDisk(id, image, watch) {
       const found = await findUpload(id);
-      if (found === undefined) throw new ImagoError('upload-not-found', `There is no upload ${id} any more.`);
+      if (found === undefined) throw new ImagoError('upload-not-found', `There is no upload ${id}.`);
       const store = await context.store();
       const path = pathOf(id);
       if (found.format === 'raw') return put(store, path, undefined, image, watch);

@@ -66,7 +66,7 @@ test('a lock is read as it was kept, and an unknown one is absent', async () => 
   expect(await locks.list()).toEqual([first]);
 });
 
-test('inputs survive garbage collection, also when another version that shared them is gone', async () => {
+test('inputs survive garbage collection, even if another version that shared them is deleted', async () => {
   const locks = keptLocks({ store: async () => store, findInput: await cached('libc', 'runc', 'curl') });
   await locks.keep(first, lockOf('libc', 'runc'));
   await locks.keep(second, lockOf('libc', 'curl'));
@@ -80,7 +80,7 @@ test('inputs survive garbage collection, also when another version that shared t
   expect(await locks.list()).toEqual([second]);
 });
 
-test('what the cache no longer has is told by name, and added when it is there again', async () => {
+test('what the cache no longer has is reported by name, and added when it is present again', async () => {
   const without = keptLocks({ store: async () => store, findInput: await cached('libc') });
   await without.keep(first, lockOf('libc', 'runc'));
   expect(await without.keepInputs(first, never)).toMatchObject({

@@ -152,7 +152,7 @@ async function allOf<T>(items: readonly T[], holds: (item: T) => Promise<boolean
   return all;
 }
 
-/** The size of the blob once the store has it; `undefined` when nobody does. */
+/** Returns the size of the blob once the store has it, or `undefined` if no source does. */
 async function keepBlob(
   store: DiskStore,
   digest: Digest,

@@ -98,7 +98,7 @@ export function imageRecords(
       progress(0, 3, 'reading what is on the disk');
       const { sha256 } = await describeDisk(store, digest);
       const inventory = await inventoryOf(store, digest, request, signal);
-      progress(1, 3, 'comparing with the version before');
+      progress(1, 3, 'comparing with the previous version');
       const previous = await previousOf(store, request, signal);
       progress(2, 3, 'writing notes and SBOMs');
       const notes = await attachRecords(store, digest, {
@@ -160,7 +160,7 @@ const recordPlace: Readonly<Record<Exclude<ImageRecordKind, 'provenance'>, Recor
   inventory: ['inventory'],
 };
 
-/** A version before that is gone, or that nobody can look into, has no differences to tell. */
+/** A previous version that is deleted or unreadable has no differences to report. */
 function absentOrUnreadable(error: unknown): undefined {
   if (error instanceof ImagoError && error.kind !== 'bug' && error.kind !== 'cancelled') return undefined;
   throw error;

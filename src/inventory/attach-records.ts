@@ -43,7 +43,7 @@ export interface VersionRecords {
 
 const maxRecord = 512 * 1024 * 1024;
 
-/** Returns the notes, for those who show them at once. `store-not-found` when the store lacks the version. */
+/** Returns the notes. Throws `store-not-found` if the store does not have the version. */
 export async function attachRecords(
   store: DiskStore,
   digest: Digest,
@@ -70,8 +70,8 @@ export async function attachRecords(
 }
 
 /**
- * Attaches the notes anew with what the tests measured; from then on they are the newest. Adds nothing when the version
- * has no notes, no budget asks for it, or they say so already.
+ * Attaches the notes again with what the tests measured; from then on they are the newest. Adds nothing when the version
+ * has no notes, no budget asks for it, or they contain it already.
  */
 export async function attachMeasures(
   store: DiskStore,

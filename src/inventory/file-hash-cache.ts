@@ -49,7 +49,7 @@ export function fileHashCache(
   };
 }
 
-/** The newest so many stay, if they are not too old; drafts of processes that were killed go the same way. */
+/** Retains the newest ones, if they are not too old; drafts of killed processes are removed in the same way. */
 async function forget(folder: string, now: number, { images, ageMs }: FileHashCacheLimits): Promise<void> {
   const found: { path: string; at: number }[] = [];
   for (const name of await readdir(folder)) {

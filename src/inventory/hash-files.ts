@@ -1,5 +1,5 @@
 // Hashes every file of a disk once, in the order in which they lie on it: a stored disk is then unpacked in one
-// pass. Small files are hashed at once, middling ones on other threads, and large ones piece by piece. Files whose
+// pass. Small files are hashed immediately, middling ones on other threads, and large ones piece by piece. Files whose
 // bytes have a name that was hashed before are not read.
 import { createHash, hash, webcrypto } from 'node:crypto';
 import { throwIfAborted } from '../async/abort.ts';

@@ -42,7 +42,7 @@ export interface DiskProgress {
 
 export interface DiskInput {
   readonly root: RootContent;
-  /** May still be under way: the root is made meanwhile. */
+  /** Can still be pending: the root is made concurrently. */
   readonly boot: BootFiles | Promise<BootFiles>;
   /** Kernel arguments, without `root=`: that is added. */
   readonly cmdline: string;
@@ -56,7 +56,7 @@ export interface DiskInput {
   readonly size: number;
   /** Where the raw disk goes; replaced when it is there. */
   readonly path: string;
-  /** For half-made files; on the same file system as `path`. */
+  /** For unfinished files; on the same file system as `path`. */
   readonly workFolder: string;
   /** Where programs and boot files are found: those that a lock names decide about bytes. This machine's unless given. */
   readonly tools?: Environment | undefined;
@@ -104,7 +104,7 @@ export async function assembleDisk(input: DiskInput): Promise<AssembledDisk> {
   return { path: input.path, size: input.size, cmdline, layout };
 }
 
-/** Works on parts that have nothing to do with each other. When one fails the rest is told to stop, and waited for. */
+/** Works on parts that have nothing to do with each other. If one fails, the others are aborted and awaited. */
 async function sideBySide(
   outer: AbortSignal | undefined,
   works: readonly ((signal: AbortSignal) => Promise<void>)[],

@@ -9,14 +9,14 @@ test.each([
   { inodes: 5, blocks: 10 },
   { inodes: 7000, blocks: 75_000 },
   { inodes: 400_000, blocks: 500_000 },
-])('the size that is told is that of a whole disk, and is enough: %o', (usage) => {
+])('the reported size is that of a whole disk, and is enough: %o', (usage) => {
   const size = neededDiskSize(usage);
   expect(() => requireDiskRoom(size, usage)).not.toThrow();
   expect(() => requireExt4Fits(layOutDisk(size, 'x').root.size, usage)).not.toThrow();
   if (size > 128 * mebibyte) expect(fitsDisk(size - mebibyte, usage)).toBe(false);
 });
 
-test('a disk that is too small is told with the size to write', () => {
+test('a disk that is too small is reported with the required size', () => {
   const usage = { inodes: 7000, blocks: 75_000 };
   const need = neededDiskSize(usage) / mebibyte;
   expect(() => requireDiskRoom(320 * mebibyte, usage)).toThrow(

@@ -55,8 +55,8 @@ describe('the modules of the kernel', () => {
   });
 
   it.each([
-    ['is cut off', xz(blk).subarray(0, -20)],
-    ['is no xz at all', Buffer.from('something else')],
+    ['is truncated', xz(blk).subarray(0, -20)],
+    ['is not xz', Buffer.from('something else')],
     ['is two streams', Buffer.concat([xz(blk), xz(net)])],
   ])('are refused by name when one %s', async (_, damaged) => {
     const tree = await treeWith({ 'kernel/ext4.ko.xz': xz(ext4), 'kernel/virtio_blk.ko.xz': damaged });

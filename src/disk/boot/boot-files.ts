@@ -121,7 +121,7 @@ function unpackModule({ path, bytes }: StoredModule): Buffer {
   return bytes;
 }
 
-/** All by one program: it unpacks what stands behind each other, and there are dozens. */
+/** Unpacks all files with one process: xz accepts concatenated files, and there are dozens. */
 async function unpackXz(
   files: readonly StoredModule[],
   { tools, signal }: BootFilesOptions,

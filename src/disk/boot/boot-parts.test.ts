@@ -43,7 +43,7 @@ it('a file is read back from a FAT, and one that is not there is undefined', asy
   });
 });
 
-it('a damaged FAT is refused or read within its bounds, and never for ever', async () => {
+it('a damaged FAT is refused or read within its bounds, and never indefinitely', async () => {
   const original = esp(Buffer.alloc(3000, 'x'));
   const places = espPieces(Buffer.alloc(3000, 'x')).flatMap(({ offset, bytes }) =>
     Array.from({ length: Math.min(bytes.length, 400) }, (_, at) => offset + at),

@@ -1,5 +1,5 @@
 // Finds the kernel, its initrd and its arguments on a finished disk, so that a machine can be started with
-// them directly, without firmware: the fastest way to start, from the very bytes that firmware would use.
+// them directly, without firmware: the fastest way to start, from the same bytes that firmware would use.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { type ByteSource, partOf } from '../bytes/byte-source.ts';
 import { readFatFile } from '../fat/reader.ts';

@@ -1,7 +1,7 @@
 // What an image must hold so that its root is mounted, checked and grown: fstab, and a unit that takes
 // in the rest of the disk at each start that finds it larger. sfdisk grows the partition, and
 // systemd-growfs the file system while it is mounted; both steps do nothing when nothing is to do, so
-// that a start that was cut off between them is made good by the next one.
+// that the next start completes one that was interrupted between them.
 import { type TarItem, tarEntry, tarFile } from '../tar/writer.ts';
 
 /** Debian packages that these files use, beyond the essential ones and systemd. */
@@ -43,7 +43,7 @@ ExecStart=/usr/lib/imago/grow-root
 /**
  * The files, to be put into one of the last layers. `epoch` must be that of the disk: the two marks tell
  * systemd that /etc and /var belong to this /usr, or its first start would rebuild every database
- * (ldconfig, hardware, message catalogue, users) that the packages have made already.
+ * (ldconfig, hardware, message catalog, users) that the packages have made already.
  */
 export function rootFiles(epoch: number): TarItem[] {
   const folder = (path: string): TarItem => ({ entry: tarEntry(path, { type: 'directory', mtime: epoch }) });

@@ -64,9 +64,9 @@ describe('unified kernel image', () => {
   });
 
   it.each([
-    ['is no program', Buffer.alloc(2048)],
+    ['is not a program', Buffer.alloc(2048)],
     ['has no room for sections', stub(0)],
-    ['was cut short', stub(8).subarray(0, 200)],
+    ['was truncated', stub(8).subarray(0, 200)],
   ])('refuses a stub that %s', (_what, bad) => {
     expect(() => makeUki({ ...input, stub: bad })).toThrow(/EFI stub cannot be used/);
   });

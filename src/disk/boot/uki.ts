@@ -46,7 +46,7 @@ function readLayout(stub: Buffer): PeLayout {
   const sections = stub.readUInt16LE(header + 6);
   const sectionTable = optional + stub.readUInt16LE(header + 20);
   if (sectionTable + sections * sectionHeaderSize > stub.length)
-    throw invalid('its section table is cut short');
+    throw invalid('its section table is truncated');
   let virtualEnd = 0;
   for (let index = 0; index < sections; index++) {
     const at = sectionTable + index * sectionHeaderSize;
@@ -115,7 +115,7 @@ export function readUkiSections(uki: Buffer): Map<string, Buffer> {
     const name = uki.toString('latin1', at, at + 8).replace(/\0+$/, '');
     const size = Math.min(uki.readUInt32LE(at + 8), uki.readUInt32LE(at + 16));
     const offset = uki.readUInt32LE(at + 20);
-    if (offset + size > uki.length) throw invalid(`its section ${name} is cut short`);
+    if (offset + size > uki.length) throw invalid(`its section ${name} is truncated`);
     sections.set(name, uki.subarray(offset, offset + size));
   }
   return sections;

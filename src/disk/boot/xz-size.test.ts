@@ -8,7 +8,7 @@ function xz(bytes: Uint8Array, ...flags: readonly string[]): Buffer {
 }
 
 describe('the size of what is in an .xz file', () => {
-  it.each([0, 1, 127, 128, 70_000, 3_000_000])('of %i bytes is told without unpacking it', (size) => {
+  it.each([0, 1, 127, 128, 70_000, 3_000_000])('of %i bytes is known without unpacking it', (size) => {
     expect(xzSize(xz(noise('xz', size), '--check=crc32'))).toBe(size);
   });
 

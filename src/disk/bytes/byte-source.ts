@@ -11,7 +11,7 @@ export interface ByteSource {
    */
   read(position: number, target: Buffer): Promise<Buffer>;
   /**
-   * A name for bytes, told without reading them: two places of one length, in whatever sources, that have the same
+   * Returns a name for bytes without reading them: two places of one length, in whatever sources, that have the same
    * name hold the same bytes. The same bytes may have several names. Absent where a source knows of none.
    */
   identify?(position: number, length: number): Buffer;

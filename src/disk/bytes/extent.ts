@@ -5,7 +5,7 @@ export interface Extent {
   readonly length: number;
 }
 
-/** Joins neighbours that touch. The input must be sorted by offset. */
+/** Joins extents that touch. The input must be sorted by offset. */
 export function* joinExtents(extents: Iterable<Extent>): Generator<Extent> {
   let open: Extent | undefined;
   for (const extent of extents) {

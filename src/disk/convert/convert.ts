@@ -24,7 +24,7 @@ export interface ConvertInput {
   readonly format: DiskFormat;
   /** What a VHD says about itself. */
   readonly identity: VhdIdentity;
-  /** For half-made files; on the same file system as `to`. */
+  /** For unfinished files; on the same file system as `to`. */
   readonly workFolder: string;
   readonly signal?: AbortSignal;
   /** Bytes of data copied so far. */
@@ -43,8 +43,8 @@ const countMs = 200;
 const spareBytes = 64 * mebibyte;
 
 /**
- * Converts a disk file; its format is found out. Replaces what is at `to`, all at once, or leaves it as
- * it was. A raw disk that is not whole MiB is filled up with zeros when it becomes a fixed VHD.
+ * Converts a disk file of any known format. Replaces the file at `to` completely, or leaves it
+ * unchanged. A raw disk that is not whole MiB is filled up with zeros when it becomes a fixed VHD.
  */
 export async function convertDisk(input: ConvertInput): Promise<void> {
   await withWorkFolder(input.workFolder, async (folder) => {

@@ -13,7 +13,7 @@ function qcow2(change: (header: Buffer) => void = () => undefined): Buffer {
   return header;
 }
 
-it('formats are told by content', async () => {
+it('formats are recognized by content', async () => {
   const footer = encodeVhdFooter('fixed', 1024 * 1024, identity);
   expect(await detectDiskFormat(bufferSource(qcow2()))).toBe('qcow2');
   expect(await detectDiskFormat(bufferSource(Buffer.concat([Buffer.alloc(1024 * 1024), footer])))).toBe(

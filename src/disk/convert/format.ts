@@ -4,7 +4,7 @@ import { type ByteSource, readBytes } from '../bytes/byte-source.ts';
 
 export type { DiskFormat } from '../../domain/image/disk-file.ts';
 
-/** Throws `input-invalid` for what is no disk, or cannot be read alone. */
+/** Throws `input-invalid` for what is not a disk, or cannot be read alone. */
 export async function detectDiskFormat(file: ByteSource): Promise<DiskFormat> {
   const length = Math.min(diskSector, file.size);
   return diskFileFormat({

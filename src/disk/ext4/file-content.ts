@@ -47,7 +47,7 @@ export async function* contentExtents(
   }
 }
 
-/** See `Ext4Reader.identify`: the size, and for each run of blocks where it stands in the file and the name of its bytes. */
+/** See `Ext4Reader.identify`: the size, and for each run of blocks its position in the file and the name of its bytes. */
 export async function contentName(
   source: ByteSource,
   shape: Superblock,
@@ -75,7 +75,7 @@ function numbers(...values: readonly number[]): Buffer {
 export async function readInline(source: ByteSource, shape: Superblock, inode: Inode): Promise<Buffer> {
   const more = (await readAttributes(source, shape, inode)).get('system.data') ?? Buffer.alloc(0);
   const bytes = Buffer.concat([inode.content, more]);
-  if (inode.size > bytes.length) throw ext4Invalid(`the content of inode ${inode.number} is cut short`);
+  if (inode.size > bytes.length) throw ext4Invalid(`the content of inode ${inode.number} is truncated`);
   return bytes.subarray(0, inode.size);
 }
 

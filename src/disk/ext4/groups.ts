@@ -31,7 +31,7 @@ function descriptorBlock(shape: Superblock, block: number, perBlock: number): nu
   return shape.firstDataBlock + group * shape.blocksPerGroup + (hasSuperblock ? 1 : 0);
 }
 
-/** Backups stand in the groups 0, 1 and the powers of 3, 5 and 7. */
+/** Backups are in the groups 0, 1 and the powers of 3, 5 and 7. */
 function keepsBackup(group: number): boolean {
   if (group <= 1) return true;
   return [3, 5, 7].some((base) => {

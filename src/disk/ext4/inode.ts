@@ -53,7 +53,7 @@ export interface InodeTable {
 const windowSize = 16 * 1024;
 const keptWindows = 256;
 
-/** Inodes are asked for in neighbourhoods: the last few pieces of the tables are kept. */
+/** Inodes that are read together are close together: the last few chunks of the tables are cached. */
 export function openInodeTable(source: ByteSource, shape: Superblock, tables: Float64Array): InodeTable {
   const kept = new Map<number, Promise<Buffer>>();
 

@@ -29,7 +29,7 @@ describe('a superblock', () => {
 
   const changes: Record<string, (bytes: Buffer) => void> = {
     'without its mark': (bytes) => bytes.writeUInt16LE(0, 0x38),
-    'with a feature that nobody knows': (bytes) => bytes.writeUInt32LE(0x8000_0042, 0x60),
+    'with an unknown feature': (bytes) => bytes.writeUInt32LE(0x8000_0042, 0x60),
     'with encrypted files': (bytes) => bytes.writeUInt32LE(0x1_0042, 0x60),
     'larger than its disk': (bytes) => bytes.writeUInt32LE(1025, 4),
     'with blocks of 2 GiB': (bytes) => bytes.writeUInt32LE(21, 0x18),

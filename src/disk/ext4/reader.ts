@@ -46,14 +46,14 @@ export interface Ext4Reader {
   walk(options?: WalkOptions): AsyncGenerator<Ext4Entry>;
   /** The entry at a path, links not followed; `undefined` when there is none. */
   find(path: string): Promise<Ext4Entry | undefined>;
-  /** A file's content in pieces. Throws `ext4-invalid` for what is no file. */
+  /** A file's content in pieces. Throws `ext4-invalid` for what is not a file. */
   stream(entry: Pick<Ext4Entry, 'inode'>): AsyncGenerator<Buffer>;
   /** A file's content; `input-invalid` when it has more than `maxBytes`. */
   read(entry: Pick<Ext4Entry, 'inode'>, maxBytes: number): Promise<Buffer>;
   /** Where a file's content lies, from the start of the file system, in the order of the file. */
   extents(entry: Pick<Ext4Entry, 'inode'>): AsyncGenerator<Extent>;
   /**
-   * A name for a file's content, 64 hex digits, told without reading it: files of one name have the same bytes, on
+   * A name for a file's content, 64 hex digits, without reading it: files of one name have the same bytes, on
    * whatever disks. `undefined` where the source names no bytes, and for what is inside of the inode.
    */
   identify(entry: Pick<Ext4Entry, 'inode'>): Promise<string | undefined>;
@@ -193,7 +193,7 @@ async function readLink(source: ByteSource, shape: Superblock, inode: Inode): Pr
   }
   if (!inode.usesExtents && !inode.isInline) {
     if (inode.size >= inode.content.length)
-      throw ext4Invalid(`the link of inode ${inode.number} is cut short`);
+      throw ext4Invalid(`the link of inode ${inode.number} is truncated`);
     return inode.content.toString('utf8', 0, inode.size);
   }
   const pieces: Buffer[] = [];

@@ -39,7 +39,7 @@ describe('the size of a file system', () => {
     }
   });
 
-  it('is told beforehand when it is too small', () => {
+  it('is rejected in advance if it is too small', () => {
     expect(() => requireExt4Fits(256 * mebibyte, { inodes: 1000, blocks: 100_000 })).toThrow(
       expect.objectContaining({
         code: 'disk-too-small',

@@ -1,5 +1,5 @@
 // Says how large an ext4 file system must be for its content before it is made, from the same rules by
-// which mke2fs lays it out: a recipe whose disk is too small is refused at once, with the size it needs.
+// which mke2fs lays it out: a recipe whose disk is too small is refused immediately, with the size it needs.
 import type { TarEntry } from '../tar/entry.ts';
 
 export const ext4Block = 4096;

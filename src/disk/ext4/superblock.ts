@@ -28,7 +28,7 @@ export interface Superblock {
 }
 
 export interface SuperblockOptions {
-  /** Reads a file system whose journal is not empty as it stands on the disk, without the journal's changes. */
+  /** Reads a file system whose journal is not empty as it is on the disk, without the journal's changes. */
   readonly allowUnclean?: boolean;
 }
 
@@ -49,14 +49,14 @@ const sparseSuper = 0x1;
 const metadataChecksums = 0x400;
 const orphansPresent = 0x1_0000;
 
-/** Throws `ext4-invalid` for what is no ext4 or cannot be true, `ext4-unclean` for what must be repaired first. */
+/** Throws `ext4-invalid` for what is not ext4 or cannot be true, `ext4-unclean` for what must be repaired first. */
 export async function readSuperblock(
   source: ByteSource,
   options: SuperblockOptions = {},
 ): Promise<Superblock> {
   if (source.size < 2048) throw ext4Invalid('it is too small');
   const bytes = await readBytes(source, 1024, 1024);
-  if (bytes.readUInt16LE(0x38) !== 0xef53) throw ext4Invalid('it is no ext4');
+  if (bytes.readUInt16LE(0x38) !== 0xef53) throw ext4Invalid('it is not ext4');
   const features = bytes.readUInt32LE(0x60);
   const readOnly = bytes.readUInt32LE(0x64);
   if ((features & ~readable) !== 0) {

@@ -42,7 +42,7 @@ export async function readFatFile(
   if (at.size > maxBytes) throw invalid(`${path} has ${at.size} bytes, more than the ${maxBytes} expected`);
   if (at.size === 0) return Buffer.alloc(0);
   const content = await readChain(fat, at.cluster, at.size);
-  if (content.length < at.size) throw invalid(`${path} is cut short`);
+  if (content.length < at.size) throw invalid(`${path} is truncated`);
   return content.subarray(0, at.size);
 }
 
@@ -50,7 +50,7 @@ async function openFat(source: ByteSource): Promise<Fat> {
   if (source.size < 1024) throw invalid('it is too small');
   const boot = await readBytes(source, 0, 512);
   if (boot.readUInt16LE(510) !== 0xaa55 || boot.toString('latin1', 82, 87) !== 'FAT32')
-    throw invalid('it is no FAT32');
+    throw invalid('it is not FAT32');
   const clusterSectors = boot.readUInt8(13);
   const fats = boot.readUInt8(16);
   if (boot.readUInt16LE(11) !== 512 || clusterSectors === 0 || fats === 0)

@@ -29,7 +29,10 @@ const firstLevelAt = 3 * cluster;
 export async function writeOverlay(path: string, overlay: Overlay): Promise<void> {
   const name = Buffer.from(overlay.backing);
   if (!overlay.backing.startsWith('/') || name.length > longestName) {
-    throw new ImagoError('input-invalid', `A disk cannot stand on ${overlay.backing}: its path is too long.`);
+    throw new ImagoError(
+      'input-invalid',
+      `A disk cannot be backed by ${overlay.backing}: its path is too long.`,
+    );
   }
   const tables = Math.max(1, Math.ceil(overlay.bytes / bytesOfTable));
   const firstLevelClusters = Math.ceil((tables * 8) / cluster);

@@ -192,7 +192,7 @@ export function encodeHeader(entry: TarEntry): Buffer {
   return Buffer.concat([paxHeader, records, Buffer.alloc(paddingOf(records.length)), header]);
 }
 
-/** Cuts at a whole character, so that what stands in the header is valid text even when PAX replaces it. */
+/** Cuts at a whole character, so that the header contains valid text even when PAX replaces it. */
 function cutUtf8(text: string, length: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= length) return text;

@@ -16,7 +16,7 @@ export interface TarInput {
 }
 
 function cutShort(): Error {
-  return tarInvalid('the archive ends in the middle: it was cut short');
+  return tarInvalid('the archive is truncated');
 }
 
 export function streamInput(stream: AsyncIterable<Uint8Array>): TarInput & { close(): Promise<void> } {

@@ -1,10 +1,10 @@
-// The file tree that layers add up to while they are merged: names, what they stand for, and which
+// The file tree that layers add up to while they are merged: names, what they refer to, and which
 // layer put them there. Pure bookkeeping; the bytes stay in the layers.
 import type { TarEntry } from './entry.ts';
 import { tarInvalid } from './entry.ts';
 
 export interface LayerFile {
-  /** What the name stands for; hard links share one object. */
+  /** The file that the name refers to; hard links share one object. */
   readonly entry: TarEntry;
   /** The layer that holds the content, and where in it. */
   readonly layer: number;
@@ -16,7 +16,7 @@ export interface TreeNode {
   readonly parent: TreeNode | undefined;
   /** Replaced when a later layer says otherwise. */
   file: LayerFile;
-  /** The layer behind whose files this name stands on the disk. */
+  /** The layer with whose files this name is placed on the disk. */
   rank: number;
   readonly children: Map<string, TreeNode>;
 }

@@ -87,7 +87,7 @@ describe('merged layers', () => {
     expect((await bytesOf(tree)).equals(await bytesOf(tree))).toBe(true);
   });
 
-  it('take files away by whiteouts, from lower layers only', async () => {
+  it('remove files by whiteouts, from lower layers only', async () => {
     const tree = await merge([
       [
         tarFile('d/a', '1'),

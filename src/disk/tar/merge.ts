@@ -1,5 +1,5 @@
 // Merges layers, each a tar archive, into one file tree and one canonical archive: the last layer wins,
-// whiteouts take away, and each layer's own files stay together in the order of the layers, so that a
+// whiteouts remove, and each layer's own files stay together in the order of the layers, so that a
 // changed layer near the end leaves all that stands before it on the disk as it was.
 
 import { throwIfAborted } from '../../async/abort.ts';
@@ -36,7 +36,7 @@ const opaque = '.wh..wh..opq';
 /**
  * Reads the headers of all layers and returns what they add up to. Limits count for all layers
  * together. A folder over a symlink to a folder keeps the symlink, as dpkg does (merged /usr); to
- * replace it a layer takes it away first, by a whiteout or an opaque folder.
+ * replace it a layer removes it first, by a whiteout or an opaque folder.
  */
 export async function mergeLayers(layers: readonly Layer[], options: MergeOptions): Promise<MergedTree> {
   const directory = (path: string) => tarEntry(path, { type: 'directory', mtime: options.epoch });

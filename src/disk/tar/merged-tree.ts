@@ -9,7 +9,7 @@ import { encodeHeader, paddingOf, tarBlock } from './header.ts';
 import { isDirectory, type LayerFile, nodesInOrder, pathOf, type TreeNode, walk } from './layer-tree.ts';
 
 export interface MergedTree {
-  /** Every name once, in the order in which it stands in the archive: parents before children. */
+  /** Every name once, in the order of the archive: parents before children. */
   entries(): Generator<TarEntry>;
   /** The entry of a path, with symlinks in it followed inside of the tree; undefined when there is none. */
   find(path: string): TarEntry | undefined;
@@ -116,7 +116,7 @@ async function* streamEntries(
   sources: readonly ByteSource[],
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Buffer> {
-  // One for all: so many new ones would keep the garbage collector busy for a good part of a build.
+  // One for all: new ones would keep the garbage collector busy for a good part of a build.
   const chunk = Buffer.allocUnsafeSlow(chunkSize);
   let used = 0;
   for (const segment of segments(placed, sources)) {

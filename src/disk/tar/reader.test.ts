@@ -103,7 +103,7 @@ describe('tar archives', () => {
     );
   });
 
-  it('skip content that nobody reads', async () => {
+  it('skip content that is not read', async () => {
     const bytes = await archive([tarFile('a', 'x'.repeat(5000)), tarFile('b', 'y')]);
     const paths: string[] = [];
     for await (const { entry } of readTar(streamInput(pieces(bytes, 100)), open)) paths.push(entry.path);
@@ -178,7 +178,7 @@ describe('a hostile archive is refused', () => {
     ['a sparse file', (header: Buffer) => header.write('S', 156)],
     ['an unknown type', (header: Buffer) => header.write('Q', 156)],
     ['a folder with content', (header: Buffer) => header.write('5', 156) && header.write('00000000010', 124)],
-    ['a size that is no number', (header: Buffer) => header.write('12x', 124)],
+    ['a size that is not a number', (header: Buffer) => header.write('12x', 124)],
     ['a negative size', (header: Buffer) => header.fill(0xff, 124, 136)],
     ['a name that is not UTF-8', (header: Buffer) => header.writeUInt8(0xff, 0)],
   ])('with %s', async (_what, change) => {
@@ -190,7 +190,7 @@ describe('a hostile archive is refused', () => {
     await expect(read(bytes)).rejects.toMatchObject({ code: 'tar-invalid' });
   });
 
-  it('when it was cut short anywhere', async () => {
+  it('when it is truncated anywhere', async () => {
     const bytes = await archive([tarFile('a', 'x'.repeat(600)), tarFile('b'.repeat(150), 'y')]);
     for (let end = 0; end < bytes.length; end += 100) {
       await expect(read(bytes.subarray(0, end))).rejects.toMatchObject({ code: 'tar-invalid' });

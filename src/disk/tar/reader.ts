@@ -128,7 +128,7 @@ function completeEntry(header: RawHeader, pending: Pending, options: TarReadOpti
   const type = entryType(header, rawPath);
   const path = normalisePath(rawPath, absolute);
   const size = paxNumber(pax, 'size') ?? header.size;
-  if (type !== 'file' && size !== 0) throw tarInvalid(`${path} is no file, but has content`);
+  if (type !== 'file' && size !== 0) throw tarInvalid(`${path} is not a file, but has content`);
   if (type !== 'directory' && path === '') throw tarInvalid('the archive gives its own root another type');
   if ((type === 'symlink' || type === 'hardlink') && rawLink === '')
     throw tarInvalid(`the link ${path} has no target`);

@@ -77,7 +77,7 @@ describe('fixed VHD', () => {
     await expect(appendVhdFooter(path, other)).rejects.toMatchObject({ code: 'vhd-invalid' });
   });
 
-  it('refuses a file that was cut short or grew', async () => {
+  it('refuses a file that was truncated or grew', async () => {
     const footer = encodeVhdFooter('fixed', mebibyte, identity);
     for (const size of [mebibyte - 512, mebibyte + 512]) {
       const file = Buffer.concat([Buffer.alloc(size), footer]);

@@ -13,7 +13,7 @@ export interface IntendedChange {
   readonly containerImages?: readonly string[];
 }
 
-/** What every build writes anew: what the disk says about itself, and dpkg's and containerd's own records. */
+/** What every build rewrites: the disk's own description, and dpkg's and containerd's own records. */
 const records = {
   always: ['/etc/imago-release'],
   packages: [

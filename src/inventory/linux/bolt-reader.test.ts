@@ -36,14 +36,14 @@ describe('a database that bbolt wrote', () => {
     expect(namespace?.value('images')).toBeUndefined();
   });
 
-  it('is read from its older description when the newer one was cut off', () => {
+  it('is read from its older description when the newer one is truncated', () => {
     const bytes = Buffer.from(database);
     const newer = bytes.readBigUInt64LE(16 + 48) > bytes.readBigUInt64LE(4096 + 16 + 48) ? 0 : 4096;
     bytes.writeUInt32LE(0, newer + 16);
     expect(openBolt(bytes)).toBeDefined();
   });
 
-  it('is refused, and never followed for ever, wherever it is damaged', () => {
+  it('is refused, and never followed in a loop, wherever it is damaged', () => {
     const used = Array.from({ length: database.length / 64 }, (_, index) => index * 64).filter((at) =>
       database.subarray(at, at + 64).some((byte) => byte !== 0),
     );
@@ -65,7 +65,7 @@ describe('a database that bbolt wrote', () => {
     );
   });
 
-  it('is refused when it is cut short or something else', () => {
+  it('is refused when it is truncated or something else', () => {
     for (const bytes of [Buffer.alloc(0), Buffer.alloc(100_000), database.subarray(0, 8192)]) {
       expect(() => listAll(openBolt(bytes))).toThrow(ImagoError);
     }

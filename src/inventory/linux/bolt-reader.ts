@@ -68,11 +68,11 @@ function readPage(file: Buffer, pageSize: number, id: bigint): Page {
 }
 
 function decodePage(bytes: Buffer): Page {
-  if (bytes.length < headerSize) throw damaged('a page is cut short');
+  if (bytes.length < headerSize) throw damaged('a page is truncated');
   const flags = bytes.readUInt16LE(8);
   const count = bytes.readUInt16LE(10);
   if (flags !== 1 && flags !== 2) throw damaged('a page is of the wrong kind');
-  if (headerSize + count * elementSize > bytes.length) throw damaged('a page is cut short');
+  if (headerSize + count * elementSize > bytes.length) throw damaged('a page is truncated');
   return { bytes, isLeaf: flags === 2, count };
 }
 
@@ -101,7 +101,7 @@ function makeBucket(read: PageReader, root: bigint, inline: Page | undefined, le
 }
 
 function openChild(read: PageReader, value: Buffer, level: number): BoltBucket {
-  if (value.length < 16) throw damaged('a bucket is cut short');
+  if (value.length < 16) throw damaged('a bucket is truncated');
   const root = value.readBigUInt64LE(0);
   const inline = root === 0n ? decodePage(value.subarray(16)) : undefined;
   if (inline?.isLeaf === false) throw damaged('a bucket is of the wrong kind');

@@ -53,7 +53,7 @@ function treeOf(content: ReadonlyMap<string, Buffer>): DiskTree {
 }
 
 describe('a store that containerd filled', () => {
-  it('is told by name, digest, size, platform and pin', async () => {
+  it('is listed with name, digest, size, platform, and pin', async () => {
     expect(await readContainerImages(treeOf(files), root)).toEqual([
       {
         name: 'registry.example.com/hello:1.0',

@@ -1,4 +1,4 @@
-// The units of systemd on a disk, and what would start them: told from files and links alone, as systemctl does.
+// The systemd units on a disk, and what would start them: derived from files and links alone, as systemctl does.
 
 import type { Ext4Entry } from '../../disk/ext4/reader.ts';
 import type { InventoryUnit, InventoryUnitState } from '../model/inventory.ts';

@@ -21,7 +21,7 @@ export interface Inventory {
   readonly containerImages: readonly InventoryContainerImage[];
   /** Absent for a disk without an agent, and in inventories of an earlier Imago. */
   readonly agent?: InventoryAgent;
-  /** Only for `os: windows`; told by the lock, for no disk of Windows can be read here. */
+  /** Only for `os: windows`; taken from the lock, because Windows disks cannot be read here. */
   readonly windows?: InventoryWindows;
 }
 
@@ -107,7 +107,7 @@ export interface InventoryUser {
   readonly gid: number;
   readonly home: string;
   readonly shell: string;
-  /** Whether a password would let somebody in. The password itself is never read further. */
+  /** Whether a login by password is possible. The password itself is never read further. */
   readonly hasPassword: boolean;
 }
 

@@ -7,7 +7,7 @@ import { receiptFolder } from '../../install/receipt.ts';
 import type { Inventory, InventoryAgent, InventoryFile } from './inventory.ts';
 
 export interface PrivateInput {
-  /** What stands in place of its name: `private-1`. */
+  /** The replacement for its name: `private-1`. */
   readonly alias: string;
   /** Names by which it is known: its own, those of its package and its unit, and those of its files beside the recipe. */
   readonly names: readonly string[];

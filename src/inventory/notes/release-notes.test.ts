@@ -67,7 +67,7 @@ describe('release notes', () => {
     expect(text).toContain('| base | 25.0 |\n| whole build | 61.0 |');
   });
 
-  it('tell a budget that is exceeded, and one that nobody measured', () => {
+  it('show a budget that is exceeded, and one that was not measured', () => {
     const notes = makeReleaseNotes(input);
     expect(notes.budgets).toMatchObject([{ name: 'size', isKept: false }, { name: 'boot to ready' }]);
     expect(renderReleaseNotes(notes)).toContain('| boot to ready | 20.0 s | not measured |  |');
@@ -97,7 +97,7 @@ describe('release notes', () => {
     expect(renderReleaseNotes(makeReleaseNotes(input))).not.toContain('let pass');
   });
 
-  it('tell the difference to the version before, and the hotfixes that it took in', () => {
+  it('show the difference to the previous version, and the hotfixes that it includes', () => {
     const old = sampleInventory({ packages: sampleInventory().packages.slice(0, 1) });
     const text = renderReleaseNotes(
       makeReleaseNotes({

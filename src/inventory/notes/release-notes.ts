@@ -1,4 +1,4 @@
-// Release notes: what is on a version and what changed since the one before, as data. They are made last, from the
+// Release notes: what is on a version and what changed since the previous one, as data. They are made last, from the
 // sealed disk; render.ts writes them for people.
 
 import { type InputKind, inputsOf, type Lock } from '../../domain/lock/lock.ts';
@@ -24,7 +24,7 @@ export interface ReleaseNotesInput {
   readonly lock?: Lock;
   /** Locks whose private inputs may be on the disk as well: of the ancestors of a captured version. */
   readonly ancestors?: readonly Lock[];
-  /** The version before. */
+  /** The previous version. */
   readonly previous?: {
     readonly version: string;
     readonly digest: string;
@@ -57,7 +57,7 @@ export interface ReleaseNotes {
   readonly text?: string;
   readonly sizes: InventorySizes;
   readonly budgets: readonly NotedBudget[];
-  /** What the tests let pass because the recipe says so; absent for nothing. */
+  /** What the tests allow because of the recipe. Absent if there is nothing. */
   readonly expected?: readonly string[];
   readonly timings: readonly { readonly step: string; readonly ms: number }[];
   readonly components: readonly NotedComponent[];
@@ -77,7 +77,7 @@ export interface NotedBudget {
   readonly name: 'size' | 'boot to ready';
   readonly limit: number;
   readonly unit: 'bytes' | 'ms';
-  /** Absent when nobody measured it. */
+  /** Absent if it was not measured. */
   readonly actual?: number;
   readonly isKept?: boolean;
 }

@@ -36,7 +36,7 @@ export function renderReleaseNotes(notes: ReleaseNotes): string {
     ]),
     ...section('What the tests let pass, as the recipe says', notes.expected ?? [], (what) => `- ${what}`),
     ...table('Timings', ['step', 'seconds'], notes.timings, ({ step, ms }) => [step, (ms / 1000).toFixed(1)]),
-    ...section('Units that start by themselves', notes.enabledUnits, (name) => `- ${name}`),
+    ...section('Units that start automatically', notes.enabledUnits, (name) => `- ${name}`),
     ...table('Packages', ['name', 'version', 'architecture', 'size', 'sha256'], notes.packages, (item) => [
       item.name,
       item.version,

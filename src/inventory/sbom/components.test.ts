@@ -72,7 +72,7 @@ describe("the recipe's components in an SBOM", () => {
     });
   });
 
-  it('leave every other file as it was: those of private ones, of nobody, and of a folder that several use', () => {
+  it('leave every other file as it was: those of private ones, of no component, and of a directory that several use', () => {
     expect(told().rest).toEqual([
       '/etc/hosts',
       '/opt/hush',

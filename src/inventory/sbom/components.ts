@@ -21,7 +21,7 @@ export interface SbomComponent {
 const agentFile = /^\/usr\/(?:bin\/imago-agent|lib\/imago\/agent[^/]*\.js)$/;
 
 /**
- * In the order of the lock. Private ones are left out. An archive's files are told by its folder, and only where that
+ * In the order of the lock. Private ones are left out. An archive's files are found by its directory, and only if that
  * folder is its alone: one that packages, settings or other archives use too says nothing about whose a file is.
  * Windows tells its components as cached files: it has none here.
  */

@@ -13,13 +13,13 @@ export interface SbomSubject {
   readonly digest: string;
   /** Of the raw disk, 64 hexadecimal digits. */
   readonly diskSha256: string;
-  /** ISO time that stands in the document: that of the lock's epoch, or of the capture. */
+  /** The ISO time of the document: that of the lock's epoch, or of the capture. */
   readonly created: string;
   /** Imago's own version. */
   readonly tool: string;
 }
 
-/** A package URL: `pkg:deb/debian/runc@1.1.15?arch=amd64`. The version of a private package is untold. */
+/** A package URL: `pkg:deb/debian/runc@1.1.15?arch=amd64`. The version of a private package is redacted. */
 export function packageUrl({ name, version, architecture }: InventoryPackage, distribution: string): string {
   const vendor = distribution === '' ? 'debian' : distribution;
   const at = version === '' ? '' : `@${encode(version)}`;
@@ -55,7 +55,7 @@ export interface SbomFiles {
   readonly others: readonly SbomFile[];
 }
 
-/** Files with content. Those of unpacked container images are told by the image's digest, and left out here. */
+/** Files with content. Those of unpacked container images are covered by the image's digest, and omitted here. */
 export function sbomFiles(inventory: Inventory, containerdRoot = '/var/lib/containerd'): SbomFiles {
   const packages = new Set(inventory.packages.map(({ name }) => name));
   const owned = new Map<string, SbomFile[]>();

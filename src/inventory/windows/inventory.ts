@@ -1,4 +1,4 @@
-// The inventory of a Windows image. No disk of Windows is read here: what is told is what the lock says that went onto
+// The inventory of a Windows image. No Windows disk is read here: it lists what the lock says went onto
 // it, and how much of the disk holds data.
 
 import type { Extent } from '../../disk/bytes/extent.ts';

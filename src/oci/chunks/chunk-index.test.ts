@@ -20,7 +20,7 @@ describe('the chunkIndex of chunks', () => {
     expect(chunkIndex.find(hashOf(20_000), 0)).toBeUndefined();
   });
 
-  test('chunks whose hashes begin alike are told apart', () => {
+  test('chunks whose hashes begin alike are distinguished', () => {
     const chunkIndex = new ChunkIndex();
     const pack = chunkIndex.startPack();
     const one = Buffer.concat([Buffer.alloc(31), Buffer.from([1])]);

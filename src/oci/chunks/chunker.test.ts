@@ -62,7 +62,7 @@ describe('cutting a disk into chunks', () => {
     );
   });
 
-  test('what was cut does not depend on how much of the disk was seen at once', () => {
+  test('what was cut does not depend on how much of the disk was seen in one call', () => {
     const disk = diskOf([
       { kind: 'text', seed: 1, blocks: 200 },
       { kind: 'zero', seed: 0, blocks: 3 },
@@ -93,7 +93,7 @@ describe('cutting a disk into chunks', () => {
     expect(freshBytes).toBeLessThan(37 * blockSize + 4 * maxChunkSize);
   });
 
-  test('zeros before a chunk that may go on are told', () => {
+  test('zeros before a chunk that can continue are reported', () => {
     const disk = Buffer.concat([Buffer.alloc(5 * blockSize), noise('short', 4 * blockSize)]);
     expect(nextChunk(disk, 0, disk.length, false)).toEqual({ hole: 5 * blockSize, length: undefined });
   });

@@ -1,6 +1,6 @@
 // The index of one stored disk: its packs, and which of their chunks lie where. Chunks of a pack that follow
 // each other on the disk are one run, so the index of a disk of many GiB has a few thousand bytes; hashes and
-// lengths stand in the packs' own tables, which versions share.
+// lengths are in the packs' own tables, which versions share.
 import { z } from 'zod';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { StoreContext } from '../layout/context.ts';
@@ -72,7 +72,7 @@ export function parseDiskIndex(bytes: Uint8Array): DiskIndex {
   const parsed = schema.safeParse(parseJson(bytes));
   if (!parsed.success) throw invalid(parsed.error.issues[0]?.message ?? 'malformed');
   const { size, packs, runs: numbers } = parsed.data;
-  if (numbers.length % numbersOfRun !== 0) throw invalid('a run is cut short');
+  if (numbers.length % numbersOfRun !== 0) throw invalid('a run is truncated');
   for (const pack of packs) {
     if (pack.size < trailerSize + tableSize(pack.chunks, pack.frames))
       throw invalid('a pack is too small for its chunks');

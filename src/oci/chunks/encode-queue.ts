@@ -1,4 +1,4 @@
-// Chunks on their way into packs: gathered into frames, compressed by several threads at once, written in the
+// Chunks on their way into packs: gathered into frames, compressed by several threads, written in the
 // order they came.
 import type { ChunkIndex, ChunkRef } from './chunk-index.ts';
 import { type EncodeResult, free } from './chunk-jobs.ts';
@@ -36,7 +36,7 @@ export class EncodeQueue {
     this.#chunkIndex = chunkIndex;
   }
 
-  /** Takes chunks as they were allocated; waits while too many are under way, which bounds the memory in use. */
+  /** Takes chunks as they were allocated; waits while too many are in progress, which bounds the memory in use. */
   async add(chunks: readonly NewChunk[]): Promise<void> {
     for (const chunk of chunks) {
       const { pack, index } = chunk.ref;

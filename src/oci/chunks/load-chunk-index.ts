@@ -1,6 +1,6 @@
-// Finds the packs whose chunks a new disk may share, and keeps them from being collected meanwhile: those of
+// Finds the packs whose chunks a new disk may share, and keeps them from being collected in the meantime: those of
 // the versions it is based on first, then of the newest versions, then packs that a put left behind when it
-// was killed, so that its next run goes on where it stopped. Only packs that this store made or has checked
+// was killed, so that its next run resumes where it stopped. Only packs that this store made or has checked
 // count: a new version must not be built upon chunks that are not what they claim to be.
 
 import { ImagoError } from '../../domain/error/imago-error.ts';

@@ -23,7 +23,7 @@ export async function readTable(store: StoreContext, pack: IndexPack): Promise<P
   });
 }
 
-/** How many chunks and frames a blob says it has; `undefined` when it is no pack. */
+/** Returns the number of chunks and frames of a blob, or `undefined` if it is not a pack. */
 export async function readCounts(
   store: StoreContext,
   digest: Digest,

@@ -6,7 +6,7 @@
 import { ImagoError } from '../../domain/error/imago-error.ts';
 
 export const trailerSize = 16;
-/** A frame takes chunks until it has so many bytes. */
+/** A frame takes chunks until it has this many bytes. */
 export const frameTarget = 512 * 1024;
 
 const magic = Buffer.from('IMAGOPK1');
@@ -36,7 +36,7 @@ export class PackTable {
     this.#frameOf = new Uint32Array(0);
   }
 
-  /** Throws `store-corrupt` when the bytes are no table of so many chunks and frames. */
+  /** Throws `store-corrupt` if the bytes are not a table of this many chunks and frames. */
   static parse(bytes: Buffer, count: number, frameCount: number): PackTable {
     const table = new PackTable();
     table.#chunks = bytes.subarray(0, count * chunkRecordSize);
@@ -161,7 +161,7 @@ export interface PackCounts {
   readonly frames: number;
 }
 
-/** What the pack of this size that ends so holds, or `undefined` when this is no pack's end. */
+/** Returns the content of a pack with this size and end, or `undefined` if it is not the end of a pack. */
 export function readTrailer(trailer: Buffer, packSize: number): PackCounts | undefined {
   if (trailer.length !== trailerSize) return undefined;
   if (!trailer.subarray(trailerSize - magic.length).equals(magic)) return undefined;

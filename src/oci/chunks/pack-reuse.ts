@@ -3,7 +3,7 @@
 // A manifest names its packs by digest, so a pack can never be rewritten under a version that exists. The
 // choice is made once, when a version is stored: it refers to an old pack while it is worth it, and
 // otherwise takes the chunks that it still needs into new packs of its own. The old pack goes, through
-// garbage collection, with the last version that names it. Whoever pulls a version, or keeps only that one,
+// garbage collection, with the last version that names it. A client that pulls a version, or keeps only that one,
 // so never carries much more than the version needs.
 export interface PackUse {
   readonly pack: number;

@@ -22,7 +22,7 @@ export interface ChunkPool {
   readonly width: number;
   run<K extends JobKind>(kind: K, input: JobInput<K>): Promise<JobResult<K>>;
   /**
-   * Gives the threads back, once they have nothing to do. If jobs are still under way they are given up, with
+   * Stops the threads once they are idle. Jobs that are still in progress are abandoned, with
    * the threads that do them: nothing touches the caller's files afterwards. A second call does nothing.
    */
   close(): Promise<void>;
@@ -37,7 +37,7 @@ export interface RunningScan {
 export interface RunningHash {
   /** The sha256 of the whole disk, in hex. */
   readonly sha256: Promise<string>;
-  /** Gives it up if it is still under way: nothing touches the caller's file afterwards. */
+  /** Abandons it if it is still in progress: nothing touches the caller's file afterwards. */
   close(): Promise<void>;
 }
 

@@ -32,7 +32,7 @@ export interface StoredDisk {
   readonly storedBytes: number;
   /** Bytes that this put added to the store. */
   readonly addedBytes: number;
-  /** Whether the store had this very version before. */
+  /** Whether the store already had this version. */
   readonly existed: boolean;
 }
 

@@ -98,7 +98,7 @@ async function writeDisk(
   let written = 0;
   let flushed = 0;
   let flushing: Promise<void> | undefined;
-  /** Told once by the system: a later flush of the same file may succeed without what is lost. */
+  /** Reported once by the system: a later flush of the same file may succeed without what is lost. */
   let unflushed: unknown;
 
   /**

@@ -1,4 +1,4 @@
-// The names of bytes: those who trust them skip reading, so one name must never stand for two contents.
+// The names of bytes: those who trust them skip reading, so one name must never mean two contents.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { diskOf, forgeVersion, noise, testStore } from '../../../test/support/test-disks.ts';

@@ -1,5 +1,5 @@
 // Random access to a stored disk. Every frame is checked against its hash when it is read; the last few are
-// kept, because reads of a file system come in neighbourhoods.
+// cached, because reads of a file system are close together.
 import { type FileHandle, open } from 'node:fs/promises';
 import { type OpenByteSource, readFully } from '../../disk/bytes/byte-source.ts';
 import type { Extent } from '../../disk/bytes/extent.ts';

@@ -30,7 +30,7 @@ export interface PutOptions {
   readonly size?: number | undefined;
   /** Versions that the disk is likely to share most with; the store's newest are tried in any case. */
   readonly basis?: readonly Digest[];
-  /** Stand in the manifest, and so are part of its digest. */
+  /** Part of the manifest, and so of its digest. */
   readonly annotations?: Annotations | undefined;
   /** Listed under this tag as soon as it is listed at all. */
   readonly tag?: string | undefined;
@@ -50,7 +50,7 @@ export interface PutProgress {
 /**
  * Stores the disk and returns its version. The same disk with the same annotations again is the same
  * version and adds nothing. Two puts of one file take turns. `disk-changed` when something writes to the
- * file meanwhile, `no-space` when the store's file system is full; the store then holds what it held.
+ * file in the meantime, `no-space` when the store's file system is full; the store then holds what it held.
  */
 export async function putDisk(
   store: StoreContext,

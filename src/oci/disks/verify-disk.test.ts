@@ -109,7 +109,7 @@ describe('verifying a version', () => {
     await reader.close();
   });
 
-  test('a blob that is missing, cut short or longer is named', async () => {
+  test('a blob that is missing, truncated, or longer is named', async () => {
     await using made = await testStore();
     const { digest } = await putSample(made);
     const pack = await packOf(made.store, digest);

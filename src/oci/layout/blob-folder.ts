@@ -110,7 +110,7 @@ export class BlobFolder {
     });
   }
 
-  /** Makes a blob count as young, so that garbage collection's grace begins anew. */
+  /** Makes a blob count as young, so that garbage collection's grace period restarts. */
   async touch(digest: Digest): Promise<void> {
     const now = new Date();
     await utimes(this.path(digest), now, now);

@@ -105,7 +105,7 @@ describe('collecting garbage', () => {
     expect((await collectGarbage(made.store, { roots: [], ...grace })).bytes).toBeGreaterThan(0);
   });
 
-  test('collected again and again while disks are put, it never takes what a put relies on', async () => {
+  test('collected repeatedly while disks are put, it never takes what a put relies on', async () => {
     await using made = await testStore();
     let running = true;
     const collecting = (async () => {
@@ -147,7 +147,7 @@ describe('collecting garbage', () => {
     });
   });
 
-  test('a root that the store never had is no obstacle, and one that is not listed is kept whole', async () => {
+  test('a root that the store never had is ignored, and one that is not listed is kept whole', async () => {
     await using made = await testStore();
     const unlisted = await putSeed(made, 1);
     await made.store.index.change(() => []);

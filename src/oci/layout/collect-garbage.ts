@@ -37,7 +37,7 @@ const defaultGraceMs = 10 * 60 * 1000;
 
 /**
  * Collects garbage. `store-corrupt` when a manifest that must stay is missing or cannot be read: then it is not
- * known what it needs, and nothing is removed. A root that the store never had is passed over.
+ * known what it needs, and nothing is removed. A root that the store never had is skipped.
  */
 export async function collectGarbage(store: StoreContext, options: GarbageOptions): Promise<GarbageReport> {
   const now = options.now ?? Date.now;
@@ -93,7 +93,7 @@ function versionsToKeep(
   return [...versions];
 }
 
-/** First the list, then the blobs: whoever stops in between leaves only what the next run finds again. */
+/** First the list, then the blobs: a process that stops in between leaves only what the next run finds again. */
 async function remove(
   store: StoreContext,
   gone: readonly BlobListing[],

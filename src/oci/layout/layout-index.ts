@@ -67,7 +67,7 @@ export class LayoutIndex {
     });
   }
 
-  /** Takes a tag away; its manifest stays listed. Does nothing when there is no such tag. */
+  /** Removes a tag; its manifest stays listed. Does nothing if there is no such tag. */
   async untag(tag: string): Promise<void> {
     await this.change((entries) => untagged(entries, tag));
   }

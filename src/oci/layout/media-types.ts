@@ -1,4 +1,4 @@
-// The media types that stand in manifests: OCI's own, Imago's, and those of cosign and in-toto.
+// The media types in manifests: OCI's own, Imago's, and those of cosign and in-toto.
 export const mediaTypes = {
   manifest: 'application/vnd.oci.image.manifest.v1+json',
   index: 'application/vnd.oci.image.index.v1+json',

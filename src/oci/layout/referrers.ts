@@ -120,7 +120,7 @@ export async function attachedEntries(store: StoreContext, subject: Digest): Pro
   return [...found.values()];
 }
 
-/** What an entry of index.json belongs to. It says so itself, unless another tool made it: then it is read. */
+/** Returns what an entry of index.json belongs to. The manifest is only read if another tool made the entry. */
 export async function subjectsOf(store: StoreContext, entry: Descriptor): Promise<Digest[]> {
   const said = [entry.annotations?.[annotationKeys.subject] ?? '', subjectOfTag(tagOf(entry) ?? '') ?? ''];
   const known = said.filter(isDigest);

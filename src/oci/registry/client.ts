@@ -1,5 +1,5 @@
 // Talks to one registry in the words of the OCI Distribution specification. Every call is tried again when
-// that can help; absence is `undefined`; what comes back is checked against its digest by whoever asked.
+// that can help; absence is `undefined`; the caller checks responses against their digest.
 
 import { defaultRetry, type RetryPolicy, retryAfterMs, withRetry } from '../../async/retry.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';

@@ -19,7 +19,7 @@ async function signedIn(content: object): Promise<void> {
 
 const encoded = (text: string) => Buffer.from(text).toString('base64');
 
-test('nobody signed in: the registry is asked without', async () => {
+test('without a sign-in the registry is queried anonymously', async () => {
   expect(await findCredentials('registry.example', { HOME: home })).toBeUndefined();
 });
 
@@ -55,14 +55,14 @@ test('a helper is asked, and its token is taken', async () => {
   expect(await findCredentials('registry.example', env)).toEqual({ token: 'of registry.example' });
 });
 
-test('a helper that is not there, and one that is no program name, are told without any secret', async () => {
+test('a missing helper and an invalid helper name are reported without any secret', async () => {
   await signedIn({ credHelpers: { a: 'missing', b: '../../bin/sh' } });
   const env = { HOME: home, PATH: '/nowhere' };
   await expect(findCredentials('a', env)).rejects.toMatchObject({ code: 'registry-denied' });
   await expect(findCredentials('b', env)).rejects.toMatchObject({ code: 'registry-denied' });
 });
 
-test('a file that is no JSON is told by its path', async () => {
+test('a file that is not JSON is reported by its path', async () => {
   await writeFile(join(home, '.docker', 'config.json'), '{');
   await expect(findCredentials('a', { HOME: home })).rejects.toThrow(/config\.json cannot be read/);
 });

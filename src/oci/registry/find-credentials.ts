@@ -64,7 +64,10 @@ function parse(text: string, path: string): z.infer<typeof authFile> {
   try {
     return authFile.parse(JSON.parse(text));
   } catch {
-    throw new ImagoError('registry-denied', `${path} cannot be read: it is no file of signed-in registries.`);
+    throw new ImagoError(
+      'registry-denied',
+      `${path} cannot be read: it is not a file of signed-in registries.`,
+    );
   }
 }
 

@@ -1,5 +1,5 @@
 // One HTTP exchange, with a limit on silence and on what is read. Node's own client, because uploads need
-// an exact length, an answer may come before a body is sent, and a lost connection must be told from an error.
+// an exact length, an answer may come before a body is sent, and a lost connection must be distinguished from an error.
 import {
   type ClientRequest,
   type IncomingHttpHeaders,
@@ -110,7 +110,7 @@ async function sendBody(request: ClientRequest, body: HttpBody | undefined): Pro
   await pipeline(content, request);
 }
 
-/** The whole body, as long as it is not longer than `limit`; a longer one is cut off and is an error. */
+/** Returns the body if it is at most `limit` bytes long; a longer one is an error. */
 export async function readBody(response: HttpResponse, limit: number): Promise<Buffer> {
   const parts: Buffer[] = [];
   let size = 0;

@@ -41,7 +41,7 @@ const rounds = 5;
 
 /**
  * Adds referrers to the fallback tag of their subject. The tag is read back, because another client may have
- * written it at the same time; whoever finds its entries missing adds them again.
+ * written it at the same time; a client that finds its entries missing adds them again.
  */
 export async function addToFallback(
   client: RegistryClient,

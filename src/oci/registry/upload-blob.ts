@@ -169,7 +169,7 @@ class Upload {
     });
   }
 
-  /** Where the registry stands with the upload; `undefined` when it has to begin anew. */
+  /** Returns the registry's offset of the upload, or `undefined` if it must start over. */
   async #resume(): Promise<Session | undefined> {
     const session = this.#session;
     if (session === undefined || this.#blob.size <= this.#monolithicBytes) return undefined;

@@ -42,11 +42,11 @@ export interface KeyFolder {
   signer(at: string, passphrase?: string): Promise<SigningKey | undefined>;
   /** The first key of this installation; makes it if there is none. Concurrent calls make one. */
   createFirst(at: string, passphrase?: string): Promise<TrustedKey>;
-  /** Nothing that this key signed counts any more; its private key is deleted. */
+  /** Nothing that this key signed is valid anymore; its private key is deleted. */
   revoke(id: string, reason: string): Promise<void>;
   /** What this key of another installation signed counts here too. The same again changes nothing. */
   trust(key: ForeignKey): Promise<TrustedKey>;
-  /** Nothing that this key of another installation signed counts any more, unless it is trusted again. */
+  /** Nothing that this key of another installation signed is valid anymore, unless it is trusted again. */
   forget(id: string): Promise<void>;
   /**
    * Takes over the keys of a backup with their private parts; trusted foreign keys stay. Throws `restore-not-empty` if

@@ -17,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 describe('signing keys', () => {
-  test('making a new key ends the one before; each is trusted in its own time', async () => {
+  test('making a new key ends the previous one; each is trusted in its own time', async () => {
     const keys = keyFolder(folder);
     const old = await keys.create(january);
     const current = await keys.create(march);
@@ -57,7 +57,7 @@ describe('signing keys', () => {
     await expect(keys.load(june, 'correct horse')).resolves.toMatchObject({ id });
   });
 
-  test('two who make keys at once both end up in the ring', async () => {
+  test('keys that are made concurrently all end up in the ring', async () => {
     await Promise.all([keyFolder(folder).create(january), keyFolder(folder).create(march)]);
     expect((await keyFolder(folder).keyring()).keys.length).toBe(2);
   });

@@ -16,7 +16,7 @@ export interface TrustedKey {
   readonly validFrom: string;
   /** ISO time after which it signs nothing new. */
   readonly validUntil?: string | undefined;
-  /** Why nothing that it signed counts any more. */
+  /** The reason for which nothing that it signed is valid anymore. */
   readonly revoked?: string | undefined;
 }
 
@@ -93,11 +93,11 @@ export function addKey(ring: Keyring, publicKey: string, validFrom: string): Key
   return { keys: keys.toSorted(byStart) };
 }
 
-/** Since when a key counts whose beginning nobody told. */
+/** The start of validity of a key that has none. */
 const always = '1970-01-01T00:00:00.000Z';
 
 /**
- * Trusts a key of another installation. The same again takes over what is newly told of it. Throws `key-own` for a
+ * Trusts a key of another installation. The same key again updates what is known of it. Throws `key-own` for a
  * key of one's own, and `key-revoked` when it was revoked and is given as good.
  */
 export function trustKey(ring: Keyring, given: ForeignKey): Keyring {
@@ -130,7 +130,7 @@ export function untrustKey(ring: Keyring, id: string): Keyring {
   if (known.revoked !== undefined) {
     throw new ImagoError(
       'key-revoked',
-      `Key ${id} was revoked, and stays known so that nobody trusts it again.`,
+      `Key ${id} was revoked, and stays known so that it is not trusted again.`,
       {
         hint: 'Nothing that it signed counts: there is nothing more to do.',
       },

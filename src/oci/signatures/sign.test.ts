@@ -85,7 +85,7 @@ describe('signing a version', () => {
     });
   });
 
-  test('what a copy without tags brings is found as a referrer, once, and signing anew keeps it', async () => {
+  test('what a copy without tags brings is found as a referrer, once, and signing again keeps it', async () => {
     await using made = await testStore();
     await using copy = await testStore();
     const [digest, same] = [await putSample(made, 1), await putSample(copy, 1)];
@@ -105,7 +105,7 @@ describe('signing a version', () => {
     }
     await attach(copy.store, digest, {
       artifactType: 'application/vnd.in-toto+json',
-      parts: [{ mediaType: 'text/plain', bytes: Buffer.from('of somebody else') }],
+      parts: [{ mediaType: 'text/plain', bytes: Buffer.from('of another user') }],
     });
     const ring = ringOf(key, january);
     expect(await verifySignatures(copy.store, digest, ring)).toHaveLength(1);
@@ -148,7 +148,7 @@ describe('attesting a version', () => {
     expect(await verifyStatements(made.store, digest, ringOf(newKey(), january))).toEqual([]);
   });
 
-  test('an envelope whose payload was changed is signed by nobody', () => {
+  test('an envelope whose payload was changed has no signer', () => {
     const key = newKey();
     const statement = statementOf(`sha256:${'a'.repeat(64)}`, 'node', provenance, { ok: false });
     const envelope = JSON.parse(signStatement(statement, key).toString());

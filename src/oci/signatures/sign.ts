@@ -24,7 +24,7 @@ import { isTrustedAt, type Keyring, parsePublicKey, type TrustedKey } from './ke
 export interface SignOptions {
   /** Whom the version claims to be: the image's name, or where it is published. */
   readonly identity: string;
-  /** ISO time of signing; stands in what is signed. */
+  /** The ISO time of signing, which is part of what is signed. */
   readonly at: string;
 }
 
