@@ -21,8 +21,8 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
+import { contentFolder } from '../src/build/content/content-folder.ts';
 import { createDownloader } from '../src/build/inputs/download.ts';
-import { inputCache } from '../src/build/inputs/input-cache.ts';
 import { ensureImagoError, ImagoError } from '../src/domain/error/imago-error.ts';
 import { parseNumber } from '../src/domain/image/version-number.ts';
 import { withFileLock } from '../src/host/files/file-lock.ts';
@@ -136,7 +136,7 @@ async function takeOrDownload(
     const file = program === 'etcd' ? `${packed}.tar.gz` : `bin/linux/${machine()}/${program}`;
     log?.(`fetching ${program} ${version}`);
     const cache = cacheFolder ?? cacheFolders()[0] ?? '';
-    const downloads = createDownloader(cache, inputCache(cache));
+    const downloads = createDownloader(cache, contentFolder(cache));
     const stored = await downloads.fetch({
       url: `${url.replace(/\/+$/, '')}/v${version}/${file}`,
       label: `${program} ${version}`,

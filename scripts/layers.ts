@@ -88,7 +88,8 @@ const rooms: Readonly<Record<string, Room>> = {
   build: {
     may: [...basis, 'install', 'document', 'disk', 'oci', 'inventory'],
     face: [
-      '(builder|prune-cache)',
+      'builder',
+      'content/prune',
       'inputs/local-files',
       'layers/agent-layer',
       'lock/(context|lock-file)',

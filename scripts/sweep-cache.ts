@@ -2,7 +2,7 @@
 // binaries, root file systems and benchmark inputs together by the one below. What killed runs left behind goes first.
 import { readdir, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { cacheBytes, defaultCacheLimits, pruneCache } from '../src/build/prune-cache.ts';
+import { cacheBytes, defaultCacheLimits, pruneCache } from '../src/build/content/prune.ts';
 import { cacheFolders } from '../src/host/tools/tools.ts';
 
 export interface SweepLimits {

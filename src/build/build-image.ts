@@ -8,7 +8,7 @@ import { inputsOf, type Lock } from '../domain/lock/lock.ts';
 import { isRestricted } from '../domain/recipe/recipe.ts';
 import { machineNames } from '../domain/recipe/variables.ts';
 import { readToolFile } from '../host/tools/tools.ts';
-import type { BuildContext } from './context.ts';
+import type { BuildContext } from './builder-context.ts';
 import { fittingSize, requireBudget, requireRoom, tightRoom } from './disk-size.ts';
 import { type FetchContext, fetchInputs } from './fetch-inputs.ts';
 import { localFiles } from './inputs/local-files.ts';
@@ -41,7 +41,7 @@ export interface BuiltImage {
 
 /**
  * Builds the disk and hands it to `use`; it is gone afterwards. What is finished stays in the cache, so a second
- * call after a failure goes on where this one stopped.
+ * call after a failure resumes where this one stopped.
  */
 export async function buildImage<T>(
   context: BuildContext,
@@ -119,9 +119,10 @@ export function fetchContext(
   report: BuildReport = noReport,
 ): FetchContext {
   const { recipe } = options.lock;
-  const { inputs, downloads, guard, store, findCredentials, agent } = context;
+  const { store, agent } = context;
   return {
-    ...{ inputs, downloads, guard, kept: store, findCredentials },
+    ...context,
+    kept: store,
     agent: agent === 'missing' ? undefined : agent,
     files: localFiles({}),
     signal: options.signal,

@@ -6,22 +6,21 @@ import { type AddressGuard, ownerGuard } from '../host/network/address-guard.ts'
 import { machineMirror } from '../host/tools/fetch-tools.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
 import type { FindCredentials } from './containers/oci-source.ts';
-import type { BuildContext } from './context.ts';
+import { contentFolder } from './content/content-folder.ts';
+import type { CacheLimits } from './content/prune.ts';
 import { type DebianArchive, debianKeyring } from './debian/apt-workspace.ts';
 import { writeKeyring } from './debian/signed-index.ts';
 import { createDownloader, type DownloadRules } from './inputs/download.ts';
 import { downloadProgress } from './inputs/download-progress.ts';
-import { inputCache } from './inputs/input-cache.ts';
 import { localFiles } from './inputs/local-files.ts';
-import { layerCache } from './layers/cache.ts';
-import { treeCache } from './layers/tree-cache.ts';
-import type { AgentBundle, ArchiveWish, LockContext } from './lock/context.ts';
-import type { CacheLimits } from './prune-cache.ts';
+import { type LayerCache, layerCache } from './layers/cache.ts';
+import { type TreeCache, treeCache } from './layers/tree-cache.ts';
+import type { AgentBundle, ArchiveWish, BuilderContext, LockContext } from './lock/context.ts';
 import { canOverlay } from './sandbox/overlay.ts';
 import { createSandbox, type Sandbox } from './sandbox/sandbox.ts';
 
 export interface BuilderOptions {
-  /** Downloads, layers and half-made things; may be shared by several builders and processes. */
+  /** Downloads, layers, and unfinished work. Several builders and processes can share it. */
   readonly cacheFolder: string;
   /** Where sealed disks go. Locking and looking need none. */
   readonly store?: DiskStore | undefined;
@@ -41,9 +40,21 @@ export interface BuilderOptions {
   readonly now?: () => number;
 }
 
+/** What one builder works with, made once. */
+export interface BuildContext extends BuilderContext {
+  readonly store: DiskStore | undefined;
+  readonly layers: LayerCache;
+  /** Made when it is first needed: locking needs none. */
+  readonly sandbox: () => Sandbox;
+  readonly trees: () => TreeCache;
+  /** Whether the sandbox can mount overlays; tried once. */
+  readonly overlay: () => Promise<boolean>;
+  readonly now: () => number;
+}
+
 export function buildContext(options: BuilderOptions): BuildContext {
   const { cacheFolder } = options;
-  const inputs = inputCache(cacheFolder);
+  const inputs = contentFolder(cacheFolder);
   const { guard = ownerGuard } = options;
   const now = options.now ?? Date.now;
   let known: Sandbox | undefined;
@@ -57,18 +68,11 @@ export function buildContext(options: BuilderOptions): BuildContext {
     known ??= (options.sandbox ?? createSandbox)();
     return known;
   };
+  const { store, agent, findCredentials } = options;
   return {
-    ...{
-      cacheFolder,
-      inputs,
-      store: options.store,
-      agent: options.agent,
-      findCredentials: options.findCredentials,
-    },
+    ...{ cacheFolder, inputs, store, agent, findCredentials, guard, now, sandbox },
     downloads: createDownloader(cacheFolder, inputs, options.downloadRules, guard),
-    guard,
-    layers: layerCache(cacheFolder),
-    sandbox,
+    layers: layerCache(cacheFolder, inputs),
     trees: () => treeCache(cacheFolder, sandbox(), now),
     overlay: () => {
       overlay ??= canOverlay(sandbox(), join(cacheFolder, 'temporary'));
@@ -76,7 +80,6 @@ export function buildContext(options: BuilderOptions): BuildContext {
     },
     findArchive: (wish) => findArchive(wish, { ...options, guard }, ownMirror),
     findKeyring: (wish) => findKeyring(wish, options),
-    now,
   };
 }
 
@@ -118,12 +121,10 @@ export function lockContext(
   progress: Pick<LockContext, 'progress' | 'log'>,
   signal: AbortSignal | undefined,
 ): LockContext {
-  const { cacheFolder, inputs, downloads, guard, findArchive: find, findKeyring: keyring } = context;
-  const { findCredentials, agent } = context;
-  const bar = downloadProgress((...told) => progress.progress(...told), context.now);
+  const bar = downloadProgress((...done) => progress.progress(...done), context.now);
   return {
-    ...{ cacheFolder, inputs, downloads, guard, findArchive: find, findKeyring: keyring, findCredentials },
-    ...{ agent, signal },
+    ...context,
+    signal,
     machine: machineNames[recipe.architecture],
     files: localFiles(recipe),
     log: (line) => progress.log(line),

@@ -34,7 +34,7 @@ test('a disk on which the content cannot fit is refused with a size that is enou
   expect(tightRoom(lockOf(needBytes / mebibyte))).toBeUndefined();
 });
 
-test('between what stays at least and what may stay a warning is told, with the size that should fit', () => {
+test('between the minimum and the comfortable size it warns, with the size that should fit', () => {
   const { needBytes } = refusal(lockOf(320));
   expect(() => requireRoom(lockOf(380))).not.toThrow();
   expect(tightRoom(lockOf(380))).toBe(
@@ -48,7 +48,7 @@ test('a container image may be stored unpacked, and is not taken to be', () => {
   expect(refusal(lockOf(600, 500)).needBytes).toBeGreaterThan(1800 * mebibyte);
 });
 
-test('a recipe without a size gets one that fits, and is told nothing', () => {
+test('a recipe without a size gets one that fits, without a warning', () => {
   expect(() => requireRoom(lockOf(undefined, 5000))).not.toThrow();
   expect(tightRoom(lockOf(undefined, 5000))).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-// Whether a disk is large enough, told before anything is built. The lock says how much the inputs take up at most and
+// Checks whether a disk is large enough before anything is built. The lock says how much the inputs take up at most and
 // at least; what is between is known only when the layers are there.
 
 import { aroundRootBytes } from '../disk/assemble/layout.ts';

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { LockedInput } from '../domain/lock/lock.ts';
 import { type DiskStore, openDiskStore } from '../oci/disks/disk-store.ts';
+import { type ContentFolder, contentFolder } from './content/content-folder.ts';
 import { type FetchContext, fetchInputs } from './fetch-inputs.ts';
 import type { DownloadRequest } from './inputs/download.ts';
-import { type InputCache, inputCache } from './inputs/input-cache.ts';
 import { localFiles } from './inputs/local-files.ts';
 
 const content = Buffer.from('what the version kept');
@@ -19,13 +19,13 @@ const input = {
 
 let folder: string;
 let kept: DiskStore;
-let inputs: InputCache;
+let inputs: ContentFolder;
 let asked: string[];
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'imago-fetch-'));
   kept = await openDiskStore(join(folder, 'store'));
-  inputs = inputCache(join(folder, 'cache'));
+  inputs = contentFolder(join(folder, 'cache'));
   asked = [];
   const hold = kept.owner.hold();
   await kept.blobs.put(content, hold);
@@ -61,7 +61,7 @@ test('a kept input that is damaged counts as absent: its source is asked', async
   expect(await readFile(inputs.path(sha256))).toEqual(content);
 });
 
-test('the bytes of a download are told while it comes', async () => {
+test('the bytes of a download are reported while it runs', async () => {
   const told: (readonly [number, number])[] = [];
   const onProgress = (bytes: number, total: number) => void told.push([bytes, total]);
   await fetchInputs([input], context({ kept: undefined, onProgress }));

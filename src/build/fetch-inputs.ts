@@ -1,29 +1,20 @@
-// Brings the inputs of a lock into the input store, many at a time: from the cache, from versions that kept
-// them, else from where the lock says. What cannot be had is told by name, all of it at once.
+// Brings the inputs of a lock into the cache, several at a time: from versions that kept them, or from the sources in
+// the lock. All inputs that are missing are reported together, by name.
 import { createReadStream } from 'node:fs';
 import { throwIfAborted } from '../async/abort.ts';
 import { mapLimit } from '../async/map-limit.ts';
 import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
 import { describeInput, type LockedInput } from '../domain/lock/lock.ts';
 import { isLocal } from '../domain/recipe/local-path.ts';
-import type { AddressGuard } from '../host/network/address-guard.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
 import { hexOf } from '../oci/layout/digest.ts';
 import { contentOf, parseManifestLike } from '../oci/layout/manifest.ts';
 import { archiveSource } from './containers/archive-source.ts';
 import { fetchImage, storedImage } from './containers/fetch-image.ts';
-import {
-  type FindCredentials,
-  layoutSource,
-  type OciSource,
-  registrySource,
-} from './containers/oci-source.ts';
-import type { Downloader } from './inputs/download.ts';
+import { layoutSource, type OciSource, registrySource } from './containers/oci-source.ts';
 import { folderArchive } from './inputs/folder-archive.ts';
-import type { InputCache } from './inputs/input-cache.ts';
-import type { LocalFiles } from './inputs/local-files.ts';
 import { unpack } from './inputs/unpack.ts';
-import type { AgentBundle } from './lock/context.ts';
+import type { AgentBundle, LockContext } from './lock/context.ts';
 import { buildEpoch } from './lock/rules.ts';
 
 export interface Mirrors {
@@ -31,22 +22,15 @@ export interface Mirrors {
   readonly security: string | undefined;
 }
 
-export interface FetchContext {
-  readonly inputs: InputCache;
-  readonly downloads: Downloader;
-  /** Checks the addresses of registries. */
-  readonly guard?: AddressGuard | undefined;
-  /** Versions that left `candidate` keep their inputs here. */
+type Shared = 'inputs' | 'downloads' | 'findCredentials' | 'files' | 'machine' | 'signal';
+
+export interface FetchContext extends Pick<LockContext, Shared>, Partial<Pick<LockContext, 'guard'>> {
+  /** The store in which versions that left `candidate` keep their inputs. */
   readonly kept?: DiskStore | undefined;
-  /** Those of the archive that the recipe has the keys of (`apt`), or of Debian's. */
+  /** Returns the mirrors of the archive that the recipe has the keys of (`apt`), or of Debian's. */
   readonly mirrors: (archive: 'apt' | 'debian') => Promise<Mirrors>;
-  readonly findCredentials?: FindCredentials | undefined;
-  /** What this Imago would put on images, for locks that name the same. */
+  /** The agent of this Imago, for locks that name the same. */
   readonly agent?: AgentBundle | undefined;
-  /** The files of this host that the lock's recipe can read. */
-  readonly files: LocalFiles;
-  readonly machine: string;
-  readonly signal?: AbortSignal | undefined;
   readonly onProgress?: (bytes: number, total: number) => void;
 }
 
@@ -224,7 +208,7 @@ async function takeKept(sha256: string, { label, context }: Request): Promise<bo
   }
 }
 
-/** An image or artifact with all its parts; whoever lacks one of them asks the source for the whole. */
+/** Takes an image or artifact with all its parts. If one is missing, the source is asked for all of them. */
 async function takeKeptParts(request: Request): Promise<boolean> {
   const { input, label, context } = request;
   if (!(await takeKept(input.sha256, request))) return false;

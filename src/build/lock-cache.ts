@@ -1,11 +1,11 @@
 // Locks that were made here: the last one of each image, so that a build right after another does not ask the
-// distribution again and the versions of a matrix stand on the same packages, and the last one that was built of each
+// distribution again and the versions of a matrix use the same packages, and the last one that was built of each
 // image, for telling what a next build would change.
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { stat } from 'node:fs/promises';
 import type { Lock } from '../domain/lock/lock.ts';
 import type { Recipe } from '../domain/recipe/recipe.ts';
+import { readRecord, recordPath, writeRecord } from './content/records.ts';
 import { requireLock } from './lock/lock-file.ts';
 import { buildRules } from './lock/rules.ts';
 
@@ -29,10 +29,11 @@ export interface LockCache {
 }
 
 export function lockCache(cacheFolder: string, now: () => number): LockCache {
-  const folder = join(cacheFolder, 'locks');
-  const lockedPath = ({ name }: Recipe) => join(folder, `locked-${hash(name)}.json`);
-  const imagePath = ({ name, kubernetes }: Recipe) =>
-    join(folder, `built-${hash(`${name} ${kubernetes ?? ''}`)}.json`);
+  const lockedPath = ({ name }: Recipe) => recordPath(cacheFolder, 'locked', `${hash(name)}.json`);
+  const builtPath = ({ name, kubernetes }: Recipe) =>
+    recordPath(cacheFolder, 'built', `${hash(`${name} ${kubernetes ?? ''}`)}.json`);
+  const write = (path: string, lock: Lock, at?: Date) =>
+    writeRecord(cacheFolder, path, JSON.stringify(lock), at);
 
   return {
     async previous(recipe) {
@@ -41,27 +42,19 @@ export function lockCache(cacheFolder: string, now: () => number): LockCache {
       const at = (await stat(path).catch(() => undefined))?.mtimeMs ?? 0;
       return lock !== undefined && Math.abs(now() - at) < freshMs ? { lock, at } : undefined;
     },
-    remember: (lock, at) => writeLock(folder, lockedPath(lock.recipe), lock, new Date(at)),
-    lastBuilt: (recipe) => readLock(imagePath(recipe)),
-    rememberBuilt: (lock) => writeLock(folder, imagePath(lock.recipe), lock),
+    remember: (lock, at) => write(lockedPath(lock.recipe), lock, new Date(at)),
+    lastBuilt: (recipe) => readLock(builtPath(recipe)),
+    rememberBuilt: (lock) => write(builtPath(lock.recipe), lock),
   };
 }
 
 async function readLock(path: string): Promise<Lock | undefined> {
   try {
-    const lock = requireLock(JSON.parse(await readFile(path, 'utf8')) as Lock);
+    const lock = requireLock((await readRecord<Lock>(path)) as Lock);
     return lock.rules === buildRules ? lock : undefined;
   } catch {
     return undefined;
   }
-}
-
-async function writeLock(folder: string, path: string, lock: Lock, at?: Date): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  const draft = `${path}.${process.pid}`;
-  await writeFile(draft, JSON.stringify(lock));
-  if (at !== undefined) await utimes(draft, at, at);
-  await rename(draft, path);
 }
 
 function hash(text: string): string {

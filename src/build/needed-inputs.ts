@@ -1,7 +1,7 @@
-// Which inputs a build must have at hand: those of the layers that are not in the cache, and the tools unless
-// they are unpacked already. What a finished layer was made of need not exist any more.
+// Lists the inputs that a build needs: those of the layers that are not in the cache, and the tools unless they are
+// unpacked already. The inputs of a finished layer need not exist.
 import { componentInputs, inputsOf, type Lock, type LockedInput, packagesIn } from '../domain/lock/lock.ts';
-import type { BuildContext } from './context.ts';
+import type { BuildContext } from './builder-context.ts';
 import { hasTools } from './layers/locked-tools.ts';
 import type { PlannedLayer } from './layers/plan.ts';
 import { agentName } from './lock/parts.ts';

@@ -53,7 +53,7 @@ test('on an empty machine everything is missing, what others know is named, and 
   expect(told.estimate.ms).toBeGreaterThan(10_000);
 });
 
-test('a file that is not there is told, and is no reason to tell nothing else', async () => {
+test('a file that does not exist is reported, together with everything else', async () => {
   const told = await foresee({
     components: [tool],
     settings: { files: [{ path: '/etc/x', file: 'missing' }] },
@@ -74,7 +74,7 @@ describe('a disk that is too small', () => {
       sampleInput('index', 'debian/trixie/InRelease'),
     ]);
 
-  test('is told by the dry run when all of its content is known', async () => {
+  test('is reported by the dry run if all of its content is known', async () => {
     const told = await foresee({ disk }, { ...known({ disk }), rules: buildRules });
     expect(told.unresolved).toEqual([]);
     expect(told.problems).toEqual([
@@ -83,7 +83,7 @@ describe('a disk that is too small', () => {
     expect(told.warnings).toEqual([]);
   });
 
-  test('is a warning as long as something is to be resolved anew', async () => {
+  test('is a warning as long as something must be resolved again', async () => {
     const told = await foresee({ disk, components: [far] }, { ...known({ disk }), rules: buildRules });
     expect(told).toMatchObject({
       unresolved: ['far'],

@@ -6,10 +6,9 @@ import { checkRecipe } from '../domain/recipe/problems.ts';
 import type { Recipe } from '../domain/recipe/recipe.ts';
 import { expandOne } from '../domain/recipe/variables.ts';
 import type { BuildPreview, BuildProgress } from '../ports/provider/builder.ts';
-import { lockContext } from './builder-context.ts';
-import type { BuildContext } from './context.ts';
+import { type BuildContext, lockContext } from './builder-context.ts';
+import { measuringFolder } from './content/measuring-folder.ts';
 import { requireRoom, tightRoom } from './disk-size.ts';
-import { measuringStore } from './inputs/measuring-cache.ts';
 import { planLayers } from './layers/plan.ts';
 import { refuseCoveredFiles } from './lock/covered-files.ts';
 import { requireFixable } from './lock/hotfix.ts';
@@ -22,7 +21,7 @@ import { expectSteps, readHistory } from './step-times.ts';
 
 const silent: BuildProgress = { progress() {}, log() {} };
 
-/** Writes nothing and asks nobody. Throws `recipe-invalid` as locking would. */
+/** Writes nothing and uses no network. Throws `recipe-invalid` as locking would. */
 export async function previewRecipeBuild(
   context: BuildContext,
   recipe: Recipe,
@@ -31,7 +30,7 @@ export async function previewRecipeBuild(
 ): Promise<BuildPreview> {
   const whole = expandOne(recipe);
   checkRecipe(whole);
-  const looking = { ...context, inputs: measuringStore(context.inputs) };
+  const looking = { ...context, inputs: measuringFolder(context.inputs) };
   const found: LockedInput[] = [];
   const unresolved: string[] = [];
   const problems: string[] = [];
@@ -94,7 +93,7 @@ export async function previewHotfix(
   const inputs = lock.inputs.map((input) =>
     set.has(input.name) ? { ...input, sha256: '0'.repeat(64), source: assumedSource } : input,
   );
-  const looking = { ...context, inputs: measuringStore(context.inputs) };
+  const looking = { ...context, inputs: measuringFolder(context.inputs) };
   const { warnings } = roomFor(lock, false);
   return {
     unresolved: [...names],

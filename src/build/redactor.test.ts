@@ -30,11 +30,11 @@ test.each([
   ['cannot write /opt/secret/bin/x', 'cannot write private-1/x'],
   ['Created symlink hush.service', 'Created symlink private-1'],
   ['component hushed and runc', 'component hushed and runc'],
-])('%j is told as %j', (line, told) => {
+])('%j is redacted to %j', (line, told) => {
   expect(createRedactor(lock).hide(line)).toBe(told);
 });
 
-test('before there is a lock no alias is told, because it may become another', () => {
+test('without a lock no alias is shown, because it can change', () => {
   const { hide } = createRedactor({ recipe: lock.recipe, inputs: [] });
   expect(hide('resolving hush from https://hidden.example/2.0/hush.bin')).toBe(
     'resolving private from private',

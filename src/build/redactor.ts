@@ -1,5 +1,5 @@
-// What a build says is read by more people than may know its private inputs: their names, places and addresses are
-// taken out of progress, logs and errors, whoever wrote these.
+// Redacts the names, paths, and addresses of private inputs in progress, logs, and errors, which more people can read
+// than may know them.
 import { ImagoError } from '../domain/error/imago-error.ts';
 import type { Lock } from '../domain/lock/lock.ts';
 import { expandOne, substitute } from '../domain/recipe/variables.ts';

@@ -1,6 +1,4 @@
 // Puts a finished disk into the store, and remembers which lock it came from.
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { dataExtents } from '../disk/bytes/raw-extents.ts';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import type { Lock } from '../domain/lock/lock.ts';
@@ -10,7 +8,8 @@ import { putDisk } from '../oci/disks/put-disk.ts';
 import { type Digest, isDigest } from '../oci/layout/digest.ts';
 import type { SealedDisk } from '../ports/provider/builder.ts';
 import type { BuiltImage } from './build-image.ts';
-import type { BuildContext } from './context.ts';
+import type { BuildContext } from './builder-context.ts';
+import { readRecord, recordPath, writeRecord } from './content/records.ts';
 import type { StepReport } from './step-report.ts';
 
 export interface SealRequest {
@@ -25,7 +24,7 @@ interface SealedRecord extends SealedDisk {
   readonly lockDigest: string;
 }
 
-/** The same lock gives the same digest: nothing of the moment stands in the manifest. */
+/** The same lock gives the same digest: the manifest contains nothing of the moment. */
 export async function sealDisk(context: BuildContext, request: SealRequest): Promise<SealedDisk> {
   const { lock, lockDigest, image, signal, report } = request;
   report.begin('seal');
@@ -44,7 +43,8 @@ export async function sealDisk(context: BuildContext, request: SealRequest): Pro
       ...{ digest: stored.digest, diskDigest: stored.sha256, sizeBytes: stored.size },
       timings: report.timings(),
     };
-    await writeRecord(context, { ...sealed, lockDigest });
+    const record: SealedRecord = { ...sealed, lockDigest };
+    await writeRecord(context.cacheFolder, pathOf(context, lockDigest), JSON.stringify(record));
     return sealed;
   } finally {
     hold.release();
@@ -54,14 +54,13 @@ export async function sealDisk(context: BuildContext, request: SealRequest): Pro
 /** What was sealed from a lock, if the store still has it. */
 export async function findSealed(context: BuildContext, lockDigest: string): Promise<SealedDisk | undefined> {
   if (!isDigest(lockDigest)) return undefined;
-  const text = await readFile(recordPath(context, lockDigest), 'utf8').catch(() => undefined);
-  const record = text === undefined ? undefined : parseRecord(text);
+  const record = await readRecord<SealedRecord>(pathOf(context, lockDigest));
   if (record?.lockDigest !== lockDigest) return undefined;
   const found = await requireStore(context)
     .readBlob(record.digest as Digest)
     .catch(() => undefined);
   if (found === undefined) return undefined;
-  const { lockDigest: _, ...sealed } = record;
+  const { lockDigest: _, ...sealed } = record as SealedRecord;
   return sealed;
 }
 
@@ -70,21 +69,6 @@ function requireStore({ store }: BuildContext): DiskStore {
   return store;
 }
 
-function recordPath({ cacheFolder }: BuildContext, lockDigest: string): string {
-  return join(cacheFolder, 'sealed', `${lockDigest.replace(':', '-')}.json`);
-}
-
-async function writeRecord(context: BuildContext, record: SealedRecord): Promise<void> {
-  const path = recordPath(context, record.lockDigest);
-  await mkdir(join(context.cacheFolder, 'sealed'), { recursive: true });
-  await writeFile(`${path}.${process.pid}`, JSON.stringify(record));
-  await rename(`${path}.${process.pid}`, path);
-}
-
-function parseRecord(text: string): SealedRecord | undefined {
-  try {
-    return JSON.parse(text) as SealedRecord;
-  } catch {
-    return undefined;
-  }
+function pathOf({ cacheFolder }: BuildContext, lockDigest: string): string {
+  return recordPath(cacheFolder, 'sealed', `${lockDigest.replace(':', '-')}.json`);
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { sampleInput, sampleLock } from '../../test/support/inventory.ts';
-import type { BuildContext } from './context.ts';
+import type { BuildContext } from './builder-context.ts';
 import { publicStep, stepReport } from './step-report.ts';
 
 let folder: string;
@@ -29,11 +29,13 @@ test('timings have the steps that were made, in their order, and neither reused 
   await report.close();
   expect(timings.map(({ step }) => step)).toEqual(['component private-1', 'inputs']);
   expect(timings.every(({ ms }) => Number.isInteger(ms) && ms >= 0)).toBe(true);
-  const history: unknown = JSON.parse(await readFile(join(folder, 'history.json'), 'utf8'));
+  const history: unknown = JSON.parse(
+    await readFile(join(folder, 'records', 'history', 'steps.json'), 'utf8'),
+  );
   expect(Object.keys(history as object)).toEqual(['component hush', 'inputs']);
 });
 
-test('what is told and logged names a private input by its alias alone', async () => {
+test('progress and logs name a private input by its alias alone', async () => {
   const layers = { find: async () => undefined };
   const context = { cacheFolder: folder, layers } as unknown as BuildContext;
   const told: string[] = [];

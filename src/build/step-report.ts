@@ -8,7 +8,7 @@ import { formatBytes } from '../domain/value/bytes.ts';
 import { formatDuration } from '../domain/value/duration.ts';
 import { type PrivateInput, privateInputs } from '../inventory/model/redact.ts';
 import type { BuildProgress } from '../ports/provider/builder.ts';
-import type { BuildContext } from './context.ts';
+import type { BuildContext } from './builder-context.ts';
 import { planLayers } from './layers/plan.ts';
 import { createRedactor } from './redactor.ts';
 import { expectSteps, readHistory, writeHistory } from './step-times.ts';
@@ -123,7 +123,7 @@ function sentenceOf(step: string): string {
   return step === 'seal' ? 'sealing the disk' : `building ${step}`;
 }
 
-/** What is under way, with how far it is where bytes are counted. */
+/** Describes the steps in progress, with their bytes if these are counted. */
 function sentenceOfAll(steps: readonly string[], sizes: ReadonlyMap<string, string>): string {
   const told = steps.map((step) => {
     const size = sizes.get(step);

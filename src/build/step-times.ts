@@ -1,8 +1,8 @@
 // How long each step of a build will take, from how long it took the last time: for the bar, and for telling it
 // beforehand.
-import { readFile, rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import type { BuildContext } from './context.ts';
+
+import type { BuildContext } from './builder-context.ts';
+import { readRecord, recordPath, writeRecord } from './content/records.ts';
 import type { PlannedLayer } from './layers/plan.ts';
 
 /** Milliseconds on a small machine, for a first build. */
@@ -49,21 +49,15 @@ export async function expectSteps(
 type Place = Pick<BuildContext, 'cacheFolder'>;
 
 function historyPath({ cacheFolder }: Place): string {
-  return join(cacheFolder, 'history.json');
+  return recordPath(cacheFolder, 'history', 'steps.json');
 }
 
-/** Empty when nothing was built here, or the file is damaged. */
+/** Returns an empty history if nothing was built here, or the record is damaged. */
 export async function readHistory(context: Place): Promise<StepHistory> {
-  try {
-    return JSON.parse(await readFile(historyPath(context), 'utf8')) as StepHistory;
-  } catch {
-    return {};
-  }
+  return ((await readRecord<StepHistory>(historyPath(context))) ?? {}) as StepHistory;
 }
 
 export async function writeHistory(context: Place, before: StepHistory, fresh: StepHistory): Promise<void> {
   if (Object.keys(fresh).length === 0) return;
-  const path = historyPath(context);
-  await writeFile(`${path}.${process.pid}`, JSON.stringify({ ...before, ...fresh }));
-  await rename(`${path}.${process.pid}`, path);
+  await writeRecord(context.cacheFolder, historyPath(context), JSON.stringify({ ...before, ...fresh }));
 }

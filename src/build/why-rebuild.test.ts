@@ -13,7 +13,7 @@ function lockOf(name: string, version: string, forward = 1) {
 
 const empty = { find: async () => undefined, take: () => Promise.reject(new Error('nothing is made')) };
 
-test('what changed about a private component is not told, nor its name, nor the one that it had before', async () => {
+test('what changed about a private component is redacted, and so are its names', async () => {
   const verdicts = await whyRebuild(lockOf('hush', '2', 0), lockOf('whisper', '1'), empty);
   expect(JSON.stringify(verdicts)).not.toMatch(/hush|whisper/);
   expect(verdicts.map(({ name }) => name)).toEqual([

@@ -1,4 +1,4 @@
-// What a build of a lock would make anew, and the inputs that are why.
+// Explains which layers a build of a lock would make again, and which inputs are the reason.
 
 import { valueChanges } from '../domain/lock/changes.ts';
 import type { Lock } from '../domain/lock/lock.ts';
@@ -12,7 +12,7 @@ type LayerChange = LayerPreview['changes'][number];
 
 /**
  * `previous` is what was built last; without it a miss has no explanation but that it is new. Private inputs go by
- * their alias, and what changed about one is not told.
+ * their alias, and what changed about one is redacted.
  */
 export async function whyRebuild(
   lock: Lock,

@@ -79,6 +79,6 @@ describe.runIf(canBeOrdinary)('an ordinary user', () => {
 
     const cache = join(user.home, '.cache', 'imago', 'build');
     expect(await readdir(join(cache, 'work'))).toEqual([]);
-    expect((await stat(join(cache, 'layers'))).uid).toBe(user.uid);
+    expect((await stat(join(cache, 'content'))).uid).toBe(user.uid);
   });
 });

@@ -69,7 +69,7 @@ function start() {
 }
 
 async function hasLayers(place: string, layers: readonly string[]): Promise<boolean> {
-  const keys = join(place, 'layers', 'keys');
+  const keys = join(place, 'content', 'keys');
   const files = (await readdir(keys).catch(() => [])).filter((name) => name.endsWith('.json'));
   const stored = await Promise.all(
     files.map(

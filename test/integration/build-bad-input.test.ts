@@ -149,8 +149,8 @@ describe('packages', () => {
     const gone = fixture.lock.inputs.find(({ name }) => name === 'runc');
     const layer = planLayers(fixture.lock).find(({ packages = [] }) => packages.some((one) => one === gone));
     const paths = [
-      join(fixture.cache, 'layers', 'keys', `${layer?.key}.json`),
-      join(fixture.cache, 'inputs', gone?.sha256.slice(0, 2) ?? '', gone?.sha256 ?? ''),
+      join(fixture.cache, 'content', 'keys', `${layer?.key}.json`),
+      join(fixture.cache, 'content', gone?.sha256.slice(0, 2) ?? '', gone?.sha256 ?? ''),
     ];
     for (const path of paths) await rename(path, `${path}.away`);
     const builder = fixture.builder({ mirror: server.address, downloadRules });
@@ -221,7 +221,7 @@ describe('two components with one file', () => {
       'a folder and a file',
       '/usr/local/bin',
       'tool',
-      /^components\.0\.to: tool would stand on a file of tree: \/usr\/local\/bin\/tool \(components\.2\.to: /,
+      /^components\.0\.to: tool would replace a file of tree: \/usr\/local\/bin\/tool \(components\.2\.to: /,
     ],
     ['a folder and Imago itself', '/etc', 'imago-release', /^tree brings \/etc\/imago-release, where Imago/],
   ])('%s are refused by name, and nothing stays', async (_, to, name, says) => {
@@ -237,13 +237,13 @@ describe('disks', () => {
 
   it('one that is too small is told before the build, with a size that is enough', async () => {
     const lock = await ofSize(300);
-    const before = await readdir(join(fixture.cache, 'layers', 'keys'));
+    const before = await readdir(join(fixture.cache, 'content', 'keys'));
     const error = await fixture.build(lock).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
       code: 'disk-too-small',
       details: { needBytes: expect.any(Number), haveBytes: 300 * mebibyte },
     });
-    expect(await readdir(join(fixture.cache, 'layers', 'keys'))).toEqual(before);
+    expect(await readdir(join(fixture.cache, 'content', 'keys'))).toEqual(before);
     const { needBytes } = (error as { details: { needBytes: number } }).details;
     expect((await fixture.build(await ofSize(needBytes / mebibyte))).sizeBytes).toBe(needBytes);
   });
@@ -271,10 +271,10 @@ describe('the cache', () => {
     const expected = await fixture.build(fixture.lock);
     const layer = planLayers(fixture.lock).find(({ name }) => name === 'component tree');
     const record = JSON.parse(
-      await readFile(join(fixture.cache, 'layers', 'keys', `${layer?.key}.json`), 'utf8'),
+      await readFile(join(fixture.cache, 'content', 'keys', `${layer?.key}.json`), 'utf8'),
     ) as { readonly sha256: string };
-    await flip(join(fixture.cache, 'layers', 'blobs', `${record.sha256}.tar`));
-    await rm(join(fixture.cache, 'sealed'), { recursive: true });
+    await flip(join(fixture.cache, 'content', record.sha256.slice(0, 2), `${record.sha256}.tar`));
+    await rm(join(fixture.cache, 'records', 'sealed'), { recursive: true });
     expect(await fixture.builder().find(lockDigest(fixture.lock), call)).toBeUndefined();
     const again = await fixture.build(fixture.lock);
     expect(again.made).toContain('component tree');
@@ -282,7 +282,7 @@ describe('the cache', () => {
   });
 
   function inputPath(hex: string): string {
-    return join(fixture.cache, 'inputs', hex.slice(0, 2), hex);
+    return join(fixture.cache, 'content', hex.slice(0, 2), hex);
   }
 
   async function toolOn(digest: string): Promise<string | undefined> {

@@ -224,7 +224,7 @@ it('without a folder for it there is no agent, and a lock that names one says th
   const agent = { version: '9', archive: Buffer.alloc(1024) };
   const lock = await fixture.lockText(fetched(), fixture.builder({ agent }));
   const input = lock.inputs.find(({ name }) => name === 'imago-agent');
-  await rm(join(fixture.cache, 'inputs', input?.sha256.slice(0, 2) ?? '', input?.sha256 ?? ''));
+  await rm(join(fixture.cache, 'content', input?.sha256.slice(0, 2) ?? '', input?.sha256 ?? ''));
   const failure = await fixture.build(lock).catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(ImagoError);
   expect(failure).toMatchObject({ code: 'input-missing', message: expect.stringContaining('imago-agent') });

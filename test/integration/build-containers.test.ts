@@ -3,9 +3,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { contentFolder } from '../../src/build/content/content-folder.ts';
 import { type FetchContext, fetchInputs, hasParts } from '../../src/build/fetch-inputs.ts';
 import { createDownloader } from '../../src/build/inputs/download.ts';
-import { inputCache } from '../../src/build/inputs/input-cache.ts';
 import { localFiles } from '../../src/build/inputs/local-files.ts';
 import type { Lock } from '../../src/domain/lock/lock.ts';
 import { runTool } from '../../src/host/process/run-tool.ts';
@@ -113,7 +113,7 @@ it('a mode in the recipe is that of the files of an artifact, and of no other', 
 describe('by the lock alone', () => {
   it('all parts come again into an empty cache, checked, and a second time none of them', async () => {
     const cache = join(fixture.folder, 'empty');
-    const inputs = inputCache(cache);
+    const inputs = contentFolder(cache);
     const context: FetchContext = {
       ...{ inputs, downloads: createDownloader(cache, inputs), machine: 'amd64' },
       files: localFiles({ folder: fixture.folder }),

@@ -61,7 +61,7 @@ beforeAll(async () => {
     await makePackage(place, { name: 'escape-kit', postinst: kit }),
     await makePackage(place, { name: 'disk-filler', postinst: diskFiller(256 * mebibyte) }),
   ];
-  const main = [...(await lockedPackages(fixture.lock, join(fixture.cache, 'inputs'))), ...made];
+  const main = [...(await lockedPackages(fixture.lock, join(fixture.cache, 'content'))), ...made];
   await serveArchive(server, key, { trixie: { main }, 'trixie-updates': { main: [] } });
 });
 

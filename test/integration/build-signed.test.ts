@@ -5,7 +5,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { inputCache } from '../../src/build/inputs/input-cache.ts';
+import { contentFolder } from '../../src/build/content/content-folder.ts';
 import { lockDigest } from '../../src/build/lock/lock-file.ts';
 import { inputsOf, type Lock, type LockedInput, makeLock } from '../../src/domain/lock/lock.ts';
 import { loadVariant } from '../support/build-child.ts';
@@ -71,7 +71,7 @@ const nameIs = (name: string) => (input: LockedInput) => input.kind === 'package
 
 /** What builds share: all but the logs of builds. */
 async function cached(): Promise<readonly string[]> {
-  const shared = ['inputs', 'layers', 'locked-tools', 'trees', 'work', 'sealed', 'locks', 'verified'];
+  const shared = ['content', 'locked-tools', 'trees', 'work', 'records'];
   return (await Promise.all(shared.map((name) => pathsBelow(join(fixture.cache, name))))).flat();
 }
 
@@ -86,7 +86,7 @@ async function pathsBelow(folder: string): Promise<readonly string[]> {
 }
 
 async function forgetVerified(): Promise<void> {
-  await rm(join(fixture.cache, 'verified'), { recursive: true, force: true });
+  await rm(join(fixture.cache, 'records', 'verified'), { recursive: true, force: true });
 }
 
 beforeAll(async () => {
@@ -94,7 +94,7 @@ beforeAll(async () => {
   place = await mkdtemp(join(tmpdir(), 'imago-signed-'));
   server = await startFileServer();
   [key, other] = [await archiveKey(), await archiveKey('Another archive')];
-  main = await lockedPackages(fixture.lock, join(fixture.cache, 'inputs'));
+  main = await lockedPackages(fixture.lock, join(fixture.cache, 'content'));
   universe = [
     await makePackage(place, { name: 'hello-own', version: '1.0-1ubuntu1' }),
     await makePackage(place, { name: 'hello-own', version: '1.0-1ubuntu1.1' }),
@@ -179,7 +179,7 @@ test('an index that another key signed is refused, when it is locked and when it
 
 test('a lock whose index expired and is gone from the archive is still built', async () => {
   await serve({ validUntil: new Date(Date.now() - 24 * 3_600_000) });
-  const store = inputCache(fixture.cache);
+  const store = contentFolder(fixture.cache);
   const replaced = new Map<string, LockedInput>();
   for (const suite of ['noble', 'noble-updates']) {
     const index = lock.inputs.find(({ name }) => name === `apt/${suite}/InRelease`);
@@ -200,7 +200,7 @@ test('an index that is neither in the cache nor at the archive is told, with wha
   await forgetVerified();
   const index = lock.inputs.find(({ name }) => name === 'apt/noble/InRelease');
   const sha256 = index?.sha256 ?? '';
-  await rm(join(fixture.cache, 'inputs', sha256.slice(0, 2), sha256));
+  await rm(join(fixture.cache, 'content', sha256.slice(0, 2), sha256));
   server.files.delete('/dists/noble/InRelease');
   const given = makeLock({ ...lock.recipe, notes: 'another lock' }, lock.inputs, lock);
   await expect(fixture.build(given)).rejects.toMatchObject({
@@ -208,5 +208,5 @@ test('an index that is neither in the cache nor at the archive is told, with wha
     message: expect.stringContaining('apt/noble/InRelease'),
     hint: expect.stringContaining('imago recipe lock --newest'),
   });
-  expect(existsSync(join(fixture.cache, 'verified'))).toBe(false);
+  expect(existsSync(join(fixture.cache, 'records', 'verified'))).toBe(false);
 });

@@ -3,8 +3,8 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { contentFolder } from '../../src/build/content/content-folder.ts';
 import { createDownloader } from '../../src/build/inputs/download.ts';
-import { inputCache } from '../../src/build/inputs/input-cache.ts';
 import { type FileServer, startFileServer } from '../support/file-server.ts';
 
 let folder: string;
@@ -30,7 +30,7 @@ test.each([
     response.on('drain', more);
     more();
   });
-  const downloads = createDownloader(folder, inputCache(folder));
+  const downloads = createDownloader(folder, contentFolder(folder));
   const fetching = downloads.fetch({ url: `${server.address}/page`, label: 'The page', maxBytes: 100_000 });
   await expect(fetching).rejects.toMatchObject({
     code: 'input-mismatch',

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createBuilder } from '../../src/build/builder.ts';
+import { contentFolder } from '../../src/build/content/content-folder.ts';
 import { isIndexCurrent } from '../../src/build/debian/index-state.ts';
 import { createDownloader, defaultDownloadRules } from '../../src/build/inputs/download.ts';
-import { inputCache } from '../../src/build/inputs/input-cache.ts';
 import { addressGuard, type Resolve } from '../../src/host/network/address-guard.ts';
 import { RegistryClient } from '../../src/oci/registry/client.ts';
 import { type FileServer, startFileServer } from '../support/file-server.ts';
@@ -34,7 +34,7 @@ const guard = () => addressGuard({ allow: ['public.test'], refusePrivate: true }
 const refused = { code: 'address-refused', hint: expect.stringContaining('allow-addresses') };
 
 function download(url: string) {
-  const downloads = createDownloader(folder, inputCache(folder), defaultDownloadRules, guard());
+  const downloads = createDownloader(folder, contentFolder(folder), defaultDownloadRules, guard());
   return downloads.fetch({ url, label: 'The tool' });
 }
 
@@ -65,7 +65,7 @@ describe('a download', () => {
   test('that is redirected without end fails', async () => {
     redirect('/start');
     const rules = { ...defaultDownloadRules, tries: 1 };
-    const downloads = createDownloader(folder, inputCache(folder), rules, guard());
+    const downloads = createDownloader(folder, contentFolder(folder), rules, guard());
     const fetching = downloads.fetch({ url: `http://public.test:${port}/start`, label: 'The tool' });
     await expect(fetching).rejects.toMatchObject({ code: 'download-failed' });
   });

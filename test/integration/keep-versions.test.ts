@@ -88,7 +88,7 @@ test('what the archive has forgotten moves alone, and is told', async () => {
   const index = [...all(1).filter((text) => !text.startsWith('Package: libapp\n')), ...all(2)];
   const { versions } = await solve(index, recipeOf('app'), inputs);
   expect(versions).toMatchObject({ libapp: '2', app: '1', curl: '1' });
-  expect(told).toEqual(['libapp 1 → 2: the archive does not have it any more']);
+  expect(told).toEqual(['libapp 1 → 2: the archive no longer has it']);
 });
 
 test('what does not go together with the new package moves, also below it, and the rest stays', async () => {

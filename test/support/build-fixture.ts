@@ -45,7 +45,7 @@ export const call = { signal: new AbortController().signal, epoch: 0 };
 export const firstBuildMs = patience(900_000);
 export const quiet = { progress() {}, log() {} };
 
-const shared = ['inputs', 'layers', 'locked-tools'];
+const shared = ['content', 'locked-tools'];
 const limits = { maxBytes: 4 * 1024 ** 3, partialAgeMs: 24 * 3600_000, inUseMs: 24 * 3600_000 };
 
 /** A second call gives another one. */

@@ -15,7 +15,7 @@ export interface LentCache {
 }
 
 /** By the sha256 of their content, or checked against one when they are read. */
-const bothWays = ['kubernetes', 'test/build/inputs', 'test/build/layers'];
+const bothWays = ['kubernetes', 'test/build/content'];
 const oneWay = ['tools', 'test/build/locked-tools'];
 /** Changed in place. */
 const copied = ['test/build/apt'];

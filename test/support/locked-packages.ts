@@ -1,7 +1,7 @@
 // A small Debian archive of exactly the packages that a lock names, for machines that install some of them.
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { inputCache } from '../../src/build/inputs/input-cache.ts';
+import { contentFolder } from '../../src/build/content/content-folder.ts';
 import { inputsOf, type Lock, type LockedInput } from '../../src/domain/lock/lock.ts';
 import { runTool } from '../../src/host/process/run-tool.ts';
 import { seenByMachines } from './cloud-init-machine.ts';
@@ -12,7 +12,7 @@ const folder = 'packages/';
 
 /** Puts them on the server. The answer is a line of apt's sources for machines. */
 export async function serveLockedPackages(server: FileServer, lock: Lock): Promise<string> {
-  const inputs = inputCache(sharedBuildCache());
+  const inputs = contentFolder(sharedBuildCache());
   const records: string[] = [];
   const onNodes = inputsOf(lock, 'package').filter(
     ({ sets }) => sets?.some((set) => set !== 'tools') === true,

@@ -9,7 +9,7 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Digest } from '../../oci/layout/digest.ts';
 import { encodeJson, parseIndex } from '../../oci/layout/manifest.ts';
 import { annotationKeys, mediaTypes } from '../../oci/layout/media-types.ts';
-import type { InputCache, StoredInput } from '../inputs/input-cache.ts';
+import type { ContentFolder, StoredInput } from '../content/content-folder.ts';
 import { gone, type OciSource } from './oci-source.ts';
 
 const limits = { maxEntries: 10_000, maxBytes: 64 * 1024 ** 3 };
@@ -26,7 +26,7 @@ export async function archiveSource(
   content: AsyncIterable<Uint8Array>,
   label: string,
   name: string,
-  store: InputCache,
+  store: ContentFolder,
 ): Promise<OciSource> {
   const parts = await takeIn(content, store);
   const root = await (parts.texts.has('index.json')
@@ -39,7 +39,7 @@ export async function archiveSource(
   };
 }
 
-async function takeIn(content: AsyncIterable<Uint8Array>, store: InputCache): Promise<Parts> {
+async function takeIn(content: AsyncIterable<Uint8Array>, store: ContentFolder): Promise<Parts> {
   const files = new Map<string, StoredInput>();
   const links = new Map<string, string>();
   const texts = new Map<string, Buffer>();
@@ -71,7 +71,7 @@ async function readText(record: TarRecord, size: number): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-async function layoutRoot(parts: Parts, label: string, name: string, store: InputCache): Promise<Buffer> {
+async function layoutRoot(parts: Parts, label: string, name: string, store: ContentFolder): Promise<Buffer> {
   const { manifests } = parseIndex(parts.texts.get('index.json') ?? Buffer.alloc(0), `${label}: index.json`);
   const tag = name.slice(name.lastIndexOf(':') + 1);
   const named = manifests.find(({ annotations = {} }) =>
@@ -97,7 +97,7 @@ const dockerManifest = z
   .min(1);
 
 /** Docker's form has no manifest that a registry would know, so one is made, always the same. */
-async function dockerRoot(parts: Parts, label: string, store: InputCache): Promise<Buffer> {
+async function dockerRoot(parts: Parts, label: string, store: ContentFolder): Promise<Buffer> {
   const text = parts.texts.get('manifest.json');
   if (text === undefined) throw gone(label, 'its archive holds neither an OCI layout nor what docker saves');
   const parsed = dockerManifest.safeParse(JSON.parse(text.toString('utf8')));
@@ -120,7 +120,7 @@ async function dockerRoot(parts: Parts, label: string, store: InputCache): Promi
 }
 
 async function readStored(
-  store: InputCache,
+  store: ContentFolder,
   digest: Digest,
   label: string,
 ): Promise<AsyncIterable<Uint8Array>> {

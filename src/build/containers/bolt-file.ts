@@ -55,7 +55,7 @@ function itemsOf(bucket: BoltBucket, allocate: (page: Buffer) => number): readon
     .sort((a, b) => Buffer.compare(a.key, b.key));
 }
 
-/** A small bucket without buckets of its own stands in its parent's page. */
+/** A small bucket without nested buckets is part of its parent's page. */
 function bucketValue(bucket: BoltBucket, allocate: (page: Buffer) => number): Buffer {
   const items = itemsOf(bucket, allocate);
   const header = Buffer.alloc(bucketHeader);

@@ -9,7 +9,7 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import { hexOf } from '../../oci/layout/digest.ts';
 import type { Descriptor, Manifest } from '../../oci/layout/manifest.ts';
 import { mediaTypes } from '../../oci/layout/media-types.ts';
-import type { InputCache } from '../inputs/input-cache.ts';
+import type { ContentFolder } from '../content/content-folder.ts';
 import { type BoltBucket, boltFile } from './bolt-file.ts';
 import { type SnapshotUsage, snapshotEntries } from './image-layers.ts';
 
@@ -40,7 +40,7 @@ interface Snapshot {
 /** The entries of the layer. The parts of all images must be in the input store. */
 export async function* containerdStore(
   images: readonly StoredImageInput[],
-  inputs: InputCache,
+  inputs: ContentFolder,
   epoch: number,
 ): AsyncGenerator<TarItem> {
   const known = new Map<string, Snapshot>();
@@ -80,7 +80,7 @@ type Note = (digest: string, size: number, labels?: readonly (readonly [string, 
 
 async function planImage(
   { name, sha256, manifest }: StoredImageInput,
-  inputs: InputCache,
+  inputs: ContentFolder,
   known: Map<string, Snapshot>,
   note: Note,
 ): Promise<void> {
@@ -123,7 +123,7 @@ function hashText(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-async function blobItem(digest: string, inputs: InputCache, epoch: number): Promise<TarItem> {
+async function blobItem(digest: string, inputs: ContentFolder, epoch: number): Promise<TarItem> {
   const sha256 = digest.slice('sha256:'.length);
   const stored = await inputs.find(sha256);
   if (stored === undefined)
@@ -138,7 +138,7 @@ async function blobItem(digest: string, inputs: InputCache, epoch: number): Prom
 
 async function* snapshotItems(
   snapshot: Snapshot,
-  inputs: InputCache,
+  inputs: ContentFolder,
   epoch: number,
 ): AsyncGenerator<TarItem> {
   const folder = `${snapshots}/snapshots/${snapshot.id}`;

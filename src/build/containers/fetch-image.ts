@@ -3,7 +3,7 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import { digestOf, hexOf } from '../../oci/layout/digest.ts';
 import type { Descriptor, Manifest, ManifestLike } from '../../oci/layout/manifest.ts';
 import { contentOf, parseManifestLike } from '../../oci/layout/manifest.ts';
-import type { InputCache } from '../inputs/input-cache.ts';
+import type { ContentFolder } from '../content/content-folder.ts';
 import { gone, type OciSource } from './oci-source.ts';
 
 export interface FetchedImage {
@@ -16,11 +16,11 @@ export interface FetchedImage {
 
 export interface FetchImageOptions {
   readonly source: OciSource;
-  readonly store: InputCache;
+  readonly store: ContentFolder;
   readonly label: string;
   /** Debian's and Go's name of the processor; what says none fits all. */
   readonly machine: string;
-  /** Of the manifest, or of the index that it stands in. */
+  /** The digest of the manifest, or of the index that lists it. */
   readonly expected?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Bytes of all parts so far. */
@@ -109,7 +109,7 @@ function fits(entry: Descriptor, machine: string): boolean {
 
 /** The manifest of an image that is in the store with all its parts; else undefined. */
 export async function storedImage(
-  store: InputCache,
+  store: ContentFolder,
   sha256: string,
   label: string,
 ): Promise<Manifest | undefined> {

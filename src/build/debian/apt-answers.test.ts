@@ -25,7 +25,7 @@ test('a question is asked once for one state of the index', async () => {
   expect(await answers.answer(['apt-get', 'install', 'runc', 'other status'], ask)).toBe('answer 2');
 });
 
-test('another index forgets the answers of the one before', async () => {
+test('another index drops the answers of the previous one', async () => {
   await (await aptAnswers(folder, 'old')).answer(['question'], ask);
   expect(await (await aptAnswers(folder, 'new')).answer(['question'], ask)).toBe('answer 2');
   expect(await readdir(folder)).toEqual(['new']);

@@ -22,7 +22,7 @@ export async function indexDigest(lists: string): Promise<string | undefined> {
 }
 
 /**
- * Whether the archive has the very index that is in the folder, and it has not expired. False whenever that is
+ * Returns whether the archive has exactly the index that is in the directory, and it has not expired. False whenever that is
  * not sure: then apt must look, and say what is wrong.
  */
 export async function isIndexCurrent(

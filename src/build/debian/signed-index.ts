@@ -1,10 +1,9 @@
 // The signed index of an apt archive: an InRelease file signed by a known key names the sha256 of each list of packages,
 // and a list names that of each package. When the index expires does not matter here: apt checks that when it is locked.
 import { createHash } from 'node:crypto';
-import { mkdir, rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { runTool } from '../../host/process/run-tool.ts';
+import { recordPath, writeRecord } from '../content/records.ts';
 import { type PackageRecord, readRecords } from './package-record.ts';
 
 export interface ReleaseIndex {
@@ -98,11 +97,9 @@ export async function listedPackages(
 /** The keys of a recipe as a file for apt and gpgv. Throws `recipe-invalid` if one is not a key in ASCII armor. */
 export async function writeKeyring(cacheFolder: string, keys: readonly string[]): Promise<string> {
   const bytes = Buffer.concat(keys.map(dearmor));
-  const folder = join(cacheFolder, 'keys');
-  const path = join(folder, `${createHash('sha256').update(bytes).digest('hex')}.gpg`);
-  await mkdir(folder, { recursive: true });
-  await writeFile(`${path}.${process.pid}`, bytes);
-  await rename(`${path}.${process.pid}`, path);
+  const name = `${createHash('sha256').update(bytes).digest('hex')}.gpg`;
+  const path = recordPath(cacheFolder, 'keyrings', name);
+  await writeRecord(cacheFolder, path, bytes);
   return path;
 }
 

@@ -3,7 +3,7 @@
 import { packageNeeds } from './needed-packages.ts';
 import type { PackageRecord } from './package-record.ts';
 
-/** So many names have a layer of their own; those behind share one in groups of the same number. */
+/** The number of names that have a layer each; the rest share layers in groups of this size. */
 const ownLayers = 8;
 
 /** The number of the layer of each package. */

@@ -3,7 +3,7 @@ import { downloadProgress } from './download-progress.ts';
 
 const mib = 1024 ** 2;
 
-test('bytes of a download move the bar between two parts, and are told', () => {
+test('bytes of a download move the bar between two parts, and are reported', () => {
   const told: unknown[] = [];
   let now = 0;
   const { parts, bytes } = downloadProgress(
@@ -26,7 +26,7 @@ test('bytes of a download move the bar between two parts, and are told', () => {
   ]);
 });
 
-test('a size that is not known is not made up, and not every piece is told', () => {
+test('a size that is not known is not made up, and not every chunk is reported', () => {
   const told: unknown[] = [];
   let now = 0;
   const { bytes } = downloadProgress(

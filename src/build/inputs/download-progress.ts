@@ -5,14 +5,14 @@ import { formatBytes } from '../../domain/value/bytes.ts';
 export type TellProgress = (done: number, total: number, sentence: string) => void;
 
 export interface DownloadProgress {
-  /** So many parts are resolved. */
+  /** Reports the number of resolved parts. */
   parts(done: number, total: number, sentence: string): void;
-  /** So many bytes of one input are here; all of them where that is known. */
+  /** Reports the received bytes of one input, and its size if it is known. */
   bytes(label: string, bytes: number, total: number | undefined): void;
 }
 
 const partUnits = 1000;
-/** Downloads come in small pieces: not each of them is told. */
+/** Downloads come in small chunks, and not each of them is reported. */
 const tellEveryMs = 500;
 
 export function downloadProgress(tell: TellProgress, now: () => number): DownloadProgress {

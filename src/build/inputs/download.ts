@@ -1,17 +1,17 @@
-// Fetches one file over HTTP into the input store: resumed where it was cut off, checked, with limits on size
-// and patience. Two who ask for the same file at the same time share one download.
+// Fetches one file over HTTP into the cache: interrupted downloads resume, content is checked, and size and time are
+// limited. Concurrent requests for the same file share one download.
 import { createHash } from 'node:crypto';
 import { type FileHandle, mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { throwIfAborted } from '../../async/abort.ts';
+import { withRetry } from '../../async/retry.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { formatBytes } from '../../domain/value/bytes.ts';
 import { nameFileError } from '../../host/files/durable-files.ts';
 import { withFileLock } from '../../host/files/file-lock.ts';
 import { type AddressGuard, ownerGuard } from '../../host/network/address-guard.ts';
 import { type OpenedAddress, openAddress } from '../../host/network/open-address.ts';
-import { hashFile, type InputCache, mismatch, type StoredInput } from './input-cache.ts';
+import { hashFile, hexOf } from '../../oci/layout/digest.ts';
+import { type ContentFolder, mismatch, type StoredInput } from '../content/content-folder.ts';
 
 export interface DownloadRequest {
   readonly url: string;
@@ -54,7 +54,7 @@ export interface Downloader {
 
 export function createDownloader(
   cacheFolder: string,
-  store: InputCache,
+  store: ContentFolder,
   rules: DownloadRules = defaultDownloadRules,
   guard: AddressGuard = ownerGuard,
 ): Downloader {
@@ -81,34 +81,29 @@ export function createDownloader(
 async function fetchWhole(
   request: DownloadRequest,
   partial: string,
-  store: InputCache,
+  store: ContentFolder,
   rules: GuardedRules,
 ): Promise<StoredInput> {
-  for (let attempt = 1; ; attempt += 1) {
-    throwIfAborted(request.signal);
-    try {
+  const policy = { attempts: rules.tries, firstDelayMs: rules.pauseMs, longestDelayMs: rules.pauseMs * 8 };
+  try {
+    return await withRetry(policy, request.signal, async () => {
       await fetchOnce(request, partial, rules);
-      const sha256 = await hashFile(partial);
+      const sha256 = hexOf((await hashFile(partial)) ?? 'sha256:');
       const { size } = await stat(partial);
       if (request.sha256 !== undefined && request.sha256 !== sha256) {
         await forget(partial);
         throw mismatch(request.label, request.sha256, sha256);
       }
       await rm(`${partial}.json`, { force: true });
-      return await store.adopt(partial, sha256, size);
-    } catch (error) {
-      if (error instanceof ImagoError && error.details?.tooLarge === true) await forget(partial);
-      throwIfAborted(request.signal);
-      const retryable = error instanceof ImagoError && error.code === 'download-failed' && error.retryable;
-      if (!retryable || attempt >= rules.tries) throw nameFileError(error);
-      await sleep(rules.pauseMs * 2 ** (attempt - 1), undefined, { signal: request.signal }).catch(
-        () => undefined,
-      );
-    }
+      return store.adopt(partial, sha256, size);
+    });
+  } catch (error) {
+    if (error instanceof ImagoError && error.details?.tooLarge === true) await forget(partial);
+    throw nameFileError(error);
   }
 }
 
-/** Goes on where the partial file ends, if the server can do that and still has the same file. */
+/** Resumes at the end of the partial file, if the server supports it and still has the same file. */
 async function fetchOnce(request: DownloadRequest, partial: string, rules: GuardedRules): Promise<void> {
   const begun = await stat(partial).catch(() => undefined);
   const tag = await readFile(`${partial}.json`, 'utf8').catch(() => undefined);
@@ -163,7 +158,7 @@ async function open200(
 
 function refusal({ label }: DownloadRequest, status: number): ImagoError {
   if (status === 404 || status === 410) {
-    return new ImagoError('input-missing', `${label} is not at its address any more (HTTP ${status}).`, {
+    return new ImagoError('input-missing', `${label} is no longer at its address (HTTP ${status}).`, {
       details: { status },
     });
   }
@@ -199,7 +194,7 @@ async function receive(
   if (total !== undefined && position < total) {
     throw new ImagoError(
       'download-failed',
-      `${request.label} was cut off after ${position} of ${total} bytes.`,
+      `${request.label} was interrupted after ${position} of ${total} bytes.`,
     );
   }
   await file.datasync();
@@ -225,7 +220,7 @@ async function forget(partial: string): Promise<void> {
   await rm(`${partial}.json`, { force: true });
 }
 
-/** Ends a download that stands still or crawls, and the one that nobody wants any more. */
+/** Aborts a download that stalls, is too slow, or is cancelled. */
 class Patience {
   readonly signal: AbortSignal;
   readonly #control = new AbortController();

@@ -1,4 +1,4 @@
-// What a compressed archive holds: gzip, xz and zstd are told by their first bytes.
+// Decompresses archives: gzip, xz, and zstd are recognized by their first bytes.
 import { Readable } from 'node:stream';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { ImagoError } from '../../domain/error/imago-error.ts';

@@ -7,9 +7,9 @@ import { readTar } from '../../disk/tar/reader.ts';
 import type { LockedInput } from '../../domain/lock/lock.ts';
 import { enableUnit, packageUnits } from '../../install/enable-unit.ts';
 import type { Host } from '../../install/host.ts';
+import type { ContentFolder } from '../content/content-folder.ts';
 import { archiveRules } from '../inputs/archive-rules.ts';
 import { folderArchive } from '../inputs/folder-archive.ts';
-import type { InputCache } from '../inputs/input-cache.ts';
 import type { AgentBundle } from '../lock/context.ts';
 import { buildEpoch } from '../lock/rules.ts';
 import { deferUnits } from './deferred-units.ts';
@@ -26,7 +26,7 @@ export async function readAgentBundle(folder: string, version: string): Promise<
 }
 
 /** Unpacks the agent, enables those of its units that say where they belong, and puts off what can wait for it. */
-export async function placeAgent(host: Host, agent: LockedInput, inputs: InputCache): Promise<void> {
+export async function placeAgent(host: Host, agent: LockedInput, inputs: ContentFolder): Promise<void> {
   await host.unpackArchive(agent, '/', {});
   const stored = await inputs.find(agent.sha256);
   if (stored === undefined) return;

@@ -5,7 +5,7 @@ import { componentInputs, type Lock } from '../../domain/lock/lock.ts';
 import { type RecipeComponent, sourceKind, sourceOf } from '../../domain/recipe/recipe.ts';
 import { substitute } from '../../domain/recipe/variables.ts';
 import type { InstallComponent, InstallFile, InstallVersion } from '../../install/install-component.ts';
-import type { InputCache } from '../inputs/input-cache.ts';
+import type { ContentFolder } from '../content/content-folder.ts';
 
 /** The text of what names it by content or file. */
 export type ReadText = (item: { readonly content?: string; readonly file?: string }) => Promise<string>;
@@ -72,13 +72,13 @@ function ownerIds(owner: string): { uid: number; gid: number } {
   return { uid: uid ?? 0, gid: gid ?? 0 };
 }
 
-export function textReader(inputs: InputCache, lock: Lock): ReadText {
+export function textReader(inputs: ContentFolder, lock: Lock): ReadText {
   return async ({ content, file }) => {
     if (content !== undefined) return content;
     const input = lock.inputs.find((one) => one.kind === 'config' && one.name === file);
     const stored = input && (await inputs.find(input.sha256));
     if (stored === undefined)
-      throw new ImagoError('input-missing', `The file ${file} is not in the cache any more.`);
+      throw new ImagoError('input-missing', `The file ${file} is no longer in the cache.`);
     return (await inputs.readBytes(stored)).toString('utf8');
   };
 }

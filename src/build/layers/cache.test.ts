@@ -29,8 +29,9 @@ async function take(build: string, content = 'the layer') {
 }
 
 async function blobs(): Promise<readonly string[]> {
-  const at = join(folder, 'layers', 'blobs');
-  return (await readdir(at)).map((name) => join(at, name));
+  const at = join(folder, 'content');
+  const names = await readdir(at, { recursive: true });
+  return names.filter((name) => name.endsWith('.tar')).map((name) => join(at, name));
 }
 
 describe('a layer in the cache', () => {
@@ -40,7 +41,7 @@ describe('a layer in the cache', () => {
     expect(await blobs()).toHaveLength(1);
   });
 
-  test('stays with the build that took it when the cache lets go of it, and the other way round', async () => {
+  test('stays with the build that took it when the cache deletes it, and the other way round', async () => {
     const first = await take('first');
     await rm(join(folder, 'work', 'first'), { recursive: true });
     const second = await take('second');
@@ -54,7 +55,7 @@ describe('a layer in the cache', () => {
     ['other bytes of the same length', 'the liar!'],
     ['fewer bytes', 'the'],
     ['nothing, after a power cut', ''],
-  ])('that holds %s is made anew', async (_, damaged) => {
+  ])('that contains %s is made again', async (_, damaged) => {
     await take('first');
     const [blob = ''] = await blobs();
     await rm(blob);

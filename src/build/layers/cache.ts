@@ -1,37 +1,28 @@
-// Finished layers, found by the key of everything that went into them and kept under the name of their content, as
-// they are: a build reads them where they lie, after a look whether they are whole. Two who need one layer at the same
-// time share the work; a damaged one counts as absent.
-import {
-  constants,
-  copyFile,
-  link,
-  mkdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  utimes,
-  writeFile,
-} from 'node:fs/promises';
+// Finished layers, found by the key of everything that went into them, and stored in the content folder under the
+// name of their content: a build reads them in place, after a check that they are intact. Two builds that need one
+// layer at the same time share the work; a damaged one is absent.
+import { constants, copyFile, link, mkdir, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Json } from '../../domain/value/json.ts';
 import { nameFileError, systemCode } from '../../host/files/durable-files.ts';
 import { withFileLock } from '../../host/files/file-lock.ts';
+import { type ContentFolder, contentFolder } from '../content/content-folder.ts';
+import { readRecord, writeRecord } from '../content/records.ts';
 import { namePieces, type PieceName } from './piece-file.ts';
 
 export interface LayerRecord extends PieceName {
   readonly key: string;
   readonly name: string;
-  /** Everything that went into the key, for telling why a later one differs. */
+  /** Everything that went into the key, to explain why a later one differs. */
   readonly inputs: Json;
 }
 
 export interface OpenLayer {
   readonly name: string;
-  /** The archive, in the build's own folder. */
+  /** The archive, in the build's own directory. */
   readonly path: string;
   readonly reused: boolean;
-  /** Resolves when the layer is in the cache; a build waits for it in the end, however it ends. */
+  /** Resolves when the layer is in the cache; every build awaits it before it ends. */
   readonly stored: Promise<LayerRecord>;
 }
 
@@ -39,7 +30,7 @@ export interface LayerRequest {
   readonly key: string;
   readonly name: string;
   readonly inputs: Json;
-  /** Where the archive goes. */
+  /** The path of the archive. */
   readonly path: string;
   readonly signal?: AbortSignal | undefined;
   /** Writes the archive to `path`. */
@@ -47,29 +38,29 @@ export interface LayerRequest {
 }
 
 export interface LayerCache {
-  /** Whether the layer is there, and what is known about it. Its content is not looked at. */
+  /** Returns the record of a layer if the cache has it. Its content is not checked. */
   find(key: string): Promise<LayerRecord | undefined>;
-  /** The layer from the cache, or newly made. */
+  /** Returns the layer from the cache, or makes it. */
   take(request: LayerRequest): Promise<OpenLayer>;
 }
 
-export function layerCache(cacheFolder: string): LayerCache {
-  const keys = join(cacheFolder, 'layers', 'keys');
-  const blobs = join(cacheFolder, 'layers', 'blobs');
-  const recordPath = (key: string) => join(keys, `${key}.json`);
-  const blobPath = (sha256: string) => join(blobs, `${sha256}.tar`);
+export function layerCache(
+  cacheFolder: string,
+  content: ContentFolder = contentFolder(cacheFolder),
+): LayerCache {
+  const recordPath = (key: string) => join(content.folder, 'keys', `${key}.json`);
+  const blobPath = ({ sha256 }: LayerRecord) => content.path(`${sha256}.tar`);
 
   async function find(key: string): Promise<LayerRecord | undefined> {
-    const text = await readFile(recordPath(key), 'utf8').catch(() => undefined);
-    const record = text === undefined ? undefined : parseRecord(text);
-    if (record === undefined || record.key !== key) return undefined;
-    const found = await stat(blobPath(record.sha256)).catch(() => undefined);
+    const record = await readRecord<LayerRecord>(recordPath(key));
+    if (record === undefined || !isWhole(record) || record.key !== key) return undefined;
+    const found = await stat(blobPath(record)).catch(() => undefined);
     return found?.size === record.sizeBytes ? record : undefined;
   }
 
-  /** False when the stored layer is damaged; it is gone then. */
+  /** Returns false if the stored layer is damaged, and deletes it then. */
   async function bring(record: LayerRecord, { path, signal }: LayerRequest): Promise<boolean> {
-    const blob = blobPath(record.sha256);
+    const blob = blobPath(record);
     if (!(await share(blob, path))) return false;
     if ((await namePieces(path, signal)).sha256 === record.sha256) {
       const now = new Date();
@@ -81,31 +72,27 @@ export function layerCache(cacheFolder: string): LayerCache {
   }
 
   async function store({ key, name, inputs, path }: LayerRequest): Promise<LayerRecord> {
-    const temporary = join(dirname(path), `${key}.tar`);
+    const record = { key, name, ...(await namePieces(path)), inputs };
+    const temporary = await content.temporary();
     try {
-      const content = await namePieces(path);
       await share(path, temporary);
-      await rename(temporary, blobPath(content.sha256));
-      const record = { key, name, ...content, inputs };
-      const draft = join(dirname(path), `${key}.json`);
-      await writeFile(draft, JSON.stringify(record));
-      await rename(draft, recordPath(key));
-      return record;
+      await content.adopt(temporary, `${record.sha256}.tar`, record.sizeBytes);
     } finally {
       await rm(temporary, { force: true });
     }
+    await writeRecord(cacheFolder, recordPath(key), JSON.stringify(record));
+    return record;
   }
 
   return {
     find,
     async take(request) {
-      await mkdir(keys, { recursive: true });
-      await mkdir(blobs, { recursive: true });
-      const { name, path } = request;
+      const { key, name, path } = request;
+      await mkdir(dirname(recordPath(key)), { recursive: true });
       const ready = Promise.withResolvers<boolean>();
       const wait = { signal: request.signal, timeoutMs: Number.POSITIVE_INFINITY };
-      const stored = withFileLock(join(keys, `${request.key}.lock`), wait, async () => {
-        const known = await find(request.key);
+      const stored = withFileLock(join(dirname(recordPath(key)), `${key}.lock`), wait, async () => {
+        const known = await find(key);
         if (known !== undefined && (await bring(known, request))) {
           ready.resolve(true);
           return known;
@@ -123,8 +110,8 @@ export function layerCache(cacheFolder: string): LayerCache {
 }
 
 /**
- * The same file under another name; a copy where a file system has no such thing. Nobody writes to it any more, and
- * nothing is flushed: what a power cut spoils is not whole when it is next looked at. False when it is gone.
+ * Gives the same file another name, or copies it if the file system has no links. No one writes to it anymore, and
+ * nothing is flushed: what a power cut damages fails its next check. Returns false if the file no longer exists.
  */
 async function share(from: string, to: string): Promise<boolean> {
   await rm(to, { force: true });
@@ -137,12 +124,7 @@ async function share(from: string, to: string): Promise<boolean> {
   }
 }
 
-function parseRecord(text: string): LayerRecord | undefined {
-  try {
-    const value = JSON.parse(text) as LayerRecord;
-    const whole = typeof value.key === 'string' && typeof value.sizeBytes === 'number';
-    return whole && /^[0-9a-f]{64}$/.test(value.sha256) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+function isWhole(value: Partial<LayerRecord>): value is LayerRecord {
+  const { key, sizeBytes, sha256 = '' } = value;
+  return typeof key === 'string' && typeof sizeBytes === 'number' && /^[0-9a-f]{64}$/.test(sha256);
 }

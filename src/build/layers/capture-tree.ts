@@ -17,7 +17,7 @@ export interface CaptureOptions {
   readonly epoch: number;
   /** Seconds since 1970: what is younger was made by this build, whatever the clock says. */
   readonly startedAt: number;
-  /** Told each path of the tree that is left out, and each that is to be empty. */
+  /** Called with each path of the tree that is omitted, and each that must be empty. */
   readonly onVolatile?: (path: string, what: 'remove' | 'empty') => void;
 }
 

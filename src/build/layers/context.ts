@@ -1,6 +1,6 @@
 // What making the layers of one build works with.
 import type { Lock } from '../../domain/lock/lock.ts';
-import type { InputCache } from '../inputs/input-cache.ts';
+import type { ContentFolder } from '../content/content-folder.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { LayerCache } from './cache.ts';
 import type { PlannedLayer } from './plan.ts';
@@ -11,7 +11,7 @@ export interface LayerContext {
   readonly plan: readonly PlannedLayer[];
   readonly cache: LayerCache;
   readonly trees: TreeCache;
-  readonly inputs: InputCache;
+  readonly inputs: ContentFolder;
   readonly sandbox: Sandbox;
   /** Whether folders can be laid over each other. */
   readonly overlay: () => Promise<boolean>;
@@ -20,9 +20,9 @@ export interface LayerContext {
   /** Seconds since 1970. */
   readonly startedAt: number;
   readonly signal?: AbortSignal | undefined;
-  /** Brings what goes into a layer, should it not be there: a damaged layer is made anew. */
+  /** Fetches the inputs of a layer if they are missing: a damaged layer is made again. */
   readonly fetch: (layer: PlannedLayer) => Promise<void>;
-  /** Reads all that goes into a layer again and brings what is damaged anew. False when nothing was. */
+  /** Reads the inputs of a layer again and fetches damaged ones again. Returns false if none was. */
   readonly refetch: (layer: PlannedLayer) => Promise<boolean>;
   readonly log: (layer: string, line: string) => void;
   /** Before a layer is looked at, and once it is there. */

@@ -64,7 +64,7 @@ describe('what a node does not need to be ready', () => {
       [`${late}/dbus.service`]: `${usr}/dbus.service`,
       [`${late}/fstrim.timer`]: `${usr}/fstrim.timer`,
       [`${late}/imago-grow-root.service`]: `${usr}/imago-grow-root.service`,
-      // A link of a package stays; this one takes its wish back.
+      // A link of a package stays; this one overrides it.
       [`${etc}/multi-user.target.wants/dbus.service`]: '/dev/null',
     });
     expect(links[`${etc}/multi-user.target.wants/ssh.service`]).toBeUndefined();
@@ -86,7 +86,7 @@ describe('what a node does not need to be ready', () => {
     expect(links).toEqual(once);
   });
 
-  test('follows a recipe that switches it off, or wants it at once', async () => {
+  test('follows a recipe that switches it off, or wants it immediately', async () => {
     const { host, links } = debian();
     await deferUnits(host);
     await disableUnit(host, 'ssh.service');

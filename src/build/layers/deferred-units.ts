@@ -126,7 +126,7 @@ export async function deferUnits(host: Host): Promise<void> {
   await maskGenerators(host);
 }
 
-/** Takes a unit from the target that starts it, whoever put it there. */
+/** Removes a unit from the target that starts it, regardless of which package enabled it. */
 async function defer(host: Host, target: string, name: string): Promise<void> {
   const wish = `${target}.wants/${name}`;
   const enabled = await host.readLink(`${unitFolder}/${wish}`);

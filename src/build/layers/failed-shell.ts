@@ -9,7 +9,7 @@ import { mountRoot } from './install-packages.ts';
 import { belowFile } from './package-layers.ts';
 
 export interface FailedShell {
-  /** What a person on this machine runs to look at it, and then to take it away. */
+  /** The command that a user on this host runs to inspect it, and the one that deletes it. */
   readonly shell: readonly string[];
   readonly clean: readonly string[];
   readonly folder: string;

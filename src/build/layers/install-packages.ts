@@ -26,7 +26,7 @@ function quoted(words: readonly string[]): string {
 
 /**
  * What packages brought is not trusted: the tree they made is changed from inside of it, where its links lead nowhere else.
- * A package that is not wholly set up is told by dpkg, and ends the build.
+ * dpkg reports a package that is not fully set up, and the build fails.
  */
 const prepare = `
 in_root sh -c 'printf "#!/bin/sh\\nexit 101\\n" >/usr/sbin/policy-rc.d; chmod 755 /usr/sbin/policy-rc.d'

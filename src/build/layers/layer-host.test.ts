@@ -9,7 +9,7 @@ import { mergeLayers } from '../../disk/tar/merge.ts';
 import { type TarItem, tarEntry, tarFile, writeTar } from '../../disk/tar/writer.ts';
 import { applySettings } from '../../install/apply-settings.ts';
 import { installComponent } from '../../install/install-component.ts';
-import { inputCache } from '../inputs/input-cache.ts';
+import { contentFolder } from '../content/content-folder.ts';
 import { layerHost } from './layer-host.ts';
 import { ownLayerRules } from './own-layers.ts';
 
@@ -39,7 +39,7 @@ async function bakeZone(zone: string, below: readonly TarItem[] = tzdata): Promi
     },
   };
   const lower = await mergeLayers([{ name: 'tzdata', source }], { ...ownLayerRules, epoch: 0 });
-  const host = layerHost({ inputs: inputCache(folder), epoch: 0, lower });
+  const host = layerHost({ inputs: contentFolder(folder), epoch: 0, lower });
   await applySettings(host, { time: { zone } }, { text: async () => '' });
   const made: string[] = [];
   for await (const { entry } of host.items()) made.push(`${entry.path} ${entry.link}`.trim());
@@ -80,7 +80,7 @@ describe('an artifact', () => {
     parts: readonly { readonly title: string; readonly mediaType: string; readonly bytes: Buffer }[],
     mode?: number,
   ): Promise<string[]> {
-    const inputs = inputCache(join(folder, 'artifacts'));
+    const inputs = contentFolder(join(folder, 'artifacts'));
     const empty = await inputs.addBytes(Buffer.from('{}'));
     const layers = await Promise.all(
       parts.map(async ({ title, mediaType, bytes }) => {

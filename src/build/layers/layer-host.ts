@@ -11,8 +11,8 @@ import type { FileOptions, Host, HostInput, UnpackOptions } from '../../install/
 import { hexOf } from '../../oci/layout/digest.ts';
 import { parseManifest } from '../../oci/layout/manifest.ts';
 import { annotationKeys } from '../../oci/layout/media-types.ts';
+import type { ContentFolder } from '../content/content-folder.ts';
 import { archiveRules, isArchive } from '../inputs/archive-rules.ts';
-import type { InputCache } from '../inputs/input-cache.ts';
 import { unpack } from '../inputs/unpack.ts';
 
 export interface LayerHost extends Host {
@@ -21,7 +21,7 @@ export interface LayerHost extends Host {
 }
 
 export interface LayerHostOptions {
-  readonly inputs: InputCache;
+  readonly inputs: ContentFolder;
   readonly epoch: number;
   /** The layers below; nothing when absent. */
   readonly lower?: MergedTree;
@@ -50,7 +50,7 @@ export function layerHost(options: LayerHostOptions): LayerHost {
   async function open(input: HostInput): Promise<AsyncIterable<Uint8Array>> {
     const stored = await inputs.find(input.sha256);
     if (stored !== undefined) return inputs.read(stored);
-    throw new ImagoError('input-missing', `${input.name} ${input.version} is not in the cache any more.`);
+    throw new ImagoError('input-missing', `${input.name} ${input.version} is no longer in the cache.`);
   }
 
   async function* archive(
@@ -107,7 +107,7 @@ export function layerHost(options: LayerHostOptions): LayerHost {
     }
   }
 
-  /** Who pushes a file without a word about its type says that it is an archive: then the bytes decide. */
+  /** A file that is pushed without a type gets that of an archive: then the bytes decide. */
   async function isUnpacked(mediaType: string, title: string, part: HostInput): Promise<boolean> {
     if (!/[./+]tar(?:[.+]|$)/.test(mediaType)) return false;
     return title === '' || isArchive(await open(part));

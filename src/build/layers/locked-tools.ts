@@ -9,7 +9,7 @@ import { withFileLock } from '../../host/files/file-lock.ts';
 import { unpackTools } from '../../host/tools/fetch-tools.ts';
 import { toolGroups } from '../../host/tools/packages.ts';
 import type { Environment } from '../../host/tools/tools.ts';
-import type { InputCache } from '../inputs/input-cache.ts';
+import type { ContentFolder } from '../content/content-folder.ts';
 
 /** The key of the tools of a lock. */
 export function toolsKey(lock: Lock): string {
@@ -55,7 +55,7 @@ async function factsOf(path: string): Promise<string> {
 export async function lockedTools(
   cacheFolder: string,
   lock: Lock,
-  inputs: InputCache,
+  inputs: ContentFolder,
   signal?: AbortSignal,
 ): Promise<Environment> {
   const parent = join(cacheFolder, 'locked-tools');

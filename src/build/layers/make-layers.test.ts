@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Lock, LockedInput } from '../../domain/lock/lock.ts';
 import { makeLock } from '../../domain/lock/lock.ts';
 import type { Recipe } from '../../domain/recipe/recipe.ts';
-import { type InputCache, inputCache } from '../inputs/input-cache.ts';
+import { type ContentFolder, contentFolder } from '../content/content-folder.ts';
 import { buildEpoch, buildRules } from '../lock/rules.ts';
 import { layerCache } from './cache.ts';
 import type { LayerContext } from './context.ts';
@@ -18,11 +18,11 @@ const content = Buffer.from('the tool that was locked');
 const sha256 = createHash('sha256').update(content).digest('hex');
 
 let folder: string;
-let inputs: InputCache;
+let inputs: ContentFolder;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'imago-layers-'));
-  inputs = inputCache(folder);
+  inputs = contentFolder(folder);
   await mkdir(join(folder, 'work'));
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
@@ -75,7 +75,7 @@ test('a layer whose input is damaged while it is made is made again from a good 
   });
 });
 
-test('an input that is damaged and cannot be had anew fails the build, and leaves no layer', async () => {
+test('an input that is damaged and cannot be fetched again fails the build, and leaves no layer', async () => {
   const lock = lockOf();
   const context = contextOf(lock, damageInput, false);
   await expect(makeLayers(context)).rejects.toMatchObject({ code: 'input-missing' });

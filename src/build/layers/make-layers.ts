@@ -1,5 +1,5 @@
-// Makes or takes every layer of a lock. What does not stand on another layer is made at the same time, and what
-// is in the cache does not wait for what is below it.
+// Makes every layer of a lock, or takes it from the cache. Layers that do not depend on each other are made
+// concurrently, and a cached layer does not wait for those below it.
 import { join } from 'node:path';
 import { throwIfAborted } from '../../async/abort.ts';
 import { rootFiles } from '../../disk/boot/root-files.ts';
@@ -25,7 +25,7 @@ import { writeSystemFiles } from './system-files.ts';
 
 const stacked: ReadonlySet<PlannedLayer['kind']> = new Set(['base', 'packages', 'trust']);
 
-/** The layers from the bottom up. Each `stored` must be waited for, also when something fails. */
+/** The layers from the bottom up. Each `stored` must be awaited, even if something fails. */
 export async function makeLayers(context: LayerContext): Promise<readonly OpenLayer[]> {
   const { plan } = context;
   const recipe = expandOne(context.lock.recipe);
@@ -131,7 +131,7 @@ async function allOrFirstFault<T>(work: readonly Promise<T>[]): Promise<readonly
 async function makeComponent(context: LayerContext, layer: PlannedLayer, path: string): Promise<void> {
   const { inputs, lock, signal } = context;
   const { component } = layer;
-  if (component === undefined) throw new ImagoError('internal', `${layer.name} is no component`);
+  if (component === undefined) throw new ImagoError('internal', `${layer.name} is not a component`);
   const host = layerHost({ inputs, epoch: lock.epoch, signal });
   await installComponent(host, await installableComponent(component, lock, textReader(inputs, lock)));
   await writeItems(host.items(), path);

@@ -34,7 +34,7 @@ export interface StackedLayer {
 }
 
 export interface PackageLayers {
-  /** Writes the archive of a layer that stands on those below. */
+  /** Writes the archive of a layer that depends on those below. */
   make(layer: PlannedLayer, below: readonly StackedLayer[], path: string): Promise<void>;
   /** Keeps the trees that were made for the next build. */
   keepTrees(): Promise<void>;
@@ -180,7 +180,7 @@ export function packageLayers(context: LayerContext): PackageLayers {
   };
 }
 
-/** The tree becomes what its archive says, so that it does not matter which of the two the next layer stands on. */
+/** The tree becomes what its archive says, so that the next layer can be made over either. */
 async function scrub(
   context: LayerContext,
   tree: string,

@@ -44,7 +44,7 @@ describe('the name of a file', () => {
     expect(new Set(names).size).toBe(all.length);
   });
 
-  test('is not made any more when nobody wants it', async () => {
+  test('stops when it is cancelled', async () => {
     await writeFile(join(folder, 'file'), 'text');
     await expect(namePieces(join(folder, 'file'), AbortSignal.abort())).rejects.toThrow();
   });

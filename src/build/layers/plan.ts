@@ -134,7 +134,7 @@ function packageNames(lock: Lock, set: PackageSet): Json {
   return named(packagesIn(lock, set));
 }
 
-/** By name, so that a change is told by the name of what changed. */
+/** By name, so that a change is reported with the name of what changed. */
 function named(inputs: readonly LockedInput[]): Json {
   return Object.fromEntries(inputs.map(({ name, version, sha256 }) => [name, `${version} ${sha256}`]));
 }

@@ -62,7 +62,7 @@ test("a file of the settings is not a component's to bring, though its folder is
   const layers = [{ component: { name: 'tree', version: '1' }, path }];
   await refuseSharedPaths(layers, ['/opt/x', '/opt/x/other']);
   await expect(refuseSharedPaths(layers, ['/opt/x/tool'])).rejects.toMatchObject(
-    refused('settings.files: the file /opt/x/tool would stand on a file of tree.'),
+    refused('settings.files: the file /opt/x/tool would replace a file of tree.'),
   );
 });
 

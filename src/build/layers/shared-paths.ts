@@ -1,5 +1,5 @@
 // Components that bring whole trees share folders, and must not share files: the later one would replace what the
-// earlier one brought without a word. Seen here, where it is known what each of them holds.
+// earlier one contains silently. Checked here, where the content of each is known.
 
 import { openFileSource } from '../../disk/bytes/byte-source.ts';
 import type { TarEntry } from '../../disk/tar/entry.ts';
@@ -72,7 +72,7 @@ function shared(first: RecipeComponent, second: RecipeComponent, place: string):
 function overwritten(component: RecipeComponent, place: string): ImagoError {
   return new ImagoError(
     'recipe-invalid',
-    `settings.files: the file ${place} would stand on a file of ${nameOf(component)}.`,
+    `settings.files: the file ${place} would replace a file of ${nameOf(component)}.`,
     { hint },
   );
 }

@@ -1,4 +1,4 @@
-// What every image has beside its packages: a network that comes up by itself, names, and the agent's place.
+// The files that every image has in addition to its packages: network, names, and the agent's directories.
 
 import { disableUnit, enableUnit, findUnit, unitFolder } from '../../install/enable-unit.ts';
 import type { Host } from '../../install/host.ts';
@@ -23,7 +23,7 @@ const hosts = `127.0.0.1 localhost
 
 /** They come with packages that every node has, and do nothing on one but delay it. */
 const uselessUnits = ['e2scrub_reap.service', 'e2scrub_all.timer', 'dpkg-db-backup.timer', 'man-db.timer'];
-/** A node has no screen: whoever has a graphics card loads its driver without this. On hvc0 is the owner's shell. */
+/** A node has no screen, and a graphics card gets its driver without this. The owner's shell is on hvc0. */
 const maskedUnits = ['modprobe@drm.service', 'serial-getty@hvc0.service'];
 
 export async function writeSystemFiles(host: Host): Promise<void> {

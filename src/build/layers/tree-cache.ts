@@ -1,21 +1,16 @@
-// The file trees of layers that dpkg made, kept unpacked for a while: the next package that is added can be
-// installed over them at once. They are a convenience and no truth: one that does not look as it was left is not
-// used, and the layer's archive is unpacked instead.
-import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+// The unpacked file trees of layers that dpkg made: the next package can be installed over them immediately. They only
+// save time: a tree that has changed is not used, and the layer's archive is unpacked instead.
+import { mkdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { workMount } from '../sandbox/stages.ts';
 
 export interface TreeCache {
-  /** The tree of a layer; undefined when there is none or it was touched. */
+  /** Returns the tree of a layer, or `undefined` if there is none or it has changed. */
   find(key: string): Promise<string | undefined>;
-  /** Takes a finished tree over; it is at another place afterwards. Does nothing when there is one already. */
+  /** Moves a finished tree here. Does nothing if there is one already. */
   keep(key: string, tree: string): Promise<void>;
 }
-
-const keptTrees = 16;
-/** One that was used so recently may be in use. */
-const inUseMs = 60 * 60 * 1000;
 
 const fingerprintScript = `
 cd ${workMount}
@@ -29,7 +24,7 @@ export function treeCache(cacheFolder: string, sandbox: Sandbox, now: () => numb
 
   async function fingerprint(tree: string): Promise<string> {
     let text = '';
-    const run = { what: 'Looking at a kept tree', script: fingerprintScript, folder: tree };
+    const run = { what: 'Checking a stored tree', script: fingerprintScript, folder: tree };
     for await (const piece of sandbox.stream(run)) text += piece.toString('utf8');
     return text.trim();
   }
@@ -37,20 +32,6 @@ export function treeCache(cacheFolder: string, sandbox: Sandbox, now: () => numb
   async function drop(key: string): Promise<void> {
     await sandbox.remove(markPath(key));
     await sandbox.remove(treePath(key));
-  }
-
-  async function prune(): Promise<void> {
-    const names = await readdir(folder);
-    const keys = names.filter((name) => /^[0-9a-f]{64}$/.test(name));
-    const aged = await Promise.all(
-      keys.map(async (key) => ({
-        key,
-        at: (await stat(markPath(key)).catch(() => undefined))?.mtimeMs ?? 0,
-      })),
-    );
-    aged.sort((a, b) => b.at - a.at);
-    for (const { key, at } of aged.slice(keptTrees)) if (now() - at > inUseMs) await drop(key);
-    for (const { key } of aged.slice(keptTrees * 2)) await drop(key);
   }
 
   return {
@@ -74,7 +55,6 @@ export function treeCache(cacheFolder: string, sandbox: Sandbox, now: () => numb
         return;
       }
       await writeFile(markPath(key), mark);
-      await prune();
     },
   };
 }

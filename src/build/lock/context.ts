@@ -1,24 +1,29 @@
-// What locking a recipe works with.
+// What builders and the locking of a recipe work with.
 import type { AddressGuard } from '../../host/network/address-guard.ts';
 import type { FindCredentials } from '../containers/oci-source.ts';
+import type { ContentFolder } from '../content/content-folder.ts';
 import type { DebianArchive } from '../debian/apt-workspace.ts';
 import type { Downloader } from '../inputs/download.ts';
-import type { InputCache } from '../inputs/input-cache.ts';
 import type { LocalFiles } from '../inputs/local-files.ts';
 
-export interface LockContext {
+/** What every job of one builder shares. */
+export interface BuilderContext {
   readonly cacheFolder: string;
-  readonly inputs: InputCache;
+  readonly inputs: ContentFolder;
   readonly downloads: Downloader;
   /** Checks the addresses of archives and registries. */
   readonly guard: AddressGuard;
-  /** The archive that a base system comes from. */
+  /** Finds the archive of a base system. */
   readonly findArchive: (base: ArchiveWish) => Promise<DebianArchive>;
-  /** The file of the keys that its index must be signed by. */
+  /** Finds the keys that the index of an archive must be signed by. */
   readonly findKeyring: (base: ArchiveWish) => Promise<string>;
   readonly findCredentials?: FindCredentials | undefined;
   /** Imago's own program for nodes, as an archive of files from the root on. */
   readonly agent?: AgentBundle | 'missing' | undefined;
+}
+
+/** What work on the inputs of one recipe needs in addition. */
+export interface LockContext extends BuilderContext {
   /** Debian's and Go's name of the recipe's processor. */
   readonly machine: string;
   /** The files of this host that the recipe can read. */
@@ -26,7 +31,7 @@ export interface LockContext {
   readonly signal?: AbortSignal | undefined;
   readonly log: (line: string) => void;
   readonly progress: (done: number, total: number, sentence: string) => void;
-  /** How much of one input has come. */
+  /** Reports how much of one input has been received. */
   readonly onBytes?: (label: string, bytes: number, total: number | undefined) => void;
 }
 

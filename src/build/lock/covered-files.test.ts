@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { tarEntry, tarFile, writeTar } from '../../disk/tar/writer.ts';
 import type { Recipe, RecipeComponent, RecipeSettings } from '../../domain/recipe/recipe.ts';
-import { inputCache } from '../inputs/input-cache.ts';
+import { contentFolder } from '../content/content-folder.ts';
 import { localFiles } from '../inputs/local-files.ts';
 import type { LockContext } from './context.ts';
 import { refuseCoveredFiles } from './covered-files.ts';
@@ -37,7 +37,7 @@ async function check(components: readonly RecipeComponent[], settings: RecipeSet
   };
   const context = {
     files: localFiles({ folder }),
-    inputs: inputCache(join(folder, 'cache')),
+    inputs: contentFolder(join(folder, 'cache')),
   } as unknown as LockContext;
   await refuseCoveredFiles(recipe, [], context);
 }
@@ -75,7 +75,7 @@ test('units and files of other components are held against trees as well', async
     to: '/usr/local/bin/part',
   };
   await expect(check([tool, parts], {})).rejects.toMatchObject(
-    refused(/^components\.0\.to: tool would stand on a file of parts/),
+    refused(/^components\.0\.to: tool would replace a file of parts/),
   );
 });
 

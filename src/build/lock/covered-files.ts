@@ -1,4 +1,4 @@
-// A file that the recipe writes over one of a component's tree would replace it without a word. Trees are looked
+// A file that the recipe writes over one of a component's tree would replace it silently. Trees are looked
 // into when they are locked, and only where something else of the recipe lies below them.
 import { createReadStream } from 'node:fs';
 import type { TarEntry } from '../../disk/tar/entry.ts';
@@ -18,7 +18,7 @@ import type { LockContext } from './context.ts';
 import { buildEpoch } from './rules.ts';
 
 /**
- * Throws `recipe-invalid` with both places. Archives that are neither here nor in the cache are passed over: the
+ * Throws `recipe-invalid` with both places. Archives that are neither here nor in the cache are skipped: the
  * build looks again.
  */
 export async function refuseCoveredFiles(
@@ -95,7 +95,7 @@ function coveredFile(file: RecipePlace, component: RecipeComponent, where: strin
   const name = component.private === true ? 'a private component' : component.name;
   return new ImagoError(
     'recipe-invalid',
-    `${file.at.join('.')}: ${file.who} would stand on a file of ${name}: ${file.path} (${where}).`,
+    `${file.at.join('.')}: ${file.who} would replace a file of ${name}: ${file.path} (${where}).`,
     { hint: 'Give it another place, or leave the file out of the tree: by `only`, for an archive.' },
   );
 }

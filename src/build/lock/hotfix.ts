@@ -63,7 +63,7 @@ export async function hotfixLock(
   const packages = lock.recipe.components.filter(({ name }) => names.has(name)).map(packageOf);
   const moved = inputChanges(lock, fixed).find(({ name }) => !names.has(name) && !packages.includes(name));
   if (moved !== undefined)
-    throw new ImagoError('internal', `a hotfix moved ${moved.name}, which it was not told to`);
+    throw new ImagoError('internal', `a hotfix moved ${moved.name}, which it must not`);
   return fixed;
 }
 
@@ -145,7 +145,7 @@ async function fixPackage(
     throw new ImagoError(
       'package-conflict',
       `${name} ${version} cannot be changed alone: it also needs ${more.map((one) => `${one.name} ${one.version}`).join(', ')}.`,
-      { hint: 'Set these as well, or lock the recipe anew.' },
+      { hint: 'Set these as well, or lock the recipe again.' },
     );
   });
   const fresh = signed.find(({ kind }) => kind === 'package') ?? old;
@@ -178,12 +178,12 @@ async function installedOthers(
 }
 
 function madeUp({ name, version, sha256, sizeBytes }: LockedInput, machine: string): PackageRecord {
-  const text = `Package: ${name}\nVersion: ${version}\nArchitecture: ${machine}\nMaintainer: nobody\nDescription: locked`;
+  const text = `Package: ${name}\nVersion: ${version}\nArchitecture: ${machine}\nMaintainer: none\nDescription: locked`;
   const rest = { installedBytes: 0, depends: [], provides: [], path: '', architecture: machine };
   return { name, version, sha256, sizeBytes, text, ...rest };
 }
 
-/** The recipe says the new version where it names the package, so that locking it anew does not undo the fix. */
+/** The recipe says the new version where it names the package, so that locking it again does not undo the fix. */
 function pinned(recipe: Recipe, name: string, version: string): Recipe {
   const pin = <T extends { readonly name: string }>(items: readonly T[] | undefined) =>
     items?.map((item) => (item.name === name ? { ...item, version } : item));

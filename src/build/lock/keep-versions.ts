@@ -1,5 +1,5 @@
 // Solves packages so that those of an earlier lock stay what they were: one more package on the list must not bring a
-// new libc along. What the archive has forgotten, or what does not go together otherwise, moves, and is told.
+// new libc along. What the archive no longer has, or what is incompatible otherwise, moves, and is reported.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { inputKey, type LockedInput } from '../../domain/lock/lock.ts';
 import type { Recipe } from '../../domain/recipe/recipe.ts';
@@ -138,7 +138,7 @@ function movedLines(
     const [first] = now;
     if (first === undefined || asked.has(name) || now.some((one) => one.version === version)) return [];
     const why = kept.has(name)
-      ? 'the archive does not have it any more'
+      ? 'the archive no longer has it'
       : 'it does not go together with the others otherwise';
     return first.private === true
       ? [`a private package moved: ${why}`]

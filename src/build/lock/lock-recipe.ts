@@ -1,5 +1,5 @@
 // Resolves a recipe to a lock: every input with its exact version, sha256, size and source. Given the lock from
-// before, only what the recipe says differently is resolved anew, so that a changed setting does not bring a new
+// before, only what the recipe changed is resolved again, so that a changed setting does not bring a new
 // libc along; what lies beside the recipe is always looked at.
 
 import { mapLimit } from '../../async/map-limit.ts';
@@ -14,7 +14,7 @@ import { buildEpoch, buildRules } from './rules.ts';
 import { requireKept, staleLock } from './stale-lock.ts';
 
 export interface LockRules {
-  /** The lock from before must be the one of the recipe: nobody is asked for anything. */
+  /** Requires that the previous lock matches the recipe: nothing is resolved. */
   readonly exact?: boolean | undefined;
 }
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { sampleInput, sampleLock } from '../../../test/support/inventory.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { RecipeComponent } from '../../domain/recipe/recipe.ts';
+import type { StoredInput } from '../content/content-folder.ts';
 import type { DownloadRequest } from '../inputs/download.ts';
-import type { StoredInput } from '../inputs/input-cache.ts';
 import type { LockContext } from './context.ts';
 import { findOutdated, newerPackage } from './outdated.ts';
 
@@ -36,7 +36,7 @@ function outdated(one: RecipeComponent, answer: { text: string; sizeBytes?: numb
 }
 
 describe('what is behind', () => {
-  it('is told with the newest version of its page', async () => {
+  it('is reported with the newest version of its page', async () => {
     expect(await outdated(component(), { text: 'tool-1.9.0 tool-1.11.0 tool-1.12.0 tool-1.2.0' })).toEqual({
       behind: [{ kind: 'binary', name: 'tool', current: '1.10.0', newest: '1.12.0', named: true }],
       unknown: [],

@@ -63,7 +63,7 @@ function unruled({ components, images = [] }: Recipe): readonly { readonly name:
   ];
 }
 
-/** What the network says may name the address, and that of a private component stays untold. */
+/** A network error can contain the address, and that of a private component is redacted. */
 function reasonOf(component: RecipeComponent, error: unknown): string {
   const { code, message } = ensureImagoError(error);
   return component.private === true ? `Its page could not be used (${code}).` : message;

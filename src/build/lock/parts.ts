@@ -40,10 +40,10 @@ export interface LockPart {
   readonly what: string;
   /** What was locked before and still fits. */
   readonly kept?: readonly LockedInput[] | undefined;
-  /** Whether `resolve` asks nobody else. */
+  /** Whether `resolve` needs no other host. */
   readonly local: boolean;
   resolve(): Promise<readonly LockedInput[]>;
-  /** What stands for it as long as nobody was asked: nothing that was ever built has such inputs. */
+  /** Placeholders as long as it is not resolved: nothing that was ever built has such inputs. */
   assume(): readonly LockedInput[];
 }
 

@@ -1,4 +1,4 @@
-// What a recipe says to be private stays untold in everything that is made from the lock that its resolvers give.
+// What a recipe marks as private is redacted in everything that is made from the lock that its resolvers give.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,8 +10,8 @@ import type { Recipe } from '../../domain/recipe/recipe.ts';
 import { makeReleaseNotes } from '../../inventory/notes/release-notes.ts';
 import { renderReleaseNotes } from '../../inventory/notes/render.ts';
 import { makeProvenance } from '../../inventory/provenance.ts';
+import { contentFolder } from '../content/content-folder.ts';
 import type { AptWorkspace } from '../debian/apt-workspace.ts';
-import { inputCache } from '../inputs/input-cache.ts';
 import { localFiles } from '../inputs/local-files.ts';
 import { lockParts } from './parts.ts';
 import { solveAll } from './resolve-packages.ts';
@@ -86,7 +86,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 function context() {
   return {
-    ...{ cacheFolder: folder, files: localFiles({ folder }), inputs: inputCache(join(folder, 'cache')) },
+    ...{ cacheFolder: folder, files: localFiles({ folder }), inputs: contentFolder(join(folder, 'cache')) },
     ...{ log() {}, progress() {} },
   } as unknown as Parameters<typeof resolveTexts>[1];
 }
@@ -134,7 +134,7 @@ describe('a private component that is a package, with a unit and configuration f
     expect(everythingTold(lock)).not.toMatch(/hushdeb|hushpack|hush\.conf|hush\.service/);
   });
 
-  it('has its packages resolved anew when a lock from before does not mark them', async () => {
+  it('has its packages resolved again if the previous lock does not mark them', async () => {
     const inputs = [...(await resolved()), sampleInput('index', 'debian/trixie/InRelease')];
     const kept = (given: readonly LockedInput[]) =>
       lockParts(recipe, context(), makeLock(recipe, given, { rules: buildRules, epoch: 1 }))[0]?.kept;

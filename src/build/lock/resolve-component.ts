@@ -7,9 +7,9 @@ import { componentKind, type RecipeComponent, sourceOf, versionsOf } from '../..
 import { substitute } from '../../domain/recipe/variables.ts';
 import { fetchImage } from '../containers/fetch-image.ts';
 import { layoutSource, registrySource } from '../containers/oci-source.ts';
+import type { StoredInput } from '../content/content-folder.ts';
 import { measureArchive } from '../inputs/archive-rules.ts';
 import { folderArchive } from '../inputs/folder-archive.ts';
-import type { StoredInput } from '../inputs/input-cache.ts';
 import type { LockContext } from './context.ts';
 import { buildEpoch } from './rules.ts';
 

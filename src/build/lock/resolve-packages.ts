@@ -9,7 +9,7 @@ import { splitPackages } from '../debian/split-packages.ts';
 import { nodePackages, toolPackages } from './rules.ts';
 
 /**
- * The recipe must be expanded. Takes the newest of everything, but for what `apt` was told to prefer. What the build runs
+ * The recipe must be expanded. Takes the newest of everything, except for what `apt` is configured to prefer. What the build runs
  * itself comes from `toolsApt`.
  */
 export async function solveAll(

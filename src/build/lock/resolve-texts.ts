@@ -18,7 +18,7 @@ function namedTexts(recipe: Recipe): readonly string[] {
   return [...new Set([...recipe.components.flatMap(componentTexts), ...files])];
 }
 
-/** What a private component names is private, whoever else names it. */
+/** A file of a private component is private, even if others name it too. */
 export async function resolveTexts(recipe: Recipe, context: LockContext): Promise<readonly LockedInput[]> {
   const hidden = recipe.components.filter((component) => component.private === true).flatMap(componentTexts);
   const inputs: LockedInput[] = [];

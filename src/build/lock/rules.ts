@@ -1,5 +1,5 @@
 // What Imago decides about every image. A change here that changes disks must raise `buildRules`, so that locks
-// made before are told apart.
+// made before are distinguished.
 
 import { rootFilePackages } from '../../disk/boot/root-files.ts';
 import type { Architecture } from '../../domain/image/version.ts';

@@ -2,12 +2,13 @@
 // (`index`), and a build begins by checking each package against it, once for the same packages and keys.
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { describeInput, inputsOf, type Lock, type LockedInput } from '../../domain/lock/lock.ts';
 import type { Recipe } from '../../domain/recipe/recipe.ts';
 import { expandOne, machineNames } from '../../domain/recipe/variables.ts';
+import { recordPath, writeRecord } from '../content/records.ts';
 import { type AptWorkspace, archiveParts } from '../debian/apt-workspace.ts';
 import {
   listedPackages,
@@ -122,9 +123,7 @@ export async function isVerified(lock: Locked, context: VerifyContext): Promise<
 }
 
 export async function rememberVerified(lock: Locked, context: VerifyContext): Promise<void> {
-  const path = await markPath(lock, context);
-  await mkdir(join(path, '..'), { recursive: true });
-  await writeFile(path, '');
+  await writeRecord(context.cacheFolder, await markPath(lock, context), '');
 }
 
 async function markPath(lock: Locked, context: VerifyContext): Promise<string> {
@@ -135,7 +134,7 @@ async function markPath(lock: Locked, context: VerifyContext): Promise<string> {
     if (kind !== 'package' && kind !== 'index') continue;
     hash.update(JSON.stringify([kind, name, version, sha256, sizeBytes, source, sets?.includes('tools')]));
   }
-  return join(context.cacheFolder, 'verified', hash.digest('hex'));
+  return recordPath(context.cacheFolder, 'verified', hash.digest('hex'));
 }
 
 function suitesOf({ recipe }: Locked): Readonly<Record<Archive, readonly string[]>> {

@@ -7,7 +7,7 @@ import { sampleInput, sampleLock } from '../../../test/support/inventory.ts';
 import { type Lock, makeLock } from '../../domain/lock/lock.ts';
 import type { Recipe } from '../../domain/recipe/recipe.ts';
 import { ownerGuard } from '../../host/network/address-guard.ts';
-import { inputCache } from '../inputs/input-cache.ts';
+import { contentFolder } from '../content/content-folder.ts';
 import { localFiles } from '../inputs/local-files.ts';
 import type { LockContext } from './context.ts';
 import { lockRecipe } from './lock-recipe.ts';
@@ -36,16 +36,16 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** Nobody can be asked for anything. */
+/** Nothing can be resolved. */
 function context(): LockContext {
   const asked = async () => {
-    throw new Error('somebody was asked');
+    throw new Error('something was resolved');
   };
   return {
     ...{
       cacheFolder: folder,
       files: localFiles({ folder }),
-      inputs: inputCache(join(folder, 'cache')),
+      inputs: contentFolder(join(folder, 'cache')),
       findArchive: asked,
       findKeyring: asked,
     },

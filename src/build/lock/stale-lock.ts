@@ -1,4 +1,4 @@
-// A lock that is not the one of its recipe any more: refused, with what differs, where a build from the lock alone was
+// A lock that no longer matches its recipe: refused, with what differs, where a build from the lock alone was
 // asked for.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Lock } from '../../domain/lock/lock.ts';

@@ -1,4 +1,4 @@
-// An overlay that names one Kubernetes version over a recipe with a matrix chooses from it: the recipe stands for that
+// An overlay that names one Kubernetes version over a recipe with a matrix chooses from it: the recipe then has that
 // version alone, and is otherwise what it was.
 
 import type { MapTree, Tree } from '../../document/yaml-tree.ts';

@@ -92,7 +92,7 @@ function seenFrom(home: string, folder: string, { value, origin }: Tree & { kind
   if (found !== undefined) return found;
   throw new ImagoError(
     'recipe-invalid',
-    `${where(origin)}${value} cannot be told as seen from the recipe's folder ${home}`,
+    `${where(origin)}${value} cannot be written relative to the recipe's folder ${home}`,
     { hint: `Name ${origin.file} by its absolute path, or run this in the recipe's folder.` },
   );
 }

@@ -2,7 +2,7 @@
 // replaced. What the upper one says last, stays.
 import type { ListTree, MapTree, Tree } from '../../document/yaml-tree.ts';
 
-/** How the items of a list are told apart: by these fields of theirs, or by their own text. */
+/** The fields that identify the items of a list; other items are identified by their own text. */
 const identities: Readonly<Record<string, readonly string[]>> = {
   packages: ['name'],
   'base.packages': ['name'],

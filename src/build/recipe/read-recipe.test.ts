@@ -1,4 +1,4 @@
-// Recipes are told what is wrong with file, line and column, whichever of their files it stands in.
+// Mistakes in recipes are reported with file, line, and column, in whichever of their files they are.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { type LoadedRecipe, readRecipe } from './read-recipe.ts';
@@ -50,7 +50,7 @@ test('a good recipe is read; what was left out is not filled in', async () => {
   expect(variants).toEqual([recipe]);
 });
 
-describe('a mistake is told with its place', () => {
+describe('a mistake is reported with its position', () => {
   test.each([
     ['name: node\nname: other\n', 'recipe-syntax', /^imago\.yaml:2:1: the key name appears twice/],
     ['name: [node\n', 'recipe-syntax', /^imago\.yaml:\d+:\d+: /],
@@ -105,7 +105,7 @@ describe('a mistake is told with its place', () => {
     );
   });
 
-  test('a version that YAML takes for a number is told to be put in quotes', async () => {
+  test('a version that YAML takes for a number gets the hint to put it in quotes', async () => {
     expect((await errorOf('name: node\nkubernetes: 1.34\n')).hint).toBe('Put it in quotes: "1.34".');
   });
 
@@ -165,7 +165,7 @@ describe('composition', () => {
     expect(recipe.settings.kernelArguments).toEqual(['quiet', 'debug']);
   });
 
-  test('what the checks let pass is joined: a recipe adds to what it stands on', async () => {
+  test('what the checks let pass is joined: a recipe adds to what it extends', async () => {
     const { recipe } = await load({
       'base.yaml': 'expect: {ports: [9100], setuid: [/opt/a]}',
       'imago.yaml': 'extends: base.yaml\nname: node\nexpect: {ports: [9100, 53], setuid: [/opt/b]}\n',
@@ -178,7 +178,7 @@ describe('composition', () => {
     beforeAll(() => process.chdir('/'));
     afterAll(() => process.chdir(folder));
 
-    test('begin at the recipe, also in a process that stands at the root', async () => {
+    test('begin at the recipe, even in a process whose directory is the root', async () => {
       const { recipe } = await load({
         '../common/base.yaml': base,
         'imago.yaml': 'extends: ../common/base.yaml\nname: node\n',
@@ -186,7 +186,7 @@ describe('composition', () => {
       expect(recipe.components[0]?.from).toEqual({ file: '../common/bin/kubelet' });
     });
 
-    test('that their texts do not lead to are told with their place', async () => {
+    test('that their texts do not lead to are reported with their position', async () => {
       const files: Files = { '../imago.yaml': 'name: node\n', 'more.yaml': base };
       const reading = readRecipe({
         file: '../imago.yaml',
@@ -195,13 +195,13 @@ describe('composition', () => {
       });
       await expect(reading).rejects.toMatchObject({
         code: 'recipe-invalid',
-        message: expect.stringMatching(/^more\.yaml:\d+:\d+: bin\/kubelet cannot be told/),
+        message: expect.stringMatching(/^more\.yaml:\d+:\d+: bin\/kubelet cannot be written relative/),
         hint: expect.stringContaining('absolute path'),
       });
     });
   });
 
-  test('overlays come last, and can take away', async () => {
+  test('overlays come last, and can remove', async () => {
     const files = {
       'imago.yaml': `name: node\n${base}`,
       'small.yaml': 'components: [{name: kubelet, remove: true}]\npackages: [{name: runc, remove: true}]',
@@ -211,12 +211,12 @@ describe('composition', () => {
     expect(recipe.packages).toEqual([{ name: 'containerd' }]);
   });
 
-  test('nothing of that name to take away is a mistake', async () => {
+  test('removing a name that does not exist is a mistake', async () => {
     const error = await errorOf({ 'imago.yaml': 'name: node\npackages: [{name: jq, remove: true}]\n' });
     expect(error.message).toMatch(/^imago\.yaml:2:23: there is nothing of that name/);
   });
 
-  test('a circle is told with its way', async () => {
+  test('a cycle is reported with its path', async () => {
     const error = await errorOf({
       'imago.yaml': 'name: node\nextends: a.yaml\n',
       'a.yaml': 'extends: [b.yaml]\n',
@@ -226,7 +226,7 @@ describe('composition', () => {
     expect(error.message).toMatch(/^b\.yaml:1:1: .*circle: imago\.yaml → a\.yaml → b\.yaml → imago\.yaml$/);
   });
 
-  test('one that is extended twice on two ways is no circle', async () => {
+  test('one that is extended twice on two paths is not a cycle', async () => {
     const { recipe } = await load({
       'imago.yaml': 'name: node\nextends: [a.yaml, b.yaml]\n',
       'a.yaml': 'extends: c.yaml\nnotes: a\n',
@@ -236,7 +236,7 @@ describe('composition', () => {
     expect(recipe.packages).toEqual([{ name: 'jq' }]);
   });
 
-  test('a mistake in another file is told with that file', async () => {
+  test('a mistake in another file is reported with that file', async () => {
     const error = await errorOf({
       'imago.yaml': 'name: node\nextends: a.yaml\n',
       'a.yaml': '\nsettngs: {}\n',
@@ -268,13 +268,13 @@ describe('matrix and variables', () => {
     '    to: /usr/bin/kubelet',
   ];
 
-  test('one recipe stands for several versions, with its variables kept', async () => {
+  test('one recipe declares several versions, with its variables preserved', async () => {
     const { variants } = await load({ 'imago.yaml': text.join('\n') });
     expect(variants.map(({ kubernetes }) => kubernetes)).toEqual(['1.34.2', '1.34.3']);
     expect(variants[0]?.components[0]?.version).toBe(`\${kubernetes}`);
   });
 
-  test('an unknown variable is told with the nearest one', async () => {
+  test('an unknown variable is reported with the nearest one', async () => {
     const error = await errorOf(text.join('\n').replace('machine', 'machin'));
     expect(error.message).toMatch(/^imago\.yaml:6:12: \$\{machin\} is not a variable/);
     expect(error.hint).toBe('Did you mean `machine`?');

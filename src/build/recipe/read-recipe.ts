@@ -14,7 +14,7 @@ import { type ComposeOptions, composeRecipe } from './compose-recipe.ts';
 export interface LoadedRecipe {
   /** As it is written, put together and checked; its variables are not written out. */
   readonly recipe: Recipe;
-  /** One for each version of the image that it stands for: what is locked and built. */
+  /** One recipe for each version that it declares: what is locked and built. */
   readonly variants: readonly Recipe[];
   /** With the place of every value. */
   readonly tree: Tree;
@@ -50,7 +50,7 @@ function recipeRules(recipe: Recipe): readonly RecipeProblem[] {
   });
 }
 
-/** A `remove` that is still there took nothing away. */
+/** A `remove` that is still present removed nothing. */
 function leftRemovals(tree: Tree, path: readonly (string | number)[] = []): readonly RecipeProblem[] {
   if (tree.kind === 'list') return tree.items.flatMap((item, index) => leftRemovals(item, [...path, index]));
   if (tree.kind !== 'map') return [];

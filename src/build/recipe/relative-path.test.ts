@@ -26,7 +26,7 @@ test.each([
   expect(relativePath(folder, path)).toBeUndefined();
 });
 
-test('whoever goes the way arrives at the path', () => {
+test('following the result leads to the path', () => {
   const path = fc
     .array(fc.constantFrom('..', '.', 'a', 'b', 'c'), { minLength: 1, maxLength: 6 })
     .map((names) => names.join('/'));

@@ -1,5 +1,5 @@
-// The way from one folder to a path, by their texts alone. Node's own asks for the folder that the process stands
-// in, and a daemon stands elsewhere than whoever wrote the paths.
+// Returns a path relative to a directory, by their texts alone. Node's own function uses the working directory of the
+// process, and that of a daemon is not that of the user who wrote the paths.
 import { posix } from 'node:path';
 
 /**

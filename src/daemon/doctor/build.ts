@@ -3,8 +3,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { cacheBytes, defaultCacheLimits } from '../../build/content/prune.ts';
 import { debianKeyring } from '../../build/debian/apt-workspace.ts';
-import { cacheBytes, defaultCacheLimits } from '../../build/prune-cache.ts';
 import { findNamespace } from '../../build/sandbox/namespace.ts';
 import { canOverlay } from '../../build/sandbox/overlay.ts';
 import { createSandbox, type Sandbox } from '../../build/sandbox/sandbox.ts';

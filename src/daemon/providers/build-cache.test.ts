@@ -29,7 +29,7 @@ async function put(path: string, bytes: number): Promise<void> {
 test('a round takes away what killed builds left, and opens no store', async () => {
   await put(`temporary/${ownedName().replace(/^\d+-\d+/, '1-1')}`, 780);
   await put('partial/half', 20);
-  await put('inputs/aa/one', 100);
+  await put('content/aa/one', 100);
   const { cache } = images();
   expect(await cache.use()).toMatchObject({ bytes: 120, limitBytes: 30 * 1024 ** 3 });
   expect(await cache.trim()).toBe(800);
@@ -46,7 +46,7 @@ test('a cache that was never used is not made by looking at it', async () => {
 });
 
 test('doctor tells the size of the build cache and its limit', async () => {
-  await put('inputs/aa/one', 2048);
+  await put('content/aa/one', 2048);
   const processEnv = { env: { IMAGO_CACHE: join(folder, 'cache') }, uid: 1000 };
   const check = buildChecks(processEnv).find(({ id }) => id === 'build.cache');
   expect(await check?.run(new AbortController().signal)).toEqual({

@@ -2,7 +2,7 @@
 // used is not made.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheBytes, defaultCacheLimits } from '../../build/prune-cache.ts';
+import { cacheBytes, defaultCacheLimits } from '../../build/content/prune.ts';
 import { cacheFolders } from '../../host/tools/tools.ts';
 import type { BuildCache } from '../../ports/database/lifecycle.ts';
 

@@ -1,13 +1,14 @@
-// An input store that only looks: what is given to it is measured and forgotten, so that a dry run can tell what a
+// A content folder that stores nothing: it only measures what is added to it, so that a dry run can preview what a
 // build would find.
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
+import { Readable } from 'node:stream';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { type AddOptions, type InputCache, mismatch, type StoredInput } from './input-cache.ts';
+import { type AddOptions, type ContentFolder, mismatch, type StoredInput } from './content-folder.ts';
 
-/** Finds what the other one has, by its size alone, and adds nothing to it. */
-export function measuringStore(real: InputCache): InputCache {
+/** Finds what the real one has, without a check, and adds nothing to it. */
+export function measuringFolder(real: ContentFolder): ContentFolder {
   async function measure(
     content: AsyncIterable<Uint8Array>,
     path: string,
@@ -32,17 +33,13 @@ export function measuringStore(real: InputCache): InputCache {
     },
     add: (content, options) => measure(content, '', options),
     addFile: (file, options) => measure(createReadStream(file, { highWaterMark: 1 << 20 }), file, options),
-    addBytes: (bytes, options) => measure(once(bytes), '', options),
-    // A damaged one would be taken out of the other store.
+    addBytes: (bytes, options) => measure(Readable.from([bytes]), '', options),
+    // The real one would delete a damaged input.
     read: ({ path }) => createReadStream(path, { highWaterMark: 1 << 20 }),
     readBytes: async ({ path }) => readFile(path),
     adopt: refuse,
     temporary: refuse,
   };
-}
-
-async function* once(bytes: Uint8Array) {
-  yield bytes;
 }
 
 async function refuse(): Promise<never> {

@@ -1,14 +1,15 @@
-// The inputs of builds, each under the sha256 of its content, shared by all builds of one cache folder. A file
-// appears whole or not at all, and is checked when it is taken and while it is read: what is damaged counts as
-// absent.
+// The content of the build cache: inputs under the sha256 of their content, and the archives of layers. All builds of
+// one cache share it. A file appears complete or not at all. An input is checked when it is taken and while it is
+// read: a damaged one is absent.
 import { createHash } from 'node:crypto';
 import { type BigIntStats, constants, createReadStream } from 'node:fs';
 import { copyFile, type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
+import { Readable } from 'node:stream';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { nameFileError } from '../../host/files/durable-files.ts';
+import { nameFileError, systemCode } from '../../host/files/durable-files.ts';
 import { ownedName } from '../../host/process/owned-name.ts';
+import { hashFile } from '../../oci/layout/digest.ts';
 
 export interface StoredInput {
   readonly sha256: string;
@@ -16,46 +17,46 @@ export interface StoredInput {
   readonly path: string;
 }
 
-export interface InputCache {
+export interface ContentFolder {
   readonly folder: string;
-  /** Where the input is or would be. */
-  path(sha256: string): string;
+  /** Returns the path of a name, whether or not the file exists. */
+  path(name: string): string;
   /**
-   * The input if it is there and whole. A damaged one is taken away, so that the next caller fetches it anew.
-   * A second call reads it again only when the file does not look as it did: its place, size and times.
+   * Returns the input if it is present and intact. A damaged one is deleted, so that the next caller fetches it again.
+   * A second call reads it again only if the inode, size, or times of the file changed.
    */
   find(sha256: string): Promise<StoredInput | undefined>;
-  /** Trusts no earlier look: the next `find` of each input reads it again. */
+  /** Forgets earlier checks: the next `find` of each input reads it again. */
   distrust(): void;
-  /** Takes in what a stream brings. Content other than `expected` is refused with `input-mismatch`. */
+  /** Stores the content of a stream. Content other than `expected` is rejected with `input-mismatch`. */
   add(content: AsyncIterable<Uint8Array>, options?: AddOptions): Promise<StoredInput>;
-  /** Moves a finished file in, whose sha256 the caller has just computed. */
-  adopt(file: string, sha256: string, sizeBytes: number): Promise<StoredInput>;
-  /** Copies a file in. */
+  /** Moves a finished file here, under the name that the caller has computed from its content. */
+  adopt(file: string, name: string, sizeBytes: number): Promise<StoredInput>;
+  /** Copies a file here. */
   addFile(file: string, options?: AddOptions): Promise<StoredInput>;
   addBytes(bytes: Uint8Array, options?: AddOptions): Promise<StoredInput>;
-  /** Throws `input-damaged` at the end of other content than it should be; the file is gone then. */
+  /** Yields the content. Throws `input-damaged` at the end of different content, and deletes the file. */
   read(input: StoredInput): AsyncIterable<Uint8Array>;
-  /** Whole and checked, for small ones: `input-mismatch` for more than 16 MiB. */
+  /** Returns the checked content of a small input. Throws `input-mismatch` for more than 16 MiB. */
   readBytes(input: StoredInput): Promise<Buffer>;
-  /** An empty path on the same file system, for files that are adopted. */
+  /** Returns the path of a new file on the same file system, for `adopt`. */
   temporary(): Promise<string>;
 }
 
 export interface AddOptions {
   readonly expected?: string;
-  /** Said in errors. */
+  /** The name in errors. */
   readonly label?: string;
   readonly signal?: AbortSignal | undefined;
 }
 
-export function inputCache(cacheFolder: string): InputCache {
-  const folder = join(cacheFolder, 'inputs');
+export function contentFolder(cacheFolder: string): ContentFolder {
+  const folder = join(cacheFolder, 'content');
   const temporaryFolder = join(cacheFolder, 'temporary');
   const checked = new Map<string, string>();
   const taken = new Map<string, { readonly look: string; readonly input: StoredInput }>();
 
-  /** A file that looks as it did when it was taken in, and did so for a while, need not be read again. */
+  /** A file that has not changed since it was copied, nor shortly before that, is not read again. */
   async function unchanged(
     source: string,
     now: BigIntStats,
@@ -67,7 +68,7 @@ export function inputCache(cacheFolder: string): InputCache {
     return store.find(known.input.sha256);
   }
 
-  const path = (sha256: string) => join(folder, sha256.slice(0, 2), sha256);
+  const path = (name: string) => join(folder, name.slice(0, 2), name);
 
   async function temporary(): Promise<string> {
     await mkdir(temporaryFolder, { recursive: true });
@@ -99,7 +100,7 @@ export function inputCache(cacheFolder: string): InputCache {
     throw damaged(sha256, found);
   }
 
-  const store: InputCache = {
+  const store: ContentFolder = {
     folder,
     path,
     temporary,
@@ -109,7 +110,7 @@ export function inputCache(cacheFolder: string): InputCache {
       if (handle === undefined) return undefined;
       try {
         const now = await handle.stat({ bigint: true });
-        if (checked.get(sha256) !== lookOf(now) && (await hashFile(file)) !== sha256) {
+        if (checked.get(sha256) !== lookOf(now) && (await hashFile(file)) !== `sha256:${sha256}`) {
           await drop(sha256);
           return undefined;
         }
@@ -130,7 +131,7 @@ export function inputCache(cacheFolder: string): InputCache {
           for await (const part of content) {
             hash.update(part);
             sizeBytes += part.length;
-            await writeAll(handle, part);
+            await handle.writeFile(part);
           }
           await handle.datasync();
         } finally {
@@ -146,7 +147,7 @@ export function inputCache(cacheFolder: string): InputCache {
         throw nameFileError(error);
       }
     },
-    addBytes: (bytes, options) => store.add(oncePiece(bytes), options),
+    addBytes: (bytes, options) => store.add(Readable.from([bytes]), options),
     read,
     async readBytes(input) {
       if (input.sizeBytes > maxWhole) {
@@ -182,10 +183,10 @@ export function inputCache(cacheFolder: string): InputCache {
   return store;
 }
 
-/** A file may change twice within one tick of the clock: younger ones are read again. */
+/** A file can change twice within one tick of the clock: younger ones are read again. */
 const settledMs = 3000;
 
-/** Use is noted by the file's time, for what removes the oldest; not each time, as another look is read again. */
+/** A use is recorded as the time of the file, for `pruneCache`; seldom, because a changed time means another check. */
 const noteUseMs = 600_000;
 
 async function markUse(handle: FileHandle, now: BigIntStats): Promise<BigIntStats> {
@@ -200,29 +201,11 @@ function lookOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
 }
 
 function unreadable(file: string, cause: unknown): unknown {
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
-  if (code !== 'ENOENT' && code !== 'EACCES' && code !== 'EISDIR') return nameFileError(cause);
+  if (!['ENOENT', 'EACCES', 'EISDIR'].includes(systemCode(cause) ?? '')) return nameFileError(cause);
   return new ImagoError('file-missing', `${file} is not there or cannot be read.`, { cause });
 }
 
 const maxWhole = 16 * 1024 * 1024;
-
-async function* oncePiece(bytes: Uint8Array) {
-  yield bytes;
-}
-
-async function writeAll(handle: Awaited<ReturnType<typeof open>>, bytes: Uint8Array): Promise<void> {
-  for (let done = 0; done < bytes.length; ) {
-    done += (await handle.write(bytes, done, bytes.length - done)).bytesWritten;
-  }
-}
-
-/** The sha256 of a file in hexadecimal digits. */
-export async function hashFile(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash);
-  return hash.digest('hex');
-}
 
 function damaged(sha256: string, found: string): ImagoError {
   return new ImagoError(

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type InputCache, inputCache, type StoredInput } from './input-cache.ts';
+import { type ContentFolder, contentFolder, type StoredInput } from './content-folder.ts';
 
 let folder: string;
-let store: InputCache;
+let store: ContentFolder;
 let input: StoredInput;
 
 const content = Buffer.from('what was taken in');
@@ -15,7 +15,7 @@ const other = Buffer.from('what was not taken');
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'imago-inputs-'));
-  store = inputCache(folder);
+  store = contentFolder(folder);
   input = await store.addBytes(content);
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
@@ -63,7 +63,7 @@ describe('what is damaged counts as absent, though the same store has checked it
   });
 });
 
-describe('what is damaged after it was found is noticed by whoever reads it, and gone', () => {
+describe('what is damaged after it was found fails the read, and is deleted', () => {
   test.each([
     ['in pieces', async () => buffer(store.read(input))],
     ['whole', async () => store.readBytes(input)],
