@@ -1,5 +1,5 @@
-// The way in to operations. What is recorded in the journal is run, whatever happens between the two: live
-// operations are enqueued again at every start and from time to time, which does nothing to those that run.
+// Submits, cancels, and retries operations. Everything in the journal is run: live operations are enqueued again at every
+// start and periodically, which does nothing to those that run.
 import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Engine } from '../ports/workflow/engine.ts';
@@ -10,7 +10,6 @@ import type {
   OperationRecord,
   OperationRequest,
 } from '../ports/workflow/operation.ts';
-import { askedKey, keyUnder, refuseDeadlock } from './child-key.ts';
 import { hasEnded } from './interpreter/ending.ts';
 import { createInterpreter } from './interpreter/interpreter.ts';
 import { createLiveRuns } from './interpreter/live-runs.ts';
@@ -22,37 +21,33 @@ export interface OperationsOptions {
   readonly journal: Journal;
   readonly kinds: OperationKinds;
   readonly clock: Clock;
-  /** The clock by which an operation's steps pause and time out; the provider's, when its time runs faster. */
+  /** Returns the clock of an operation's pauses and deadlines: the provider's, if its time runs faster. */
   readonly workClock?: (record: OperationRecord) => Clock;
-  /** Names new operations; must never give the same name twice. */
+  /** Names new operations; must never return the same name twice. */
   readonly newId: () => string;
-  /** Between 0 and 1, to spread retries. Defaults to `Math.random`. */
+  /** Returns a number between 0 and 1, to spread retries. Defaults to `Math.random`. */
   readonly chance?: () => number;
-  /** Told what went wrong in the background, for the daemon's log. */
+  /** Called for errors in the background, for the daemon's log. */
   readonly onTrouble?: (error: ImagoError) => void;
 }
 
 export interface Operations extends OperationDesk {
-  /** Starts the engine and takes up everything that is recorded and has not ended. Call once. */
+  /** Starts the engine and resumes everything that is recorded and unfinished. Call it once. */
   start(): Promise<void>;
-  /** Stops the engine; operations stay recorded and go on at the next start. */
+  /** Stops the engine; operations stay recorded and resume at the next start. */
   stop(): Promise<void>;
 }
 
 const sweepMs = 30_000;
-const lookMs = 1_000;
+const checkMs = 1_000;
 
 export function createOperations(options: OperationsOptions): Operations {
   const { engine, journal, kinds, clock } = options;
   const live = createLiveRuns();
   const stopping = new AbortController();
   const interpreter = createInterpreter({
-    ...{ journal, kinds, clock, live },
-    ...(options.workClock === undefined ? {} : { workClock: options.workClock }),
-    chance: options.chance ?? Math.random,
-    submitChild: submit,
-    cancelChild,
-    wakeParent,
+    ...{ journal, kinds, clock, live, workClock: options.workClock, chance: options.chance ?? Math.random },
+    ...{ submitChild: submit, cancelChild, wakeParent },
   });
 
   function trouble(thrown: unknown): void {
@@ -81,7 +76,7 @@ export function createOperations(options: OperationsOptions): Operations {
     throw new ImagoError('operation-ended', `Operation ${id} has ended: ${record.state}.`);
   }
 
-  /** From here on the operation will run: what fails now is made up for by the next sweep. */
+  /** The operation will run from here on: the next sweep repeats a failed enqueue. */
   async function enqueue(record: LiveOperation): Promise<void> {
     await engine.enqueue(record.id, { key: record.key }).catch(trouble);
   }
@@ -107,7 +102,7 @@ export function createOperations(options: OperationsOptions): Operations {
     return record;
   }
 
-  /** To a step that is under way, to one that waits, and to a run that has not begun: it need not wait to end. */
+  /** Cancels a step in progress, a waiting one, and a run that has not started, which need not wait for its turn. */
   async function spreadCancel(record: LiveOperation): Promise<void> {
     live.cancel(record.id);
     if (record.state === 'undoing') return;
@@ -124,7 +119,7 @@ export function createOperations(options: OperationsOptions): Operations {
     });
   }
 
-  /** A process that died between two of its writes may have left an operation unqueued, or a cancel unheard. */
+  /** A process killed between two writes can have left an operation unqueued, or a cancel unhandled. */
   async function sweep(): Promise<void> {
     for (const record of await journal.live()) {
       await engine.enqueue(record.id, { key: record.key });
@@ -132,7 +127,7 @@ export function createOperations(options: OperationsOptions): Operations {
     }
   }
 
-  async function sweepNowAndThen(): Promise<void> {
+  async function sweepPeriodically(): Promise<void> {
     while (!stopping.signal.aborted) {
       await clock.sleep(sweepMs, stopping.signal).catch(() => undefined);
       if (!stopping.signal.aborted) await sweep().catch(trouble);
@@ -155,7 +150,7 @@ export function createOperations(options: OperationsOptions): Operations {
     async start() {
       await engine.start(interpreter);
       await sweep().catch(trouble);
-      void sweepNowAndThen();
+      void sweepPeriodically();
     },
     async stop() {
       stopping.abort();
@@ -174,7 +169,7 @@ export function createOperations(options: OperationsOptions): Operations {
         throw new ImagoError('operation-busy', `Operation ${id} has not ended yet: ${record.state}.`);
       }
       const { kind, subject, input } = record;
-      const request = { kind, subject, input, key: askedKey(record), by, osUser, retryOf: id };
+      const request = { kind, subject, input, key: requestedKey(record), by, osUser, retryOf: id };
       return submit({ ...request, ...(newId === undefined ? {} : { id: newId }) });
     },
     async wake(id) {
@@ -190,7 +185,7 @@ export function createOperations(options: OperationsOptions): Operations {
         try {
           const record = await recordOf(id).catch(undefinedWhenAway);
           if (record !== undefined && hasEnded(record)) return record;
-          await clock.sleep(lookMs, AbortSignal.any([signal, nap.signal])).catch(() => undefined);
+          await clock.sleep(checkMs, AbortSignal.any([signal, nap.signal])).catch(() => undefined);
         } finally {
           forget();
         }
@@ -199,7 +194,42 @@ export function createOperations(options: OperationsOptions): Operations {
   };
 }
 
-/** A journal that is away for a moment is looked into again. */
+/** Ignores a journal that is unreachable for a moment: it is read again. */
 function undefinedWhenAway(thrown: unknown): undefined {
   if (!ensureImagoError(thrown).retryable) throw thrown;
+}
+
+/**
+ * Returns the key to run under. A child that requests the key of one of its parents works under that parent's hold, with
+ * a separate key: its parent waits for it, so nothing else can run at the same time.
+ */
+async function keyUnder(
+  request: Pick<OperationRequest, 'subject' | 'parent'> & { readonly key?: string | undefined },
+  id: string,
+  journal: Journal,
+): Promise<string> {
+  const key = request.key ?? request.subject;
+  for (let parent = request.parent; parent !== undefined; ) {
+    const record: OperationRecord | undefined = await journal.get(parent);
+    if (record?.key === key) return `${key}${under(id)}`;
+    parent = record?.parent;
+  }
+  return key;
+}
+
+/** Returns the key that was requested, even if a parent held it. */
+function requestedKey({ id, key }: OperationRecord): string {
+  return key.endsWith(under(id)) ? key.slice(0, -under(id).length) : key;
+}
+
+function under(id: string): string {
+  return ` under ${id}`;
+}
+
+/** Throws `operation-busy` if an operation with the key waits for this child's parent: both would wait forever. */
+async function refuseDeadlock(key: string, parent: string, journal: Journal): Promise<void> {
+  if (!(await journal.isAwaitedUnder(key, parent))) return;
+  throw new ImagoError('operation-busy', `${key} is held by an operation that waits for ${parent}.`, {
+    hint: 'Cancel one of the two.',
+  });
 }

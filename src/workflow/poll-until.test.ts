@@ -35,7 +35,7 @@ describe('waiting for a provider', () => {
     expect(begun.filter((at) => at >= 60_000)).toHaveLength(1);
   });
 
-  it('looks once more when the computer slept through the deadline', async () => {
+  it('reads again if the host slept through the deadline', async () => {
     const clock = stillClock();
     let reads = 0;
     const read = async () => {
@@ -47,7 +47,7 @@ describe('waiting for a provider', () => {
     expect(await settle(read, options(clock))).toBe('there');
   });
 
-  it('ends when it is told to', async () => {
+  it('ends when its signal aborts', async () => {
     const clock = stillClock();
     const told = AbortSignal.abort(new Error('enough'));
     await expect(settle(async () => undefined, { ...options(clock), signal: told })).rejects.toThrow(

@@ -1,22 +1,22 @@
-// Waiting for a provider: start and wait are apart, and the read decides (D4).
+// Waits for a provider: start and wait are separate, and the read decides (D4).
 import { ImagoError } from '../domain/error/imago-error.ts';
 import type { Clock } from '../ports/clock.ts';
 
 export interface SettleOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** How long the provider may take, by its own clock. */
+  /** How long the provider can take, by its own clock. */
   readonly deadlineMs: number;
-  /** What is waited for, for the error. */
+  /** The awaited work, for the error. */
   readonly what: string;
 }
 
 const firstPauseMs = 500;
-const longestPauseMs = 15_000;
+const maxPauseMs = 15_000;
 
 /**
- * Reads until `read` gives a value; `undefined` means not yet. Pauses grow up to 15 s. Only a read that began after the
- * deadline gives up: a computer that slept through it has not looked.
+ * Reads until `read` returns a value; `undefined` means not yet. Pauses grow up to 15 s. Only a read that started after the
+ * deadline gives up, so that a host that slept through it reads once.
  */
 export async function settle<T>(read: () => Promise<T | undefined>, options: SettleOptions): Promise<T> {
   const { clock, signal } = options;
@@ -34,7 +34,7 @@ export async function settle<T>(read: () => Promise<T | undefined>, options: Set
       );
     }
     await clock.sleep(pause, signal);
-    pause = Math.min(pause * 1.5, longestPauseMs);
+    pause = Math.min(pause * 1.5, maxPauseMs);
   }
 }
 

@@ -7,7 +7,7 @@ import { openStore, type Store } from '../../src/database/open-database.ts';
 import { systemClock } from '../../src/host/system-clock.ts';
 import type { OperationKind, OperationRecord, Step, WorkStep } from '../../src/ports/workflow/operation.ts';
 import { createDbosEngine } from '../../src/workflow/engine/dbos/engine.ts';
-import { forgetRunsBefore } from '../../src/workflow/engine/dbos/forget-ended-runs.ts';
+import { forgetRunsBefore } from '../../src/workflow/engine/dbos/stored-runs.ts';
 import { loadWorkflows } from '../../src/workflow/engine/dbos/workflows.ts';
 import { createOperations, type Operations } from '../../src/workflow/operations.ts';
 import { patience } from '../support/speed.ts';

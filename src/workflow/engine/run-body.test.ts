@@ -59,7 +59,7 @@ describe('a body', () => {
   });
 });
 
-it('a stopped run waits for nothing any more', async () => {
+it('a stopped run no longer waits', async () => {
   const stop = new AbortController();
   const work = Promise.withResolvers<number>();
   const waiting = unlessStopped(work.promise, stop.signal);

@@ -1,32 +1,32 @@
-// How both engines call a step's body: a throw is not a result, so the body is called again, with growing
-// pauses, until it returns or the run is stopped.
+// Calls the body of a step: a throw is not a result, so the body is called again, with growing pauses, until it returns
+// or the run is stopped.
 import type { Clock } from '../../ports/clock.ts';
 
 export interface BodyOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Told about each throw, for the daemon's log. */
-  onThrow(error: unknown): void;
-  /** Told when the run was stopped before the body returned. */
+  /** Called for each throw, for the daemon's log. */
+  onThrow?(error: unknown): void;
+  /** Called if the run is stopped before the body returns. */
   onStopped?(): void;
 }
 
 const firstPauseMs = 500;
-const longestPauseMs = 30_000;
+const maxPauseMs = 30_000;
 
-/** A stopped run goes no further, neither with a result nor with an error that someone might record. */
+/** A stopped run does not continue, neither with a result nor with an error that could be recorded. */
 export function never(): Promise<never> {
   return new Promise(() => undefined);
 }
 
 export async function runBody<T>(body: () => Promise<T>, options: BodyOptions): Promise<T> {
   const { clock, signal } = options;
-  for (let pause = firstPauseMs; !signal.aborted; pause = Math.min(pause * 2, longestPauseMs)) {
+  for (let pause = firstPauseMs; !signal.aborted; pause = Math.min(pause * 2, maxPauseMs)) {
     try {
       return await body();
     } catch (error) {
       if (signal.aborted) break;
-      options.onThrow(error);
+      options.onThrow?.(error);
     }
     await clock.sleep(pause, signal).catch(() => undefined);
   }
@@ -34,7 +34,7 @@ export async function runBody<T>(body: () => Promise<T>, options: BodyOptions): 
   return never();
 }
 
-/** Waits for `work`, or for ever once the run is stopped. */
+/** Waits for `work`, or indefinitely once the run is stopped. */
 export function unlessStopped<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) return never();
   return new Promise((resolve, reject) => {

@@ -40,7 +40,7 @@ describe('a schedule', () => {
     expect(fired.map((time) => time.slice(17, 23))).toEqual(['20.000', '40.000', '00.000']);
   });
 
-  it('fires the last of the times that passed while the computer slept, once', async () => {
+  it('fires the last of the times that passed while the host slept, once', async () => {
     const fired = await times('2026-01-01T00:00:00Z', '0 * * * *', 'UTC', async (clock) => {
       clock.jump(5.5 * 3_600_000);
       await clock.advance(60_000);

@@ -1,20 +1,20 @@
-// Cron by a clock that may jump: it looks again at least every half minute, never goes back behind a time
-// that it has fired, and makes up for times that passed while the computer slept by firing the last of them.
+// Cron with a clock that can jump: it checks at least every half minute, never fires a time before the last fired one,
+// and fires only the last of the times that passed while the host slept.
 import { Cron } from 'croner';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ScheduleSpec } from '../../ports/workflow/engine.ts';
 
-const longestNapMs = 30_000;
+const maxNapMs = 30_000;
 
-/** Throws `input-invalid` for a cron line or a time zone that cannot be read. */
+/** Throws `input-invalid` for an invalid cron expression or time zone. */
 export function parseCron(spec: ScheduleSpec): Cron {
   try {
     const cron = new Cron(spec.cron, { timezone: spec.timeZone, paused: true, mode: '5-or-6-parts' });
     cron.nextRun();
     return cron;
   } catch (error) {
-    throw new ImagoError('input-invalid', `Schedule ${spec.name} cannot be read: ${String(error)}`, {
+    throw new ImagoError('input-invalid', `Schedule ${spec.name} is invalid: ${String(error)}`, {
       cause: error,
       hint: 'Write five or six cron fields, and a time zone such as Europe/Paris.',
     });
@@ -34,7 +34,7 @@ export async function tick(
     if (next === undefined) return;
     const left = next - clock.now();
     if (left > 0) {
-      await clock.sleep(Math.min(left, longestNapMs), signal).catch(() => undefined);
+      await clock.sleep(Math.min(left, maxNapMs), signal).catch(() => undefined);
       continue;
     }
     last = lastDue(cron, next, clock.now());

@@ -13,11 +13,11 @@ function nap(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 function limits(signal = new AbortController().signal, workClock = clock, timeoutMs = 60_000) {
-  return { clock, workClock, timeoutMs, signal, what: 'Step x' };
+  return { clock, workClock, timeoutMs, signal, description: 'Step x' };
 }
 
 function untilAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('I was told'))));
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))));
 }
 
 describe('one try', () => {
@@ -33,7 +33,7 @@ describe('one try', () => {
     await expect(attempt(() => Promise.reject(new Error('mine')), limits())).rejects.toThrow('mine');
   });
 
-  it('aborts the body at the deadline and says so, whatever the body throws then', async () => {
+  it('aborts the body at the deadline and reports it, regardless of what the body throws', async () => {
     const tried = attempt(untilAborted, limits()).catch((error) => error);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(await tried).toMatchObject({ code: 'operation-step-timeout', retryable: true });
@@ -62,7 +62,7 @@ describe('one try', () => {
     const stop = new AbortController();
     const tried = attempt(untilAborted, limits(stop.signal)).catch((error) => error);
     stop.abort(new Error('stop'));
-    expect(await tried).toMatchObject({ message: 'I was told' });
+    expect(await tried).toMatchObject({ message: 'aborted' });
   });
 
   it('gives work on a provider whose time flies at least a minute of ours', async () => {

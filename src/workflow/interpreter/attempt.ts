@@ -1,26 +1,25 @@
-// One try of a piece of work, with a deadline: nothing waits for ever, not even work that does not listen to
-// its signal.
+// One attempt of some work, with a deadline: nothing waits indefinitely, not even work that ignores its signal.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Clock } from '../../ports/clock.ts';
 
 export interface AttemptOptions {
-  /** The clock of the machine that this runs on. */
+  /** The clock of this host. */
   readonly clock: Clock;
-  /** The clock by which the work is measured: the provider's, which may run faster. */
+  /** The clock that measures the work: the provider's, which can run faster. */
   readonly workClock: Clock;
   readonly timeoutMs: number;
   /** Aborted when the work must stop early. */
   readonly signal: AbortSignal;
-  /** What is tried, for the error. */
-  readonly what: string;
+  /** The work, for the error. */
+  readonly description: string;
 }
 
-/** A provider's time may run a thousand times faster than the computer that works for it. */
-const leastRealMs = 60_000;
-/** How long aborted work may take to come to its end before it is left alone. */
+/** A provider's time can run a thousand times faster than real time. */
+const minRealMs = 60_000;
+/** How long aborted work can take to finish before it is abandoned. */
 const graceMs = 30_000;
 
-/** The body's answer; `operation-step-timeout` after the deadline; what the body threw, or the signal's reason. */
+/** Returns the body's result. Throws `operation-step-timeout` after the deadline, or what the body threw, or the signal's reason. */
 export async function attempt<T>(
   body: (signal: AbortSignal) => Promise<T>,
   options: AttemptOptions,
@@ -31,7 +30,7 @@ export async function attempt<T>(
   const signal = AbortSignal.any([options.signal, deadline.signal]);
   const late = new ImagoError(
     'operation-step-timeout',
-    `${options.what} did not finish within ${options.timeoutMs / 1000} s.`,
+    `${options.description} did not finish within ${options.timeoutMs / 1000} s.`,
   );
 
   void timePassed(options, over.signal).then(
@@ -55,7 +54,7 @@ export async function attempt<T>(
 
 async function timePassed(options: AttemptOptions, over: AbortSignal): Promise<void> {
   const { clock, workClock, timeoutMs } = options;
-  await Promise.all([workClock.sleep(timeoutMs, over), clock.sleep(Math.min(timeoutMs, leastRealMs), over)]);
+  await Promise.all([workClock.sleep(timeoutMs, over), clock.sleep(Math.min(timeoutMs, minRealMs), over)]);
 }
 
 /** Resolves once `signal` is aborted; never settles after `over`. */

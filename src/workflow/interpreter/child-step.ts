@@ -1,9 +1,16 @@
-// A step that runs another operation to its end. The child tells its parent when it has ended; the parent also
-// looks from time to time, so that a lost message only costs patience.
-import { type ErrorRecord, ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
+// A step that runs another operation to its end. The child notifies its parent when it has finished; the parent also
+// checks periodically, so that a lost message only costs time.
+import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import type { ChildStep, OperationRecord } from '../../ports/workflow/operation.ts';
-import { type OperationRun, recorded, stepContext, timestamp, wakeTopic } from './operation-run.ts';
-import { errorRecord, type StepOutcome } from './step-outcome.ts';
+import {
+  failed,
+  noteStart,
+  type OperationRun,
+  recorded,
+  type StepOutcome,
+  stepContext,
+  wakeTopic,
+} from './operation-run.ts';
 
 /** Recorded in place of an outcome: the child that was submitted. */
 export interface ChildBegun {
@@ -11,10 +18,10 @@ export interface ChildBegun {
   readonly id: string;
 }
 
-const firstLookMs = 10_000;
-const longestLookMs = 10 * 60_000;
+const firstCheckMs = 10_000;
+const maxCheckMs = 10 * 60_000;
 
-/** The same for every run of the step, so that a child is never started twice. */
+/** Returns the same id for every run of the step, so that a child is never started twice. */
 export function childId(parent: string, step: string): string {
   return `${parent}.${step}`;
 }
@@ -25,11 +32,10 @@ export async function beginChild(
   name: string,
   step: ChildStep<unknown>,
 ): Promise<StepOutcome | ChildBegun> {
-  const { record, scribe, clock, cancel, run } = operation;
+  const { record, cancel, run } = operation;
   if (cancel.aborted) return { outcome: 'cancelled', undo: false };
   const id = childId(record.id, name);
-  scribe.step(name, { state: 'running', attempts: 1, startedAt: timestamp(clock) });
-  scribe.operation({ state: 'running', currentStep: name, progress: undefined });
+  noteStart(operation, name);
   try {
     const request = step.child(stepContext(operation, run.signal));
     if (request === undefined) return { outcome: 'passed', undo: false };
@@ -37,7 +43,7 @@ export async function beginChild(
   } catch (thrown) {
     const error = ensureImagoError(thrown);
     if (error.retryable || error.code === 'owner-stale') throw error;
-    return { outcome: 'failed', error: errorRecord(error), undo: false };
+    return failed(error);
   }
   return { outcome: 'child', id };
 }
@@ -48,14 +54,14 @@ export async function finishChild(
   { id }: ChildBegun,
 ): Promise<StepOutcome> {
   const { run } = operation;
-  for (let pause = firstLookMs; ; pause = Math.min(pause * 2, longestLookMs)) {
+  for (let pause = firstCheckMs; ; pause = Math.min(pause * 2, maxCheckMs)) {
     await run.waitFor(wakeTopic, pause);
-    const outcome = await recorded(run, `look:${name}`, () => lookAtChild(operation, id));
+    const outcome = await recorded(run, `look:${name}`, () => checkChild(operation, id));
     if (outcome !== null) return outcome;
   }
 }
 
-async function lookAtChild(operation: OperationRun, id: string): Promise<StepOutcome | null> {
+async function checkChild(operation: OperationRun, id: string): Promise<StepOutcome | null> {
   const child = await operation.journal.get(id);
   const cancelled = operation.cancel.aborted;
   const outcome = child === undefined ? lost(id) : outcomeOf(child, cancelled);
@@ -74,17 +80,13 @@ function outcomeOf(child: OperationRecord, cancelled: boolean): StepOutcome | nu
     case 'cancelled':
     case 'failed':
       if (cancelled && child.state === 'cancelled') return { outcome: 'cancelled', undo: false };
-      return { outcome: 'failed', error: child.error ?? failedSilently(child.id), undo: false };
+      if (child.error !== undefined) return { outcome: 'failed', error: child.error, undo: false };
+      return failed(new ImagoError('operation-failed', `Operation ${child.id} failed.`));
     default:
       return null;
   }
 }
 
-function failedSilently(id: string): ErrorRecord {
-  return new ImagoError('operation-failed', `Operation ${id} failed.`).toRecord();
-}
-
 function lost(id: string): StepOutcome {
-  const error = new ImagoError('operation-not-found', `Operation ${id} is not in the journal any more.`);
-  return { outcome: 'failed', error: error.toRecord(), undo: false };
+  return failed(new ImagoError('operation-not-found', `Operation ${id} is no longer in the journal.`));
 }

@@ -1,24 +1,23 @@
-// How an operation ends: once the end is safe in the journal it has ended, and its parent is told.
+// Finishes operations: once the end is safe in the journal the operation has finished, and its parent is notified.
 import { type ErrorRecord, ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { OperationRecord, OperationState } from '../../ports/workflow/operation.ts';
-import { type Ending, type OperationRun, stepContext, timestamp } from './operation-run.ts';
-import { errorRecord } from './step-outcome.ts';
+import { runBody } from '../engine/run-body.ts';
+import { type Ending, errorRecord, type OperationRun, stepContext, timestamp } from './operation-run.ts';
 
 const endedStates: ReadonlySet<OperationState> = new Set(['succeeded', 'failed', 'cancelled']);
-const tryAgainMs = 1_000;
 
 export function hasEnded(record: Pick<OperationRecord, 'state'>): boolean {
   return endedStates.has(record.state);
 }
 
-/** All steps are done. The last moment at which a cancel is heard: after this the operation has succeeded. */
+/** Finishes an operation whose steps are all done. A cancel has no effect after this. */
 export async function finish(operation: OperationRun): Promise<Ending> {
   if (operation.cancel.aborted) return { state: 'cancelled' };
   let result: Json | undefined;
   try {
     result = resultOf(operation);
-    // What cannot be recorded throws here, and not in the journal again and again.
+    // A result that cannot be recorded throws here, and not at each write to the journal.
     JSON.stringify(result);
   } catch (thrown) {
     return { state: 'failed', error: errorRecord(ensureImagoError(thrown)) };
@@ -31,7 +30,7 @@ export async function finish(operation: OperationRun): Promise<Ending> {
   return { state: 'succeeded' };
 }
 
-/** Everything that could be undone is undone. */
+/** Finishes an operation whose steps are undone, as far as possible. */
 export async function close(
   operation: OperationRun,
   ending: Ending,
@@ -43,7 +42,7 @@ export async function close(
   return null;
 }
 
-/** An interpreter that cannot go on leaves no operation that seems to run for ever. */
+/** Finishes an operation that the interpreter cannot continue, so that it does not seem to run indefinitely. */
 export async function recordBug(operation: OperationRun, thrown: unknown): Promise<void> {
   const { scribe, record, clock, run } = operation;
   const error = errorRecord(ensureImagoError(thrown));
@@ -52,14 +51,7 @@ export async function recordBug(operation: OperationRun, thrown: unknown): Promi
     (step) => `Step ${step.name} (${step.state}) was left as it is: ${error.message}`,
   );
   scribe.operation({ ...ended(operation, 'failed'), error, exceptions });
-  while (!run.signal.aborted) {
-    const written = await scribe.flush().then(
-      () => true,
-      () => false,
-    );
-    if (written) return;
-    await clock.sleep(tryAgainMs, run.signal).catch(() => undefined);
-  }
+  await runBody(() => scribe.flush(), { clock, signal: run.signal });
 }
 
 function ended({ record, clock }: OperationRun, state: OperationState) {
@@ -75,7 +67,7 @@ function resultOf(operation: OperationRun): Json | undefined {
 }
 
 async function cancelledBy({ journal, record }: OperationRun): Promise<ErrorRecord> {
-  const by = (await journal.get(record.id))?.cancelRequestedBy ?? 'Someone';
+  const by = (await journal.get(record.id))?.cancelRequestedBy ?? 'A user';
   return new ImagoError('cancelled', `${by} cancelled the operation.`).toRecord();
 }
 

@@ -1,39 +1,30 @@
-// Runs any operation: its steps in order, and back again when one fails or someone cancels. The engine calls
-// it anew after every crash, so whatever decides the way is inside a recorded step (D3). The names and the order
-// of the recorded calls are a format: operations that an earlier version began must find them as they were.
+// Runs any operation: its steps in order, and undoes them if one fails or the operation is cancelled. The engine calls it
+// again after every crash, so everything that decides the way is inside a recorded step (D3). The names and the order of
+// the recorded calls are a format: operations that an earlier version started must find them unchanged.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Interpreter, Run } from '../../ports/workflow/engine.ts';
-import type { Journal, OperationRecord, OperationRequest } from '../../ports/workflow/operation.ts';
+import type { OperationRecord } from '../../ports/workflow/operation.ts';
+import { runBody } from '../engine/run-body.ts';
 import { close, finish, hasEnded, recordBug } from './ending.ts';
 import type { LiveRuns } from './live-runs.ts';
 import { createScribe } from './operation-recorder.ts';
-import { type Ending, type OperationRun, recorded } from './operation-run.ts';
+import { type Ending, type OperationRun, recorded, type StepOutcome } from './operation-run.ts';
 import { type OperationKinds, readScript } from './recorded-steps.ts';
-import type { StepOutcome } from './step-outcome.ts';
 import { recordOutcome, takeStep, undoStep } from './take-step.ts';
 
-export interface InterpreterDeps {
-  readonly journal: Journal;
+export interface InterpreterDeps
+  extends Pick<OperationRun, 'journal' | 'clock' | 'chance' | 'submitChild' | 'cancelChild' | 'wakeParent'> {
   readonly kinds: OperationKinds;
-  readonly clock: Clock;
-  /** The clock by which an operation's steps pause and time out; the provider's, when its time runs faster. */
-  readonly workClock?: (record: OperationRecord) => Clock;
-  /** Between 0 and 1, to spread retries. */
-  readonly chance: () => number;
+  /** Returns the clock of an operation's pauses and deadlines: the provider's, if its time runs faster. */
+  readonly workClock?: ((record: OperationRecord) => Clock) | undefined;
   readonly live: LiveRuns;
-  submitChild(request: OperationRequest): Promise<OperationRecord>;
-  cancelChild(id: string): Promise<void>;
-  /** Tells the parent that the operation has ended. May be called more than once. */
-  wakeParent(parent: string): Promise<void>;
 }
 
 interface Taken {
   readonly name: string;
   readonly outcome: StepOutcome;
 }
-
-const recordPauseMs = 1_000;
 
 export function createInterpreter(deps: InterpreterDeps): Interpreter {
   return async (run) => {
@@ -58,14 +49,11 @@ async function interpret(run: Run, cancel: AbortSignal, deps: InterpreterDeps): 
   }
 }
 
-/** The record is read outside of any recorded step: what decides the way in it never changes. */
+/** Reads the record outside of any recorded step: the parts of it that decide the way never change. */
 async function readRecord(run: Run, { journal, clock }: InterpreterDeps): Promise<OperationRecord> {
-  for (;;) {
-    const record = await journal.get(run.id).catch(() => 'away' as const);
-    if (record === undefined) throw new ImagoError('operation-not-found', `There is no operation ${run.id}.`);
-    if (record !== 'away') return record;
-    await clock.sleep(recordPauseMs, run.signal);
-  }
+  const record = await runBody(() => journal.get(run.id), { clock, signal: run.signal });
+  if (record === undefined) throw new ImagoError('operation-not-found', `There is no operation ${run.id}.`);
+  return record;
 }
 
 function openOperation(
@@ -104,7 +92,7 @@ async function forward(operation: OperationRun, taken: Taken[]): Promise<Ending>
   return recorded(operation.run, 'finish', () => finish(operation));
 }
 
-/** Undoes what was begun, last first; what could not be undone is told in sentences. */
+/** Undoes the started steps, last first. Returns a message for each that could not be undone. */
 async function back(operation: OperationRun, taken: readonly Taken[]): Promise<readonly string[]> {
   const exceptions: string[] = [];
   for (const { name, outcome } of taken.toReversed()) {

@@ -1,13 +1,12 @@
-// The runs that this process has in hand: how a cancel reaches a step that is under way, and how those who
-// wait for an end hear of it. The journal stays the truth; this only makes it quick.
-
+// The runs of this process: how a cancel reaches a step in progress, and how callers that wait for an end are notified.
+// The journal stays the truth; this only makes it fast.
 export interface LiveRuns {
-  /** Called before the run's record is read, so that no cancel falls between the two. */
+  /** Call it before the run's record is read, so that no cancel falls between the two. */
   begin(id: string): AbortSignal;
-  /** Aborts the run's signal; nothing happens when this process does not run it. */
+  /** Aborts the run's signal. Does nothing if this process does not run it. */
   cancel(id: string): void;
   end(id: string): void;
-  /** Calls back once when the run ends in this process. The returned function takes it back. */
+  /** Calls back once when the run ends in this process, unless the returned function is called first. */
   onEnd(id: string, listener: () => void): () => void;
 }
 

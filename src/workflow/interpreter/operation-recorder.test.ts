@@ -67,7 +67,7 @@ describe('the scribe', () => {
     expect(written).toEqual([['update', { state: 'running', steps }, false]]);
   });
 
-  it('gathers what comes while a write is under way, the newest word winning', async () => {
+  it('gathers changes while a write is in progress, and the latest one wins', async () => {
     const { scribe, written, hold } = begin();
     const writing = Promise.withResolvers<void>();
     hold(writing.promise);
@@ -98,7 +98,7 @@ describe('the scribe', () => {
     ]);
   });
 
-  it('makes everything durable on flush, in order after what was under way', async () => {
+  it('makes everything durable on flush, in order after the write in progress', async () => {
     const { scribe, written } = begin();
     scribe.log('before');
     scribe.operation({ state: 'running' });
@@ -128,7 +128,7 @@ describe('the scribe', () => {
     ]);
   });
 
-  it('tries again by itself after trouble in the background, but not as a stale owner', async () => {
+  it('retries automatically after an error in the background, but not as a stale owner', async () => {
     const page = begin();
     page.break(new Error('the database is away'));
     page.scribe.operation({ state: 'running' });
@@ -160,7 +160,7 @@ describe('the scribe', () => {
     scribe.log('x'.repeat(10_000));
     await vi.advanceTimersByTimeAsync(300);
     const lines = written[0]?.[1] as string[];
-    expect(lines[0]).toBe('(201 lines left out)');
+    expect(lines[0]).toBe('(201 lines omitted)');
     expect(lines).toHaveLength(501);
     expect(lines.at(-1)?.length).toBe(4_001);
   });

@@ -1,5 +1,5 @@
-// Writes an operation's record while it runs, without ever holding a step up: changes are gathered while a
-// write is under way, all of them wait a moment for more, and only `flush` waits for the disk.
+// Writes an operation's record while it runs, without delaying a step: changes are gathered while a write is in progress,
+// all of them wait a moment for more, and only `flush` waits for the disk.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Journal, OperationChange, Progress, StepChange } from '../../ports/workflow/operation.ts';
@@ -9,7 +9,7 @@ export interface Scribe {
   step(name: string, change: StepChange): void;
   progress(progress: Progress): void;
   log(line: string): void;
-  /** Everything said so far is safe on disk when this returns; throws when it could not be written. */
+  /** Returns when all changes so far are safe on disk. Throws if they could not be written. */
   flush(): Promise<void>;
 }
 
@@ -17,7 +17,7 @@ export interface ScribeOptions {
   readonly journal: Pick<Journal, 'update' | 'log'>;
   readonly id: string;
   readonly clock: Clock;
-  /** Nothing more is written in the background once this is aborted. */
+  /** Nothing is written in the background once this is aborted. */
   readonly signal: AbortSignal;
 }
 
@@ -32,10 +32,10 @@ interface Gathered {
 /** Quick steps are written several at a time. */
 const soonMs = 40;
 const throttleMs = 250;
-const afterTroubleMs = 1_000;
-const mostLines = 500;
-const longestLine = 4_000;
-/** What one run of an operation can store. A line counts for this much more than its length, as its row does. */
+const afterErrorMs = 1_000;
+const maxLines = 500;
+const maxLineLength = 4_000;
+/** The most that one run of an operation can store. Each line costs more than its length, as its row does. */
 const maxLogBytes = 16 * 1024 ** 2;
 const lineCost = 64;
 const logFull = '(The log exceeds 16 MiB. Further lines are omitted.)';
@@ -58,7 +58,7 @@ export function createScribe({ journal, id, clock, signal }: ScribeOptions): Scr
     if (planned !== when || signal.aborted) return;
     planned = 'no';
     await write(false).catch((error) => {
-      if (!isStale(error)) plan('later', afterTroubleMs);
+      if (!isStale(error)) plan('later', afterErrorMs);
     });
   }
 
@@ -98,10 +98,10 @@ export function createScribe({ journal, id, clock, signal }: ScribeOptions): Scr
     log(line) {
       if (logged > maxLogBytes) return;
       if (gathered.lines.length === 0) gathered.linesAt = clock.now();
-      const text = line.length > longestLine ? `${line.slice(0, longestLine)}…` : line;
+      const text = line.length > maxLineLength ? `${line.slice(0, maxLineLength)}…` : line;
       logged += Buffer.byteLength(text) + lineCost;
       gathered.lines.push(logged > maxLogBytes ? logFull : text);
-      if (gathered.lines.length > mostLines) {
+      if (gathered.lines.length > maxLines) {
         gathered.lines.shift();
         gathered.dropped += 1;
       }
@@ -116,7 +116,7 @@ function nothing(): Gathered {
 }
 
 function linesOf({ lines, dropped }: Gathered): string[] {
-  return dropped === 0 ? lines : [`(${dropped} lines left out)`, ...lines];
+  return dropped === 0 ? lines : [`(${dropped} lines omitted)`, ...lines];
 }
 
 function together(older: Gathered, newer: Gathered): Gathered {
@@ -126,9 +126,9 @@ function together(older: Gathered, newer: Gathered): Gathered {
   return {
     operation: older.operation || newer.operation ? { ...older.operation, ...newer.operation } : undefined,
     steps,
-    lines: lines.slice(-mostLines),
+    lines: lines.slice(-maxLines),
     linesAt: older.lines.length > 0 ? older.linesAt : newer.linesAt,
-    dropped: older.dropped + newer.dropped + Math.max(0, lines.length - mostLines),
+    dropped: older.dropped + newer.dropped + Math.max(0, lines.length - maxLines),
   };
 }
 

@@ -22,13 +22,13 @@ describe('steps that were recorded earlier', () => {
     expect(script.find('c')).toMatchObject({ step: { name: 'c' } });
   });
 
-  it('are passed over when they were removed, under the old name or the new', () => {
+  it('are skipped if they were removed, under the old name or the new', () => {
     const script = scriptOf(kindWith(['x'], { renamed: { a: 'b' }, removed: ['b', 'old'] }));
     expect(script.find('a')).toEqual({ removed: true });
     expect(script.find('old')).toEqual({ removed: true });
   });
 
-  it('are an error when nobody knows them, and renames in a circle are not waited for', () => {
+  it('are an error if they are unknown, and circular renames end', () => {
     const script = scriptOf(kindWith(['x'], { renamed: { a: 'b', b: 'a' } }));
     expect(script.find('a')).toMatchObject({ error: { code: 'operation-unknown-step' } });
   });

@@ -1,5 +1,5 @@
-// The steps that an operation recorded when it started, found in the code of today: by name, through renames,
-// and passing over what no longer exists (D3). Code that fits no longer is a reason, not an exception.
+// Finds the steps that an operation recorded when it started in the current code: by name, through renames, and skipping
+// steps that no longer exist (D3). Code that no longer matches is a reason to fail, not an exception.
 import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { OperationKind, OperationRecord, Step } from '../../ports/workflow/operation.ts';
@@ -16,18 +16,18 @@ export interface Script {
   readonly kind: OperationKind<unknown> | undefined;
   readonly input: unknown;
   find(recordedName: string): FoundStep;
-  /** What today's code calls the step. */
+  /** Returns the current name of the step. */
   nameToday(recordedName: string): string;
 }
 
-/** The kind of that name; `operation-unknown-kind` when this version of Imago has none. */
+/** Returns the kind with that name. Throws `operation-unknown-kind` if this version of Imago has none. */
 export function requireKind(kinds: OperationKinds, name: string): OperationKind<unknown> {
   const kind = kinds.get(name);
   if (kind === undefined) throw unknownKind(name);
   return kind;
 }
 
-/** The names of the steps, as they are recorded when an operation starts. */
+/** Returns the names of the steps, as they are recorded when an operation starts. */
 export function stepNames(kind: OperationKind<unknown>, input: unknown): readonly string[] {
   const names = kind.steps(input).map((step) => step.name);
   const twice = names.find((name, place) => names.indexOf(name) !== place);
@@ -83,7 +83,7 @@ function unknownKind(name: string): ImagoError {
 }
 
 function unknownStep(kind: string, name: string): ImagoError {
-  return new ImagoError('operation-unknown-step', `Operation kind ${kind} has no step ${name} any more.`, {
-    hint: 'The operation was begun by another version of Imago. Finish or retry it with that one.',
+  return new ImagoError('operation-unknown-step', `Operation kind ${kind} no longer has a step ${name}.`, {
+    hint: 'The operation was started by another version of Imago. Finish or retry it with that version.',
   });
 }

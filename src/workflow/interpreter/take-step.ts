@@ -1,10 +1,18 @@
-// Takes one recorded step of an operation, whatever its kind, and writes down how it went.
+// Takes one recorded step of an operation, regardless of its kind, and records the outcome.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { StepState } from '../../ports/workflow/operation.ts';
 import { beginChild, type ChildBegun, finishChild } from './child-step.ts';
-import { type OperationRun, recorded, stepContext, timestamp } from './operation-run.ts';
+import {
+  errorRecord,
+  failed,
+  type OperationRun,
+  recorded,
+  type StepOutcome,
+  stepContext,
+  timestamp,
+  type UndoOutcome,
+} from './operation-run.ts';
 import type { FoundStep } from './recorded-steps.ts';
-import { errorRecord, type StepOutcome, type UndoOutcome } from './step-outcome.ts';
 import { beginUntil, finishUntil, type UntilBegun } from './until-step.ts';
 import { performWork, type StepSite, undoWork } from './work-step.ts';
 
@@ -15,14 +23,12 @@ export async function takeStep(operation: OperationRun, name: string): Promise<S
   return answer;
 }
 
-/** After a crash the step is found anew; one that is gone from the code by then cannot go on looking. */
+/** Finds the step again after a crash. A step that no longer exists in the code cannot continue. */
 async function takeUp(operation: OperationRun, name: string, begun: UntilBegun): Promise<StepOutcome> {
   const found = operation.script.find(name);
   if ('step' in found && 'look' in found.step) return finishUntil(operation, name, found.step, begun);
   if ('removed' in found) return { outcome: 'passed', undo: false };
-  const error =
-    'error' in found ? found.error : new ImagoError('internal', `Step ${name} does not wait any more.`);
-  return { outcome: 'failed', error: errorRecord(error), undo: false };
+  return failed('error' in found ? found.error : new ImagoError('internal', `Step ${name} no longer waits.`));
 }
 
 async function beginStep(
@@ -44,15 +50,15 @@ async function beginStep(
   return storable(name, await performWork(step, siteOf(operation, name, begunBefore)));
 }
 
-/** An answer that cannot be recorded would be asked for again and again: it is the step's failure. */
+/** A result that cannot be recorded would be requested in a loop, so it fails the step. */
 function storable(name: string, outcome: StepOutcome): StepOutcome {
   try {
     JSON.stringify(outcome);
     return outcome;
   } catch (thrown) {
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
-    const error = new ImagoError('internal', `What step ${name} answered cannot be recorded: ${why}`);
-    return { outcome: 'failed', error: error.toRecord(), undo: outcome.undo };
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    const error = new ImagoError('internal', `The result of step ${name} cannot be recorded: ${reason}`);
+    return { ...failed(error), undo: outcome.undo } as StepOutcome;
   }
 }
 
@@ -63,7 +69,7 @@ export async function undoStep(operation: OperationRun, name: string): Promise<U
   const found = script.find(name);
   const step = 'step' in found && 'do' in found.step ? found.step : undefined;
   const undone = step?.undo ? await undoWork(step, siteOf(operation, name, true)) : cannotUndo(found);
-  // What is kept stays recorded as it was: it is not undone.
+  // The record of a step that was kept on purpose does not change.
   if (undone.outcome === 'kept') return undone;
   scribe.step(name, {
     state: undone.outcome,
@@ -74,8 +80,8 @@ export async function undoStep(operation: OperationRun, name: string): Promise<U
 }
 
 /**
- * Keeps the step's result for those after it, and brings its line in the journal to what the engine has
- * recorded, also when a crash came between the two.
+ * Stores the step's result for later steps, and updates its line in the journal to what the engine has recorded, even if
+ * a crash came between the two.
  */
 export function recordOutcome(operation: OperationRun, name: string, outcome: StepOutcome): void {
   const { scribe, clock, record, results, script } = operation;
@@ -124,12 +130,7 @@ function journalState(outcome: StepOutcome, begun: boolean): StepState {
 }
 
 function cannotUndo(found: FoundStep): UndoOutcome {
-  const error =
-    'error' in found
-      ? found.error
-      : new ImagoError(
-          'operation-unknown-step',
-          'This version of Imago cannot undo what an earlier one did.',
-        );
+  const message = 'This version of Imago cannot undo a step of an earlier one.';
+  const error = 'error' in found ? found.error : new ImagoError('operation-unknown-step', message);
   return { outcome: 'undo-failed', error: errorRecord(error) };
 }

@@ -1,25 +1,32 @@
-// A step that looks now and then until something outside is so: people who approve, a day that comes. Between two
-// looks nothing is held but a line in the engine's record.
+// A step that checks periodically until an external condition holds: an approval, a date. Between two checks it holds
+// nothing but a line in the engine's record.
 import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import type { UntilStep } from '../../ports/workflow/operation.ts';
-import { type OperationRun, recorded, stepContext, timestamp, wakeTopic } from './operation-run.ts';
-import { errorRecord, type StepOutcome } from './step-outcome.ts';
+import {
+  failed,
+  noteStart,
+  type OperationRun,
+  recorded,
+  type StepOutcome,
+  stepContext,
+  wakeTopic,
+} from './operation-run.ts';
 
-/** Recorded in place of an outcome: the step has begun to look, and until when it does. */
+/** Recorded in place of an outcome: the step checks until this time. */
 export interface UntilBegun {
   readonly outcome: 'until';
   readonly until: number;
 }
 
-/** What one look found, if it did not end the step. */
+/** The result of a check that did not finish the step. */
 interface NotYet {
   readonly outcome: 'not-yet';
   readonly againMs: number;
 }
 
-const shortestPauseMs = 100;
-const longestPauseMs = 10 * 60_000;
-const troublePauseMs = 10_000;
+const minPauseMs = 100;
+const maxPauseMs = 10 * 60_000;
+const errorPauseMs = 10_000;
 
 /** Runs inside the step's record. */
 export async function beginUntil(
@@ -27,11 +34,10 @@ export async function beginUntil(
   name: string,
   step: UntilStep<unknown>,
 ): Promise<StepOutcome | UntilBegun> {
-  const { scribe, clock, cancel, run } = operation;
+  const { clock, cancel, run } = operation;
   if (cancel.aborted) return { outcome: 'cancelled', undo: false };
   const { timeoutMs } = step.patience(stepContext(operation, run.signal));
-  scribe.step(name, { state: 'running', attempts: 1, startedAt: timestamp(clock) });
-  scribe.operation({ state: 'running', currentStep: name, progress: undefined });
+  noteStart(operation, name);
   return { outcome: 'until', until: clock.now() + timeoutMs };
 }
 
@@ -63,10 +69,8 @@ async function look(
       return { outcome: 'done', ...(found.done === null ? {} : { result: found.done }), undo: false };
     }
     if (clock.now() >= until) {
-      const error = new ImagoError('operation-wait-timeout', `It took too long: ${found.sentence}.`, {
-        retryable: false,
-      });
-      return { outcome: 'failed', error: error.toRecord(), undo: false };
+      const message = `It took too long: ${found.sentence}.`;
+      return failed(new ImagoError('operation-wait-timeout', message, { retryable: false }));
     }
     scribe.operation({ state: 'waiting', progress: { done: 0, total: 1, sentence: found.sentence } });
     await scribe.flush();
@@ -75,11 +79,11 @@ async function look(
     const error = ensureImagoError(thrown);
     if (run.signal.aborted || error.code === 'owner-stale') throw error;
     if (cancel.aborted) return { outcome: 'cancelled', undo: false };
-    if (error.retryable && clock.now() < until) return notYet(troublePauseMs);
-    return { outcome: 'failed', error: errorRecord(error), undo: false };
+    if (error.retryable && clock.now() < until) return notYet(errorPauseMs);
+    return failed(error);
   }
 }
 
 function notYet(againMs: number): NotYet {
-  return { outcome: 'not-yet', againMs: Math.max(shortestPauseMs, Math.min(againMs, longestPauseMs)) };
+  return { outcome: 'not-yet', againMs: Math.max(minPauseMs, Math.min(againMs, maxPauseMs)) };
 }

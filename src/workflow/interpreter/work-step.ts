@@ -1,26 +1,25 @@
-// Does one ordinary step, and undoes it: look first, act, and believe only what is read back (D4).
+// Performs one ordinary step, and undoes it: check first, act, and trust only what is read back (D4).
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { StepContext, WorkStep } from '../../ports/workflow/operation.ts';
 import { attempt } from './attempt.ts';
-import { retryPause } from './retry-pause.ts';
-import { errorRecord, type StepOutcome, type UndoOutcome } from './step-outcome.ts';
-import { asStepError } from './transient.ts';
+import { errorRecord, type StepOutcome, type UndoOutcome } from './operation-run.ts';
+import { asStepError, retryPause } from './retry.ts';
 
-/** What surrounds a step: whose it is, what stops it, and where its beginning is written down. */
+/** The environment of a step: its clocks, its signals, and where its start is recorded. */
 export interface StepSite {
   readonly clock: Clock;
-  /** The clock by which pauses and deadlines go. */
+  /** The clock of pauses and deadlines. */
   readonly workClock: Clock;
   readonly chance: () => number;
-  /** Aborted when this process may no longer act: then the step is neither done nor failed. */
+  /** Aborted when this process must no longer act: then the step is neither done nor failed. */
   readonly stop: AbortSignal;
-  /** Aborted when someone cancelled the operation. */
+  /** Aborted when the operation is cancelled. */
   readonly cancel: AbortSignal;
-  /** An earlier process of this operation had begun the step. */
+  /** Whether an earlier process had started the step. */
   readonly begunBefore: boolean;
-  /** Writes down that the step is about to act; safe on disk when `undoable`. */
+  /** Records that the step is about to act; durably if it is `undoable`. */
   begin(undoable: boolean): Promise<void>;
   context(signal: AbortSignal): StepContext<unknown>;
 }
@@ -100,7 +99,7 @@ async function putBack(step: WorkStep<unknown>, site: StepSite): Promise<'undone
   if ((await read(step, site, site.stop)) !== undefined) {
     throw new ImagoError(
       'operation-verify-failed',
-      `Step ${step.name} was undone, but reading back still finds it so.`,
+      `Step ${step.name} was undone, but reading back still shows its effect.`,
     );
   }
   return 'undone';
@@ -108,13 +107,11 @@ async function putBack(step: WorkStep<unknown>, site: StepSite): Promise<'undone
 
 async function read(step: WorkStep<unknown>, site: StepSite, signal: AbortSignal): Promise<Json | undefined> {
   if (step.verify === undefined) return undefined;
-  return limited(`Looking at step ${step.name}`, step, site, signal, async (context) =>
-    step.verify?.(context),
-  );
+  return limited(`Checking step ${step.name}`, step, site, signal, async (context) => step.verify?.(context));
 }
 
 function limited<T>(
-  what: string,
+  description: string,
   step: WorkStep<unknown>,
   site: StepSite,
   signal: AbortSignal,
@@ -122,10 +119,10 @@ function limited<T>(
 ): Promise<T> {
   const { clock, workClock } = site;
   const timeoutMs = step.timeoutMs ?? defaultTimeoutMs;
-  return attempt((limit) => body(site.context(limit)), { clock, workClock, timeoutMs, signal, what });
+  return attempt((limit) => body(site.context(limit)), { clock, workClock, timeoutMs, signal, description });
 }
 
-/** Errors as values, save those which say that this process has no business here any more. */
+/** Returns errors as values, except those of a process that must no longer act. */
 async function caught<T>(
   work: () => Promise<T>,
   site: StepSite,

@@ -1,5 +1,5 @@
-// Durable runs on DBOS, in the schema `dbos` of Imago's own database. Only the holder of the lease starts it,
-// and all holders share one executor id: who starts takes up what the one before left unfinished.
+// Durable runs on DBOS, in the schema `dbos` of Imago's own database. Only the holder of the lease starts it, and all
+// holders share one executor id: a new holder resumes what the previous one left unfinished.
 import { AsyncResource } from 'node:async_hooks';
 import type { Pool } from 'pg';
 import { within } from '../../../async/deadline.ts';
@@ -9,25 +9,30 @@ import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { systemClock } from '../../../host/system-clock.ts';
 import type { CallRecords, Engine, Interpreter } from '../../../ports/workflow/engine.ts';
 import { never, unlessStopped } from '../run-body.ts';
-import { forgetEndedRuns } from './forget-ended-runs.ts';
-import { dbosLogger, type EngineLog } from './log.ts';
 import { createEnginePool, engineUrl } from './pool.ts';
 import { createDbosRun, wrapMessage } from './run.ts';
 import { createDbosSchedules } from './schedules.ts';
-import { unfinishedRuns } from './unfinished-runs.ts';
-import { type DbosModule, loadWorkflows, type StepRecords, takeHost, type Workflows } from './workflows.ts';
+import { pruneRuns, unfinishedRuns } from './stored-runs.ts';
+import {
+  type DbosModule,
+  type EngineLog,
+  loadWorkflows,
+  type StepRecords,
+  takeHost,
+  type Workflows,
+} from './workflows.ts';
 
 export interface DbosEngineOptions {
   readonly databaseUrl: string;
   /** Where the results of steps are recorded. */
   readonly calls: CallRecords;
-  /** Aborted when this process may no longer act: the lease's. */
+  /** Aborted when this process loses its lease. */
   readonly signal: AbortSignal;
-  /** How many step bodies may run at the same time; runs that wait do not count. Defaults to 64. */
+  /** How many step bodies can run concurrently; waiting runs do not count. Defaults to 64. */
   readonly maxRunningSteps?: number;
-  /** How long `stop` waits for step bodies that were told to stop. Defaults to 10 s. */
+  /** How long `stop` waits for step bodies after it has aborted them. Defaults to 10 s. */
   readonly patienceMs?: number;
-  /** How long DBOS may take to hand an unfinished run over before it is asked again. Defaults to 20 s. */
+  /** How long DBOS can take to hand over an unfinished run before it is requested again. Defaults to 20 s. */
   readonly handOverMs?: number;
   readonly log?: EngineLog;
 }
@@ -41,19 +46,19 @@ const settings = {
   name: 'imago',
   systemDatabaseSchemaName: 'dbos',
   executorID: 'imago',
-  // One version for ever: steps are found by name, so new code finishes what old code began.
+  // The version never changes: steps are found by name, so new code finishes what old code started.
   applicationVersion: '1',
   enableOTLP: false,
-  // Streams, events and schedules of DBOS are not used.
+  // Streams, events, and schedules of DBOS are not used.
   notificationCoalesceMs: 3_600_000,
   schedulerPollingIntervalMs: 3_600_000,
 } as const;
 
 const poolSize = 8;
-const usualPatienceMs = 10_000;
+const defaultPatienceMs = 10_000;
 const shutdownPatienceMs = 15_000;
-/** DBOS hands unfinished runs over within two seconds. */
-const usualHandOverMs = 20_000;
+/** DBOS hands over unfinished runs within two seconds. */
+const defaultHandOverMs = 20_000;
 
 export function createDbosEngine(options: DbosEngineOptions): Engine {
   const log = options.log ?? (() => undefined);
@@ -61,10 +66,10 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
   const slots = createSlots(options.maxRunningSteps ?? 64);
   const stopping = new AbortController();
   const signal = AbortSignal.any([stopping.signal, options.signal]);
-  // DBOS looks at the asynchronous context: what operations ask of the engine from inside a step is not part of it.
+  // DBOS reads the asynchronous context: calls to the engine from inside a step are not part of that step.
   const outside = new AsyncResource('ImagoEngine');
   const bodies = new Set<Promise<void>>();
-  /** Runs that have not ended, as far as this process knows: when DBOS was last asked for them, if it still owes them. */
+  /** Unfinished runs, and when DBOS was last asked to hand them over, unless it has. */
   const runs = new Map<string, { readonly owedSince: number | undefined }>();
   const opened = Promise.withResolvers<Started>();
   opened.promise.catch(() => undefined);
@@ -72,7 +77,7 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
   let pool: Pool | undefined;
   let nextPlace = 1;
   let releaseHost: (() => void) | undefined;
-  let stopForgetting = (): void => undefined;
+  let stopPruning = (): void => undefined;
 
   async function started(): Promise<Started> {
     if (!begun) throw new ImagoError('internal', 'The engine has not been started.');
@@ -91,13 +96,13 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
     const run = createDbosRun({
       ...{ dbos: workflows.dbos, id, signal, clock: systemClock, slots, track },
       calls: records === 'own' ? options.calls : undefined,
-      onThrow: (error) => log('warn', `Run ${id} goes on after: ${describe(error)}`),
+      onThrow: (error) => log('warn', `Run ${id} continues after: ${describe(error)}`),
     });
     try {
       await interpreter(run);
     } catch (error) {
       if (signal.aborted) return never();
-      log('error', `Run ${id} ended by a bug: ${describe(error)}`);
+      log('error', `Run ${id} ended because of a bug: ${describe(error)}`);
     }
     gate.leave(key, id);
     runs.delete(id);
@@ -137,16 +142,16 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
       runs.set(id, { owedSince: performance.now() });
       nextPlace = Math.max(nextPlace, place + 1);
     }
-    stopForgetting = forgetEndedRuns(workflows.dbos, options.calls, log);
+    stopPruning = pruneRuns(workflows.dbos, options.calls, log);
     return { workflows, interpreter };
   }
 
-  /** DBOS may lose a run between claiming and starting it, when the database dies in that moment. */
+  /** DBOS can lose a run between claiming and starting it, if the database stops at that moment. */
   async function askAgain({ dbos }: Workflows, id: string): Promise<void> {
     const { owedSince } = runs.get(id) ?? {};
-    if (owedSince === undefined || performance.now() - owedSince < (options.handOverMs ?? usualHandOverMs))
+    if (owedSince === undefined || performance.now() - owedSince < (options.handOverMs ?? defaultHandOverMs))
       return;
-    log('warn', `Run ${id} was not handed over; asking for it again.`);
+    log('warn', `Run ${id} was not handed over. Requesting it again.`);
     runs.set(id, { owedSince: performance.now() });
     await ask(() => dbos.DBOS.resumeWorkflow(id));
   }
@@ -197,19 +202,33 @@ export function createDbosEngine(options: DbosEngineOptions): Engine {
     unschedule: schedules.unschedule,
     async stop() {
       stopping.abort(new Error('The engine was stopped.'));
-      stopForgetting();
+      stopPruning();
       if (!begun) return;
       await opened.promise.catch(() => undefined);
-      await within(Promise.all(bodies), options.patienceMs ?? usualPatienceMs);
+      await within(Promise.all(bodies), options.patienceMs ?? defaultPatienceMs);
       await shutdown();
     },
   };
 }
 
-/** DBOS wakes ten times a second for telemetry, of which there is none here. Its logger works on without it. */
+/** Ends the telemetry of DBOS, which is unused and wakes ten times a second. Its logger works without it. */
 async function endTelemetry({ DBOS }: DbosModule): Promise<void> {
   const { logger } = DBOS;
   if ('destroy' in logger && typeof logger.destroy === 'function') await logger.destroy();
+}
+
+/** Expected at every start and stop: requesting a run twice, and stopping during runs. */
+const expectedWarning = /already exists in queue|^Shutting down while/;
+
+function dbosLogger(log: EngineLog): NonNullable<Parameters<DbosModule['DBOS']['setConfig']>[0]['logger']> {
+  return {
+    debug: () => undefined,
+    info: () => undefined,
+    warn(entry) {
+      if (!expectedWarning.test(String(entry))) log('warn', `DBOS: ${String(entry)}`);
+    },
+    error: (entry) => log('error', `DBOS: ${String(entry)}`),
+  };
 }
 
 function describe(error: unknown): string {

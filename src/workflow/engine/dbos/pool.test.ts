@@ -24,7 +24,7 @@ describe('an error on DBOS’s connections', () => {
     expect({ ...(error as object) }).toEqual(before);
   });
 
-  it('is told so when there is nothing at the address', async () => {
+  it('reports a lost connection if nothing listens at the address', async () => {
     const pool = createEnginePool(
       `postgresql://x@localhost/x?host=${encodeURIComponent('/nowhere')}`,
       1,

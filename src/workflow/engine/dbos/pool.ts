@@ -1,12 +1,11 @@
-// The connections that DBOS works with. DBOS asks again after a lost connection, but knows only some of the
-// ways in which Node tells of one: a socket that is not there (ENOENT), or whose other end has gone (EPIPE),
-// is none of them.
+// The connections of DBOS. DBOS retries after a lost connection, but recognizes only some of the errors that Node
+// reports for one: not a missing socket (ENOENT), nor a closed one (EPIPE).
 import pg from 'pg';
-import type { EngineLog } from './log.ts';
+import type { EngineLog } from './workflows.ts';
 
 const connectDeadlineMs = 10_000;
 
-/** A process that froze in the middle of a write must not keep its locks; dead clients must be noticed. */
+/** A process that froze during a write must not hold its locks, and dead clients must be noticed. */
 const sessionSettings = [
   'idle_in_transaction_session_timeout=30s',
   'tcp_keepalives_idle=5',
@@ -14,7 +13,7 @@ const sessionSettings = [
   'tcp_keepalives_count=3',
 ] as const;
 
-/** The URL of the database with the settings of every session. */
+/** Returns the URL of the database with the settings of every session. */
 export function engineUrl(databaseUrl: string): string {
   const url = new URL(databaseUrl);
   const given = url.searchParams.get('options') ?? '';
@@ -46,7 +45,7 @@ class EngineClient extends pg.Client {
   }
 }
 
-/** Calls with a callback at the end, or for a promise: either way the error is one that DBOS knows. */
+/** Calls with a callback as the last argument, or for a promise, and translates the error in both cases. */
 function translated(call: (given: unknown[]) => unknown, given: unknown[]): never {
   const last = given.at(-1);
   if (typeof last === 'function') {
@@ -54,17 +53,17 @@ function translated(call: (given: unknown[]) => unknown, given: unknown[]): neve
     given = given.with(-1, (error: unknown, ...rest: unknown[]) => callback(asLost(error), ...rest));
   }
   const answer = call(given);
-  const told = answer instanceof Promise ? answer.catch((error) => Promise.reject(asLost(error))) : answer;
-  return told as never;
+  if (!(answer instanceof Promise)) return answer as never;
+  return answer.catch((error) => Promise.reject(asLost(error))) as never;
 }
 
-/** The same error, under the code by which DBOS knows a lost connection. */
+/** Returns the same error, with the code of a lost connection that DBOS recognizes. */
 export function asLost(error: unknown): unknown {
   if (error instanceof Error && isLoss(error)) Object.assign(error, { code: 'ECONNRESET' });
   return error;
 }
 
-/** What the operating system says about a socket, and what the driver says of a connection that it gave up. */
+/** Returns whether the system reports a socket error, or the driver an abandoned connection. */
 function isLoss(error: Error): boolean {
   if ('code' in error && typeof error.code === 'string') return /^E[A-Z]+$/.test(error.code);
   return /connection terminated|not queryable|timeout expired/i.test(error.message);

@@ -1,5 +1,4 @@
 // One run on DBOS, as the interpreter sees it.
-
 import type { Slots } from '../../../async/slots.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { Json } from '../../../domain/value/json.ts';
@@ -14,14 +13,14 @@ export interface DbosRunOptions {
   readonly signal: AbortSignal;
   readonly clock: Clock;
   readonly slots: Slots;
-  /** Where steps are recorded; without it in DBOS, as runs of earlier versions do. */
+  /** Where steps are recorded. Defaults to DBOS, as in runs of earlier versions. */
   readonly calls?: CallRecords | undefined;
   onThrow(error: unknown): void;
-  /** Called when a step begins; what it returns, when the step is recorded or was stopped. */
+  /** Called when a step starts. The returned function is called when the step is recorded or was stopped. */
   track(): () => void;
 }
 
-/** DBOS gives no value for a message that did not come, and `null` may be one. */
+/** DBOS returns `null` for a message that did not arrive, and `null` can be a message. */
 interface Envelope {
   readonly message: Json;
 }
@@ -32,7 +31,7 @@ export function createDbosRun(options: DbosRunOptions): Run {
   let recorded: Map<number, RecordedCall> | undefined;
   let nextPlace = 0;
 
-  /** Another process has taken the run over when DBOS refuses a record: then this one has nothing more to say. */
+  /** DBOS refuses a record if another process has taken over the run: then this one must not continue. */
   async function owned<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await unlessStopped(work(), signal);
@@ -49,7 +48,7 @@ export function createDbosRun(options: DbosRunOptions): Run {
     });
   }
 
-  /** A result that is not recorded would be lost, so recording it is repeated until it succeeds. */
+  /** A result that is not recorded would be lost, so recording it is retried until it succeeds. */
   async function recordedStep<T extends Json>(
     records: CallRecords,
     name: string,

@@ -1,26 +1,24 @@
-// Schedules: each time is a small durable run of its own, named after the schedule and the time, so that it is
-// fired once by all processes together, and not lost when the process dies in the middle.
-
+// Schedules: each time is a small durable run, named after the schedule and the time, so that all processes together fire
+// it once, and it is not lost if the process is killed.
 import { systemClock } from '../../../host/system-clock.ts';
 import type { Engine } from '../../../ports/workflow/engine.ts';
 import { runBody } from '../run-body.ts';
 import { parseCron, tick } from '../ticker.ts';
-import type { EngineLog } from './log.ts';
-import type { Workflows } from './workflows.ts';
+import type { EngineLog, Workflows } from './workflows.ts';
 
 export interface DbosSchedulesOptions {
-  /** Throws when this process may not act. */
+  /** Throws if this process must not act. */
   started(): Promise<Workflows>;
-  /** Never settles when the engine could not be started: a run that is under way must not fail for it. */
+  /** Never settles if the engine could not be started: a run in progress must not fail for it. */
   opened(): Promise<Workflows>;
-  /** Runs work that asks something of DBOS from outside of any run. */
+  /** Runs work that calls DBOS outside of any run. */
   ask<T>(work: () => Promise<T>): Promise<T>;
   readonly signal: AbortSignal;
   readonly log: EngineLog;
 }
 
 export interface DbosSchedules extends Pick<Engine, 'schedule' | 'unschedule'> {
-  /** The durable run of one time. */
+  /** Runs the durable run of one time. */
   tick(name: string, at: string): Promise<void>;
 }
 
@@ -29,19 +27,19 @@ interface Schedule {
   fire(at: Date): Promise<void>;
 }
 
-/** After a restart a time that was under way waits this long for its schedule to be made again. */
+/** After a restart, a time in progress waits this long for its schedule to be created again. */
 const patienceMs = 60_000;
-const lookMs = 500;
+const pollMs = 500;
 
 export function createDbosSchedules(options: DbosSchedulesOptions): DbosSchedules {
   const { started, opened, ask, signal, log } = options;
   const schedules = new Map<string, Schedule>();
 
   async function find(name: string): Promise<Schedule | undefined> {
-    for (let waited = 0; waited < patienceMs; waited += lookMs) {
+    for (let waited = 0; waited < patienceMs; waited += pollMs) {
       const schedule = schedules.get(name);
       if (schedule !== undefined) return schedule;
-      await systemClock.sleep(lookMs, signal);
+      await systemClock.sleep(pollMs, signal);
     }
     return undefined;
   }
@@ -70,12 +68,12 @@ export function createDbosSchedules(options: DbosSchedulesOptions): DbosSchedule
       const { dbos } = await opened();
       async function fireOnce(): Promise<null> {
         const schedule = await find(name);
-        if (schedule === undefined) log('warn', `Schedule ${name} is gone; ${at} was not fired.`);
+        if (schedule === undefined) log('warn', `Schedule ${name} no longer exists. ${at} was not fired.`);
         await schedule?.fire(new Date(at));
         return null;
       }
       const onThrow = (error: unknown) =>
-        log('warn', `Schedule ${name} tries ${at} again after: ${String(error)}`);
+        log('warn', `Schedule ${name} retries ${at} after: ${String(error)}`);
       await dbos.DBOS.runStep(() => runBody(fireOnce, { clock: systemClock, signal, onThrow }), {
         name: 'fire',
       });

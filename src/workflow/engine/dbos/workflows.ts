@@ -1,14 +1,16 @@
-// DBOS is one for the whole process: its workflows are registered once, and act for whichever engine is the
-// process's current one. It is loaded on demand.
+// DBOS exists once per process: its workflows are registered once, and act for the current engine of the process. It is
+// loaded on demand.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { never } from '../run-body.ts';
 
 export type DbosModule = typeof import('@dbos-inc/dbos-sdk');
 
-/** Where a run records its steps: in Imago's own table, or in DBOS's, as runs of earlier versions do to their end. */
+export type EngineLog = (level: 'info' | 'warn' | 'error', line: string) => void;
+
+/** Where a run records its steps: in Imago's own table, or in that of DBOS, as runs of earlier versions do. */
 export type StepRecords = 'own' | 'dbos';
 
-/** What the workflows do, given by the engine that runs now. */
+/** What the workflows do, given by the current engine. */
 export interface WorkflowHost {
   operation(id: string, key: string, records: StepRecords): Promise<void>;
   tick(schedule: string, at: string): Promise<void>;
@@ -20,10 +22,10 @@ export interface Workflows {
   tick(schedule: string, at: string): Promise<void>;
 }
 
-/** The names in DBOS's tables: operations of today, and those of versions that recorded their steps in DBOS. */
+/** The names in the tables of DBOS: current operations, and those of versions that recorded their steps in DBOS. */
 export const operationWorkflows = ['operation-2', 'operation'] as const;
 
-/** DBOS gives a workflow up after 100 recoveries; an operation is never given up. */
+/** DBOS abandons a workflow after 100 recoveries; an operation is never abandoned. */
 const maxRecoveryAttempts = 1_000_000_000;
 
 let host: WorkflowHost | undefined;
@@ -34,10 +36,10 @@ export function loadWorkflows(): Promise<Workflows> {
   return loading;
 }
 
-/** Makes the engine the process's current one; the returned function ends that. */
+/** Makes the engine the current one of the process, until the returned function is called. */
 export function takeHost(given: WorkflowHost): () => void {
   if (host !== undefined) {
-    throw new ImagoError('internal', 'This process runs a durable engine already, and DBOS allows only one.');
+    throw new ImagoError('internal', 'This process already runs a durable engine, and DBOS allows only one.');
   }
   host = given;
   return () => {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { retryPause } from './retry-pause.ts';
-import { asStepError } from './transient.ts';
+import { asStepError, retryPause } from './retry.ts';
 
 const plain = new ImagoError('provider-failed', 'no');
 
@@ -33,7 +32,7 @@ describe('what a step threw', () => {
     });
   });
 
-  it('stays what it is when it is one of our own, and is a bug when nobody knows it', () => {
+  it('stays what it is when it is one of our own, and is a bug if it is unknown', () => {
     expect(asStepError(plain)).toBe(plain);
     expect(asStepError(new TypeError('x is not a function'))).toMatchObject({
       code: 'internal',
