@@ -92,8 +92,8 @@ describe('a machine that ends during an apply', () => {
 
   it.each([
     ['', false],
-    [', also when what it fetches is another one each time', true],
-  ])('gives a config up that takes the power away each time%s', async (_, fetches) => {
+    [', even if it fetches something different each time', true],
+  ])('abandons a config that causes a power failure each time%s', async (_, fetches) => {
     const [system, platform] = await updating();
     let tries = 0;
     const identity = { url: 'https://api.example.com/bootstrap', resource: 'api://cluster' };

@@ -1,5 +1,5 @@
-// What the agent brings to an image beside its program: how it is started, its units, and those drop-ins that keep
-// services back until the node is configured. The image build enables units by their [Install] section.
+// The files that the agent adds to an image in addition to its bundle: its launcher, its units, and drop-ins that delay
+// services until the node is configured. The image build enables units by their [Install] section.
 import { localMachineProduct } from '../domain/node/node.ts';
 import { abilitiesPath, agentAbilities } from '../domain/node-config/capabilities.ts';
 
@@ -11,7 +11,7 @@ export interface AgentFile {
 
 const units = '/usr/lib/systemd/system';
 
-/** QuickJS takes a rejection for unhandled before an `await` could see it; the program handles all of them. */
+/** QuickJS reports a rejection as unhandled before an `await` can see it; the agent handles all of them. */
 const run = 'qjs --std --no-unhandled-rejection -m /usr/lib/imago/agent.js';
 const program = `#!/bin/sh
 umask 022
@@ -41,7 +41,7 @@ SyslogIdentifier=imago-agent
 WantedBy=multi-user.target
 `;
 
-/** Started by udev when the port is there: in a cloud it never is. */
+/** Started by udev when the port exists: in a cloud it never does. */
 const commandsUnit = `[Unit]
 Description=Run what the owner of this machine asks for
 DefaultDependencies=no
@@ -63,7 +63,7 @@ After=systemd-user-sessions.service
 
 [Service]
 ExecStart=-/bin/bash --login
-# Tells whoever looks at this shell that it ended; the next one starts at once.
+# Reports to the viewer of this shell that it exited; the next one starts immediately.
 ExecStopPost=-/usr/bin/printf '\\033]imago;exit\\007'
 StandardInput=tty
 StandardOutput=tty
@@ -80,21 +80,21 @@ IgnoreSIGPIPE=no
 `;
 
 /**
- * Both doors lead to root without a password, so they open only on machines that Imago itself runs on a host: others
- * may have a console of that name too.
+ * Both ports give root access without a password, so they exist only on machines that Imago itself runs on a host: others
+ * can have a console of that name too.
  */
 const onLocalMachine = `ATTR{[dmi/id]product_name}=="${localMachineProduct}"`;
-const udevRules = `# Made by Imago: the ports of whoever runs this machine.
+const udevRules = `# Made by Imago: the ports of the host of this machine.
 SUBSYSTEM=="virtio-ports", ${onLocalMachine}, ATTR{name}=="org.imago.commands.0", TAG+="systemd", ENV{SYSTEMD_WANTS}+="imago-commands.service"
 SUBSYSTEM=="tty", ${onLocalMachine}, KERNEL=="hvc0", TAG+="systemd", ENV{SYSTEMD_WANTS}+="imago-shell.service"
 `;
 
-/** There is one shell on that console, and it asks for no password. */
+/** The console has one shell, which needs no password. */
 const gettyDropIn = `[Unit]
 ConditionPathExists=!${units}/imago-shell.service
 `;
 
-/** The agent starts the unit when the node is configured, and waits for it as long as it waits for its answer. */
+/** The agent starts the unit when the node is configured, and waits for it as long as for its response. */
 const runtimeDropIn = `[Unit]
 ConditionPathExists=/run/imago/configured
 
@@ -103,7 +103,7 @@ TimeoutStartSec=300
 EnvironmentFile=-/etc/imago/proxy.env
 `;
 
-/** It talks to systemd and resolves names from its start on, which may be before the rest of the system runs. */
+/** The kubelet uses systemd and resolves names from its start on, which can be before the rest of the system runs. */
 const kubeletDropIn = `[Unit]
 ConditionPathExists=/run/imago/configured
 Wants=dbus.socket systemd-resolved.service
@@ -116,7 +116,7 @@ ExecStart=
 ExecStart=/usr/bin/kubelet $IMAGO_KUBELET_FLAGS
 `;
 
-/** No key of another machine is ever shown to anybody. */
+/** The key of another machine is never shown. */
 const sshDropIn = `[Unit]
 ConditionPathExists=/run/imago/identified
 `;

@@ -27,7 +27,7 @@ describe('a hotfix', () => {
     restarts: ['kubelet.service'],
   };
 
-  it('is installed once, and taken away again with what was there before', async () => {
+  it('is installed once, and removed again with the previous content restored', async () => {
     const platform = platformWith(config);
     const system = machine(platform);
     system.makeFolder('/usr/bin');
@@ -116,7 +116,7 @@ describe('the rest of the system, on an image that puts it off', () => {
     return system;
   }
 
-  it('starts once, after the node is ready and before a platform that may not be there is told', async () => {
+  it('starts once, after the node is ready and before a platform that may not exist is notified', async () => {
     const system = lateMachine({ ...platformWith(config), hasWireServer: false });
     const node = await start(system);
     expect(node.report().phase).toBe('ready');
@@ -127,7 +127,7 @@ describe('the rest of the system, on an image that puts it off', () => {
     expect(system.commands.filter((line) => line === rest)).toHaveLength(1);
   });
 
-  it('starts as well when the node has failed: somebody will want to look at it', async () => {
+  it('starts even if the node has failed, for debugging', async () => {
     const system = lateMachine({ ...platformWith(config), userData: '' });
     expect((await start(system)).report().phase).toBe('failed');
     expect(system.commands).toContain(rest);

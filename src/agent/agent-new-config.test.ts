@@ -13,7 +13,7 @@ import {
 import { memorySystem } from '../../test/support/agent/memory-system.ts';
 
 describe('a new config on a running node', () => {
-  it('is applied at once when it is live, and restarts nothing', async () => {
+  it('is applied immediately if it is live, and restarts nothing', async () => {
     const platform = platformWith(config);
     const system = machine(platform);
     const node = await start(system);
@@ -45,7 +45,7 @@ describe('a new config on a running node', () => {
     ]);
   });
 
-  it('is held when it restarts services and the policy says so, until the next boot', async () => {
+  it('is held until the next boot if it restarts services and the policy requires it', async () => {
     const platform = platformWith(config);
     const system = machine(platform);
     const node = await start(system);
@@ -62,7 +62,7 @@ describe('a new config on a running node', () => {
     expect(system.readText('/var/lib/kubelet/config.yaml')).toContain('60');
   });
 
-  it('waits for the drain that it needs, and goes on when there is room', async () => {
+  it('waits for the drain that it needs, and continues when it is allowed', async () => {
     const platform = platformWith(config);
     const system = machine(platform);
     const node = await start(system);
@@ -98,7 +98,7 @@ describe('a new config on a running node', () => {
     }
   });
 
-  it('stays as it is when the room for it is taken back', async () => {
+  it('stays pending if the permission for it is revoked', async () => {
     const platform = platformWith(config);
     const system = machine(platform);
     const node = await start(system);
@@ -110,7 +110,7 @@ describe('a new config on a running node', () => {
     expect(node.report()).toMatchObject({ phase: 'ready', waiting: { for: 'drain' } });
   });
 
-  it('has the swap that it is told to, of another size when that changes, and none in the end', async () => {
+  it('has the configured swap, of another size when that changes, and none in the end', async () => {
     const platform = platformWith(config);
     const system = machine(platform);
     const node = await start(system);
@@ -162,7 +162,7 @@ describe('a new config on a running node', () => {
     expect(system.readText('/etc/hostname')).toBe('web-1\n');
   });
 
-  it('goes back when it fails, says so, and is not tried again', async () => {
+  it('reverts when it fails, reports it, and is not retried', async () => {
     const platform = platformWith(config);
     const system = machine(platform);
     const node = await start(system);
@@ -244,7 +244,7 @@ describe('a good config whose services do not come up at a boot', () => {
   });
 });
 
-describe('a runtime that runs and does not answer any more', () => {
+describe('a runtime that runs and no longer responds', () => {
   const unit = '/usr/lib/systemd/system/containerd.service';
   const silent = { exitCode: 7, stderr: 'curl: (7) Connection refused' };
 

@@ -82,12 +82,12 @@ describe('a first boot', () => {
     expect(report().phase).toBe('ready');
   });
 
-  it('says so when the metadata service never answers', async () => {
+  it('reports a metadata service that never responds', async () => {
     const platform = { ...platformWith(config), trouble: Array<string>(500).fill('silent') };
     await expect(start(machine(platform))).rejects.toMatchObject({ code: 'node-metadata-unreachable' });
   });
 
-  it('takes everything back when a service does not start, and starts nothing', async () => {
+  it('reverts everything if a service does not start, and starts nothing', async () => {
     const platform = platformWith(config);
     const system = machine(platform);
     const before = nodeFiles(system);
@@ -167,7 +167,7 @@ describe('a boot until the node is ready', () => {
     expect(system.readText('/var/lib/imago/config.json')).toContain('web-1');
   });
 
-  it('is none when the disk breaks before the config is recorded, and says so', async () => {
+  it('is not made if the disk fails before the config is recorded, and reports it', async () => {
     const system = machine(platformWith(config));
     const before = nodeFiles(system);
     let broken = true;
@@ -210,7 +210,7 @@ describe('what the kubelet needs of the runtime', () => {
 describe('a unit that never starts', () => {
   const unit = { name: 'slow.service', state: 'enabled', content: '[Service]\nExecStart=/bin/sleep 9\n' };
 
-  it('that systemd gives no word of is told after its time, with everything as it was', async () => {
+  it('that systemd does not report is reported after a timeout, with everything reverted', async () => {
     const platform = platformWith({ ...config, units: [unit] });
     const system = machine(platform);
     const before = nodeFiles(system);
@@ -221,7 +221,7 @@ describe('a unit that never starts', () => {
     expect(nodeFiles(system)).toEqual(before);
   });
 
-  it('but says that it will is waited for, and not for ever', async () => {
+  it('but reports that it will is waited for, but not indefinitely', async () => {
     const platform = platformWith({ ...config, units: [unit] });
     const system = machine(platform);
     platform.activating.add('slow.service');
@@ -252,7 +252,7 @@ describe('a second apply', () => {
     ).toEqual([]);
   });
 
-  it('puts right what somebody changed', async () => {
+  it('repairs what another user changed', async () => {
     const system = machine(platformWith(config));
     const node = await start(system);
     system.remove('/etc/motd');
@@ -285,19 +285,19 @@ describe('verify', () => {
     const system = machine(platformWith(config));
     await start(system);
     const release = await system.lock('/run/imago/lock', 0);
-    expect(await verify(system)).toEqual(['another run of the agent does not end']);
+    expect(await verify(system)).toEqual(['another run of the agent does not finish']);
     release?.();
     expect(await verify(system)).toEqual(['verified']);
   });
 
-  it('names what is not as the config says', async () => {
+  it('names what does not match the config', async () => {
     const system = machine(platformWith(joining));
     await start(system);
     system.remove('/etc/motd');
     system.remove('/var/lib/kubelet/ca.crt');
     expect(await verify(system)).toEqual([
-      '/etc/motd is not as the config says',
-      '/var/lib/kubelet/ca.crt is not as the config says',
+      '/etc/motd does not match the config',
+      '/var/lib/kubelet/ca.crt does not match the config',
     ]);
   });
 });
@@ -315,7 +315,7 @@ describe('the credentials for the first talk with the API server', () => {
     const platform = platformWith(joining('abcdef.0123456789abcdef'));
     const system = machine(platform);
     const node = await start(system);
-    // As the kubelet does at once.
+    // As the kubelet does immediately.
     const own = `users: [{user: {client-certificate: ${certificate}}}]\n`;
     system.writeFile('/var/lib/kubelet/kubeconfig', own, { mode: 0o600 });
     await node.look();

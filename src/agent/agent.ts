@@ -1,16 +1,24 @@
-// The agent as a whole: what it does at a start, when it looks for a new config, and when it is told to go on.
+// The agent: what it does at a start, when it checks for a new config, and when it is allowed to apply one.
 import { ImagoError } from '../domain/error/imago-error.ts';
 import type { NodeError } from '../domain/node/report.ts';
-import { neededAbilities, requireAbilities } from '../domain/node-config/capabilities.ts';
-import { isObject } from '../domain/node-config/check-field.ts';
-import type { Field } from '../domain/node-config/field.ts';
+import {
+  abilitiesPath,
+  agentAbilities,
+  type ImageAbilities,
+  neededAbilities,
+  requireAbilities,
+} from '../domain/node-config/capabilities.ts';
 import { nodeRules, readNodeConfig } from '../domain/node-config/read-node-config.ts';
-import { nodeConfigSchema } from '../domain/node-config/schema.ts';
-import { type ComponentReceipt, receiptPath } from '../install/receipt.ts';
-import { applyConfig, bringUp, gate, isBooting, recover, type WantedConfig } from './apply/apply.ts';
+import {
+  applyConfig,
+  bringUp,
+  isBooting,
+  pendingChanges,
+  recover,
+  type WantedConfig,
+} from './apply/apply.ts';
 import { createFetcher, createOutside } from './apply/fetch.ts';
-import { offeredAbilities } from './capabilities.ts';
-import { readFailed, readGood, writeFailed } from './desired/state.ts';
+import { readFailed, readGood, secretsOf, writeFailed } from './desired/state.ts';
 import { makeHostKeys, sealIdentity, settleIdentity } from './identity.ts';
 import { createMetadataService, decodeUserData, type Instance } from './metadata/metadata.ts';
 import { waitForRoute } from './metadata/network.ts';
@@ -18,30 +26,31 @@ import { quickFacts } from './metadata/quick-check.ts';
 import { createPlatform, type Platform } from './metadata/wire-server.ts';
 import { nodeError, type Reporter } from './report/reporter.ts';
 import type { AgentSettings } from './settings.ts';
+import { readReceipt } from './steps/components.ts';
 import { bootstrapPath, isRegistered } from './steps/kubelet.ts';
 import { hasRest, startRest } from './system/deferred-units.ts';
-import { bootIdPath, journalFolder, lockPath, quickPath, runFolder } from './system/paths.ts';
+import { journalFolder, lockPath, quickPath, runFolder } from './system/paths.ts';
 import { digestOfText } from './system/sha256.ts';
-import { type Release, replaceRunFile, type System } from './system/system.ts';
+import { bootIdOf, type Release, replaceRunFile, type System } from './system/system.ts';
 
 export interface Agent {
-  /** Recovers, finds out which machine this is, and makes the identity its own. Throws what keeps it from that. */
+  /** Recovers, determines which machine this is, and settles its identity. Throws if it cannot. */
   start(): Promise<void>;
-  /** Looks for a config and applies it if it is a new one. Never throws: how it ended is in the report. */
+  /** Checks for a config and applies it if it is new. Never throws: the outcome is in the report. */
   look(options?: LookOptions): Promise<void>;
-  /** Whoever runs the node has made room for a change of that cost. */
+  /** The operator of the node allows a change of that cost. */
   allow(cost: 'restart' | 'drain', digest: string): void;
-  /** There is no room any more. What was applied by then stays. */
+  /** The change is no longer allowed. What was applied by then stays. */
   deny(digest: string): void;
 }
 
 export interface LookOptions {
-  /** Also when the config is the one that was looked at last. */
+  /** Even if the config is the last one that was checked. */
   readonly again?: boolean;
 }
 
-/** A config that failed for a reason that may pass is tried this often in a boot. */
-const mostTries = 5;
+/** A config that failed for a transient reason is tried this often in a boot. */
+const maxTries = 5;
 const lockWaitMs = 600_000;
 
 export function createAgent(system: System, settings: AgentSettings, reporter: Reporter): Agent {
@@ -50,11 +59,11 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
   let firstUserData: string | undefined;
   let lastSeen: string | undefined;
   let allowed: { readonly digest: string; readonly cost: 'restart' | 'drain' } | undefined;
-  let lookAnew = false;
+  let checkAgain = false;
   let restStarted = false;
   let unsealed = false;
   let platform: Platform | undefined;
-  /** Kept from the identity to the first config: taking it twice costs the start of two programs. */
+  /** Held from the identity to the first config: locking twice costs the start of two processes. */
   let kept: Release | undefined;
 
   async function start(): Promise<void> {
@@ -73,10 +82,10 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
       unsealed ||= kind === 'first';
       if (!hasRest(system)) await openToOthers();
     } catch (thrown) {
-      letGo();
+      release();
       throw thrown;
     }
-    if (userData === undefined) letGo();
+    if (userData === undefined) release();
   }
 
   async function openToOthers(): Promise<void> {
@@ -86,12 +95,12 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
   }
 
   async function takeLock(): Promise<Release> {
-    const release = kept ?? (await system.lock(lockPath, lockWaitMs));
-    if (release !== undefined) return release;
-    throw new ImagoError('node-apply-failed', 'Another run of the agent does not end.');
+    const lock = kept ?? (await system.lock(lockPath, lockWaitMs));
+    if (lock !== undefined) return lock;
+    throw new ImagoError('node-apply-failed', 'Another run of the agent does not finish.');
   }
 
-  function letGo(): void {
+  function release(): void {
     kept?.();
     kept = undefined;
   }
@@ -101,7 +110,7 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
     try {
       return await work();
     } finally {
-      letGo();
+      release();
     }
   }
 
@@ -118,14 +127,14 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
       userData = firstUserData ?? (await metadata.userData(deadlineMs));
       firstUserData = undefined;
     } catch (thrown) {
-      // A node that is ready stays so when the service is away for a while.
+      // A ready node stays ready if the service is unreachable for a while.
       if (lastSeen === undefined) await refuse(nodeError(thrown), undefined);
       return;
     }
     reporter.mark('config read');
-    if (userData === lastSeen && !again && !lookAnew) return;
+    if (userData === lastSeen && !again && !checkAgain) return;
     lastSeen = userData;
-    lookAnew = false;
+    checkAgain = false;
     try {
       await locked(() => take(userData));
     } catch (thrown) {
@@ -141,7 +150,7 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
       return refuse(nodeError(thrown), undefined);
     }
     const good = readGood(system);
-    const { pending, waiting } = gate(good, wanted, allowedCosts(wanted));
+    const { pending, waiting } = pendingChanges(good, wanted, allowedCosts(wanted));
     const isGood = good?.digest === wanted.ref.digest;
     reporter.update({ wanted: isGood ? undefined : wanted.ref, pending, waiting });
     if (waiting !== undefined) return hold();
@@ -163,12 +172,7 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
       const name = config.node?.name ?? instance?.name ?? 'localhost';
       const { readyDeadlineMs } = settings;
       const { rendered, settle } = await applyConfig(system, {
-        wanted,
-        name,
-        fetcher,
-        outside,
-        reporter,
-        readyDeadlineMs,
+        ...{ wanted, name, fetcher, outside, reporter, readyDeadlineMs },
       });
       const quick = quickFacts(system, userData, rendered.paths, rendered.running.start);
       replaceRunFile(system, quickPath, JSON.stringify(quick), 0o600);
@@ -178,7 +182,7 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
       await settle();
     } catch (thrown) {
       const error = nodeError(thrown);
-      // Nothing is known to run then: the config that was is brought up anew before the node is ready again.
+      // The state of services is unknown then: the previous config is started again before the node is ready.
       if (thrown instanceof ImagoError && thrown.details?.wentBack === false) {
         reporter.update({ phase: 'applying' });
       }
@@ -197,45 +201,46 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
     return costs.add(allowed.cost);
   }
 
-  function bootId(): string {
-    return system.readText(bootIdPath)?.trim() ?? 'unknown';
-  }
-
-  /** A node that has nothing to go back to tries anew after each boot. */
+  /** A node without a good config retries after each boot. */
   function mayTryAgain(
     failed: { bootId: string; tries: number; error: NodeError },
     hasGood: boolean,
   ): boolean {
-    if (failed.error.retry && failed.tries < mostTries) return true;
-    return !hasGood && failed.bootId !== bootId();
+    if (failed.error.retry && failed.tries < maxTries) return true;
+    return !hasGood && failed.bootId !== bootIdOf(system);
   }
 
   async function noteFailure(digest: string, error: NodeError): Promise<void> {
     if (readGood(system)?.digest === digest) return;
     const before = readFailed(system);
-    const same = before?.digest === digest && before.bootId === bootId();
+    const same = before?.digest === digest && before.bootId === bootIdOf(system);
     try {
-      await writeFailed(system, { digest, error, bootId: bootId(), tries: same ? before.tries + 1 : 1 });
+      await writeFailed(system, {
+        digest,
+        error,
+        bootId: bootIdOf(system),
+        tries: same ? before.tries + 1 : 1,
+      });
     } catch (thrown) {
-      system.log(`the failure could not be noted: ${nodeError(thrown).message}`);
+      system.log(`the failure could not be recorded: ${nodeError(thrown).message}`);
     }
   }
 
-  /** The config in force goes on; at a boot it is brought up first. */
+  /** The active config stays active; at a boot it is started first. */
   async function refuse(error: NodeError, wanted: WantedConfig | undefined): Promise<void> {
     const good = readGood(system);
     const isOther = wanted !== undefined && wanted.ref.digest !== good?.digest;
     if (isOther) reporter.update({ wanted: wanted.ref });
     if (good === undefined || instance === undefined) {
       reporter.update({ phase: 'failed', config: undefined, error });
-    } else await goOn(error);
+    } else await resume(error);
   }
 
   async function hold(): Promise<void> {
-    if (isBooting(system) || reporter.current().phase !== 'ready') await goOn(undefined);
+    if (isBooting(system) || reporter.current().phase !== 'ready') await resume(undefined);
   }
 
-  async function goOn(error: NodeError | undefined): Promise<void> {
+  async function resume(error: NodeError | undefined): Promise<void> {
     const good = readGood(system);
     if (good === undefined) return;
     const config = { digest: good.digest, schemaVersion: good.schemaVersion };
@@ -246,7 +251,7 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
       reporter.mark('ready');
       reporter.update({ phase: 'ready', config, error });
     } catch (thrown) {
-      // What was good once may only be slow to come up.
+      // A config that was good once may only be slow to start.
       reporter.update({ phase: 'failed', config, error: { ...nodeError(thrown), retry: true } });
     }
   }
@@ -259,7 +264,7 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
     },
     allow(cost, digest) {
       allowed = { cost, digest };
-      lookAnew = true;
+      checkAgain = true;
     },
     deny(digest) {
       if (allowed?.digest === digest) allowed = undefined;
@@ -276,7 +281,7 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
     await platform?.tell(phase === 'ready' ? { ready: true } : { ready: false, why: error?.message ?? '' });
   }
 
-  /** Whoever waits for the rest of the system does not wait for a platform that may not be there. */
+  /** Starts the rest of the system without waiting for a platform that may not exist. */
   async function finishBoot(): Promise<void> {
     restStarted = true;
     try {
@@ -289,7 +294,7 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
   }
 }
 
-/** Throws when the config cannot be used on this image, never with what a secret says. */
+/** Throws if the config cannot be used on this image, never with the text of a secret. */
 export async function readWanted(
   system: System,
   userData: string,
@@ -298,40 +303,28 @@ export async function readWanted(
   const text = decodeUserData(userData);
   const { config, ignored } = readNodeConfig(text, nodeRules);
   reporter.hide(secretsOf(config));
-  if (ignored.length > 0) system.log(`fields that this agent does not know: ${ignored.join(', ')}`);
+  if (ignored.length > 0) system.log(`fields unknown to this agent: ${ignored.join(', ')}`);
   const requires = [...new Set([...(config.requires ?? []), ...neededAbilities(config)])];
-  requireAbilities(requires, offeredAbilities(system), (name) => versionsOf(system, name));
+  requireAbilities(requires, offeredAbilities(system), (name) =>
+    (readReceipt(system, name)?.versions ?? []).map(({ version }) => version),
+  );
   const digest = await digestOfText(system, text);
   return { config, ref: { digest, schemaVersion: String(config.schemaVersion) } };
 }
 
-function versionsOf(system: System, component: string): readonly string[] {
-  const text = system.readText(receiptPath(component));
-  return text === undefined
-    ? []
-    : (JSON.parse(text) as ComponentReceipt).versions.map(({ version }) => version);
+/** Returns the capabilities that the image declares and that this agent has. */
+function offeredAbilities(system: System): ImageAbilities {
+  const own = agentAbilities();
+  const text = system.readText(abilitiesPath);
+  if (text === undefined) return own;
+  const { abilities } = JSON.parse(text) as ImageAbilities;
+  return { ...own, abilities: own.abilities.filter((name) => abilities.includes(name)) };
 }
 
-/** It waits for the identity; at a later start of the agent it runs already. */
+/** Starts a unit that waits for the identity; at a later start of the agent it already runs. */
 async function startIfEnabled(system: System, unit: string): Promise<void> {
   const enabled = ['/etc/systemd/system', '/usr/lib/systemd/system'].some(
     (folder) => system.facts(`${folder}/multi-user.target.wants/${unit}`) !== undefined,
   );
   if (enabled) await system.run(['systemctl', 'start', '--no-block', unit]);
-}
-
-/** Returns the texts of a config that must never be shown. */
-function secretsOf(config: unknown): readonly string[] {
-  return collect(nodeConfigSchema, config);
-}
-
-function collect(field: Field | undefined, value: unknown): readonly string[] {
-  if (field === undefined) return [];
-  if (field.secret === true) return typeof value === 'string' && value.length > 3 ? [value] : [];
-  if (field.type === 'list' && Array.isArray(value))
-    return value.flatMap((item) => collect(field.items, item));
-  if (!isObject(value) || (field.type !== 'object' && field.type !== 'map')) return [];
-  return Object.entries(value).flatMap(([key, item]) =>
-    collect(field.type === 'map' ? field.values : field.fields[key], item),
-  );
 }

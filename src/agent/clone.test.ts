@@ -1,4 +1,4 @@
-// A disk that was copied from another machine: nothing of that one is used, and nobody takes the two for one.
+// A disk that was copied from another machine: nothing of that one is used, and the two are never confused.
 import { describe, expect, it } from 'vitest';
 import {
   base,
@@ -75,7 +75,7 @@ describe('a clone', () => {
     expect(system.readText('/etc/passwd')).toContain('ann:x:1000:1000::/home/ann:/usr/sbin/nologin');
   });
 
-  it('is nobody when its config is refused: not ready, nothing started, no name of the donor', async () => {
+  it('has no identity if its config is refused: not ready, nothing started, no name of the donor', async () => {
     const { system, platform, node } = await cloned({ ...config, requires: ['flying'] });
     expect(node.report()).toMatchObject({ phase: 'failed', error: { class: 'node-config-requires' } });
     expect(node.report().config).toBeUndefined();
@@ -170,7 +170,7 @@ describe('a clone', () => {
     }
   });
 
-  it('does not go on with what the donor was about to become', async () => {
+  it('does not continue the pending config of the donor', async () => {
     const { system, platform } = await donor();
     platform.userData = encode({ ...config, files: [{ path: '/etc/motd', content: 'half way\n' }] });
     const deadly: MemorySystem = {
@@ -188,7 +188,7 @@ describe('a clone', () => {
   });
 });
 
-it('a machine that is no clone keeps its containers', async () => {
+it('a machine that is not a clone keeps its containers', async () => {
   const platform = platformWith(config);
   const system = machine(platform);
   await start(system);

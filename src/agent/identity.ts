@@ -1,4 +1,4 @@
-// Who this machine is. A disk that was copied from another machine carries that one's keys and names: they are
+// The identity of this machine. A disk that was copied from another machine contains that one's keys and names: they are
 // replaced before anything uses them.
 import { ImagoError } from '../domain/error/imago-error.ts';
 import { noteForeignContainers } from './apply/foreign-containers.ts';
@@ -12,9 +12,11 @@ import {
   platformReportPath,
   stateFolder,
 } from './system/paths.ts';
+import { runOrThrow } from './system/program-error.ts';
 import {
   folderOf,
   makeDurable,
+  readRecord,
   removeTree,
   replaceFile,
   replaceRunFile,
@@ -22,10 +24,10 @@ import {
   swapIn,
 } from './system/system.ts';
 
-/** `first`: nobody's disk so far. `clone`: another machine's. */
+/** `first`: a disk without an identity. `clone`: the disk of another machine. */
 export type IdentityKind = 'same' | 'first' | 'clone';
 
-/** Of the machine that the disk was copied from, and of no use or a danger on this one. */
+/** State of the machine that the disk was copied from, useless or dangerous on this one. */
 const foreignState = [
   '/var/lib/kubelet/pki',
   '/var/lib/kubelet/kubeconfig',
@@ -45,8 +47,8 @@ const foreignState = [
 ] as const;
 
 /**
- * What the agent knew of the donor: its config is not this machine's, whether it is the same or not. Which paths
- * belong to a config stays known, so that those of the donor's go when this machine's own is applied.
+ * The agent's records of the donor: its config is not this machine's, even if it is the same. The managed paths stay
+ * recorded, so that those of the donor are removed when this machine's config is applied.
  */
 const foreignKnowledge = [
   goodConfigPath,
@@ -57,15 +59,16 @@ const foreignKnowledge = [
 ] as const;
 
 /**
- * Makes the identity this machine's own and says what it found. The record is written last, so that whatever cuts
- * this off lets the next start do it again; a second call finds `same`. That of a `first` lasts once `sealIdentity`
- * or a commit of changes has brought it to the disk: until then the disk has nothing that could be another's.
+ * Settles the identity of this machine and returns what it found. The record is written last, so that the next start
+ * repeats an interrupted call; a second call finds `same`. The record of a `first` is durable after `sealIdentity` or a
+ * commit of changes: until then the disk has nothing that could be another machine's.
  */
 export async function settleIdentity(
   system: System,
   { machineId, name }: { readonly machineId: string; readonly name: string },
 ): Promise<IdentityKind> {
-  const known = recordedMachine(system);
+  // A power failure can leave an empty file.
+  const known = readRecord<{ machineId: string }>(system, identityPath)?.machineId;
   const kind = known === machineId ? 'same' : known === undefined ? 'first' : 'clone';
   const record = `${JSON.stringify({ machineId })}\n`;
   if (kind === 'clone') {
@@ -84,14 +87,6 @@ export async function sealIdentity(system: System): Promise<void> {
   await makeDurable(system, [identityPath, stateFolder]);
 }
 
-function recordedMachine(system: System): string | undefined {
-  const text = system.readText(identityPath);
-  // A power cut may leave an empty file under the name.
-  return text === undefined || text === ''
-    ? undefined
-    : (JSON.parse(text) as { machineId: string }).machineId;
-}
-
 async function becomeAnother(system: System, name: string): Promise<void> {
   const gone = [
     ...[...foreignState, ...foreignKnowledge],
@@ -104,18 +99,18 @@ async function becomeAnother(system: System, name: string): Promise<void> {
     system,
     folders.filter((folder) => system.facts(folder) !== undefined),
   );
-  // Until a config says otherwise, and also when none is ever taken.
+  // Until a config changes it, and even if none is ever applied.
   await replaceFile(system, '/etc/hostname', `${name}\n`, 0o644);
   system.setKernelValue('/proc/sys/kernel/hostname', name);
   await replaceFile(system, '/etc/machine-id', `${await newMachineId(system)}\n`, 0o444);
-  // Both took the old id at their start: the lease of the network, and the journal's folder.
+  // Both read the old id at their start: for the DHCP lease, and for the journal's directory.
   await system.run(['systemctl', 'try-restart', 'systemd-journald.service', 'systemd-networkd.service']);
 }
 
 async function newMachineId(system: System): Promise<string> {
   const random = system.readText('/proc/sys/kernel/random/uuid')?.trim().replaceAll('-', '');
   if (random !== undefined && /^[0-9a-f]{32}$/.test(random)) return random;
-  throw new ImagoError('internal', 'The kernel gives no random id.');
+  throw new ImagoError('internal', 'The kernel returns no random id.');
 }
 
 function hostKeys(system: System): readonly string[] {
@@ -123,31 +118,19 @@ function hostKeys(system: System): readonly string[] {
 }
 
 /**
- * Before sshd starts. Only the kind that every client of today knows and that takes no time to make; a second call
- * makes none. Throws `node-apply-failed`.
+ * Creates host keys; call it before sshd starts. Only the type that every current client supports and that is fast to
+ * create; a second call creates none. Throws `node-apply-failed`.
  */
 export async function makeHostKeys(system: System): Promise<void> {
   if (system.facts('/usr/bin/ssh-keygen') === undefined || system.facts('/etc/ssh') === undefined) return;
   if (hostKeys(system).some((name) => name.endsWith('_key') && hasText(system, `/etc/ssh/${name}`))) return;
   const key = '/etc/ssh/ssh_host_ed25519_key';
   for (const path of [key, `${key}.pub`]) system.remove(path);
-  const { exitCode, stderr } = await system.run([
-    'ssh-keygen',
-    '-q',
-    '-t',
-    'ed25519',
-    '-N',
-    '',
-    '-C',
-    '',
-    '-f',
-    key,
-  ]);
-  if (exitCode === 0) return;
-  throw new ImagoError('node-apply-failed', `No ssh host key could be made: ${stderr.trim() || exitCode}.`);
+  const command = [...['ssh-keygen', '-q', '-t', 'ed25519'], ...['-N', '', '-C', '', '-f', key]];
+  await runOrThrow(system, command, { what: 'The SSH host key could not be created' });
 }
 
-/** A power cut may leave an empty file under the name. */
+/** A power failure can leave an empty file. */
 function hasText(system: System, path: string): boolean {
   return (system.facts(path)?.size ?? 0) > 0;
 }

@@ -1,5 +1,5 @@
-// For plain images, which have no agent: what their cloud-init is given as custom data, once. It fetches the agent,
-// checks it, and starts it; everything else is the agent's, from the same node config.
+// The custom data for the cloud-init of plain images, which have no agent. It fetches the agent, verifies it, and starts
+// it; the agent does everything else, from the same node config.
 import { ImagoError } from '../domain/error/imago-error.ts';
 
 export interface AgentSource {
@@ -8,7 +8,7 @@ export interface AgentSource {
   readonly sha256: string;
 }
 
-/** At most 30 lines. The same source gives the same text; a second run on a machine installs nothing anew. */
+/** Returns at most 30 lines. The same source gives the same text; a second run on a machine installs nothing. */
 export function agentInstallScript({ url, sha256 }: AgentSource): string {
   if (!/^https?:\/\/[A-Za-z0-9._~:/?&=%+,@[\]-]+$/.test(url)) {
     throw new ImagoError(

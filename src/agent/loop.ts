@@ -1,22 +1,22 @@
-// The long-running service: applies at the start, then looks for changes, cheaply, for as long as the machine runs.
+// The long-running service: applies at the start, then checks for changes, cheaply, for as long as the machine runs.
 import type { TimelineMark } from '../domain/node/report.ts';
 import type { Agent } from './agent.ts';
 import { nodeError, type Reporter } from './report/reporter.ts';
 import type { AgentSettings } from './settings.ts';
-import type { System } from './system/system.ts';
+import { parseObject, type System } from './system/system.ts';
 
 export interface Loop {
-  /** Does not end. */
+  /** Never returns. */
   run(): Promise<never>;
   /**
-   * A line from whoever runs the machine: an empty object asks for a look and a report, `allow` makes room for a
-   * change, `deny` takes that back.
+   * Handles a line from the host of the machine: an empty object requests a check and a report, `allow` allows a change,
+   * `deny` revokes that.
    */
   hear(line: string): void;
 }
 
 const repeatMs = 30_000;
-const longestPauseMs = 600_000;
+const maxPauseMs = 600_000;
 
 export function createLoop(system: System, settings: AgentSettings, agent: Agent, reporter: Reporter): Loop {
   let wake: (() => void) | undefined;
@@ -27,7 +27,7 @@ export function createLoop(system: System, settings: AgentSettings, agent: Agent
     wake?.();
   }
 
-  /** Until the time is up, or somebody asks. */
+  /** Waits until the time is over, or the host sends a line. */
   async function pause(ms: number): Promise<void> {
     const asked = new Promise<void>((resolve) => {
       wake = resolve;
@@ -38,7 +38,7 @@ export function createLoop(system: System, settings: AgentSettings, agent: Agent
   }
 
   async function startAgent(): Promise<void> {
-    for (let wait = settings.pollMs; ; wait = Math.min(wait * 2, longestPauseMs)) {
+    for (let wait = settings.pollMs; ; wait = Math.min(wait * 2, maxPauseMs)) {
       try {
         return await agent.start();
       } catch (thrown) {
@@ -65,7 +65,7 @@ export function createLoop(system: System, settings: AgentSettings, agent: Agent
         const again = error?.retry === true && system.uptimeMs() - triedAt >= retryMs;
         if (again) {
           triedAt = system.uptimeMs();
-          retryMs = Math.min(retryMs * 2, longestPauseMs);
+          retryMs = Math.min(retryMs * 2, maxPauseMs);
         } else if (error === undefined) retryMs = settings.pollMs;
         await agent.look({ again });
         if (system.uptimeMs() - sentAt < repeatMs) continue;
@@ -74,9 +74,9 @@ export function createLoop(system: System, settings: AgentSettings, agent: Agent
       }
     },
     hear(line) {
-      const wish = parse(line);
-      if (wish === undefined) return;
-      const { allow, deny, digest } = wish;
+      const message = parseObject(line);
+      if (message === undefined) return;
+      const { allow, deny, digest } = message;
       if ((allow === 'restart' || allow === 'drain') && typeof digest === 'string')
         agent.allow(allow, digest);
       if (typeof deny === 'string') agent.deny(deny);
@@ -86,22 +86,7 @@ export function createLoop(system: System, settings: AgentSettings, agent: Agent
   };
 }
 
-interface Wish {
-  readonly allow?: unknown;
-  readonly deny?: unknown;
-  readonly digest?: unknown;
-}
-
-function parse(line: string): Wish | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === 'object' && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Empty when systemd does not say. Stages before the kernel count backwards from its start. */
+/** Returns nothing if systemd does not report it. Stages before the kernel count backwards from its start. */
 async function bootMarks(system: System): Promise<readonly TimelineMark[]> {
   const names = ['Firmware', 'Loader', 'InitRD', 'Userspace'];
   const { stdout } = await system.run([

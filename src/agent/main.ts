@@ -1,5 +1,4 @@
-// The agent's program. What is asked most often, an apply with nothing to do, is answered by this small part alone.
-
+// The agent's entry point. The most frequent call, an apply with nothing to do, loads this small part alone.
 import { getMetadata } from './metadata/plain-http.ts';
 import { isNothingToDo, type QuickFacts } from './metadata/quick-check.ts';
 import { type QuickJsModules, quickJsModules } from './quickjs/modules.ts';
@@ -10,13 +9,13 @@ import type { System } from './system/system.ts';
 
 declare const agentVersion: string;
 
-const usage = `usage: imago-agent VERB
-  run       the service: applies the node config, reports, and looks for changes
-  apply     applies the node config once
-  plan      what an apply would change, and what it costs; changes nothing
-  status    what the agent last reported, as JSON
-  verify    whether the node is what its config says
-  commands  runs what the owner of the machine sends to its command port
+const usage = `usage: imago-agent COMMAND
+  run       Run the service: apply the node config, report, and check for changes
+  apply     Apply the node config once
+  plan      Show what an apply would change, and its cost, without changing anything
+  status    Print the last report as JSON
+  verify    Verify that the node matches its config
+  commands  Run the scripts that the machine's host sends to the command port
 `;
 
 const light: ReadonlySet<string> = new Set(['status', 'commands']);

@@ -1,19 +1,18 @@
-// The verbs that need the whole agent: loaded when there is something to do.
+// The subcommands that need the entire agent, loaded when there is something to do.
 import { highestCost, planChanges } from '../domain/node-config/plan-changes.ts';
 import { createAgent, readWanted } from './agent.ts';
 import { planFetcher, planOutside } from './apply/fetch.ts';
 import { render } from './apply/render.ts';
 import { runningProblems } from './apply/verify.ts';
 import { readGood, withoutSecrets } from './desired/state.ts';
+import type { Verb, VerbContext } from './light-subcommands.ts';
 import { createLoop, type Loop } from './loop.ts';
 import { createMetadataService } from './metadata/metadata.ts';
-import { type LinePort, openLinePort } from './quickjs/line-port.ts';
+import { type LinePort, openLinePort, portDevice } from './quickjs/line-port.ts';
 import type { QuickJsModules } from './quickjs/modules.ts';
 import { createReporter, nodeError } from './report/reporter.ts';
 import { readSettings } from './settings.ts';
-import type { Verb, VerbContext } from './subcommand.ts';
 import { lockPath, runFolder } from './system/paths.ts';
-import { portDevice } from './system/port-device.ts';
 import type { System } from './system/system.ts';
 
 const reportPort = 'org.imago.report.0';
@@ -30,7 +29,7 @@ async function run({ modules, system, version }: VerbContext): Promise<number> {
   return loop.run();
 }
 
-/** The driver of the port may come later than the agent: the last report is sent when it is there. */
+/** The driver of the port can start later than the agent: then the last report is sent when the port exists. */
 function openReportPort({ os, std, words }: QuickJsModules, system: System, hear: (line: string) => void) {
   const path = std.getenv('IMAGO_REPORT_PORT');
   let port: LinePort | undefined;
@@ -50,7 +49,7 @@ function openReportPort({ os, std, words }: QuickJsModules, system: System, hear
   };
 }
 
-/** Once, in the foreground. The service notices what was done by itself. */
+/** Applies once, in the foreground. The service detects the changes on its own. */
 async function apply({ modules, system, version, print }: VerbContext): Promise<number> {
   const settings = readSettings(system, modules.std.getenv);
   const reporter = createReporter(system, version, () => undefined);
@@ -106,12 +105,12 @@ function quiet(system: System): System {
   };
 }
 
-/** Waits for an apply that is under way: in the middle of one nothing is as any config says. */
+/** Waits for an apply in progress: during one the node matches no config. */
 async function verify(context: VerbContext): Promise<number> {
   context.system.makeFolder(runFolder);
   const release = await context.system.lock(lockPath, 600_000);
   if (release === undefined) {
-    context.print('another run of the agent does not end');
+    context.print('another run of the agent does not finish');
     return 1;
   }
   try {
@@ -135,7 +134,7 @@ async function verifyNow({ system, print }: VerbContext): Promise<number> {
     within: (_, work) => work(),
   });
   const problems = [
-    ...rendered.changes.map(({ path }) => `${path} is not as the config says`),
+    ...rendered.changes.map(({ path }) => `${path} does not match the config`),
     ...(await runningProblems(system, good.running)),
   ];
   for (const problem of problems) print(problem);

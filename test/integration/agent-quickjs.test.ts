@@ -67,7 +67,7 @@ describe.runIf(canUnshare)('the agent in QuickJS', () => {
     expect((await sandbox.run('plan')).stdout).toBe('nothing to do\n');
     expect(disk()).toEqual(before);
     writeFileSync(sandbox.path('/etc/motd'), 'changed by hand');
-    expect((await sandbox.run('verify')).stdout).toBe('/etc/motd is not as the config says\n');
+    expect((await sandbox.run('verify')).stdout).toBe('/etc/motd does not match the config\n');
     expect((await sandbox.run('apply')).stdout).toBe('ready\n');
     expect(sandbox.read('/etc/motd')).toBe('grüße\n');
   });

@@ -1,11 +1,11 @@
-// Makes the running system follow its files: in a fixed order, and only what a change calls for.
+// Makes the running system match its files: in a fixed order, and only as far as a change requires.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Effect } from '../desired/change.ts';
 import type { RunningState } from '../desired/state.ts';
 import { runtimeUnit } from '../desired/step.ts';
 import { guardMetadata } from '../metadata/guard.ts';
 import { configuredPath } from '../system/paths.ts';
-import { need } from '../system/program-error.ts';
+import { runOrThrow } from '../system/program-error.ts';
 import { prepareSwap } from '../system/swap.ts';
 import { replaceRunFile, type System } from '../system/system.ts';
 import type { KernelValue } from './apply-journal.ts';
@@ -16,20 +16,20 @@ export interface Activation {
   readonly running: RunningState;
   /** The first activation of this boot: nothing that depends on the config runs yet. */
   readonly boot: boolean;
-  /** How long units may take to start. */
+  /** How long units can take to start. */
   readonly deadlineMs?: number;
 }
 
-/** It looks at every authority of the system anew, with several programs for each. */
+/** It reads every authority of the system again, with several processes for each. */
 const trustDeadlineMs = 600_000;
 const hostnamePath = '/proc/sys/kernel/hostname';
 const stopDeadlineMs = 180_000;
-const usualDeadlineMs = 300_000;
+const defaultDeadlineMs = 300_000;
 
 /** Throws `node-apply-failed` or `node-service-failed`. A second call changes nothing that the first one did. */
 export async function activate(
   system: System,
-  { effects, running, boot, deadlineMs = usualDeadlineMs }: Activation,
+  { effects, running, boot, deadlineMs = defaultDeadlineMs }: Activation,
 ): Promise<void> {
   await followFiles(system, effects, running);
   const open = await guardMetadata(system, running.metadataClosed);
@@ -41,14 +41,14 @@ export async function activate(
   if (stopped.length > 0) await system.run(['systemctl', 'stop', ...stopped], { timeoutMs: stopDeadlineMs });
   await prepareSwap(system, running.swapMiB ?? 0);
   const restarts = named(effects, 'restart:').filter((unit) => !stopped.includes(unit));
-  // What the config starts is not running yet at a boot, and so is started with what it should read.
+  // Units that the config starts do not run yet at a boot, so they start with the new files.
   const again = boot ? restarts.filter((unit) => !running.start.includes(unit)) : restarts;
   await operate(system, 'try-restart', again, deadlineMs);
   if (running.start.includes(runtimeUnit)) await removeForeignContainers(system);
   await operate(system, 'start', running.start, deadlineMs);
 }
 
-/** The part that concerns the kernel and systemd, and no service. */
+/** Applies the effects on the kernel and systemd, and on no service. */
 export async function followFiles(
   system: System,
   effects: ReadonlySet<Effect>,
@@ -58,17 +58,17 @@ export async function followFiles(
   if (effects.has('modules')) await loadModules(system, running.modules);
   if (effects.has('sysctl')) setKernelValues(system, running.kernelValues);
   if (effects.has('trust'))
-    await need(system, ['update-ca-certificates'], {
-      what: 'The trust anchors could not be taken in',
+    await runOrThrow(system, ['update-ca-certificates'], {
+      what: 'The trust anchors could not be updated',
       timeoutMs: trustDeadlineMs,
     });
   if (effects.has('limits'))
-    await need(system, ['systemctl', 'daemon-reexec'], { what: 'The limits could not be taken in' });
+    await runOrThrow(system, ['systemctl', 'daemon-reexec'], { what: 'The limits could not be applied' });
   else if (effects.has('units'))
-    await need(system, ['systemctl', 'daemon-reload'], { what: 'The units could not be read' });
+    await runOrThrow(system, ['systemctl', 'daemon-reload'], { what: 'The units could not be read' });
 }
 
-/** What the kernel has now of all that the effects would set, to be put back by an undo. */
+/** Returns the current kernel values that the effects would change, for an undo. */
 export function currentKernelValues(
   system: System,
   effects: readonly Effect[],
@@ -81,7 +81,7 @@ export function currentKernelValues(
   return paths.flatMap((path) => {
     const text = system.readText(path);
     if (text === undefined) return [];
-    // A choice among several is shown as all of them, with that one in brackets.
+    // The kernel shows a choice as all options, with the selected one in brackets.
     const chosen = path.startsWith('/sys/') ? /\[(.+?)\]/.exec(text)?.[1] : undefined;
     return [{ path, value: (chosen ?? text).trim() }];
   });
@@ -103,11 +103,11 @@ async function operate(
   const said = result.timedOut ? `nothing for ${deadlineMs / 1000} s` : result.stderr.trim().split('\n')[0];
   throw new ImagoError(
     'node-service-failed',
-    `Not all of ${units.join(', ')} started. systemctl says: ${said}`,
+    `Not all of ${units.join(', ')} started. systemctl reports: ${said}`,
   );
 }
 
-/** An undo may have taken the file away; it has put the kernel's own value back then. */
+/** An undo can have removed the file; then it has restored the kernel's own value. */
 function setHostname(system: System): void {
   const name = system.readText('/etc/hostname')?.trim() ?? '';
   if (name === '' || system.setKernelValue(hostnamePath, name)) return;
@@ -116,13 +116,15 @@ function setHostname(system: System): void {
 
 async function loadModules(system: System, modules: readonly string[]): Promise<void> {
   if (modules.length === 0) return;
-  await need(system, ['modprobe', '--all', ...modules], { what: 'Not all kernel modules could be loaded' });
+  await runOrThrow(system, ['modprobe', '--all', ...modules], {
+    what: 'Not all kernel modules could be loaded',
+  });
 }
 
 function setKernelValues(system: System, values: RunningState['kernelValues']): void {
   const refused = values.filter(([path, value]) => !system.setKernelValue(path, value)).map(([path]) => path);
   if (refused.length === 0) return;
-  throw new ImagoError('node-apply-failed', `The kernel refuses the values of ${refused.join(', ')}.`, {
-    hint: 'Look for a name or a value that this kernel does not know.',
+  throw new ImagoError('node-apply-failed', `The kernel rejects the values of ${refused.join(', ')}.`, {
+    hint: 'Check for a name or value that this kernel does not support.',
   });
 }

@@ -8,8 +8,8 @@ import {
   commitChanges,
   discard,
   keepChanges,
-  place,
   readJournal,
+  renameIntoPlace,
   undoChanges,
 } from './apply-journal.ts';
 
@@ -67,7 +67,7 @@ async function recover(system: MemorySystem): Promise<void> {
   const journal = readJournal(system);
   if (journal?.state === 'preparing') await discard(system, journal);
   else if (journal?.state === 'committed') {
-    place(system, journal);
+    renameIntoPlace(system, journal);
     system.setKernelValue('/proc/sys/vm/x', '2');
     await keepChanges(system, journal, record);
   } else if (journal?.state === 'undoing') {
@@ -202,7 +202,7 @@ describe('changes that are made as one', () => {
     }
   });
 
-  it('are none when the disk is full at any write, and say so', async () => {
+  it('are not made if the disk is full at any write, and report it', async () => {
     for (let write = 1; write <= 12; write += 1) {
       const system = machine();
       system.fillAt(write);
@@ -214,7 +214,7 @@ describe('changes that are made as one', () => {
     }
   });
 
-  it('are taken back without any space on the disk, also after a kill at any call', async () => {
+  it('are reverted without any free space on the disk, even after a kill at any call', async () => {
     const whole = machine();
     const journal = await commitChanges(whole, changes, facts);
     whole.dieAt(0, 'before');

@@ -1,6 +1,6 @@
-// Makes many changes as one. Everything is written beside its place, and what stood there is saved; from then on the
-// journal says "committed", and whatever happens, the next start finishes; until then, the next start clears away.
-// Going back needs no space: the saved files are renamed into their places.
+// Applies many changes as one. Everything is staged next to its path, and the existing content is saved; from then on the
+// state of the journal is "committed", and the next start finishes after any crash; until then, the next start cleans up.
+// Reverting needs no space: the saved files are renamed into place.
 import type { Change, Effect } from '../desired/change.ts';
 import { stagedPath } from '../desired/desired.ts';
 import { identityPath, journalFolder, stateFolder } from '../system/paths.ts';
@@ -9,6 +9,7 @@ import {
   folderOf,
   makeDurable,
   nameOf,
+  readRecord,
   removeTree,
   type System,
   SystemFault,
@@ -31,22 +32,22 @@ interface NewFolder extends FileMode {
   readonly path: string;
 }
 
-/** A value of the kernel's, as it was. */
+/** A previous kernel value. */
 export interface KernelValue {
   readonly path: string;
   readonly value: string;
 }
 
 export interface JournalFacts {
-  /** Of the config that the changes belong to. */
+  /** The digest of the config that the changes belong to. */
   readonly digest: string;
   readonly bootId: string;
   readonly effects: readonly Effect[];
-  /** Put back when the changes are. */
+  /** Restored when the changes are undone. */
   readonly kernelValues: readonly KernelValue[];
 }
 
-/** A file of the agent's own that says that the changes are there. It takes its space before anything changes. */
+/** A file of the agent that records that the changes are made. Its space is allocated before anything changes. */
 export interface JournalRecord {
   readonly path: string;
   readonly text: string;
@@ -55,7 +56,7 @@ export interface JournalRecord {
 export interface Journal extends JournalFacts {
   readonly state: JournalState;
   readonly entries: readonly JournalEntry[];
-  /** Folders that the changes make, outermost first. */
+  /** Directories that the changes create, outermost first. */
   readonly folders: readonly NewFolder[];
 }
 
@@ -65,21 +66,15 @@ const undoingFile = `${journalFolder}/undoing.json`;
 const recordFile = `${journalFolder}/record`;
 const savedFolder = `${journalFolder}/saved`;
 
-/** Undefined when no change is under way; one that never reached the disk in full had not begun. */
+/** Returns `undefined` if no change is in progress; a journal that is incomplete on disk had not started. */
 export function readJournal(system: System): Journal | undefined {
-  const text = system.readText(currentFile);
-  if (text === undefined) return undefined;
-  try {
-    return JSON.parse(text) as Journal;
-  } catch {
-    return undefined;
-  }
+  return readRecord<Journal>(system, currentFile);
 }
 
 /**
- * Stages all changes and puts them in place; from the commit on a power cut does not undo them, although they are on
- * the disk in full only after `keepChanges`. Throws `SystemFault` with everything as it was; when even that fails (or
- * the machine does), `readJournal` tells the next start.
+ * Stages all changes and renames them into place; from the commit on a power failure does not undo them, although they are
+ * complete on disk only after `keepChanges`. Throws `SystemFault` with everything reverted; if even that fails (or the
+ * machine does), the next start reads the journal.
  */
 export async function commitChanges(
   system: System,
@@ -98,12 +93,12 @@ export async function commitChanges(
   try {
     system.makeFolder(journalFolder, { mode: 0o700 });
     system.writeFile(currentFile, JSON.stringify(journal), { mode: 0o600 });
-    // Nothing of a config lasts on a disk whose machine is not known.
+    // A config never persists on a disk whose machine is unknown.
     const identity = system.facts(identityPath) === undefined ? [] : [identityPath];
     await makeDurable(system, [currentFile, journalFolder, stateFolder, ...identity]);
     await stage(system, changes, journal, record);
     await turn(system, committedFile);
-    place(system, committed);
+    renameIntoPlace(system, committed);
   } catch (thrown) {
     if (readJournal(system)?.state !== 'committed') await discard(system, journal);
     else {
@@ -115,8 +110,8 @@ export async function commitChanges(
   return committed;
 }
 
-/** Puts in place what is beside its place. A second call, and one after a crash in the first, ends the same. */
-export function place(system: System, { entries }: Journal): void {
+/** Renames staged files into place. A second call, and one after a crash in the first, has the same result. */
+export function renameIntoPlace(system: System, { entries }: Journal): void {
   for (const { path, does } of entries) {
     if (does === 'remove') system.remove(path);
     else if (system.facts(stagedPath(path)) !== undefined) system.rename(stagedPath(path), path);
@@ -124,8 +119,8 @@ export function place(system: System, { entries }: Journal): void {
 }
 
 /**
- * The changes stay. The record is in its place when this returns, and never before all of them are on the disk; a
- * crash in between leaves the journal, by which the next start goes on.
+ * Makes the changes permanent. The record is in place when this returns, and never before all of them are on disk; a crash
+ * in between leaves the journal, with which the next start continues.
  */
 export async function keepChanges(
   system: System,
@@ -133,7 +128,7 @@ export async function keepChanges(
   record: JournalRecord,
 ): Promise<void> {
   const isNew = system.readText(record.path) !== record.text;
-  // An agent of another version may have begun with another one.
+  // An agent of another version can have started with another one.
   const staged = system.readText(recordFile) === record.text;
   if (isNew && !staged) {
     system.remove(recordFile);
@@ -147,7 +142,7 @@ export async function keepChanges(
   dropJournal(system);
 }
 
-/** Everything as it was before the commit. A second call, and one after a crash in the first, ends the same. */
+/** Reverts everything to before the commit. A second call, and one after a crash in the first, has the same result. */
 export async function undoChanges(system: System, journal: Journal): Promise<void> {
   if (journal.state !== 'undoing') await turn(system, undoingFile);
   for (const entry of journal.entries.toReversed()) putBack(system, entry);
@@ -156,7 +151,7 @@ export async function undoChanges(system: System, journal: Journal): Promise<voi
   await makeDurable(system, presentFolders(system, journal.entries));
 }
 
-/** The changes are undone: the journal has done its part, and must not come back. */
+/** Deletes the journal durably, after the changes are undone. */
 export async function closeJournal(system: System): Promise<void> {
   if (system.facts(journalFolder) === undefined) return;
   system.remove(currentFile);
@@ -164,14 +159,14 @@ export async function closeJournal(system: System): Promise<void> {
   dropJournal(system);
 }
 
-/** The changes stay. Should this not reach the disk, the journal is known by its digest to be done. */
+/** Deletes the journal of changes that stay. If that does not reach the disk, its digest shows that it is done. */
 export function dropJournal(system: System): void {
   if (system.facts(journalFolder) === undefined) return;
   system.remove(currentFile);
   removeTree(system, journalFolder);
 }
 
-/** Takes away what a crash before the commit left. */
+/** Removes what a crash before the commit left. */
 export async function discard(system: System, { entries, folders }: Journal): Promise<void> {
   for (const { path } of entries) system.remove(stagedPath(path));
   for (const { path } of folders.toReversed()) removeIfEmpty(system, path);
@@ -179,13 +174,13 @@ export async function discard(system: System, { entries, folders }: Journal): Pr
   await closeJournal(system);
 }
 
-/** From one state to the next is a rename, which a full disk does not stop. */
+/** Changes the state by a rename, which a full disk does not prevent. */
 async function turn(system: System, prepared: string): Promise<void> {
   system.rename(prepared, currentFile);
   await makeDurable(system, [journalFolder]);
 }
 
-/** Folders are only ever made, so that nothing below one is lost. */
+/** Directories are only ever created, so that nothing below one is lost. */
 function entryOf(system: System, { path, wanted }: Change, index: number): readonly JournalEntry[] {
   if (wanted.kind === 'folder') return [];
   const does = wanted.kind === 'absent' ? 'remove' : 'place';
@@ -236,7 +231,7 @@ async function stage(
   );
 }
 
-/** Whether there is a new file whose bytes must reach the disk. */
+/** Returns whether there is a new file whose bytes must reach the disk. */
 function stageOne(system: System, { path, wanted }: Change): boolean {
   const beside = stagedPath(path);
   switch (wanted.kind) {
@@ -277,7 +272,7 @@ function putBack(system: System, { path, before }: JournalEntry): void {
   }
 }
 
-/** Across file systems a rename is refused. */
+/** Copies where a rename fails because it crosses file systems. */
 function renameOrCopy(system: System, from: string, to: string): void {
   try {
     system.rename(from, to);

@@ -1,4 +1,4 @@
-// One apply: gate, render, commit, activate, verify; and back again when it does not hold.
+// One apply: check the cost, render, commit, activate, verify; and revert if that fails.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { NodeConfigRef, NodeWaiting, PendingChange } from '../../domain/node/report.ts';
 import { highestCost, planChanges } from '../../domain/node-config/plan-changes.ts';
@@ -17,9 +17,9 @@ import {
 } from '../desired/state.ts';
 import type { Outside } from '../desired/step.ts';
 import type { Reporter } from '../report/reporter.ts';
-import { bootIdPath, configuredPath, downloadsFolder, goodConfigPath } from '../system/paths.ts';
+import { configuredPath, downloadsFolder, goodConfigPath } from '../system/paths.ts';
 import { prepareSwap } from '../system/swap.ts';
-import { removeTree, type System } from '../system/system.ts';
+import { bootIdOf, removeTree, type System } from '../system/system.ts';
 import { activate, currentKernelValues, followFiles } from './activate.ts';
 import {
   closeJournal,
@@ -28,8 +28,8 @@ import {
   dropJournal,
   type Journal,
   keepChanges,
-  place,
   readJournal,
+  renameIntoPlace,
   undoChanges,
 } from './apply-journal.ts';
 import { type Rendered, render } from './render.ts';
@@ -53,40 +53,40 @@ export interface ApplyResult {
   readonly changed: boolean;
   readonly rendered: Rendered;
   /**
-   * To be called once, when the node is known to be ready: records the config as good, which takes no space. Until
-   * then a power cut lets the next start apply it again. Throws as `applyConfig` does.
+   * Call it once, when the node is known to be ready: records the config as good, which takes no space. After a power
+   * failure before that, the next start applies it again. Throws as `applyConfig` does.
    */
   readonly settle: () => Promise<void>;
 }
 
-const mostAttempts = 3;
-/** How long services of the last good config may take until they answer again. */
+const maxAttempts = 3;
+/** How long services of the last good config can take until they respond again. */
 const goBackDeadlineMs = 300_000;
 const nothing: RunningState = { start: [], stop: [], modules: [], kernelValues: [], metadataClosed: true };
 
-/** Nothing that depends on the config has been started in this boot. */
+/** Returns whether nothing that depends on the config was started in this boot. */
 export function isBooting(system: System): boolean {
   return system.facts(configuredPath) === undefined;
 }
 
 /**
- * Brings an apply that was cut off to an end as far as that needs no config: what was not committed is cleared away,
- * what was being undone is undone. What was committed is put in place, and stays open until `applyConfig`.
+ * Finishes an interrupted apply as far as that needs no config: uncommitted changes are removed, an undo is completed.
+ * Committed changes are renamed into place, and stay open until `applyConfig`.
  */
 export async function recover(system: System): Promise<void> {
   const journal = readJournal(system);
   if (journal === undefined || journal.digest === readGood(system)?.digest) return dropJournal(system);
   if (journal.state === 'preparing') return discard(system, journal);
   if (journal.state === 'committed') {
-    place(system, journal);
+    renameIntoPlace(system, journal);
     return;
   }
   await undoChanges(system, journal);
   await closeJournal(system);
 }
 
-/** What stands between the config in force and the wanted one; undefined when the agent may go on. */
-export function gate(
+/** Returns the changes between the active config and the wanted one, and what they wait for, if anything. */
+export function pendingChanges(
   good: GoodConfig | undefined,
   { config, ref }: WantedConfig,
   allowed: ReadonlySet<'restart' | 'drain'>,
@@ -102,7 +102,7 @@ export function gate(
   return { pending, waiting: { for: cost, digest: ref.digest } };
 }
 
-/** Throws with the node as its last good config says, or, where there is none, with nothing started. */
+/** Throws with the node reverted to its last good config or, if there is none, with nothing started. */
 export async function applyConfig(system: System, options: ApplyOptions): Promise<ApplyResult> {
   const { wanted, reporter } = options;
   const { digest } = wanted.ref;
@@ -111,7 +111,7 @@ export async function applyConfig(system: System, options: ApplyOptions): Promis
   let open = await openJournal(system, digest, good);
   const attempt = open === undefined ? 1 : await countAttempt(system, digest);
   let rendered = await renderWanted(system, options);
-  if (open !== undefined && rendered.changes.length > 0 && attempt <= mostAttempts) {
+  if (open !== undefined && rendered.changes.length > 0 && attempt <= maxAttempts) {
     await goBack(system, open, good, rendered.running);
     open = undefined;
     rendered = await renderWanted(system, options);
@@ -120,9 +120,8 @@ export async function applyConfig(system: System, options: ApplyOptions): Promis
   if (changes.length === 0 && open === undefined && !boot && good?.digest === digest) {
     return { changed: false, rendered, settle: async () => undefined };
   }
-  const bootId = system.readText(bootIdPath)?.trim() ?? 'unknown';
   const kernelValues = currentKernelValues(system, effects, running);
-  const facts = { digest, bootId, effects, kernelValues };
+  const facts = { digest, bootId: bootIdOf(system), effects, kernelValues };
   const text = writtenGood({ ...wanted.ref, config: withoutSecrets(wanted.config), running });
   const record = { path: goodConfigPath, text };
   const journal =
@@ -135,22 +134,22 @@ export async function applyConfig(system: System, options: ApplyOptions): Promis
     try {
       await work();
     } catch (thrown) {
-      // It is in force; the disk alone has not said so.
+      // It is active; only the disk did not confirm it.
       if (good?.digest !== digest && readGood(system)?.digest === digest) throw thrown;
       if (journal !== undefined) {
         await reporter.step('go back', () =>
           goBackAfter(thrown, () => goBack(system, journal, good, running)),
         );
-      } else if (boot) await standStill(system, running);
+      } else if (boot) await stopAll(system, running);
       throw thrown;
     }
   }
 
   await orBack(async () => {
-    if (attempt > mostAttempts) {
+    if (attempt > maxAttempts) {
       throw new ImagoError(
         'node-apply-interrupted',
-        `The machine ended ${mostAttempts} times while it applied this config.`,
+        `The machine stopped ${maxAttempts} times while it applied this config.`,
       );
     }
     const due = new Set<Effect>([...effects, ...(journal?.effects ?? [])]);
@@ -177,7 +176,7 @@ export async function applyConfig(system: System, options: ApplyOptions): Promis
   };
 }
 
-/** Where the wanted config cannot be used, at a boot or after it failed: the node goes on with its last good one. */
+/** Starts the last good config if the wanted one cannot be used, at a boot or after it failed. */
 export async function bringUp(system: System, good: GoodConfig, deadlineMs: number): Promise<void> {
   const boot = isBooting(system);
   const open = readJournal(system);
@@ -186,7 +185,7 @@ export async function bringUp(system: System, good: GoodConfig, deadlineMs: numb
   await verifyRunning(system, good.running, { deadlineMs, boot });
 }
 
-/** The journal of this very config, if a crash left it open; that of another one is undone. */
+/** Returns the journal of this exact config, if a crash left it open. Undoes that of another one. */
 async function openJournal(
   system: System,
   digest: string,
@@ -205,7 +204,7 @@ async function renderWanted(system: System, options: ApplyOptions): Promise<Rend
   return render(system, { config: wanted.config, name, fetcher, outside, within });
 }
 
-/** The files of the last good config, and what runs by them; at a boot nothing runs yet, and nothing is started. */
+/** Restores the files of the last good config, and its services; at a boot nothing runs yet, and nothing is started. */
 async function goBack(
   system: System,
   journal: Journal,
@@ -215,33 +214,27 @@ async function goBack(
   await undoChanges(system, journal);
   await closeJournal(system);
   if (isBooting(system)) return followFiles(system, new Set(journal.effects), good?.running ?? nothing);
-  if (good === undefined) return standStill(system, started);
+  if (good === undefined) return stopAll(system, started);
   const surplus = started.start.filter((unit) => !good.running.start.includes(unit));
   const effects = new Set<Effect>([...journal.effects, ...surplus.map((unit): Effect => `stop:${unit}`)]);
   await activate(system, { effects, running: good.running, boot: false });
   await verifyRunning(system, good.running, { deadlineMs: goBackDeadlineMs, boot: false });
 }
 
-/** The cause stays known when the way back is blocked as well; the next start goes on with it. */
+/** Reports the cause even if reverting fails as well; the next start continues with it. */
 async function goBackAfter(cause: unknown, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (thrown) {
     if (!(cause instanceof Error) || !(thrown instanceof Error)) throw thrown;
-    throw new ImagoError(
-      'node-apply-failed',
-      `${cause.message} Going back failed as well: ${thrown.message}`,
-      {
-        cause,
-        retryable: true,
-        details: { wentBack: false },
-      },
-    );
+    const message = `${cause.message} Reverting failed as well: ${thrown.message}`;
+    const details = { wentBack: false };
+    throw new ImagoError('node-apply-failed', message, { cause, retryable: true, details });
   }
 }
 
-/** A node without any good config runs nothing that could be taken for one. */
-async function standStill(system: System, { start }: RunningState): Promise<void> {
+/** Stops everything on a node without a good config. */
+async function stopAll(system: System, { start }: RunningState): Promise<void> {
   system.remove(configuredPath);
   if (start.length > 0)
     await system.run(['systemctl', 'stop', ...start.toReversed()], { timeoutMs: 180_000 });

@@ -1,4 +1,4 @@
-// Gets components from outside: a file is used only when it is the one that the config names by its sha256.
+// Fetches components: a file is used only if its sha256 is the one in the config.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { NodeConfig } from '../../domain/node-config/schema.ts';
 import type { HostInput, UnpackOptions } from '../../install/host.ts';
@@ -10,15 +10,15 @@ import { proxyVariables } from '../steps/network.ts';
 import { startForFetch } from '../system/deferred-units.ts';
 import { downloadsFolder, fetchTrustPath } from '../system/paths.ts';
 import { diskFull, programError } from '../system/program-error.ts';
-import { removeTree, replaceRunFile, type System, saysFull } from '../system/system.ts';
+import { isDiskFullMessage, removeTree, replaceRunFile, type System } from '../system/system.ts';
 
 const downloadDeadlineMs = 600_000;
 const tries = 3;
-/** What curl ends with when it cannot put away what it got. */
+/** The exit code of curl if it cannot write its output. */
 const cannotWrite = 23;
 const systemTrustPath = '/etc/ssl/certs/ca-certificates.crt';
 
-/** For plans: says where things would be, and gets nothing. */
+/** For plans: returns where files would be, and fetches nothing. */
 export const planFetcher: Fetcher = {
   file: async ({ sha256 }) => `${downloadsFolder}/${sha256}`,
   archive: async ({ sha256 }) => ({ folder: `${downloadsFolder}/${sha256}.tree`, files: [] }),
@@ -101,7 +101,7 @@ export function createOutside(
     async installPackage({ component, version, source, sha256 }) {
       if (await isInstalled(system, component, version)) return;
       const path = await fetcher.file({ name: component, version, source, sha256, sizeBytes: 0 });
-      // A run that was cut off left packages half way.
+      // An interrupted run can have left partially installed packages.
       await system.run(['dpkg', '--configure', '-a'], { timeoutMs: downloadDeadlineMs });
       const result = await system.run(['dpkg', '--install', '--', path], {
         timeoutMs: downloadDeadlineMs,
@@ -113,8 +113,8 @@ export function createOutside(
 }
 
 /**
- * How curl reaches what the config names. Its trust anchors count from the first fetch on, although the system takes
- * them in only with the rest of the config.
+ * Returns the proxy and trust variables for curl. The trust anchors of the config apply from the first fetch on, although
+ * the system uses them only after the apply.
  */
 function outsideVariables(system: System, config: NodeConfig): Readonly<Record<string, string>> {
   const { trust = [] } = config;
@@ -124,7 +124,7 @@ function outsideVariables(system: System, config: NodeConfig): Readonly<Record<s
   return { ...proxyVariables(config), CURL_CA_BUNDLE: fetchTrustPath };
 }
 
-/** An image has packages that no receipt tells about. */
+/** Asks dpkg, because an image has packages without a receipt. */
 async function isInstalled(system: System, name: string, version: string): Promise<boolean> {
   const { stdout } = await system.run(['dpkg-query', '--status', '--', name]);
   const lines = stdout.split('\n');
@@ -133,11 +133,11 @@ async function isInstalled(system: System, name: string, version: string): Promi
 
 interface DownloadProblem {
   readonly said: string;
-  /** The disk could not take it. */
+  /** Whether the disk is full. */
   readonly full: boolean;
 }
 
-/** Undefined when the file is there. */
+/** Returns `undefined` on success. */
 async function download(
   system: System,
   source: string,
@@ -152,8 +152,8 @@ async function download(
     { timeoutMs: downloadDeadlineMs, environment },
   );
   if (exitCode === 0) return undefined;
-  const said = /curl: \(\d+\) (.*)/.exec(stderr)?.[1] ?? `curl ended with ${exitCode}`;
-  return { said, full: exitCode === cannotWrite || saysFull(stderr) };
+  const said = /curl: \(\d+\) (.*)/.exec(stderr)?.[1] ?? `curl exited with code ${exitCode}`;
+  return { said, full: exitCode === cannotWrite || isDiskFullMessage(stderr) };
 }
 
 async function digestOf(system: System, path: string): Promise<string> {

@@ -1,9 +1,8 @@
-// What a donor's container runtime ran. A runtime keeps it in one database with the images that the disk brought along,
-// so it cannot be deleted as files are: the runtime itself has to take it out, before a kubelet takes it for its own.
-
+// Removes the containers of a donor. A runtime stores them in one database with the images on the disk, so they cannot be
+// deleted as files: the runtime itself must remove them, before a kubelet adopts them.
 import { runtimeUnit } from '../desired/step.ts';
 import { foreignContainersPath, stateFolder } from '../system/paths.ts';
-import { need } from '../system/program-error.ts';
+import { runOrThrow } from '../system/program-error.ts';
 import { makeDurable, type System } from '../system/system.ts';
 
 const database = '/var/lib/containerd/io.containerd.metadata.v1.bolt/meta.db';
@@ -13,26 +12,26 @@ const needed = {
   retryable: true,
 } as const;
 
-/** On a clone, before it is known as a machine of its own. Nothing to do where no runtime has run. */
+/** Call it on a clone, before its identity is recorded. Does nothing if no runtime has run. */
 export function noteForeignContainers(system: System): void {
   if (system.facts(database) === undefined || system.facts(foreignContainersPath) !== undefined) return;
   system.writeFile(foreignContainersPath, '', { mode: 0o600 });
 }
 
 /**
- * Once the runtime may start, and before the kubelet does. Does nothing where none were noted, and after the first
- * call that ended well. Throws `node-apply-failed`.
+ * Call it once the runtime can start, and before the kubelet does. Does nothing if none were noted, and after the first
+ * successful call. Throws `node-apply-failed`.
  */
 export async function removeForeignContainers(system: System): Promise<void> {
   if (system.facts(foreignContainersPath) === undefined) return;
-  await need(system, ['systemctl', 'start', runtimeUnit], needed);
-  const ids = (await need(system, [...containers, 'list', '--quiet'], needed))
+  await runOrThrow(system, ['systemctl', 'start', runtimeUnit], needed);
+  const ids = (await runOrThrow(system, [...containers, 'list', '--quiet'], needed))
     .split('\n')
     .filter((id) => id !== '');
   if (ids.length > 0) {
-    await need(system, [...containers, 'delete', ...ids], needed);
-    // It has read them at its start, and would go on telling of them.
-    await need(system, ['systemctl', 'restart', runtimeUnit], needed);
+    await runOrThrow(system, [...containers, 'delete', ...ids], needed);
+    // It has read them at its start, and would still report them.
+    await runOrThrow(system, ['systemctl', 'restart', runtimeUnit], needed);
   }
   system.remove(foreignContainersPath);
   await makeDurable(system, [stateFolder]);

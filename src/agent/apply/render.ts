@@ -1,10 +1,9 @@
-// From a config to what would have to change on this machine, step by step in a fixed order.
+// Computes the changes that a config requires on this machine, step by step in a fixed order.
 import type { NodeConfig } from '../../domain/node-config/schema.ts';
 import type { Change, Effect } from '../desired/change.ts';
-import { createDesired, type Fetcher } from '../desired/desired.ts';
-import { readManaged } from '../desired/managed.ts';
+import { createDesired, type Fetcher, readManaged } from '../desired/desired.ts';
 import { type RunningState, runningState } from '../desired/state.ts';
-import type { Outside, Step, StepContext, Wishes } from '../desired/step.ts';
+import type { DesiredServices, Outside, Step, StepContext } from '../desired/step.ts';
 import { componentsStep } from '../steps/components.ts';
 import { filesStep, unitsStep, usersStep } from '../steps/content.ts';
 import { kubeletStep } from '../steps/kubelet.ts';
@@ -22,7 +21,7 @@ export interface Rendered {
   readonly changes: readonly Change[];
   readonly effects: readonly Effect[];
   readonly running: RunningState;
-  /** Every path that the config has a say in. */
+  /** Every path that the config determines. */
   readonly paths: readonly string[];
 }
 
@@ -40,7 +39,7 @@ export async function render(system: System, options: RenderOptions): Promise<Re
   const { config, name, fetcher, outside, within } = options;
   const managed = readManaged(system);
   const desired = createDesired(system, managed, fetcher);
-  const wishes: Wishes = {
+  const services: DesiredServices = {
     start: new Set(),
     stop: new Set(),
     modules: new Set(),
@@ -48,7 +47,7 @@ export async function render(system: System, options: RenderOptions): Promise<Re
     metadataClosed: true,
     swapMiB: 0,
   };
-  const context: StepContext = { config, name, desired, system, managed, wishes, outside };
+  const context: StepContext = { config, name, desired, system, managed, services, outside };
   for (const step of steps) {
     await within(step.name, async () => {
       await step.run(context);
@@ -59,7 +58,7 @@ export async function render(system: System, options: RenderOptions): Promise<Re
   return {
     changes,
     effects: [...new Set(changes.flatMap(({ effects }) => effects))],
-    running: runningState(wishes),
+    running: runningState(services),
     paths: desired.paths(),
   };
 }

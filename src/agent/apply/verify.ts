@@ -1,4 +1,4 @@
-// Whether the node is what its config says: asked of the services themselves, not of those who started them.
+// Verifies that the node matches its config, by querying the services themselves.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { RunningState } from '../desired/state.ts';
 import { kubeletUnit, runtimeUnit, unitTexts } from '../desired/step.ts';
@@ -10,12 +10,12 @@ const kubeletHealth = 'http://127.0.0.1:10248/healthz';
 
 export interface VerifyOptions {
   readonly deadlineMs: number;
-  /** All services were started just now, and none was well before. */
+  /** All services were started just now, and none was healthy before. */
   readonly boot: boolean;
   readonly mark?: (name: 'runtime' | 'kubelet') => void;
 }
 
-/** Throws `node-service-failed` with the first that is not well by the deadline. */
+/** Throws `node-service-failed` for the first service that is not healthy by the deadline. */
 export async function verifyRunning(
   system: System,
   running: RunningState,
@@ -23,30 +23,30 @@ export async function verifyRunning(
 ): Promise<void> {
   const end = system.uptimeMs() + deadlineMs;
   if (running.start.includes(runtimeUnit)) {
-    if (!boot || !saysReady(system, runtimeUnit)) await until(system, end, () => runtimeProblem(system));
+    if (!boot || !notifiesReady(system, runtimeUnit)) await until(system, end, () => runtimeProblem(system));
     mark('runtime');
   }
   if (running.start.includes(kubeletUnit)) {
     await until(system, end, () => kubeletProblem(system));
     mark('kubelet');
   }
-  // They have started, or the start would have said otherwise: a unit with processes still runs.
+  // They have started, or the start would have failed: a unit with processes still runs.
   const idle = running.start.filter((unit) => !hasProcesses(system, unit));
   await until(system, end, () => unitProblem(system, idle));
 }
 
-/** Its start has ended only when it said itself that it serves: asked once more at a boot, it can say nothing new. */
-function saysReady(system: System, unit: string): boolean {
+/** Returns whether the start of the unit finishes only when it reports itself ready, so that a boot needs no query. */
+function notifiesReady(system: System, unit: string): boolean {
   const types = unitTexts(system, unit).flatMap((text) => text.match(/^\s*Type\s*=.*/gm) ?? []);
   return types.length > 0 && types.every((type) => /=\s*notify/.test(type));
 }
 
-/** Asked of the kernel: a question to systemd costs the start of a program. */
+/** Reads this from the kernel: a query to systemd costs the start of a process. */
 function hasProcesses(system: System, unit: string): boolean {
   return (system.readText(`/sys/fs/cgroup/system.slice/${unit}/cgroup.procs`) ?? '') !== '';
 }
 
-/** What is wrong and whether waiting may help. */
+/** A problem, and whether waiting cannot help. */
 interface Problem {
   readonly message: string;
   readonly final: boolean;
@@ -65,7 +65,7 @@ async function until(system: System, end: number, look: () => Promise<Problem | 
   }
 }
 
-/** The health service of gRPC: a frame of five zero bytes asks for the server as a whole. */
+/** Calls the health service of gRPC: a frame of five zero bytes queries the entire server. */
 async function runtimeProblem(system: System): Promise<Problem | undefined> {
   const { exitCode, stdout, stderr } = await system.run(
     [
@@ -78,9 +78,11 @@ async function runtimeProblem(system: System): Promise<Problem | undefined> {
   );
   if (exitCode === 0 && /^grpc-status: 0\s*$/m.test(stdout)) return undefined;
   const said =
-    exitCode === 0 ? 'it does not serve' : (/\) (.*)/.exec(stderr)?.[1] ?? `curl ended with ${exitCode}`);
+    exitCode === 0
+      ? 'it does not serve'
+      : (/\) (.*)/.exec(stderr)?.[1] ?? `curl exited with code ${exitCode}`);
   const dead = await failedUnit(system, runtimeUnit);
-  return dead ?? { message: `The container runtime does not answer: ${said}.`, final: false };
+  return dead ?? { message: `The container runtime is not responding: ${said}.`, final: false };
 }
 
 async function kubeletProblem(system: System): Promise<Problem | undefined> {
@@ -113,7 +115,7 @@ async function unitProblem(system: System, units: readonly string[]): Promise<Pr
   return undefined;
 }
 
-/** A unit that did its work and ended well is as good as one that runs. */
+/** A unit that exited successfully is as good as one that runs. */
 function stateProblem(unit: string, state: Readonly<Record<string, string>>): Problem | undefined {
   const { ActiveState: active, Result: result, LoadState: load } = state;
   if (active === 'active') return undefined;
@@ -123,7 +125,7 @@ function stateProblem(unit: string, state: Readonly<Record<string, string>>): Pr
   return { message: `The unit ${unit} is ${active ?? 'unknown'}.`, final: false };
 }
 
-/** Every reason why the node is not what its config says, for `imago-agent verify`. */
+/** Returns every reason why the node does not match its config, for `imago-agent verify`. */
 export async function runningProblems(system: System, running: RunningState): Promise<readonly string[]> {
   const checks = [
     running.start.includes(runtimeUnit) ? await runtimeProblem(system) : undefined,

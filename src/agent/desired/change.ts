@@ -1,4 +1,4 @@
-// What a path should be, and whether it is.
+// The desired content of a path, and whether the path has it.
 import type { FileFacts, System } from '../system/system.ts';
 
 export type Wanted =
@@ -9,7 +9,7 @@ export type Wanted =
       readonly uid: number;
       readonly gid: number;
     }
-  /** The bytes of another file; always a change: whoever asks for it knows that they are not there yet. */
+  /** The bytes of another file; always a change: the caller knows that they differ. */
   | {
       readonly kind: 'copy';
       readonly from: string;
@@ -22,8 +22,8 @@ export type Wanted =
   | { readonly kind: 'absent' };
 
 /**
- * What must be done once a path has changed: `units` reads unit files anew, `restart:UNIT` restarts a unit that runs,
- * the others are named after what reads the file.
+ * The action that a changed path requires: `units` reloads unit files, `restart:UNIT` restarts a running unit, the others
+ * are named after the reader of the file.
  */
 export type Effect =
   | 'hostname'
@@ -38,7 +38,7 @@ export type Effect =
 export interface Change {
   readonly path: string;
   readonly wanted: Wanted;
-  /** The step that asks for it. */
+  /** The step that requests it. */
   readonly step: string;
   readonly effects: readonly Effect[];
 }

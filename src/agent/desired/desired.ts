@@ -1,23 +1,22 @@
-// The system as the config wants it: installers write into it as if it were the system, nothing is touched, and at
-// the end it says what would have to change. So a plan and an apply are the same code, and an apply is one change.
+// The desired system: installers write into it as if it were the system, nothing is changed, and in the end it returns the
+// required changes. So a plan and an apply are the same code, and an apply is one change.
 import type { FileOptions, Host, HostInput, UnpackOptions } from '../../install/host.ts';
 import { managedPath, originalsFolder } from '../system/paths.ts';
 import { folderOf, nameOf, type System } from '../system/system.ts';
 import { type Change, type Effect, isAsWanted, type Wanted } from './change.ts';
-import { type Managed, type ManagedPath, writtenManaged } from './managed.ts';
 
 export interface Scope {
   readonly step: string;
-  /** Absent for files that are shared with others and therefore never taken away, like /etc/passwd. */
+  /** Absent for files that are shared with others and therefore never removed, like /etc/passwd. */
   readonly owner?: string;
   readonly effects?: readonly Effect[];
 }
 
-/** Gets things from outside. A plan has one that gets nothing. */
+/** Fetches files. A plan has one that fetches nothing. */
 export interface Fetcher {
-  /** The path of a file with the input's bytes. */
+  /** Returns the path of a file with the input's bytes. */
   file(input: HostInput): Promise<string>;
-  /** The path of a folder with the archive's files; their paths below it are `files`. */
+  /** Returns a directory with the archive's files; `files` are their relative paths. */
   archive(input: HostInput, options: UnpackOptions): Promise<UnpackedTree>;
 }
 
@@ -26,24 +25,39 @@ export interface UnpackedTree {
   readonly files: readonly string[];
 }
 
+export interface ManagedPath {
+  /** The part of the config that requested it, e.g. `files` or `hotfix:kubelet`. */
+  readonly owner: string;
+  readonly effects: readonly Effect[];
+  /** The original content of the image; absent if it has none. */
+  readonly original?: Wanted;
+}
+
+/** The paths that belong to the node config: if a config no longer names one, it is removed or reset to the image's. */
+export interface Managed {
+  readonly paths: Readonly<Record<string, ManagedPath>>;
+  /** Users that configs created. */
+  readonly users: readonly string[];
+}
+
 interface Entry {
   readonly wanted: Wanted;
   readonly scope: Scope;
 }
 
 export interface Desired {
-  /** The system, as it will be; writes are noted under the scope. */
+  /** Returns the desired system; writes are recorded under the scope. */
   scope(scope: Scope): Host;
-  /** What an owner had before stays, although nobody asks for it again. */
+  /** Retains the existing paths of an owner, although they are not requested again. */
   keep(owner: string): void;
   keepUsers(names: readonly string[]): void;
-  /** The text that the image has there, whatever a config has put there since. */
+  /** Returns the text of the image, regardless of what a config has written since. */
   originalText(path: string): string | undefined;
-  /** Whether anything that the step asked for is not so yet. */
+  /** Returns whether the step changes anything. */
   changedBy(step: string): boolean;
-  /** In the order in which they were asked for; those that the config no longer names come last. */
+  /** Returns the changes in the order of the requests; paths that the config no longer names come last. */
   changes(): readonly Change[];
-  /** Every path that was asked for, whether it changes or not. */
+  /** Returns every requested path, whether it changes or not. */
   paths(): readonly string[];
 }
 
@@ -147,7 +161,7 @@ export function createDesired(system: System, managed: Managed, fetcher: Fetcher
       for (const [path, known] of Object.entries(managed.paths)) {
         if (entries.has(path)) continue;
         if (kept.has(known.owner)) paths[path] = known;
-        else changes.push(...takeAway(system, path, known));
+        else changes.push(...removeOrRestore(system, path, known));
       }
       const text = writtenManaged({ paths, users });
       const wanted: Wanted = { kind: 'file', text, mode: 0o600, uid: 0, gid: 0 };
@@ -159,7 +173,7 @@ export function createDesired(system: System, managed: Managed, fetcher: Fetcher
   };
 }
 
-/** Where the image's own file is kept while a config's stands in its place. */
+/** Returns where the image's own file is stored while a config replaces it. */
 function originalPath(path: string): string {
   return `${originalsFolder}/${path.slice(1).replaceAll('%', '%25').replaceAll('/', '%2F')}`;
 }
@@ -179,7 +193,7 @@ function keepOriginal(system: System, path: string, step: string): readonly Chan
   return [{ path: original.from, wanted, step, effects: [] }];
 }
 
-function takeAway(system: System, path: string, known: ManagedPath): readonly Change[] {
+function removeOrRestore(system: System, path: string, known: ManagedPath): readonly Change[] {
   const { original, effects } = known;
   const wanted: Wanted = original ?? { kind: 'absent' };
   const changes: Change[] = [];
@@ -190,7 +204,17 @@ function takeAway(system: System, path: string, known: ManagedPath): readonly Ch
   return changes;
 }
 
-/** Names that a change is staged and saved under. */
+/** Returns the path that a change is staged under. */
 export function stagedPath(path: string): string {
   return `${folderOf(path)}/.${nameOf(path)}.imago-new`;
+}
+
+export function readManaged(system: System): Managed {
+  const text = system.readText(managedPath);
+  return text === undefined ? { paths: {}, users: [] } : (JSON.parse(text) as Managed);
+}
+
+function writtenManaged(managed: Managed): string {
+  const paths = Object.fromEntries(Object.entries(managed.paths).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return `${JSON.stringify({ paths, users: [...managed.users].sort() })}\n`;
 }

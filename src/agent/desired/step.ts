@@ -1,25 +1,24 @@
-// What a step of the apply works with. Steps write into the desired system and name what must run; they change nothing.
+// The context of an apply step. Steps write into the desired system and name what must run; they change nothing.
 import type { NodeConfig } from '../../domain/node-config/schema.ts';
 import type { Host } from '../../install/host.ts';
 import type { System } from '../system/system.ts';
 import type { Effect } from './change.ts';
-import type { Desired } from './desired.ts';
-import type { Managed } from './managed.ts';
+import type { Desired, Managed } from './desired.ts';
 
 export interface StepContext {
   readonly config: NodeConfig;
-  /** The node's name: of the config, else of the instance metadata. */
+  /** The node's name, from the config or else from the instance metadata. */
   readonly name: string;
   readonly desired: Desired;
   readonly system: System;
   readonly managed: Managed;
-  readonly wishes: Wishes;
-  /** Gets what only an apply may get. */
+  readonly services: DesiredServices;
+  /** Fetches what only an apply may fetch. */
   readonly outside: Outside;
 }
 
-/** What the config wants beyond files. */
-export interface Wishes {
+/** The desired state beyond files. */
+export interface DesiredServices {
   /** Units that run when the node is ready, in the order in which they are started. */
   readonly start: Set<string>;
   readonly stop: Set<string>;
@@ -27,14 +26,14 @@ export interface Wishes {
   readonly modules: Set<string>;
   /** Values of the kernel by the path below /proc/sys or /sys. */
   readonly kernelValues: Map<string, string>;
-  /** The metadata service is closed to pods. */
+  /** Whether the metadata service is closed to pods. */
   metadataClosed: boolean;
   /** The size of the swap file; 0 for none. */
   swapMiB: number;
 }
 
 export interface Outside {
-  /** A kubeconfig that is fetched with the machine's identity; undefined in a plan, where nothing is fetched. */
+  /** Fetches a kubeconfig with the machine's identity; returns `undefined` in a plan. */
   bootstrapKubeconfig(identity: IdentitySource): Promise<string | undefined>;
   /** Installs a package of the distribution; does nothing in a plan. */
   installPackage(hotfix: PackageHotfix): Promise<void>;
@@ -58,7 +57,7 @@ export interface Step {
   run(context: StepContext): Promise<void>;
 }
 
-export const made = '# Made by Imago from the node config.\n';
+export const generatedHeader = '# Made by Imago from the node config.\n';
 
 const unitFolders = ['/etc/systemd/system', '/usr/lib/systemd/system'];
 
@@ -70,7 +69,7 @@ function unitPath(system: System, name: string): string | undefined {
   return unitFolders.map((folder) => `${folder}/${name}`).find((path) => system.facts(path) !== undefined);
 }
 
-/** What the unit says of itself, and after it what the files beside it say. */
+/** Returns the text of the unit, followed by those of its drop-ins. */
 export function unitTexts(system: System, name: string): readonly string[] {
   const own = unitPath(system, name);
   const beside = unitFolders.flatMap((folder) =>
@@ -79,7 +78,7 @@ export function unitTexts(system: System, name: string): readonly string[] {
   return [...(own === undefined ? [] : [own]), ...beside].map((path) => system.readText(path) ?? '');
 }
 
-/** A host for files that belong to this step. */
+/** Returns a host for files that belong to this step. */
 export function ownHost({ desired }: StepContext, step: string, ...effects: readonly Effect[]): Host {
   return desired.scope({ step, owner: step, effects });
 }
@@ -87,7 +86,7 @@ export function ownHost({ desired }: StepContext, step: string, ...effects: read
 export const runtimeUnit = 'containerd.service';
 export const kubeletUnit = 'kubelet.service';
 
-/** The kubelet runs when the config speaks of it, alone where there is no cluster. */
+/** The kubelet runs if the config mentions it, standalone if there is no cluster. */
 export function wantsKubelet({ config }: StepContext): boolean {
   return config.kubernetes !== undefined || config.kubelet !== undefined;
 }

@@ -1,15 +1,15 @@
-// Requests by curl: QuickJS has no sockets.
+// HTTP requests with curl: QuickJS has no sockets.
 import type { System } from '../system/system.ts';
 
 export interface HttpRequest {
   readonly url: string;
-  /** They are handed over by standard input: nobody sees them in the list of processes. */
+  /** Passed by standard input, so that the process list does not show them. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly method?: 'GET' | 'POST';
   readonly body?: string;
   readonly timeoutMs?: number;
   readonly maxBytes?: number;
-  /** Variables of a proxy and of trust; without them no proxy is used, whatever the agent's own environment says. */
+  /** Proxy and trust variables. Without them no proxy is used, regardless of the agent's own environment. */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
@@ -20,7 +20,7 @@ export type HttpAnswer =
       readonly headers: Readonly<Record<string, string>>;
       readonly body: string;
     }
-  /** There was no answer, or not in time, or too much of it. */
+  /** There was no response, or it was too late or too large. */
   | { readonly kind: 'none'; readonly why: string };
 
 export async function request(system: System, wish: HttpRequest): Promise<HttpAnswer> {
@@ -43,10 +43,10 @@ export async function request(system: System, wish: HttpRequest): Promise<HttpAn
     ...(environment && { environment }),
   });
   if (exitCode !== 0) return { kind: 'none', why: reason(exitCode, stderr) };
-  return parseAnswer(stdout) ?? { kind: 'none', why: 'the answer is not HTTP' };
+  return parseAnswer(stdout) ?? { kind: 'none', why: 'the response is not HTTP' };
 }
 
-/** As curl's configuration files have it. */
+/** Quotes a value for a curl configuration file. */
 function quote(text: string): string {
   const escaped = text.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\r', '\\r');
   return `"${escaped}"`;
@@ -55,7 +55,7 @@ function quote(text: string): string {
 function reason(exitCode: number, stderr: string): string {
   if (exitCode === 127) return 'this image has no curl';
   const said = /curl: \(\d+\) (.*)/.exec(stderr)?.[1];
-  return said ?? `curl ended with ${exitCode}`;
+  return said ?? `curl exited with code ${exitCode}`;
 }
 
 export function parseAnswer(text: string): HttpAnswer | undefined {

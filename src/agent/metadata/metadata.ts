@@ -1,30 +1,29 @@
-// Reads instance metadata by Azure's rules. The service may be late, slow, flapping or over its rate: each question
-// is asked again for a while, less and less often.
+// Reads instance metadata by Azure's rules. The service can be late, slow, flapping, or throttled: each request is retried
+// for a while, with growing pauses.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { maxUserDataBytes } from '../../domain/node-config/read-node-config.ts';
-import { decodeBase64 } from '../system/base64.ts';
-import type { System } from '../system/system.ts';
+import { parseObject, type System } from '../system/system.ts';
 import { decodeUtf8 } from '../system/utf8.ts';
 import type { HttpAnswer } from './http.ts';
 import { getMetadata } from './plain-http.ts';
 
 export interface Instance {
-  /** `vmId`: another one for each machine, also for a clone. */
+  /** `vmId`: different for each machine, including a clone. */
   readonly machineId: string;
   readonly name: string;
-  /** As `userData` gives it, where the service tells it along with the rest. */
+  /** The same as `userData`, if the service includes it. */
   readonly userData?: string;
 }
 
 const firstPauseMs = 250;
-const longestPauseMs = 10_000;
+const maxPauseMs = 10_000;
 
 export interface MetadataService {
-  /** Throws `node-metadata-unreachable` when there was no good answer until the deadline. */
+  /** Throws `node-metadata-unreachable` if there was no valid response until the deadline. */
   instance(deadlineMs: number): Promise<Instance>;
-  /** In base64 as it is given; empty when there is none. Throws as `instance` does. */
+  /** Returns base64; empty if there is none. Throws as `instance` does. */
   userData(deadlineMs: number): Promise<string>;
-  /** A token for the machine's own identity. */
+  /** Returns a token for the machine's own identity. */
   token(resource: string, clientId: string | undefined, deadlineMs: number): Promise<string>;
 }
 
@@ -40,18 +39,18 @@ export function createMetadataService(system: System, baseUrl: string): Metadata
       const hopeless = answer.kind === 'answer' && isRefusal(answer.status);
       if (hopeless || system.uptimeMs() + wait > end) throw unreachable(answer, !hopeless);
       await system.sleep(wait);
-      pause = Math.min(pause * 2, longestPauseMs);
+      pause = Math.min(pause * 2, maxPauseMs);
     }
   }
 
   return {
     async instance(deadlineMs) {
       const text = await ask('instance/compute?api-version=2021-02-01&format=json', deadlineMs);
-      const { vmId, name, userData } = parseObject(text);
+      const { vmId, name, userData } = parseObject(text) ?? {};
       if (typeof vmId !== 'string' || vmId === '' || typeof name !== 'string') {
         throw new ImagoError(
           'node-metadata-unreachable',
-          'The metadata service does not say which machine this is.',
+          'The metadata service does not identify this machine.',
         );
       }
       return { machineId: vmId.toLowerCase(), name, ...(typeof userData === 'string' && { userData }) };
@@ -64,19 +63,18 @@ export function createMetadataService(system: System, baseUrl: string): Metadata
         `resource=${encodeURIComponent(resource)}`,
         ...(clientId === undefined ? [] : [`client_id=${encodeURIComponent(clientId)}`]),
       ];
-      const { access_token: token } = parseObject(
-        await ask(`identity/oauth2/token?${query.join('&')}`, deadlineMs),
-      );
+      const text = await ask(`identity/oauth2/token?${query.join('&')}`, deadlineMs);
+      const { access_token: token } = parseObject(text) ?? {};
       if (typeof token === 'string' && token !== '') return token;
       throw new ImagoError(
         'node-metadata-unreachable',
-        'The metadata service gave no token for the identity.',
+        'The metadata service returned no token for the identity.',
       );
     },
   };
 }
 
-/** Throws `node-config-missing` or `node-config-invalid`, never with what the text says. */
+/** Throws `node-config-missing` or `node-config-invalid`, never with the text itself. */
 export function decodeUserData(userData: string): string {
   if (userData.trim() === '') {
     throw new ImagoError('node-config-missing', 'The machine has no userData, so there is no node config.');
@@ -103,17 +101,27 @@ function retryAfterMs(answer: HttpAnswer): number {
 }
 
 function unreachable(answer: HttpAnswer, retryable: boolean): ImagoError {
-  const why = answer.kind === 'none' ? answer.why : `it answers with status ${answer.status}`;
-  return new ImagoError('node-metadata-unreachable', `The metadata service gives no answer: ${why}.`, {
+  const why = answer.kind === 'none' ? answer.why : `it responds with status ${answer.status}`;
+  return new ImagoError('node-metadata-unreachable', `The metadata service is not responding: ${why}.`, {
     retryable,
   });
 }
 
-function parseObject(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+
+/** Ignores white space. Returns `undefined` if the rest is not base64. QuickJS has no `atob`. */
+export function decodeBase64(text: string): Uint8Array | undefined {
+  const packed = text.replace(/\s+/g, '');
+  if (packed.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(packed)) return undefined;
+  const padding = packed.endsWith('==') ? 2 : packed.endsWith('=') ? 1 : 0;
+  const bytes = new Uint8Array((packed.length / 4) * 3 - padding);
+  let at = 0;
+  for (let index = 0; index < packed.length; index += 4) {
+    let group = 0;
+    for (let offset = 0; offset < 4; offset += 1) {
+      group = (group << 6) | Math.max(0, alphabet.indexOf(packed.charAt(index + offset)));
+    }
+    for (let shift = 16; shift >= 0 && at < bytes.length; shift -= 8) bytes[at++] = (group >> shift) & 0xff;
   }
+  return bytes;
 }

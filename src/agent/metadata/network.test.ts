@@ -18,7 +18,7 @@ describe('a way to the metadata service', () => {
     expect(hasRoute(table)).toBe(found);
   });
 
-  it('is waited for while a card has none, and not for ever', async () => {
+  it('is waited for while a card has none, but not indefinitely', async () => {
     const cards = {
       '/sys/class/net/eth0/device': '',
       '/sys/class/net/eth1/device': '',

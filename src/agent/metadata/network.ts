@@ -1,11 +1,11 @@
-// Waits for a way to the metadata service without starting a program: a question before there is one only costs time.
+// Waits for a route to the metadata service without starting a process: a request before that only costs time.
 import type { System } from '../system/system.ts';
 
-const lookEveryMs = 50;
-/** How long a card without a route is waited for when another one leads outside already. */
+const checkEveryMs = 50;
+/** How long to wait for a card without a route if another one already has a route. */
 const otherCardsMs = 5000;
 
-/** True when there is a route; false when there was none until the deadline. */
+/** Returns whether there was a route before the deadline. */
 export async function waitForRoute(system: System, deadlineMs: number): Promise<boolean> {
   const end = system.uptimeMs() + deadlineMs;
   let since: number | undefined;
@@ -18,11 +18,11 @@ export async function waitForRoute(system: System, deadlineMs: number): Promise<
       if (now - since >= otherCardsMs || cardsWithout(system, table).length === 0) return true;
     }
     if (now > end) return false;
-    await system.sleep(lookEveryMs);
+    await system.sleep(checkEveryMs);
   }
 }
 
-/** Network cards that have no route yet: the metadata service may be behind one of them. */
+/** Returns network cards that have no route yet: the metadata service can be behind one of them. */
 function cardsWithout(system: System, table: string): readonly string[] {
   const cards = system.list('/sys/class/net').filter((name) => {
     return system.facts(`/sys/class/net/${name}/device`) !== undefined;
@@ -30,7 +30,7 @@ function cardsWithout(system: System, table: string): readonly string[] {
   return cards.filter((name) => !table.includes(`${name}\t`));
 }
 
-/** A route to the service's own network, beyond the one to everywhere. */
+/** Returns whether there is a route to the service's own network, in addition to a default route. */
 function hasMetadataRoute(table: string): boolean {
   return hasRoute(
     table
@@ -40,7 +40,7 @@ function hasMetadataRoute(table: string): boolean {
   );
 }
 
-/** A default route, or one that covers 169.254.169.254; addresses stand in the kernel's own order of bytes. */
+/** Returns whether there is a default route, or one that covers 169.254.169.254; addresses are in host byte order. */
 export function hasRoute(table: string): boolean {
   return table
     .split('\n')

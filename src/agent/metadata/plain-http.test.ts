@@ -17,9 +17,9 @@ describe('a plain request', () => {
 
   it.each([
     ['a connection that is refused', { exitCode: 1 }, /nothing listens on port 10248/],
-    ['silence', { exitCode: 137, timedOut: true }, /no answer/],
-    ['an answer that was cut off', { stdout: 'HTTP/1.1 200 x\r\nContent-Length: 6\r\n\r\ngr' }, /not whole/],
-    ['what is no answer', { stdout: 'SSH-2.0' }, /not whole/],
+    ['silence', { exitCode: 137, timedOut: true }, /no response/],
+    ['a truncated response', { stdout: 'HTTP/1.1 200 x\r\nContent-Length: 6\r\n\r\ngr' }, /incomplete/],
+    ['a response that is not HTTP', { stdout: 'SSH-2.0' }, /incomplete/],
   ])('has none of %s', async (_, result, why) => {
     const system = memorySystem();
     system.program(() => result);

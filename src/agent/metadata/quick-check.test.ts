@@ -24,7 +24,7 @@ describe('nothing to do', () => {
     ['a file came', () => system.writeFile('/etc/absent', '', { mode: 0o644 })],
     ['the last apply did not come to its end', () => system.makeFolder('/var/lib/imago/journal')],
     ['a unit ended', () => system.remove(link)],
-    ['a unit was started anew', () => [system.remove(link), system.makeLink(link, 'run-2')]],
+    ['a unit was restarted', () => [system.remove(link), system.makeLink(link, 'run-2')]],
   ])('is not when %s', async (_, change) => {
     const known = facts();
     change();

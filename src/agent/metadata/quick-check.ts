@@ -1,14 +1,13 @@
-// Whether there is anything to do at all, told without reading the whole agent: the same userData as at the last
-// apply of this boot, no path changed since, every unit running, and that apply settled. This part is loaded alone, and
-// so stays small.
+// Checks whether there is anything to do, without loading the entire agent: the same userData as in the last apply of this
+// boot, no path changed since, every unit running, and that apply settled. This part is loaded alone, so it stays small.
 import { journalFolder } from '../system/paths.ts';
 import type { System } from '../system/system.ts';
 
 export interface QuickFacts {
   readonly userData: string;
-  /** Inode, size, mode, owner and time of change of each path; `-` for one that is not there. */
+  /** Inode, size, mode, owner, and change time of each path; `-` for a missing one. */
   readonly paths: Readonly<Record<string, string>>;
-  /** Units with the run that they are in, as systemd names it; empty where it does not say. */
+  /** Units with their invocation id in systemd; empty if unknown. */
   readonly units: Readonly<Record<string, string>>;
 }
 
@@ -28,13 +27,13 @@ export function quickFacts(
 function fingerprint(system: System, path: string): string {
   const facts = system.facts(path);
   if (facts === undefined) return '-';
-  // Folders change with what others put into them.
+  // Directories change with files of others.
   if (facts.kind === 'folder') return 'folder';
   const { inode, size, mode, uid, gid, changedMs } = facts;
   return [inode, size, mode, uid, gid, changedMs].join(' ');
 }
 
-/** systemd keeps a link for each unit that is up; it goes when the unit ends, and is another one after a restart. */
+/** systemd has a link for each active unit, which changes with a restart. */
 function currentRun(system: System, unit: string): string {
   return system.readLink(`/run/systemd/units/invocation:${unit}`) ?? '';
 }

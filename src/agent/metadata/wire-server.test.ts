@@ -10,7 +10,7 @@ function asked(system: MemorySystem): number {
 }
 
 describe('the platform', () => {
-  it('is told once, also across restarts and of what comes later', async () => {
+  it('is notified once, even across restarts and for later outcomes', async () => {
     const platform = platformWith(config);
     const system = machine(platform);
     const node = await start(system);
@@ -23,7 +23,7 @@ describe('the platform', () => {
     expect(platform.health[0]).toContain('<State>Ready</State>');
   });
 
-  it('that is not there is asked for once a minute, and nobody waits for it', async () => {
+  it('that does not exist is queried once a minute, and delays nothing', async () => {
     const platform = { ...platformWith(config), hasWireServer: false };
     const system = machine(platform);
     const node = await start(system);
@@ -65,14 +65,14 @@ describe('the platform', () => {
     expect(platform.health[0]).toContain('kubelet.service');
   });
 
-  it('is told by one of two who would tell it at the same time', async () => {
+  it('is notified by one of two concurrent callers', async () => {
     const platform = platformWith(config);
     const teller = createPlatform(machine(platform), 'http://168.63.129.16', 'machine-1');
     await Promise.all([teller.tell({ ready: true }), teller.tell({ ready: false, why: 'no' })]);
     expect(platform.health).toHaveLength(1);
   });
 
-  it('is told although the note of an earlier time is damaged', async () => {
+  it('is notified even if the record of an earlier time is damaged', async () => {
     const platform = platformWith(config);
     const system = machine(platform);
     system.makeFolder('/var/lib/imago');

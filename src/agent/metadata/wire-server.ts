@@ -1,39 +1,38 @@
-// Tells the platform how the first boot ended. In Azure a machine from a generalized image that says nothing counts
-// as failed after 20 minutes.
-
+// Reports the outcome of the first boot to the platform. In Azure a machine from a generalized image that does not report
+// is failed after 20 minutes.
 import { nodeError } from '../report/reporter.ts';
 import { platformReportPath } from '../system/paths.ts';
-import { type Cancel, replaceFile, type System } from '../system/system.ts';
+import { type Cancel, readRecord, replaceFile, type System } from '../system/system.ts';
 import { request } from './http.ts';
 
 const headers = { 'x-ms-version': '2012-11-30', 'x-ms-agent-name': 'imago-agent' };
-/** Where there is no such platform, it is asked for no more often than that. */
+/** The minimum interval between requests to a platform that may not exist. */
 const pauseMs = 60_000;
-/** Half of what Azure waits. */
+/** Half of the time that Azure waits. */
 const patienceMs = 600_000;
 
 export type Outcome = { readonly ready: true } | { readonly ready: false; readonly why: string };
 
 export interface Platform {
   /**
-   * Once for each machine: a second call does nothing, also after a restart. When the platform cannot be told, calls
-   * within the next minute do nothing, and a later one tries again. Never throws.
+   * Reports once for each machine: a second call does nothing, even after a restart. If the platform is unreachable, calls
+   * within the next minute do nothing, and a later one retries. Never throws.
    */
   tell(outcome: Outcome): Promise<void>;
   /**
-   * The machine has a config that it can use, and works on it. Should that take longer than the platform waits for
-   * an outcome, it is told that the machine is ready: as such it is, and whether the node is stands in the node's own
-   * report. To be cancelled when the outcome is known.
+   * Call it when the machine starts to apply a usable config. If that takes longer than the platform waits for an outcome,
+   * the machine is reported as ready: as a machine it is, and the node's own report shows the rest. Cancel it when the
+   * outcome is known.
    */
   expect(): Cancel;
 }
 
 export function createPlatform(system: System, baseUrl: string, machineId: string): Platform {
   let triedMs: number | undefined;
-  let telling: Promise<void> | undefined;
+  let reporting: Promise<void> | undefined;
 
-  function isTold(): boolean {
-    return reportedMachine(system) === machineId;
+  function isReported(): boolean {
+    return readRecord<{ machineId: string }>(system, platformReportPath)?.machineId === machineId;
   }
 
   async function tryOnce(outcome: Outcome): Promise<void> {
@@ -42,21 +41,21 @@ export function createPlatform(system: System, baseUrl: string, machineId: strin
       if (!(await report(system, baseUrl, outcome))) return;
       await replaceFile(system, platformReportPath, `${JSON.stringify({ machineId })}\n`, 0o600);
     } catch (thrown) {
-      system.log(`the platform's answer could not be noted: ${nodeError(thrown).message}`);
+      system.log(`the platform's response could not be recorded: ${nodeError(thrown).message}`);
     }
   }
 
   async function tell(outcome: Outcome): Promise<void> {
-    await telling;
-    if (isTold() || (triedMs !== undefined && system.uptimeMs() - triedMs < pauseMs)) return;
-    telling = tryOnce(outcome);
-    await telling;
+    await reporting;
+    if (isReported() || (triedMs !== undefined && system.uptimeMs() - triedMs < pauseMs)) return;
+    reporting = tryOnce(outcome);
+    await reporting;
   }
 
   return {
     tell,
     expect() {
-      if (isTold()) return () => undefined;
+      if (isReported()) return () => undefined;
       let cancel: Cancel;
       const due = () => {
         void tell({ ready: true });
@@ -68,16 +67,7 @@ export function createPlatform(system: System, baseUrl: string, machineId: strin
   };
 }
 
-/** Only the agent writes it; one that is damaged counts as none. */
-function reportedMachine(system: System): unknown {
-  try {
-    return (JSON.parse(system.readText(platformReportPath) ?? '{}') as { machineId?: string }).machineId;
-  } catch {
-    return undefined;
-  }
-}
-
-/** False when there is nobody who could be told. */
+/** Returns `false` if no platform responds. */
 async function report(system: System, baseUrl: string, outcome: Outcome): Promise<boolean> {
   const goal = await request(system, { url: `${baseUrl}/machine/?comp=goalstate`, headers });
   if (goal.kind === 'none' || goal.status !== 200) return false;
@@ -94,7 +84,7 @@ async function report(system: System, baseUrl: string, outcome: Outcome): Promis
   return answer.kind === 'answer' && answer.status >= 200 && answer.status < 300;
 }
 
-/** What came from the goal state goes back as it was written there. */
+/** Returns values of the goal state exactly as they were received. */
 function healthDocument(incarnation: string, container: string, instance: string, outcome: Outcome): string {
   const details = outcome.ready
     ? '<State>Ready</State>'

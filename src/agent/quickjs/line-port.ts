@@ -1,21 +1,29 @@
-// A serial port to whoever runs the machine, in lines. The other side may be away: writes never wait for it, and a
-// port without anybody at the other end is looked at now and then, for it always says that it has something to say.
+// A line-based serial port to the host of the machine. The host can be absent: writes never wait for it, and a port without
+// a peer is polled periodically, because it always reports that it is readable.
+import type { System } from '../system/system.ts';
 import { decodeUtf8, encodeUtf8 } from '../system/utf8.ts';
 import type { QuickJsModules } from './modules.ts';
 
 const nonBlocking = 0o4000;
 const wouldBlock = -11;
-const lookAgainMs = 2000;
+const pollMs = 2000;
 const maxLineBytes = 4 * 1024 * 1024;
 
 export interface LinePort {
-  /** The latest line wins: one that could not be sent in full before the next is finished first, others are dropped. */
+  /** Sends the latest line. A partially sent line is completed first; other pending lines are dropped. */
   send(line: string): void;
-  /** Waits until the line is sent in full, or the other side is gone. */
+  /** Waits until the line is sent completely, or the peer is absent. */
   sendAll(line: string): Promise<boolean>;
 }
 
-/** Undefined when the machine has no such port. */
+/** Returns the device of the port with that name. The kernel creates the device before udev names it. */
+export function portDevice(system: System, name: string): string | undefined {
+  const ports = '/sys/class/virtio-ports';
+  const found = system.list(ports).find((port) => system.readText(`${ports}/${port}/name`)?.trim() === name);
+  return found === undefined ? undefined : `/dev/${found}`;
+}
+
+/** Returns `undefined` if the machine has no such port. */
 export function openLinePort(
   { os }: QuickJsModules,
   path: string,
@@ -36,7 +44,7 @@ export function openLinePort(
       if (count <= 0) {
         os.setReadHandler(fd, null);
         rest = new Uint8Array(0);
-        os.setTimeout(listen, lookAgainMs);
+        os.setTimeout(listen, pollMs);
         return;
       }
       take(buffer.slice(0, count));
@@ -56,7 +64,7 @@ export function openLinePort(
     rest = all.length - start > maxLineBytes ? new Uint8Array(0) : all.slice(start);
   }
 
-  /** False when the port takes no more for now. */
+  /** Returns `false` if the port accepts no more for now. */
   function flush(): boolean {
     while (outgoing !== undefined) {
       const written = os.write(fd, outgoing.buffer, 0, outgoing.length);

@@ -1,5 +1,5 @@
-// The parts of QuickJS' own modules `std` and `os` that the agent uses. They stand as globals (`qjs --std`). Calls of
-// `os` answer with a negative errno where C would set it.
+// The parts of the QuickJS modules `std` and `os` that the agent uses. They are globals (`qjs --std`). Calls of `os` return
+// a negative errno.
 
 export interface QuickJsFile {
   puts(text: string): void;
@@ -77,11 +77,11 @@ export interface QuickJsOs {
 export interface QuickJsModules {
   readonly std: QuickJsStd;
   readonly os: QuickJsOs;
-  /** The program's arguments, without the script. */
+  /** The arguments, without the script. */
   readonly words: readonly string[];
 }
 
-/** Undefined where this is not QuickJS. */
+/** Returns `undefined` outside of QuickJS. */
 export function quickJsModules(): QuickJsModules | undefined {
   const scope = globalThis as { std?: QuickJsStd; os?: QuickJsOs; scriptArgs?: readonly string[] };
   if (scope.std === undefined || scope.os === undefined) return undefined;

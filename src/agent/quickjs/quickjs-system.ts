@@ -1,4 +1,4 @@
-// The machine as QuickJS gives it. Paths can be put below a folder, for tests on a machine that is not the agent's.
+// The system with QuickJS. Paths can be below a directory, for tests on another machine.
 import {
   type FaultCode,
   type FileFacts,
@@ -24,13 +24,13 @@ const faults: Readonly<Record<number, FaultCode>> = {
   30: 'EROFS',
   122: 'ENOSPC',
 };
-/** What a umask of 022 takes from the mode of a new file. */
+/** The bits that a umask of 022 clears in the mode of a new file. */
 const maskedBits = 0o022;
 const permissionBits = 0o7777;
 
 export function quickJsSystem(modules: QuickJsModules, root = ''): System {
   const { std, os } = modules;
-  // A handler, and not "ignored": that would be passed on to every program that is started.
+  // A handler, and not "ignored": child processes would inherit that.
   os.signal(os.SIGPIPE, () => undefined);
   const at = (path: string) => `${root}${path}`;
 
@@ -75,7 +75,7 @@ export function quickJsSystem(modules: QuickJsModules, root = ''): System {
   return {
     readText(path) {
       const text = std.loadFile(at(path));
-      // Files of the kernel have no size or a wrong one, by which QuickJS goes.
+      // QuickJS relies on the size, which kernel files do not have.
       return text === null || text === '' ? readUnsized(os, at(path)) : text;
     },
     facts: (path) => factsOf(os, at(path)),
@@ -134,7 +134,7 @@ export function quickJsSystem(modules: QuickJsModules, root = ''): System {
   };
 }
 
-/** Owner first: a new owner takes the bits of setuid away. */
+/** Sets the owner first: a new owner clears the setuid bits. */
 function settle(os: QuickJsOs, path: string, { mode, uid = 0, gid = 0 }: FileMode): void {
   const owned = uid !== 0 || gid !== 0;
   if (owned) runNow(os, ['chown', `${uid}:${gid}`, path], path);
@@ -178,8 +178,8 @@ function readUnsized(os: QuickJsOs, path: string): string | undefined {
 }
 
 /**
- * `flock` becomes a `cat` that holds it, and gives back what it is given as soon as it does. It ends with our end of
- * its pipe: when we let go, or when this process is gone in whatever way.
+ * `flock` becomes a `cat` that holds the lock, and echoes its input as soon as it does. It exits with our end of its pipe:
+ * when we release the lock, or when this process exits in any way.
  */
 async function holdLock({ os }: QuickJsModules, path: string, waitMs: number): Promise<Release | undefined> {
   const [input, output] = [openPipe(os), openPipe(os)];

@@ -1,9 +1,9 @@
-// Runs a program from QuickJS and gathers what it says, without holding up timers and ports meanwhile.
+// Runs a process from QuickJS and collects its output, without blocking timers and ports.
 import type { RunOptions, RunResult } from '../system/system.ts';
 import { decodeUtf8, encodeUtf8 } from '../system/utf8.ts';
 import type { QuickJsModules, QuickJsOs } from './modules.ts';
 
-/** What a program may say at most; the rest is read and dropped. */
+/** The maximum output of a process; the rest is read and dropped. */
 const maxOutputBytes = 4 * 1024 * 1024;
 const sigKill = 9;
 
@@ -44,7 +44,7 @@ export interface Pipe {
 
 export function openPipe(os: QuickJsOs): Pipe {
   const pair = os.pipe();
-  if (pair === null) throw new Error('the kernel gives no more pipes');
+  if (pair === null) throw new Error('The kernel has no more pipes.');
   return { read: pair[0], write: pair[1] };
 }
 
@@ -93,7 +93,7 @@ function join(chunks: readonly Uint8Array[]): Uint8Array {
   return all;
 }
 
-/** Its output has ended, so it is about to end as well: asked often at first, then less. */
+/** Polls a process that has closed its output and is about to exit, with growing pauses. */
 async function waitFor(os: QuickJsOs, pid: number): Promise<number> {
   if (pid <= 0) return 127;
   let pause = 1;

@@ -1,4 +1,4 @@
-// Says what the agent does, while it does it: to /run/imago/status.json, to whoever runs the machine, and to the log.
+// Reports what the agent does to /run/imago/status.json, to the host of the machine, and to the log.
 import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import {
   type NodeError,
@@ -6,18 +6,18 @@ import {
   type NodeStep,
   nodeReportSchema,
 } from '../../domain/node/report.ts';
-import { bootIdPath, statusPath } from '../system/paths.ts';
+import { statusPath } from '../system/paths.ts';
 import { diskFull } from '../system/program-error.ts';
-import { replaceRunFile, type System, SystemFault } from '../system/system.ts';
+import { bootIdOf, readRecord, replaceRunFile, type System, SystemFault } from '../system/system.ts';
 
 export interface Reporter {
-  /** Fields that are given as `undefined` are taken out. */
+  /** Removes fields that are `undefined`. */
   update(change: ReportChange): void;
-  /** Runs a step and reports how it ended; `unchanged` when the work answers false. */
+  /** Runs a step and reports its outcome; `unchanged` if the work returns false. */
   step<T>(name: string, work: () => Promise<T>): Promise<T>;
   /** Forgets the steps of an earlier apply. */
   clearSteps(): void;
-  /** Only the first time that a mark is reached in this boot counts. */
+  /** Records the first time that a mark is reached in this boot. */
   mark(name: string, ms?: number): void;
   current(): NodeReport;
   /** Texts that are never written anywhere. */
@@ -33,8 +33,9 @@ export type ReportChange = {
 } & Partial<Pick<NodeReport, 'phase' | 'pending'>>;
 
 export function createReporter(system: System, agentVersion: string, send: (line: string) => void): Reporter {
-  const bootId = system.readText(bootIdPath)?.trim() ?? 'unknown';
-  const earlier = earlierReport(system, bootId);
+  const bootId = bootIdOf(system);
+  // The agent can be restarted within a boot: its marks stay.
+  const earlier = readRecord<NodeReport>(system, statusPath);
   let secrets: readonly string[] = [];
   let steps: NodeStep[] = [];
   let report: NodeReport = {
@@ -44,7 +45,7 @@ export function createReporter(system: System, agentVersion: string, send: (line
     bootId,
     agentVersion,
     steps,
-    timeline: earlier?.timeline ?? [],
+    timeline: earlier?.bootId === bootId ? earlier.timeline : [],
     pending: [],
   };
 
@@ -109,16 +110,6 @@ export function createReporter(system: System, agentVersion: string, send: (line
     },
     repeat: () => send(written()),
   };
-}
-
-/** The agent may be started anew within a boot: its moments stay. */
-function earlierReport(system: System, bootId: string): NodeReport | undefined {
-  try {
-    const report = JSON.parse(system.readText(statusPath) ?? 'null') as NodeReport | null;
-    return report?.bootId === bootId ? report : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function errorText(error: NodeError | undefined, secrets: readonly string[]): string {

@@ -1,4 +1,4 @@
-// Which version of a component is used, and components that the image lacks.
+// Selects the version of components, and installs components that are missing in the image.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { HotfixConfig } from '../../domain/node-config/schema.ts';
 import { type InstallComponent, installComponent } from '../../install/install-component.ts';
@@ -35,7 +35,7 @@ async function installHotfix(context: StepContext, hotfix: HotfixConfig): Promis
   if (kind !== 'package' && to === undefined) {
     throw new ImagoError(
       'node-config-invalid',
-      `hotfixes: the image has no component ${component}, so it must be said where it goes.`,
+      `hotfixes: the image has no component ${component}, so the hotfix needs a path.`,
       { hint: 'Add `to` to the hotfix.' },
     );
   }
@@ -51,12 +51,12 @@ async function installHotfix(context: StepContext, hotfix: HotfixConfig): Promis
   await installComponent(desired.scope({ step: 'components', owner, effects }), install);
 }
 
-/** The image, or an earlier apply, has put it there. */
+/** Returns whether the image, or an earlier apply, has installed it. */
 function isThere({ versions }: ComponentReceipt, { version, sha256, kind }: HotfixConfig): boolean {
   return versions.some((one) => one.version === version && (kind === 'package' || one.sha256 === sha256));
 }
 
-function readReceipt(system: System, component: string): ComponentReceipt | undefined {
+export function readReceipt(system: System, component: string): ComponentReceipt | undefined {
   const text = system.readText(receiptPath(component));
   return text === undefined ? undefined : (JSON.parse(text) as ComponentReceipt);
 }

@@ -1,10 +1,10 @@
-// Users, files and units that the config brings.
+// Users, files, and units of the config.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { addUsers } from '../../install/add-users.ts';
 import { disableUnit, enableUnit, findUnit, unitFolder } from '../../install/enable-unit.ts';
 import { lockUsers } from '../../install/lock-users.ts';
 import type { Effect } from '../desired/change.ts';
-import { made, ownHost, type Step } from '../desired/step.ts';
+import { generatedHeader, ownHost, type Step } from '../desired/step.ts';
 
 export const usersStep: Step = {
   name: 'users',
@@ -54,24 +54,25 @@ export const unitsStep: Step = {
       if (state === 'masked') {
         await disableUnit(links, name);
         await links.link(path, '/dev/null');
-        context.wishes.stop.add(name);
+        context.services.stop.add(name);
         continue;
       }
       if (content !== undefined) await host.writeText(path, content);
-      if (dropIn !== undefined) await host.writeText(`${path}.d/50-imago-node.conf`, made + dropIn);
+      if (dropIn !== undefined)
+        await host.writeText(`${path}.d/50-imago-node.conf`, generatedHeader + dropIn);
       if (state === undefined) continue;
       const found = await findUnit(host, name);
       if (found === undefined) {
         throw new ImagoError('node-config-invalid', `units: the image has no unit ${name}.`, {
-          hint: 'Give its content, or use an image that brings it.',
+          hint: 'Set its content, or use an image that contains it.',
         });
       }
       if (state === 'enabled') {
         await enableUnit(links, name, found.text, found.place);
-        context.wishes.start.add(name);
+        context.services.start.add(name);
       } else {
         await disableUnit(links, name);
-        context.wishes.stop.add(name);
+        context.services.stop.add(name);
       }
     }
   },

@@ -1,11 +1,11 @@
-// The kubelet: its configuration file, its flags, and what it first talks to the API server with.
+// The kubelet: its configuration file, its flags, and its bootstrap credentials.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { KubeletConfig, NodeConfig } from '../../domain/node-config/schema.ts';
 import { isWithheld, readGood } from '../desired/state.ts';
 import {
+  generatedHeader,
   hasUnit,
   kubeletUnit,
-  made,
   ownHost,
   type Step,
   type StepContext,
@@ -17,14 +17,14 @@ import { environmentText } from './network.ts';
 
 const folder = '/var/lib/kubelet';
 const kubeconfigPath = `${folder}/kubeconfig`;
-/** Needed until the node is registered; the loop takes it away then. */
+/** Needed until the node is registered; the loop removes it then. */
 export const bootstrapPath = `${folder}/bootstrap-kubeconfig`;
 /** The certificate that the API server gave the kubelet. */
 const certificatePath = `${folder}/pki/kubelet-client-current.pem`;
 const caPath = `${folder}/ca.crt`;
-/** Read by the kubelet's unit, through a drop-in that the agent brings: no unit changes on the node. */
+/** Read by the kubelet's unit, through a drop-in in the image: no unit changes on the node. */
 const flagsPath = '/etc/imago/kubelet.env';
-/** The name servers themselves: in the system's own file stands the address of a cache that pods do not reach. */
+/** The name servers themselves: the system's own file names a cache that pods do not reach. */
 const resolvedNames = '/run/systemd/resolve/resolv.conf';
 const systemNames = '/etc/resolv.conf';
 const providerConfigPath = `${folder}/credential-provider.json`;
@@ -32,13 +32,17 @@ const providerConfigPath = `${folder}/credential-provider.json`;
 export const kubeletStep: Step = {
   name: 'kubelet',
   async run(context) {
-    const { config, wishes, desired } = context;
+    const { config, services, desired } = context;
     if (!wantsKubelet(context)) return;
     const host = ownHost(context, 'kubelet', `restart:${kubeletUnit}`);
     if (!hasUnit(context.system, kubeletUnit)) {
-      throw new ImagoError('node-config-requires', 'The config wants a kubelet, and this image has none.', {
-        hint: 'Use an image with a kubelet, or leave out `kubernetes` and `kubelet`.',
-      });
+      throw new ImagoError(
+        'node-config-requires',
+        'The config requires a kubelet, and this image has none.',
+        {
+          hint: 'Use an image with a kubelet, or omit `kubernetes` and `kubelet`.',
+        },
+      );
     }
     const { kubernetes, kubelet } = config;
     const names = hasUnit(context.system, 'systemd-resolved.service') ? resolvedNames : systemNames;
@@ -46,27 +50,17 @@ export const kubeletStep: Step = {
     await host.writeText(`${folder}/config.yaml`, file, { mode: 0o600 });
     if (kubernetes !== undefined) await host.writeText(caPath, withNewline(kubernetes.ca));
     if (kubelet?.credentialProvider !== undefined) {
-      await host.writeText(
-        providerConfigPath,
-        `${JSON.stringify(kubelet.credentialProvider.config, null, 2)}\n`,
-        {
-          mode: 0o600,
-        },
-      );
+      const text = `${JSON.stringify(kubelet.credentialProvider.config, null, 2)}\n`;
+      await host.writeText(providerConfigPath, text, { mode: 0o600 });
     }
+    const shared = desired.scope({ step: 'kubelet', effects: [`restart:${kubeletUnit}`] });
     const bootstrap = await bootstrapText(context);
-    if (bootstrap !== undefined) {
-      const effects = [`restart:${kubeletUnit}`] as const;
-      await desired.scope({ step: 'kubelet', effects }).writeText(bootstrapPath, bootstrap, { mode: 0o600 });
-    }
+    if (bootstrap !== undefined) await shared.writeText(bootstrapPath, bootstrap, { mode: 0o600 });
     const moved = movedKubeconfig(context);
-    if (moved !== undefined) {
-      const effects = [`restart:${kubeletUnit}`] as const;
-      await desired.scope({ step: 'kubelet', effects }).writeText(kubeconfigPath, moved, { mode: 0o600 });
-    }
+    if (moved !== undefined) await shared.writeText(kubeconfigPath, moved, { mode: 0o600 });
     const flags = environmentText({ IMAGO_KUBELET_FLAGS: kubeletFlags(context).join(' ') });
-    await host.writeText(flagsPath, made + flags);
-    wishes.start.add(kubeletUnit);
+    await host.writeText(flagsPath, generatedHeader + flags);
+    services.start.add(kubeletUnit);
   },
 };
 
@@ -95,8 +89,8 @@ function kubeletFlags({ config, name }: StepContext): readonly string[] {
 }
 
 /**
- * The kubelet's own, when the config names another API server than before: the kubelet keeps the address that it
- * registered at. Undefined when there is nothing to change in it, or an address that no config gave.
+ * Returns the kubelet's own kubeconfig if the config names another API server than before: the kubelet retains the address
+ * that it registered at. `undefined` if there is nothing to change in it, or an address that no config has set.
  */
 function movedKubeconfig({ config, system }: StepContext): string | undefined {
   const [from, to] = [readGood(system)?.config.kubernetes?.apiServer, config.kubernetes?.apiServer];
@@ -108,7 +102,7 @@ function movedKubeconfig({ config, system }: StepContext): string | undefined {
   return moved === text ? undefined : moved;
 }
 
-/** KubeletConfiguration. Without a cluster nobody can be asked who may do what, so its server stays closed. */
+/** Returns the KubeletConfiguration. Without a cluster no one can authorize requests, so its server stays closed. */
 export function kubeletDocument(
   config: NodeConfig,
   resolvConf: string = resolvedNames,
@@ -147,14 +141,14 @@ export function kubeletDocument(
   };
 }
 
-/** A kubelet writes down its credentials before it has the certificate that they name, and may never get it. */
+/** A kubelet writes its credentials before it has the certificate that they name, and may never get it. */
 export function isRegistered(system: System): boolean {
   const text = system.readText(kubeconfigPath);
   if (text === undefined) return false;
   return !text.includes(certificatePath) || system.facts(certificatePath) !== undefined;
 }
 
-/** Undefined when the node has credentials of its own already, or the config gives none or no longer says which. */
+/** Returns `undefined` if the node already has credentials, or the config has none or no longer contains them. */
 async function bootstrapText({ config, system, outside }: StepContext): Promise<string | undefined> {
   const { kubernetes } = config;
   if (kubernetes?.bootstrap === undefined || isRegistered(system)) return undefined;

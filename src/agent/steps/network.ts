@@ -1,18 +1,26 @@
-// Host name, /etc/hosts, name servers, proxy, and the network of pods.
+// Host name, /etc/hosts, name servers, proxy, and pod network.
 import type { NodeConfig } from '../../domain/node-config/schema.ts';
 import type { Effect } from '../desired/change.ts';
-import { hasUnit, kubeletUnit, made, ownHost, runtimeUnit, type Step, sorted } from '../desired/step.ts';
+import {
+  generatedHeader,
+  hasUnit,
+  kubeletUnit,
+  ownHost,
+  runtimeUnit,
+  type Step,
+  sorted,
+} from '../desired/step.ts';
 
 const blockStart = '# Imago: begin';
 const blockEnd = '# Imago: end';
-/** Read by the units of the runtime and the kubelet, through a drop-in that the agent brings. */
+/** Read by the units of the runtime and the kubelet, through a drop-in in the image. */
 const proxyPath = '/etc/imago/proxy.env';
 const resolved = 'systemd-resolved.service';
 
 export const networkStep: Step = {
   name: 'network',
   async run(context) {
-    const { config, name, desired, system, wishes } = context;
+    const { config, name, desired, system, services } = context;
     const { network } = config;
     const shared = (...effects: Effect[]) => desired.scope({ step: 'network', effects });
     await shared('hostname').writeText('/etc/hostname', `${name}\n`);
@@ -24,7 +32,7 @@ export const networkStep: Step = {
         servers.length > 0 && `DNS=${servers.join(' ')}`,
         search.length > 0 && `Domains=${search.join(' ')}`,
       ];
-      const text = `${made}[Resolve]\n${lines.filter((line) => line !== false).join('\n')}\n`;
+      const text = `${generatedHeader}[Resolve]\n${lines.filter((line) => line !== false).join('\n')}\n`;
       const host = ownHost(context, 'network', `restart:${resolved}`);
       await host.writeText('/etc/systemd/resolved.conf.d/imago-node.conf', text);
     }
@@ -33,11 +41,12 @@ export const networkStep: Step = {
       const text = `${JSON.stringify(list, null, 2)}\n`;
       await ownHost(context, 'network').writeText(`/etc/cni/net.d/${file}.conflist`, text);
     }
-    wishes.metadataClosed = network?.metadataForPods !== 'open';
+    services.metadataClosed = network?.metadataForPods !== 'open';
     const text = environmentText(proxyVariables(config));
     const units = [runtimeUnit, kubeletUnit].filter((one) => hasUnit(system, one));
     const restarts = units.map((unit): Effect => `restart:${unit}`);
-    if (text !== '') await ownHost(context, 'network', ...restarts).writeText(proxyPath, made + text);
+    if (text !== '')
+      await ownHost(context, 'network', ...restarts).writeText(proxyPath, generatedHeader + text);
   },
 };
 
@@ -45,7 +54,7 @@ function hostsLines(name: string, hosts: Readonly<Record<string, readonly string
   return [`127.0.1.1 ${name}`, ...sorted(hosts).map(([address, names]) => `${address} ${names.join(' ')}`)];
 }
 
-/** The text with our block in place of an earlier one. */
+/** Returns the text with our block in place of an earlier one. */
 export function withBlock(text: string, lines: readonly string[]): string {
   const block = `${[blockStart, ...lines, blockEnd].join('\n')}\n`;
   const start = text.indexOf(`${blockStart}\n`);
@@ -54,7 +63,7 @@ export function withBlock(text: string, lines: readonly string[]): string {
   return (text === '' || text.endsWith('\n') ? text : `${text}\n`) + block;
 }
 
-/** What must always be reached without a proxy. */
+/** Returns the addresses that are always reached without a proxy. */
 export function noProxy({ kubernetes, network }: NodeConfig): readonly string[] {
   const server = /^https:\/\/(\[[^\]]+\]|[^/:]+)/.exec(kubernetes?.apiServer ?? '')?.[1];
   return [
@@ -77,7 +86,7 @@ export function proxyVariables(config: NodeConfig): Readonly<Record<string, stri
   };
 }
 
-/** As systemd reads files of variables. */
+/** Returns the text of an environment file of systemd. */
 export function environmentText(variables: Readonly<Record<string, string>>): string {
   return sorted(variables)
     .map(([name, value]) => `${name}="${value.replace(/["\\$`]/g, '\\$&')}"\n`)

@@ -1,9 +1,8 @@
-// The container runtime: its configuration as the image has it, with what the config says set in it; mirrors of
-// registries as files that it reads at each pull; limits of its service.
-
+// The container runtime: the image's configuration with the values of the config; registry mirrors as files that it reads
+// at each pull; limits of its service.
 import {
+  generatedHeader,
   hasUnit,
-  made,
   ownHost,
   runtimeUnit,
   type Step,
@@ -16,17 +15,17 @@ import { setToml, type TomlValue, tomlLine, tomlTexts, tomlVersion } from '../sy
 const configPath = '/etc/containerd/config.toml';
 const mirrorFolder = '/etc/containerd/certs.d';
 /**
- * What the kubelet talks to, and in older files the table of its settings. Containerd starts without it, and says that
- * it serves, unless it is told otherwise.
+ * The plugin that the kubelet uses, and in older files the table of its settings. Containerd starts without it, and reports
+ * itself ready, unless it is required.
  */
 const kubeletPlugin = 'io.containerd.grpc.v1.cri';
 
 export const runtimeStep: Step = {
   name: 'runtime',
   async run(context) {
-    const { config, system, desired, wishes } = context;
+    const { config, system, desired, services } = context;
     if (!hasUnit(system, runtimeUnit)) return;
-    wishes.start.add(runtimeUnit);
+    services.start.add(runtimeUnit);
     const { runtime } = config;
     if (runtime === undefined && !wantsKubelet(context)) return;
     const text = desired.originalText(configPath) ?? 'version = 2\n';
@@ -48,7 +47,7 @@ export const runtimeStep: Step = {
     const host = ownHost(context, 'runtime', 'units', `restart:${runtimeUnit}`);
     await host.writeText(
       `/etc/systemd/system/${runtimeUnit}.d/50-imago-limits.conf`,
-      `${made}[Service]\n${lines}`,
+      `${generatedHeader}[Service]\n${lines}`,
     );
   },
 };
@@ -80,7 +79,7 @@ function withSettings(text: string, context: StepContext): string {
   return wantsKubelet(context) ? withKubeletPlugin(result) : result;
 }
 
-/** Beside what the image requires. A list over several lines stays as it is; files of version 1 know no such names. */
+/** Adds to the plugins that the image requires. A multi-line list stays as it is; files of version 1 have no such names. */
 function withKubeletPlugin(text: string): string {
   const key = 'required_plugins';
   const line = tomlLine(text, key);
@@ -94,5 +93,5 @@ function mirrorText(registry: string, mirrors: readonly string[]): string {
   const hosts = mirrors.map(
     (mirror) => `\n[host.${JSON.stringify(mirror)}]\n  capabilities = ["pull", "resolve"]\n`,
   );
-  return made + server + hosts.join('');
+  return generatedHeader + server + hosts.join('');
 }

@@ -147,7 +147,7 @@ describe('the kubelet step', () => {
 });
 
 describe('the units step', () => {
-  it('enables, disables and masks, and refuses a unit that nobody has', async () => {
+  it('enables, disables and masks, and rejects a unit that does not exist', async () => {
     const content = '[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n';
     const { texts, running } = await rendered({
       kubelet: {},

@@ -1,12 +1,20 @@
-// Trust, clock, kernel and limits of the operating system.
+// Trust, clock, kernel, and limits of the operating system.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { limitNames } from '../../domain/recipe/installer-names.ts';
-import { hasUnit, made, ownHost, runtimeUnit, type Step, type StepContext, sorted } from '../desired/step.ts';
+import {
+  generatedHeader,
+  hasUnit,
+  ownHost,
+  runtimeUnit,
+  type Step,
+  type StepContext,
+  sorted,
+} from '../desired/step.ts';
 import { swapUnit, swapUnitText } from '../system/swap.ts';
 
 const timesync = 'systemd-timesyncd.service';
 
-/** Also for a runtime that a later step installs: another run would else find something to change. */
+/** Includes a runtime that a later step installs: otherwise another run would find something to change. */
 function runtimeRestarts({ system, config }: StepContext) {
   const comes = (config.hotfixes ?? []).some(
     ({ component, kind }) => kind === 'package' && `${component}.service` === runtimeUnit,
@@ -32,7 +40,7 @@ export const timeStep: Step = {
     const { zone, servers = [] } = context.config.time ?? {};
     if (zone !== undefined) {
       if (context.system.facts(`/usr/share/zoneinfo/${zone}`) === undefined) {
-        throw new ImagoError('node-config-invalid', `time.zone: the image knows no time zone ${zone}.`);
+        throw new ImagoError('node-config-invalid', `time.zone: the image has no time zone ${zone}.`);
       }
       const host = ownHost(context, 'time');
       await host.link('/etc/localtime', `../usr/share/zoneinfo/${zone}`);
@@ -42,12 +50,12 @@ export const timeStep: Step = {
     const host = ownHost(context, 'time', `restart:${timesync}`);
     await host.writeText(
       '/etc/systemd/timesyncd.conf.d/imago-node.conf',
-      `${made}[Time]\nNTP=${servers.join(' ')}\n`,
+      `${generatedHeader}[Time]\nNTP=${servers.join(' ')}\n`,
     );
   },
 };
 
-/** They are sealed into the image: the agent can only see whether they are there. */
+/** Kernel arguments are sealed into the image: the agent can only check them. */
 function requireKernelArguments({ system }: StepContext, wanted: readonly string[]): void {
   const given = new Set((system.readText('/proc/cmdline') ?? '').split(/\s+/));
   const missing = wanted.filter((word) => !given.has(word));
@@ -55,7 +63,7 @@ function requireKernelArguments({ system }: StepContext, wanted: readonly string
   throw new ImagoError(
     'node-config-requires',
     `The kernel of this image is not started with ${missing.join(' ')}.`,
-    { hint: 'Put it into `settings.kernelArguments` of the recipe, and make the node from that version.' },
+    { hint: 'Add it to `settings.kernelArguments` of the recipe, and create the node from that version.' },
   );
 }
 
@@ -68,22 +76,28 @@ export const kernelStep: Step = {
       const text = modules.map(({ name }) => `${name}\n`).join('');
       await ownHost(context, 'kernel', 'modules').writeText(
         '/etc/modules-load.d/imago-node.conf',
-        made + text,
+        generatedHeader + text,
       );
-      for (const { name } of modules) context.wishes.modules.add(name);
+      for (const { name } of modules) context.services.modules.add(name);
     }
     const options = modules.flatMap(({ name, options: text }) =>
       text === undefined ? [] : [`options ${name} ${text}\n`],
     );
     if (options.length > 0) {
-      await ownHost(context, 'kernel').writeText('/etc/modprobe.d/imago-node.conf', made + options.join(''));
+      await ownHost(context, 'kernel').writeText(
+        '/etc/modprobe.d/imago-node.conf',
+        generatedHeader + options.join(''),
+      );
     }
     const parameters = sorted(sysctl);
     if (parameters.length > 0) {
       const text = parameters.map(([name, value]) => `${name} = ${value}\n`).join('');
-      await ownHost(context, 'kernel', 'sysctl').writeText('/etc/sysctl.d/95-imago-node.conf', made + text);
+      await ownHost(context, 'kernel', 'sysctl').writeText(
+        '/etc/sysctl.d/95-imago-node.conf',
+        generatedHeader + text,
+      );
       for (const [name, value] of parameters)
-        context.wishes.kernelValues.set(sysctlPath(name), String(value));
+        context.services.kernelValues.set(sysctlPath(name), String(value));
     }
     await setHugepages(context);
     await setSwap(context);
@@ -107,18 +121,21 @@ async function setHugepages(context: StepContext): Promise<void> {
   ];
   if (values.length === 0) return;
   const text = values.map(([path, value]) => `w ${path} - - - - ${value}\n`).join('');
-  await ownHost(context, 'kernel', 'sysctl').writeText('/etc/tmpfiles.d/imago-node.conf', made + text);
-  for (const [path, value] of values) context.wishes.kernelValues.set(path, value);
+  await ownHost(context, 'kernel', 'sysctl').writeText(
+    '/etc/tmpfiles.d/imago-node.conf',
+    generatedHeader + text,
+  );
+  for (const [path, value] of values) context.services.kernelValues.set(path, value);
 }
 
-/** The unit goes down for a change: with another size it is another file. */
+/** The unit is stopped for a change: another size needs another file. */
 async function setSwap(context: StepContext): Promise<void> {
   const { swapMiB = 0 } = context.config.system ?? {};
   if (swapMiB === 0) return;
   const host = ownHost(context, 'kernel', 'units', `stop:${swapUnit}`);
-  await host.writeText(`/etc/systemd/system/${swapUnit}`, made + swapUnitText(swapMiB));
-  context.wishes.swapMiB = swapMiB;
-  context.wishes.start.add(swapUnit);
+  await host.writeText(`/etc/systemd/system/${swapUnit}`, generatedHeader + swapUnitText(swapMiB));
+  context.services.swapMiB = swapMiB;
+  context.services.start.add(swapUnit);
 }
 
 async function setLimits(
@@ -136,10 +153,10 @@ async function setLimits(
   const host = ownHost(context, 'kernel', 'limits', ...restarts);
   await host.writeText(
     '/etc/systemd/system.conf.d/imago-node.conf',
-    `${made}[Manager]\n${services.join('')}`,
+    `${generatedHeader}[Manager]\n${services.join('')}`,
   );
   await ownHost(context, 'kernel').writeText(
     '/etc/security/limits.d/95-imago-node.conf',
-    made + logins.join(''),
+    generatedHeader + logins.join(''),
   );
 }

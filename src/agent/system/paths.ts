@@ -1,18 +1,17 @@
-// Where the agent keeps what it knows. What must outlive the boot is below /var/lib; the rest is below /run.
-
+// The paths of the agent's records. Those that must outlive the boot are below /var/lib, the others below /run.
 export const stateFolder = '/var/lib/imago';
-/** The config in force, without its secrets: the last that was applied and verified. */
+/** The active config, without its secrets: the last that was applied and verified. */
 export const goodConfigPath = `${stateFolder}/config.json`;
-/** A config that failed on this machine: not tried again until another one came. */
+/** A config that failed on this machine: not retried until another one arrives. */
 export const failedConfigPath = `${stateFolder}/failed.json`;
-/** Which paths belong to the config, and what stood there before. */
+/** The paths that belong to the config, and their original content. */
 export const managedPath = `${stateFolder}/managed.json`;
 export const identityPath = `${stateFolder}/identity.json`;
-/** That the cloud was told how the first boot ended. */
+/** Records that the outcome of the first boot was reported to the cloud. */
 export const platformReportPath = `${stateFolder}/platform-report.json`;
-/** How often machines ended while they applied the config that is being applied. */
+/** How often the machine stopped while it applied the current config. */
 export const attemptsPath = `${stateFolder}/attempts.json`;
-/** There while the container runtime still has what a donor ran. */
+/** Exists while the container runtime still has containers of a donor. */
 export const foreignContainersPath = `${stateFolder}/foreign-containers`;
 export const journalFolder = `${stateFolder}/journal`;
 export const originalsFolder = `${stateFolder}/originals`;
@@ -20,14 +19,12 @@ export const downloadsFolder = `${stateFolder}/downloads`;
 
 export const runFolder = '/run/imago';
 export const statusPath = `${runFolder}/status.json`;
-/** What the last good apply of this boot looked at: see `quick-check.ts`. */
+/** The facts of the last good apply of this boot: see `quick-check.ts`. */
 export const quickPath = `${runFolder}/applied.json`;
-/** Units that need a configured node start only when it is there. */
+/** Units that need a configured node start only if this exists. */
 export const configuredPath = `${runFolder}/configured`;
-/** The same for a node that has an identity of its own. */
+/** The same for a node that has its own identity. */
 export const identifiedPath = `${runFolder}/identified`;
-/** Whom a fetch trusts: the system's authorities and those of the config. */
+/** The trust anchors of a fetch: those of the system and of the config. */
 export const fetchTrustPath = `${runFolder}/trust.pem`;
 export const lockPath = `${runFolder}/lock`;
-
-export const bootIdPath = '/proc/sys/kernel/random/boot_id';

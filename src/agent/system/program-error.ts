@@ -1,16 +1,16 @@
-// Why a program failed: for lack of space, which may pass, or for a reason of its own.
+// Runs required commands, and describes why one failed: for lack of space, which can pass, or for another reason.
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { type RunResult, type System, saysFull } from './system.ts';
+import { isDiskFullMessage, type RunResult, type System } from './system.ts';
 
 interface Need {
-  /** What has failed with it: the beginning of a sentence. */
+  /** The failure, as the beginning of the error message. */
   readonly what: string;
   readonly timeoutMs?: number;
   readonly retryable?: boolean;
 }
 
-/** What the program said. Throws as `programError` says. */
-export async function need(
+/** Returns the output of the command. Throws `programError` if it fails. */
+export async function runOrThrow(
   system: System,
   command: readonly string[],
   { what, timeoutMs = 300_000, retryable = false }: Need,
@@ -21,8 +21,8 @@ export async function need(
 }
 
 /**
- * `node-disk-full`, which is tried again, or `node-apply-failed`. `what` is the beginning of a sentence. Of what the
- * program said the line counts that is at `line`: some begin with the reason, and some end with it.
+ * Returns `node-disk-full`, which is retried, or `node-apply-failed`. `what` is the beginning of the message. The reason is
+ * the line of the output at `line`: some commands print it first, and some last.
  */
 export function programError(
   what: string,
@@ -30,7 +30,7 @@ export function programError(
   { retryable = false, line = 0 }: { readonly retryable?: boolean; readonly line?: 0 | -1 } = {},
 ): ImagoError {
   const lines = stderr.trim().split('\n');
-  const full = lines.find(saysFull);
+  const full = lines.find(isDiskFullMessage);
   if (full !== undefined) return diskFull(`${what}: ${full.trim()}`);
   const said = lines.at(line) || `exit code ${exitCode}`;
   return new ImagoError('node-apply-failed', `${what}: ${said}`, { retryable });

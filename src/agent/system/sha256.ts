@@ -1,15 +1,15 @@
-// SHA-256, which QuickJS lacks. For a text of the size that node configs have, starting a program for it takes longer
-// than the sum itself.
+// SHA-256, which QuickJS does not have. For texts of the size of node configs, starting a process takes longer than
+// computing it.
 import type { System } from './system.ts';
 import { encodeUtf8 } from './utf8.ts';
 
-/** From here on the program is the quicker one. */
+/** From this size on `sha256sum` is faster. */
 const large = 4096;
 
 const rounds = Int32Array.from(constants(64, 3));
 const start = constants(8, 2);
 
-/** In lower-case hexadecimal, by whatever is quicker. */
+/** Returns lowercase hexadecimal, computed by the faster way. */
 export async function digestOfText(system: System, text: string): Promise<string> {
   if (text.length < large) return sha256(text);
   const { stdout } = await system.run(['sha256sum'], { input: text });

@@ -1,23 +1,23 @@
-// The swap file of a node. systemd switches it on and off by its unit; here it is made, and taken away.
+// The swap file of a node. systemd activates it by its unit; here it is created and removed.
 import { startForFetch } from './deferred-units.ts';
 import { stateFolder } from './paths.ts';
-import { need } from './program-error.ts';
+import { runOrThrow } from './program-error.ts';
 import type { System } from './system.ts';
 
 const swapPath = `${stateFolder}/swap`;
-/** Named after the path, as systemd wants it. */
+/** Named after the path, as systemd requires. */
 export const swapUnit = 'var-lib-imago-swap.swap';
 
 const mebibyte = 1_048_576;
-const what = 'The swap file could not be made';
+const what = 'The swap file could not be created';
 
 export function swapUnitText(mebibytes: number): string {
   return `[Unit]\nDescription=Swap of ${mebibytes} MiB\n\n[Swap]\nWhat=${swapPath}\n`;
 }
 
 /**
- * Called while the unit is down, or up with a file of that very size: then nothing changes. Throws `node-disk-full`
- * or `node-apply-failed`, and leaves no file of another size.
+ * Call it while the unit is stopped, or active with a file of that exact size: then nothing changes. Throws
+ * `node-disk-full` or `node-apply-failed`, and leaves no file of another size.
  */
 export async function prepareSwap(system: System, mebibytes: number): Promise<void> {
   const size = system.facts(swapPath)?.size;
@@ -30,9 +30,9 @@ export async function prepareSwap(system: System, mebibytes: number): Promise<vo
   await startForFetch(system);
   try {
     system.writeFile(beside, '', { mode: 0o600 });
-    await need(system, ['fallocate', '--length', `${mebibytes}MiB`, beside], { what });
-    await need(system, ['mkswap', beside], { what });
-    await need(system, ['sync', '--', beside], { what });
+    await runOrThrow(system, ['fallocate', '--length', `${mebibytes}MiB`, beside], { what });
+    await runOrThrow(system, ['mkswap', beside], { what });
+    await runOrThrow(system, ['sync', '--', beside], { what });
     system.rename(beside, swapPath);
   } catch (thrown) {
     system.remove(beside);

@@ -1,12 +1,12 @@
-// What the agent needs from the machine that it runs on. QuickJS gives little more than files and processes, so this
-// is little: whatever else there is to do (digests, downloads, locks, durability) is done by the system's programs.
+// What the agent needs from its machine. QuickJS has little more than files and processes, so this is small: commands of the
+// system do everything else (digests, downloads, locks, durability).
 
 export type FileKind = 'file' | 'folder' | 'link' | 'other';
 
-/** Of a path itself: a link is not followed. */
+/** The facts of a path itself: a link is not followed. */
 export interface FileFacts {
   readonly kind: FileKind;
-  /** Permission bits, with those above 0777. */
+  /** Permission bits, including those above 0777. */
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
@@ -15,7 +15,7 @@ export interface FileFacts {
   readonly changedMs: number;
 }
 
-/** Root's when there is no owner. */
+/** The mode and owner of a file. Defaults to root. */
 export interface FileMode {
   readonly mode: number;
   readonly uid?: number;
@@ -24,13 +24,13 @@ export interface FileMode {
 
 export interface RunOptions {
   readonly input?: string;
-  /** 30 s when absent. The process is then killed, and `timedOut` is set. */
+  /** Defaults to 30 s. The process is then killed, and `timedOut` is set. */
   readonly timeoutMs?: number;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
 export interface RunResult {
-  /** 127 when there is no such program, 128 + N when signal N ended it. */
+  /** 127 if there is no such command, 128 + N if signal N ended it. */
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
@@ -38,42 +38,42 @@ export interface RunResult {
 }
 
 /**
- * File methods throw `SystemFault` and never answer half: a file that could not be written in full is taken away
- * again. Nothing here is durable by itself; see `makeDurable`.
+ * File methods throw `SystemFault` and never leave partial results: an incomplete file is removed again. Nothing here is
+ * durable on its own; see `makeDurable`.
  */
 export interface System {
-  /** Links are followed. Undefined when there is no such file. */
+  /** Follows links. Returns `undefined` if there is no such file. */
   readText(path: string): string | undefined;
-  /** Undefined when there is nothing. */
+  /** Returns `undefined` if the path does not exist. */
   facts(path: string): FileFacts | undefined;
-  /** Sorted names; none when there is no such folder. */
+  /** Returns sorted names; none if there is no such directory. */
   list(path: string): readonly string[];
   readLink(path: string): string | undefined;
-  /** Makes a new file, exactly of that mode and owner; throws when something is there. */
+  /** Creates a file with exactly that mode and owner; throws if the path exists. */
   writeFile(path: string, text: string, as: FileMode): void;
-  /** The same, with the bytes of another file. */
+  /** Does the same with the bytes of another file. */
   copyFile(from: string, to: string, as: FileMode): void;
-  /** With those above it that are missing. A folder that is there is left as it is. */
+  /** Creates missing parents as well. An existing directory is left as it is. */
   makeFolder(path: string, as?: FileMode): void;
   makeLink(path: string, target: string): void;
-  /** Replaces what stands there in one moment. */
+  /** Replaces the target atomically. */
   rename(from: string, to: string): void;
-  /** A file, a link or an empty folder. Nothing to do when it is not there. */
+  /** Removes a file, a link, or an empty directory. Does nothing if it does not exist. */
   remove(path: string): void;
-  /** Writes to a file of the kernel's (/proc, /sys). False when the kernel refuses. */
+  /** Writes to a kernel file (/proc, /sys). Returns `false` if the kernel rejects it. */
   setKernelValue(path: string, value: string): boolean;
   run(command: readonly string[], options?: RunOptions): Promise<RunResult>;
   /**
-   * Takes a lock that the kernel frees when this process ends, however it ends. Undefined when another one holds it
-   * for longer than `waitMs`.
+   * Takes a lock that the kernel releases when this process exits in any way. Returns `undefined` if another process holds
+   * it for longer than `waitMs`.
    */
   lock(path: string, waitMs: number): Promise<Release | undefined>;
-  /** Milliseconds since the kernel started. */
+  /** Returns the milliseconds since the kernel started. */
   uptimeMs(): number;
-  /** Milliseconds since 1970, by the machine's clock, which may jump. */
+  /** Returns the milliseconds since 1970, by the machine's clock, which can jump. */
   clockMs(): number;
   sleep(ms: number): Promise<void>;
-  /** Does the work once that time has passed, beside whatever else is done then. */
+  /** Runs the work when that time has passed, concurrently with other work. */
   later(ms: number, work: () => void): Cancel;
   log(line: string): void;
 }
@@ -82,7 +82,7 @@ export type Release = () => void;
 /** A second call, and one after the work was done, does nothing. */
 export type Cancel = () => void;
 
-/** The codes of the kernel that the agent tells apart; `EIO` stands for all others. */
+/** The kernel's error codes that the agent distinguishes; `EIO` represents all others. */
 export type FaultCode = 'ENOSPC' | 'EROFS' | 'EACCES' | 'EEXIST' | 'ENOENT' | 'ENOTDIR' | 'EISDIR' | 'EIO';
 
 export class SystemFault extends Error {
@@ -97,6 +97,28 @@ export class SystemFault extends Error {
   }
 }
 
+/** Returns the object that the text holds, with fields still to be checked; `undefined` if it holds none. */
+export function parseObject<T extends object = Record<string, unknown>>(
+  text: string | undefined,
+): Partial<T> | undefined {
+  try {
+    const value: unknown = JSON.parse(text ?? '');
+    return typeof value === 'object' && value !== null ? (value as Partial<T>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads a file that only the agent writes, complete or not at all. A damaged file is treated as missing. */
+export function readRecord<T extends object>(system: System, path: string): T | undefined {
+  return parseObject<T>(system.readText(path)) as T | undefined;
+}
+
+/** Returns the id of this boot. */
+export function bootIdOf(system: System): string {
+  return system.readText('/proc/sys/kernel/random/boot_id')?.trim() ?? 'unknown';
+}
+
 export function folderOf(path: string): string {
   const at = path.lastIndexOf('/');
   return at <= 0 ? '/' : path.slice(0, at);
@@ -106,21 +128,21 @@ export function nameOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
-/** Brings files and folders to the disk. Throws when the disk cannot take them. */
+/** Flushes files and directories to the disk. Throws if that fails. */
 export async function makeDurable(system: System, paths: Iterable<string>): Promise<void> {
   const all = [...new Set(paths)];
   if (all.length === 0) return;
   const { exitCode, stderr } = await system.run(['sync', '--', ...all], { timeoutMs: 120_000 });
   if (exitCode === 0) return;
-  throw new SystemFault(saysFull(stderr) ? 'ENOSPC' : 'EIO', all[0] ?? '');
+  throw new SystemFault(isDiskFullMessage(stderr) ? 'ENOSPC' : 'EIO', all[0] ?? '');
 }
 
-/** Whether a program names a full disk as its reason. The agent's programs speak English, whatever the system does. */
-export function saysFull(text: string): boolean {
+/** Returns whether a command reports a full disk. The agent runs commands in English, regardless of the system's locale. */
+export function isDiskFullMessage(text: string): boolean {
   return /no space left|disk quota exceeded/i.test(text);
 }
 
-/** Replaces a small file of the agent's own, durably: after a power cut it is the old one or the new one. */
+/** Replaces a small file of the agent durably: after a power failure it is the old one or the new one. */
 export async function replaceFile(system: System, path: string, text: string, mode: number): Promise<void> {
   const beside = `${path}.new`;
   system.makeFolder(folderOf(path), { mode: 0o700 });
@@ -131,13 +153,13 @@ export async function replaceFile(system: System, path: string, text: string, mo
   await makeDurable(system, [folderOf(path)]);
 }
 
-/** Replaces a file below /run, which lives no longer than the boot. */
+/** Replaces a file below /run, which does not outlive the boot. */
 export function replaceRunFile(system: System, path: string, text: string, mode: number): void {
   system.makeFolder(folderOf(path), { mode: 0o755 });
   swapIn(system, path, text, mode);
 }
 
-/** Replaces a file, and leaves it to others when it reaches the disk: a power cut before may leave an empty one. */
+/** Replaces a file without flushing it: a power failure can leave an empty one. */
 export function swapIn(system: System, path: string, text: string, mode: number): void {
   const beside = `${path}.new`;
   system.remove(beside);

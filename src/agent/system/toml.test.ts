@@ -15,7 +15,7 @@ root = "/var/lib/containerd"
 `;
 const cri = ['plugins', 'io.containerd.grpc.v1.cri'];
 
-describe('a value in a TOML file of somebody else', () => {
+describe('a value in a TOML file of another program', () => {
   it('is replaced where it stands, however the table is quoted, and all else stays', () => {
     const changed = setToml(
       setToml(text, cri, 'sandbox_image', 'b'),

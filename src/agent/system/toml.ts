@@ -1,8 +1,8 @@
-// Sets single values in a TOML file that somebody else wrote, and leaves everything else as it is.
+// Sets single values in an existing TOML file, and leaves everything else as it is.
 
 export type TomlValue = string | number | boolean | readonly string[];
 
-/** The table's parts are its path; it is made at the end of the file when there is none. */
+/** Sets a value. The parts of the table are its path; a missing table is added at the end of the file. */
 export function setToml(text: string, table: readonly string[], key: string, value: TomlValue): string {
   const lines = text.replace(/\n$/, '').split('\n');
   const line = `${key} = ${JSON.stringify(value)}`;
@@ -19,7 +19,7 @@ export function setToml(text: string, table: readonly string[], key: string, val
   return `${lines.join('\n')}\n`;
 }
 
-/** The line of a key at the head of the file, before any table. */
+/** Returns the line of a key at the head of the file, before any table. */
 export function tomlLine(text: string, key: string): string | undefined {
   for (const line of text.split('\n')) {
     if (tableOf(line) !== undefined) return undefined;
@@ -28,20 +28,20 @@ export function tomlLine(text: string, key: string): string | undefined {
   return undefined;
 }
 
-/** A whole number at the head of the file. */
+/** Returns the integer `version` at the head of the file. */
 export function tomlVersion(text: string): number | undefined {
   const found = /=\s*(\d+)/.exec(tomlLine(text, 'version') ?? '')?.[1];
   return found === undefined ? undefined : Number(found);
 }
 
-/** The texts of a list that a line holds whole, without `\\` in them; undefined for any other line. */
+/** Returns the texts of a list in a single line, without `\\` in them; `undefined` for any other line. */
 export function tomlTexts(line: string): readonly string[] | undefined {
   const list = /=\s*\[((?:\s*(?:"[^"\\]*"|'[^']*')\s*,?)*)\s*\]\s*(?:#.*)?$/.exec(line)?.[1];
   if (list === undefined) return undefined;
   return [...list.matchAll(/"[^"]*"|'[^']*'/g)].map(([text]) => text.slice(1, -1));
 }
 
-/** The parts of a table's head, one a line; undefined for other lines. */
+/** Returns the parts of a table's header, one per line; `undefined` for other lines. */
 function tableOf(line: string): string | undefined {
   const head = /^\s*\[\s*([^[\]].*?)\s*\]\s*(?:#.*)?$/.exec(line)?.[1];
   if (head === undefined) return /^\s*\[\[/.test(line) ? '' : undefined;

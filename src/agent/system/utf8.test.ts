@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeBase64 } from './base64.ts';
+import { decodeBase64 } from '../metadata/metadata.ts';
 import { decodeUtf8, encodeUtf8 } from './utf8.ts';
 
 describe('text without a library', () => {
@@ -12,7 +12,7 @@ describe('text without a library', () => {
     );
   });
 
-  it('is decoded again, also when it is long', () => {
+  it('is decoded again, even if it is long', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
         expect(decodeUtf8(encodeUtf8(text))).toBe(text);

@@ -1,6 +1,6 @@
-// Text to bytes and back, where there is no TextDecoder.
+// Converts text to bytes and back, because QuickJS has no TextDecoder.
 
-/** Bytes that are no UTF-8 become U+FFFD. */
+/** Replaces bytes that are not UTF-8 by U+FFFD. */
 export function decodeUtf8(bytes: Uint8Array): string {
   const parts: string[] = [];
   let points: number[] = [];
