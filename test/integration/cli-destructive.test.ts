@@ -71,7 +71,7 @@ describe('image withdraw', () => {
 
   test('refuses a bare name: the newest version may be a good one', async () => {
     const bare = await imago.run(['image', 'withdraw', 'node', ...because, '--yes']);
-    expect([bare.code, bare.err]).toEqual([2, expect.stringContaining('names no version and no channel')]);
+    expect([bare.code, bare.err]).toEqual([2, expect.stringContaining('without a version or channel')]);
     expect(await state(versions[2])).toBe('available');
   });
 

@@ -52,16 +52,19 @@ export function resolveReference(asked: string | Reference, contents: ImageConte
   };
 }
 
-/** For commands that move nodes, or copy or withdraw a version: a bare name is `reference-inexact`. */
-export function requireExact(asked: string | Reference): Reference {
+/**
+ * Parses the reference of a command that moves nodes, or copies or withdraws a version. Throws `reference-inexact` for a
+ * bare name, with the newest version in its hint.
+ */
+export function requireExact(asked: string | Reference, newest?: string): Reference {
   const reference = typeof asked === 'string' ? parseReference(asked) : asked;
   if (reference.kind !== 'image') return reference;
   const { image } = reference;
   throw new ImagoError(
     'reference-inexact',
-    `\`${image}\` names no version and no channel, and the newest version is not meant by default here.`,
+    `\`${image}\` is not exact: it is the name of an image, without a version or channel.`,
     {
-      hint: `Name a version or a channel, e.g. \`${image}:production\`; see \`imago image list ${image}\`.`,
+      hint: `Pass a version or channel, for example \`${image}:production\`. ${newest === undefined ? `See \`imago image list ${image}\`.` : `The newest is \`${image}:${newest}\`.`}`,
     },
   );
 }

@@ -1,6 +1,5 @@
 // Channels and their moves, as operations return and audit them.
-import { channelNotFound } from '../../domain/resolve/resolve.ts';
-import type { Catalogue, ChannelMove, ChannelRecord } from '../../ports/database/catalog.ts';
+import type { ChannelMove, ChannelRecord } from '../../ports/database/catalog.ts';
 
 export interface Moved {
   readonly image: string;
@@ -17,17 +16,4 @@ export function moved({ image, channel, to, toDigest, id }: ChannelMove): Moved 
 /** Where the channel points, for the audit. */
 export function channelTrail({ image, name, version, digest, move }: ChannelRecord) {
   return { image, channel: name, version, digest, move };
-}
-
-/** Throws `channel-not-found` with the nearest name. */
-export async function requireChannel(
-  { catalogue }: { readonly catalogue: Catalogue },
-  image: string,
-  name: string,
-): Promise<ChannelRecord> {
-  const found = await catalogue.getChannel(image, name);
-  if (found !== undefined) return found;
-  const known = await catalogue.listChannels(image);
-  const names = known.map((channel) => channel.name);
-  throw channelNotFound(image, name, names);
 }

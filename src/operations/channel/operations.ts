@@ -11,11 +11,12 @@ import * as declared from '../../domain/promotion/operations.ts';
 import type { Resolution, VersionRecord } from '../../ports/database/catalog.ts';
 import { operation, type Reading, type Run } from '../common/operation.ts';
 import { latestStep, planLatest, untold } from '../gallery/sync-latest.ts';
-import { requireVersion, resolveStep, resolveUsable } from '../image/resolve-step.ts';
+import { resolveStep, resolveUsable } from '../image/resolve-step.ts';
+import { requireChannel, requireVersion } from '../resolve/require.ts';
 import { attestStep } from './attest-move.ts';
 import { copiesStep, planCopies } from './copies.ts';
 import { type Decision, decide } from './gate-facts.ts';
-import { channelTrail, type Moved, moved, requireChannel } from './moves.ts';
+import { channelTrail, type Moved, moved } from './moves.ts';
 
 export { rollbackChannel } from './rollback.ts';
 

@@ -18,10 +18,10 @@ import { allPages } from '../common/all-pages.ts';
 import type { OperationDeps } from '../common/deps.ts';
 import { operation } from '../common/operation.ts';
 import { latestStep, planLatest, untold } from '../gallery/sync-latest.ts';
-import { requireVersion } from '../image/resolve-step.ts';
+import { requireChannel, requireVersion } from '../resolve/require.ts';
 import { attestStep } from './attest-move.ts';
 import { copiesStep, planCopies } from './copies.ts';
-import { channelTrail, type Moved, moved, requireChannel } from './moves.ts';
+import { channelTrail, type Moved, moved } from './moves.ts';
 
 interface Target {
   readonly from: string;

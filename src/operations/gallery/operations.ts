@@ -3,7 +3,8 @@ import * as declared from '../../domain/gallery/operations.ts';
 import type { Resolution } from '../../ports/database/catalog.ts';
 import type { RegionTarget } from '../../ports/provider/gallery.ts';
 import { operation, type Run } from '../common/operation.ts';
-import { refuseBareName, requireVersion, resolveStep, resolveUsable } from '../image/resolve-step.ts';
+import { resolveStep, resolveUsable } from '../image/resolve-step.ts';
+import { requireVersion } from '../resolve/require.ts';
 import { compareCopy } from './copy-compare.ts';
 import { checkMayGo, copyTarget } from './copy-target.ts';
 import { beginCopy, checkCopy, dropHalfCopy, finishCopy, isWhole, readyRegions } from './copy-version.ts';
@@ -18,7 +19,6 @@ async function open(
 
 export const imagePublish = operation(declared.imagePublish, {
   async plan(run) {
-    await refuseBareName(run, run.input.reference);
     const { image, version } = await resolveUsable(run, run.input.reference);
     const target = await copyTarget(run, run.input);
     const record = await requireVersion(run, image, version);

@@ -10,7 +10,7 @@ import type { SealedDisk } from '../../ports/provider/builder.ts';
 import { type OperationDeps, requireImages } from '../common/deps.ts';
 import { operation, type Reading, type Run } from '../common/operation.ts';
 import { type CandidateFacts, requireLine, sealStep, takeNumber } from './candidate.ts';
-import { refuseBareName, resolveStep, resolveUsable } from './resolve-step.ts';
+import { resolveStep, resolveUsable } from './resolve-step.ts';
 
 export { imageImport } from './import.ts';
 
@@ -18,7 +18,6 @@ const dayMs = 24 * 3_600_000;
 
 export const imagePush = operation(declared.imagePush, {
   async plan(run) {
-    await refuseBareName(run, run.input.reference);
     const version = await resolveUsable(run, run.input.reference);
     const images = await requireStored(run, version);
     await refuseRestricted(run, version);

@@ -1,9 +1,7 @@
 // The first step of operations that have a reference: which exact version, by which move.
-import { ImagoError } from '../../domain/error/imago-error.ts';
-import { parseReference } from '../../domain/image/reference.ts';
 import { requireUsable } from '../../domain/image/version-state.ts';
 import { requireExact } from '../../domain/resolve/resolve.ts';
-import type { Catalogue, Resolution, VersionRecord } from '../../ports/database/catalog.ts';
+import type { Catalogue, Resolution } from '../../ports/database/catalog.ts';
 import type { NamedStep } from '../common/operation.ts';
 
 interface Deps {
@@ -12,8 +10,8 @@ interface Deps {
 
 /** Resolves a reference that must name a version, channel or digest, and refuses a withdrawn one. */
 export async function resolveUsable({ catalogue }: Deps, reference: string): Promise<Resolution> {
-  requireExact(reference);
   const resolution = await catalogue.resolve(reference);
+  requireExact(reference, resolution.version);
   requireUsable(resolution);
   return resolution;
 }
@@ -27,17 +25,6 @@ export async function requireStillUsable(
   if (now !== undefined) requireUsable(now);
 }
 
-/** Throws `version-not-found`. */
-export async function requireVersion(
-  { catalogue }: Pick<Deps, 'catalogue'>,
-  image: string,
-  version: string,
-): Promise<VersionRecord> {
-  const found = await catalogue.getVersion(image, version);
-  if (found !== undefined) return found;
-  throw new ImagoError('version-not-found', `${image}:${version} is no longer in the catalog.`);
-}
-
 export const resolveStep: NamedStep<
   'resolve',
   { readonly reference: string },
@@ -47,15 +34,3 @@ export const resolveStep: NamedStep<
   name: 'resolve',
   do: (run) => resolveUsable(run, run.input.reference),
 };
-
-/** Refuses a bare image name: the newest version may be another one by the time that others read it. */
-export async function refuseBareName({ catalogue }: Deps, text: string): Promise<void> {
-  const { kind, image } = parseReference(text);
-  if (kind !== 'image') return;
-  const { version } = await catalogue.resolve(text);
-  throw new ImagoError(
-    'reference-inexact',
-    `\`${image}\` names no version and no channel, and only an exact version is copied.`,
-    { hint: `The newest is \`${image}:${version}\`; see \`imago image list ${image}\` for the rest.` },
-  );
-}

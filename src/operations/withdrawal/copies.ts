@@ -8,7 +8,7 @@ import { copyTo, dropHalfCopies, galleriesOf } from '../channel/copies.ts';
 import type { OperationDeps } from '../common/deps.ts';
 import type { NamedStep, Run } from '../common/operation.ts';
 import type { CheckedCopy } from '../gallery/copy-version.ts';
-import { requireVersion } from '../image/resolve-step.ts';
+import { requireVersion } from '../resolve/require.ts';
 
 export interface FallbackCopies {
   readonly copied: readonly CheckedCopy[];

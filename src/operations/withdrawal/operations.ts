@@ -14,7 +14,7 @@ import type { VersionName } from '../../ports/database/lineage.ts';
 import { planCopies } from '../channel/copies.ts';
 import { operation, type Reading, type Run } from '../common/operation.ts';
 import { excludeFromLatest, latestStep, planLatest, untold } from '../gallery/sync-latest.ts';
-import { requireVersion } from '../image/resolve-step.ts';
+import { requireVersion } from '../resolve/require.ts';
 import { affectedPools, stillStarts } from './affected.ts';
 import { fallbackCopiesStep, fallenChannels } from './copies.ts';
 import { awaitReplacements, cancelReplacements, startReplacements } from './replace.ts';

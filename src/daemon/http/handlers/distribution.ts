@@ -9,12 +9,12 @@ import { readWebhookEvents, readWebhookUrl } from '../../../domain/webhook/webho
 import { requireGallery } from '../../../operations/gallery/copy-target.ts';
 import { checkMayBePublic, makePublic } from '../../../operations/gallery/make-public.ts';
 import { readCatalogImage } from '../../../operations/public-catalog/image.ts';
+import { requireImage } from '../../../operations/resolve/require.ts';
 import type { Provider } from '../../../ports/provider/provider.ts';
 import { checkWebhookAddress } from '../../webhook/post.ts';
 import type { Handlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
 import { allItems, pageQuery } from '../endpoint/page-query.ts';
-import { requireImage } from './catalog.ts';
 
 /** How long a gallery may take to tell all that it holds. */
 const galleryMs = 60_000;
@@ -22,7 +22,7 @@ const galleryMs = 60_000;
 export const distributionHandlers = {
   async showCatalogImage({ context, path, limits, signal }) {
     const { catalogue, lifecycle, galleryBook, images, clock } = context;
-    const image = await requireImage(catalogue, path.image);
+    const image = await requireImage(context, path.image);
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(limits.providerMs)]);
     return readCatalogImage(
       {
@@ -100,7 +100,7 @@ export const distributionHandlers = {
     const events = readWebhookEvents(body.events);
     const url = readWebhookUrl(body.url, allowPrivate);
     await checkWebhookAddress(url, allowPrivate);
-    if (image !== undefined) await requireImage(context.catalogue, image);
+    if (image !== undefined) await requireImage(context, image);
     if ((await context.webhooks.get(name)) !== undefined) {
       throw new ImagoError('webhook-exists', `There is a webhook ${name} already.`, {
         hint: 'Its secret cannot be shown again: delete it to make another.',

@@ -4,30 +4,30 @@ import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { imageImport } from '../../../domain/image/operations.ts';
 import { checkName } from '../../../domain/value/name.ts';
 import { planImport } from '../../../operations/image/import.ts';
+import { requireVersion } from '../../../operations/resolve/require.ts';
 import type { VersionRecord } from '../../../ports/database/catalog.ts';
 import type { ImageStore } from '../../../ports/image-store/image-store.ts';
 import type { Handlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
 import { startOperation } from '../endpoint/start-operation.ts';
 import { byteResponse } from '../response/byte-response.ts';
-import { requireVersion } from './catalog.ts';
 
 export const imageHandlers = {
   async diffVersions({ context, path, query, signal }) {
-    const before = await requireVersion(context.catalogue, path.image, path.version);
+    const before = await requireVersion(context, path.image, path.version);
     const to = await context.catalogue.resolve(query.to);
-    const after = await requireVersion(context.catalogue, to.image, to.version);
+    const after = await requireVersion(context, to.image, to.version);
     const images = await storeWith(context, before, after);
     const found = await images.records.diff(before.digest, after.digest, signal);
     return { before: nameOf(before), after: nameOf(after), ...found };
   },
   async listSignatures({ context, path }) {
-    const version = await requireVersion(context.catalogue, path.image, path.version);
+    const version = await requireVersion(context, path.image, path.version);
     if ((await context.images?.find(version.digest)) === undefined) return { items: [] };
     return { items: (await context.images?.signatures.list(version.digest)) ?? [] };
   },
   async readRecord({ context, path }) {
-    const version = await requireVersion(context.catalogue, path.image, path.version);
+    const version = await requireVersion(context, path.image, path.version);
     const images = await storeWith(context, version);
     const text = await images.records.read(version.digest, path.record);
     if (text === undefined) {
@@ -45,13 +45,13 @@ export const imageHandlers = {
     return byteResponse(content(), bytes.length);
   },
   async exportVersion({ context, path, query, signal }) {
-    const version = await requireVersion(context.catalogue, path.image, path.version);
+    const version = await requireVersion(context, path.image, path.version);
     const images = await storeWith(context, version);
     const disk = await images.files.exportDisk(version.digest, query.format, signal);
     return byteResponse(disk.content(), disk.sizeBytes, () => disk.close());
   },
   async signVersion({ context, path }) {
-    const version = await requireVersion(context.catalogue, path.image, path.version);
+    const version = await requireVersion(context, path.image, path.version);
     const images = await storeWith(context, version);
     return {
       subject: `image/${nameOf(version)}`,

@@ -5,6 +5,7 @@ import { kubernetesCalendar } from '../../../domain/support/calendar.ts';
 import { checkSupportDate, mergeDates, type SupportDate } from '../../../domain/support/support.ts';
 import { checkReason } from '../../../domain/withdrawal/withdrawal.ts';
 import { readLimits } from '../../../operations/gallery/limits.ts';
+import { requireVersion } from '../../../operations/resolve/require.ts';
 import { planPrune } from '../../../operations/retention/operations.ts';
 import type { SetSupportDate } from '../../../ports/database/lifecycle.ts';
 import type { VersionName } from '../../../ports/database/lineage.ts';
@@ -12,7 +13,6 @@ import type { Handlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
 import { pageQuery } from '../endpoint/page-query.ts';
 import { StreamedJson } from '../response/streamed-json.ts';
-import { requireVersion } from './catalog.ts';
 
 export const lifecycleHandlers = {
   async listAncestors({ context, path }) {
@@ -24,7 +24,7 @@ export const lifecycleHandlers = {
     return found ?? missing(context, path);
   },
   async listVersionNodes({ context, path, query }) {
-    await requireVersion(context.catalogue, path.image, path.version);
+    await requireVersion(context, path.image, path.version);
     return context.lifecycle.lineage.nodes(path, query.descendants === 'true', pageQuery(query));
   },
   listWithdrawals: ({ context, query }) => context.lifecycle.withdrawals.list(query.image, pageQuery(query)),
@@ -41,7 +41,7 @@ export const lifecycleHandlers = {
   },
   async holdVersion({ context, path, body, caller }) {
     const { image, version } = path;
-    await requireVersion(context.catalogue, image, version);
+    await requireVersion(context, image, version);
     const reason = checkReason(`${image}:${version}`, body.reason);
     return {
       subject: `image/${image}`,
@@ -124,7 +124,7 @@ function dateView({ product, line, endsOn }: SupportDate, set: readonly SetSuppo
   return { product, line, endsOn, source: 'set' as const, ...note, by: known.by };
 }
 
-async function missing({ catalogue }: DaemonContext, { image, version }: VersionName): Promise<never> {
-  await requireVersion(catalogue, image, version);
+async function missing(context: DaemonContext, { image, version }: VersionName): Promise<never> {
+  await requireVersion(context, image, version);
   throw new ImagoError('internal', `${image}:${version} has no lineage.`);
 }

@@ -12,6 +12,7 @@ import { attestMove, findStatement, type KnownStatement } from '../../../operati
 import { decide } from '../../../operations/channel/gate-facts.ts';
 import { channelTrail } from '../../../operations/channel/moves.ts';
 import { allPages } from '../../../operations/common/all-pages.ts';
+import { requireChannel, requireImage, requireVersion } from '../../../operations/resolve/require.ts';
 import type {
   Catalogue,
   ChannelMove,
@@ -26,7 +27,6 @@ import { pageQuery } from '../endpoint/page-query.ts';
 import { readPolicy } from '../endpoint/read-policy.ts';
 import { startOperation } from '../endpoint/start-operation.ts';
 import { personOf } from '../guard/caller.ts';
-import { requireChannel, requireImage, requireVersion } from './catalog.ts';
 import { requireKeys } from './signing-key.ts';
 
 export const promotionHandlers = {
@@ -34,7 +34,7 @@ export const promotionHandlers = {
     const { catalogue } = context;
     const { image, version } = await catalogue.resolve(query.reference);
     const { result } = await decide(context, {
-      version: await requireVersion(catalogue, image, version),
+      version: await requireVersion(context, image, version),
       channel: query.channel,
       requester: personOf(caller),
       now: context.clock.now(),
@@ -59,13 +59,13 @@ export const promotionHandlers = {
     return { ...page, items: page.items.map(shown) };
   },
   async listComposed({ context, path }) {
-    const { digest } = await requireVersion(context.catalogue, path.image, path.version);
+    const { digest } = await requireVersion(context, path.image, path.version);
     return { items: await context.promotion.listComposed(digest) };
   },
   async createChannel({ context, path, body }) {
-    await requireImage(context.catalogue, path.image);
+    await requireImage(context, path.image);
     const { name, forTesting, public: isPublic, after } = body;
-    if (after !== undefined) await requireChannel(context.catalogue, path.image, after);
+    if (after !== undefined) await requireChannel(context, path.image, after);
     const takes = forTesting ? 'candidates too' : 'available versions only';
     return {
       subject: `image/${path.image}`,
@@ -80,7 +80,7 @@ export const promotionHandlers = {
     };
   },
   async deleteChannel({ context, path, query, caller }) {
-    const channel = await requireChannel(context.catalogue, path.image, path.channel);
+    const channel = await requireChannel(context, path.image, path.channel);
     requireReason(query.why);
     return {
       subject: `image/${path.image}`,
@@ -148,8 +148,8 @@ export const promotionHandlers = {
     };
   },
   async approveVersion({ context, path, body, caller }) {
-    const version = await requireVersion(context.catalogue, path.image, path.version);
-    await requireChannel(context.catalogue, path.image, body.channel);
+    const version = await requireVersion(context, path.image, path.version);
+    await requireChannel(context, path.image, body.channel);
     if (caller.who === localOwner) {
       throw new ImagoError('approval-refused', '`local` is not a person, so its approval does not count.', {
         hint: 'Use your own token, from your own account: `imago token create`, then IMAGO_URL and IMAGO_TOKEN.',
@@ -175,7 +175,7 @@ export const promotionHandlers = {
     };
   },
   async attachScan({ context, path, body, caller }) {
-    const version = await requireVersion(context.catalogue, path.image, path.version);
+    const version = await requireVersion(context, path.image, path.version);
     requireSameSubject(version, body.subjects);
     const { counts } = body;
     const found = Object.entries(counts).filter(([, count]) => count > 0);

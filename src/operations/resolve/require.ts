@@ -1,0 +1,42 @@
+// Finds images, versions, and channels by name. What does not exist is an error that names the nearest.
+
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { channelNotFound, imageNotFound } from '../../domain/resolve/resolve.ts';
+import type { Catalogue, ChannelRecord, ImageRecord, VersionRecord } from '../../ports/database/catalog.ts';
+
+interface Deps {
+  readonly catalogue: Catalogue;
+}
+
+/** Throws `image-not-found`. */
+export async function requireImage({ catalogue }: Deps, name: string): Promise<ImageRecord> {
+  const image = await catalogue.getImage(name);
+  if (image !== undefined) return image;
+  const { items } = await catalogue.listImages({ limit: 1000 });
+  throw imageNotFound(
+    name,
+    items.map((item) => item.name),
+  );
+}
+
+/** Returns deleted versions too: their records are kept. Throws `version-not-found` or `image-not-found`. */
+export async function requireVersion(deps: Deps, image: string, version: string): Promise<VersionRecord> {
+  const found = await deps.catalogue.getVersion(image, version);
+  if (found !== undefined) return found;
+  await requireImage(deps, image);
+  await deps.catalogue.resolve(`${image}:${version}`);
+  throw new ImagoError('version-not-found', `Image ${image} has no version ${version}.`);
+}
+
+/** Throws `channel-not-found` or `image-not-found`. */
+export async function requireChannel(deps: Deps, image: string, name: string): Promise<ChannelRecord> {
+  const channel = await deps.catalogue.getChannel(image, name);
+  if (channel !== undefined) return channel;
+  await requireImage(deps, image);
+  const known = await deps.catalogue.listChannels(image);
+  throw channelNotFound(
+    image,
+    name,
+    known.map((item) => item.name),
+  );
+}
