@@ -16,6 +16,10 @@ const generatedFiles: readonly GeneratedFile[] = [
     path: 'src/api/contract/addresses.generated.ts',
     make: async () => (await import('./client-addresses.ts')).clientAddresses(),
   },
+  {
+    path: 'src/api/contract/commands.generated.ts',
+    make: async () => (await import('./client-addresses.ts')).clientCommands(),
+  },
   { path: 'docs/errors.md', make: async () => (await import('./errors-page.ts')).errorsPage() },
   {
     path: 'docs/commands.md',

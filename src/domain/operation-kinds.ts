@@ -28,18 +28,13 @@ export const declaredOperations: readonly OperationDeclaration[] = values.filter
 
 export const kindNames: readonly string[] = declaredOperations.map(({ kind }) => kind);
 
-const roles = new Map(
-  declaredOperations.flatMap(({ kind, formerly = [], role }) =>
-    [kind, ...formerly].map((name) => [name, role]),
-  ),
-);
-
 /**
- * The role that a kind of operation needs, however it is started: through its route, by a schedule, or by a retry. An
- * unknown kind is for admins.
+ * Returns the role that a kind of operation needs, however it is started: through its route, by a schedule, or by a
+ * retry. An unknown kind needs `admin`.
  */
-export function roleOfKind(kind: string): Role {
-  return roles.get(kind) ?? 'admin';
+export function roleOfKind(kind: string, declarations = declaredOperations): Role {
+  const found = declarations.find((known) => known.kind === kind || known.formerly?.includes(kind));
+  return found?.role ?? 'admin';
 }
 
 function isDeclaration(value: unknown): value is OperationDeclaration {

@@ -20,9 +20,12 @@ const exported: readonly unknown[] = [
 
 const allOperations: readonly AnyOperation[] = exported.filter(isOperation);
 
-export function operationKinds(deps: OperationDeps): ReadonlyMap<string, OperationKind<never>> {
+export function operationKinds(
+  deps: OperationDeps,
+  operations = allOperations,
+): ReadonlyMap<string, OperationKind<never>> {
   return new Map(
-    allOperations.flatMap((operation) => {
+    operations.flatMap((operation) => {
       const { kind, formerly = [] } = operation.declaration;
       const opened = operation.open(deps) as OperationKind<never>;
       return [kind, ...formerly].map((name) => [name, opened]);

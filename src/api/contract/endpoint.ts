@@ -2,6 +2,7 @@
 // derive from it.
 import * as z from 'zod';
 import type { Role } from '../../domain/access/roles.ts';
+import type { RouteCommand } from '../../domain/operation/declaration.ts';
 import { name } from '../../domain/value/fields.ts';
 
 /** Groups of endpoints. */
@@ -35,6 +36,8 @@ export type Address = `${'GET' | 'POST' | 'DELETE'} /v1/${string}`;
 
 interface Options {
   readonly description?: string;
+  /** Absent if the command line has a command of its own. */
+  readonly command?: RouteCommand;
   /** The minimum role. */
   readonly role: Role;
   /** Schemas of path parameters that are not plain names. */

@@ -60,5 +60,11 @@ export const nodeContract = endpoints('Nodes', {
     role: 'operator',
     response: machine,
     description: 'A test that is running on the machine fails.',
+    command: {
+      words: 'machine delete',
+      irreversible: true,
+      examples: [['imago machine delete test-4f1a-1 --yes', 'Delete a machine without a prompt']],
+      done: 'Machine {name} and its disk are being deleted',
+    },
   }),
 });

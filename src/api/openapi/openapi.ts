@@ -1,6 +1,6 @@
 // Generates the OpenAPI 3.1 document from the contract.
 import type * as z from 'zod';
-import { contractOf, type EndpointName, endpointNames, isWrite, queryOf } from '../contract/contract.ts';
+import { contract, isWrite, queryOf } from '../contract/contract.ts';
 import { type EndpointContract, tags } from '../contract/endpoint.ts';
 import { plan, problem } from '../schemas/common.ts';
 import { collectSchemas, type JsonSchema, type SchemaCollector } from './json-schema.ts';
@@ -39,11 +39,12 @@ export interface OpenApiDocument {
   };
 }
 
-export function openApiDocument(): OpenApiDocument {
+export function openApiDocument(
+  endpoints: Readonly<Record<string, EndpointContract>> = contract,
+): OpenApiDocument {
   const schemas = collectSchemas('#/components/schemas/');
   const paths: Record<string, Record<string, OpenApiOperation>> = {};
-  for (const name of endpointNames) {
-    const endpoint = contractOf(name);
+  for (const [name, endpoint] of Object.entries(endpoints)) {
     const { method, url } = endpoint;
     paths[url] = { ...paths[url], [method.toLowerCase()]: operationObject(name, endpoint, schemas) };
   }
@@ -70,7 +71,7 @@ export function openApiDocument(): OpenApiDocument {
 }
 
 function operationObject(
-  name: EndpointName,
+  name: string,
   endpoint: EndpointContract,
   schemas: SchemaCollector,
 ): OpenApiOperation {

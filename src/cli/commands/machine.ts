@@ -1,6 +1,6 @@
 // Commands for machines that do not belong to a pool.
 import { keyValueLines } from '../output/table.ts';
-import { group, list, show, write } from '../run/builders.ts';
+import { group, list, show } from '../run/builders.ts';
 
 const machineArgument = { name: 'MACHINE', description: 'Name of the machine' };
 
@@ -26,12 +26,5 @@ export const command = group({
     examples: [['imago machine show test-4f1a-1', 'Show one machine']],
     lines: ({ error, ...machine }) =>
       keyValueLines({ ...machine, error: error && `${error.message} (${error.code})` }),
-  }),
-  delete: write('deleteMachine', {
-    summary: 'Delete a standalone machine and its disk',
-    args: [machineArgument],
-    irreversible: true,
-    examples: [['imago machine delete test-4f1a-1 --yes', 'Delete a machine without a prompt']],
-    done: ({ name }) => `Machine ${name} and its disk are being deleted`,
   }),
 });

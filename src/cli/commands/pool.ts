@@ -125,17 +125,6 @@ export const command = group({
     examples: [['imago pool set-image web --image node:1.34.2', 'Create new nodes from one exact version']],
     done: ({ name, image, version }) => `New nodes of pool ${name} are created from ${image}:${version}`,
   }),
-  delete: operation('deletePool', {
-    summary: 'Delete a pool and all its nodes',
-    details: `This is irreversible. The record of what its nodes were created from is retained. ${noDrain}`,
-    args: [poolArgument],
-    flags: expectFlag('the pool has this many nodes', 'N', readNumber),
-    irreversible: true,
-    examples: [
-      ['imago pool delete web --expect 3 --yes', 'Delete it without a prompt if it has three nodes'],
-    ],
-    done: ({ name }) => `Pool ${name} is deleted`,
-  }),
 });
 
 async function readConfig(invocation: Invocation) {

@@ -5,6 +5,23 @@ import type { Role } from '../access/roles.ts';
 import { ImagoError } from '../error/imago-error.ts';
 import type { Json } from '../value/json.ts';
 
+/** A command of the command line that calls one endpoint. Its summary is the endpoint's. */
+export interface RouteCommand {
+  /** A group, and the name of the command in it: `pool delete`. */
+  readonly words: `${string} ${string}`;
+  /** Fields that are arguments, after the parameters of the path. The others are flags. */
+  readonly args?: readonly string[];
+  /** Defaults to the description of the endpoint. */
+  readonly details?: string;
+  /** Asks for confirmation first. */
+  readonly irreversible?: true;
+  readonly examples: readonly (readonly [command: string, caption: string])[];
+  /** For lists: the fields to show. */
+  readonly columns?: readonly string[];
+  /** The line to print, with fields of the result in braces. Defaults to all fields. */
+  readonly done?: string;
+}
+
 /** How the API starts an operation: its input is the path, the query and the body together. */
 export interface OperationRoute {
   /** Method and path, with parameters in braces. */
@@ -12,6 +29,8 @@ export interface OperationRoute {
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
+  /** Absent if the command line has a command of its own. */
+  readonly command?: RouteCommand;
   /** Path parameters whose field in the input has another name. */
   readonly rename?: Readonly<Record<string, string>>;
   readonly query?: z.ZodObject;

@@ -4,6 +4,7 @@ import { emptyConfig, readStoredConfig, storedText } from '../node-config/stored
 import { declareOperation } from '../operation/declaration.ts';
 import { name, reason, request } from '../value/fields.ts';
 import { checkName } from '../value/name.ts';
+import { noDrain } from './pool.ts';
 import { formatPortForward, parsePortForward } from './port-forward.ts';
 import { orchestrations } from './record.ts';
 
@@ -100,6 +101,15 @@ export const poolDelete = declareOperation({
       address: 'DELETE /v1/pools/{pool}',
       tag: 'Pools',
       summary: 'Delete a pool and all its nodes',
+      command: {
+        words: 'pool delete',
+        details: `This is irreversible. The record of what its nodes were created from is retained. ${noDrain}`,
+        irreversible: true,
+        examples: [
+          ['imago pool delete web --expect 3 --yes', 'Delete it without a prompt if it has three nodes'],
+        ],
+        done: 'Pool {name} is deleted',
+      },
       rename: { pool: 'name' },
       query: z.strictObject({
         expect: z.coerce

@@ -1,8 +1,9 @@
 // Starts operations for routes: what would be refused is refused immediately, the rest is up to the operation.
 
+import type { operationRoutes } from '../../../api/contract/operation-routes.ts';
 import type { EndpointName } from '../../../api/contract/types.ts';
 import { type OperationDeclaration, operationRequest } from '../../../domain/operation/declaration.ts';
-import { type Declared, declaredOperations } from '../../../domain/operation-kinds.ts';
+import { declaredOperations } from '../../../domain/operation-kinds.ts';
 import type { Json } from '../../../domain/value/json.ts';
 import type { OperationRecord, OperationRequest } from '../../../ports/workflow/operation.ts';
 import { personOf } from '../guard/caller.ts';
@@ -49,21 +50,23 @@ export function operationTrail({ id, kind, state }: OperationRecord): Json {
   return { operation: id, kind, state };
 }
 
-type RouteName = (Declared['routes'] extends infer R ? (R extends unknown ? keyof R : never) : never) &
-  EndpointName;
-type RouteHandlers = { readonly [N in RouteName]: WriteHandler<N> };
+type RouteHandlers = { readonly [N in keyof typeof operationRoutes]: WriteHandler<N> };
 
-/** A handler for each route of an operation: its input is the path, the query and the body together. */
-export const routeHandlers = Object.fromEntries(
-  declaredOperations.flatMap((declaration) =>
+/** The handlers of the routes of operations. */
+export const routeHandlers = handlersFrom(declaredOperations) as RouteHandlers;
+
+/** Returns a handler for each route: the input of the operation is the path, the query, and the body together. */
+export function handlersFrom(declarations: readonly OperationDeclaration[]) {
+  const handlers = declarations.flatMap((declaration) =>
     Object.entries(declaration.routes).map(([name, { rename = {}, query }]) => [
       name,
-      (call: Call<RouteName>) => {
+      (call: Call<keyof RouteHandlers>) => {
         const path = Object.entries(call.path ?? {}).map(([field, value]) => [rename[field] ?? field, value]);
         const asked = Object.entries(call.query ?? {}).filter(([field]) => field in (query?.shape ?? {}));
         const input = { ...Object.fromEntries([...path, ...asked]), ...Object(call.body) };
         return startOperation(call, declaration, input);
       },
     ]),
-  ),
-) as RouteHandlers;
+  );
+  return Object.fromEntries(handlers) as Readonly<Record<string, WriteHandler<keyof RouteHandlers>>>;
+}
