@@ -37,7 +37,7 @@ const rooms: Readonly<Record<string, Room>> = {
     may: ['domain', 'ports', 'async', 'workflow'],
     face: [
       'kinds',
-      'common/(all-pages|deps)',
+      'common/(all-pages|deps|require)',
       'reconcile/[^/]+',
       // What routes ask directly, without an operation.
       'channel/(attest-move|gate-facts|moves)',
@@ -136,7 +136,7 @@ const rooms: Readonly<Record<string, Room>> = {
     may: ['domain'],
     face: [
       'client/(client|exchange|read-problem)',
-      'contract/(addresses\\.generated|contract|endpoint|types)',
+      'contract/((addresses|commands)\\.generated|command|contract|endpoint|types)',
       'openapi/[^/]+',
       'schemas/(common|policy)',
     ],

@@ -10,9 +10,9 @@ import type { OperationDeclaration } from '../../domain/operation/declaration.ts
 import * as declared from '../../domain/promotion/operations.ts';
 import type { Resolution, VersionRecord } from '../../ports/database/catalog.ts';
 import { operation, type Reading, type Run } from '../common/operation.ts';
+import { requireChannel, requireVersion } from '../common/require.ts';
 import { latestStep, planLatest, untold } from '../gallery/sync-latest.ts';
 import { resolveStep, resolveUsable } from '../image/resolve-step.ts';
-import { requireChannel, requireVersion } from '../resolve/require.ts';
 import { attestStep } from './attest-move.ts';
 import { copiesStep, planCopies } from './copies.ts';
 import { type Decision, decide } from './gate-facts.ts';

@@ -12,7 +12,7 @@ import type { StepContext } from '../../ports/workflow/operation.ts';
 import { settle, settleGone } from '../../workflow/poll-until.ts';
 import type { Calls } from '../common/deps.ts';
 import type { NamedStep, Reading, Run } from '../common/operation.ts';
-import { requireVersion } from '../resolve/require.ts';
+import { requireVersion } from '../common/require.ts';
 import { type Compared, compareBytes, compareCopy, digestTag } from './copy-compare.ts';
 import { type CopyTarget, checkMayGo, copyTarget, ensureGallery, publicFor } from './copy-target.ts';
 import { listGalleries } from './galleries.ts';

@@ -11,7 +11,7 @@ import type { ChannelRecord, VersionRecord } from '../../ports/database/catalog.
 import { decide } from '../channel/gate-facts.ts';
 import type { OperationDeps } from '../common/deps.ts';
 import type { AnyStep, Run } from '../common/operation.ts';
-import { requireVersion } from '../resolve/require.ts';
+import { requireVersion } from '../common/require.ts';
 
 /** Approvals wake it immediately; this is for everything else. */
 const maxPauseMs = 10 * 60_000;

@@ -22,10 +22,10 @@ import { build, matrixStep } from '../build/operations.ts';
 import { planParts, requireBuildable } from '../build/plan.ts';
 import { requireRole, simulatedBy } from '../common/deps.ts';
 import { operation, type Reading, type Run } from '../common/operation.ts';
+import { requireVersion } from '../common/require.ts';
 import { publishStep } from '../gallery/copy-version.ts';
 import type { Sealed } from '../image/candidate.ts';
 import { imageTest } from '../image-test/operations.ts';
-import { requireVersion } from '../resolve/require.ts';
 import { type ChannelResults, channelSteps, movedChannels, type Way } from './channels.ts';
 import { channelsOf, type PreviewTarget, previewVersion, previewWays } from './preview.ts';
 

@@ -7,8 +7,8 @@ import type { VersionName } from '../../ports/database/lineage.ts';
 import { copyTo, dropHalfCopies, galleriesOf } from '../channel/copies.ts';
 import type { OperationDeps } from '../common/deps.ts';
 import type { NamedStep, Run } from '../common/operation.ts';
+import { requireVersion } from '../common/require.ts';
 import type { CheckedCopy } from '../gallery/copy-version.ts';
-import { requireVersion } from '../resolve/require.ts';
 
 export interface FallbackCopies {
   readonly copied: readonly CheckedCopy[];

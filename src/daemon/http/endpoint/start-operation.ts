@@ -1,7 +1,6 @@
 // Starts operations for routes: what would be refused is refused immediately, the rest is up to the operation.
 
-import type { operationRoutes } from '../../../api/contract/operation-routes.ts';
-import type { EndpointName } from '../../../api/contract/types.ts';
+import type { EndpointName, OperationEndpoint } from '../../../api/contract/types.ts';
 import { type OperationDeclaration, operationRequest } from '../../../domain/operation/declaration.ts';
 import { declaredOperations } from '../../../domain/operation-kinds.ts';
 import type { Json } from '../../../domain/value/json.ts';
@@ -50,7 +49,7 @@ export function operationTrail({ id, kind, state }: OperationRecord): Json {
   return { operation: id, kind, state };
 }
 
-type RouteHandlers = { readonly [N in keyof typeof operationRoutes]: WriteHandler<N> };
+type RouteHandlers = { readonly [N in OperationEndpoint]: WriteHandler<N> };
 
 /** The handlers of the routes of operations. */
 export const routeHandlers = handlersFrom(declaredOperations) as RouteHandlers;
@@ -60,7 +59,7 @@ export function handlersFrom(declarations: readonly OperationDeclaration[]) {
   const handlers = declarations.flatMap((declaration) =>
     Object.entries(declaration.routes).map(([name, { rename = {}, query }]) => [
       name,
-      (call: Call<keyof RouteHandlers>) => {
+      (call: Call<OperationEndpoint>) => {
         const path = Object.entries(call.path ?? {}).map(([field, value]) => [rename[field] ?? field, value]);
         const asked = Object.entries(call.query ?? {}).filter(([field]) => field in (query?.shape ?? {}));
         const input = { ...Object.fromEntries([...path, ...asked]), ...Object(call.body) };
@@ -68,5 +67,5 @@ export function handlersFrom(declarations: readonly OperationDeclaration[]) {
       },
     ]),
   );
-  return Object.fromEntries(handlers) as Readonly<Record<string, WriteHandler<keyof RouteHandlers>>>;
+  return Object.fromEntries(handlers) as Readonly<Record<string, WriteHandler<OperationEndpoint>>>;
 }

@@ -1,7 +1,7 @@
 // Images, versions, channels.
 import { kubernetesCalendar } from '../../../domain/support/calendar.ts';
 import { sourcedSupport } from '../../../domain/support/support.ts';
-import { requireChannel, requireImage, requireVersion } from '../../../operations/resolve/require.ts';
+import { requireChannel, requireImage, requireVersion } from '../../../operations/common/require.ts';
 import { resolveImage } from '../../../operations/resolve/resolve.ts';
 import type { Handlers } from '../endpoint/call.ts';
 import { pageQuery } from '../endpoint/page-query.ts';

@@ -6,10 +6,10 @@ import { type AzureCoordinates, checkCoordinates } from '../../../domain/gallery
 import { checkName } from '../../../domain/value/name.ts';
 import { requireNamed } from '../../../domain/value/require-named.ts';
 import { readWebhookEvents, readWebhookUrl } from '../../../domain/webhook/webhook.ts';
+import { requireImage } from '../../../operations/common/require.ts';
 import { requireGallery } from '../../../operations/gallery/copy-target.ts';
 import { checkMayBePublic, makePublic } from '../../../operations/gallery/make-public.ts';
 import { readCatalogImage } from '../../../operations/public-catalog/image.ts';
-import { requireImage } from '../../../operations/resolve/require.ts';
 import type { Provider } from '../../../ports/provider/provider.ts';
 import { checkWebhookAddress } from '../../webhook/post.ts';
 import type { Handlers } from '../endpoint/call.ts';

@@ -12,7 +12,7 @@ import { attestMove, findStatement, type KnownStatement } from '../../../operati
 import { decide } from '../../../operations/channel/gate-facts.ts';
 import { channelTrail } from '../../../operations/channel/moves.ts';
 import { allPages } from '../../../operations/common/all-pages.ts';
-import { requireChannel, requireImage, requireVersion } from '../../../operations/resolve/require.ts';
+import { requireChannel, requireImage, requireVersion } from '../../../operations/common/require.ts';
 import type {
   Catalogue,
   ChannelMove,
