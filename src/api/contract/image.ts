@@ -1,9 +1,9 @@
 // Images and their versions: what they are, what they contain, and what was tested.
 import { composed, evidence } from '../../domain/evidence/record.ts';
 import { image, version } from '../../domain/image/record.ts';
+import { catalogImage } from '../../domain/public-catalog/record.ts';
 import { resolution, resolveQuery, shownVersion } from '../schemas/catalog.ts';
 import { pageOf, pageQuery } from '../schemas/common.ts';
-import { catalogImage } from '../schemas/distribution.ts';
 import {
   diffQuery,
   exportQuery,

@@ -1,4 +1,5 @@
 // Lineage, withdrawal, retention, limits, and support.
+import { limit } from '../../domain/limits/record.ts';
 import { hold } from '../../domain/retention/record.ts';
 import { pageOf } from '../schemas/common.ts';
 import {
@@ -6,7 +7,6 @@ import {
   descent,
   descentQuery,
   holdRequest,
-  limit,
   prunePlan,
   pruneQuery,
   setSupportRequest,

@@ -2,21 +2,13 @@
 
 import * as z from 'zod';
 import { version } from '../../domain/image/record.ts';
+import { sourcedSupport } from '../../domain/support/record.ts';
 import { digest, name, record, simulated } from '../../domain/value/fields.ts';
 import { pageQuery } from './common.ts';
 
 export const shownVersion = version
   .extend({
-    support: z
-      .object({
-        phase: z.enum(['supported', 'ending', 'ended']),
-        endsOn: z.string().describe('Last day.'),
-        daysLeft: z.int().describe('Full days until then; negative afterwards.'),
-        by: z.string().describe('Subject of the date: `kubernetes 1.34`, `image node`.'),
-        source: z.enum(['calendar', 'set']),
-        note: z.string().optional(),
-        setBy: z.string().optional(),
-      })
+    support: sourcedSupport
       .optional()
       .describe('Earliest end-of-support date that applies. Absent if there is none.'),
   })

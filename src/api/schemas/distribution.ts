@@ -1,51 +1,8 @@
 // Galleries, webhooks, and the public catalog.
 
 import * as z from 'zod';
-import { architectures } from '../../domain/image/platform.ts';
-import {
-  day,
-  digest,
-  listOf,
-  name,
-  record,
-  request,
-  sentence,
-  timestamp,
-} from '../../domain/value/fields.ts';
+import { name, record, request, sentence } from '../../domain/value/fields.ts';
 import { webhook } from '../../domain/webhook/record.ts';
-
-const catalogPlace = z.object({
-  gallery: z.string(),
-  regions: listOf(z.string()).describe('Regions with a ready copy. Empty if the gallery has no regions.'),
-  references: listOf(
-    z.object({ tool: z.enum(['capz', 'terraform', 'bicep', 'az']), text: z.string() }),
-  ).describe('Snippets for tools.'),
-});
-
-export const catalogImage = record('CatalogImage', 'The public data of an image.', {
-  name: z.string(),
-  os: z.enum(['linux', 'windows']),
-  architecture: z.enum(architectures),
-  simulated: z.literal(true).optional().describe('Simulated: its versions have no disks.'),
-  versions: listOf(
-    z.object({
-      version: z.string(),
-      state: z.enum(['available', 'deprecated', 'withdrawn']),
-      reason: z.string().optional(),
-      digest,
-      diskDigest: z.string(),
-      sizeBytes: z.number(),
-      kubernetes: z.string().optional(),
-      createdAt: timestamp,
-      support: z
-        .object({ phase: z.enum(['supported', 'ending', 'ended']), endsOn: day, by: z.string() })
-        .optional(),
-      channels: listOf(z.string()),
-      places: listOf(catalogPlace),
-      described: z.boolean().describe('Whether its release notes and SBOM are available.'),
-    }),
-  ).describe('Newest first, without candidates and restricted versions.'),
-});
 
 export const addGalleryRequest = request('AddGalleryRequest', {
   name,

@@ -1,11 +1,12 @@
 // Pools and nodes: their records, joined with the current state at their provider.
+
 import * as z from 'zod';
 import { recipeCommit, version } from '../../domain/image/record.ts';
+import { behind } from '../../domain/lineage/record.ts';
 import { nodeRecord } from '../../domain/node/record.ts';
 import { poolRecord } from '../../domain/pool/record.ts';
 import { name, record, timestamp } from '../../domain/value/fields.ts';
 import { pageQuery } from './common.ts';
-import { behind } from './lifecycle.ts';
 
 const provisioningState = z
   .enum(['creating', 'updating', 'ready', 'failed', 'deleting', 'missing', 'unknown'])

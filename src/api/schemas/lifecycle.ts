@@ -2,6 +2,7 @@
 
 import * as z from 'zod';
 import { version } from '../../domain/image/record.ts';
+import { lineageGraph, parentStatus } from '../../domain/lineage/record.ts';
 import { nodeRecord } from '../../domain/node/record.ts';
 import { keeperKinds } from '../../domain/retention/retention.ts';
 import { listOf, name, record, request, sentence, timestamp } from '../../domain/value/fields.ts';
@@ -10,40 +11,18 @@ import { pageQuery } from './common.ts';
 
 const flag = z.enum(['true', 'false']);
 
-const graph = record('LineageGraph', 'The graph from recipe to node and to the next version.', {
-  nodes: listOf(
-    z.object({
-      id: z.string(),
-      kind: z.enum(['recipe', 'lock', 'build', 'version', 'move', 'pool', 'node', 'capture']),
-      label: z.string(),
-      state: z.string().optional(),
-    }),
-  ),
-  edges: listOf(z.object({ from: z.string(), to: z.string(), label: z.string() })),
-});
-
-const parentStatus = z
-  .object({
-    channel: z
-      .object({ name: z.string(), pointsAtParent: z.boolean() })
-      .optional()
-      .describe('Channel that the donor was created from, and whether it still points to the parent.'),
-    newest: z.boolean().describe("Whether no newer version of the parent's image is usable."),
-  })
-  .describe('The relation of the version to its parent.');
-
 export const ancestry = record('Ancestry', 'The lineage of a version.', {
   items: listOf(z.object({ ...version.shape, parent: parentStatus.optional() })).describe(
     'The version, its parent, and so on.',
   ),
-  graph,
+  graph: lineageGraph,
 });
 
 export const descent = record('Descent', 'Everything derived from a version.', {
   items: listOf(z.object({ ...version.shape, nodes: z.int(), pools: listOf(z.string()) })).describe(
     'The version, then everything derived from it.',
   ),
-  graph: graph.optional().describe('Present if it was requested.'),
+  graph: lineageGraph.optional().describe('Present if it was requested.'),
 });
 
 export const descentQuery = z.strictObject({ graph: flag.default('false') });
@@ -98,17 +77,6 @@ export const prunePlan = record('PrunePlan', 'What retains each version, and whi
     .describe('The build cache. Data above its limit is deleted too, least recently used first.'),
 });
 
-export const limit = record('Limit', 'A limit and its usage.', {
-  place: z.string().describe('Provider.'),
-  name: z.enum(['galleries', 'images', 'versions', 'versions-per-image', 'replicas-per-version', 'bytes']),
-  used: z.number(),
-  limit: z.number(),
-  percent: z.number(),
-  growthPerDay: z.number().optional(),
-  reachedOn: z.string().optional().describe('Day on which it is reached at the current growth.'),
-  advice: z.string().optional().describe('What to do, if action is needed.'),
-});
-
 export const supportDate = record('SupportDate', 'An end-of-support date.', {
   product: z.string(),
   line: z.string(),
@@ -124,13 +92,3 @@ export const setSupportRequest = request('SetSupportRequest', {
   endsOn: name.describe('YYYY-MM-DD.'),
   note: z.string().max(2000).optional(),
 });
-
-export const behind = z
-  .object({
-    days: z
-      .int()
-      .describe("Days between the creation of the pool's version and that of the newest available one."),
-    versions: z.int(),
-    newest: z.string(),
-  })
-  .describe('How far the image is behind. Absent if it is unknown.');

@@ -1,35 +1,14 @@
 // How near each limit is, when it is reached at the present pace, and what to do about it.
 import { ImagoError } from '../error/imago-error.ts';
+import type { LimitForecast, LimitName, LimitUse } from './record.ts';
 
-export type LimitName =
-  | 'galleries'
-  | 'images'
-  | 'versions'
-  | 'versions-per-image'
-  | 'replicas-per-version'
-  | 'bytes';
-
-export interface LimitUse {
-  readonly name: LimitName;
-  readonly used: number;
-  readonly limit: number;
-}
+export type { LimitForecast, LimitUse } from './record.ts';
 
 /** How much was used at the end of a day. */
 export interface LimitSample {
   /** YYYY-MM-DD. */
   readonly day: string;
   readonly used: number;
-}
-
-export interface LimitForecast extends LimitUse {
-  readonly percent: number;
-  /** A day, by the last weeks; absent when it is not known yet. */
-  readonly growthPerDay?: number;
-  /** The day on which it is full at this pace; absent when it does not grow. */
-  readonly reachedOn?: string;
-  /** What to do, when it is time to do something. */
-  readonly advice?: string;
 }
 
 const dayMs = 86_400_000;

@@ -2,28 +2,9 @@
 // → pool → node → capture → next version.
 import { parseReference } from '../image/reference.ts';
 import type { Origin } from '../image/version.ts';
+import type { LineageEdge, LineageGraph, LineageNode } from './record.ts';
 
-export type LineageKind = 'recipe' | 'lock' | 'build' | 'version' | 'move' | 'pool' | 'node' | 'capture';
-
-export interface LineageNode {
-  /** Unique within the graph, e.g. `version/node:1.34.2`. */
-  readonly id: string;
-  readonly kind: LineageKind;
-  readonly label: string;
-  /** The state of a version, or what else there is to say in a word. */
-  readonly state?: string | undefined;
-}
-
-export interface LineageEdge {
-  readonly from: string;
-  readonly to: string;
-  readonly label: string;
-}
-
-export interface LineageGraph {
-  readonly nodes: readonly LineageNode[];
-  readonly edges: readonly LineageEdge[];
-}
+export type { Behind, LineageGraph, ParentStatus } from './record.ts';
 
 /** The parent that an origin names: by digest, or as NAME:VERSION or NAME@DIGEST. */
 export type ParentName =
@@ -59,14 +40,6 @@ export function namesOf(version: {
   return [digest, `${image}:${number}`, `${image}@${digest}`];
 }
 
-/** Two facts that are easily mistaken for one. */
-export interface ParentStatus {
-  /** The channel that the donor was made by, and whether it still points at the parent; absent: no channel answered. */
-  readonly channel?: { readonly name: string; readonly pointsAtParent: boolean };
-  /** Whether no newer version of the parent's image is usable. */
-  readonly newest: boolean;
-}
-
 /** A graph under construction: a node or edge that is there already is not added again. */
 export class LineageBuilder {
   readonly #nodes = new Map<string, LineageNode>();
@@ -88,15 +61,6 @@ export class LineageBuilder {
       edges: [...this.#edges.values()].filter(({ from, to }) => known(from) && known(to)),
     };
   }
-}
-
-/** How far a pool's image is behind the newest available version of its image. */
-export interface Behind {
-  /** Whole days between the making of the pool's version and that of the newest. */
-  readonly days: number;
-  /** How many available versions are newer. */
-  readonly versions: number;
-  readonly newest: string;
 }
 
 export function daysBetween(earlier: string, later: string): number {

@@ -1,5 +1,5 @@
 // The lineage graph for people: as an indented tree, and as Mermaid for documents.
-import type { LineageGraph, LineageNode } from './lineage.ts';
+import type { LineageGraph, LineageNode } from './record.ts';
 
 /** A tree from the graph's sources down. What was shown before is only named again. */
 export function lineageTree({ nodes, edges }: LineageGraph): readonly string[] {

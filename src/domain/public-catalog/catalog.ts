@@ -3,50 +3,15 @@
 
 import type { ChannelRecord } from '../channel/channel.ts';
 import type { AzureCoordinates } from '../gallery/gallery.ts';
-import type { Architecture, ImageRecord, OperatingSystem, VersionRecord } from '../image/version.ts';
+import type { ImageRecord, VersionRecord } from '../image/version.ts';
 import { compareAge } from '../image/version.ts';
-import { type SupportDate, type SupportPhase, supportOf } from '../support/support.ts';
-import { type CatalogReference, referencesTo } from './references.ts';
+import { type SupportDate, supportOf } from '../support/support.ts';
+import type { CatalogImage, CatalogVersion } from './record.ts';
+import { referencesTo } from './references.ts';
+
+export type { CatalogImage, CatalogPlace, CatalogVersion } from './record.ts';
 
 export const catalogSchemaVersion = 1;
-
-/** Where copies of a version are ready. */
-export interface CatalogPlace {
-  readonly gallery: string;
-  /** Empty where the gallery has only one place. */
-  readonly regions: readonly string[];
-  readonly references: readonly CatalogReference[];
-}
-
-export interface CatalogVersion {
-  readonly version: string;
-  readonly state: 'available' | 'deprecated' | 'withdrawn';
-  readonly reason?: string | undefined;
-  readonly digest: string;
-  /** sha256 of the raw disk. */
-  readonly diskDigest: string;
-  readonly sizeBytes: number;
-  readonly kubernetes?: string | undefined;
-  readonly createdAt: string;
-  readonly support?:
-    | { readonly phase: SupportPhase; readonly endsOn: string; readonly by: string }
-    | undefined;
-  /** Those that point at it now. */
-  readonly channels: readonly string[];
-  readonly places: readonly CatalogPlace[];
-  /** Whether release notes and bills of materials can be had from the store. */
-  readonly described: boolean;
-}
-
-export interface CatalogImage {
-  readonly name: string;
-  readonly os: OperatingSystem;
-  readonly architecture: Architecture;
-  /** All its versions come from a simulation. */
-  readonly simulated?: true | undefined;
-  /** Newest first. */
-  readonly versions: readonly CatalogVersion[];
-}
 
 export interface CatalogDocument {
   readonly schemaVersion: typeof catalogSchemaVersion;

@@ -5,7 +5,7 @@ import type { VersionRecord } from '../image/version.ts';
 import { quote } from '../value/quote.ts';
 import { parseTime } from '../value/time.ts';
 import type { SupportDate } from './calendar.ts';
-import type { SetSupportDate } from './record.ts';
+import type { SetSupportDate, SourcedSupport, Support } from './record.ts';
 
 export type { SupportDate } from './calendar.ts';
 
@@ -16,26 +16,6 @@ const dayMs = 86_400_000;
 
 /** So many days ahead people are warned, each time once. */
 export const warnDaysAhead: readonly number[] = [90, 30, 7];
-
-export type SupportPhase = 'supported' | 'ending' | 'ended';
-
-export interface Support {
-  readonly phase: SupportPhase;
-  /** The last day. */
-  readonly endsOn: string;
-  /** Whole days until then; negative afterwards. */
-  readonly daysLeft: number;
-  /** What said so: `kubernetes 1.34`, `image node`. */
-  readonly by: string;
-}
-
-/** The same with where the date comes from. */
-export interface SourcedSupport extends Support {
-  readonly source: 'calendar' | 'set';
-  readonly note?: string;
-  /** Who set it. */
-  readonly setBy?: string;
-}
 
 type Dated = Pick<VersionRecord, 'image' | 'version' | 'kubernetes'>;
 
