@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { throwIfAborted } from '../async/abort.ts';
 import { openFileSource, readBytes, writeFully } from '../disk/bytes/byte-source.ts';
 import type { Extent } from '../disk/bytes/extent.ts';
-import { convertDisk } from '../disk/convert/convert.ts';
-import { detectDiskFormat } from '../disk/convert/format.ts';
+import { convertDisk, detectDiskFormat } from '../disk/convert/convert.ts';
 import { encodeVhdFooter, type VhdIdentity, vhdSector } from '../disk/vhd/footer.ts';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import {

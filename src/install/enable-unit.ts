@@ -65,3 +65,5 @@ export function installSection(text: string): InstallSection {
   const get = (key: string) => found.get(key) ?? [];
   return { wantedBy: get('WantedBy'), requiredBy: get('RequiredBy'), alias: get('Alias') };
 }
+
+export const lateTarget = 'imago-late.target';

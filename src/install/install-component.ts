@@ -2,9 +2,8 @@
 import type { SourceKind } from '../domain/recipe/installer-names.ts';
 import { enableUnit } from './enable-unit.ts';
 import type { Host, HostInput, UnpackOptions } from './host.ts';
-import { installPath } from './install-path.ts';
 import { linkPicked } from './pick-version.ts';
-import { type ComponentReceipt, receiptPath } from './receipt.ts';
+import { type ComponentReceipt, installPath, receiptPath } from './receipt.ts';
 
 export interface InstallFile {
   readonly path: string;

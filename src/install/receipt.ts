@@ -1,7 +1,6 @@
 // What an image says about each of its components: read by the agent when it selects a version, and when the contents of
 // a disk are listed.
 import type { SourceKind } from '../domain/recipe/installer-names.ts';
-import { installPath } from './install-path.ts';
 
 export interface ComponentReceipt {
   readonly name: string;
@@ -23,4 +22,8 @@ export const receiptFolder = '/usr/lib/imago/components';
 
 export function receiptPath(name: string): string {
   return installPath(receiptFolder, `${name}.json`);
+}
+
+export function installPath(folder: string, name: string): string {
+  return `${folder.replace(/\/+$/, '')}/${name.replace(/^\/+/, '')}`;
 }

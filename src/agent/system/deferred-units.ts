@@ -1,5 +1,5 @@
 // The part of the system that starts after the node is ready. An image without deferred units has no such target.
-import { lateTarget } from '../../install/deferred-target.ts';
+import { lateTarget } from '../../install/enable-unit.ts';
 import type { System } from './system.ts';
 
 export function hasRest(system: System): boolean {

@@ -2,8 +2,7 @@
 // waits in a target of its own, which the agent starts once the node is ready or has failed; a timer does it when
 // the agent cannot. Of the devices, only networks, disks and the owner's ports are looked at before.
 
-import { lateTarget } from '../../install/deferred-target.ts';
-import { findUnit, packageUnits, unitFolder } from '../../install/enable-unit.ts';
+import { findUnit, lateTarget, packageUnits, unitFolder } from '../../install/enable-unit.ts';
 import type { Host } from '../../install/host.ts';
 
 /** By the target that Debian starts them with. Left out where a package is not there. */

@@ -1,17 +1,17 @@
 // Resolves a recipe to a lock: every input with its exact version, sha256, size and source. Given the lock from
 // before, only what the recipe changed is resolved again, so that a changed setting does not bring a new
 // libc along; what lies beside the recipe is always looked at.
-
 import { mapLimit } from '../../async/map-limit.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 import { type Lock, type LockedInput, lockText, makeLock } from '../../domain/lock/lock.ts';
+import { whyVersion } from '../../domain/lock/reason.ts';
 import { checkRecipe } from '../../domain/recipe/problems.ts';
-import type { Recipe } from '../../domain/recipe/recipe.ts';
+import { type Recipe, withoutPlace } from '../../domain/recipe/recipe.ts';
 import { expandOne } from '../../domain/recipe/variables.ts';
 import type { LockContext } from './context.ts';
 import { refuseCoveredFiles } from './covered-files.ts';
-import { lockParts } from './parts.ts';
+import { type LockPart, lockParts } from './parts.ts';
 import { buildEpoch, buildRules } from './rules.ts';
-import { requireKept, staleLock } from './stale-lock.ts';
 
 export interface LockRules {
   /** Requires that the previous lock matches the recipe: nothing is resolved. */
@@ -42,4 +42,32 @@ export async function lockRecipe(
   if (exact && previous !== undefined && lockText(lock) !== lockText(previous))
     throw staleLock(recipe, previous, lock);
   return lock;
+}
+
+/** Throws `lock-stale` when anybody would have to be asked, or there is no lock. */
+function requireKept(recipe: Recipe, parts: readonly LockPart[], previous: Lock | undefined): void {
+  if (previous === undefined) {
+    const version = recipe.kubernetes === undefined ? '' : ` for Kubernetes ${recipe.kubernetes}`;
+    throw new ImagoError('lock-stale', `There is no lock of ${recipe.name}${version}.`);
+  }
+  const open = parts.filter(({ kept, local }) => kept === undefined && !local);
+  if (open.length === 0) return;
+  const names = open.map(({ what }) => what.replace(/^resolving /, ''));
+  throw staleLock(recipe, previous, { ...previous, recipe: withoutPlace(recipe), rules: buildRules }, names);
+}
+
+/** What differs is in `details.changes`; private inputs are not named. */
+function staleLock(
+  { name }: Recipe,
+  previous: Lock,
+  now: Lock,
+  unresolved: readonly string[] = [],
+): ImagoError {
+  const changes = [
+    ...unresolved.map((what) => `${what}: not as in the lock`),
+    ...whyVersion(previous, now).changes.map(({ sentence }) => sentence),
+  ];
+  return new ImagoError('lock-stale', `The lock is not the one of ${name}: ${changes[0] ?? 'it differs'}.`, {
+    details: { changes },
+  });
 }

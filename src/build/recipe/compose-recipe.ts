@@ -1,9 +1,8 @@
 // Puts a recipe together: what it extends below it, overlays above it, every value with its file and line.
 import { posix } from 'node:path';
-import { type Origin, parseYamlTree, type Tree } from '../../document/yaml-tree.ts';
+import { type MapTree, type Origin, parseYamlTree, type Tree } from '../../document/yaml-tree.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { isLocal, isPathField, localPathProblem } from '../../domain/recipe/local-path.ts';
-import { chooseVersion } from './choose-version.ts';
 import { mergeTrees } from './merge-trees.ts';
 import { relativePath } from './relative-path.ts';
 
@@ -125,4 +124,41 @@ function missing(file: string, named: Origin | undefined): ImagoError {
 
 function where(origin: Origin | undefined): string {
   return origin === undefined ? '' : `${origin.file}:${origin.line}:${origin.column}: `;
+}
+
+/** `merged` is `above` laid over `below`. Throws `recipe-invalid` for a version that the matrix does not have. */
+function chooseVersion(below: Tree, above: Tree, merged: Tree): Tree {
+  if (below.kind !== 'map' || above.kind !== 'map' || merged.kind !== 'map') return merged;
+  const wanted = above.entries.get('kubernetes');
+  const versions = versionsIn(below);
+  if (wanted?.kind !== 'value' || versions === undefined) return merged;
+  if (below.entries.has('kubernetes') || above.entries.has('matrix')) return merged;
+  const chosen = versions.find((version) => textOf(version) === textOf(wanted));
+  if (chosen === undefined) throw notThere(wanted, versions);
+  const entries = new Map(merged.entries);
+  entries.delete('matrix');
+  entries.set('kubernetes', chosen);
+  return { ...merged, entries };
+}
+
+/** `undefined` without a matrix, or with one that the schema will complain about. */
+function versionsIn({ entries }: MapTree): readonly Tree[] | undefined {
+  const matrix = entries.get('matrix');
+  const list = matrix?.kind === 'map' ? matrix.entries.get('kubernetes') : undefined;
+  return list?.kind === 'list' ? list.items : undefined;
+}
+
+function textOf(tree: Tree): string | undefined {
+  return tree.kind === 'value' ? String(tree.value) : undefined;
+}
+
+function notThere(wanted: Tree, versions: readonly Tree[]): ImagoError {
+  const { file, line, column } = wanted.origin;
+  return new ImagoError(
+    'recipe-invalid',
+    `${file}:${line}:${column}: Kubernetes ${textOf(wanted)} is not in the matrix of the recipe`,
+    {
+      hint: `It has ${versions.map(textOf).join(', ')}. Name one of them, or add the version to \`matrix.kubernetes\`.`,
+    },
+  );
 }

@@ -2,16 +2,16 @@
 // image) and by BIOS (syslinux), and an ext4 root with a journal. Runs as any user, without loop
 // devices, and makes the same bytes from the same input, wherever and whenever.
 import { type FileHandle, open, rename } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { publishFile } from '../../host/files/durable-files.ts';
 import { withWorkFolder } from '../../host/files/work-folder.ts';
-import { type Environment, readToolFile } from '../../host/tools/tools.ts';
+import { runTool, systemPath } from '../../host/process/run-tool.ts';
+import { type Environment, readToolFile, requireTool } from '../../host/tools/tools.ts';
 import type { BootFiles } from '../boot/boot-files.ts';
-import { installSyslinux, syslinuxConfig } from '../boot/syslinux.ts';
 import { makeUki } from '../boot/uki.ts';
-import { openFileSource, writeFully } from '../bytes/byte-source.ts';
+import { openFileSource, readFully, writeFully } from '../bytes/byte-source.ts';
 import { makeExt4 } from '../ext4/make.ts';
 import { type Ext4Usage, ext4Block, measureEntries } from '../ext4/size.ts';
 import { layOutFat } from '../fat/layout.ts';
@@ -229,5 +229,48 @@ async function checkTable(disk: string): Promise<void> {
     await readGpt(source);
   } finally {
     await source.close();
+  }
+}
+
+interface SyslinuxInput {
+  readonly disk: string;
+  /** Where the FAT file system begins. It has a folder SYSLINUX. */
+  readonly offset: number;
+  readonly epoch: number;
+  /** For the temporary files of mtools. */
+  readonly folder: string;
+  readonly tools?: Environment | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+function syslinuxConfig(cmdline: string): string {
+  return `DEFAULT imago\nPROMPT 0\nTIMEOUT 0\nLABEL imago\n  LINUX vmlinuz\n  INITRD initrd\n  APPEND ${cmdline}\n`;
+}
+
+async function installSyslinux(input: SyslinuxInput): Promise<void> {
+  const syslinux = await requireTool('syslinux', input.tools);
+  const mcopy = await requireTool('mcopy', input.tools);
+  const args = ['--offset', String(input.offset), '--directory', '/syslinux', '--install', input.disk];
+  await runTool(syslinux, args, {
+    signal: input.signal,
+    folder: input.folder,
+    env: {
+      PATH: `${dirname(mcopy)}:${systemPath}`,
+      TMPDIR: input.folder,
+      HOME: input.folder,
+      SOURCE_DATE_EPOCH: String(input.epoch),
+    },
+  });
+  await copyBootSector(input.disk, input.offset);
+}
+
+/** FAT32 keeps a second copy of the boot sector, which the installer leaves as it was. */
+async function copyBootSector(disk: string, offset: number): Promise<void> {
+  const file = await open(disk, 'r+');
+  try {
+    const bootSector = await readFully(file, offset, Buffer.alloc(512));
+    await writeFully(file, offset + bootSector.readUInt16LE(50) * 512, bootSector);
+  } finally {
+    await file.close();
   }
 }

@@ -5,18 +5,18 @@ import { join, resolve } from 'node:path';
 import * as z from 'zod';
 import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import { type DiskFormat, diskFileFormat, diskSector } from '../../domain/image/disk-file.ts';
 import { publishFile } from '../../host/files/durable-files.ts';
 import { requireSpace } from '../../host/files/free-space.ts';
 import { withWorkFolder } from '../../host/files/work-folder.ts';
 import { runTool } from '../../host/process/run-tool.ts';
 import { requireTool } from '../../host/tools/tools.ts';
-import { type ByteSource, openFileSource, writeFully } from '../bytes/byte-source.ts';
+import { type ByteSource, openFileSource, readBytes, writeFully } from '../bytes/byte-source.ts';
 import type { Extent } from '../bytes/extent.ts';
 import { dataExtents } from '../bytes/raw-extents.ts';
 import type { VhdIdentity } from '../vhd/footer.ts';
 import { openVhd } from '../vhd/reader.ts';
 import { appendVhdFooter, writeDynamicVhd } from '../vhd/writer.ts';
-import { type DiskFormat, detectDiskFormat } from './format.ts';
 
 export interface ConvertInput {
   readonly from: string;
@@ -191,5 +191,15 @@ async function writeRaw(path: string, opened: OpenDisk, input: ConvertInput): Pr
         input.onBytes?.(done);
       }
     }
+  });
+}
+
+/** Throws `input-invalid` for what is not a disk, or cannot be read alone. */
+export async function detectDiskFormat(file: ByteSource): Promise<DiskFormat> {
+  const length = Math.min(diskSector, file.size);
+  return diskFileFormat({
+    size: file.size,
+    start: await readBytes(file, 0, length),
+    end: await readBytes(file, file.size - length, length),
   });
 }

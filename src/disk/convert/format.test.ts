@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { bufferSource } from '../../../test/support/buffer-source.ts';
 import { encodeVhdFooter } from '../vhd/footer.ts';
-import { detectDiskFormat } from './format.ts';
+import { detectDiskFormat } from './convert.ts';
 
 const identity = { timestamp: 1_750_000_000, uuid: '6a1d9d2e-9f6b-4a53-8f3e-0d9a7c1b2e3f' };
 

@@ -66,7 +66,7 @@ const reviewed: Readonly<Record<string, readonly [count: number, operands: strin
   'daemon/postgres/programs.ts': [1, fixed],
   'daemon/postgres/server.ts': [1, path],
   'disk/boot/boot-files.ts': [1, fixed],
-  'disk/boot/syslinux.ts': [1, path],
+  'disk/assemble/assemble-disk.ts': [1, path],
   'disk/bytes/raw-extents.ts': [1, path],
   'disk/convert/convert.ts': [2, path],
   'disk/ext4/make.ts': [1, path],

@@ -7,15 +7,13 @@ import { throwIfAborted } from '../../async/abort.ts';
 import type { Extent } from '../../disk/bytes/extent.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { systemCode } from '../../host/files/durable-files.ts';
-import type { ChunkIndex } from '../chunks/chunk-index.ts';
+import type { ChunkIndex, ChunkRef } from '../chunks/chunk-index.ts';
 import { RunCollector } from '../chunks/disk-index.ts';
 import type { ScanBatch } from '../chunks/disk-scan.ts';
 import { EncodeQueue, type NewChunk } from '../chunks/encode-queue.ts';
 import { loadChunkIndex } from '../chunks/load-chunk-index.ts';
-import { packsToRewrite } from '../chunks/pack-reuse.ts';
+import { type PackUse, packsToRewrite } from '../chunks/pack-reuse.ts';
 import { PackSink } from '../chunks/pack-sink.ts';
-import { PackUsage } from '../chunks/pack-usage.ts';
-import { rewritePacks } from '../chunks/rewrite-packs.ts';
 import { type ChunkPool, openChunkPool, openHash, openScan } from '../chunks/worker-pool.ts';
 import { type StoreContext, worthThreads } from '../layout/context.ts';
 import type { Digest } from '../layout/digest.ts';
@@ -203,5 +201,80 @@ class PutRun {
       runs.add(offset, length, ref.pack, ref.index);
     }
     return fresh;
+  }
+}
+
+const chunksOfBatch = 64;
+
+/** The runs of the disk as they are once no chunk of the packs in `leave` is used. */
+async function rewritePacks(
+  runs: RunCollector,
+  leave: ReadonlySet<number>,
+  chunkIndex: ChunkIndex,
+  sink: PackSink,
+  queue: EncodeQueue,
+): Promise<RunCollector> {
+  const kept = new RunCollector();
+  const moved = new Map<number, Map<number, ChunkRef>>();
+  let batch: NewChunk[] = [];
+  let offset = 0;
+  for (const run of runs.runs) {
+    offset += run.hole;
+    const table = chunkIndex.packs[run.pack]?.table;
+    if (!leave.has(run.pack) || table === undefined) {
+      kept.add(offset, run.bytes, run.pack, run.first, run.count);
+      offset += run.bytes;
+      continue;
+    }
+    const places = moved.get(run.pack) ?? new Map<number, ChunkRef>();
+    moved.set(run.pack, places);
+    for (let index = run.first; index < run.first + run.count; index += 1) {
+      const hash = table.hash(index);
+      const length = table.length(index);
+      let place = places.get(index);
+      if (place === undefined) {
+        place = sink.allocate(hash, 0, length);
+        places.set(index, place);
+        batch.push({ ref: place, offset, length, hash });
+      }
+      kept.add(offset, length, place.pack, place.index);
+      offset += length;
+    }
+    if (batch.length < chunksOfBatch) continue;
+    await queue.add(batch);
+    batch = [];
+  }
+  await queue.add(batch);
+  return kept;
+}
+
+interface Marks {
+  readonly chunks: Uint8Array;
+  used: number;
+}
+
+class PackUsage {
+  readonly #chunkIndex: ChunkIndex;
+  readonly #marks = new Map<number, Marks>();
+
+  constructor(chunkIndex: ChunkIndex) {
+    this.#chunkIndex = chunkIndex;
+  }
+
+  /** A chunk that is used twice counts once. */
+  mark(ref: ChunkRef): void {
+    const pack = this.#chunkIndex.packs[ref.pack];
+    if (pack === undefined || !pack.reused) return;
+    const marks = this.#marks.get(ref.pack) ?? { chunks: new Uint8Array(pack.table.count), used: 0 };
+    this.#marks.set(ref.pack, marks);
+    if (marks.chunks[ref.index] === 1) return;
+    marks.chunks[ref.index] = 1;
+    marks.used += pack.table.length(ref.index);
+  }
+
+  uses(): PackUse[] {
+    return [...this.#marks].map(([pack, { used }]) => {
+      return { pack, used, payload: this.#chunkIndex.packs[pack]?.table.diskBytes ?? 0 };
+    });
   }
 }

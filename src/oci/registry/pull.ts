@@ -1,11 +1,17 @@
 // Copies a version and what is attached to it from a registry: only what the store does not have, each blob
 // continued where an earlier try stopped, and nothing listed before it is whole and checked.
+
+import { throwIfAborted } from '../../async/abort.ts';
 import { mapLimit } from '../../async/map-limit.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { requireSpace } from '../../host/files/free-space.ts';
+import { readDiskIndex } from '../chunks/disk-index.ts';
+import { isLocallyVerified } from '../chunks/load-chunk-index.ts';
+import { isTruePack } from '../chunks/pack-file.ts';
+import { openChunkPool } from '../chunks/worker-pool.ts';
 import type { DiskStore } from '../disks/disk-store.ts';
 import type { BlobSource } from '../disks/repair-disk.ts';
-import type { StoreContext } from '../layout/context.ts';
+import { readManifestLike, type StoreContext, worthThreads } from '../layout/context.ts';
 import type { Digest } from '../layout/digest.ts';
 import {
   contentOf,
@@ -18,7 +24,6 @@ import {
 import { mediaTypes } from '../layout/media-types.ts';
 import type { StoreHold } from '../layout/owner.ts';
 import { layoutEntry, refreshFallback } from '../layout/referrers.ts';
-import { checkPulledPacks } from './check-pulled.ts';
 import { maxReferrers, type RegistryClient, tooManyReferrers } from './client.ts';
 import { downloadBlob } from './download-blob.ts';
 import type { TransferProgress } from './push.ts';
@@ -201,4 +206,35 @@ async function listAll(
     manifests.flatMap((manifest) => (manifest.subject === undefined ? [] : [manifest.subject])),
   );
   for (const subject of subjects) await refreshFallback(store, subject);
+}
+
+/**
+ * Checks not only the digests of a version's packs, but also that each chunk in them is what its pack's table
+ * says: later versions will share these chunks by their hashes. Packs of versions that the store answers for
+ * already are left out. `registry-corrupt` when one is not true.
+ */
+async function checkPulledPacks(
+  store: StoreContext,
+  manifest: Manifest,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const vouched = new Set<Digest>();
+  for (const entry of (await store.index.entries()).filter(isLocallyVerified)) {
+    const parsed = await readManifestLike(store, entry.digest).catch(() => undefined);
+    for (const part of parsed === undefined ? [] : contentOf(parsed)) vouched.add(part.digest);
+  }
+  const packs = (await readDiskIndex(store, manifest)).packs.filter((pack) => !vouched.has(pack.digest));
+  const bytes = packs.reduce((sum, pack) => sum + pack.size, 0);
+  const pool = openChunkPool(bytes < worthThreads ? 0 : store.threads);
+  try {
+    await mapLimit(packs, pool.width, async (pack) => {
+      throwIfAborted(signal);
+      if (await isTruePack(store, pool, pack)) return;
+      throw new ImagoError('registry-corrupt', `pack ${pack.digest} does not hold what it says`, {
+        retryable: false,
+      });
+    });
+  } finally {
+    await pool.close();
+  }
 }
