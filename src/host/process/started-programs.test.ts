@@ -74,6 +74,7 @@ const reviewed: Readonly<Record<string, readonly [count: number, operands: strin
   'host/process/system-user.ts': [3, 'a user name of the administrator of the host'],
   'host/tools/fetch-tools.ts': [5, fixed],
   'host/tools/tools.ts': [1, path],
+  'kube/client/exec-sign-in.ts': [1, 'what a kubeconfig file of the host names, as kubectl runs it'],
   'launcher/spawn.ts': [1, 'flags that the command line has checked'],
   'oci/registry/find-credentials.ts': [1, 'a helper name of letters, digits, and . _ - behind a prefix'],
   'providers/local/disk/machine-disk.ts': [1, path],
