@@ -35,7 +35,7 @@ export function describeDrain(name: string, open: () => Promise<KubeLab>, openMs
         const scene = await makeScene(lab);
         await scene.addNode('a');
         const { cluster, node } = scene;
-        await lab.otherApi.patch('nodes', { name: node('a') }, { spec: { unschedulable: true } });
+        await lab.cordonAsOperator(node('a'), true);
         const cordoned = await cluster.cordon(node('a'), owner);
         expect(cordoned.wasSchedulable).toBe(false);
         expect(await cluster.uncordon(node('a'), { owner, uid: cordoned.uid })).toBe('kept');
@@ -47,8 +47,8 @@ export function describeDrain(name: string, open: () => Promise<KubeLab>, openMs
         await scene.addNode('a');
         const { cluster, node } = scene;
         const { uid } = await cluster.cordon(node('a'), owner);
-        await lab.otherApi.patch('nodes', { name: node('a') }, { spec: { unschedulable: null } });
-        await lab.otherApi.patch('nodes', { name: node('a') }, { spec: { unschedulable: true } });
+        await lab.cordonAsOperator(node('a'), false);
+        await lab.cordonAsOperator(node('a'), true);
         expect(await cluster.uncordon(node('a'), { owner, uid })).toBe('kept');
         const after = await cluster.node(node('a'));
         expect(after?.spec?.unschedulable).toBe(true);
@@ -60,12 +60,23 @@ export function describeDrain(name: string, open: () => Promise<KubeLab>, openMs
         await scene.addNode('a');
         const { cluster, node } = scene;
         const { uid } = await cluster.cordon(node('a'), owner);
-        await lab.otherApi.patch('nodes', { name: node('a') }, { spec: { unschedulable: null } });
+        await lab.cordonAsOperator(node('a'), false);
         expect(await cluster.uncordon(node('a'), { owner, uid })).toBe('schedulable');
         const second = await cluster.cordon(node('a'), owner);
         expect(await cluster.uncordon(node('a'), { owner, uid: 'another' })).toBe('replaced');
         expect((await cluster.node(node('a')))?.spec?.unschedulable).toBe(true);
         expect(second.uid).toBe(uid);
+      });
+
+      test('leaves a node cordoned that another operation cordoned', async () => {
+        const scene = await makeScene(lab);
+        await scene.addNode('a');
+        const { cluster, node } = scene;
+        const { uid } = await cluster.cordon(node('a'), owner);
+        expect(await cluster.cordon(node('a'), 'operation-2')).toEqual({ uid, wasSchedulable: false });
+        expect(await cluster.uncordon(node('a'), { owner: 'operation-2', uid })).toBe('kept');
+        expect((await cluster.node(node('a')))?.spec?.unschedulable).toBe(true);
+        expect(await cluster.uncordon(node('a'), { owner, uid })).toBe('schedulable');
       });
 
       test('reports a node that does not exist', async () => {
@@ -142,7 +153,11 @@ export function describeDrain(name: string, open: () => Promise<KubeLab>, openMs
           uid: 'gone',
           controller: true,
         };
-        const { plan } = await planOf(scene, { ownerReferences: [orphan] }, { ignoreDaemonSets: true });
+        const { plan } = await planOf(
+          scene,
+          { ownerReferences: [orphan], finalizers: ['example.test/hold'] },
+          { ignoreDaemonSets: true },
+        );
         expect(plan.refuse[0]?.reasons.join()).toMatch(/DaemonSet .*\/gone does not exist/);
         const forced = await scene.cluster.previewDrain(scene.node('a'), {
           ignoreDaemonSets: true,
@@ -267,14 +282,20 @@ export function describeDrain(name: string, open: () => Promise<KubeLab>, openMs
       test('takes a pod with the same name and a new uid for another pod', async () => {
         const scene = await makeScene(lab);
         await scene.addNode('a');
-        await scene.addNode('b');
-        const first = await scene.addPod({ name: 'db-0', node: 'a', ...controlled });
+        const first = await scene.addPod({ name: 'db-0', node: 'a', neverTerminates: true, ...controlled });
+        await scene.addPod({ name: 'slow', node: 'a', neverTerminates: true, ...controlled });
         const draining = scene.drain('a');
-        await scene.until(async () => (await scene.pod('db-0')) === undefined);
-        const second = await scene.addPod({ name: 'db-0', node: 'b', ...controlled });
-        await draining;
+        const { namespace } = scene;
+        const isEvicted = async (name: string) =>
+          (await scene.pod(name))?.metadata.deletionTimestamp !== undefined;
+        await scene.until(async () => (await isEvicted('db-0')) && (await isEvicted('slow')));
+        await lab.api.delete('pods', { namespace, name: 'db-0' }, { gracePeriodSeconds: 0 });
+        const second = await scene.addPod({ name: 'db-0', node: 'a', ...controlled });
+        await lab.api.delete('pods', { namespace, name: 'slow' }, { gracePeriodSeconds: 0 });
+        expect(await draining).toMatchObject({ arrived: [`${namespace}/db-0`] });
         expect(second.metadata.uid).not.toBe(first.metadata.uid);
         expect((await scene.pod('db-0'))?.metadata.uid).toBe(second.metadata.uid);
+        expect(await isEvicted('db-0')).toBe(false);
       });
 
       test('waits for finalizers until the deadline, names them, and continues later', async () => {

@@ -10,8 +10,8 @@ import type { Cluster, DrainOptions } from '../../../src/ports/kube/cluster.ts';
 
 export interface KubeLab {
   readonly api: KubeApi;
-  /** The same API as another writer uses it, such as kubectl. */
-  readonly otherApi: KubeApi;
+  /** Cordons or uncordons a node as an operator does with kubectl. */
+  cordonAsOperator(node: string, isCordoned: boolean): Promise<void>;
   readonly clock: Clock;
   /** Virtual time does not pass while a test awaits conditions: this lets some of it pass. */
   pass(): Promise<void>;

@@ -8,7 +8,11 @@ describeDrain('the simulated cluster', async () => {
   const cluster = simulateCluster(clock);
   const kubelet = startKubelet(cluster.apiAs('kubelet'), clock);
   return {
-    ...{ api: cluster.apiAs('imago'), otherApi: cluster.apiAs('kubectl'), clock },
+    ...{ api: cluster.apiAs('imago'), clock },
+    async cordonAsOperator(name, isCordoned) {
+      const spec = { unschedulable: isCordoned ? true : null };
+      await cluster.apiAs('kubectl').patch('nodes', { name }, { spec });
+    },
     pass: () => clock.sleep(100),
     close: () => kubelet.stop(),
   };
