@@ -134,20 +134,17 @@ describe.each(roleCalls)('at $call', (roleCall) => {
     expect(await roleCall.done(fixture)).toBeDefined();
   });
 
-  it.each(['hangs', 'slow'] as const)(
-    '%s lets go of a caller who gives up, and did nothing',
-    async (kind) => {
-      const fixture = await prepared();
-      fixture.sim.faults.add({ kind, call: roleCall.call, name: roleCall.name });
-      const abort = new AbortController();
-      const call = roleCall.run(fixture, { ...fixture.options, signal: abort.signal });
-      const reason = new Error('gave up');
-      for (let turn = 0; turn < 50; turn++) await Promise.resolve();
-      abort.abort(reason);
-      await expect(call).rejects.toBe(reason);
-      expect(await roleCall.done(fixture)).toBeUndefined();
-    },
-  );
+  it.each(['hangs', 'slow'] as const)('%s releases a caller that aborts, and did nothing', async (kind) => {
+    const fixture = await prepared();
+    fixture.sim.faults.add({ kind, call: roleCall.call, name: roleCall.name });
+    const abort = new AbortController();
+    const call = roleCall.run(fixture, { ...fixture.options, signal: abort.signal });
+    const reason = new Error('gave up');
+    for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+    abort.abort(reason);
+    await expect(call).rejects.toBe(reason);
+    expect(await roleCall.done(fixture)).toBeUndefined();
+  });
 });
 
 describe('fails-later', () => {
@@ -222,7 +219,7 @@ describe('which call is struck', () => {
     await expect(refused).rejects.toMatchObject({ code: 'provider-failed' });
   });
 
-  it('a star stands for any role, any method and any name, and dots for themselves', async () => {
+  it('a star matches any role, method, and name, and dots match themselves', async () => {
     const { sim, options } = simFixture();
     const strikes = async (call: string, name?: string) => {
       sim.faults.clear();
@@ -266,7 +263,7 @@ describe('which call is struck', () => {
     expect((await sim.pools.listNodes('web', { limit: 5 }, options)).items).toHaveLength(2);
   });
 
-  it('a removed fault strikes no more, and removing it again says so', async () => {
+  it('a removed fault no longer applies, and removing it again reports that', async () => {
     const { sim, options } = simFixture();
     const { id } = sim.faults.add({ kind: 'fails', call: '*' });
     expect(sim.faults.remove(id)).toBe(true);

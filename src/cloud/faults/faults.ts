@@ -1,11 +1,11 @@
-// Faults that a test or a person orders. They are kept in the world's file, so they outlive the process that
-// they kill, and each is used up before it strikes, so that it does not kill the next process too.
+// Injected faults. They are stored in the state file, so they outlive the process that they kill, and each is spent before
+// it applies, so that it does not kill the next process too.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { type Fault, type FaultSpec, faultKinds } from '../../ports/provider/sim-control.ts';
 import type { World } from '../state/state-file.ts';
 
 export interface SimFaults {
-  /** Orders a fault; two of the same spec are two faults. `input-invalid` when the spec makes no sense. */
+  /** Injects a fault; two of the same spec are two faults. Throws `input-invalid` for an invalid spec. */
   add(spec: FaultSpec): Fault;
   /** All that were not removed, spent ones too, in the order in which they were added. */
   list(): readonly Fault[];
@@ -41,7 +41,7 @@ export function createFaults(world: World): SimFaults {
   };
 }
 
-/** Inside a transaction: the fault that strikes this call, used up by one. Every matching fault has seen it. */
+/** Inside a transaction: returns the fault that applies to this call, and counts it. Every matching fault has seen it. */
 export function takeFault(
   world: World,
   { call, name, gallery }: { readonly call: string; readonly name: string; readonly gallery?: string },

@@ -1,4 +1,4 @@
-// Wraps a provider so that its calls are throttled, and struck by the faults that were ordered for them.
+// Wraps a provider so that its calls are throttled, and fail as the injected faults require.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { CallOptions } from '../../ports/provider/call.ts';

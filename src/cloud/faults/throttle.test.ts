@@ -6,7 +6,7 @@ import { azureCeilings } from './throttle.ts';
 const ceilings = { 'gallery.getImage': { bucket: 'reads', in3Minutes: 3, in30Minutes: 5 } };
 
 describe('throttling', () => {
-  it('answers so many calls in three minutes, and says when to come back', async () => {
+  it('allows a number of calls in three minutes, and reports when to retry', async () => {
     const { sim, clock, options } = simFixture({ ceilings });
     const call = () => sim.gallery.getImage('a', options);
     for (let count = 0; count < 3; count++) await call();
@@ -22,7 +22,7 @@ describe('throttling', () => {
     expect(await call()).toBeUndefined();
   });
 
-  it('and so many in thirty', async () => {
+  it('and a number in thirty', async () => {
     const { sim, clock, options } = simFixture({ ceilings });
     const call = () => sim.gallery.getImage('a', options);
     for (let count = 0; count < 5; count++) {

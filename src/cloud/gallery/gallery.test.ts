@@ -56,7 +56,7 @@ describe('durations of a version', () => {
     expect(deletion).toBeLessThanOrEqual(151);
   });
 
-  it('when the first region fails the others wait, and all go on when it is tried again', async () => {
+  it('if the first region fails the others wait, and all resume when it is retried', async () => {
     const fixture = simFixture();
     const { sim, clock, options } = fixture;
     await fixture.publish('1.0.0');
@@ -127,7 +127,7 @@ describe('galleries', () => {
     });
   });
 
-  it('stand in a region of their own, where their versions are made first', async () => {
+  it('have their own region, where their versions are created first', async () => {
     const fixture = simFixture();
     const { sim, clock, options } = fixture;
     await sim.galleries.createGallery({ name: 'overseas', region: 'eastus' }, options);

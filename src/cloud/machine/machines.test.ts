@@ -59,7 +59,7 @@ describe('a machine', () => {
     expect((await sim.machines.console('canary', 1, options))[0]).toContain('Kernel panic');
   });
 
-  it('of an image whose agent fails says so', async () => {
+  it('of an image whose agent fails reports it', async () => {
     const fixture = simFixture();
     expect(await boot(fixture, 'agent')).toEqual(['silent', 'booting', 'applying', 'failed']);
     const report = await fixture.sim.machines.report('canary', fixture.options);

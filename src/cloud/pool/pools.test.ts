@@ -19,7 +19,7 @@ async function pagesOf({ sim, options }: SimFixture, pool: string, limit: number
 }
 
 describe('a pool of ten thousand nodes', () => {
-  it('is made, listed in pages of 500, and taken away, with every id its own', async () => {
+  it('is created, listed in pages of 500, and deleted, with unique ids', async () => {
     const fixture = simFixture();
     const { sim, clock, options } = fixture;
     const model = await fixture.publish('1.0.0');

@@ -125,7 +125,7 @@ export interface MachineRow extends Pick<DiskContent, 'digest' | 'diskBytes' | '
   /** Counts its disks; 0 while it has none. `digest` is that of the version that the disk was made from. */
   readonly disk: number;
   readonly imagedAt: number;
-  /** The work that goes on until `readyAt`. */
+  /** The work in progress until `readyAt`. */
   readonly busyWith: 'creating' | 'updating' | null;
   readonly readyAt: number | null;
   readonly powerTo: 'running' | 'stopped';

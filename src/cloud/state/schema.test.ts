@@ -52,7 +52,7 @@ describe('a transaction', () => {
     expect([world.fact('before'), world.fact('inside'), world.fact('after')]).toEqual(['1', undefined, '1']);
   });
 
-  it('never has an earlier time than the one before, and makes a clock that is behind catch up', () => {
+  it('never has an earlier time than the previous one, and makes a slow clock catch up', () => {
     const file = newFile();
     const ahead = openWorld(file);
     ahead.goBy({ now: () => 5_000 });
@@ -79,7 +79,7 @@ describe('the file', () => {
   it('that is none of ours is named in the error and not touched', () => {
     const file = newFile();
     openWorld(file).close();
-    writeFileSync(file, 'this is no database, and long enough to be looked at as one'.repeat(50));
+    writeFileSync(file, 'this is not a database, and long enough to be read as one'.repeat(50));
     expect(() => openWorld(file)).toThrow(file);
     expect(() => openWorld(file)).toThrow(
       expect.objectContaining({ code: 'sim-world-unusable', retryable: false }),

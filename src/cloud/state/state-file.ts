@@ -10,11 +10,11 @@ type Row = Readonly<Record<string, SQLInputValue>>;
 type Parameter = SQLInputValue;
 
 export interface World {
-  /** Runs `body` in one transaction that nobody else can come between. Nothing stays of one that throws. */
+  /** Runs `body` in one exclusive transaction. If it throws, everything is rolled back. */
   transaction<T>(body: () => T): T;
-  /** Inside a transaction: what `body` wrote is undone when it throws, and what was written before stays. */
+  /** Inside a transaction: reverts the writes of `body` if it throws, and no earlier ones. */
   attempt<T>(body: () => T): T;
-  /** Sets the clock that it goes by. Until then time stands still at the last moment that is known. */
+  /** Sets its clock. Until then the time is the last one that is known. */
   goBy(clock: WorldClock): void;
   /** Inside a transaction: its time, which never goes back from one to the next. */
   time(): number;
@@ -26,7 +26,7 @@ export interface World {
   update(table: string, key: object, columns: object): number;
   fact(name: string): string | undefined;
   setFact(name: string, value: string): void;
-  /** Lets go of the file; a second call does nothing. */
+  /** Closes the file; a second call does nothing. */
   close(): void;
 }
 
@@ -209,7 +209,7 @@ const fileTroubles = new Map([
   [26, false],
 ]);
 
-/** Turns trouble with the file (a full disk, a damaged page) into an error that says where to look. */
+/** Turns file errors (a full disk, a damaged page) into an error that names the file. */
 function translated<T>(file: string | undefined, { name, unusable }: WorldLayout, body: () => T): T {
   try {
     return body();
@@ -224,7 +224,7 @@ function translated<T>(file: string | undefined, { name, unusable }: WorldLayout
   }
 }
 
-/** `undefined` when it is no trouble with the file at all. */
+/** Returns whether a retry can help; `undefined` if the error does not come from the file. */
 function canTryAgain(error: Error): boolean | undefined {
   if ('errcode' in error) return fileTroubles.get(Number(error.errcode) & 0xff);
   return 'syscall' in error ? false : undefined;

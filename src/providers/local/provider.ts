@@ -1,4 +1,4 @@
-// The local provider: real machines of sealed disks on this computer, with the roles that a cloud has.
+// The local provider: real machines of sealed disks on this host, with the roles of a cloud.
 import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { cloudDisks } from '../../cloud/disk/disks.ts';
@@ -35,11 +35,11 @@ import { type MemoryGauge, systemGauge } from './state/memory.ts';
 import { createLocalWorker, type LocalWorker } from './work.ts';
 
 export interface LocalProviderOptions {
-  /** Where everything of the provider lies; made for its owner alone. */
+  /** The directory of the provider; created for its owner alone. */
   readonly folder: string;
   /** Holds the disks of versions. Stays open until the provider is closed; then it is the caller's to close. */
   readonly store: DiskStore;
-  /** Runs the machines. The provider adopts them, and lets go of them when it is closed. */
+  /** Runs the machines. The provider adopts them, and releases them when it is closed. */
   readonly host: MachineHost;
   readonly clock: Clock;
   /** The role that seals disks into the same store. */
@@ -64,7 +64,7 @@ export interface LocalProvider extends Provider {
   /** Machines by their `machineId`, for what goes beyond the roles. */
   readonly host: MachineHost;
   readonly images: ImageCache;
-  /** Resolves when nothing is under way that does not wait for a machine. */
+  /** Resolves when no work is in progress, except work that waits for a machine. */
   idle(): Promise<void>;
 }
 
@@ -96,7 +96,7 @@ const defaultLimits: LocalLimits = {
   diskBytes: 8 * 1024 ** 3,
 };
 
-/** Opens what an earlier process left, finds its machines again, and goes on with what it had begun. */
+/** Opens the state of an earlier process, finds its machines again, and continues its work. */
 export async function createLocalProvider(options: LocalProviderOptions): Promise<LocalProvider> {
   mkdirSync(options.folder, { recursive: true, mode: 0o700 });
   const paths = localPaths(options.folder);

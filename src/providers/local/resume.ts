@@ -1,11 +1,11 @@
-// Machines that ran when everything was stopped, or when the computer went down, run again afterwards.
+// Restarts machines that ran when everything was stopped, or when the host was restarted.
 import { existsSync } from 'node:fs';
 import { changeMachine } from '../../cloud/state/machine-rows.ts';
 import type { MachineRow } from '../../cloud/state/rows.ts';
 import { isLive } from './qemu/machine-host.ts';
 import { type HostContext, localPaths, openLocalState } from './state/context.ts';
 
-/** Notes that these are stopped with everything else, and not because someone wanted it. No provider is open. */
+/** Records that these are stopped with everything else, and not on request. No provider is open. */
 export function noteStopped(folder: string, machineIds: readonly string[]): void {
   const { world: file } = localPaths(folder);
   if (machineIds.length === 0 || !existsSync(file)) return;
@@ -19,7 +19,7 @@ export function noteStopped(folder: string, machineIds: readonly string[]): void
   }
 }
 
-/** Inside a transaction, before work begins. One that someone wanted stopped meanwhile stays so. */
+/** Call it inside a transaction, before work starts. A machine that was stopped on request stays stopped. */
 export function resumeMachines({ world, host }: HostContext): void {
   const rows = world.all<MachineRow>(
     `SELECT * FROM machine WHERE deletedAt IS NULL AND powerDue = 0 AND (resume = 1 OR powerTo = 'running')`,

@@ -1,5 +1,4 @@
-// What a killed process left half-made: disks that a machine has no more, folders of machines that are gone, copies
-// that belong to no snapshot.
+// Removes what a killed process left incomplete: old disks, directories of deleted machines, copies without a snapshot.
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { machineById } from '../../cloud/state/machine-rows.ts';
@@ -7,13 +6,13 @@ import { findSnapshot } from '../../cloud/state/snapshot-rows.ts';
 import { dropOtherDisks } from './disk/machine-disk.ts';
 import { type HostContext, machineFolder } from './state/context.ts';
 
-/** In the machine's own turn: nobody makes a disk for it meanwhile. */
+/** Call it in the machine's own turn, so that no disk is being created for it. */
 export async function sweepMachine(context: HostContext, machineId: string): Promise<void> {
   const row = context.world.transaction(() => machineById(context.world, machineId));
   if (row !== undefined) await dropOtherDisks(machineFolder(context, machineId), row.disk);
 }
 
-/** Things are recorded before they are made: what has no record is nobody's. */
+/** Everything is recorded before it is created: what has no record is an orphan. */
 export async function sweepStrays({ world, host, paths }: HostContext): Promise<void> {
   for (const machineId of await namesIn(paths.machines)) {
     if (world.transaction(() => machineById(world, machineId)) !== undefined) continue;

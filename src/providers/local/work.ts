@@ -1,5 +1,5 @@
-// Everything that the provider does by itself: what rows say is to be done, what machines say, images that
-// nothing uses any more. It begins anew where the process before was killed.
+// The background work of the provider: pending actions in rows, reports of machines, unused images. It resumes where the
+// previous process was killed.
 
 import { createLanes, type LanesOptions } from '../../async/keyed-worker.ts';
 import { markMadePools } from '../../cloud/state/pool-rows.ts';
@@ -17,11 +17,11 @@ import { sweepMachine, sweepStrays } from './sweep.ts';
 const retryMs = 5000;
 
 export interface LocalWorker extends HostWork {
-  /** Takes up what is to be done, by this process and those before it. */
+  /** Resumes the pending work of this process and earlier ones. */
   begin(): void;
-  /** Resolves when nothing is under way that does not wait for a machine. */
+  /** Resolves when no work is in progress, except work that waits for a machine. */
   idle(): Promise<void>;
-  /** Begins nothing any more, and waits for what cannot be left half done. */
+  /** Starts no further work, and waits for the work that must be completed. */
   close(): Promise<void>;
 }
 
@@ -33,7 +33,7 @@ export function createLocalWorker(
   const alarms = new Map<string, NodeJS.Timeout>();
   const making = new Map<string, AbortController>();
   const closing = new AbortController();
-  /** Machines that a killed process may have left something of. */
+  /** Machines that a killed process can have left files of. */
   const unswept = new Set<string>();
   const queue = createBootQueue(() => contextOf().limits.bootsAtOnce, machine);
 
@@ -64,7 +64,7 @@ export function createLocalWorker(
     alarms.set(machineId, alarm);
   }
 
-  /** A version that is to go is not made to its end first. */
+  /** Aborts the creation of a version that is being deleted. */
   function version(key: VersionKey): void {
     const name = `${key.gallery}/${key.image}/${key.version}`;
     const { world } = contextOf();
@@ -139,7 +139,7 @@ function isDeleting(world: World, machineId: string): boolean {
   return found !== undefined;
 }
 
-/** What the disks of machines and snapshots stand on, or will. */
+/** Returns the images under the disks of machines and snapshots, current and pending. */
 function usedImages(world: World): ReadonlySet<string> {
   const rows = world.all<{ digest: string | null }>(
     `SELECT digest FROM machine UNION SELECT nextDigest FROM machine UNION SELECT digest FROM snapshot`,

@@ -17,11 +17,11 @@ interface Stage extends SimFixture {
 
 type Call = (options: CallOptions) => Promise<unknown>;
 
-/** What is done, found out before it is done so that it can be done again. */
+/** The action, determined in advance so that it can be repeated. */
 interface Act {
   readonly says: string;
   readonly call: Call;
-  /** Nodes that it may take away although they are protected. */
+  /** Protected nodes that it can delete. */
   readonly mayTake?: (node: { readonly pool: string; readonly name: string }) => boolean;
 }
 

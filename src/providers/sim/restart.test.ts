@@ -128,7 +128,7 @@ describe('two processes on one world', () => {
 });
 
 describe('time', () => {
-  it('goes on after a kill, and never back', async () => {
+  it('continues after a kill, and never goes back', async () => {
     const first = child(
       'console.log(sim.clock.now()); setInterval(() => undefined, 1000); await new Promise(() => undefined);',
     );
@@ -141,7 +141,7 @@ describe('time', () => {
     await ended(second);
   });
 
-  it('goes on from there under a virtual clock that begins earlier', async () => {
+  it('continues from there with a virtual clock that starts earlier', async () => {
     // At this pace, time that passes between what is stored and what is returned cannot go unnoticed.
     const { now } = await withWorld((sim) => sim.control.setTime({ scale: 1_000_000, advanceMs: 1_000_000 }));
     const clock = createVirtualClock({ start: 0 });
@@ -207,7 +207,7 @@ describe('time', () => {
 });
 
 describe('a world that cannot be opened as asked', () => {
-  it('is let go of', async () => {
+  it('is closed', async () => {
     expect(() => createSimProvider({ file, timeScale: -1 })).toThrow('above 0');
     await withWorld((sim) => expect(sim.world.view().pools).toEqual([]));
   });

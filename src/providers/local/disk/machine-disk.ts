@@ -1,4 +1,4 @@
-// A machine's own disk: what it wrote, over a read-only image. Made in milliseconds, and nearly empty at first.
+// A machine's own disk: its writes, over a read-only image. Created in milliseconds, and nearly empty at first.
 import { constants } from 'node:fs';
 import { copyFile, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -12,13 +12,13 @@ export function diskPath(folder: string, serial: number): string {
   return join(folder, `disk-${serial}.qcow2`);
 }
 
-/** Makes the disk, at least as large as the image; one that a killed process left half-made is replaced. */
+/** Creates the disk, at least as large as the image. Replaces an incomplete one of a killed process. */
 export async function makeMachineDisk(image: CachedImage, path: string, leastBytes: number): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   await writeOverlay(path, { backing: image.disk, bytes: Math.max(image.sizeBytes, leastBytes) });
 }
 
-/** Takes away the disks that the machine had before. */
+/** Deletes the previous disks of the machine. */
 export async function dropOtherDisks(folder: string, serial: number): Promise<void> {
   const current = `disk-${serial}.qcow2`;
   for (const name of await readdir(folder).catch(() => [])) {
@@ -26,7 +26,7 @@ export async function dropOtherDisks(folder: string, serial: number): Promise<vo
   }
 }
 
-/** Copies a disk that nobody writes to meanwhile. The copy appears when it is whole. */
+/** Copies a disk that no process writes to. The copy appears when it is complete. */
 export async function copyDisk(from: string, to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true, mode: 0o700 });
   const half = `${to}.partial`;
@@ -44,7 +44,7 @@ const sizeOffset = 24;
 const featuresOffset = 72;
 const externalData = 1n << 2n;
 
-/** How large the disk is for its machine; it stands in the file's header. */
+/** Returns the size of the disk for its machine, from the file's header. */
 export async function diskBytesOf(path: string): Promise<number> {
   return Number((await readHeader(path)).readBigUInt64BE(sizeOffset));
 }

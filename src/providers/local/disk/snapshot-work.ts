@@ -1,4 +1,4 @@
-// Copies of disks: made in the machine's own turn, so that nothing is done to the machine meanwhile.
+// Copies disks in the turn of their machine, so that nothing else changes the machine.
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { machineById } from '../../../cloud/state/machine-rows.ts';
@@ -13,7 +13,7 @@ export function snapshotPath({ paths }: HostContext, name: string): string {
   return join(paths.snapshots, `${name}.qcow2`);
 }
 
-/** Makes the snapshots of this machine's disk that were asked for, oldest first. */
+/** Creates the requested snapshots of this machine's disk, oldest first. */
 export async function copyDueSnapshots(context: HostContext, machineId: string): Promise<void> {
   const { world } = context;
   const due = world.transaction(() =>
@@ -44,7 +44,10 @@ async function copyFor(
   const { world, host } = context;
   const row = world.transaction(() => machineById(world, machineId));
   if (row === undefined || row.disk === 0 || row.digest === null) {
-    return { code: 'DiskNotFound', message: `The disk of snapshot ${name} went away before it was copied.` };
+    return {
+      code: 'DiskNotFound',
+      message: `The disk of snapshot ${name} was deleted before it was copied.`,
+    };
   }
   const disk = diskPath(machineFolder(context, machineId), row.disk);
   try {
@@ -57,7 +60,7 @@ async function copyFor(
   }
 }
 
-/** Takes away what is left of a snapshot that is being deleted, once nothing is made from it any more. */
+/** Deletes what is left of a deleted snapshot. */
 export async function dropSnapshot(context: HostContext, name: string): Promise<void> {
   const { world } = context;
   const row = world.transaction(() =>

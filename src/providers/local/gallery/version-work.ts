@@ -1,4 +1,4 @@
-// Versions of local galleries: a name in the store for a disk that is there, or a snapshot's disk read into it.
+// Versions of local galleries: a name in the store for a sealed disk, or a snapshot's disk read into the store.
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { VersionKey, VersionRow } from '../../../cloud/state/rows.ts';
@@ -15,7 +15,7 @@ import { flattenDisk } from '../disk/machine-disk.ts';
 import { snapshotPath } from '../disk/snapshot-work.ts';
 import type { HostContext } from '../state/context.ts';
 
-/** Makes, or takes away, the version as its row says. */
+/** Creates or deletes the version, according to its row. */
 export async function workOnVersion(
   context: HostContext,
   key: VersionKey,

@@ -1,4 +1,4 @@
-// What a host of machines stands on: its folders, its keys, QEMU and what runs a machine's instructions.
+// The environment of a machine host: its directories, its keys, QEMU, and the accelerator.
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProcessIds, SystemUser } from '../../../host/process/system-user.ts';
@@ -20,7 +20,7 @@ export interface MachineHostOptions {
   readonly accelerator?: Accelerator;
   /** Returns the user that machines run as. Needed if the caller is root; absent: the caller's own user. */
   user?(): SystemUser;
-  /** Told what went wrong in the background. */
+  /** Called for errors in the background. */
   onTrouble?(message: string, error: unknown): void;
 }
 
@@ -61,7 +61,7 @@ export async function openGround(options: MachineHostOptions): Promise<HostGroun
   };
 }
 
-/** Removes the sockets of machines that are not known any more. */
+/** Removes the sockets of unknown machines. */
 export async function removeStraySockets(folder: string, ids: Iterable<string>): Promise<void> {
   const kept = new Set([...ids].map(machineKey));
   for (const name of await readdir(folder))

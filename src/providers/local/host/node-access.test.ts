@@ -16,7 +16,7 @@ function accessTo(shell: PassThrough, scripts: string[] = [], state: HostMachine
   return hostAccess(host as MachineHost);
 }
 
-it('ends a shell when the machine says that it ended, also when that comes in pieces', async () => {
+it('ends a shell when the machine reports its exit, even if that arrives in chunks', async () => {
   const shell = new PassThrough();
   const { output } = await accessTo(shell).openShell('one');
   const words: string[] = [];
@@ -36,7 +36,7 @@ it('ends a shell that is closed, without an error', async () => {
   for await (const _ of session.output) throw new Error('nothing was said');
 });
 
-it('tells the size of the terminal as whole numbers, and lives with a machine that cannot be told', async () => {
+it('sends the size of the terminal as integers, and ignores a machine that cannot receive it', async () => {
   const scripts: string[] = [];
   const session = await accessTo(new PassThrough(), scripts).openShell('one');
   await session.resize({ rows: 24, columns: 80 });

@@ -1,4 +1,4 @@
-// Starts QEMU for a machine and waits until it answers, or says why it does not.
+// Starts QEMU for a machine and waits until it responds, or reports why it does not.
 import { constants } from 'node:fs';
 import { chmod, chown, copyFile, link, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -125,12 +125,12 @@ function startFailure(words: string | undefined, code: number | undefined): Imag
   const said = words ?? `it ended with ${code ?? 'no trace'}`;
   if (/Could not set up host forwarding rule/.test(said)) {
     const port = /127\.0\.0\.1:(\d+)/.exec(said)?.[1];
-    return new ImagoError('machine-port-taken', `port ${port ?? ''} of this computer is in use`, {
+    return new ImagoError('machine-port-taken', `Port ${port ?? ''} of this host is in use.`, {
       details: { port: Number(port) },
     });
   }
   if (/Cannot allocate memory|cannot set up guest memory/.test(said))
-    return new ImagoError('machine-start-failed', `there is not enough memory for the machine: ${said}`, {
+    return new ImagoError('machine-start-failed', `There is not enough memory for the machine: ${said}`, {
       hint: 'Give the machine less memory, or stop another one.',
     });
   if (/Failed to get "write" lock|another process using the image/.test(said))

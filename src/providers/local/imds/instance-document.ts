@@ -23,7 +23,7 @@ function computeId(...parts: readonly string[]): string {
   return `/subscriptions/${subscription}/resourceGroups/${group}/providers/Microsoft.Compute/${parts.join('/')}`;
 }
 
-/** The first interface is the one by which the machine's neighbours know it. */
+/** The first interface has the address that other machines of the pool use. */
 export function instanceDocument(
   metadata: MachineMetadata,
   interfaces: readonly InterfaceFacts[],

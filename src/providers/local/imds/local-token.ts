@@ -1,5 +1,5 @@
-// Tokens for the managed identity of a machine on this computer: signed by a key of this host, so that whoever
-// has its public half can tell which machine asks. They mean nothing to any cloud.
+// Tokens for the managed identity of a machine on this host, signed by a key of this host, so that the holder of its public
+// key can verify which machine requests. They are invalid in any cloud.
 import {
   createPrivateKey,
   createPublicKey,

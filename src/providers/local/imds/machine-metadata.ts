@@ -1,4 +1,4 @@
-// What a machine is told about itself by the metadata service. It may change while the machine runs.
+// What the metadata service returns to a machine. It can change while the machine runs.
 
 export interface ImageReference {
   readonly gallery: string;
@@ -9,7 +9,7 @@ export interface ImageReference {
 }
 
 export interface MachineMetadata {
-  /** A UUID: `vmId`. A machine made anew under the same name has another, and so has a clone. */
+  /** A UUID: `vmId`. A machine that is recreated under the same name has a different one, and so does a clone. */
   readonly machineId: string;
   readonly name: string;
   readonly pool?: string;

@@ -1,6 +1,6 @@
-// So many calls in any one second; a refused call does not count.
+// Limits the calls in any one second; a rejected call does not count.
 
-/** Returns a function that says whether a call at that time, in milliseconds that never go back, is allowed. */
+/** Returns a function that returns whether a call at that time, in milliseconds that never go back, is allowed. */
 export function createRateLimit(perSecond: number): (nowMs: number) => boolean {
   let recent: number[] = [];
   return (nowMs) => {

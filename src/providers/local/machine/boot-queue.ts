@@ -1,9 +1,9 @@
-// How many machines boot at the same time. One that cannot begin waits in line, and is told when it is its turn.
+// Limits how many machines boot concurrently. A machine that cannot start waits in a queue, and its turn is announced.
 
 export interface BootQueue {
-  /** Whether it may boot now. If not, it stands in line, and `onTurn` is called when a place is free; it then enters. */
+  /** Returns whether it can boot now. If not, it is queued, and `onTurn` is called when a slot is free; it then enters. */
   enter(machineId: string): boolean;
-  /** It has booted, died, or is not to boot any more; also takes it out of the line. */
+  /** Call it when the machine has booted, stopped, or must no longer boot. Also removes it from the queue. */
   leave(machineId: string): void;
 }
 

@@ -1,4 +1,4 @@
-// A stored machine as the host is to run it.
+// Converts a stored machine to the spec that the host runs.
 
 import { findImage } from '../../../cloud/state/gallery-rows.ts';
 import { sizeOf } from '../../../cloud/state/machine-rows.ts';
@@ -27,7 +27,7 @@ export function hostMachine(context: HostContext, row: MachineRow, image: Cached
     boot: bootOf(context, row, image),
     ...readSize(sizeOf(context.world, row)),
     network: {
-      // What a single machine is told may come with a recipe: it cannot open a way to this host.
+      // The user data of a single machine can come from a recipe: it must not open a port of this host.
       ...(row.pool === null ? {} : { pool: row.pool, endpoints: 'config' as const }),
       forwards: forwardsOf(context.world, row),
     },
@@ -41,7 +41,7 @@ function forwardsOf(world: World, row: MachineRow): readonly PortForward[] {
   return forwards.map((forward) => forwardOfNode(forward, row.ordinal));
 }
 
-/** What the machine may know about itself now. */
+/** Returns the current metadata of the machine. */
 export function metadataOf(context: HostContext, row: MachineRow): MachineMetadata {
   const { gallery, image, version, digest, size, userData, tags } = wordsOf(context.world, row);
   return {

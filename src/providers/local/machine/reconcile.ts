@@ -1,5 +1,5 @@
-// What is done to a machine until it is as its row says: a disk, metadata, power, or its end. Each duty is read
-// from the row, done, and only then struck off, so that a killed daemon goes on where it stopped.
+// Reconciles a machine with its database row: its disk, metadata, power, or deletion. Each pending action is read from the
+// row, done, and only then cleared, so that the next daemon continues where a killed one stopped.
 import { rm } from 'node:fs/promises';
 import { changeMachine, machineById, modelsConfig, sizeOf } from '../../../cloud/state/machine-rows.ts';
 import { forgetEmptyPools } from '../../../cloud/state/pool-rows.ts';
@@ -49,7 +49,7 @@ async function remove(context: DutyContext, row: MachineRow): Promise<void> {
   context.onDiskDropped();
 }
 
-/** The new disk is made before the old one is let go: when there is no room, the machine stays as it is. */
+/** Creates the new disk before it deletes the old one: if there is no space, the machine stays as it is. */
 async function giveDisk(context: DutyContext, row: MachineRow, digest: string): Promise<void> {
   const { world, host, images, limits } = context;
   const folder = machineFolder(context, row.machineId);
@@ -100,7 +100,7 @@ async function tell(context: DutyContext, row: MachineRow): Promise<void> {
   });
 }
 
-/** Whether nothing but the metadata was to be done. */
+/** Returns the change of a machine for which only the metadata was pending. */
 function settledBy(row: MachineRow): Partial<MachineRow> {
   return row.resizeDue === 0 && row.powerDue === 0 && row.needsReport === 0 ? { busyWith: null } : {};
 }

@@ -1,6 +1,6 @@
 // Keeps machines away from the services of this host. QEMU's user network connects to 127.0.0.1 for a machine that
 // calls its gateway, and has no option against it. So QEMU hands every frame that the machine sends to this filter
-// first, and takes back only those that may pass. It is started by the shell around QEMU: it lives exactly as long as
+// first, and accepts only those that pass. It is started by the shell around QEMU: it lives exactly as long as
 // the machine, also without a daemon, and without it nothing passes.
 import { existsSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';

@@ -54,7 +54,7 @@ function poolAddress(number: number): string {
   return `198.18.${Math.floor(number / 256)}.${number % 256}`;
 }
 
-/** As instance metadata tells them: the pool's first, because neighbours know the machine by it. */
+/** Returns the interfaces as in instance metadata: the pool's first, because other machines of the pool use it. */
 export function interfaceFacts(cards: MachineCards): InterfaceFacts[] {
   const { subnet, prefix, machine } = mainNetwork;
   const main = { mac: cards.main, address: machine, subnet, prefix };

@@ -39,7 +39,7 @@ describe('the probe', () => {
 });
 
 describe('the answer', () => {
-  it('is remembered for this computer, and asked anew when QEMU is another one', async () => {
+  it('is cached for this host, and probed again if QEMU changes', async () => {
     await standIn('exit 85');
     const cacheFile = join(folder, 'cache', 'accelerator.json');
     const first = await probeAccelerator({ qemu, cacheFile });

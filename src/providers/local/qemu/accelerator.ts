@@ -1,6 +1,6 @@
-// What runs a machine's instructions. A device file says little: a KVM inside of a machine may hang, or emulate
-// each instruction a thousand times slower than software does. So a machine is truly started once: its firmware
-// loads a boot sector that counts to a hundred million and says so. The answer is remembered for this computer.
+// Selects the accelerator. A device file proves little: KVM inside of a machine can hang, or emulate each instruction a
+// thousand times slower than software does. So a machine is started once: its firmware loads a boot sector that counts to a
+// hundred million and exits. The result is cached for this host.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { accessSync, constants, statSync } from 'node:fs';
@@ -14,13 +14,13 @@ export type AcceleratorName = 'kvm' | 'hvf' | 'tcg';
 
 export interface Accelerator {
   readonly name: AcceleratorName;
-  /** Why this one, in a sentence for people. */
+  /** Human-readable reason for the choice. */
   readonly reason: string;
 }
 
 export interface ProbeOptions {
   readonly qemu: string;
-  /** Where the answer is remembered; absent: it is asked anew. */
+  /** Caches the result. Without it, every call probes. */
   readonly cacheFile?: string;
   /** The user that machines run as; absent: the user of this process. */
   readonly ids?: ProcessIds;
@@ -30,9 +30,9 @@ export interface ProbeOptions {
 const PROBE_DEADLINE_MS = 5000;
 const PASSED = 85;
 
-/** Asks once a computer: the same kernel, processor, rights and QEMU have the same answer. */
+/** Probes once per host: the same kernel, processor, permissions, and QEMU have the same result. */
 export async function probeAccelerator(options: ProbeOptions): Promise<Accelerator> {
-  const fingerprint = computerFingerprint(options);
+  const fingerprint = hostFingerprint(options);
   const known = await readKnown(options.cacheFile, fingerprint);
   if (known !== undefined) return known;
   const accelerator = await choose(options);
@@ -81,7 +81,7 @@ function kvmAccess(): 'absent' | 'denied' | 'open' {
   }
 }
 
-/** Starts a machine whose boot sector works for a while and then ends it. Gives what went wrong, if anything. */
+/** Starts a machine whose boot sector runs for a while and then exits. Returns the failure, if any. */
 export async function bootProbe(
   qemu: string,
   accelerator: AcceleratorName,
@@ -145,7 +145,7 @@ function bootSector(): Buffer {
   return disk;
 }
 
-function computerFingerprint({ qemu, ids }: ProbeOptions): string {
+function hostFingerprint({ qemu, ids }: ProbeOptions): string {
   const { size, mtimeMs } = statSync(qemu);
   const facts = [platform(), release(), process.arch, cpus()[0]?.model, cpus().length, kvmAccess()];
   return createHash('sha256')

@@ -1,5 +1,5 @@
-// The way to the agent of a machine: a named pipe that QEMU holds open and carries to the port on which the agent
-// reports. It needs nobody at the other end, and words that nobody took yet wait in it for the agent.
+// Sends messages to the agent of a machine: a named pipe that QEMU holds open and connects to the port on which the agent
+// reports. It needs no reader, and unread messages wait in it for the agent.
 import { constants } from 'node:fs';
 import { open, rm, symlink } from 'node:fs/promises';
 import { runTool } from '../../../host/process/run-tool.ts';
@@ -13,7 +13,7 @@ export async function makeAgentPort({ agentIn, agentOut }: MachineFiles): Promis
   await symlink('/dev/null', agentOut);
 }
 
-/** Without waiting: a pipe that QEMU does not hold, or that is full of words, takes none. */
+/** Writes without waiting: a pipe that QEMU does not hold, or that is full, drops the message. */
 export async function writeWord({ agentIn }: MachineFiles, word: AgentWord): Promise<void> {
   try {
     const file = await open(agentIn, constants.O_WRONLY | constants.O_NONBLOCK);

@@ -70,7 +70,7 @@ describe('the command port', () => {
     expect(asked.map(({ script }) => script)).toEqual(['now']);
   });
 
-  it('passes over noise and answers to nobody, and takes only what is an answer', async () => {
+  it('ignores noise and unrequested responses, and accepts only valid responses', async () => {
     answer = ({ id }, socket) => {
       const lines = ['noise', 'null', '{"id":"none","exitCode":1}', JSON.stringify({ id })];
       for (const line of lines) socket.write(`${line}\n`);
@@ -81,7 +81,7 @@ describe('the command port', () => {
     });
   });
 
-  it('fails what is under way when the machine restarts or the connection is lost, and works again', async () => {
+  it('fails commands in progress when the machine restarts or the connection is lost, and works again', async () => {
     answer = () => port.fail('the machine restarted');
     await expect(port.run('x', { timeoutMs: 20_000 })).rejects.toMatchObject({
       code: 'machine-command-lost',
@@ -94,7 +94,7 @@ describe('the command port', () => {
     expect((await port.run('x', { timeoutMs: 20_000 })).exitCode).toBe(0);
   });
 
-  it('stops waiting when it is told to', async () => {
+  it('stops waiting when its signal aborts', async () => {
     answer = () => undefined;
     const stop = new AbortController();
     const running = port.run('x', { timeoutMs: 20_000, signal: stop.signal });

@@ -1,6 +1,6 @@
-// Runs scripts in a machine through its command port: a line of JSON for each request and each answer. QEMU
-// holds what is sent until a program in the machine opens the port; so nothing is sent before one has, or a
-// request that nobody waits for any more would still be run later.
+// Runs scripts in a machine through its command port: a line of JSON for each request and each response. QEMU buffers
+// requests until a process in the machine opens the port; so nothing is sent before that, or an abandoned request would
+// still run later.
 import { randomUUID } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
@@ -11,9 +11,9 @@ export interface CommandPort {
     script: string,
     options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
   ): Promise<CommandResult>;
-  /** Connects again when the connection was lost. The machine's end sees nobody while there is none. */
+  /** Reconnects if the connection was lost. */
   keep(): void;
-  /** Fails what is under way: the machine closed its end, or ended. */
+  /** Fails commands in progress: the machine closed its end, or stopped. */
   fail(why: string): void;
   close(): void;
 }
@@ -32,7 +32,7 @@ interface Waiting {
 
 const MAX_LINE = 8 * 1024 * 1024;
 const ASK_EVERY_MS = 250;
-/** The machine itself ends a script at its time limit and says so; it is given time for that. */
+/** Time for the machine itself to end a script at its time limit and report it. */
 const GRACE_MS = 15_000;
 
 export function openCommandPort({ path, machine, listening }: CommandPortOptions): CommandPort {
@@ -104,7 +104,7 @@ export function openCommandPort({ path, machine, listening }: CommandPortOptions
       const open = socket;
       socket = undefined;
       open?.destroy();
-      fail('the machine was let go');
+      fail('the machine was released');
     },
   };
 }
@@ -124,7 +124,7 @@ async function within<T>(
   }
 }
 
-/** An answer that nobody waits for, or that is none, is passed over. */
+/** Ignores an unrequested or invalid response. */
 function settle(waiting: Map<string, Waiting>, line: string): void {
   let answer: Record<string, unknown>;
   try {

@@ -45,7 +45,7 @@ describe('the arguments of QEMU', () => {
     expect(valuesOf(plan({}, 'kvm'), '-append')).toEqual(['quiet, a=b,c']);
   });
 
-  it('name what is in the folder of the machine by itself, since another user cannot pass the folders above', () => {
+  it('name files in the directory of the machine by relative names, since another user cannot enter the parent directories', () => {
     const folder = "/m/it's, one";
     const args = plan({ disk: `${folder}/a,b.qcow2`, backing: '/i,j.raw', boot: { kind: 'uefi' } });
     expect(args.join(' ')).not.toContain("it's");
@@ -88,7 +88,7 @@ describe('the arguments of QEMU', () => {
 });
 
 describe('the cards of a machine', () => {
-  it('are its own, stay the same, and the one in the pool is told first', () => {
+  it('are unique, stay the same, and the one in the pool is listed first', () => {
     const place = { number: 300 };
     const cards = machineCards('id-1', place);
     expect(machineCards('id-1', place)).toEqual(cards);
@@ -99,6 +99,6 @@ describe('the cards of a machine', () => {
   });
 });
 
-it('refuses a folder whose sockets nobody could bind', () => {
+it('rejects a directory whose socket paths are too long', () => {
   expect(() => machineSockets(`/${'x'.repeat(90)}`, 'one')).toThrow(/too long a path/);
 });

@@ -2,7 +2,7 @@
 //
 // Networks. `main` leads outside by QEMU's own user network, through a filter that keeps the machine away from this
 // host; where the filter cannot run, it leads nowhere. It has the addresses of Azure's wire server, so
-// that 168.63.129.16 is a neighbour there, answered by a command of this machine alone. `metadata` leads to
+// that 168.63.129.16 is on the same subnet, answered by a command of this machine alone. `metadata` leads to
 // 169.254.169.254 and nowhere else. `pool`, for machines of a pool, is a network among them: a socket that leads to the
 // machine's own switch.
 //
@@ -125,8 +125,8 @@ function kernelArguments(cmdline: string, accelerator: AcceleratorName): string 
 }
 
 /**
- * A write that fails for want of space, or for any other reason, holds the machine still until it succeeds: told of
- * it, the machine would give its file system up.
+ * A write that fails for want of space, or for any other reason, pauses the machine until it succeeds: otherwise
+ * the machine would remount its file system read-only.
  */
 function disk({ folder, disk: path, backing }: HostMachine): string[] {
   const near = dirname(path) === folder ? `./${basename(path)}` : path;

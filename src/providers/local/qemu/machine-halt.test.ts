@@ -45,7 +45,7 @@ function stop(reason?: string): void {
 }
 
 describe('a machine that cannot write', () => {
-  it('stands still until there is space: it tries again every few seconds, and says so once', async () => {
+  it('is paused until there is space: it retries every few seconds, and reports it once', async () => {
     stop();
     onCont = () => undefined;
     for (now = 0; now < 12_000; now += 1000) await watch.look(qmp);
@@ -78,7 +78,7 @@ describe('a machine that cannot write', () => {
     expect(watch.halt).toMatchObject({ kind: 'disk-full' });
   });
 
-  it('is seen also when it stopped while an earlier answer was on its way, or when none came', async () => {
+  it('is detected even if it stopped during an earlier query, or that query failed', async () => {
     watch.doubt();
     const late: Qmp = {
       ...qmp,
@@ -95,7 +95,7 @@ describe('a machine that cannot write', () => {
     expect(watch.halt).toMatchObject({ kind: 'disk-full' });
   });
 
-  it('is not let go while somebody holds it on purpose', async () => {
+  it('is not resumed while a caller holds it on purpose', async () => {
     stop();
     await watch.look(qmp);
     held = true;
@@ -116,7 +116,7 @@ it('a machine that a daemon held when it ended goes on; one that is held now doe
   expect(changes).toEqual([]);
 });
 
-it('a machine that the hypervisor gave up is told, and not tried again', async () => {
+it('a machine that the hypervisor abandoned is reported, and not retried', async () => {
   status = 'internal-error';
   watch.hear({ event: 'STOP' });
   for (now = 0; now < 30_000; now += 1000) await watch.look(qmp);

@@ -1,21 +1,21 @@
-// A machine that the hypervisor holds still because what it wrote could not be written: the computer's disk is full,
-// or broken. It sees no error, loses nothing, and goes on where it was as soon as the write succeeds; whether it does
-// is found out by letting it try, which is true for a quota and a disk far away as well.
+// Watches for a machine that the hypervisor has paused because a write failed: the host's disk is full, or broken. It sees
+// no error, loses nothing, and resumes as soon as the write succeeds. Whether it does is determined by retrying, which
+// also works for a quota and a remote disk.
 import type { MachineHalt } from './machine-host.ts';
 import type { Qmp, QmpEvent } from './qmp.ts';
 
 export interface HaltWatch {
-  /** Why the machine stands still, and since when; `undefined` when it runs. */
+  /** Why the machine is paused, and since when; `undefined` if it runs. */
   readonly halt: MachineHalt | undefined;
   hear(event: QmpEvent): void;
-  /** Whoever connects anew has not heard what was said before. */
+  /** Call it after a reconnect: earlier events were missed. */
   doubt(): void;
-  /** Finds out how the machine is when there is doubt, and lets one that stands still try again. */
+  /** Queries the machine if its state is uncertain, and lets a paused one retry. */
   look(qmp: Qmp): Promise<void>;
 }
 
 export interface HaltOptions {
-  /** Somebody holds the machine still, on purpose: it is left so. */
+  /** Whether a caller holds the machine on purpose: then it stays paused. */
   held(): boolean;
   onChange(): void;
   /** Milliseconds that never go back. */
@@ -84,8 +84,7 @@ export function watchHalt({ held, onChange, monotonicMs = () => performance.now(
 
 const broken = {
   kind: 'hypervisor-error',
-  message:
-    'The hypervisor stopped the machine after an error of its own. Stop the machine and start it again.',
+  message: 'The hypervisor stopped the machine after an internal error. Stop the machine and start it again.',
 } as const;
 
 async function diskHalt(qmp: Qmp, reason: string | undefined): Promise<Omit<MachineHalt, 'at'>> {
@@ -94,12 +93,12 @@ async function diskHalt(qmp: Qmp, reason: string | undefined): Promise<Omit<Mach
     return {
       kind: 'disk-full',
       message:
-        "The computer's disk is full: the machine stands still and goes on by itself when there is space.",
+        "The host's disk is full. The machine is paused, and resumes automatically when there is space.",
     };
   }
   const said = reason === undefined ? '' : ` (${reason})`;
   return {
     kind: 'disk-error',
-    message: `The machine's disk cannot be written${said}: it stands still and goes on by itself when it can.`,
+    message: `The machine's disk cannot be written${said}. The machine is paused, and resumes automatically when it can.`,
   };
 }

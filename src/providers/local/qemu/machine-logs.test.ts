@@ -39,7 +39,7 @@ describe('the console', () => {
     expect(await lastLines(files, 3)).toEqual(['two', 'three', 'four']);
   });
 
-  it('is followed across a cut, to the last word of the machine', async () => {
+  it('is followed across a truncation, to the last line of the machine', async () => {
     await writeFile(files.console, 'before\n');
     let running = true;
     const lines = followLines(files, 1, new AbortController().signal, () => running);
@@ -67,7 +67,7 @@ describe('the console', () => {
     await lines.return(undefined);
   });
 
-  it('is no longer followed when nobody wants it', async () => {
+  it('is no longer followed after the signal aborts', async () => {
     const leaving = new AbortController();
     const next = followLines(files, 1, leaving.signal, () => true).next();
     leaving.abort();
@@ -82,7 +82,7 @@ describe('the reports', () => {
       ...{ timeline: [{ name: 'x', ms }], pending: [] },
     })}\n`;
 
-  it('are told as often as they are said, whole lines only, noise passed over', async () => {
+  it('are reported as often as they arrive, complete lines only, ignoring noise', async () => {
     const log = openReportLog(files.report);
     expect(await log.read()).toBeUndefined();
     await writeFile(
@@ -106,7 +106,7 @@ describe('the reports', () => {
     expect((await log.read())?.kernelAt).toBe(Date.parse('2026-01-01T00:00:09.000Z'));
   });
 
-  it('are as old as the file says, whoever reads them first', async () => {
+  it('are as old as the file, regardless of who reads them first', async () => {
     const said = new Date('2026-01-01T08:00:00.000Z');
     await writeFile(files.report, report('ready', 9000));
     await utimes(files.report, said, said);

@@ -39,11 +39,11 @@ export interface LaunchOptions {
 export interface Launch {
   /** Resolves with the exit code when the process has ended; only as long as this daemon lives. */
   readonly ended: Promise<number | undefined>;
-  /** Ends it at once, whatever it is doing; nothing to do when it has ended. */
+  /** Kills it immediately. Does nothing if it has exited. */
   kill(): void;
 }
 
-/** Starts QEMU and returns at once. What it says goes to its log. */
+/** Starts QEMU and returns immediately. Its output goes to its log. */
 export async function launchQemu(options: LaunchOptions): Promise<Launch> {
   const { qemu, args, folder, files, guarded, pooled, ids } = options;
   await Promise.all([files.pid, files.exit].map((path) => makeEmptyFile(path, ids)));
@@ -123,7 +123,7 @@ export async function readExitCode(path: string): Promise<number | undefined> {
   return text === undefined || !/^\d+$/.test(text) ? undefined : Number(text);
 }
 
-/** The last line that QEMU said, without its own name and time. */
+/** Returns the last error of QEMU, without its name and time. */
 export async function lastError(files: MachineFiles): Promise<string | undefined> {
   const lines = (await readText(files.log))?.trim().split('\n') ?? [];
   const errors = lines.filter((line) => !/\bwarning:/.test(line));

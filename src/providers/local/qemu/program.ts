@@ -1,4 +1,4 @@
-// Finds QEMU and its firmware on this computer.
+// Finds QEMU and its firmware on this host.
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -44,12 +44,12 @@ async function findQemu(env: Environment = process.env): Promise<string | undefi
 export async function requireQemu(env: Environment = process.env): Promise<string> {
   const path = await findQemu(env);
   if (path !== undefined) return path;
-  throw new ImagoError('tool-missing', `this computer has no ${program}`, {
+  throw new ImagoError('tool-missing', `This host has no ${program}.`, {
     hint: 'Install QEMU 7.2 or newer (Debian: qemu-system-x86), or set IMAGO_QEMU to its path.',
   });
 }
 
-/** UEFI firmware, or `tool-missing` when this computer has none. */
+/** Returns UEFI firmware. Throws `tool-missing` if this host has none. */
 export async function requireFirmware(): Promise<Firmware> {
   for (const firmware of firmwares) {
     const parts = await Promise.all(
@@ -57,7 +57,7 @@ export async function requireFirmware(): Promise<Firmware> {
     );
     if (parts.every(Boolean)) return firmware;
   }
-  throw new ImagoError('tool-missing', 'this computer has no UEFI firmware for machines', {
+  throw new ImagoError('tool-missing', 'This host has no UEFI firmware for machines.', {
     hint: 'Install it (Debian: ovmf), or start the machine by BIOS or directly.',
   });
 }

@@ -23,7 +23,7 @@ interface Waiting {
 const ANSWER_MS = 5000;
 const MAX_LINE = 1024 * 1024;
 
-/** Connects and takes control. Rejects when nobody listens, or the other side does not speak in time. */
+/** Connects and takes control. Rejects if nothing listens, or the peer does not respond in time. */
 export async function connectQmp(path: string, onEvent: (event: QmpEvent) => void): Promise<Qmp> {
   const socket = connect(path);
   const waiting = new Map<number, Waiting>();

@@ -12,7 +12,7 @@ export interface MachineRecord {
   readonly format: 1;
   readonly spec: HostMachine;
   readonly startedAt: string;
-  /** Tells whether the computer was started anew since. */
+  /** The boot id of the host, to detect a restart. */
   readonly computerBoot: string;
   readonly place?: PoolPlace;
   readonly forwards: readonly OpenForward[];
@@ -59,7 +59,7 @@ async function readRecord(file: string): Promise<MachineRecord | undefined> {
   }
 }
 
-/** The same for as long as this computer runs; empty where that cannot be told. */
+/** Returns the boot id of this host; empty if it is unknown. */
 export async function computerBoot(): Promise<string> {
   return readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
     (text) => text.trim(),

@@ -1,6 +1,6 @@
-// A machine's reports, which QEMU appends to a file: the last whole line counts. The agent repeats itself, so
-// the file is cut when it has grown, and noise on the port is passed over. When it was said is told by the file: a
-// daemon that reads it later must not take old words for new ones.
+// Reads the reports of a machine, which QEMU appends to a file: the last complete line is valid. The agent repeats itself, so
+// a long file is truncated, and noise on the port is ignored. The time of the file is the time of the report, so that a
+// daemon that reads it later does not take old reports for new ones.
 import { open, stat, truncate } from 'node:fs/promises';
 import { readNodeReport } from '../../../domain/node/report.ts';
 import { latestKernelStart } from '../../../domain/node/timeline.ts';
@@ -11,9 +11,9 @@ const MAX_LINE = 256 * 1024;
 
 export interface ReportLog {
   readonly last: MachineReportLine | undefined;
-  /** Reads what is new. Gives the newest report when anything was said, also the same again. */
+  /** Reads new lines. Returns the latest report if there is a new line, even a repeated one. */
   read(): Promise<MachineReportLine | undefined>;
-  /** Forgets what was said so far, here and in the file. */
+  /** Deletes all reports so far, here and in the file. */
   clear(): Promise<void>;
 }
 

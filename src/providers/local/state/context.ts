@@ -35,13 +35,13 @@ export interface LocalLimits {
   /** How long a machine may take to power off before it is ended. */
   readonly stopMs: number;
   /**
-   * How long the agent of a node that is ready may be silent before nobody knows how the node is. It speaks every
-   * 30 s, or 65 s when the metadata service keeps it waiting; an emulated machine on a busy computer takes longer.
+   * How long the agent of a ready node can go without a report before the node's health is unknown. It reports every
+   * 30 s, or 65 s if the metadata service is slow; an emulated machine on a busy host takes longer.
    */
   readonly silenceMs: number;
   /** Machines that boot at the same time; the others wait. */
   readonly bootsAtOnce: number;
-  /** A machine's disk has at least so many bytes, most of them holes. */
+  /** The minimum size of a machine's disk, most of it holes. */
   readonly diskBytes: number;
 }
 

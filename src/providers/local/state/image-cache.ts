@@ -12,7 +12,7 @@ import { type Digest, parseDigest } from '../../../oci/layout/digest.ts';
 
 export interface CachedImage {
   readonly digest: string;
-  /** A raw disk that nobody may write to. */
+  /** A read-only raw disk. */
   readonly disk: string;
   readonly sizeBytes: number;
   /** Absent when the disk has no kernel that can be started without firmware. */
@@ -40,7 +40,7 @@ export interface ImageCache {
   ensure(digest: string): Promise<CachedImage>;
   /** All that there are, the one used last first. */
   list(): Promise<readonly CachedImageUse[]>;
-  /** Takes away what nothing uses and no limit lets stay, and answers with it. */
+  /** Deletes unused images that exceed a limit, and returns them. */
   prune(inUse: ReadonlySet<string>): Promise<readonly CachedImageUse[]>;
 }
 

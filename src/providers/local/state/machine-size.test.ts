@@ -9,7 +9,7 @@ describe('a machine size', () => {
     ['small', { cpus: 1, memoryMb: 1024 }],
     ['2cpu-3g', { cpus: 2, memoryMb: 3072 }],
     ['1cpu-768m', { cpus: 1, memoryMb: 768 }],
-  ])('%s is so much', (text, size) => {
+  ])('%s has that size', (text, size) => {
     expect(readSize(text)).toEqual(size);
   });
 
@@ -20,7 +20,7 @@ describe('a machine size', () => {
     },
   );
 
-  it.each(Object.entries(namedSizes))('%s stands in the documentation', (name, { cpus, memoryMb }) => {
+  it.each(Object.entries(namedSizes))('%s is in the documentation', (name, { cpus, memoryMb }) => {
     const memory = memoryMb < 1024 ? `${memoryMb} MB` : `${memoryMb / 1024} GB`;
     expect(doc).toContain(`| \`${name}\` | ${cpus} | ${memory} |`);
   });

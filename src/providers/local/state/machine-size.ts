@@ -1,4 +1,4 @@
-// What a machine's size means on this computer.
+// Machine sizes on this host.
 import { invalid } from '../../../cloud/state/refusals.ts';
 
 export interface MachineSize {
@@ -24,6 +24,6 @@ export function readSize(text: string): MachineSize {
   const memoryMb = Number(amount) * (unit === 'g' ? 1024 : 1);
   if (cpus !== '' && memoryMb >= smallestMb) return { cpus: Number(cpus), memoryMb };
   throw invalid(
-    `${JSON.stringify(text)} is no machine size: give ${Object.keys(namedSizes).join(', ')}, or words like 2cpu-2g.`,
+    `${JSON.stringify(text)} is not a machine size. Use ${Object.keys(namedSizes).join(', ')}, or a size like 2cpu-2g.`,
   );
 }

@@ -23,14 +23,14 @@ describe('memory for machines', () => {
     expect(refuse).toThrow(
       expect.objectContaining({
         code: 'machine-memory-short',
-        message: '2 machines need 2048 MB of memory, and 1744 MB are free on this computer.',
+        message: '2 machines need 2048 MB of memory, and 1744 MB are free on this host.',
         details: { neededMb: 2048, freeMb: 1744 },
       }),
     );
     expect(() => requireMemory(gauge(2000), [], { count: 1, memoryMb: 1744 })).not.toThrow();
   });
 
-  it('reads this computer', () => {
+  it('reads this host', () => {
     expect(systemGauge.availableMb()).toBeGreaterThan(1);
     expect(systemGauge.residentMb(process.pid)).toBeGreaterThan(1);
     expect(systemGauge.residentMb(2 ** 30)).toBe(0);

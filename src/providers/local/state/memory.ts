@@ -1,5 +1,5 @@
-// Whether there is memory for another machine, before it is started: a computer that swaps, or kills what uses
-// most, harms every machine on it.
+// Whether there is memory for another machine, before it is started: a host that swaps, or kills the largest
+// process, harms every machine on it.
 import { readFileSync } from 'node:fs';
 import { sizeOf } from '../../../cloud/state/machine-rows.ts';
 import type { MachineRow } from '../../../cloud/state/rows.ts';
@@ -8,7 +8,7 @@ import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { MachineHost } from '../qemu/machine-host.ts';
 import { readSize } from './machine-size.ts';
 
-/** What stays for everything else on the computer. */
+/** Memory that is reserved for everything else on the host. */
 const headroomMb = 256;
 const pageBytes = 4096;
 const mebibyte = 1024 * 1024;
@@ -21,7 +21,7 @@ export interface MemoryClaim {
 }
 
 export interface MemoryGauge {
-  /** What the computer, or the container that we run in, can still give. */
+  /** Returns the available memory of the host, or of the container that we run in. */
   availableMb(): number;
   /** What the process holds already. */
   residentMb(pid: number): number;
@@ -60,7 +60,7 @@ export function requireMemory(
   const machines = wanted.count === 1 ? 'A machine needs' : `${wanted.count} machines need`;
   throw new ImagoError(
     'machine-memory-short',
-    `${machines} ${neededMb} MB of memory, and ${free} MB are free on this computer.`,
+    `${machines} ${neededMb} MB of memory, and ${free} MB are free on this host.`,
     { details: { neededMb, freeMb: free } },
   );
 }

@@ -111,7 +111,7 @@ describe('a build', () => {
     expect(log.filter((line) => line.includes('reused'))).toHaveLength(3);
   });
 
-  it('goes on where one that was given up stopped', async () => {
+  it('resumes where an aborted one stopped', async () => {
     const { sim, clock, options } = simFixture();
     const abort = new AbortController();
     const progress = (done: number) => {

@@ -1,5 +1,5 @@
-// The simulated builder: simulated minutes, layer by layer, and a digest that follows from the lock. Finished
-// layers are kept in the world, so a build that was cut off goes on where it stopped.
+// The simulated builder: simulated minutes, layer by layer, and a digest that follows from the lock. Finished layers are
+// stored, so an interrupted build resumes where it stopped.
 
 import { admit, look } from '../../../cloud/state/call.ts';
 import { type Bend, bendOf, sha256 } from '../../../cloud/state/cloud.ts';

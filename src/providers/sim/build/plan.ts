@@ -1,5 +1,5 @@
 // What the simulated builder makes of a recipe: a lock with every input resolved, and the layers of a lock with
-// keys that follow from their inputs, so that a changed component rebuilds what stands on it and nothing else.
+// keys that follow from their inputs, so that a changed component rebuilds what depends on it and nothing else.
 
 import { sha256 } from '../../../cloud/state/cloud.ts';
 import type { Lock } from '../../../domain/lock/lock.ts';

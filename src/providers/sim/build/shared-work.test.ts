@@ -3,7 +3,7 @@ import { createSharedWork } from './shared-work.ts';
 
 const never = new AbortController().signal;
 
-/** Work that ends when it is told to, or when it is aborted. */
+/** Work that ends on request, or when it is aborted. */
 function handWork() {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const tellers: ((event: string) => void)[] = [];
@@ -42,7 +42,7 @@ describe('shared work', () => {
     expect(heard).toEqual(['one half', 'two half']);
   });
 
-  it('goes on when one of two leaves, and stops when the last does', async () => {
+  it('continues when one of two leaves, and stops when the last does', async () => {
     const shared = createSharedWork<string, string>();
     const hand = handWork();
     const first = new AbortController();
@@ -63,7 +63,7 @@ describe('shared work', () => {
     expect(await shared.join('key', never, ignore, again.work)).toBe('anew');
   });
 
-  it('a failure reaches all, and the next one begins anew', async () => {
+  it('a failure reaches all, and the next caller starts again', async () => {
     const shared = createSharedWork<string, string>();
     const fail = () => Promise.reject(new Error('broken'));
     await expect(shared.join('key', never, ignore, fail)).rejects.toThrow('broken');

@@ -9,7 +9,7 @@ import { nodeRules, readNodeConfig } from '../../../domain/node-config/read-node
 import type { NodeConfig } from '../../../domain/node-config/schema.ts';
 import type { Traits } from '../world/traits.ts';
 
-/** How the agent answers a document: it is in force from now on, it waits, or it was refused or taken back. */
+/** How the agent handles a document: it is active from now on, it is pending, or it was rejected or reverted. */
 export interface Answer {
   readonly inForce: boolean;
   readonly pending: readonly PendingChange[];
@@ -43,13 +43,13 @@ function weigh(current: NodeConfig, config: NodeConfig, text: string, agentFails
   if (!agentFails || changes.length === 0) return { inForce: true, pending: [] };
   const error = {
     class: 'operation-failed',
-    message: 'containerd.service did not start (exit status 1); the last good config is in force again',
+    message: 'containerd.service did not start (exit status 1); the last good config is active again',
     retry: false,
   };
   return { inForce: false, pending, error };
 }
 
-/** A node that was given an empty object was told nothing. */
+/** Treats an empty object as an empty config. */
 function readKnown(text: string): NodeConfig {
   return text === '{}' ? { schemaVersion: 1 } : readNodeConfig(text, nodeRules).config;
 }

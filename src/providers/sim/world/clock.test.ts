@@ -34,7 +34,7 @@ describe('virtual clock', () => {
     expect(ticks).toEqual([10, 20, 30]);
   });
 
-  it('by itself jumps to the next due time when nothing else is left to do', async () => {
+  it('automatically jumps to the next due time when nothing else is left to do', async () => {
     const clock = createVirtualClock({ start: 0, auto: true });
     const order: string[] = [];
     await Promise.all([
@@ -49,7 +49,7 @@ describe('virtual clock', () => {
     expect(clock.now()).toBe(86_400_000);
   });
 
-  it.each([false, true])('lets go of a sleeper who is aborted (auto: %s)', async (auto) => {
+  it.each([false, true])('releases an aborted sleeper (auto: %s)', async (auto) => {
     const clock = createVirtualClock({ auto });
     const abort = new AbortController();
     const slept = clock.sleep(1000, abort.signal);
@@ -87,7 +87,7 @@ describe('scaled clock', () => {
     await moved;
   });
 
-  it('never goes back when it is slowed down or told an earlier time', () => {
+  it('never goes back when it is slowed down or set to an earlier time', () => {
     let real = 0;
     const clock = createScaledClock({ timeScale: 1000, start: 0, monotonic: () => real });
     real = 10;
@@ -98,7 +98,7 @@ describe('scaled clock', () => {
     expect(clock.now()).toBe(10_010);
   });
 
-  it('lets go of a sleeper who is aborted', async () => {
+  it('releases an aborted sleeper', async () => {
     const clock = createScaledClock({ timeScale: 1, start: 0 });
     const abort = new AbortController();
     const slept = clock.sleep(1e12, abort.signal);
@@ -119,11 +119,11 @@ describe('resuming', () => {
     expect(resumeTime(undefined, 0, 1_234)).toBe(1_234);
   });
 
-  it('time went on while nobody looked', () => {
+  it('time passed while no process ran', () => {
     expect(resumeTime(anchor, 0, 1_010)).toBe(60_000);
   });
 
-  it("stands at the last moment that is known when the computer's clock was set back", () => {
+  it("stays at the last known time if the host's clock was set back", () => {
     expect(resumeTime(anchor, 55_000, 10)).toBe(55_000);
     expect(resumeTime(anchor, 0, 10)).toBe(50_000);
   });

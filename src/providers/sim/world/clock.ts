@@ -11,8 +11,7 @@ export interface ClockAnchor {
 
 /**
  * The time of a world that was closed, or whose process died: the time that passed since has passed there too,
- * at its scale. Never before `latest`, the last time that something happened, also when the computer's clock
- * was set back.
+ * at its scale. Never before `latest`, the last time that something happened, even if the host's clock was set back.
  */
 export function resumeTime(anchor: ClockAnchor | undefined, latest: number, wall: number): number {
   if (anchor === undefined) return Math.max(wall, latest);
@@ -33,7 +32,7 @@ export interface ScaledClockOptions {
   readonly timeScale: number;
   /** The world's time now. */
   readonly start: number;
-  /** Milliseconds that never go back, whatever is done to the computer's clock. */
+  /** Returns milliseconds that never go back, regardless of the host's clock. */
   readonly monotonic?: () => number;
 }
 

@@ -23,7 +23,7 @@ const measured = {
   nodeStop: { low: 15, median: 17, high: 20 },
 } as const satisfies Record<string, Duration>;
 
-/** Nobody recorded these: what people report. */
+/** Not recorded, but reported by users. */
 const assumed = {
   nodeCreate: { low: 45, median: 60, high: 95 },
   /** Added for each further batch of machines that wait for the same copies of the image. */

@@ -1,4 +1,4 @@
-// The time of a world: where it goes on after a restart, and how people and tests steer it.
+// The time of a simulation: where it resumes after a restart, and how users and tests control it.
 
 import type { SimFaults } from '../../../cloud/faults/faults.ts';
 import { isoTime } from '../../../cloud/state/cloud.ts';
@@ -19,7 +19,7 @@ export interface WorldTime {
   keep(): void;
 }
 
-/** Sets the world's clock: the one that is given, or one that goes on from where the world was left. */
+/** Sets the world's clock: the one that is given, or one that resumes where the world was left. */
 export function openTime(
   world: World,
   options: { readonly clock?: Clock; readonly timeScale?: number },
@@ -70,7 +70,7 @@ export function createSimControl(faults: SimFaults, time: WorldTime): SimControl
     time: async () => read(),
     async setTime({ scale, advanceMs }) {
       const { scaled } = time;
-      if (scaled === undefined) throw lacks('The clock of this simulation is moved by whoever gave it.');
+      if (scaled === undefined) throw lacks('The clock of this simulation is controlled by its caller.');
       if (advanceMs !== undefined && !(advanceMs >= 0 && Number.isFinite(advanceMs))) {
         throw new ImagoError(
           'input-invalid',

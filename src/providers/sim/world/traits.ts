@@ -15,7 +15,7 @@ export interface Traits {
   readonly kubernetes?: string;
 }
 
-/** Read from a lock, wherever the recipe stands in it; anything that it does not know is left alone. */
+/** Reads traits from a lock, or from the recipe in it; ignores unknown values. */
 export function traitsOf(lock: Json): Traits {
   const breaks =
     textAt(lock, 'settings', 'sim', 'breaks') ?? textAt(lock, 'recipe', 'settings', 'sim', 'breaks');
