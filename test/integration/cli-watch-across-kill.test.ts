@@ -11,9 +11,11 @@ let imago: Imago;
 
 beforeEach(async () => {
   imago = await createImago();
-  await imago.run(['up', '--time-scale', '20']);
   await imago.writeFile('imago.yaml', recipe);
   await imago.json(['build']);
+  // Machines now take minutes to start, so that the test is still in progress when it is killed or cancelled.
+  await imago.json(['down']);
+  await imago.json(['up', '--time-scale', '0.2']);
 });
 
 afterEach(() => imago.end());
@@ -31,12 +33,18 @@ async function stepUnderWay(id: string): Promise<void> {
   });
 }
 
+/** Takes effect at the next start of the daemon. */
+async function hurry(): Promise<void> {
+  await imago.json(['config', 'set', 'time-scale', '1000']);
+}
+
 test('a watcher sees the end of an operation whose daemon and database were killed on the way', async () => {
   const id = await startTest();
   await stepUnderWay(id);
   const watching = imago.start(['op', 'watch', id]);
   await new Promise((resolve) => watching.child.stderr?.once('data', resolve));
   const { daemon, database } = await imago.json<Status>(['status']);
+  await hurry();
   process.kill(daemon.pid, 'SIGKILL');
   process.kill(database.pid, 'SIGKILL');
   const { code, out, err } = await watching.finished;
@@ -63,6 +71,8 @@ test('Ctrl-C stops watching and says how to go on; the operation is not touched'
   expect(code).toBe(130);
   expect(err).toContain(`imago op watch ${id}`);
   expect(err).toContain(`imago op cancel ${id}`);
+  await hurry();
+  await imago.json(['down']);
   const { code: end } = await imago.run(['op', 'watch', id]);
   expect(end).toBe(0);
 });
@@ -71,6 +81,8 @@ test('cancel undoes: no machine of the test is left, and the version stays a can
   const id = await startTest();
   await stepUnderWay(id);
   await imago.json(['op', 'cancel', id]);
+  await hurry();
+  await imago.json(['down']);
   const { code } = await imago.run(['op', 'watch', id]);
   expect(code).toBe(130);
   const operation = await imago.json<{
