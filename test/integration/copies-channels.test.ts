@@ -130,7 +130,10 @@ test('a gallery that does not take the word fails no move: it is named, and the 
   const input = { reference: `node:${first}`, channel: 'production', why: 'good' };
   const promotion = await succeed(product, { kind: 'promote', subject: 'image/node', input });
   expect(promotion.result).toMatchObject({
-    ...{ version: first, untold: [expect.stringContaining('Gallery public was not told what latest is')] },
+    ...{
+      version: first,
+      unsynced: [expect.stringContaining('Gallery public did not receive what latest is')],
+    },
   });
   const upkeep = latestUpkeep(product.deps);
   expect(await upkeep.round(options.signal)).toEqual([]);

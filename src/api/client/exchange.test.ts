@@ -1,4 +1,4 @@
-// Errors of the connection are told apart by the system's codes.
+// Connection errors are classified by the system's codes.
 import { expect, test } from 'vitest';
 import { connectionError } from './exchange.ts';
 
@@ -18,7 +18,7 @@ test.each([
   expect(error.message).toContain('/run/s');
 });
 
-test('whoever may not use the socket is told whose it is', () => {
+test('a caller that may not use the socket gets the name of its owner', () => {
   const error = connectionError(Object.assign(new Error('x'), { code: 'EACCES' }), '/run/s');
   expect(error.hint).toMatch(/another user/);
 });

@@ -15,7 +15,7 @@ function references(value: unknown): readonly string[] {
   );
 }
 
-test('every endpoint stands at its address under its name', () => {
+test('every endpoint has its address and its name', () => {
   expect(operations.map(({ operation }) => operation.operationId).sort()).toEqual([...endpointNames].sort());
   for (const { path, method, operation } of operations) {
     const endpoint = contractOf(operation.operationId as EndpointName);
@@ -30,7 +30,7 @@ test('every reference leads to a schema, and every schema is referred to', () =>
   expect(named.filter((reference) => !used.has(reference))).toEqual([]);
 });
 
-test('path parameters are those of the path, and needed; no parameter stands twice', () => {
+test('path parameters are those of the path and required, and no parameter is listed twice', () => {
   for (const { path, operation } of operations) {
     const inPath = operation.parameters.filter((parameter) => parameter.in === 'path');
     expect(inPath.map(({ name }) => `{${name}}`)).toEqual(path.match(/\{\w+\}/g) ?? []);
@@ -40,7 +40,7 @@ test('path parameters are those of the path, and needed; no parameter stands twi
   }
 });
 
-test('every answer that is no success is a problem document', () => {
+test('every error response is a problem document', () => {
   for (const { operation } of operations) {
     for (const status of ['4XX', '5XX']) {
       expect(operation.responses[status]?.content['application/problem+json']).toEqual({

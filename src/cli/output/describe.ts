@@ -33,7 +33,7 @@ function distance(daysLeft: number): string {
 }
 
 /** Describes the galleries whose `latest` was not updated. The channel moved all the same. */
-export function unsyncedGalleryLines({ untold }: Readonly<Record<string, unknown>>): readonly string[] {
-  if (!Array.isArray(untold) || untold.length === 0) return [];
-  return [...untold.map(String), 'Imago retries the galleries that did not respond.'];
+export function unsyncedGalleryLines({ unsynced }: Readonly<Record<string, unknown>>): readonly string[] {
+  if (!Array.isArray(unsynced) || unsynced.length === 0) return [];
+  return [...unsynced.map(String), 'Imago retries the galleries that did not respond.'];
 }

@@ -98,7 +98,7 @@ export const imagePush = declareOperation({
 
 const verifyFields = {
   reference: name,
-  heal: z.boolean().default(true).describe('Repair damaged data.'),
+  repair: z.boolean().default(true).describe('Repair damaged data.'),
   registry: sentence.optional().describe('HOST/REPOSITORY that has a copy.'),
   requireSignature: z.boolean().default(false).describe('Fail if no trusted key signed it.'),
 };

@@ -126,13 +126,13 @@ test.each([
   [{ moved: new ImagoError('store-not-found', 'the store has no sha256:1') }, /the store has no sha256:1/],
   [{ moved: new ImagoError('inventory-invalid', 'by another version') }, /by another version/],
   [{ isListed: false }, /no longer in the catalog/],
-])('what cannot be compared is told as not proven, not passed over: %#', async (world, why) => {
+])('what cannot be compared is reported as not proven, not skipped: %#', async (world, why) => {
   const { result, lines } = await prove(world);
   expect(result).toEqual({ proven: false, unproven: expect.stringMatching(why) });
   expect(lines).toEqual([expect.stringMatching(why)]);
 });
 
-test('a store that cannot be read at the moment is no reason to go on without a proof', async () => {
+test('a store that cannot be read at the moment does not excuse the proof', async () => {
   await expect(prove({ moved: new ImagoError('store-busy', 'locked') })).rejects.toMatchObject({
     code: 'store-busy',
   });

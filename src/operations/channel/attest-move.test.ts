@@ -1,4 +1,4 @@
-// Moves are signed once; a statement that does not count any more gets another one in its place, and stays.
+// Moves are signed once; an invalid statement is kept, and gets a successor.
 import { expect, test } from 'vitest';
 import type { MoveAttestation } from '../../ports/database/promotion.ts';
 import type { OperationDeps } from '../common/deps.ts';
@@ -58,7 +58,7 @@ test('without a key nothing is signed; with one once, however often it is asked'
   expect(made.signed).toBe(1);
 });
 
-test('a revoked key: the move is signed anew by the key of now, once, and the statement before is kept', async () => {
+test('if a key is revoked, the active key signs the move again, once, and the previous statement is kept', async () => {
   const made = world();
   made.key = 'old';
   await attestMove(made.deps, 1);

@@ -11,7 +11,7 @@ import * as declared from '../../domain/promotion/operations.ts';
 import type { Resolution, VersionRecord } from '../../ports/database/catalog.ts';
 import { operation, type Reading, type Run } from '../common/operation.ts';
 import { requireChannel, requireVersion } from '../common/require.ts';
-import { latestStep, planLatest, untold } from '../gallery/sync-latest.ts';
+import { latestStep, planLatest, unsynced } from '../gallery/sync-latest.ts';
 import { resolveStep, resolveUsable } from '../image/resolve-step.ts';
 import { attestStep } from './attest-move.ts';
 import { copiesStep, planCopies } from './copies.ts';
@@ -58,7 +58,7 @@ function promotion<Kind extends string, Schema extends z.ZodType<PromoteInput>>(
         ...run.result('move'),
         gates: run.result('gates').gates,
         signed: run.result('attest').signed,
-        ...untold(run),
+        ...unsynced(run),
       }))
   );
 }

@@ -18,7 +18,7 @@ import { allPages } from '../common/all-pages.ts';
 import type { OperationDeps } from '../common/deps.ts';
 import { operation } from '../common/operation.ts';
 import { requireChannel, requireVersion } from '../common/require.ts';
-import { latestStep, planLatest, untold } from '../gallery/sync-latest.ts';
+import { latestStep, planLatest, unsynced } from '../gallery/sync-latest.ts';
 import { attestStep } from './attest-move.ts';
 import { copiesStep, planCopies } from './copies.ts';
 import { channelTrail, type Moved, moved } from './moves.ts';
@@ -65,7 +65,7 @@ export const rollbackChannel = operation(declared.rollbackChannel, {
   .use(latestStep(async ({ input }) => [input]))
   // Last: keys that do not work never prevent going back.
   .use(attestStep)
-  .result((run) => ({ ...run.result('move'), ...untold(run) }));
+  .result((run) => ({ ...run.result('move'), ...unsynced(run) }));
 
 /**
  * Finds the newest earlier version that the channel can point at. Throws `channel-moved` if the channel neither points

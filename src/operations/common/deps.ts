@@ -24,7 +24,7 @@ export interface OperationDeps {
   readonly journal: Pick<Journal, 'get'>;
   /** For what is decided before an operation begins; steps have a clock of their own. */
   readonly clock: Pick<Clock, 'now'>;
-  /** Imago's own version, which stands in what was tested together. */
+  /** Imago's own version, a part of tested combinations. */
   readonly imagoVersion: string;
   /** Signs what was decided; absent where nothing is signed. */
   readonly attestor?: Attestor | undefined;

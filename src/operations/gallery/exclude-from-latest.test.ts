@@ -62,7 +62,7 @@ test('a gallery or a provider that does not answer is named, and keeps no other 
   expect([before, after, other]).toMatchObject([{ excluded: true }, { excluded: true }, { excluded: true }]);
 });
 
-test('one that is stopped does not go on with the next gallery', async () => {
+test('an aborted run does not continue with the next gallery', async () => {
   const after: FakeGallery = { has: true };
   const stopped = AbortSignal.abort(new ImagoError('provider-failed', 'Stopped.'));
   await expect(

@@ -1,4 +1,4 @@
-// Every gallery that there is, of every provider: for what must be told or deleted wherever a version was copied to.
+// Lists the galleries of every provider, to update or delete a version wherever it was copied to.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { GalleryRecord } from '../../domain/gallery/gallery.ts';
 import type { CallOptions } from '../../ports/provider/call.ts';
@@ -31,7 +31,7 @@ export async function listGalleries(
   return found;
 }
 
-/** The role of a gallery that people told Imago of. Throws `provider-unknown` or `provider-lacks`. */
+/** Opens a registered gallery. Throws `provider-unknown` or `provider-lacks`. */
 export function openGallery(
   providers: readonly Provider[],
   { name, provider: owner, place }: Pick<GalleryRecord, 'name' | 'provider' | 'place'>,

@@ -43,7 +43,7 @@ export async function readLimits(deps: LimitDeps, signal: AbortSignal): Promise<
   return found;
 }
 
-/** The catalogue's growth, laid so that it ends at what the gallery has. */
+/** Returns the growth of the catalog, shifted so that it ends at the current usage of the gallery. */
 function asIfHere(use: LimitUse, byDay: readonly LimitSample[]): readonly LimitSample[] {
   const last = byDay.at(-1)?.used ?? 0;
   return byDay.map(({ day, used }) => ({ day, used: Math.max(0, use.used - (last - used)) }));

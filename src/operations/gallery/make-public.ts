@@ -27,14 +27,14 @@ export async function checkMayBePublic(deps: MakePublicDeps, gallery: NewGallery
     'channel-restricted',
     `Gallery ${gallery.name} cannot be public: it holds ${named}${more > 0 ? ` and ${more} more` : ''} with private inputs.`,
     {
-      hint: 'Delete them from it first, or make another gallery public. Nobody can override this.',
+      hint: 'Delete them from it first, or make another gallery public. This cannot be overridden.',
       details: { versions: [...held] },
     },
   );
 }
 
 /**
- * Records it as public. What was published meanwhile by one who still saw it closed is looked for afterwards, and then
+ * Records it as public. What was published in the meantime, while it was not public, is looked for afterwards, and then
  * the record is as it was before: of the two, at least one sees the other.
  */
 export async function makePublic(deps: MakePublicDeps, gallery: NewGallery): Promise<GalleryRecord> {

@@ -19,7 +19,7 @@ interface Copy {
 
 const digestOf = (version: string) => `digest of ${version}`;
 
-/** Galleries `a` and `b` that stand for production, and channels whose logs are given, newest last. */
+/** Galleries `a` and `b` that serve production, and channels whose logs are given, newest last. */
 function world(logs: Readonly<Record<string, readonly string[]>>, options: { able?: boolean } = {}) {
   const galleries: Record<string, Map<string, Copy>> = { a: new Map(), b: new Map() };
   const silent = new Set<string>();
@@ -127,7 +127,7 @@ describe('after a move', () => {
     const given = world({ production: ['1.0.0'] });
     given.silent.add('a');
     const copy = given.put('b', '1.0.0', { excluded: true });
-    const failed = ['Gallery a was not told what latest is: No answer.'];
+    const failed = ['Gallery a did not receive what latest is: No answer.'];
     expect(await given.agree()).toEqual({ offered: ['b: node:1.0.0'], leftOut: [], failed });
     expect(copy.excluded).toBe(false);
     expect(given.logged).toEqual(failed);
@@ -143,14 +143,14 @@ describe('after a move', () => {
       await vi.advanceTimersByTimeAsync(2 * 60_000);
       expect(await agreed).toEqual({
         ...{ offered: ['b: node:1.0.0'], leftOut: [] },
-        failed: ['Gallery a was not told what latest is: Gallery a did not answer in 120 s.'],
+        failed: ['Gallery a did not receive what latest is: Gallery a did not answer in 120 s.'],
       });
     } finally {
       vi.useRealTimers();
     }
   });
 
-  test('of a channel for testing nothing is told', async () => {
+  test('a testing channel is not reported to galleries', async () => {
     const given = world({ staging: ['1.0.0'], production: [] });
     for (const { channels } of given.book) (channels as string[]).push('staging');
     given.put('a', '1.0.0', { excluded: true });
@@ -158,7 +158,7 @@ describe('after a move', () => {
     expect(given.calls).toEqual([]);
   });
 
-  test('a provider that has no such thing is passed over', async () => {
+  test('a provider without this capability is skipped', async () => {
     const given = world({ production: ['1.0.0'] }, { able: false });
     expect(await given.agree()).toEqual({ offered: [], leftOut: [], failed: [] });
     expect(given.calls).toEqual([]);
@@ -171,7 +171,7 @@ describe('after a move', () => {
     expect(other.excluded).toBe(true);
   });
 
-  test('taken back while it is being offered, it is left out again, also when its number is the lower one', async () => {
+  test('a version that is withdrawn while it is offered is excluded again, even if its number is lower', async () => {
     const given = world({ production: ['2.0.0', '1.0.0'] });
     const good = given.put('a', '2.0.0', { excluded: true });
     const bad = given.put('a', '1.0.0', { excluded: true });
@@ -180,7 +180,7 @@ describe('after a move', () => {
     expect([good.excluded, bad.excluded]).toEqual([false, true]);
   });
 
-  test('a dry run says what galleries will offer, and what not any more', async () => {
+  test('a dry run lists what galleries will offer, and what they will stop offering', async () => {
     const { deps } = world({ production: ['1.0.0', '1.1.0'], staging: ['1.2.0'] });
     const where = { image: 'node', channel: 'production' };
     expect(await planLatest(deps, where, '1.0.0')).toEqual([

@@ -64,11 +64,11 @@ export function latestStep<Input, Results>(
 }
 
 /** For the result: the galleries that were not updated, if there are any. */
-export function untold(run: Pick<Run<unknown, { readonly latest: SyncedLatest }>, 'maybe'>): {
-  readonly untold?: readonly string[];
+export function unsynced(run: Pick<Run<unknown, { readonly latest: SyncedLatest }>, 'maybe'>): {
+  readonly unsynced?: readonly string[];
 } {
   const { failed = [] } = run.maybe('latest') ?? {};
-  return failed.length === 0 ? {} : { untold: failed };
+  return failed.length === 0 ? {} : { unsynced: failed };
 }
 
 async function syncChannels(
@@ -144,7 +144,7 @@ async function syncOnce(
   const failed: string[] = [];
   const done: Record<'offered' | 'leftOut', string[]> = { offered: [], leftOut: [] };
   let whole = true;
-  const guard = guarded(signal, failed, `Gallery ${record.name} was not told what latest is`);
+  const guard = guarded(signal, failed, `Gallery ${record.name} did not receive what latest is`);
   const { digests, offered, leftOut } = await offerOf(deps, channels);
   const gallery = await guard(async () => openKnown(deps, record));
   if (gallery !== undefined && (await guard(() => exists(gallery, record, options))) === true) {

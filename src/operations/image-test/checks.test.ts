@@ -1,4 +1,4 @@
-// What the answers of machines amount to: silence is a failure where somebody could have spoken.
+// Evaluates the answers of machines: no answer is a failure if the machine could have answered.
 import { describe, expect, it } from 'vitest';
 import type { CheckResult, MachineFacts } from '../../domain/image-test/image-check.ts';
 import {
@@ -20,7 +20,7 @@ const stateOf = (results: readonly CheckResult[], id: string) =>
   results.find((result) => result.id === id)?.state;
 
 describe('a disk that could not be read', () => {
-  it('fails every check, and on a made-up machine is told as not run', () => {
+  it('fails every check, and on a simulated machine reports it as not run', () => {
     const subject = { budgets: {}, tests: [], expect: {}, firmware: [] };
     expect(new Set(checkDisk(subject, false).map(({ state }) => state))).toEqual(new Set(['failed']));
     expect(new Set(checkDisk(subject, true).map(({ state }) => state))).toEqual(new Set(['not-run']));

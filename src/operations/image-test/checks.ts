@@ -46,7 +46,7 @@ export function probesFor(facts: MachineFacts, tests: readonly RecipeTest[]): Pr
   return [...own, ...compared, ...recipe];
 }
 
-/** `undefined` when the check does not concern this machine, or not any more. */
+/** `undefined` if the check does not apply to this machine, or no longer does. */
 function scriptOf(check: MachineCheck, facts: MachineFacts): string | undefined {
   return check.once === true && facts.isRestarted === true ? undefined : check.script(facts);
 }
@@ -66,7 +66,7 @@ export function checkMachine(
   facts: MachineFacts,
   answers: Answers,
   tests: readonly RecipeTest[],
-  /** It is made up, or never became ready, which is a failure of its own: silence is no further one. */
+  /** It is simulated, or never became ready, which is its own failure: a missing answer is not another one. */
   isSilent: boolean,
 ): CheckResult[] {
   const silent = 'the machine gave no answer';
@@ -118,7 +118,7 @@ const platformIds: CheckHead = {
 const testedDigest: CheckHead = {
   id: 'pair-digest',
   title: 'the machines were made from the digest under test',
-  remedy: 'Another version stands under this number: verify the gallery.',
+  remedy: 'Another version has this number: verify the gallery.',
 };
 
 /** One machine before and after a restart. `console` holds the last lines of the boot that ended. */
@@ -186,7 +186,7 @@ function result({ id, title, remedy }: CheckHead, on: string, { passed, detail }
   return { id, title, on, state: passed ? 'passed' : 'failed', detail, ...(passed ? {} : { remedy }) };
 }
 
-/** Nobody can ask a machine that is made up or never came up; one that is up and does not answer has failed. */
+/** A machine that is simulated or never booted cannot be queried; one that is running and does not answer has failed. */
 function unread({ id, title, remedy }: CheckHead, on: string, isExcused: boolean, why: string): CheckResult {
   if (isExcused) return { id, title, on, state: 'not-run', detail: why };
   return { id, title, on, state: 'failed', detail: why, remedy };

@@ -3,7 +3,7 @@ import { type ComposedVersion, composedId } from '../../domain/evidence/tested-c
 import type { Resolution } from '../../ports/database/catalog.ts';
 import type { OperationDeps } from '../common/deps.ts';
 
-/** What only the test knows: what its machines were told and what they said. */
+/** What only the test knows: the configs and reports of its machines. */
 export interface TestedUnit {
   readonly agent?: string;
   /** The node config as it was given to the machines; empty when none was. */

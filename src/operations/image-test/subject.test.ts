@@ -28,7 +28,7 @@ it('tests, budgets and what may pass are those of the locked recipe', async () =
   expect(await testSubject(built, version)).toEqual(recipe);
 });
 
-it('a version that nobody built here has none, and nothing passes beyond what the checks know', async () => {
+it('a version that was not built here has none, and nothing passes beyond what the checks know', async () => {
   const imported = deps({ kind: 'imported' }, recipe);
   expect(await testSubject(imported, version)).toEqual({
     ...{ tests: [], budgets: {}, expect: {} },

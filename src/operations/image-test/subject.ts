@@ -6,7 +6,7 @@ import { bootFirmwares } from '../../domain/recipe/schema.ts';
 import type { OperationDeps } from '../common/deps.ts';
 
 export interface TestSubject {
-  /** Absent when the version is not in the local store, or nobody could look into its disk. */
+  /** Absent if the version is not in the local store, or its disk could not be read. */
   readonly disk?: DiskFacts;
   readonly budgets: RecipeBudgets;
   readonly tests: readonly RecipeTest[];

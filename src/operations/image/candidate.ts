@@ -135,7 +135,7 @@ function sealed(record: VersionRecord, operation: string): Sealed {
   return { image, version, digest, reused: record.operation !== operation };
 }
 
-/** The version that a new one is compared with: the one that it was made from, else the one before. */
+/** Returns the version that a new one is compared with: its base, or else the previous version. */
 export async function comparedWith(
   deps: OperationDeps,
   image: string,

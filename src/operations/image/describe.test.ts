@@ -22,7 +22,7 @@ test('a builder that measures no steps leaves the whole, and a version that was 
 
 test.each([
   ['notes that everyone may read compare with the newest version that everyone may see', false, '1.0.0'],
-  ['those of a version with private inputs compare with the one before, whatever it has', true, '1.0.1'],
+  ['those of a version with private inputs compare with the previous one, whatever it has', true, '1.0.1'],
 ])('%s', async (_what, isPrivate, previous) => {
   const version = (number: string, day: string) => ({
     ...{ image: 'node', version: number, digest: `sha256:${number}`, state: 'available' },

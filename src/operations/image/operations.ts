@@ -177,7 +177,7 @@ export const imageVerify = operation(declared.imageVerify, {
     await requireStored(run, version);
     return [
       `Read ${version.image}:${version.version}, everything attached to it, and its kept lock and inputs again.`,
-      ...(run.input.heal
+      ...(run.input.repair
         ? ['Repair what is damaged: from a registry, the build cache or a source, or by a rebuild.']
         : []),
     ];
@@ -186,13 +186,13 @@ export const imageVerify = operation(declared.imageVerify, {
   tries: 1,
   timeoutMs: dayMs,
   async do(run) {
-    const { reference, heal, requireSignature } = run.input;
+    const { reference, repair, requireSignature } = run.input;
     const { image, version, digest } = await run.catalogue.resolve(reference);
     const images = await requireStored(run, { image, version, digest });
     const record = await run.catalogue.getVersion(image, version);
     const registry = run.input.registry ?? copyOf(record);
     const lockDigest = record?.origin.kind === 'built' ? record.origin.lockDigest : undefined;
-    const checked = await images.check({ digest, heal, registry, lockDigest }, run);
+    const checked = await images.check({ digest, heal: repair, registry, lockDigest }, run);
     const { bytesRead, found, healed, left } = checked;
     for (const line of [...found.map((damage) => `Found: ${damage}`), ...healed]) run.log(line);
     const [first] = left;

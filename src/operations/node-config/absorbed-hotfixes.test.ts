@@ -32,7 +32,7 @@ const config = JSON.stringify({
 });
 
 describe('the hotfixes that a version has absorbed', () => {
-  it('are those that it has in that very version and content', async () => {
+  it('are those that it has in the same version and content', async () => {
     const has = lock(['runc', '1.3.4', 'a'], ['crictl', '1.34.1', 'd']);
     expect(await hotfixesAbsorbedBy(deps([pool('node', config)]), 'node', has, undefined)).toEqual([
       { name: 'runc', version: '1.3.4' },
@@ -44,14 +44,14 @@ describe('the hotfixes that a version has absorbed', () => {
     expect(await hotfixesAbsorbedBy(deps([pool('node', config)]), 'node', has, undefined)).toEqual([]);
   });
 
-  it('are told once, however many pools have them, and only for pools of the image', async () => {
+  it('are reported once, however many pools have them, and only for pools of the image', async () => {
     const has = lock(['runc', '1.3.4', 'a']);
     const two = deps([pool('node', config), pool('node', config)]);
     expect(await hotfixesAbsorbedBy(two, 'node', has, undefined)).toHaveLength(1);
     expect(await hotfixesAbsorbedBy(deps([pool('other', config)]), 'node', has, undefined)).toEqual([]);
   });
 
-  it('are not told again when the version before had them', async () => {
+  it('are not reported again if the previous version had them', async () => {
     const has = lock(['runc', '1.3.4', 'a'], ['crictl', '1.34.0', 'c']);
     const before = lock(['runc', '1.3.4', 'a']);
     expect(await hotfixesAbsorbedBy(deps([pool('node', config)]), 'node', has, before)).toEqual([
@@ -59,7 +59,7 @@ describe('the hotfixes that a version has absorbed', () => {
     ]);
   });
 
-  it('are none where a pool holds something that is no config', async () => {
+  it('are empty if a pool has an invalid config', async () => {
     expect(await hotfixesAbsorbedBy(deps([pool('node', 'a: b')]), 'node', lock(), undefined)).toEqual([]);
   });
 });

@@ -13,7 +13,7 @@ export interface AbsorbedHotfix {
   readonly version: string;
 }
 
-/** Sorted, each once. Those that the version before had absorbed already are not told again. */
+/** Sorted, each once. Those that the previous version had already absorbed are not reported again. */
 export async function hotfixesAbsorbedBy(
   deps: Pick<OperationDeps, 'fleet'>,
   image: string,

@@ -14,7 +14,7 @@ const agent = { abilities: ['files', 'hotfixes'], components: { kubelet: ['1.34.
 const check = (inventory: object | undefined, config: object) =>
   requireImageAbilities(depsWith(inventory), version, { schemaVersion: 1, ...config });
 
-describe('a config that an image cannot honour', () => {
+describe('a config that an image cannot apply', () => {
   it('is refused before it is sent, with the image and all that it lacks', async () => {
     const wanted = { system: { swapMiB: 64 }, requires: ['component:kubelet=1.35.0', 'flying'] };
     await expect(check({ agent }, wanted)).rejects.toMatchObject({
@@ -28,7 +28,7 @@ describe('a config that an image cannot honour', () => {
     await expect(check({ agent }, wanted)).resolves.toBeUndefined();
   });
 
-  it('is left to the agent where nobody could look into the disk', async () => {
+  it('is left to the agent if the disk could not be read', async () => {
     const wanted = { requires: ['flying'] };
     await expect(check(undefined, wanted)).resolves.toBeUndefined();
     await expect(check({ files: [] }, wanted)).resolves.toBeUndefined();

@@ -1,4 +1,4 @@
-// Refuses a node config before it is sent where the image is known to lack what it needs. A version that nobody could
+// Refuses a node config before it is sent where the image is known to lack what it needs. A version whose disk no one could
 // look into is left to its own agent, which refuses by the same rule.
 import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import { neededAbilities, requireAbilities } from '../../domain/node-config/capabilities.ts';

@@ -109,7 +109,7 @@ async function openConfigs(run: Reading<Target>): Promise<OpenPool> {
   return access;
 }
 
-/** The config before and after. Throws if an image of a node, or of the pool's next nodes, cannot have it. */
+/** Returns the current and the new config. Throws if an image of a node, or of the pool's next nodes, cannot have it. */
 async function readChange(run: Reading<SetInput>) {
   const before = await readBefore(run, await openConfigs(run), run.input.node);
   const now = configBefore(before, run.input.node);

@@ -11,7 +11,7 @@ export type ConfigOutcome =
       readonly pending: readonly PendingChange[];
     };
 
-/** `undefined` while the node has not answered. Throws `node-config-failed` when it refused the config or took it back. */
+/** `undefined` while the node has not answered. Throws `node-config-failed` if it rejected or reverted the config. */
 export function configOutcome(
   node: string,
   report: NodeReport | undefined,

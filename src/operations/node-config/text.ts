@@ -19,8 +19,8 @@ export async function renderText(deps: OperationDeps, config: NodeConfig, facts:
 }
 
 /**
- * What a node was told, in a form that may be recorded: secrets of the `known` configs by their names, others left
- * out. `undefined` for what is no node config: nobody can tell what of it is secret.
+ * Returns the config of a node in a form that may be recorded: secrets of the `known` configs by their names, others left
+ * out. `undefined` if it is not a valid node config: what of it is secret is unknown.
  */
 export async function recordableConfig(
   deps: OperationDeps,

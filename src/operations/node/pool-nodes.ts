@@ -144,11 +144,11 @@ function poolFailed(pool: string, reason: string | undefined): ImagoError {
 
 export interface RecordedNodes {
   readonly count: number;
-  /** Nodes made from something that the catalogue does not know: a person should see them. */
+  /** Nodes created from something that is not in the catalog: they need attention. */
   readonly strangers: readonly string[];
 }
 
-/** Writes rule 6's record for each node that is new or was made anew, and marks those that are not there as gone. */
+/** Writes rule 6's record for each node that is new or was recreated, and marks missing ones as gone. */
 export async function recordPoolNodes(
   deps: OperationDeps,
   access: PoolAccess,

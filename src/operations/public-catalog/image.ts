@@ -1,5 +1,5 @@
-// One image of the catalogue for people, with what galleries and the store say of it now. A gallery that does not
-// answer is an error: a catalogue without it would say that its versions are gone.
+// Reads one image of the public catalog, with its current state in galleries and the store. A gallery that does not
+// respond is an error: a catalog without it would show its versions as gone.
 
 import type { GalleryRecord } from '../../domain/gallery/gallery.ts';
 import type { ImageRecord, VersionRecord } from '../../domain/image/version.ts';
@@ -57,7 +57,7 @@ interface ShownGallery {
   readonly azure?: GalleryRecord['azure'];
 }
 
-/** The public galleries; where none was told of, all that the providers have. */
+/** Returns the public galleries or, if none is registered, all galleries of the providers. */
 async function shownGalleries({
   galleryBook,
   providers,

@@ -1,5 +1,5 @@
-// What time brings about, looked at again and again: withdrawals that are due, support that ends, and galleries that
-// fill up. Each is told once, a gallery once each time that it fills up; trouble with one does not keep the others
+// Periodically handles what is due: scheduled withdrawals, support that ends, and galleries that
+// fill up. Each is reported once, a gallery once each time that it fills up; trouble with one does not keep the others
 // waiting.
 import type { FoundProblem } from '../../domain/problem/problem.ts';
 import type { OperationDeps } from '../common/deps.ts';
@@ -16,7 +16,7 @@ export interface LifecycleReport {
 
 /** One that was refused is tried again once in this time. */
 const againMs = 10 * 60_000;
-/** So few publications before the end, people are told. */
+/** The number of publications before a limit at which people are warned. */
 const publicationsLeft = 10;
 
 export async function lifecycleRound(deps: OperationDeps, signal: AbortSignal): Promise<LifecycleReport> {

@@ -1,5 +1,5 @@
 // Keeps the inputs of versions that left `candidate`, for as long as the version: mirrors forget old packages. It is
-// put right from time to time, whoever moved the state, so that no crash in between can lose them.
+// reconciled periodically, regardless of what changed the state, so that no crash in between can lose them.
 import type { FoundProblem } from '../../domain/problem/problem.ts';
 import type { Catalogue, LockedVersion } from '../../ports/database/catalog.ts';
 import type { KeptLocks } from '../../ports/image-store/image-store.ts';
@@ -10,9 +10,9 @@ export interface UpkeepDeps {
   readonly now: () => number;
 }
 
-/** A build keeps its lock some time before its version is in the catalogue. */
+/** A build keeps its lock some time before its version is in the catalog. */
 const orphanMs = 24 * 3_600_000;
-/** So many locks are asked about at a time. */
+/** The number of locks per query. */
 const locksAtOnce = 500;
 
 export interface Upkeep {

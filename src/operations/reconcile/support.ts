@@ -1,7 +1,7 @@
 // What dates bring about: warnings ahead of time, `deprecated` when support has ended, and `withdrawn` only when by
-// then nothing needs the version any more, not even as the way back. A date that is set anew or taken back gives
+// then nothing needs the version, not even a rollback. A date that is set again or removed gives
 // `available` back. Nothing is deleted because of a date. A version that was made after the calendar's day was made
-// knowingly: it is only told.
+// knowingly: it is only reported.
 
 import { kubernetesCalendar } from '../../domain/support/calendar.ts';
 import {
@@ -17,7 +17,7 @@ import type { OperationDeps } from '../common/deps.ts';
 
 const by = 'imago';
 
-/** So many versions are retired a round, the rest in the next ones: a large catalogue must not hold up the daemon. */
+/** The number of versions to retire per round: a large catalog must not delay the daemon. */
 const retiredAtOnce = 50;
 
 /** The operations that it started. */
@@ -45,7 +45,7 @@ export async function supportRound(deps: OperationDeps): Promise<readonly string
   return started;
 }
 
-/** Whoever uses a version hears of its end, each time once. */
+/** Reports the end of support of a version once to each of its users. */
 async function tell(deps: OperationDeps, dates: readonly SupportDate[], now: Date): Promise<void> {
   const horizon = now.getTime() + Math.max(...warnDaysAhead) * 86_400_000;
   const near = dates.filter(({ endsOn }) => Date.parse(endsOn) <= horizon);

@@ -106,7 +106,7 @@ function of(lines: readonly string[], step: string): readonly string[] {
   return lines.filter((line) => line.startsWith(`${step}: `)).map((line) => line.slice(step.length + 2));
 }
 
-test('of a first release every step is told, in order, into the channels that the image will have', async () => {
+test('a first release lists every step, in order, into the channels that the image will have', async () => {
   expect(await preview(world())).toEqual([
     'lock: Lock recipe node.',
     'build: Build the disk, layer by layer.',
@@ -128,7 +128,7 @@ test('a channel that a new image will not have is refused before anything is bui
   });
 });
 
-test('with nothing changed each step says that it is passed over, and why', async () => {
+test('if nothing changed, each step is listed as skipped, with the reason', async () => {
   const channels = [
     channel('staging', { version: '1.0.1' }),
     channel('production', { version: '1.0.1', managed: false }),
@@ -143,7 +143,7 @@ test('with nothing changed each step says that it is passed over, and why', asyn
   ]);
 });
 
-test('what changes in the lock is told against the version before, and which layers are at hand', async () => {
+test('changes of the lock are listed against the previous version, with the cached layers', async () => {
   const lock = (version: string) => ({
     ...{ format: 1 as const, rules: 1, epoch: 0, recipe: recipe as unknown as Recipe },
     inputs: [
@@ -181,7 +181,7 @@ const strict: ChannelPolicy = {
   approvals: { count: 2, role: 'publisher' },
 };
 
-test('gates of a new version: what people must say is told, and what decides the rest', async () => {
+test('gates of a new version: required approvals are listed, and what decides the rest', async () => {
   const channels = [channel('staging'), channel('production')];
   expect(of(await preview(world({ channels, production: strict })), 'gates-production')).toEqual([
     expect.stringMatching(/^\? tested: .*; its test decides$/),
@@ -194,7 +194,7 @@ test('gates of a new version: what people must say is told, and what decides the
   ]);
 });
 
-test('gates of a version that exists have their value, and a closed one that nothing opens is told as the end', async () => {
+test('gates of a version that exists have their value, and a closed one that nothing opens is reported as the end', async () => {
   const channels = [channel('staging', { version: '1.0.1' }), channel('production')];
   const { age: _, ...production } = strict;
   const deps = world({ known, channels, production, evidence: [test1] });
@@ -225,7 +225,7 @@ test('a freeze says until when it would wait, or that it would give up before', 
   );
 });
 
-test('something newer in the channel, or a public gallery for private inputs, is told where it would fail', async () => {
+test('something newer in the channel, or a public gallery for private inputs, is reported where it would fail', async () => {
   const newer = { ...known, version: '1.0.2', createdAt: '2026-11-16T07:00:00.000Z' };
   const channels = [channel('staging', { version: '1.0.2' }), channel('production')];
   const overtaken = await preview(world({ known, channels, others: [newer] }));

@@ -41,7 +41,7 @@ test('a withdrawn version stays resolvable, and says that it is out, why, and wh
   });
 });
 
-test('when nothing of the image is left, it says so', async () => {
+test('an image without versions is reported', async () => {
   const { resolve } = catalogueOf({ '1.0.0': 'withdrawn' });
   expect(await resolve('node:1.0.0')).toMatchObject({ state: 'withdrawn', nearest: [] });
 });

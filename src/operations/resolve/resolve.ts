@@ -44,7 +44,7 @@ export interface ResolveAnswer extends Resolution {
 }
 
 /**
- * One that is withdrawn is an answer too, since nodes run it still, and it says so. Throws as `Catalogue.resolve`, and
+ * A withdrawn version is returned too, with its state, since nodes may still run it. Throws as `Catalogue.resolve`, and
  * `kubernetes-not-found` or `region-missing` with why and what is near. A region can only be asked for now.
  */
 export async function resolveImage(deps: ResolveDeps, question: ResolveQuestion): Promise<ResolveAnswer> {

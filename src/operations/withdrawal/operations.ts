@@ -14,7 +14,7 @@ import type { VersionName } from '../../ports/database/lineage.ts';
 import { planCopies } from '../channel/copies.ts';
 import { operation, type Reading, type Run } from '../common/operation.ts';
 import { requireVersion } from '../common/require.ts';
-import { excludeFromLatest, latestStep, planLatest, untold } from '../gallery/sync-latest.ts';
+import { excludeFromLatest, latestStep, planLatest, unsynced } from '../gallery/sync-latest.ts';
 import { affectedPools, stillStarts } from './affected.ts';
 import { fallbackCopiesStep, fallenChannels } from './copies.ts';
 import { awaitReplacements, cancelReplacements, startReplacements } from './replace.ts';
@@ -78,7 +78,7 @@ export const withdraw = operation(declared.withdraw, { prepare: beforeChange, pl
       versions: versions.map((name) => `${name.image}:${name.version}`),
       galleries: galleries.told,
       copies: copies.copied,
-      ...untold(run),
+      ...unsynced(run),
       nodes: pools.reduce((sum, { nodes }) => sum + nodes, 0),
       pools,
     };

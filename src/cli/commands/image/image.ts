@@ -210,7 +210,7 @@ export const command = group({
     examples: [
       ['imago image verify node:production --require-signature', 'Check that it is intact and signed'],
     ],
-    more: (invocation) => ({ heal: !isSet(invocation, 'no-repair') }),
+    more: (invocation) => ({ repair: !isSet(invocation, 'no-repair') }),
     done: ({ image, version, healed, bytesRead, signatures, ignored }) => [
       ...(healed as readonly string[]).map((line) => `repaired ${line}`),
       `${image}:${version} is intact: ${formatBytes(Number(bytesRead))} read`,

@@ -24,10 +24,10 @@ test('lists nodes by name, and counts those beyond the limit', () => {
 });
 
 test('names a gallery that did not respond', () => {
-  const untold = ['Gallery public was not told what latest is: No answer.'];
-  expect(withdrawalLines({ ...ended, nodes: 0, pools: [], untold }).slice(2)).toEqual([
+  const unsynced = ['Gallery public did not receive what latest is: No answer.'];
+  expect(withdrawalLines({ ...ended, nodes: 0, pools: [], unsynced }).slice(2)).toEqual([
     'No node runs it.',
-    ...untold,
+    ...unsynced,
     'Imago retries the galleries that did not respond.',
   ]);
 });
