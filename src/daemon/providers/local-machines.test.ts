@@ -9,7 +9,7 @@ import { closeLocal } from './local-machines.ts';
 let home: string;
 const kill = vi.fn(async () => undefined);
 const close = vi.fn(async () => undefined);
-const list = async () => [{ id: 'one' }, { id: 'two' }];
+const list = () => [{ id: 'one' }, { id: 'two' }];
 const provider = { host: { list, kill } as unknown as MachineHost, close } as unknown as LocalProvider;
 
 beforeEach(() => {

@@ -11,7 +11,7 @@ import { type WordKind, wordProblem } from '../../domain/value/word.ts';
 
 const source = join(import.meta.dirname, '../..');
 const starts =
-  /(?<![.\w])(?:spawn|spawnSync|execFile|execFileSync|execSync|fork|runTool|streamTool|startProcess|need|outputOf)\(|promisify\(execFile\)|\b(?:sandbox(?:\(\))?|system|apt)\??\.(?:run|stream)\(/g;
+  /(?<![.\w])(?:spawn|spawnSync|execFile|execFileSync|execSync|fork|runTool|streamTool|startProcess|runOrThrow|outputOf)\(|promisify\(execFile\)|\b(?:sandbox(?:\(\))?|system|apt)\??\.(?:run|stream)\(/g;
 
 /** Nothing that a user says is in the arguments. */
 const fixed = 'fixed';
@@ -39,7 +39,7 @@ const reviewed: Readonly<Record<string, readonly [count: number, operands: strin
   'agent/metadata/plain-http.ts': [1, fixed],
   'agent/metadata/quick-check.ts': [1, node],
   'agent/loop.ts': [1, fixed],
-  'agent/system/commands.ts': [1, 'a command that an operator runs on the node, by a shell of the node'],
+  'agent/light-subcommands.ts': [1, 'a command that an operator runs on the node, by a shell of the node'],
   'agent/system/deferred-units.ts': [2, fixed],
   'agent/system/program-error.ts': [2, passes],
   'agent/system/sha256.ts': [1, fixed],
