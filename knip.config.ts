@@ -10,11 +10,13 @@ export default {
     'src/build/lock/match-worker.ts!',
     // The custom data of plain images is for providers that pass it on; e2e tests do.
     'src/agent/install-script.ts!',
-    // Captures have their rules before their operation.
-    'src/domain/capture/donor.ts!',
     // The face of the room for clusters: capture and rollout call it.
     'src/kube/{cluster,follow}.ts!',
     'src/kube/sim/{kubelet,simulated-cluster}.ts!',
+    // Captures have their rules, their cleaner, and their scan before their operation.
+    'src/domain/capture/{checklist,donor,extension}.ts!',
+    'src/disk/clean/{clean-disk,scan-disk}.ts!',
+    'src/inventory/linux/writable-layers.ts!',
     'scripts/*.ts!',
     '!scripts/*.test.ts!',
     'test/**/*.test.ts',

@@ -232,7 +232,7 @@ async function readNames(source: ByteSource, shape: Superblock, folder: Inode): 
 }
 
 /** The first block of each group's inodes. Checksums of the descriptors are checked where there are any. */
-async function readInodeTables(source: ByteSource, shape: Superblock): Promise<Float64Array> {
+export async function readInodeTables(source: ByteSource, shape: Superblock): Promise<Float64Array> {
   const { blockSize, groups, descriptorSize } = shape;
   const perBlock = blockSize / descriptorSize;
   const tables = new Float64Array(groups);

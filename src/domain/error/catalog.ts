@@ -351,6 +351,21 @@ const disksAndFormats = {
     kind: 'input',
     when: 'What is on a disk cannot be told: it has no root file system, or a database on it is damaged.',
   },
+  'disk-uncleanable': {
+    kind: 'input',
+    when: 'A disk cannot be cleaned offline, because part of it is in an unsupported format.',
+    hint: 'Capture a node whose disk has only ext4, FAT, and swap partitions that its /etc/fstab mounts.',
+  },
+  'disk-clean-failed': {
+    kind: 'failed',
+    when: 'A disk was cleaned, and the result does not hold what the checklist demands.',
+    hint: 'Nothing was published. Free up space on the file system of the node if it is full, and try again.',
+  },
+  'capture-unsafe': {
+    kind: 'refused',
+    when: 'A captured disk holds an identity or a secret. Nothing was published.',
+    hint: 'Remove the named paths on the node, or add them to the checklist, and capture it again.',
+  },
   'disk-layout-invalid': { kind: 'input', when: 'The parts of a disk do not fit on it or overlap.' },
   'disk-too-small': {
     kind: 'input',
