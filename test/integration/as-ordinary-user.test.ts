@@ -15,13 +15,13 @@ const root = resolve(import.meta.dirname, '../..');
 const script = join(root, 'scripts/as-ordinary-user.ts');
 let folder: string;
 let cache: string;
-let inputs: string;
+let content: string;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'imago-aou-'));
   cache = join(folder, 'cache');
-  inputs = join(cache, 'test/build/inputs/00');
-  await mkdir(inputs, { recursive: true });
+  content = join(cache, 'test/build/content/00');
+  await mkdir(content, { recursive: true });
   await mkdir(join(folder, 'temporary'));
   await chmod(folder, 0o755);
 });
@@ -59,19 +59,19 @@ describe.runIf(canBeOrdinary)('a command that root starts for an ordinary user',
   });
 
   it('finds what is in root’s cache, and what it puts there is root’s afterwards', async () => {
-    await writeFile(join(inputs, 'known'), 'known', { mode: 0o600 });
-    await writeFile(join(inputs, 'seen'), 'seen');
-    await writeFile(join(cache, 'test/build/inputs/lock'), '');
+    await writeFile(join(content, 'known'), 'known', { mode: 0o600 });
+    await writeFile(join(content, 'seen'), 'seen');
+    await writeFile(join(cache, 'test/build/content/lock'), '');
     const shell = [
-      'cd "$IMAGO_CACHE/test/build/inputs"; cat 00/known 00/seen; ls',
+      'cd "$IMAGO_CACHE/test/build/content"; cat 00/known 00/seen; ls',
       'rm 00/seen; mkdir 11; echo new >11/new; echo half >11/half.new; echo mine >lock',
     ].join('; ');
     const { code, out } = await collect(start(shell));
     expect({ code, out }).toEqual({ code: 0, out: 'knownseen00\n' });
-    expect(await readdir(join(inputs, '../11'))).toEqual(['new']);
-    expect(await stat(join(inputs, '../11/new'))).toMatchObject({ uid: 0, gid: 0 });
-    expect(await readFile(join(inputs, 'seen'), 'utf8')).toBe('seen');
-    expect((await stat(join(inputs, 'known'))).mode & 0o777).toBe(0o600);
+    expect(await readdir(join(content, '../11'))).toEqual(['new']);
+    expect(await stat(join(content, '../11/new'))).toMatchObject({ uid: 0, gid: 0 });
+    expect(await readFile(join(content, 'seen'), 'utf8')).toBe('seen');
+    expect((await stat(join(content, 'known'))).mode & 0o777).toBe(0o600);
     expect(await left()).toEqual([]);
   });
 
