@@ -9,14 +9,14 @@ const introduction = `# The API
 Made by \`npm run generate\`: edit \`scripts/api-reference.ts\`, not this file.
 
 The command line, the dashboard and CI all use this API, and none has a private path. The whole of it, with
-every field, is in \`docs/openapi.json\` (OpenAPI 3.1), and as a page at \`/docs\` of a running daemon.
+every field, is in \`docs/openapi.json\` (OpenAPI 3.1), and at \`/v1/openapi.json\` of a running daemon.
 
 ## Doors
 
 - **Unix socket.** Always open; \`imago status\` says where. Without a token the caller is \`local\`: an admin of
   this machine, who counts as one person and never as an approver. With a token it is the token's owner.
 - **TCP.** Only with \`imago up --listen HOST:PORT\`, and then every request needs \`Authorization: Bearer TOKEN\`,
-  save for \`/docs\` and \`/v1/openapi.json\`. Beyond loopback it always speaks TLS, with the certificate of
+  save for \`/v1/openapi.json\`. Beyond loopback it always speaks TLS, with the certificate of
   \`--tls-cert\` and \`--tls-key\` or with its own; see [security.md](security.md). On a loopback address the \`Host\` must be a loopback name too, so that web pages cannot reach it by a name of theirs.
 
 \`\`\`

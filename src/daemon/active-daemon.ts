@@ -1,5 +1,4 @@
-// The active daemon's work: providers, the durable engine, operations, schedules, and what is put right from
-// time to time.
+// Starts the active daemon: providers, the workflow engine, operations, schedules, and periodic jobs.
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,6 +9,7 @@ import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
 import type { Json } from '../domain/value/json.ts';
 import { addressGuard } from '../host/network/address-guard.ts';
 import { systemClock } from '../host/system-clock.ts';
+import { packageVersion } from '../launcher/package.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
 import { collectGarbage } from '../oci/layout/collect-garbage.ts';
 import { type Digest, parseDigest } from '../oci/layout/digest.ts';
@@ -29,10 +29,9 @@ import { type Background, createBackground } from './background.ts';
 import { backupParts, createArchive } from './backup/archive.ts';
 import { missingDisks } from './backup/missing-disks.ts';
 import { commonContext } from './common-context.ts';
-import { missingPrograms } from './default-provider.ts';
+import { missingMachineTools } from './doctor/machines.ts';
 import type { DaemonEnvironment, WireOptions } from './environment.ts';
 import type { DaemonContext } from './http/endpoint/context.ts';
-import { packageVersion } from './process/version.ts';
 import { builderProvider } from './providers/builder-provider.ts';
 import { type Images, openImages } from './providers/images.ts';
 import { closeLocal, openLocal } from './providers/local-machines.ts';
@@ -42,12 +41,11 @@ import { watchMoves } from './watch-moves.ts';
 import { failingWebhooks, sendWebhooks } from './webhook/deliver.ts';
 import { openWebhookKey } from './webhook/key.ts';
 
-const RECONCILE_EVERY_MS = 60_000;
-const LIFECYCLE_EVERY_MS = 60_000;
-const TIDY_EVERY_MS = 3_600_000;
-const UPKEEP_EVERY_MS = 600_000;
+const reconcileEveryMs = 60_000;
+const cleanUpEveryMs = 3_600_000;
+const maintainEveryMs = 600_000;
 
-/** Starts everything that acts. It ends by the lifecycle, or by the loss of the lease. */
+/** Starts everything that acts. The lifecycle, or the loss of the lease, stops it. */
 export async function startActiveDaemon(options: WireOptions, lease: Lease): Promise<DaemonContext> {
   const { environment, url } = options;
   const { lifecycle, log } = environment;
@@ -60,7 +58,7 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
   const images = openOwnImages(environment);
   lifecycle.onStop({ name: 'the images', deadlineMs: 2000, run: () => images.close() });
   const background = createBackground({ problems: store.problems, log, signal: acting });
-  // What is still wrong is reported again when its work is retried.
+  // A problem that persists is reported again when its job runs.
   for (const source of ['local', 'engine']) await store.problems.sync(source, []);
   const local = await openLocalProvider(environment, images, background);
   const providers = new Map<ProviderName, Provider>([
@@ -113,7 +111,7 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
     workClock: ({ input }) => providerOf(input).clock,
     newId: newOperationId,
     onTrouble(error) {
-      log.error('an operation is in trouble', { error });
+      log.error('an operation failed in the engine', { error });
       const message = `The engine failed to run an operation: ${error.message}`;
       background.report('engine', { kind: 'engine-failed', subject: 'job/operations', message });
     },
@@ -127,13 +125,13 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
   });
   const reconciling = background.job(
     'reconcile',
-    RECONCILE_EVERY_MS,
+    reconcileEveryMs,
     async () => (await reconcile({ ...deps, now: systemClock.now }, acting)).problems,
   );
   watchMoves(store, acting, () => reconciling.soon());
-  background.job('lifecycle', LIFECYCLE_EVERY_MS, async () => (await lifecycleRound(deps, acting)).problems);
-  background.job('exceptions', RECONCILE_EVERY_MS, async () => void (await store.problems.syncOperations()));
-  background.job('tidy', TIDY_EVERY_MS, async () => void (await store.tidy()));
+  background.job('lifecycle', reconcileEveryMs, async () => (await lifecycleRound(deps, acting)).problems);
+  background.job('exceptions', reconcileEveryMs, async () => void (await store.problems.syncOperations()));
+  background.job('tidy', cleanUpEveryMs, async () => void (await store.tidy()));
   const webhookKey = await openWebhookKey(environment.paths.home);
   const sending = sendWebhooks({
     outbox: store.outbox,
@@ -141,20 +139,20 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
     key: webhookKey,
     clock: systemClock,
     signal: acting,
-    onTrouble: (error) => log.error('webhooks could not be sent', { error }),
+    onError: (error) => log.error('webhooks could not be sent', { error }),
   });
   lifecycle.onStop({ name: 'webhooks', deadlineMs: 2000, run: () => sending });
-  background.job('webhooks', RECONCILE_EVERY_MS, () => failingWebhooks(store.outbox));
+  background.job('webhooks', reconcileEveryMs, () => failingWebhooks(store.outbox));
   const upkeep = imageUpkeep({
     catalogue: store.catalogue,
     locks: images.imageStore.locks,
     now: systemClock.now,
   });
-  background.job('inputs', UPKEEP_EVERY_MS, async () => (images.isUsed() ? upkeep.round(acting) : []));
-  background.job('disks', UPKEEP_EVERY_MS, () => missingDisks(store, space));
-  background.job('cache', UPKEEP_EVERY_MS, async () => void (await images.cache.trim()));
+  background.job('inputs', maintainEveryMs, async () => (images.isUsed() ? upkeep.round(acting) : []));
+  background.job('disks', maintainEveryMs, () => missingDisks(store, space));
+  background.job('cache', maintainEveryMs, async () => void (await images.cache.trim()));
   const latest = latestUpkeep(deps);
-  background.job('latest', UPKEEP_EVERY_MS, () => latest.round(acting));
+  background.job('latest', maintainEveryMs, () => latest.round(acting));
 
   return {
     ...commonContext(options, store, { providers, epoch: lease.epoch }),
@@ -177,7 +175,7 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
   };
 }
 
-/** The simulated world outlives the daemon. IMAGO_SIM_WORLD lets the daemons of one database share it. */
+/** Opens the simulation, which outlives the daemon. With IMAGO_SIM_WORLD, the daemons of one database share it. */
 function openSim({ paths, processEnv, options }: DaemonEnvironment): SimProvider {
   const { 'time-scale': timeScale } = options.settings;
   return createSimProvider({
@@ -192,13 +190,13 @@ function openOwnImages({ paths, processEnv, options }: DaemonEnvironment): Image
   return openImages({ home: paths.home, env, uid, version: packageVersion(), now: systemClock.now, guard });
 }
 
-/** Where no machines can be started, recipes still become disks; nothing local keeps the daemon from starting. */
+/** A host that cannot start machines can still build disks. No failure here prevents the daemon from starting. */
 async function openLocalProvider(
   { paths, runtime, processEnv, log }: DaemonEnvironment,
   images: Images,
   background: Background,
 ): Promise<Provider> {
-  const missing = missingPrograms();
+  const missing = missingMachineTools();
   if (missing !== undefined) return builderProvider(images.builder, missing);
   try {
     return await openLocal({
@@ -226,12 +224,12 @@ async function openLocalProvider(
 function requireProvider(providers: ReadonlyMap<string, Provider>, name: string): Provider {
   const found = providers.get(name);
   if (found !== undefined) return found;
-  throw new ImagoError('provider-unknown', `There is no provider ${name} here.`, {
-    hint: `There are: ${[...providers.keys()].join(', ')}.`,
+  throw new ImagoError('provider-unknown', `Provider ${name} not found.`, {
+    hint: `The providers are ${[...providers.keys()].join(', ')}.`,
   });
 }
 
-/** In the order of their making, and never the same twice. */
+/** Returns a unique id. Ids sort by their creation time. */
 function newOperationId(): string {
   return `${Date.now().toString(36)}-${randomBytes(5).toString('hex')}`;
 }
@@ -240,7 +238,7 @@ function isJsonObject(value: Json): value is { readonly [key: string]: Json } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The space that prune can free in the local store. A store that was never used is not opened. */
+/** Returns the space that prune can free in the local store. Does not open a store that was never used. */
 function imageSpace(folder: string, open: () => Promise<DiskStore>): ImageSpace {
   async function collect(keep: ReadonlySet<string>, going?: ReadonlySet<string>): Promise<number> {
     if (!existsSync(folder)) return 0;

@@ -1,4 +1,4 @@
-// Runs jobs in the background, and records what they could not repair as problems that people see.
+// Runs jobs in the background, and records what they could not repair as problems.
 import { every, type Rounds } from '../async/run-periodically.ts';
 import { ensureImagoError } from '../domain/error/imago-error.ts';
 import type { FoundProblem } from '../domain/problem/problem.ts';
@@ -17,7 +17,7 @@ export interface Background {
    * it returned before and no longer does are resolved.
    */
   job(name: string, ms: number, work: () => Promise<readonly FoundProblem[] | undefined>): Rounds;
-  /** Records a problem that no job looks for. It is resolved by `repaired`, by a person, or when the daemon starts. */
+  /** Records a problem that no job checks. It is resolved by `repaired`, by a user, or when the daemon starts. */
   report(source: string, found: FoundProblem): void;
   repaired(source: string, subject: string): void;
 }
@@ -38,7 +38,7 @@ export function createBackground({ problems, log, signal }: BackgroundOptions): 
       found = (await work()) ?? [];
     } catch (error) {
       if (signal.aborted) return;
-      log.error('work in the background failed', { name, error });
+      log.error('a background job failed', { name, error });
       const message = `The background job ${name} failed: ${ensureImagoError(error).message}`;
       return problems.report(name, { kind: 'job-failed', subject: `job/${name}`, message });
     }

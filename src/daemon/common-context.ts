@@ -1,20 +1,20 @@
-// What the routes of an active daemon and of one that stands by have in common: reading, and telling how it is.
+// Creates the parts of the context that active and standby daemons have in common: reading, and the status.
 import { sql } from 'kysely';
+import type { ResponseOf } from '../api/contract/types.ts';
 import { within } from '../async/deadline.ts';
 import type { Store } from '../database/open-database.ts';
 import { systemClock } from '../host/system-clock.ts';
+import { packageVersion } from '../launcher/package.ts';
 import { openSettings } from '../launcher/settings-file.ts';
 import type { Provider, ProviderName } from '../ports/provider/provider.ts';
 import type { OperationState } from '../ports/workflow/operation.ts';
 import { defaultChecks, runDoctor } from './doctor/doctor.ts';
 import type { WireOptions } from './environment.ts';
 import type { DaemonContext } from './http/endpoint/context.ts';
-import type { DaemonStatus } from './http/endpoint/status.ts';
-import { packageVersion } from './process/version.ts';
 
 export interface CommonParts {
   readonly providers: ReadonlyMap<ProviderName, Provider>;
-  /** Absent while this daemon stands by. */
+  /** Absent on standby. */
   readonly epoch?: number;
 }
 
@@ -23,7 +23,7 @@ type CommonContext = Omit<
   'operations' | 'schedules' | 'archive' | 'sim' | 'images' | 'keys' | 'attestor' | 'webhookKey'
 >;
 
-const DATABASE_PATIENCE_MS = 1000;
+const databaseTimeoutMs = 1000;
 const ROLES = ['gallery', 'pools', 'machines', 'disks', 'builder'] as const;
 
 export function commonContext(options: WireOptions, store: Store, parts: CommonParts): CommonContext {
@@ -52,10 +52,10 @@ async function readStatus(
   { environment, postgres }: WireOptions,
   store: Store,
   { providers, epoch }: CommonParts,
-): Promise<DaemonStatus> {
+): Promise<ResponseOf<'status'>> {
   const { paths, runtime, listener, startedAt } = environment;
   const reading = readFacts(store).catch(() => undefined);
-  const facts = (await within(reading, DATABASE_PATIENCE_MS)) ? await reading : undefined;
+  const facts = (await within(reading, databaseTimeoutMs)) ? await reading : undefined;
   return {
     version: packageVersion(),
     daemon: {
@@ -94,7 +94,7 @@ interface DatabaseFacts {
   readonly problems: number;
 }
 
-/** One query: `imago status` is asked often, and by scripts. */
+/** Reads everything with one query, because scripts call `imago status` often. */
 function readFacts({ database }: Store): Promise<DatabaseFacts> {
   return database.read(async (tables) => {
     const found = await sql<{ version: string; operations: string; problems: number }>`

@@ -1,12 +1,12 @@
-// The daemon from its first moment to its last: folders and lock, door, database, lease, work. What it does
-// when a part is missing or goes away is decided here; how the parts fit together stands in wiring.ts.
-
+// Runs the daemon: directories and lock, listener, database, lease, work. Decides what to do if a part is missing or
+// fails; wiring.ts connects the parts.
 import { existsSync, statSync } from 'node:fs';
 import { isLoopbackHost } from '../domain/access/loopback.ts';
 import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
 import { type FileLock, tryFileLock, waitForFileLock } from '../host/files/file-lock.ts';
 import { identifyProcess, isSameProcess, type ProcessIdentity } from '../host/process/identity.ts';
 import { readDaemonFile, removeDaemonFile, writeDaemonFile } from '../launcher/daemon-file.ts';
+import { packageVersion } from '../launcher/package.ts';
 import { type ProcessEnvironment, type StatePaths, stateFolder } from '../launcher/paths.ts';
 import type { DaemonEnvironment } from './environment.ts';
 import { type Listener, openListener, type TcpOptions } from './http/listener.ts';
@@ -16,22 +16,21 @@ import { createLifecycle, type Lifecycle, readRestarts } from './process/lifecyc
 import { openLog, rotateByCopy } from './process/log.ts';
 import type { Messages } from './process/messages.ts';
 import { prepareStateFolder, removeRuntimeFolders, runtimePaths, secureFolder } from './process/paths.ts';
-import { packageVersion } from './process/version.ts';
 
 export interface DaemonRun {
   readonly processEnv: ProcessEnvironment;
   readonly options: DaemonOptions;
   readonly messages: Messages;
-  /** Keeps the settings that were given as flags, for the next start. */
+  /** Stores the settings that were given as flags, for the next start. */
   readonly keep: () => Promise<unknown>;
 }
 
-const LOCK_PATIENCE_MS = 3000;
-const REQUEST_GRACE_MS = 2000;
-const LOOK_EVERY_MS = 2000;
-const ROTATE_EVERY_MS = 600_000;
+const lockTimeoutMs = 3000;
+const requestGraceMs = 2000;
+const checkEveryMs = 2000;
+const rotateEveryMs = 600_000;
 
-/** Returns when the daemon is up; the process then lives until the lifecycle ends it. */
+/** Returns when the daemon is ready. The process then runs until the lifecycle stops it. */
 export async function runDaemon({ processEnv, options, messages, keep }: DaemonRun): Promise<void> {
   const again = readRestarts(process.env) !== undefined;
   const paths = prepareStateFolder(stateFolder(processEnv), processEnv, !again);
@@ -47,7 +46,7 @@ export async function runDaemon({ processEnv, options, messages, keep }: DaemonR
     onWaiting: (reason) => listener?.refuse(reason),
   });
   let failure: unknown;
-  lifecycle.onStop({ name: 'the one who waits', deadlineMs: 1000, run: () => tell(messages, failure) });
+  lifecycle.onStop({ name: 'messages', deadlineMs: 1000, run: () => reportEnd(messages, failure) });
   lifecycle.onStop({ name: 'the lock', deadlineMs: 1000, run: () => lock.release() });
 
   let up = again;
@@ -70,29 +69,29 @@ export async function runDaemon({ processEnv, options, messages, keep }: DaemonR
     await keep();
     const startedAt = new Date();
     const environment = { processEnv, options, paths, runtime, log, lifecycle, listener, startedAt };
-    const beginning = begin(environment, messages, again);
-    lifecycle.hold(beginning);
-    await beginning;
+    const starting = start(environment, messages, again);
+    lifecycle.hold(starting);
+    await starting;
     up = true;
   } catch (error) {
     fail(error);
   }
 }
 
-/** Loopback needs no TLS; beyond it, a certificate of our own is made where none was given. */
+/** Loopback needs no TLS. For other addresses, creates a certificate if none was given. */
 async function withCertificate(tcp: TcpOptions | undefined, home: string): Promise<TcpOptions | undefined> {
   if (tcp === undefined || tcp.tls !== undefined || isLoopbackHost(tcp.host)) return tcp;
   const { ensureOwnCertificate } = await import('./http/own-certificate.ts');
   return { ...tcp, tls: await ensureOwnCertificate(home, tcp.host) };
 }
 
-/** Whoever started us hears last why it failed: by then nothing of us is left. */
-function tell(messages: Messages, failure: unknown): void {
+/** Reports the failure to the process that started this one. It is the last step, when everything has stopped. */
+function reportEnd(messages: Messages, failure: unknown): void {
   if (failure !== undefined) messages.send({ error: ensureImagoError(failure).toRecord() });
   messages.end();
 }
 
-async function begin(environment: DaemonEnvironment, messages: Messages, again: boolean): Promise<void> {
+async function start(environment: DaemonEnvironment, messages: Messages, again: boolean): Promise<void> {
   const { paths, runtime, log, lifecycle, listener, startedAt } = environment;
   const self = ownIdentity();
   let postgres: PostgresServer | undefined;
@@ -110,12 +109,12 @@ async function begin(environment: DaemonEnvironment, messages: Messages, again: 
     });
   }
 
-  /** Later on the disk may be full: clients then see an older record, and nothing else fails. */
+  /** If the disk is full, clients see the previous record, and nothing else fails. */
   function recordAgain(): void {
     try {
       record();
     } catch (error) {
-      log.warn('the record of the daemon cannot be written', { error });
+      log.warn('the daemon file cannot be written', { error });
     }
   }
 
@@ -154,10 +153,10 @@ async function begin(environment: DaemonEnvironment, messages: Messages, again: 
   });
   lifecycle.onStop({
     name: 'requests',
-    deadlineMs: REQUEST_GRACE_MS + 1000,
-    run: () => listener.close(REQUEST_GRACE_MS),
+    deadlineMs: requestGraceMs + 1000,
+    run: () => listener.close(requestGraceMs),
   });
-  lookAfter(environment, recordAgain, self);
+  watchFiles(environment, recordAgain, self);
   messages.send({ ready: true });
   messages.end();
   log.info('ready', { ms: Math.round(performance.now()) });
@@ -179,22 +178,22 @@ async function startPostgres(environment: DaemonEnvironment): Promise<PostgresSe
   return postgres;
 }
 
-/** Started by hand or by a service manager, which keeps what we print; a client says that it does not. */
+/** Returns whether a user or a service manager started the daemon: a client sets IMAGO_BACKGROUND. */
 function inForeground(): boolean {
   return process.env.IMAGO_BACKGROUND === undefined;
 }
 
-/** `undefined`: another daemon took over while this one began again, which is as good. */
+/** Returns `undefined` if another daemon took over while this one restarted. */
 async function takeLock(paths: StatePaths, again: boolean): Promise<FileLock | undefined> {
   const lock = tryFileLock(paths.lock);
   if (lock !== undefined) return lock;
   const other = readDaemonFile(paths.daemonFile)?.process;
   const runs = other !== undefined && isSameProcess(other) && other.pid !== process.pid;
-  const waited = runs ? undefined : await waitForFileLock(paths.lock, LOCK_PATIENCE_MS);
+  const waited = runs ? undefined : await waitForFileLock(paths.lock, lockTimeoutMs);
   if (waited !== undefined || again) return waited;
   throw new ImagoError(
     'daemon-running',
-    `A daemon${other === undefined ? '' : ` (process ${other.pid})`} already runs for ${paths.home}.`,
+    `A daemon${other === undefined ? '' : ` (process ${other.pid})`} is already running for ${paths.home}.`,
   );
 }
 
@@ -206,24 +205,24 @@ function followSignals(lifecycle: Lifecycle, fail: (error: unknown) => void): vo
   process.on('uncaughtException', fail);
 }
 
-/** Notices what others do to our files, as long as we live. */
-function lookAfter(environment: DaemonEnvironment, record: () => void, self: ProcessIdentity): void {
+/** Reacts to changes that other processes make to the daemon's files. */
+function watchFiles(environment: DaemonEnvironment, record: () => void, self: ProcessIdentity): void {
   const { paths, listener, lifecycle } = environment;
-  const made = statSync(paths.home).ino;
-  const look = setInterval(() => {
-    if (statSync(paths.home, { throwIfNoEntry: false })?.ino !== made) {
+  const created = statSync(paths.home).ino;
+  const check = setInterval(() => {
+    if (statSync(paths.home, { throwIfNoEntry: false })?.ino !== created) {
       lifecycle.stop({ database: true });
     } else if (!listener.intact()) {
       lifecycle.restart('the socket of the API was removed');
     } else if (readDaemonFile(paths.daemonFile)?.process.startTicks !== self.startTicks) {
       record();
     }
-  }, LOOK_EVERY_MS);
+  }, checkEveryMs);
   const rotate = setInterval(() => {
     for (const file of [paths.postgresLog, paths.daemonErrors]) rotateByCopy(file);
-  }, ROTATE_EVERY_MS);
+  }, rotateEveryMs);
   lifecycle.ending.addEventListener('abort', () => {
-    clearInterval(look);
+    clearInterval(check);
     clearInterval(rotate);
   });
 }
@@ -231,7 +230,7 @@ function lookAfter(environment: DaemonEnvironment, record: () => void, self: Pro
 function ownIdentity(): ProcessIdentity {
   const self = identifyProcess(process.pid);
   if (self !== undefined) return self;
-  throw new ImagoError('internal', 'This process cannot find itself in /proc.', {
+  throw new ImagoError('internal', 'This process is not in /proc.', {
     hint: 'Imago needs Linux with /proc mounted.',
   });
 }

@@ -1,5 +1,5 @@
-// Stops everything that belongs to a state folder: a daemon that follows, one that hangs, and a PostgreSQL
-// whose daemon was killed. Processes are identified before they are signalled, so that nobody else is hit.
+// Stops everything that belongs to a state directory: a running daemon, a hung one, and a PostgreSQL whose daemon was
+// killed. Identifies processes before it signals them, so that no other process is hit.
 import { accessSync, constants, existsSync, realpathSync, rmSync } from 'node:fs';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import { type FileLock, tryFileLock, waitForFileLock } from '../host/files/file-lock.ts';
@@ -18,24 +18,24 @@ import {
 } from './process/paths.ts';
 import { localFolder, stopLocalMachines } from './providers/local-machines.ts';
 
-/** Longer than a clean stop may take. */
-const POLITE_MS = 30_000;
-const NOTICE_MS = 5000;
-const FORCED_MS = 5000;
-const LOCK_MS = 5000;
-/** For a clean power-off of all at once, also of those that are still starting; then they are ended. */
-const MACHINE_MS = 120_000;
+/** Longer than a clean stop takes. */
+const defaultStopMs = 30_000;
+const acknowledgeMs = 5000;
+const killMs = 5000;
+const lockMs = 5000;
+/** Time for a clean power-off of all machines, including those that are still starting, before they are killed. */
+const machineMs = 120_000;
 
 export interface DownOptions {
-  /** Machines go on running, and the next daemon finds them. */
+  /** Machines keep running, and the next daemon adopts them. */
   readonly leaveMachines?: boolean;
-  readonly politeMs?: number;
+  readonly stopMs?: number;
 }
 
-/** A second call, or one when nothing runs, changes nothing. */
+/** Calling it again, or when nothing is running, has no effect. */
 export async function bringDown(
   processEnv: ProcessEnvironment,
-  { leaveMachines = false, politeMs = POLITE_MS }: DownOptions = {},
+  { leaveMachines = false, stopMs = defaultStopMs }: DownOptions = {},
 ): Promise<StoppedProcesses> {
   const home = stateFolder(processEnv);
   if (!existsSync(home)) return { forced: false };
@@ -45,7 +45,7 @@ export async function bringDown(
   } catch (error) {
     throw explainFolderError(error, home);
   }
-  const daemon = await stopDaemonProcess(paths, politeMs);
+  const daemon = await stopDaemonProcess(paths, stopMs);
   const lock = await takeLock(paths);
   try {
     const postgres = await stopPostgres(paths);
@@ -66,7 +66,7 @@ export async function bringDown(
   }
 }
 
-/** Loaded only where there are any: most state folders of tests and of clouds have none. */
+/** Loads the provider only if there are machines. */
 async function stopMachines(
   { home }: StatePaths,
   { machineFolder }: RuntimePaths,
@@ -74,43 +74,43 @@ async function stopMachines(
 ): Promise<number> {
   if (!existsSync(localFolder(home))) return 0;
   return stopLocalMachines({
-    ...{ home, socketFolder: machineFolder, processEnv, deadlineMs: MACHINE_MS },
+    ...{ home, socketFolder: machineFolder, processEnv, deadlineMs: machineMs },
     onTrouble: () => undefined,
   });
 }
 
 async function stopDaemonProcess(
   paths: StatePaths,
-  politeMs: number,
+  stopMs: number,
 ): Promise<{ readonly pid: number; readonly forced: boolean } | undefined> {
   const file = readDaemonFile(paths.daemonFile);
   if (file === undefined || !isSameProcess(file.process)) return undefined;
   const { process: daemon } = file;
   signalProcess(daemon, 'SIGTERM');
-  if (await follows(paths, daemon, politeMs)) return { pid: daemon.pid, forced: false };
+  if (await stops(paths, daemon, stopMs)) return { pid: daemon.pid, forced: false };
   signalProcess(daemon, 'SIGKILL');
-  if (await waitForExit(daemon, FORCED_MS)) return { pid: daemon.pid, forced: true };
+  if (await waitForExit(daemon, killMs)) return { pid: daemon.pid, forced: true };
   throw new ImagoError('daemon-not-stopped', `The daemon (process ${daemon.pid}) cannot be stopped.`, {
-    hint: 'It may belong to another user, or hang in the kernel: see `ps -o user,stat,wchan`.',
+    hint: 'It can belong to another user, or hang in the kernel. Run `ps -o user,stat,wchan`.',
   });
 }
 
-/** Whether it ends in time. One that hangs is known early: the first thing that a stop does is to say so. */
-async function follows(paths: StatePaths, daemon: ProcessIdentity, politeMs: number): Promise<boolean> {
-  if (await waitForExit(daemon, Math.min(NOTICE_MS, politeMs))) return true;
+/** Returns whether the daemon exits in time. A hung one is detected early: a stop first records that it is not ready. */
+async function stops(paths: StatePaths, daemon: ProcessIdentity, stopMs: number): Promise<boolean> {
+  if (await waitForExit(daemon, Math.min(acknowledgeMs, stopMs))) return true;
   if (readDaemonFile(paths.daemonFile)?.ready === true) return false;
-  return waitForExit(daemon, politeMs - NOTICE_MS);
+  return waitForExit(daemon, stopMs - acknowledgeMs);
 }
 
 async function takeLock(paths: StatePaths): Promise<FileLock | undefined> {
   if (!existsSync(paths.lock)) return undefined;
-  const lock = tryFileLock(paths.lock) ?? (await waitForFileLock(paths.lock, LOCK_MS));
+  const lock = tryFileLock(paths.lock) ?? (await waitForFileLock(paths.lock, lockMs));
   if (lock !== undefined) return lock;
   throw new ImagoError(
     'daemon-not-stopped',
-    `A daemon that ${paths.daemonFile} does not name holds ${paths.lock}.`,
+    `An unknown daemon, which is not in ${paths.daemonFile}, holds ${paths.lock}.`,
     {
-      hint: `See which process has it open: \`fuser -v ${paths.lock}\`.`,
+      hint: `Find the process that has it open with \`fuser -v ${paths.lock}\`.`,
     },
   );
 }

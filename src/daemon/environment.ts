@@ -1,5 +1,4 @@
-// The types of what a daemon knows before its work starts.
-
+// Types of the daemon's environment, which is known before its work starts.
 import type { ProcessEnvironment, StatePaths } from '../launcher/paths.ts';
 import type { Listener } from './http/listener.ts';
 import type { DaemonOptions } from './options.ts';
@@ -8,7 +7,6 @@ import type { Lifecycle } from './process/lifecycle.ts';
 import type { Log } from './process/log.ts';
 import type { RuntimePaths } from './process/paths.ts';
 
-/** What is known before the work begins. */
 export interface DaemonEnvironment {
   readonly processEnv: ProcessEnvironment;
   readonly options: DaemonOptions;
@@ -22,7 +20,7 @@ export interface DaemonEnvironment {
 
 export interface WireOptions {
   readonly environment: DaemonEnvironment;
-  /** The embedded server; absent when another PostgreSQL is used. */
+  /** The embedded server; absent if IMAGO_DATABASE_URL is set. */
   readonly postgres?: PostgresServer;
   readonly url: string;
 }

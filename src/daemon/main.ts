@@ -1,8 +1,8 @@
-// The daemon's program. `imago` starts it apart from itself; service managers run it in the foreground.
-//   --SETTING VALUE  a setting (see `imago config list`), used and kept
-//   --down    stop the daemon of the state folder, its database and its machines, also when it hangs;
-//             --leave-machines: not the machines
-//   --doctor  look at this machine, without a daemon
+// The daemon process. `imago` starts it in the background; service managers run it in the foreground.
+//   --SETTING VALUE   use and store a setting (see `imago config list`)
+//   --down            stop the daemon of the state directory, its database, and its machines, even if it hangs
+//   --leave-machines  with --down: do not stop the machines
+//   --doctor          check this host, without a daemon
 import { parseArgs } from 'node:util';
 import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
 import { checkSettings, readSettings, type SettingName, settingNames } from '../domain/settings/settings.ts';

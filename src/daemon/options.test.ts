@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import { readSettings } from '../domain/settings/settings.ts';
-import { missingPrograms } from './default-provider.ts';
+import { missingMachineTools } from './doctor/machines.ts';
 import { readOptions } from './options.ts';
 
 const sim = { IMAGO_PROVIDER: 'sim' };
@@ -43,10 +43,10 @@ describe("the daemon's options", () => {
   });
 
   it('name what a host without QEMU must install, and the simulation as an explicit choice', () => {
-    expect(missingPrograms((program) => `/usr/bin/${program}`)).toBeUndefined();
-    const hint = missingPrograms((program) => (program === 'qemu-img' ? undefined : program));
+    expect(missingMachineTools((program) => `/usr/bin/${program}`)).toBeUndefined();
+    const hint = missingMachineTools((program) => (program === 'qemu-img' ? undefined : program));
     expect(hint).toMatch(/^qemu-img not found\. .*qemu-utils.*--provider sim\.$/);
-    expect(missingPrograms(() => undefined)).toMatch(/^qemu-system-\S+ and qemu-img not found/);
+    expect(missingMachineTools(() => undefined)).toMatch(/^qemu-system-\S+ and qemu-img not found/);
   });
 
   it.each([

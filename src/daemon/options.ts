@@ -2,7 +2,6 @@
 import { parseAllowed, parseListen, readSettings, type Settings } from '../domain/settings/settings.ts';
 import type { AddressRules } from '../host/network/address-guard.ts';
 import type { ProviderName } from '../ports/provider/provider.ts';
-import { defaultProvider } from './default-provider.ts';
 import type { TcpOptions } from './http/listener.ts';
 
 export interface DaemonOptions {
@@ -11,13 +10,16 @@ export interface DaemonOptions {
   /** Settings that are in effect. */
   readonly settings: Settings;
   readonly tcp?: TcpOptions;
-  /** Which provider answers when a request names none. */
+  /** Provider of requests that name none. */
   readonly provider: ProviderName;
-  /** How many days finished operations and their logs are stored, where it was set. */
   /** The addresses that recipes and registry references can reach. */
   readonly addresses: AddressRules;
+  /** Number of days that finished operations and their logs are stored, if set. */
   readonly keep: { readonly recordDays?: number; readonly logDays?: number };
 }
+
+/** Only a setting, a flag, IMAGO_PROVIDER, or a request selects the simulation. */
+const defaultProvider = 'local';
 
 const fromEnvironment = {
   provider: 'IMAGO_PROVIDER',
@@ -26,7 +28,7 @@ const fromEnvironment = {
   'allow-addresses': 'IMAGO_ALLOW_ADDRESSES',
 } as const satisfies Partial<Record<keyof Settings, string>>;
 
-/** The environment is that of whichever command happens to start the daemon, so a setting that was given counts first. */
+/** Any command can start the daemon with its own environment, so a setting takes precedence over it. */
 export function readOptions(
   given: Settings,
   env: Readonly<Record<string, string | undefined>>,

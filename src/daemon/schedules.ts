@@ -1,5 +1,4 @@
-// Schedules that act: what the store keeps, given to the engine at every start, and an operation for each time.
-
+// Runs schedules: passes the stored ones to the engine at every start, and starts an operation for each time.
 import type { ScheduleStore } from '../database/schedules.ts';
 import { localOwner } from '../domain/access/roles.ts';
 import { ImagoError } from '../domain/error/imago-error.ts';
@@ -25,7 +24,7 @@ export interface SchedulesParts {
 export async function createSchedules(parts: SchedulesParts): Promise<Schedules> {
   const { engine, operations, store } = parts;
 
-  /** Stops the schedule if its owner may no longer start what it starts. */
+  /** Stops the schedule if its owner is no longer allowed to start the operation. */
   async function stopWithoutRights(schedule: Schedule): Promise<boolean> {
     const why = await missingRight(parts.tokens, schedule);
     if (why === undefined) return false;
@@ -40,7 +39,7 @@ export async function createSchedules(parts: SchedulesParts): Promise<Schedules>
     await engine.schedule(schedule, async (at) => {
       if (await stopWithoutRights(schedule)) return;
       const { name, kind, subject, input, by, osUser } = schedule;
-      // The id is that of the time: a time that is fired again after a crash starts nothing new.
+      // The id contains the time, so that a time that fires again after a crash starts nothing new.
       const id = `schedule-${name}-${at.getTime().toString(36)}`;
       const operation = await operations.submit({ id, kind, subject, input, by, osUser });
       await store.recordFired(name, at.toISOString(), operation.id);
@@ -62,10 +61,7 @@ export async function createSchedules(parts: SchedulesParts): Promise<Schedules>
       parseCron(schedule);
       const found = await store.get(schedule.name);
       if (found === undefined || isSame(found, schedule)) return;
-      throw new ImagoError(
-        'schedule-exists',
-        `Schedule ${schedule.name} exists already, with other content.`,
-      );
+      throw new ImagoError('schedule-exists', `A different schedule ${schedule.name} already exists.`);
     },
     async create(schedule) {
       parseCron(schedule);
@@ -91,7 +87,7 @@ async function* active(store: ScheduleStore): AsyncGenerator<ScheduleRecord> {
   }
 }
 
-/** Says what the owner's tokens lack for the operation; `local` is the daemon's own user and always has its rights. */
+/** Returns the right that the owner's tokens do not have. `local` is the daemon's user and has all rights. */
 async function missingRight(
   tokens: Pick<Tokens, 'roleOf'>,
   { by, kind }: Schedule,

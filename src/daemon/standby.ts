@@ -1,5 +1,4 @@
-// What a daemon that stands by can do: read, and tell where to go. Writes are for the active one.
-
+// Creates the context of a standby daemon, which can only read. Writes need the active daemon.
 import type { Store } from '../database/open-database.ts';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import type { OperationDesk } from '../ports/workflow/operation.ts';
@@ -30,12 +29,6 @@ export function standbyContext(options: WireOptions, store: Store): DaemonContex
 }
 
 async function refuse(): Promise<never> {
-  throw standingBy();
-}
-
-function standingBy(): ImagoError {
-  return new ImagoError('daemon-standby', 'This daemon stands by: another one works on its database.', {
-    httpStatus: 503,
-    retryable: true,
-  });
+  const message = 'This daemon is on standby: another daemon is active on its database.';
+  throw new ImagoError('daemon-standby', message, { httpStatus: 503, retryable: true });
 }

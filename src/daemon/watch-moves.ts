@@ -1,22 +1,22 @@
-// Hears of channel moves, made by any process, so that pools which follow a channel do not wait for the next round.
+// Watches channel moves by any process, so that pools that follow a channel do not wait for the next cycle.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Store } from '../database/open-database.ts';
 
-/** Events come in bursts: one look is enough for all of a burst. */
+/** Events come in bursts: one query is enough for a burst. */
 const gatherMs = 200;
 
-/** Calls back when a channel has moved since the last look, until the signal is aborted. */
+/** Calls back when a channel has moved since the last query, until the signal aborts. */
 export function watchMoves(
   { events, database }: Pick<Store, 'events' | 'database'>,
   signal: AbortSignal,
   onMove: () => void,
 ): void {
   let last: number | undefined;
-  let looking = false;
+  let querying = false;
   let again = false;
 
-  async function look(): Promise<void> {
+  async function query(): Promise<void> {
     const found = await database.read((tables) =>
       sql<{ id: number | null }>`select max(id) as id from imago.channel_moves`.execute(tables),
     );
@@ -26,22 +26,22 @@ export function watchMoves(
     if (moved) onMove();
   }
 
-  async function looks(): Promise<void> {
-    if (looking) {
+  async function queryBursts(): Promise<void> {
+    if (querying) {
       again = true;
       return;
     }
-    looking = true;
+    querying = true;
     do {
       again = false;
-      // A look that fails is made up for by the next event, or by the next round of whoever listens.
-      await look().catch(() => undefined);
+      // After a failure, the next event queries again.
+      await query().catch(() => undefined);
       await sleep(gatherMs, undefined, { signal, ref: false }).catch(() => undefined);
     } while (again && !signal.aborted);
-    looking = false;
+    querying = false;
   }
 
-  const stop = events.onAdded(() => void looks());
+  const stop = events.onAdded(() => void queryBursts());
   signal.addEventListener('abort', stop, { once: true });
-  void looks();
+  void queryBursts();
 }

@@ -1,6 +1,4 @@
-// How the parts of the daemon fit together: the lease decides whether this one works or stands by, and the
-// routes are given a context of what there is.
-
+// Connects the parts of the daemon: the lease decides whether it is active or on standby, and handlers get a context.
 import { connectClient } from '../database/connection/connection.ts';
 import { acquireLease } from '../database/lease/lease.ts';
 import { migrate } from '../database/migrations/migrate.ts';
@@ -12,28 +10,28 @@ import type { DaemonContext } from './http/endpoint/context.ts';
 import { createRequestListener } from './http/request-listener.ts';
 import { standbyContext } from './standby.ts';
 
-/** Resolves when requests are answered: by the active daemon, or by one that stands by until it is active. */
+/** Resolves when the daemon serves requests, either active or on standby until it becomes active. */
 export async function wire(options: WireOptions): Promise<void> {
   const { environment, url } = options;
   const { log, lifecycle } = environment;
-  const standingBy = Promise.withResolvers<void>();
+  const onStandby = Promise.withResolvers<void>();
   let standby: Store | undefined;
 
   const active = acquireLease({
     connect: () => connectClient(url),
     signal: lifecycle.ending,
     onWaiting() {
-      log.info('standing by: another daemon works on this database');
+      log.info('on standby: another daemon is active on this database');
       standby = openStore({ url, epoch: 0 });
       serve(options, standbyContext(options, standby));
-      standingBy.resolve();
+      onStandby.resolve();
     },
   }).then(async (lease) => {
     lifecycle.onStop({ name: 'the lease', deadlineMs: 4000, run: () => lease.release() });
     lease.signal.addEventListener('abort', () => lifecycle.restart('the lease is lost', lease.signal.reason));
     lifecycle.ending.throwIfAborted();
     const { from, to } = await migrate({ url, epoch: lease.epoch });
-    if (from !== to) log.info('brought the tables up to date', { from, to });
+    if (from !== to) log.info('migrated the database', { from, to });
     serve(options, await startActiveDaemon(options, lease));
     await standby?.close();
     log.info('active', { epoch: lease.epoch });
@@ -42,7 +40,7 @@ export async function wire(options: WireOptions): Promise<void> {
   active.catch((error) => {
     if (standby !== undefined) lifecycle.restart('it could not take over', error);
   });
-  await Promise.race([active, standingBy.promise]);
+  await Promise.race([active, onStandby.promise]);
 }
 
 function serve({ environment: { listener, log } }: WireOptions, context: DaemonContext): void {

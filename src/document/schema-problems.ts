@@ -115,7 +115,8 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return found;
 }
 
-function fieldsAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
+/** Returns the names of the fields that a schema has at a path. */
+export function fieldsAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
   let places = unwrap(schema);
   for (const key of path) places = places.flatMap((place) => step(place, key)).flatMap(unwrap);
   return [
@@ -134,8 +135,10 @@ function step(schema: z.ZodType, key: PropertyKey): readonly z.ZodType[] {
 
 /** Through what only wraps (optional, default, …), and into each branch of a union. */
 function unwrap(schema: z.ZodType): readonly z.ZodType[] {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
-    return unwrap(schema.unwrap() as z.ZodType);
+  const isWrapper = [z.ZodOptional, z.ZodNullable, z.ZodDefault, z.ZodPrefault].some(
+    (kind) => schema instanceof kind,
+  );
+  if (isWrapper) return unwrap((schema as z.ZodOptional).unwrap() as z.ZodType);
   if (schema instanceof z.ZodPipe) return unwrap(schema.in as z.ZodType);
   if (schema instanceof z.ZodUnion) return schema.options.flatMap((option) => unwrap(option as z.ZodType));
   return [schema];

@@ -1,13 +1,15 @@
 // Finds, starts and stops the daemon of a state folder, for the command line. The usual case, a daemon that
 // runs, costs one small file and one connection; everything else is loaded when it is needed.
+
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
+import type { ResponseOf } from '../api/contract/types.ts';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import type { Settings } from '../domain/settings/settings.ts';
 import { isSameProcess } from '../host/process/identity.ts';
 import { type DaemonFile, readDaemonFile } from './daemon-file.ts';
 import { type StatePaths, stateFolder, statePaths } from './paths.ts';
-import type { LocalDoctorReport, StoppedProcesses } from './spawn.ts';
+import type { StoppedProcesses } from './spawn.ts';
 
 export interface EnsureOptions {
   /** The state folder; by default that of the environment. */
@@ -123,7 +125,7 @@ export async function stopDaemon(
 }
 
 /** What `imago doctor` finds when no daemon can be started: the same checks, in a process of their own. */
-export async function localDoctor(home = stateFolder()): Promise<LocalDoctorReport> {
+export async function localDoctor(home = stateFolder()): Promise<ResponseOf<'doctor'>> {
   const { runEntry } = await import('./spawn.ts');
   for await (const message of runEntry(statePaths(home), ['--doctor']).until(
     performance.now() + DOCTOR_PATIENCE_MS,

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import type { ResponseOf } from '../api/contract/types.ts';
 import { type ErrorRecord, errorFromRecord, ImagoError } from '../domain/error/imago-error.ts';
 import type { Settings } from '../domain/settings/settings.ts';
 import type { StatePaths } from './paths.ts';
@@ -12,7 +13,7 @@ export type DaemonMessage =
   | { readonly progress: string }
   | { readonly ready: true }
   | { readonly stopped: StoppedProcesses }
-  | { readonly doctor: LocalDoctorReport }
+  | { readonly doctor: ResponseOf<'doctor'> }
   | { readonly error: ErrorRecord };
 
 export interface StoppedProcesses {
@@ -22,19 +23,6 @@ export interface StoppedProcesses {
   readonly machines?: number;
   /** It did not exit in time and was killed; nothing that was committed is lost. */
   readonly forced: boolean;
-}
-
-/** As the API's `doctor` answers. */
-export interface LocalDoctorReport {
-  readonly ok: boolean;
-  readonly findings: readonly {
-    readonly id: string;
-    readonly group: string;
-    readonly title: string;
-    readonly state: 'ok' | 'warn' | 'missing';
-    readonly detail: string;
-    readonly fix?: string;
-  }[];
 }
 
 /** The file descriptor on which a daemon's process sends its messages. */

@@ -82,7 +82,7 @@ const cases: readonly [
     { ...post('/v1/pools/web', '{}'), method: 'DELETE' },
     400,
     'input-invalid',
-    /takes no body/,
+    /does not accept a body/,
   ],
   [
     'an unknown field',

@@ -59,7 +59,7 @@ describe('IMAGO_TOKEN on the socket', () => {
   test('is refused if it is unknown, instead of falling back to local rights', async () => {
     const { code, err } = await imago.run(['pool', 'list'], { env: { IMAGO_TOKEN: 'imago_wrong' } });
     expect(code).toBe(4);
-    expect(err).toContain('unknown, expired or revoked');
+    expect(err).toContain('unknown, expired, or revoked');
   });
 
   test('also decides who can stop the daemon', async () => {

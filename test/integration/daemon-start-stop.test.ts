@@ -167,7 +167,7 @@ describe('a daemon that runs', () => {
     try {
       const { code, err } = await other.run(['up', '--listen', listen]);
       expect(code).toBe(2);
-      expect(err).toContain('another program has it');
+      expect(err).toContain('another process uses it');
       expect(daemonFile(other.home)).toBeUndefined();
     } finally {
       await other.end();

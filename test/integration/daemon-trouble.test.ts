@@ -66,7 +66,7 @@ describe('the state folder', () => {
     const { apiFolder } = runtimeOf(imago.home);
     symlinkSync(imago.folder, apiFolder);
     try {
-      expectRefusal(await imago.run(['up']), 4, /is not a folder/);
+      expectRefusal(await imago.run(['up']), 4, /is not a directory/);
     } finally {
       rmSync(apiFolder);
     }

@@ -61,7 +61,7 @@ function startSender(store: Store, options: { readonly post?: typeof postWebhook
   const troubles: unknown[] = [];
   const running = sendWebhooks({
     ...{ outbox: store.outbox, events: store.events, key, clock, random: () => 0 },
-    ...{ signal: ending.signal, onTrouble: (error: unknown) => void troubles.push(error), ...options },
+    ...{ signal: ending.signal, onError: (error: unknown) => void troubles.push(error), ...options },
   });
   return {
     troubles,
@@ -86,7 +86,7 @@ describe('sending again', () => {
     await move(store, '1.0.1');
     await store.outbox.collect((event) => JSON.stringify({ id: event.id }));
     const [due] = await store.outbox.due(10);
-    await store.outbox.record(due?.id ?? 0, { kind: 'failed', error: 'It answered 500.' });
+    await store.outbox.record(due?.id ?? 0, { kind: 'failed', error: 'The receiver responded with 500.' });
     const sender = startSender(store);
     expect(await store.webhooks.resend('ci', undefined, 'ann')).toBe(1);
     await receiver.until(1);
@@ -185,7 +185,7 @@ describe('what goes wrong', () => {
     const dying = new AbortController();
     const first = sendWebhooks({
       ...{ outbox: store.outbox, events: store.events, key, clock, signal: dying.signal },
-      onTrouble: () => undefined,
+      onError: () => undefined,
       async post(asked) {
         const status = await postWebhook(asked);
         dying.abort();
@@ -225,7 +225,7 @@ describe('what goes wrong', () => {
       const sender = startSender(store, { post });
       const [item] = await untilAttempts(store, index + 1);
       await sender.end();
-      expect(item).toMatchObject({ state: 'waiting', status: 500, error: 'It answered 500.' });
+      expect(item).toMatchObject({ state: 'waiting', status: 500, error: 'The receiver responded with 500.' });
       expect(Date.parse(item?.nextAt ?? '') - clock.at).toBe(pause);
       clock.at += pause;
     }
@@ -285,7 +285,7 @@ describe('what goes wrong', () => {
     const sender = startSender(store);
     const [item] = await untilAttempts(store, 1);
     await sender.end();
-    expect(item?.error).toContain('was made elsewhere');
+    expect(item?.error).toContain('was derived from another key');
     expect(sender.troubles).not.toEqual([]);
     expect(receiver.received).toEqual([]);
   });

@@ -12,7 +12,7 @@ import { defaultLimits, type SandboxLimits } from '../../src/build/sandbox/limit
 import { findNamespace } from '../../src/build/sandbox/namespace.ts';
 import { createSandbox, type Sandbox, type SandboxRun } from '../../src/build/sandbox/sandbox.ts';
 import { inputsMount } from '../../src/build/sandbox/stages.ts';
-import { agentBundle } from '../../src/daemon/providers/agent-bundle.ts';
+import { agentBundle } from '../../src/daemon/providers/images.ts';
 import { ensureImagoError } from '../../src/domain/error/imago-error.ts';
 import type { Lock } from '../../src/domain/lock/lock.ts';
 import type { Recipe } from '../../src/domain/recipe/recipe.ts';

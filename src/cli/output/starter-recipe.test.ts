@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { packageFile } from '../input/package-version.ts';
+import { packageFile } from '../../launcher/package.ts';
 import { schemaLine } from './starter-recipe.ts';
 
 test.each([

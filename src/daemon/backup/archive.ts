@@ -9,11 +9,11 @@ import type { Database } from '../../database/connection/database.ts';
 import type { Store } from '../../database/open-database.ts';
 import type { BackupEnvelope } from '../../domain/backup/envelope.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import { packageVersion } from '../../launcher/package.ts';
 import { keyFolder, type SigningKey } from '../../oci/signatures/key-folder.ts';
 import { signingKey } from '../../oci/signatures/keyring.ts';
 import type { Archive, BackupOptions } from '../../ports/database/archive.ts';
 import type { DaemonEnvironment } from '../environment.ts';
-import { packageVersion } from '../process/version.ts';
 import { openBackup, seal } from './container.ts';
 import { readKeyFiles, writeKeyFiles } from './key-files.ts';
 import { spool } from './spool.ts';
@@ -39,7 +39,7 @@ export interface ArchiveParts extends BackupParts {
 const responseMs = 500;
 const minPassphrase = 12;
 
-/** What a backup never holds, by its place in the state directory. */
+/** Data that a backup never contains, by its path in the state directory. */
 const directories = {
   store: 'disks and locks of versions',
   local: 'machines and disks of the local provider',
@@ -100,7 +100,7 @@ export function createArchive(parts: ArchiveParts): Archive {
       operation: await tables.selectFrom('operations').select('id').limit(1).executeTakeFirst(),
     }));
     if (held.image === undefined && held.operation === undefined) return;
-    throw new ImagoError('restore-not-empty', 'The database already holds images or operations.');
+    throw new ImagoError('restore-not-empty', 'The database already contains images or operations.');
   }
 
   return {

@@ -1,6 +1,6 @@
 // The file format around a backup's content: magic, envelope, chunks, signature. With a passphrase the chunks are
 // encrypted (AES-256-GCM; the nonce of a chunk is its number and whether it is the last one, so that chunks cannot be
-// reordered, dropped or truncated). The signature covers every byte before it. docs/how-to/back-up-and-restore.md
+// reordered, dropped, or truncated). The signature covers every byte before it. docs/how-to/back-up-and-restore.md
 // describes it.
 import {
   createCipheriv,
@@ -37,7 +37,7 @@ export interface SealOptions {
   readonly passphrase?: string | undefined;
 }
 
-/** Yields the file. Returned early, it is not a backup: it has no signature. */
+/** Yields the file. If stopped early, the file has no signature and is not a backup. */
 export async function* seal(
   content: AsyncIterable<Uint8Array>,
   { envelope, key, passphrase }: SealOptions,
@@ -62,7 +62,7 @@ export async function* seal(
 
 export interface OpenedBackup {
   readonly envelope: BackupEnvelope;
-  /** The content, from its beginning, each time. */
+  /** Returns the content from its beginning on every call. */
   content(): Readable;
 }
 

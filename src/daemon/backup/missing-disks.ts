@@ -1,5 +1,5 @@
-// Versions whose disk was not in the local store when they were restored. They are problems until the disk is copied or
-// the version is deleted.
+// Reports versions whose disk was not in the local store when they were restored, until the disk is copied or the version
+// is deleted.
 import type { FoundProblem } from '../../domain/problem/problem.ts';
 import type { Catalogue } from '../../ports/database/catalog.ts';
 import type { ImageSpace } from '../../ports/database/lifecycle.ts';
@@ -10,7 +10,7 @@ interface MissingDisksDeps {
   readonly problems: Pick<Problems, 'openOf'>;
 }
 
-/** Returns the open problems that restore recorded whose disk is still missing. */
+/** Returns the problems that restore recorded, if their disk is still missing. */
 export async function missingDisks(
   { catalogue, problems }: MissingDisksDeps,
   space: Pick<ImageSpace, 'digests'>,

@@ -1,5 +1,5 @@
-// Stores a stream in a file without a name, so that it can be read twice: once to verify it, once to use it. Nothing
-// of it is left, however the process exits.
+// Stores a stream in an unlinked file, so that it can be read twice: once to verify it, once to use it. The file
+// disappears when the process exits.
 import { randomUUID } from 'node:crypto';
 import { open, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// What building images needs of this machine: apt and a few programs, Debian's keys, and a sandbox that works. The
-// tools that make the disk itself come with the lock.
+// Checks what builds need on this host: apt and a few tools, the Debian keys, and a working sandbox. The lock includes
+// the tools that create the disk.
 import { existsSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,16 +12,16 @@ import { ensureImagoError, type ImagoError } from '../../domain/error/imago-erro
 import { formatBytes } from '../../domain/value/bytes.ts';
 import { type ProcessEnvironment, stateFolder } from '../../launcher/paths.ts';
 import { buildCacheFolder } from '../providers/build-cache.ts';
-import type { CheckResult, DoctorCheck } from './check.ts';
+import { type CheckResult, type DoctorCheck, missing, ok, warn } from './check.ts';
 import { findProgram, installCommand, outputOf } from './probe.ts';
 
-/** How the machine is looked at. */
+/** Access to the host. */
 export interface BuildProbe {
   findProgram(name: string): string | undefined;
   outputOf(program: string, args: readonly string[], signal: AbortSignal): Promise<string | undefined>;
-  /** The text of a file; undefined when there is none. */
+  /** Returns the text of a file; `undefined` if it does not exist. */
   read(path: string): string | undefined;
-  /** Throws `sandbox-missing` when this user cannot have one. */
+  /** Throws `sandbox-missing` if this user cannot create one. */
   sandbox(uid: number): Sandbox;
 }
 
@@ -34,7 +34,7 @@ const thisHost: BuildProbe = {
 
 const group = 'Builds';
 
-/** By the Debian packages that have them. */
+/** The tools, by the Debian package that contains them. */
 const programs: Readonly<Record<string, readonly string[]>> = {
   apt: ['apt-get', 'apt-cache'],
   dpkg: ['dpkg-deb'],
@@ -52,10 +52,10 @@ export function buildChecks(
 ): readonly DoctorCheck[] {
   return [
     {
-      ...{ id: 'build.programs', group, title: 'Programs of Debian' },
+      ...{ id: 'build.programs', group, title: 'Debian tools' },
       run: (signal) => checkPrograms(probe, signal),
     },
-    { id: 'build.keyring', group, title: "Debian's keys", run: () => checkKeyring(probe) },
+    { id: 'build.keyring', group, title: 'Debian keys', run: () => checkKeyring(probe) },
     {
       id: 'build.sandbox',
       group,
@@ -73,33 +73,27 @@ async function checkPrograms(probe: BuildProbe, signal: AbortSignal): Promise<Ch
   );
   if (lacking.length > 0) {
     const packages = new Set(lacking.map(({ name }) => name));
-    return {
-      state: 'missing',
-      detail: `Builds need ${lacking.map(({ program }) => program).join(', ')}, and this machine lacks them.`,
-      fix: installCommand([...packages].join(' ')),
-    };
+    return missing(
+      `Builds need ${lacking.map(({ program }) => program).join(', ')}, which this host does not have.`,
+      installCommand([...packages].join(' ')),
+    );
   }
   const tar = probe.findProgram('tar') ?? 'tar';
   if ((await probe.outputOf(tar, ['--version'], signal))?.includes('GNU tar') !== true) {
-    return {
-      state: 'missing',
-      detail: `${tar} is not GNU tar: layers could not be written the same way each time.`,
-      fix: installCommand('tar'),
-    };
+    return missing(`${tar} is not GNU tar: layers would not be reproducible.`, installCommand('tar'));
   }
-  return { state: 'ok', detail: 'apt, dpkg-deb, GNU tar, unshare, setpriv, bwrap and gpgv are installed.' };
+  return ok('apt, dpkg-deb, GNU tar, unshare, setpriv, bwrap, and gpgv are installed.');
 }
 
 function checkKeyring(probe: BuildProbe): CheckResult {
-  if (probe.read(debianKeyring) !== undefined) return { state: 'ok', detail: `At ${debianKeyring}.` };
-  return {
-    state: 'missing',
-    detail: `${debianKeyring} is not there: the signatures of Debian's archive cannot be checked.`,
-    fix: installCommand('debian-archive-keyring'),
-  };
+  if (probe.read(debianKeyring) !== undefined) return ok(`At ${debianKeyring}.`);
+  return missing(
+    `${debianKeyring} does not exist: the signatures of the Debian archive cannot be verified.`,
+    installCommand('debian-archive-keyring'),
+  );
 }
 
-/** As a build has it: mounts of its own, files of other owners, and a second stage. */
+/** A script with the needs of a build: its own mounts, files of other owners, and a second stage. */
 const trial = `
 root=/tmp/root
 mkdir -p "$root/usr/bin" "$root/proc"
@@ -115,7 +109,7 @@ const limitsText: Readonly<Record<Sandbox['limitedBy'], string>> = {
     'rlimits limit the memory of each process, and the processes. For a limit on the memory of a run, start the daemon where control groups are delegated, such as in a systemd unit with Delegate=yes and DelegateSubgroup=daemon.',
 };
 
-/** It is tried: what a kernel, a container or a security module forbids is told by no file. */
+/** Runs the sandbox: no file shows what a kernel, a container, or a security module forbids. */
 async function checkSandbox(
   processEnv: ProcessEnvironment,
   probe: BuildProbe,
@@ -126,7 +120,7 @@ async function checkSandbox(
     sandbox = probe.sandbox(processEnv.uid);
   } catch (thrown) {
     const { message, hint } = ensureImagoError(thrown);
-    return { state: 'missing', detail: message, fix: hint ?? allowNamespaces(processEnv.uid, probe) };
+    return missing(message, hint ?? allowNamespaces(processEnv.uid, probe));
   }
   try {
     await sandbox.run({ what: 'Trying the sandbox', script: trial, signal });
@@ -137,23 +131,19 @@ async function checkSandbox(
   const folder = existsSync(cache) ? join(cache, 'temporary') : tmpdir();
   if (await canOverlay(sandbox, folder, signal)) {
     const ids = `Works ${sandbox.asRoot ? 'as root' : 'without root'}, with overlays`;
-    return {
-      state: 'ok',
-      detail: `${ids}. ${limitsText[sandbox.limitedBy]} Imago limits disk, output, and time.`,
-    };
+    return ok(`${ids}. ${limitsText[sandbox.limitedBy]} Imago limits disk, output, and time.`);
   }
-  return {
-    state: 'warn',
-    detail: 'Works, but folders cannot be laid over each other: builds give the same, only slower.',
-    fix: 'A kernel from 5.11 on, and a cache folder on a file system such as ext4, XFS or btrfs.',
-  };
+  return warn(
+    'Works, but without overlay mounts: builds have the same result, but are slower.',
+    'Use kernel 5.11 or later, and a cache directory on a file system such as ext4, XFS, or btrfs.',
+  );
 }
 
 function refused({ message }: ImagoError, uid: number, probe: BuildProbe): CheckResult {
-  return { state: 'missing', detail: message, fix: allowNamespaces(uid, probe) };
+  return missing(message, allowNamespaces(uid, probe));
 }
 
-/** What a kernel says about user namespaces of ordinary users, and how that is changed. */
+/** The kernel settings that forbid user namespaces to regular users, and how to change them. */
 const switches: readonly { readonly file: string; readonly off: string; readonly setting: string }[] = [
   { file: 'user/max_user_namespaces', off: '0', setting: 'user.max_user_namespaces=15000' },
   { file: 'kernel/unprivileged_userns_clone', off: '0', setting: 'kernel.unprivileged_userns_clone=1' },
@@ -167,24 +157,20 @@ const switches: readonly { readonly file: string; readonly off: string; readonly
 function allowNamespaces(uid: number, probe: BuildProbe): string {
   const off = switches.filter(({ file, off }) => probe.read(`/proc/sys/${file}`)?.trim() === off);
   if (uid !== 0 && off.length > 0) return `sudo sysctl -w ${off.map(({ setting }) => setting).join(' ')}`;
-  return 'Let the daemon make namespaces and mounts: in a container, start that with --privileged.';
+  return 'Allow the daemon to create namespaces and mounts: start a container with --privileged.';
 }
 
 function checkXz(probe: BuildProbe): CheckResult {
   const found = probe.findProgram('xz');
-  if (found !== undefined) return { state: 'ok', detail: `At ${found}.` };
-  return {
-    state: 'warn',
-    detail: 'xz is not installed: components in archives that it packed cannot be read.',
-    fix: installCommand('xz-utils'),
-  };
+  if (found !== undefined) return ok(`At ${found}.`);
+  return warn('xz is not installed: components in xz archives cannot be read.', installCommand('xz-utils'));
 }
 
-/** The daemon keeps it within its limit; what a build uses right now may stand above. */
+/** The daemon enforces the limit, but never on what a running build uses. */
 async function checkCache(processEnv: ProcessEnvironment): Promise<CheckResult> {
   const folder = buildCacheFolder(stateFolder(processEnv), processEnv.env, processEnv.uid);
   const [bytes, limit] = [await cacheBytes(folder), defaultCacheLimits.maxBytes];
   const detail = `${formatBytes(bytes)} of at most ${formatBytes(limit)} in ${folder}.`;
-  if (bytes <= limit) return { state: 'ok', detail };
-  return { state: 'warn', detail, fix: 'imago prune' };
+  if (bytes <= limit) return ok(detail);
+  return warn(detail, 'imago prune');
 }

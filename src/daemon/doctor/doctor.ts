@@ -1,27 +1,13 @@
-// What this machine has and lacks, for `imago doctor`: a registry of checks, one file for each group, each
-// answer with the command that gets what is missing.
+// Runs the checks of `imago doctor`: one file for each group, and each result with the command that fixes it.
 import { type ProcessEnvironment, stateFolder } from '../../launcher/paths.ts';
 import { buildChecks } from './build.ts';
-import type { CheckResult, DoctorCheck } from './check.ts';
+import { type CheckResult, type DoctorCheck, type DoctorReport, warn } from './check.ts';
 import { databaseChecks } from './database.ts';
 import { hostChecks } from './host.ts';
 import { machineChecks } from './machines.ts';
 
-export interface DoctorFinding extends CheckResult {
-  readonly id: string;
-  readonly group: string;
-  readonly title: string;
-}
+const defaultTimeoutMs = 8000;
 
-export interface DoctorReport {
-  /** Whether nothing is `missing`. */
-  readonly ok: boolean;
-  readonly findings: readonly DoctorFinding[];
-}
-
-const CHECK_PATIENCE_MS = 8000;
-
-/** The checks of everything that Imago itself brings; providers add theirs. */
 export function defaultChecks(processEnv: ProcessEnvironment): readonly DoctorCheck[] {
   const home = stateFolder(processEnv);
   return [
@@ -32,24 +18,24 @@ export function defaultChecks(processEnv: ProcessEnvironment): readonly DoctorCh
   ];
 }
 
-/** Runs all checks at once, in the order given. One that throws or hangs is a warning, and stops no other. */
+/** Runs all checks concurrently. One that throws or hangs is a warning, and does not stop the others. */
 export async function runDoctor(
   checks: readonly DoctorCheck[],
-  patienceMs = CHECK_PATIENCE_MS,
+  timeoutMs = defaultTimeoutMs,
 ): Promise<DoctorReport> {
-  const findings = await Promise.all(checks.map((check) => runCheck(check, patienceMs)));
+  const findings = await Promise.all(checks.map((check) => runCheck(check, timeoutMs)));
   return { ok: findings.every(({ state }) => state !== 'missing'), findings };
 }
 
-async function runCheck(check: DoctorCheck, patienceMs: number): Promise<DoctorFinding> {
+async function runCheck(check: DoctorCheck, timeoutMs: number) {
   const { id, group, title } = check;
   const abort = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<CheckResult>((resolve) => {
     timer = setTimeout(() => {
       abort.abort();
-      resolve(unknown(`The check did not end within ${patienceMs / 1000} s.`));
-    }, patienceMs);
+      resolve(unknown(`The check did not finish within ${timeoutMs / 1000} s.`));
+    }, timeoutMs);
   });
   try {
     const result = await Promise.race([(async () => check.run(abort.signal))(), late]);
@@ -62,5 +48,5 @@ async function runCheck(check: DoctorCheck, patienceMs: number): Promise<DoctorF
 }
 
 function unknown(detail: string): CheckResult {
-  return { state: 'warn', detail, fix: 'Run `imago doctor` again; when it stays so, look at this by hand.' };
+  return warn(detail, 'Run `imago doctor` again. If this persists, check it manually.');
 }

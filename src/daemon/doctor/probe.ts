@@ -1,9 +1,12 @@
-// How checks look at the machine: which programs there are, what they say, and how to install them here.
+// Examines the host for checks: which tools are installed, what they print, and how to install them.
 import { execFile } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Service, systemUsers } from '../../host/process/system-user.ts';
+import type { ProcessEnvironment } from '../../launcher/paths.ts';
+import { type CheckResult, ok, warn } from './check.ts';
 
-/** Where a program is found; also in the system folders that an ordinary user's PATH leaves out. */
+/** Returns the path of a tool, including from system directories that the PATH of a regular user does not have. */
 export function findProgram(name: string, path = process.env.PATH ?? ''): string | undefined {
   const folders = [...path.split(':'), '/usr/local/sbin', '/usr/sbin', '/sbin'];
   return folders
@@ -12,7 +15,7 @@ export function findProgram(name: string, path = process.env.PATH ?? ''): string
     .find(isExecutable);
 }
 
-/** What the program prints, on either stream; `undefined` when it cannot be run or is ended by the signal. */
+/** Returns the output of a tool, from both streams; `undefined` if it cannot run or the signal stopped it. */
 export function outputOf(
   program: string,
   args: readonly string[],
@@ -31,21 +34,21 @@ export function outputOf(
   });
 }
 
-/** The command that installs these packages on this machine. */
+/** Returns the command that installs these packages on this host. */
 export function installCommand(debianPackages: string, sudo = process.getuid?.() !== 0): string {
   if (!existsSync('/usr/bin/apt-get'))
-    return `Install ${debianPackages} (Debian's names) by your package manager.`;
+    return `Install ${debianPackages} (names in Debian) with your package manager.`;
   return `${sudo ? 'sudo ' : ''}apt-get install -y ${debianPackages}`;
 }
 
-/** `1.47.0` as [1, 47, 0], from the first such number in the text. */
+/** Returns the first version number in the text: [1, 47, 0] for `1.47.0`. */
 export function versionIn(text: string): readonly number[] | undefined {
   const found = /(\d+)\.(\d+)(?:\.(\d+))?/.exec(text);
   return found === null ? undefined : found.slice(1, 4).map((part) => Number(part ?? 0));
 }
 
-export function isAtLeast(version: readonly number[], least: readonly number[]): boolean {
-  for (const [index, wanted] of least.entries()) {
+export function isAtLeast(version: readonly number[], min: readonly number[]): boolean {
+  for (const [index, wanted] of min.entries()) {
     const part = version[index] ?? 0;
     if (part !== wanted) return part > wanted;
   }
@@ -59,4 +62,19 @@ function isExecutable(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Checks the user that a service runs as if the daemon runs as root. */
+export function checkServiceUser(
+  service: Service,
+  what: string,
+  env: ProcessEnvironment['env'],
+): CheckResult {
+  const name = env[service.variable] || service.user;
+  if (systemUsers.find(name) !== undefined) return ok(`The system user ${name} exists.`);
+  if (name === service.user && (findProgram('useradd') ?? findProgram('adduser')) !== undefined) {
+    return ok(`The system user ${name} is created when it is first needed.`);
+  }
+  const detail = `User ${name} not found: ${what} would run as the user \`nobody\`, which other services can share.`;
+  return warn(detail, `useradd --system --no-create-home ${name}`);
 }

@@ -1,4 +1,4 @@
-// The HTTP application: every endpoint of the contract, the OpenAPI document and its page.
+// The HTTP application: every endpoint of the contract, and the OpenAPI document.
 import { Hono } from 'hono';
 import { contractOf, endpointNames } from '../../api/contract/contract.ts';
 import type { Log } from '../process/log.ts';
@@ -8,20 +8,20 @@ import { defaultLimits, type Limits } from './guard/limits.ts';
 import { createRequestGuard } from './guard/request-guard.ts';
 import { createStreamSlots } from './guard/streams.ts';
 import { createPipeline } from './pipeline.ts';
-import { publicPages } from './public-pages.ts';
-import { requestIdOf } from './request-id.ts';
+import { requestIdOf } from './request-context.ts';
+import { jsonResponse } from './response/json-response.ts';
 import { problemResponse, toPublicError } from './response/problem.ts';
-import { unknownPath } from './unknown-path.ts';
+import { documentPath, unknownPath } from './unknown-path.ts';
 
 export interface AppOptions {
   readonly limits?: Partial<Limits>;
-  /** Names that this daemon may be called by on a loopback address, beside `localhost`. */
+  /** Host names that this daemon accepts on a loopback address, in addition to `localhost`. */
   readonly hosts?: Iterable<string>;
   readonly log?: Log;
 }
 
 export interface App {
-  /** Answers one request; never throws. The transport says whether the caller is on this machine. */
+  /** Responds to one request; never throws. */
   fetch(request: Request, env: { readonly transport: Transport }): Promise<Response>;
 }
 
@@ -38,12 +38,12 @@ export function createApp(context: DaemonContext, options: AppOptions = {}): App
       pipeline({ name, request: c.req.raw, params: c.req.param(), transport: c.env.transport }),
     );
   }
-  for (const [path, page] of publicPages()) {
-    app.get(path, (c) => {
-      guard.checkPublic(c.env.transport, c.req.raw.headers);
-      return page();
-    });
-  }
+  let document: Promise<object> | undefined;
+  app.get(documentPath, async (c) => {
+    guard.checkPublic(c.env.transport, c.req.raw.headers);
+    document ??= import('../../api/openapi/openapi.ts').then(({ openApiDocument }) => openApiDocument());
+    return jsonResponse(200, await document);
+  });
   app.notFound((c) => {
     guard.checkPublic(c.env.transport, c.req.raw.headers);
     throw unknownPath(c.req.method, c.req.path);

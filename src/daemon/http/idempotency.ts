@@ -1,4 +1,4 @@
-// Repeated writes: a request with a key that was answered before gets the same answer, and is not done again.
+// Handles repeated writes: a request with a known key gets the stored response, and does not run again.
 import { createHash } from 'node:crypto';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { IdempotencyKeys, StoredAnswer } from '../../ports/database/access.ts';
@@ -7,14 +7,14 @@ export interface KeyedRequest {
   readonly key: string;
   readonly who: string;
   readonly fingerprint: string;
-  /** The answer must not be kept, because it holds a secret. */
+  /** The response must not be stored, because it contains a secret. */
   readonly secret: boolean;
 }
 
-/** What happens with the key: called once, with the answer that is kept, or `undefined` to give the key back. */
+/** Stores the response for the key, or releases the key if it is `undefined`. Called once. */
 export type Settle = (answer: StoredAnswer | undefined) => Promise<void>;
 
-/** The kept answer of an earlier request, or a claim on the key that must be settled. */
+/** Returns the stored response of an earlier request, or a claim on the key that must be settled. */
 export async function claimKey(
   keys: IdempotencyKeys,
   request: KeyedRequest,
@@ -26,7 +26,7 @@ export async function claimKey(
       if (request.secret) throw withheld(claim.answer);
       return { answer: claim.answer };
     case 'running':
-      throw new ImagoError('idempotency-running', `The request with the key ${key} is still under way.`, {
+      throw new ImagoError('idempotency-running', `The request with the key ${key} is still in progress.`, {
         retryable: true,
         details: { retryAfterMs: 1000 },
       });
@@ -54,7 +54,7 @@ export function fingerprintOf(method: string, target: string, body: string): str
   return sha256(JSON.stringify([method, target, body]));
 }
 
-/** The same for the same key of the same caller, in the form of a UUID (version 8). */
+/** Returns the same id for the same key of the same caller, as a UUID (version 8). */
 export function operationIdOf(who: string, key: string): string {
   const hex = sha256(JSON.stringify(['operation', who, key]));
   return [
@@ -73,9 +73,9 @@ function sha256(text: string): string {
 function withheld({ body }: StoredAnswer): ImagoError {
   return new ImagoError(
     'idempotency-withheld',
-    'The request was done before, and its answer held a secret that was shown once.',
+    'The request already completed, and its response contained a secret that is not stored.',
     {
-      hint: 'Revoke what it made, and send a new request with a new key.',
+      hint: 'Revoke what it created, and send a new request with a new key.',
       details: { made: body },
     },
   );

@@ -1,18 +1,18 @@
-// The API's transport: a Unix socket, and a TCP port when asked for. It is open from the first moment, so that
-// those who come while the daemon starts are told to wait instead of starting another one.
+// Listens for the API on a Unix socket, and on a TCP port if requested. It is open before the daemon has started, so that
+// clients are asked to wait instead of starting another daemon.
 import { randomUUID } from 'node:crypto';
 import { readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { isLoopbackHost } from '../../domain/access/loopback.ts';
-import { errorCatalogue } from '../../domain/error/catalog.ts';
 import { type ErrorRecord, ImagoError } from '../../domain/error/imago-error.ts';
 import { fingerprintOf } from './own-certificate.ts';
+import { problemDocument } from './response/problem.ts';
 
-/** Given when the server is made. Bodies have deadlines of their own, because an upload may take hours. */
+/** Bodies have separate deadlines, because an upload can take hours. */
 const serverOptions: ServerOptions = {
-  /** For the head of a request: those who send it letter by letter are cut off. */
+  /** For the head of a request, against clients that send it slowly. */
   headersTimeout: 10_000,
   connectionsCheckingInterval: 5_000,
   requestTimeout: 0,
@@ -26,22 +26,22 @@ const MAX_CONNECTIONS = 1000;
 export interface TcpOptions {
   readonly host: string;
   readonly port: number;
-  /** Files in PEM form. Required beyond loopback. `ca` is what clients must trust, if the certificate is our own. */
+  /** Files in PEM form. Required beyond loopback. `ca` is what clients must trust, if the daemon signed the certificate. */
   readonly tls?: { readonly certificate: string; readonly key: string; readonly ca?: string };
 }
 
 export interface Listener {
-  /** `HOST:PORT` with the port that was really taken; absent when only the Unix socket is open. */
+  /** `HOST:PORT` with the actual port; absent if only the Unix socket is open. */
   readonly tcp?: string;
-  /** What clients can check that they reached this daemon by; absent without TLS. */
+  /** The certificate by which clients identify this daemon; absent without TLS. */
   readonly tls?: { readonly fingerprint: string; readonly ca?: string };
-  /** From now on requests go here instead of to the answer "still starting". */
+  /** Passes requests to the handler from now on, instead of responding that the daemon is starting. */
   serve(handler: RequestListener): void;
-  /** Goes back to refusing, with what is known of the reason. */
+  /** Refuses requests again, with the reason. */
   refuse(reason: ErrorRecord): void;
-  /** Whether the socket's file is still the one that was made. */
+  /** Returns whether the socket file is still the one that was created. */
   intact(): boolean;
-  /** Takes no more requests, gives those under way `graceMs` to end, then cuts them. */
+  /** Accepts no more requests, waits `graceMs` for those in progress, then closes their connections. */
   close(graceMs: number): Promise<void>;
 }
 
@@ -90,7 +90,7 @@ export async function openListener(socket: string, tcp: TcpOptions | undefined):
   };
 }
 
-/** A certificate of our own is known by its authority, which stays when the certificate is renewed. */
+/** A certificate that the daemon signed is identified by its authority, which stays when the certificate is renewed. */
 function describeTls({ certificate, ca }: NonNullable<TcpOptions['tls']>): NonNullable<Listener['tls']> {
   return { fingerprint: fingerprintOf(readPem(ca ?? certificate)), ...(ca === undefined ? {} : { ca }) };
 }
@@ -146,45 +146,36 @@ function closeServer(server: Server, graceMs: number): Promise<void> {
 function explainListenError(error: unknown, { host, port }: TcpOptions): unknown {
   if (error instanceof ImagoError || !(error instanceof Error) || !('code' in error)) return error;
   const reasons: Readonly<Record<string, string>> = {
-    EADDRINUSE: 'another program has it',
-    EADDRNOTAVAIL: 'this machine has no such address',
+    EADDRINUSE: 'another process uses it',
+    EADDRNOTAVAIL: 'this host does not have that address',
     EACCES: 'permission is denied',
     ENOTFOUND: 'the name is not known',
   };
   const reason = reasons[String(error.code)] ?? error.message;
   return new ImagoError('listen-failed', `Cannot listen on ${host}:${port}: ${reason}.`, {
     cause: error,
-    hint: 'Name another address with `imago up --listen HOST:PORT`, or none with `imago config unset listen`.',
+    hint: 'Use another address with `imago up --listen HOST:PORT`, or none with `imago config unset listen`.',
   });
 }
 
-/** Every request gets the same problem document, as the API's own errors look. */
+/** Responds to every request with the same problem document. */
 function refusal(reason: ErrorRecord): RequestListener {
-  const { message, hint } = reason;
-  const entry = errorCatalogue['daemon-starting'];
+  const { message, hint, code: cause } = reason;
+  const error = new ImagoError('daemon-starting', message, {
+    ...{ httpStatus: 503, retryable: true, details: { cause } },
+    ...(hint !== undefined && { hint }),
+  });
   return (_request, response) => {
-    const problem = {
-      type: 'urn:imago:error:daemon-starting',
-      title: entry.when,
-      status: 503,
-      detail: message,
-      code: 'daemon-starting',
-      kind: entry.kind,
-      ...(hint === undefined ? {} : { hint }),
-      retryable: true,
-      requestId: randomUUID(),
-      details: { cause: reason.code },
-    };
     response.writeHead(503, {
       'content-type': 'application/problem+json',
       'retry-after': '1',
       connection: 'close',
     });
-    response.end(JSON.stringify(problem));
+    response.end(JSON.stringify(problemDocument(error, randomUUID())));
   };
 }
 
-/** Over TCP, also how many connections there may be, and how long one may neither send nor take anything. */
+/** Limits the number of connections over TCP, and how long one can be idle. */
 function limitTcpServer<T extends Server>(server: T): T {
   server.maxConnections = MAX_CONNECTIONS;
   server.timeout = IDLE_MS;

@@ -1,5 +1,5 @@
-// Makes the certificate that the API is served with beyond loopback if none was given: signed by a certificate
-// authority of this state directory, whose public part clients are given as IMAGO_CA. OpenSSL writes both.
+// Creates the certificate of the API beyond loopback if none was given, signed by a certificate authority of this state
+// directory, which clients need as IMAGO_CA. OpenSSL writes both.
 import { createHash, X509Certificate } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { isIP } from 'node:net';
@@ -14,19 +14,19 @@ export interface OwnCertificate {
   /** The certificate and its key, in one file so that they always belong together. */
   readonly certificate: string;
   readonly key: string;
-  /** The authority's certificate, for clients. */
+  /** Certificate of the authority, for clients. */
   readonly ca: string;
 }
 
 const DAY_MS = 86_400_000;
 const AUTHORITY_DAYS = 3650;
 const SERVER_DAYS = 825;
-/** The daemon makes a new certificate at its start if the present one ends sooner than this. */
+/** The daemon creates a new certificate at its start if the current one expires sooner than this. */
 const RENEW_DAYS = 90;
 
 /**
- * Returns the certificate for `host`. A second call returns the same one, unless it ends soon or does not have a name
- * that it needs. The authority stays, so that clients trust the new certificate too.
+ * Returns the certificate for `host`. Calling it again returns the same one, unless it expires soon or is missing a name.
+ * The authority stays, so that clients trust the new certificate too.
  */
 export async function ensureOwnCertificate(home: string, host: string): Promise<OwnCertificate> {
   const folder = join(home, 'tls');
@@ -55,7 +55,7 @@ export function fingerprintOf(pem: string | Buffer): string {
   return `sha256:${createHash('sha256').update(raw).digest('hex')}`;
 }
 
-/** Lists what clients can call this host by. An address that stands for all of them covers each. */
+/** Returns the names and addresses of this host. A wildcard address includes all of them. */
 function namesOf(host: string): readonly string[] {
   const all = host === '0.0.0.0' || host === '::';
   const own = Object.values(networkInterfaces()).flatMap((addresses) =>
@@ -144,7 +144,7 @@ async function makeCertificate(
     if (error.code !== 'tool-missing' && error.code !== 'tool-failed') throw thrown;
     throw new ImagoError(
       'tls-required',
-      `TCP beyond loopback needs TLS, and no certificate can be made: ${error.message}`,
+      `TCP beyond loopback needs TLS, and no certificate can be created: ${error.message}`,
       {
         cause: thrown,
         hint: `Install OpenSSL 3 (\`${installCommand('openssl')}\`), or pass --tls-cert and --tls-key.`,

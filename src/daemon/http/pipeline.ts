@@ -1,5 +1,5 @@
-// What happens around every handler, in this order: let in, read, check, claim the idempotency key, do,
-// audit, keep the answer, answer. Handlers hold none of it.
+// Runs every handler: authenticates, reads, and validates the request, claims the idempotency key, runs the handler,
+// writes the audit row, stores the response, and responds.
 import { isWrite } from '../../api/contract/contract.ts';
 import type { EndpointName } from '../../api/contract/types.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
@@ -21,9 +21,8 @@ import {
   type EndpointRequest,
   type RequestContext,
 } from './request-context.ts';
-import { jsonResponse } from './response/json-response.ts';
+import { jsonResponse, StreamedJson, streamedJsonResponse } from './response/json-response.ts';
 import { problemResponse, toPublicError } from './response/problem.ts';
-import { StreamedJson, streamedJsonResponse } from './response/streamed-json.ts';
 import { performWrite } from './write.ts';
 
 export interface PipelineOptions {
@@ -103,12 +102,12 @@ function makeCall(
     upload,
     whenBusy: query.whenBusy === 'refuse' ? 'refuse' : 'wait',
     ...(key === undefined ? {} : { operationId: operationIdOf(caller.who, key) }),
-    // The contract's schemas made them; only the types of the single endpoints are lost here.
+    // The schemas of the contract produced them; only the types of single endpoints are lost here.
     ...({ path, query, body } as Pick<Call<EndpointName>, 'path' | 'query' | 'body'>),
   };
 }
 
-/** A caller without a token is the daemon's own user, whose rights do not end. */
+/** A caller without a token is the daemon's user, whose rights do not end. */
 function openStream(
   { context, limits }: PipelineOptions,
   { transport, endpoint, name, request }: RequestContext,
@@ -124,17 +123,21 @@ function openStream(
   return openGuarded({ signal: request.signal, check, everyMs: limits.rightsMs }, open);
 }
 
-/** Writes that were refused because another daemon is the active one can be sent again. */
+/** A write that was refused because another daemon is active can be retried. */
 function standingBy(error: ImagoError): ImagoError {
   if (error.code !== 'owner-stale') return error;
-  return new ImagoError('daemon-standby', 'This daemon is not the active one of its database.', {
-    httpStatus: 503,
-    retryable: true,
-    cause: error,
-  });
+  return new ImagoError(
+    'daemon-standby',
+    'This daemon is on standby: another daemon is active on its database.',
+    {
+      httpStatus: 503,
+      retryable: true,
+      cause: error,
+    },
+  );
 }
 
-/** Nobody would read the stream, and nobody would end it. */
+/** Refuses HEAD for a stream, which would never be read or closed. */
 function refuseHeadOfStream({ name, endpoint, request }: RequestContext): void {
   if (request.method !== 'HEAD' || endpoint.stream === undefined) return;
   throw new ImagoError('api-method-unknown', `${name} does not take HEAD.`, {

@@ -1,5 +1,5 @@
-// One request on its way through the pipeline, and the trail that it leaves in the audit.
-
+// Holds one request on its way through the pipeline, and writes its row in the audit log.
+import { randomUUID } from 'node:crypto';
 import { contractOf, isWrite } from '../../api/contract/contract.ts';
 import type { EndpointContract } from '../../api/contract/endpoint.ts';
 import type { EndpointName } from '../../api/contract/types.ts';
@@ -8,12 +8,11 @@ import type { Json } from '../../domain/value/json.ts';
 import type { Audit } from '../../ports/database/access.ts';
 import type { Log } from '../process/log.ts';
 import type { Caller, Transport } from './guard/caller.ts';
-import { requestIdOf } from './request-id.ts';
 
 export interface EndpointRequest {
   readonly name: EndpointName;
   readonly request: Request;
-  /** From the path. */
+  /** Parameters in the path. */
   readonly params: Readonly<Record<string, string>>;
   readonly transport: Transport;
 }
@@ -22,7 +21,7 @@ export interface RequestContext extends EndpointRequest {
   readonly endpoint: EndpointContract;
   readonly requestId: string;
   readonly dryRun: boolean;
-  /** The path until the handler knows better. */
+  /** The path, until the handler determines the subject. */
   subject: string;
   before?: Json;
   audited: boolean;
@@ -40,12 +39,18 @@ export function createRequestContext(asked: EndpointRequest): RequestContext {
   };
 }
 
-/** Dry runs of admin actions are audited: they show what an attacker would try first. */
+/** Returns the id of a request, its audit row, log lines, and response: the caller's own, if it is well-formed. */
+export function requestIdOf(request: Request): string {
+  const given = request.headers.get('x-request-id');
+  return given !== null && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
+}
+
+/** Returns whether to audit the dry run: those of admin actions show what an attacker would try first. */
 export function auditsDryRun({ endpoint, dryRun }: RequestContext): boolean {
   return dryRun && endpoint.role === 'admin';
 }
 
-/** Writes the row of a request that was done. Throws when it cannot: what is not audited is not confirmed. */
+/** Writes the row of a completed request. Throws if it cannot: a request that is not audited is not confirmed. */
 export async function auditDone(
   audit: Audit,
   incoming: RequestContext,
@@ -67,10 +72,10 @@ export async function auditDone(
 }
 
 /**
- * Too fast to be counted, or nowhere to write: a standby daemon has no audit of its own. A client that is asked for more
- * files of a recipe sends the request again with them.
+ * Errors that are not audited: requests that come too fast, those of a standby daemon, which cannot write, and those that
+ * the client sends again with more files of the recipe.
  */
-const uncounted: ReadonlySet<string> = new Set([
+const unaudited: ReadonlySet<string> = new Set([
   'api-rate-limited',
   'api-host-refused',
   'daemon-standby',
@@ -78,8 +83,8 @@ const uncounted: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Writes the row of a request that was refused or failed. Dry runs leave none, except those of admin actions; nor do
- * requests that came too fast to be let in, which could fill the table. A row that cannot be written is logged: the caller gets the first error.
+ * Writes the row of a request that was refused or failed, except for dry runs that are not admin actions and for
+ * requests that could fill the table. If the row cannot be written, logs that: the caller gets the first error.
  */
 export async function auditFailed(
   audit: Audit,
@@ -88,12 +93,12 @@ export async function auditFailed(
   error: ImagoError,
   log: Log | undefined,
 ): Promise<void> {
-  const counts = isWrite(incoming.endpoint) || incoming.endpoint.audited === true;
+  const isAudited = isWrite(incoming.endpoint) || incoming.endpoint.audited === true;
   if (
-    !counts ||
+    !isAudited ||
     (incoming.dryRun && !auditsDryRun(incoming)) ||
     incoming.audited ||
-    uncounted.has(error.code)
+    unaudited.has(error.code)
   )
     return;
   try {

@@ -1,6 +1,5 @@
-// Joins the app to Node's own servers. The same listener serves the Unix socket and TCP: which transport a request
-// came through is read from the server that accepted it, never from the connection, whose addresses are gone
-// as soon as the other side hangs up.
+// Connects the app to the servers of Node, for the Unix socket and TCP. Reads the transport from the server that accepted
+// the request, never from the connection, which loses its addresses when the client disconnects.
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Server } from 'node:net';
@@ -15,7 +14,7 @@ export function createRequestListener(app: App): RequestListener {
     (request, { incoming }) => app.fetch(request, { transport: transportOf(incoming as IncomingMessage) }),
     {
       overrideGlobalObjects: false,
-      // An address that is no URL, or a host that is no name: it never became a request.
+      // The address is not a URL, or the host is not a name.
       errorHandler: (thrown) =>
         problemResponse(
           thrown instanceof ImagoError

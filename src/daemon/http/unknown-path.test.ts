@@ -23,5 +23,5 @@ test.each([
 });
 
 test('a path that is near to nothing is told where all paths are', () => {
-  expect(unknownPath('GET', '/wp-login.php').hint).toBe('See /docs for all paths.');
+  expect(unknownPath('GET', '/wp-login.php').hint).toBe('See docs/api.md for all paths.');
 });

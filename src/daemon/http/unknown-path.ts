@@ -1,8 +1,10 @@
-// What is said about a request that no endpoint takes: the methods that the path has, or the nearest path.
+// Explains a request that no endpoint serves: the methods that the path has, or the nearest path.
 import { contractOf, endpointNames } from '../../api/contract/contract.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { nearest } from '../../domain/value/suggest.ts';
-import { publicPaths } from './public-pages.ts';
+
+/** The only path that needs no token. */
+export const documentPath = '/v1/openapi.json';
 
 interface Place {
   readonly methods: readonly string[];
@@ -35,7 +37,7 @@ function methodsAt(path: string): readonly string[] {
   return [...new Set(withHead)].sort();
 }
 
-/** Parameters of the nearest path are filled with what stands at their place. */
+/** Returns the nearest path, with the given segments in place of its parameters. */
 function nearestPath(path: string): string | undefined {
   const given = path.split('/');
   const filled = allPlaces().map(({ segments }) =>
@@ -47,8 +49,8 @@ function nearestPath(path: string): string | undefined {
 
 function allPlaces(): readonly Place[] {
   const places = endpointNames.map(contractOf).map(({ url, method }) => ({ path: url, methods: [method] }));
-  const pages = Object.values(publicPaths).map((path) => ({ path, methods: ['GET'] }));
-  return [...places, ...pages].map(({ path, methods }) => ({ path, methods, segments: path.split('/') }));
+  const document = { path: documentPath, methods: ['GET'] };
+  return [...places, document].map(({ path, methods }) => ({ path, methods, segments: path.split('/') }));
 }
 
 function fits(segments: readonly string[], given: readonly string[]): boolean {

@@ -1,4 +1,4 @@
-// Does a write: once for each idempotency key, audited before it is answered. A dry run only plans.
+// Runs a write: once for each idempotency key, and audited before the response. A dry run only plans.
 import type { EndpointName } from '../../api/contract/types.ts';
 import type { Plan } from '../../api/schemas/common.ts';
 import type { Json } from '../../domain/value/json.ts';
@@ -71,7 +71,10 @@ async function perform({ incoming, call, prepare, log }: WriteJob): Promise<{
   const { status, secret } = incoming.endpoint;
   await auditDone(call.context.audit, incoming, call.caller, status, record).catch((error: unknown) => {
     if (prepared.replacesDatabase !== true) throw error;
-    log?.warn('the restored database took no audit row', { requestId: incoming.requestId, error });
+    log?.warn('the audit row could not be written to the restored database', {
+      requestId: incoming.requestId,
+      error,
+    });
   });
   return {
     answer: { status, body },
@@ -80,7 +83,7 @@ async function perform({ incoming, call, prepare, log }: WriteJob): Promise<{
   };
 }
 
-/** The write is done, or was refused: a key that cannot be settled does not change that. */
+/** A key that cannot be settled does not change the result of the write. */
 async function settleQuietly(job: WriteJob, settle: Settle, answer: StoredAnswer | undefined): Promise<void> {
   try {
     await settle(answer);

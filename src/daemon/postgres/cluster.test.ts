@@ -24,7 +24,7 @@ describe('the database folder', () => {
   it('is not made over files that somebody else put there', () => {
     mkdirSync(paths.postgresData);
     writeFileSync(join(paths.postgresData, 'thesis.tex'), '');
-    expect(() => hasCluster(paths, { major: 18 })).toThrow(/holds files, but no database/);
+    expect(() => hasCluster(paths, { major: 18 })).toThrow(/contains files, but no database/);
   });
 
   it('of another major version is refused, and the way over is named', () => {

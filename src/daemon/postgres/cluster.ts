@@ -1,5 +1,4 @@
-// Makes the embedded database's folder, once and whole or not at all, and refuses one that these programs
-// cannot read.
+// Creates the data directory of the embedded database atomically, and refuses one of another PostgreSQL version.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
@@ -22,13 +21,13 @@ import type { PostgresPrograms } from './programs.ts';
 
 export const SUPERUSER = 'imago';
 const VERSION_FILE = 'PG_VERSION';
-/** A new database takes about 40 MB, and as much again for the log of its first changes. */
+/** A new database needs about 40 MB, and as much for its first write-ahead log. */
 const SPACE_FOR_NEW_DATABASE = 100 * 1024 * 1024;
 
 /**
- * How PostgreSQL's programs are run on a data folder. They start within it and know it by that alone, so
- * their user need not be able to pass through the folders above: the state folder stays closed, and may
- * stand in root's home. They see none of the caller's PG… settings, and speak a language that we can read.
+ * Returns how to run PostgreSQL on a data directory. It starts in that directory and uses no other path, so its user does
+ * not need access to the parent directories: the state directory stays closed, and can be in root's home. It gets none of
+ * the caller's PG… settings, and prints messages in English.
  */
 export function postgresSpawn(data: string, user: SystemUser | undefined) {
   return {
@@ -39,15 +38,15 @@ export function postgresSpawn(data: string, user: SystemUser | undefined) {
 }
 export const DATA_ARGUMENT = '/proc/self/cwd';
 
-/** The database's password, made at the first call and kept (0600) for the next ones. */
+/** Returns the password of the database. The first call creates it and stores it (0600). */
 export function databasePassword(paths: StatePaths): string {
   if (existsSync(paths.postgresPassword)) return readFileSync(paths.postgresPassword, 'utf8').trim();
   if (existsSync(join(paths.postgresData, VERSION_FILE))) {
     throw new ImagoError(
       'postgres-failed',
-      `The database's password is missing: ${paths.postgresPassword}.`,
+      `The password of the database is missing: ${paths.postgresPassword}.`,
       {
-        hint: 'Put the file back from a copy of the state folder, or restore a backup into a new one.',
+        hint: 'Restore the file from a copy of the state directory, or restore a backup into a new one.',
       },
     );
   }
@@ -58,7 +57,7 @@ export function databasePassword(paths: StatePaths): string {
   return password;
 }
 
-/** Whether the data folder is there, and usable by these programs: `postgres-version` when it is not. */
+/** Returns whether the data directory exists. Throws `postgres-version` if it is of another version. */
 export function hasCluster(paths: StatePaths, programs: Pick<PostgresPrograms, 'major'>): boolean {
   const versionFile = join(paths.postgresData, VERSION_FILE);
   if (!existsSync(versionFile)) {
@@ -69,19 +68,19 @@ export function hasCluster(paths: StatePaths, programs: Pick<PostgresPrograms, '
   if (found === programs.major) return true;
   throw new ImagoError(
     'postgres-version',
-    `The database in ${paths.postgresData} was made by PostgreSQL ${found}, and this Imago brings ${programs.major}.`,
+    `The database in ${paths.postgresData} was created by PostgreSQL ${found}, and this Imago includes ${programs.major}.`,
   );
 }
 
-/** A database is only ever made where nothing is. */
+/** A database is only created in an empty directory. */
 function refuseOthersFiles(data: string): void {
   if (!existsSync(data) || readdirSync(data).length === 0) return;
-  throw new ImagoError('postgres-failed', `${data} holds files, but no database.`, {
-    hint: 'Move the folder away, or point IMAGO_HOME at another one.',
+  throw new ImagoError('postgres-failed', `${data} contains files, but no database.`, {
+    hint: 'Move the directory away, or set IMAGO_HOME to another one.',
   });
 }
 
-/** Makes the data folder. What an interrupted earlier try left is taken away first. */
+/** Creates the data directory. First deletes what an interrupted attempt left behind. */
 export async function createCluster(
   paths: StatePaths,
   programs: PostgresPrograms,
@@ -93,7 +92,7 @@ export async function createCluster(
     throw new ImagoError(
       'no-space',
       `A new database needs ${SPACE_FOR_NEW_DATABASE / 2 ** 20} MB, and ${paths.postgres} has ${Math.floor((bavail * bsize) / 2 ** 20)} MB free.`,
-      { hint: 'Free some space, or point IMAGO_HOME at another folder.' },
+      { hint: 'Free up space, or set IMAGO_HOME to another directory.' },
     );
   }
   const workshop = join(paths.postgres, 'new');
@@ -143,5 +142,5 @@ async function runInitdb(
     child.once('error', reject);
     child.once('close', resolve);
   });
-  if (code !== 0) throw explainPostgresOutput(output, 'The database could not be made');
+  if (code !== 0) throw explainPostgresOutput(output, 'The database could not be created');
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { explainPostgresOutput, isPassing } from './failure.ts';
+import { explainPostgresOutput, isTransient } from './failure.ts';
 
 const stamp = '2026-11-15 22:00:00.000 UTC [17]';
 
@@ -41,10 +41,10 @@ describe("what PostgreSQL's last words mean", () => {
   });
 
   it('call for another try only while a killed server is still ending', () => {
-    expect(isPassing(`${stamp} FATAL:  pre-existing shared memory block (key 1, ID 2) is still in use`)).toBe(
-      true,
-    );
-    expect(isPassing(`${stamp} FATAL:  lock file "postmaster.pid" already exists`)).toBe(true);
-    expect(isPassing(`${stamp} FATAL:  could not write: No space left on device`)).toBe(false);
+    expect(
+      isTransient(`${stamp} FATAL:  pre-existing shared memory block (key 1, ID 2) is still in use`),
+    ).toBe(true);
+    expect(isTransient(`${stamp} FATAL:  lock file "postmaster.pid" already exists`)).toBe(true);
+    expect(isTransient(`${stamp} FATAL:  could not write: No space left on device`)).toBe(false);
   });
 });

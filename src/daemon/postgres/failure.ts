@@ -1,8 +1,8 @@
-// What PostgreSQL's own words mean for the one who started Imago.
+// Translates the output of PostgreSQL into errors.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 
-/** Seen while the children of a killed server are still ending: the next try in a moment succeeds. */
-const PASSING = [
+/** Printed while the children of a killed server are still exiting: a retry succeeds. */
+const transientPatterns = [
   /pre-existing shared memory block/i,
   /lock file ".*" already exists/i,
   /the database system is (starting up|shutting down)/i,
@@ -10,12 +10,12 @@ const PASSING = [
 ];
 const OUTPUT_LINES = 5;
 
-/** Whether starting again after a short pause can help. */
-export function isPassing(output: string): boolean {
-  return PASSING.some((pattern) => pattern.test(output));
+/** Returns whether a retry after a short pause can succeed. */
+export function isTransient(output: string): boolean {
+  return transientPatterns.some((pattern) => pattern.test(output));
 }
 
-/** The error for a server or `initdb` that ended with this output. */
+/** Returns the error for a server or `initdb` that exited with this output. */
 export function explainPostgresOutput(output: string, what: string): ImagoError {
   const said = output
     .split('\n')
@@ -36,7 +36,7 @@ export function explainPostgresOutput(output: string, what: string): ImagoError 
     return new ImagoError('postgres-failed', `${what}: not enough memory. ${said}`, { details });
   }
   if (/lock file ".*" already exists/i.test(output)) {
-    return new ImagoError('postgres-foreign', `${what}: another server is in the way. ${said}`, { details });
+    return new ImagoError('postgres-foreign', `${what}: another server is running. ${said}`, { details });
   }
   return new ImagoError(
     'postgres-failed',

@@ -1,5 +1,5 @@
-// Finds the PostgreSQL server of a data folder by what it leaves there and in /proc, and clears away what a
-// killed one left when its pid now belongs to somebody else: PostgreSQL itself would then refuse to start.
+// Finds the PostgreSQL server of a data directory by its files and /proc. Deletes the lock files of a killed server whose
+// pid another process has, because PostgreSQL would refuse to start.
 import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
@@ -13,7 +13,7 @@ export interface Postmaster {
   readonly state: 'starting' | 'ready' | 'stopping';
 }
 
-/** The server that runs on this data folder; `undefined` when none does. `data` must be a real path. */
+/** Returns the server of this data directory; `undefined` if none is running. `data` must be a real path. */
 export function findPostmaster(data: string): Postmaster | undefined {
   const lines = readLines(join(data, 'postmaster.pid'));
   const pid = Number(lines?.[0]);
@@ -33,7 +33,7 @@ export function socketOf(postmaster: Pick<Postmaster, 'socketFolder' | 'port'>):
   return join(postmaster.socketFolder, `.s.PGSQL.${postmaster.port}`);
 }
 
-/** Every process of a server on this data folder, also those that outlive their killed postmaster. */
+/** Returns every process of a server on this data directory, including those that outlive a killed postmaster. */
 export function processesOn(data: string): readonly number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -42,16 +42,16 @@ export function processesOn(data: string): readonly number[] {
 }
 
 /**
- * Takes away the lock files of a dead server whose pid another program has by now. Files whose pid belongs
- * to nobody, or to a server on this folder that is still ending, are PostgreSQL's own to judge.
- * A live server on another folder that holds our socket is `postgres-foreign`.
+ * Deletes the lock files of a dead server whose pid another process has. Leaves files to PostgreSQL if their pid does not
+ * exist, or is of a server on this directory that is still exiting. Throws `postgres-foreign` if a running server on
+ * another directory holds the socket.
  */
 export function clearStaleLocks(data: string, socketFolder: string): void {
   const socket = socketOf({ socketFolder, port: POSTGRES_PORT });
   const holder = pidIn(`${socket}.lock`);
   if (holder !== undefined && isPostgres(holder) && !isPostgresOn(holder, data)) {
     throw new ImagoError('postgres-foreign', `Another PostgreSQL (process ${holder}) holds ${socket}.`, {
-      hint: 'Stop that server, or point IMAGO_HOME at another folder.',
+      hint: 'Stop that server, or set IMAGO_HOME to another directory.',
     });
   }
   for (const file of [join(data, 'postmaster.pid'), `${socket}.lock`]) {
@@ -66,7 +66,7 @@ function isPostgresOn(pid: number, data: string): boolean {
 }
 
 function isPostgres(pid: number): boolean {
-  // A program that npm replaced meanwhile is shown as "… (deleted)".
+  // A binary that npm replaced is shown as "… (deleted)".
   const program = link(`/proc/${pid}/exe`)?.replace(/ \(deleted\)$/, '');
   return program !== undefined && basename(program) === 'postgres';
 }

@@ -1,5 +1,5 @@
-// PostgreSQL's programs as npm brings them, and a copy of them in the cache where the server's user can reach
-// it: the originals may stand in root's home, and npm may not have been allowed to make their links.
+// Finds the PostgreSQL binaries that npm installed, and copies them to the cache if the user of the server cannot access
+// them: they can be in root's home, and npm is not always allowed to create their links.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -24,7 +24,7 @@ import { makeCacheFolder } from '../../host/tools/tools.ts';
 export interface PostgresPrograms {
   readonly postgres: string;
   readonly initdb: string;
-  /** The major version, which a data folder must have been made by. */
+  /** The major version, which must be that of the data directory. */
   readonly major: number;
   readonly version: string;
 }
@@ -33,10 +33,10 @@ interface PackagedPrograms extends PostgresPrograms {
   readonly root: string;
 }
 
-const COPY_PREFIX = 'postgres-';
-const KEEP_UNUSED_MS = 30 * 24 * 3_600_000;
+const copyPrefix = 'postgres-';
+const keepUnusedMs = 30 * 24 * 3_600_000;
 
-/** The programs for this kind of machine; `undefined` when npm did not install them. */
+/** Returns the binaries for this platform; `undefined` if npm did not install them. */
 export function findPackagedPrograms(
   platform: string = process.platform,
   architecture: string = process.arch,
@@ -53,19 +53,19 @@ export function findPackagedPrograms(
   return { root, ...programsIn(root, version) };
 }
 
-/** Like `findPackagedPrograms`, for those who cannot go on without. */
+/** Throws `postgres-missing` if they are not installed. */
 export function requirePackagedPrograms(): PackagedPrograms {
   const found = findPackagedPrograms();
   if (found !== undefined && existsSync(found.postgres)) return found;
   throw new ImagoError(
     'postgres-missing',
-    `There are no PostgreSQL programs for ${process.platform}-${process.arch}.`,
+    `The PostgreSQL binaries for ${process.platform}-${process.arch} are not installed.`,
   );
 }
 
 /**
- * Programs that `user` can run: the packaged ones if possible, else a copy in the cache, named after its
- * content, made once and whole or not at all. Copies that nobody used for a month are taken away.
+ * Returns binaries that `user` can run: the packaged ones if possible, else a copy in the cache, which is named after its
+ * content and created atomically. Deletes copies that were not used for a month.
  */
 export function reachablePrograms(
   packaged: PackagedPrograms,
@@ -74,11 +74,11 @@ export function reachablePrograms(
 ): PostgresPrograms {
   if (canRun(packaged.postgres, user)) return packaged;
   makeCacheFolder(cache);
-  const target = join(cache, `${COPY_PREFIX}${hashTree(packaged.root)}`);
+  const target = join(cache, `${copyPrefix}${hashTree(packaged.root)}`);
   if (!existsSync(target)) copyPrograms(packaged.root, target);
   const now = new Date();
   utimesSync(target, now, now);
-  removeUnused(cache, now.getTime() - KEEP_UNUSED_MS);
+  removeUnused(cache, now.getTime() - keepUnusedMs);
   const copied = programsIn(target, packaged.version);
   if (canRun(copied.postgres, user)) return copied;
   const who = user === undefined ? 'this user' : `the user ${user.name}`;
@@ -96,33 +96,33 @@ function programsIn(root: string, version: string): PostgresPrograms {
   };
 }
 
-/** Really runs it, as only that shows missing libraries and folders that the user may not pass. */
+/** Runs it, because only that detects missing libraries and directories that the user cannot enter. */
 function canRun(program: string, user: SystemUser | undefined): boolean {
   const ids = user === undefined ? {} : { uid: user.uid, gid: user.gid };
   return spawnSync(program, ['--version'], { ...ids, cwd: '/', env: {}, stdio: 'ignore' }).status === 0;
 }
 
 function copyPrograms(from: string, to: string): void {
-  const half = `${to}.${process.pid}`;
-  rmSync(half, { recursive: true, force: true });
-  cpSync(from, half, { recursive: true, verbatimSymlinks: true });
-  for (const link of missingLinks(half)) symlinkSync(link.target, link.path);
-  for (const entry of readdirSync(half, { recursive: true, withFileTypes: true })) {
+  const partial = `${to}.${process.pid}`;
+  rmSync(partial, { recursive: true, force: true });
+  cpSync(from, partial, { recursive: true, verbatimSymlinks: true });
+  for (const link of missingLinks(partial)) symlinkSync(link.target, link.path);
+  for (const entry of readdirSync(partial, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     if (entry.isDirectory()) chmodSync(path, 0o755);
     else if (entry.isFile()) chmodSync(path, (lstatSync(path).mode & 0o100) === 0 ? 0o644 : 0o755);
   }
-  chmodSync(half, 0o755);
+  chmodSync(partial, 0o755);
   try {
-    renameSync(half, to);
+    renameSync(partial, to);
   } catch (error) {
-    // Another daemon was faster, with the same content.
-    rmSync(half, { recursive: true, force: true });
+    // Another daemon was faster, and copied the same content.
+    rmSync(partial, { recursive: true, force: true });
     if (!existsSync(to)) throw error;
   }
 }
 
-/** The links that the package's install script would have made. */
+/** Returns the links that the install script of the package would have created. */
 function missingLinks(root: string): readonly { readonly path: string; readonly target: string }[] {
   const list = join(root, 'pg-symlinks.json');
   if (!existsSync(list)) return [];
@@ -148,6 +148,6 @@ function hashTree(root: string): string {
 function removeUnused(cache: string, before: number): void {
   for (const name of readdirSync(cache)) {
     const path = join(cache, name);
-    if (name.startsWith(COPY_PREFIX) && statSync(path).mtimeMs < before) rmSync(path, { recursive: true });
+    if (name.startsWith(copyPrefix) && statSync(path).mtimeMs < before) rmSync(path, { recursive: true });
   }
 }

@@ -1,5 +1,5 @@
-// The embedded PostgreSQL: made when there is none, started when it does not run, adopted when it does. It
-// is no child in the usual sense: it outlives a killed daemon, and the next one takes it over.
+// Runs the embedded PostgreSQL: creates it if there is none, starts it if it is not running, and adopts it if it is. It
+// outlives a killed daemon, and the next one adopts it.
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,25 +24,25 @@ import {
   postgresSpawn,
   SUPERUSER,
 } from './cluster.ts';
-import { explainPostgresOutput, isPassing } from './failure.ts';
+import { explainPostgresOutput, isTransient } from './failure.ts';
 import { clearStaleLocks, findPostmaster, type Postmaster, processesOn, socketOf } from './postmaster.ts';
 import { type PostgresPrograms, reachablePrograms, requirePackagedPrograms } from './programs.ts';
 import { choosePostgresUser } from './system-user.ts';
 
-const DATABASE = 'imago';
-const RETRY_PAUSE_MS = 150;
-const RETRY_FOR_MS = 20_000;
-const RECOVERY_FOR_MS = 120_000;
-const WATCH_EVERY_MS = 1000;
-const ORPHANS_FOR_MS = 5000;
-const STOP_SIGNALS = [
+const databaseName = 'imago';
+const retryPauseMs = 150;
+const retryForMs = 20_000;
+const recoveryForMs = 120_000;
+const watchEveryMs = 1000;
+const orphansForMs = 5000;
+const stopSignals = [
   ['SIGINT', 10_000],
   ['SIGQUIT', 5000],
   ['SIGKILL', 5000],
 ] as const;
 
-/** Small, durable, and reachable by a Unix socket only. */
-const SETTINGS: Readonly<Record<string, string>> = {
+/** Settings for a small and durable server that is only reachable over a Unix socket. */
+const serverSettings: Readonly<Record<string, string>> = {
   cluster_name: 'imago',
   listen_addresses: '',
   unix_socket_permissions: '0700',
@@ -74,14 +74,14 @@ export interface PostgresOptions {
 }
 
 export interface PostgresServer {
-  /** With the password: never to be logged or shown. */
+  /** Contains the password: never log or show it. */
   readonly url: string;
   readonly process: ProcessIdentity;
   readonly socketFolder: string;
-  readonly how: 'made' | 'started' | 'adopted';
-  /** Calls back once, when the server is gone or can no longer be connected to. The returned function ends it. */
+  readonly how: 'created' | 'started' | 'adopted';
+  /** Calls back once, when the server exits or cannot be reached. Returns a function that stops watching. */
   watch(onLost: (reason: string) => void): () => void;
-  /** Stops it without losing anything that was committed. A second call, or one after a crash, does nothing. */
+  /** Stops it without losing a commit. Calling it again, or after a crash, has no effect. */
   stop(): Promise<void>;
 }
 
@@ -104,7 +104,7 @@ export async function ensurePostgres(options: PostgresOptions): Promise<Postgres
     version: programs.version,
   });
   try {
-    return await serve(options, started, exists ? 'started' : 'made');
+    return await serve(options, started, exists ? 'started' : 'created');
   } catch (error) {
     await stopPostmaster(started.process, realpathSync(paths.postgresData));
     throw error;
@@ -112,23 +112,23 @@ export async function ensurePostgres(options: PostgresOptions): Promise<Postgres
 }
 
 /**
- * Stops the server of a data folder: gently, then firmly, then by force; none of it loses a commit. Children
- * that outlive a killed postmaster usually end by themselves.
+ * Stops the server of a data directory: fast, then immediate, then by SIGKILL; none of them loses a commit. Children that
+ * outlive a killed postmaster usually exit on their own.
  */
 export async function stopPostmaster(postmaster: ProcessIdentity | undefined, data: string): Promise<void> {
-  for (const [signal, patience] of STOP_SIGNALS) {
+  for (const [signal, patience] of stopSignals) {
     if (postmaster === undefined || !signalProcess(postmaster, signal)) break;
     if (await waitForExit(postmaster, patience)) break;
   }
-  if (await noneLeft(data, ORPHANS_FOR_MS)) return;
+  if (await noneLeft(data, orphansForMs)) return;
   for (const pid of processesOn(data)) {
     const child = identifyProcess(pid);
     if (child !== undefined) signalProcess(child, 'SIGKILL');
   }
-  if (await noneLeft(data, ORPHANS_FOR_MS)) return;
+  if (await noneLeft(data, orphansForMs)) return;
   throw new ImagoError(
     'daemon-not-stopped',
-    `PostgreSQL still runs: process ${processesOn(data).join(', ')}.`,
+    `PostgreSQL is still running: process ${processesOn(data).join(', ')}.`,
   );
 }
 
@@ -146,16 +146,16 @@ function cacheFolder({ env, uid }: ProcessEnvironment): string {
   return own ?? '/var/cache/imago';
 }
 
-/** A running server that can be connected to. One that is about to end, or has lost its socket, is seen off first. */
+/** Returns a running server that accepts connections. Waits for one that is stopping, and stops one without a socket. */
 async function findUsable(paths: StatePaths, log: Log): Promise<Postmaster | undefined> {
   const data = realpathSync(paths.postgresData);
-  const deadline = performance.now() + RECOVERY_FOR_MS;
+  const deadline = performance.now() + recoveryForMs;
   for (;;) {
     const found = findPostmaster(data);
     if (found === undefined) return undefined;
     if (found.state === 'ready' && existsSync(socketOf(found))) return found;
     if (found.state === 'ready') {
-      log.warn('PostgreSQL has lost its socket and is started anew', { socket: socketOf(found) });
+      log.warn('PostgreSQL has lost its socket and is restarted', { socket: socketOf(found) });
       await stopPostmaster(found.process, data);
     }
     if (performance.now() > deadline) throw stillRecovering(found);
@@ -171,17 +171,17 @@ async function start(
   const { paths, runtime, log } = options;
   const data = realpathSync(paths.postgresData);
   const self = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-  const deadline = performance.now() + RETRY_FOR_MS;
+  const deadline = performance.now() + retryForMs;
   for (;;) {
     secureFolder(runtime.postgresFolder, user ?? self);
     clearStaleLocks(data, runtime.postgresFolder);
     const outcome = await launch(options, programs, user, data);
     if ('postmaster' in outcome) return outcome.postmaster;
-    if (!isPassing(outcome.output) || performance.now() > deadline) {
+    if (!isTransient(outcome.output) || performance.now() > deadline) {
       throw explainPostgresOutput(outcome.output, 'PostgreSQL did not start');
     }
-    log.info('PostgreSQL is not free yet; trying again');
-    await sleep(RETRY_PAUSE_MS);
+    log.info('PostgreSQL is not available yet; trying again');
+    await sleep(retryPauseMs);
   }
 }
 
@@ -195,7 +195,7 @@ async function launch(
   const logFile = openSync(paths.postgresLog, 'a', 0o600);
   const logStart = statSync(paths.postgresLog).size;
   const settings = {
-    ...SETTINGS,
+    ...serverSettings,
     port: String(POSTGRES_PORT),
     unix_socket_directories: runtime.postgresFolder,
   };
@@ -218,7 +218,7 @@ async function launch(
   child.once('error', (error) => {
     failure = error;
   });
-  const deadline = performance.now() + RECOVERY_FOR_MS;
+  const deadline = performance.now() + recoveryForMs;
   for (;;) {
     if (failure !== undefined) throw explainPostgresOutput(failure.message, 'PostgreSQL did not start');
     const found = findPostmaster(data);
@@ -238,7 +238,7 @@ async function serve(
   const password = databasePassword(paths);
   await ensureDatabase(postmaster, password);
   return {
-    url: connectionUrl(postmaster, password, DATABASE),
+    url: connectionUrl(postmaster, password, databaseName),
     process: postmaster.process,
     socketFolder: postmaster.socketFolder,
     how,
@@ -247,8 +247,8 @@ async function serve(
         const running = isSameProcess(postmaster.process);
         if (running && existsSync(socketOf(postmaster))) return;
         clearInterval(timer);
-        onLost(running ? 'the socket of PostgreSQL was removed' : 'PostgreSQL ended');
-      }, WATCH_EVERY_MS);
+        onLost(running ? 'the socket of PostgreSQL was removed' : 'PostgreSQL exited');
+      }, watchEveryMs);
       timer.unref();
       return () => clearInterval(timer);
     },
@@ -256,19 +256,23 @@ async function serve(
   };
 }
 
-/** Connects once, which also proves that server and password fit together; makes our database if it is not there. */
+/** Connects, which also verifies the password, and creates the database if it does not exist. */
 async function ensureDatabase(postmaster: Postmaster, password: string): Promise<void> {
   const { Client } = (await import('pg')).default;
   const client = new Client({ connectionString: connectionUrl(postmaster, password, 'postgres') });
   client.on('error', () => undefined);
   try {
     await client.connect();
-    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
-    if (rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [databaseName]);
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${databaseName}`);
   } catch (error) {
-    throw new ImagoError('postgres-failed', `PostgreSQL does not let us in: ${(error as Error).message}`, {
-      cause: error,
-    });
+    throw new ImagoError(
+      'postgres-failed',
+      `PostgreSQL rejected the connection: ${(error as Error).message}`,
+      {
+        cause: error,
+      },
+    );
   } finally {
     await client.end().catch(() => undefined);
   }
@@ -282,7 +286,7 @@ function connectionUrl(postmaster: Postmaster, password: string, database: strin
 function stillRecovering(postmaster: Postmaster): ImagoError {
   return new ImagoError(
     'postgres-failed',
-    `PostgreSQL (process ${postmaster.process.pid}) is still ${postmaster.state} after ${RECOVERY_FOR_MS / 1000} s.`,
-    { hint: 'It may be recovering a large database: try again in a while.', retryable: true },
+    `PostgreSQL (process ${postmaster.process.pid}) is still ${postmaster.state} after ${recoveryForMs / 1000} s.`,
+    { hint: 'It can be recovering a large database. Try again later.', retryable: true },
   );
 }

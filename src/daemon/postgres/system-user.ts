@@ -15,7 +15,7 @@ export const postgresService: Service = {
   code: 'postgres-user',
 };
 
-/** `undefined`: PostgreSQL runs as the daemon's own user, which is not root. */
+/** Returns `undefined` if PostgreSQL runs as the daemon's user, because that is not root. */
 export function choosePostgresUser(
   { env, uid }: ProcessEnvironment,
   dataFolder: string,

@@ -98,14 +98,14 @@ describe('a restart in place', () => {
     const { lifecycle, replaced, exits, waiting } = observed({ PATH: '/bin' });
     const cleaned: string[] = [];
     lifecycle.onStop({ name: 'x', deadlineMs: 1000, run: () => void cleaned.push('x') });
-    lifecycle.restart('PostgreSQL ended');
+    lifecycle.restart('PostgreSQL exited');
     expect(lifecycle.ending.aborted).toBe(true);
     expect(replaced).toEqual([]);
     await vi.runAllTimersAsync();
     expect(replaced).toMatchObject([{ PATH: '/bin' }]);
     expect(readRestarts(replaced[0] ?? {})).toMatchObject({ count: 1 });
     expect(waiting).toMatchObject([
-      { code: 'daemon-starting', message: expect.stringContaining('PostgreSQL ended') },
+      { code: 'daemon-starting', message: expect.stringContaining('PostgreSQL exited') },
     ]);
     expect({ cleaned, exits }).toEqual({ cleaned: [], exits: [] });
   });
@@ -113,7 +113,7 @@ describe('a restart in place', () => {
   it('happens once however many reasons come in', async () => {
     const { lifecycle, replaced } = observed();
     lifecycle.restart('the lease is lost');
-    lifecycle.restart('PostgreSQL ended');
+    lifecycle.restart('PostgreSQL exited');
     await vi.runAllTimersAsync();
     expect(replaced).toHaveLength(1);
   });

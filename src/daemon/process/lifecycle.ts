@@ -1,6 +1,5 @@
-// How the daemon's process ends: stopped for good, or begun again in place. Beginning again replaces the
-// whole program but keeps the pid, so that after a lost lease or database no stale step, timer or
-// connection can go on; it is the one way back from every state that should not be.
+// Stops the daemon process, or restarts it in place. A restart replaces the program and keeps the pid, so that no stale
+// step, timer, or connection survives a lost lease or database. It is the only recovery from an invalid state.
 import { existsSync } from 'node:fs';
 import { type ErrorRecord, ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import type { Log } from './log.ts';
@@ -14,25 +13,25 @@ export interface CleanUp {
 export interface StopOptions {
   /** Also stop the embedded PostgreSQL. */
   readonly database: boolean;
-  /** Of the process; 0 unless it stops because something failed. */
+  /** Exit code of the process. Defaults to 0. */
   readonly exitCode?: number;
 }
 
 export interface Lifecycle {
-  /** Aborted when the process begins to end, one way or the other. */
+  /** Aborts when the process starts to stop or restart. */
   readonly ending: AbortSignal;
-  /** A stop first waits for this to end one way or the other: what is being started can then be stopped. */
+  /** Makes a stop wait until this settles, so that what is being started can be stopped. */
   hold(starting: Promise<unknown>): void;
-  /** Run at a stop, the last one added first. A step that fails or hangs is logged and passed over. */
+  /** Adds a clean-up step. A stop runs them in reverse order, and logs and skips a step that fails or hangs. */
   onStop(step: CleanUp): void;
-  /** Runs all clean-up steps and exits. A second call can only add `database`. */
+  /** Runs all clean-up steps and exits. Calling it again can only add `database`. */
   stop(options: StopOptions): void;
-  /** Begins again in place, without cleaning up: what matters survives a crash, and this is one. */
+  /** Restarts in place without clean-up, like after a crash. */
   restart(reason: string, error?: unknown): void;
 }
 
 export interface Restarts {
-  /** How many restarts there were with no quiet minute in between. */
+  /** Number of restarts, each within a minute of the previous one. */
   readonly count: number;
   readonly at: number;
 }
@@ -40,17 +39,17 @@ export interface Restarts {
 export interface LifecycleOptions {
   readonly log: Log;
   readonly env: NodeJS.ProcessEnv;
-  /** Called when a restart waits, so that callers are told why. */
+  /** Called when a restart waits, so that clients get the reason. */
   readonly onWaiting?: (reason: ErrorRecord) => void;
   readonly exit?: (code: number) => void;
   readonly replace?: (env: NodeJS.ProcessEnv) => void;
 }
 
-const QUIET_MS = 60_000;
-const LONGEST_PAUSE_MS = 10_000;
-/** Time for steps to notice that they were aborted, and to end what they started. */
-const ABORT_GRACE_MS = 200;
-const START_PATIENCE_MS = 20_000;
+const resetAfterMs = 60_000;
+const maxPauseMs = 10_000;
+/** Time for steps to handle the abort and stop what they started. */
+const abortGraceMs = 200;
+const startTimeoutMs = 20_000;
 
 export function createLifecycle(options: LifecycleOptions): Lifecycle {
   const { log, env } = options;
@@ -71,7 +70,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
   }
 
   async function cleanUp(exitCode: number): Promise<void> {
-    await attempt('what was being started', START_PATIENCE_MS, () => held.catch(() => undefined));
+    await attempt('what was being started', startTimeoutMs, () => held.catch(() => undefined));
     for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
       const { name, deadlineMs, run } = step;
       await attempt(name, deadlineMs, async () => run({ database }));
@@ -100,7 +99,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
       if (state !== 'running') return;
       state = 'restarting';
       const next = nextRestart(readRestarts(env), Date.now());
-      const pause = Math.max(ABORT_GRACE_MS, pauseBefore(next.count));
+      const pause = Math.max(abortGraceMs, pauseBefore(next.count));
       log.warn(`restarting in place: ${reason}`, {
         count: next.count,
         pause,
@@ -115,7 +114,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
   };
 }
 
-/** What the program that we replaced left in the environment; `undefined` at an ordinary start. */
+/** Reads what the replaced program left in the environment; `undefined` after a regular start. */
 export function readRestarts(env: NodeJS.ProcessEnv): Restarts | undefined {
   try {
     const value = JSON.parse(env.IMAGO_RESTARTS ?? '') as Partial<Restarts>;
@@ -128,18 +127,18 @@ export function readRestarts(env: NodeJS.ProcessEnv): Restarts | undefined {
 }
 
 export function nextRestart(last: Restarts | undefined, now: number): Restarts {
-  const quiet = last === undefined || Math.abs(now - last.at) > QUIET_MS;
+  const quiet = last === undefined || Math.abs(now - last.at) > resetAfterMs;
   return { count: quiet ? 1 : last.count + 1, at: now };
 }
 
-/** None before the first two, then twice as long each time. */
+/** Returns no pause before the first two restarts, then twice as long each time. */
 export function pauseBefore(count: number): number {
-  return count <= 2 ? 0 : Math.min(LONGEST_PAUSE_MS, 250 * 2 ** (count - 3));
+  return count <= 2 ? 0 : Math.min(maxPauseMs, 250 * 2 ** (count - 3));
 }
 
 function describe(reason: string, error: unknown): ErrorRecord {
   if (error !== undefined) return ensureImagoError(error).toRecord();
-  return new ImagoError('daemon-starting', `The daemon begins again: ${reason}.`).toRecord();
+  return new ImagoError('daemon-starting', `The daemon restarts: ${reason}.`).toRecord();
 }
 
 async function withDeadline(ms: number, work: () => Promise<unknown>): Promise<void> {
@@ -155,13 +154,13 @@ async function withDeadline(ms: number, work: () => Promise<unknown>): Promise<v
 }
 
 /**
- * Replaces the process image and keeps the pid. Descriptors close, and with them sockets, locks, and connections.
- * Flags are not passed again: they were kept as settings, which may have changed since.
+ * Replaces the process image and keeps the pid. All descriptors close, including sockets, locks, and connections. Flags are
+ * not passed again, because they were stored as settings, which can have changed.
  */
 function replaceProcess(env: NodeJS.ProcessEnv): void {
   const set = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const words = [process.execPath, ...process.execArgv, ...process.argv.slice(1, 2)];
-  // Without the program there is nothing to become; the next command then starts a daemon.
+  // If Node was deleted, the next command starts a daemon.
   if (existsSync(process.execPath)) process.execve?.(process.execPath, words, Object.fromEntries(set));
   process.exit(1);
 }

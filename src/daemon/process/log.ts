@@ -1,5 +1,5 @@
-// The daemon's log: one JSON object a line, in a file that is rotated by size. Written at once, so that the
-// last line before a crash is there; a log that cannot be written (full disk) never stops the daemon.
+// Writes the daemon log: JSON lines in a file that is rotated by size. Lines are written synchronously, so that the last
+// one before a crash is present. A log that cannot be written, as on a full disk, never stops the daemon.
 import {
   closeSync,
   copyFileSync,
@@ -18,13 +18,13 @@ export type LogFields = Readonly<Record<string, unknown>>;
 export interface Log {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
-  /** `error` in the fields is written with its code, cause and stack. */
+  /** `error` in the fields is written with its code, cause, and stack. */
   error(message: string, fields?: LogFields): void;
 }
 
 export interface LogFileOptions {
   readonly maxBytes?: number;
-  /** How many rotated files are kept: `PATH.1` is the newest. */
+  /** Number of rotated files to keep: `PATH.1` is the newest. */
   readonly keep?: number;
   /** Also called with each line; the foreground daemon prints them. */
   readonly tee?: (line: string) => void;
@@ -56,7 +56,7 @@ export function openLog(path: string, options: LogFileOptions = {}): Log {
       }
       size += writeSync(file, line);
     } catch {
-      // Nothing can be said about a log that cannot be written, except on the next try.
+      // The next line tries again.
     }
   }
 
@@ -75,8 +75,8 @@ export function openLog(path: string, options: LogFileOptions = {}): Log {
 }
 
 /**
- * Rotates a file that another process holds open for appending: its content is copied away and the file
- * emptied. A line written in between can be lost. Missing files and full disks are passed over.
+ * Rotates a file that another process has open for appending: copies its content and truncates it. A line written in
+ * between can be lost. Ignores missing files and full disks.
  */
 export function rotateByCopy(path: string, maxBytes = DEFAULT_MAX_BYTES, keep = DEFAULT_KEEP): void {
   try {
@@ -84,7 +84,7 @@ export function rotateByCopy(path: string, maxBytes = DEFAULT_MAX_BYTES, keep = 
     shiftFiles(path, keep, (from, to) => copyFileSync(from, to));
     truncateSync(path);
   } catch {
-    // Tried again at the next occasion.
+    // The next call tries again.
   }
 }
 

@@ -1,15 +1,14 @@
-// Tells the one who started this process how far it is, on the file descriptor that they named. They may be
-// gone already: then nobody is told.
+// Reports progress to the process that started this one, on the file descriptor that it passed. It can have exited.
 import { closeSync, writeSync } from 'node:fs';
 import type { DaemonMessage } from '../../launcher/spawn.ts';
 
 export interface Messages {
   send(message: DaemonMessage): void;
-  /** Nothing more will be said; a second call does nothing. */
+  /** Closes the descriptor. Calling it again has no effect. */
   end(): void;
 }
 
-/** The environment names the descriptor until `end`: a program that replaces this one goes on talking. */
+/** The environment names the descriptor until `end`, so that a restarted program continues to report. */
 export function openMessages(env: NodeJS.ProcessEnv): Messages {
   const named = Number(env.IMAGO_MESSAGE_FD);
   let descriptor = Number.isInteger(named) && named > 2 ? named : undefined;
@@ -30,7 +29,7 @@ export function openMessages(env: NodeJS.ProcessEnv): Messages {
       try {
         closeSync(open);
       } catch {
-        // The other side closed it first.
+        // The reader closed it first.
       }
     },
   };

@@ -1,4 +1,4 @@
-// Makes the folders that src/launcher/paths.ts describes, and refuses those that others could tamper with.
+// Creates the directories that src/launcher/paths.ts describes, and refuses those that other users can modify.
 import { createHash } from 'node:crypto';
 import {
   accessSync,
@@ -22,26 +22,26 @@ import { dirname, join } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { type ProcessEnvironment, type StatePaths, statePaths } from '../../launcher/paths.ts';
 
-/** The kernel's limit on the path of a Unix socket, without the closing zero byte. */
-const MAX_SOCKET_PATH = 107;
+/** Maximum length of the path of a Unix socket, without the final zero byte. */
+const maxSocketPath = 107;
 const PROBE_BYTES = 4096;
 const API_SOCKET = 'api.sock';
 export const POSTGRES_PORT = 5432;
 const POSTGRES_SOCKET = `.s.PGSQL.${POSTGRES_PORT}`;
 
 export interface RuntimePaths {
-  /** 0700, the daemon's. */
+  /** 0700, owned by the daemon's user. */
   readonly apiFolder: string;
   readonly apiSocket: string;
-  /** 0700, of the user that PostgreSQL runs as. */
+  /** 0700, owned by the PostgreSQL user. */
   readonly postgresFolder: string;
-  /** 0700, or 0711 if the daemon is root, the daemon's: sockets of machines, which outlive the daemon. */
+  /** 0700, or 0711 if the daemon runs as root: sockets of machines, which outlive the daemon. */
   readonly machineFolder: string;
 }
 
 /**
- * Makes the state folder with what the daemon writes in it, and answers with its real path. What exists is kept.
- * `prove`: refuse one that cannot be written to, which a daemon that begins again would rather wait for.
+ * Creates the state directory, and returns its paths. Keeps what exists. With `prove`, refuses a directory that is not
+ * writable; a daemon that restarts waits for it instead.
  */
 export function prepareStateFolder(home: string, { uid }: ProcessEnvironment, prove = true): StatePaths {
   try {
@@ -58,8 +58,8 @@ export function prepareStateFolder(home: string, { uid }: ProcessEnvironment, pr
 }
 
 /**
- * Where the sockets of this state folder go. Root's stand in /run, which every user may pass through, as
- * PostgreSQL's user must; the others' in their own runtime folder, if the system gave them one.
+ * Returns the directories of the sockets. For root they are in /run, which the PostgreSQL user can enter; for other users
+ * in their runtime directory, if the system has one.
  */
 export function runtimePaths(home: string, { env, uid }: ProcessEnvironment): RuntimePaths {
   const name = `imago-${createHash('sha256').update(home).digest('hex').slice(0, 16)}`;
@@ -69,13 +69,13 @@ export function runtimePaths(home: string, { env, uid }: ProcessEnvironment): Ru
   return runtimePathsOf(join(base, name, API_SOCKET));
 }
 
-/** The folders that go with an API socket. */
+/** Returns the directories that belong to an API socket. */
 export function runtimePathsOf(apiSocket: string): RuntimePaths {
   const apiFolder = dirname(apiSocket);
   return { apiFolder, apiSocket, postgresFolder: `${apiFolder}-pg`, machineFolder: `${apiFolder}-vm` };
 }
 
-/** Takes away what is ours in them, and the folders when nothing else is. Missing ones are passed over. */
+/** Deletes the sockets, and the directories if they are empty. Ignores missing ones. */
 export function removeRuntimeFolders(paths: RuntimePaths): void {
   const { apiFolder, apiSocket, postgresFolder, machineFolder } = paths;
   const postgresSocket = join(postgresFolder, POSTGRES_SOCKET);
@@ -84,14 +84,14 @@ export function removeRuntimeFolders(paths: RuntimePaths): void {
     try {
       rmdirSync(folder);
     } catch {
-      // Not there, or not only ours.
+      // It does not exist, or is not empty.
     }
   }
 }
 
 /**
- * Makes a folder that only `owner` can enter, or pass through by `mode`. One that exists is used only if it already
- * belongs to them (or to us) and is not a link: in /tmp anybody could have made it to listen in.
+ * Creates a directory that only `owner` can enter. Uses an existing one only if it belongs to them or to this user and is
+ * not a link: in /tmp, any user can create it to intercept connections.
  */
 export function secureFolder(
   path: string,
@@ -108,14 +108,14 @@ export function secureFolder(
   if (!found.isDirectory() || (found.uid !== owner.uid && found.uid !== self)) {
     throw new ImagoError(
       'runtime-folder-foreign',
-      `${path} is ${found.isDirectory() ? `a folder of user ${found.uid}` : 'not a folder'}.`,
+      `${path} is ${found.isDirectory() ? `a directory of user ${found.uid}` : 'not a directory'}.`,
     );
   }
   if (found.uid !== owner.uid) chownSync(path, owner.uid, owner.gid);
   if ((found.mode & 0o777) !== mode) chmodSync(path, mode);
 }
 
-/** What went wrong with a folder, as an error that says what to do; other errors are returned as they are. */
+/** Converts a file system error to one with a hint. Returns other errors unchanged. */
 export function explainFolderError(error: unknown, path: string): unknown {
   if (error instanceof ImagoError || !(error instanceof Error) || !('code' in error)) return error;
   if (error.code === 'ENOSPC' || error.code === 'EDQUOT') {
@@ -125,18 +125,18 @@ export function explainFolderError(error: unknown, path: string): unknown {
     EROFS: 'the file system is read-only',
     EACCES: 'permission is denied',
     EPERM: 'permission is denied',
-    ENOTDIR: 'a part of the path is not a folder',
-    EEXIST: 'it is not a folder',
+    ENOTDIR: 'a part of the path is not a directory',
+    EEXIST: 'it is not a directory',
     ENOENT: 'a part of the path does not exist',
     ENAMETOOLONG: 'the path is too long',
-    ELOOP: 'the path leads in a circle',
+    ELOOP: 'the path has a loop of links',
   };
   const reason = reasons[String(error.code)];
   if (reason === undefined) return error;
   return new ImagoError('state-folder-unusable', `${path} cannot be used: ${reason}.`, { cause: error });
 }
 
-/** On a read-only disk `mkdir` only says that the folder is not there: the one above knows why. */
+/** On a read-only disk `mkdir` only reports that the directory does not exist; its parent gives the reason. */
 function makeFolder(path: string): void {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -146,7 +146,7 @@ function makeFolder(path: string): void {
   }
 }
 
-/** The folder itself, or the nearest one above that is there. */
+/** Returns the directory, or its nearest parent that exists. */
 export function nearestExisting(path: string): string {
   return existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path));
 }
@@ -157,12 +157,12 @@ function refuseForeignFolder(path: string, stats: Stats, uid: number): void {
   if (trusted && !openToAll) return;
   throw new ImagoError(
     'state-folder-foreign',
-    trusted ? `Every user may write to ${path}.` : `${path} belongs to user ${stats.uid}.`,
-    trusted ? { hint: `Close it with \`chmod o-w\`, or point IMAGO_HOME at another folder.` } : {},
+    trusted ? `Every user can write to ${path}.` : `${path} belongs to user ${stats.uid}.`,
+    trusted ? { hint: `Close it with \`chmod o-w\`, or set IMAGO_HOME to another directory.` } : {},
   );
 }
 
-/** Writes and syncs a little, because a full or read-only disk lets folders be made and looked at. */
+/** Writes and syncs a few bytes: directories can be created even on a full disk. */
 function proveWritable(home: string): void {
   const probe = join(home, '.probe');
   const file = openSync(probe, 'w', 0o600);
@@ -181,11 +181,10 @@ function isOwnFolder(path: string | undefined, uid: number): boolean {
   return stats?.isDirectory() === true && stats.uid === uid && (stats.mode & 0o022) === 0;
 }
 
-/** PostgreSQL reads its socket folder from a list with commas and quotes: only plain names are safe there. */
+/** PostgreSQL parses its socket directory as a list with commas and quotes, so only plain names are safe. */
 function fits(folder: string, name: string): boolean {
   if (!/^[\w./-]+$/.test(folder)) return false;
-  if (Buffer.byteLength(join(folder, `${name}-pg`, `${POSTGRES_SOCKET}.lock`)) > MAX_SOCKET_PATH)
-    return false;
+  if (Buffer.byteLength(join(folder, `${name}-pg`, `${POSTGRES_SOCKET}.lock`)) > maxSocketPath) return false;
   try {
     accessSync(folder, constants.W_OK | constants.X_OK);
     return true;

@@ -1,12 +1,11 @@
-// The cache of this machine's builds as prune, doctor and the rounds in the background see it. One that was never
-// used is not made.
+// Gives access to the build cache of this host, for prune, doctor, and background jobs. Does not create it.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheBytes, defaultCacheLimits } from '../../build/content/prune.ts';
 import { cacheFolders } from '../../host/tools/tools.ts';
 import type { BuildCache } from '../../ports/database/lifecycle.ts';
 
-/** Where the builds of a state folder keep their downloads and layers. */
+/** Returns the directory of downloads and layers. */
 export function buildCacheFolder(
   home: string,
   env: Readonly<Record<string, string | undefined>>,

@@ -1,9 +1,9 @@
-// A provider that only builds: where no machines can be started, recipes still become disks in the local store.
+// Creates a provider that only builds, for a host that cannot start machines.
 import { systemClock } from '../../host/system-clock.ts';
 import type { Builder } from '../../ports/provider/builder.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
 
-/** `remedy` says what to do so that this host can start machines. */
+/** `remedy` describes what to do so that this host can start machines. */
 export function builderProvider(builder: Builder, remedy?: string): Provider {
   return {
     name: 'local',

@@ -1,16 +1,18 @@
-// The daemon's own images: ONE disk store, ONE builder and one set of signing keys for the state folder. Providers
-// that keep their disks here and the routes share them. Everything is opened when it is first needed, so that a
-// daemon that only talks to a cloud pays for none of it.
-
+// Opens the local images: one disk store, one builder, and one set of signing keys for the state directory, which
+// providers and routes share. Everything is opened on first use, so that a daemon of a cloud does not pay for it.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { ImageBuilder } from '../../build/builder.ts';
+import { readAgentBundle } from '../../build/layers/agent-layer.ts';
+import type { AgentBundle } from '../../build/lock/context.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { AddressGuard } from '../../host/network/address-guard.ts';
 import { makeCacheFolder } from '../../host/tools/tools.ts';
 import { createAttestor } from '../../image-store/attestor.ts';
 import { createImageStore } from '../../image-store/image-store.ts';
 import { signingKeys } from '../../image-store/signatures.ts';
+import { packageVersion } from '../../launcher/package.ts';
 import type { DiskStore } from '../../oci/disks/disk-store.ts';
 import { findCredentials } from '../../oci/registry/find-credentials.ts';
 import { keyFolder } from '../../oci/signatures/key-folder.ts';
@@ -19,41 +21,38 @@ import type { Attestor } from '../../ports/image-store/attestor.ts';
 import type { ImageStore } from '../../ports/image-store/image-store.ts';
 import type { SigningKeys } from '../../ports/image-store/signing-keys.ts';
 import type { Builder } from '../../ports/provider/builder.ts';
-import { agentBundle } from './agent-bundle.ts';
 import { buildCache, buildCacheFolder } from './build-cache.ts';
-import { lazyBuilder } from './lazy-builder.ts';
 
 export interface ImagesOptions {
   /** The addresses that recipes and registry references can reach. */
   readonly guard?: AddressGuard | undefined;
-  /** The state folder: the store is `store` in it, the keys are in `keys`. */
+  /** State directory: the store is in `store`, the keys are in `keys`. */
   readonly home: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly uid: number;
-  /** Imago's own version. */
+  /** Version of Imago. */
   readonly version: string;
   readonly now: () => number;
 }
 
 export interface Images {
-  /** The one store of this state folder. A second call gives the same. */
+  /** Returns the store of this state directory, the same one on every call. */
   store(): Promise<DiskStore>;
-  /** The one builder, sealing into that store; opened by its first call. */
+  /** Seals into that store; opened by its first call. */
   readonly builder: Builder;
-  /** The same with all that it can do. */
+  /** Returns the builder with its full interface. */
   imageBuilder(): Promise<ImageBuilder>;
-  /** What it keeps between builds. */
   readonly cache: BuildCache;
   readonly imageStore: ImageStore;
   readonly keys: SigningKeys;
   readonly attestor: Attestor;
-  /** Whether anything was ever put into the store. Opens nothing. */
+  /** Returns whether the store was ever used. Opens nothing. */
   isUsed(): boolean;
-  /** Lets go of the store. A second call does nothing. */
+  /** Closes the store. Calling it again has no effect. */
   close(): Promise<void>;
 }
 
-/** Nothing is opened and nothing is written before it is used. */
+/** Opens and writes nothing until it is used. */
 export function openImages({ home, env, uid, version, now, guard }: ImagesOptions): Images {
   const store = once(async () => {
     const { openDiskStore } = await import('../../oci/disks/disk-store.ts');
@@ -128,7 +127,7 @@ interface Once<T> {
   close(end: (value: T) => Promise<void>): Promise<void>;
 }
 
-/** Made by the first call that succeeds; a failure is tried again by the next one. */
+/** Opens the value on the first call that succeeds. After a failure, the next call tries again. */
 function once<T>(make: () => Promise<T>): Once<T> {
   let made: Promise<T> | undefined;
   let closed = false;
@@ -146,6 +145,45 @@ function once<T>(make: () => Promise<T>): Once<T> {
       closed = true;
       const value = await made?.catch(() => undefined);
       if (value !== undefined) await end(value);
+    },
+  };
+}
+
+/**
+ * Returns the agent in `IMAGO_AGENT`, else in `agent` next to the bundled daemon, else in `dist/agent` of the source
+ * tree. With `IMAGO_AGENT=none`, images are built without one on purpose.
+ */
+export async function agentBundle(
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<AgentBundle | 'missing' | undefined> {
+  if (env.IMAGO_AGENT === 'none') return undefined;
+  const places = env.IMAGO_AGENT
+    ? [env.IMAGO_AGENT]
+    : ['./agent', '../../../dist/agent'].map((path) => fileURLToPath(new URL(path, import.meta.url)));
+  const folder = places.find((place) => existsSync(place));
+  return folder === undefined ? 'missing' : readAgentBundle(folder, packageVersion());
+}
+
+type Opened = Pick<Builder, 'lock' | 'build' | 'find'> & Required<Pick<Builder, 'tools'>>;
+
+/** Returns a builder that is opened by its first call. `look` is for previews: it opens no store. */
+function lazyBuilder(
+  open: () => Promise<Opened>,
+  look: () => Promise<Pick<Opened, 'tools'>> = open,
+): Builder {
+  return {
+    methods: ['assemble'],
+    lock: async (...args) => (await open()).lock(...args),
+    build: async (...args) => (await open()).build(...args),
+    find: async (...args) => (await open()).find(...args),
+    tools: {
+      relock: async (...args) => (await open()).tools.relock(...args),
+      lockFile: async (...args) => (await open()).tools.lockFile(...args),
+      hotfix: async (...args) => (await open()).tools.hotfix(...args),
+      outdated: async (...args) => (await open()).tools.outdated(...args),
+      whyRebuild: async (...args) => (await open()).tools.whyRebuild(...args),
+      preview: async (...args) => (await look()).tools.preview(...args),
+      previewHotfix: async (...args) => (await look()).tools.previewHotfix(...args),
     },
   };
 }

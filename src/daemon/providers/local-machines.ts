@@ -1,5 +1,5 @@
-// The local provider of a state folder: its host of QEMU machines, and what opens and stops both. Machines outlive
-// the daemon; what is needed to find them again stands in the state folder.
+// Opens and stops the local provider of a state directory, and its QEMU machines. Machines outlive the daemon; the state
+// directory has what is needed to find them again.
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chooseServiceUser, type Service } from '../../host/process/system-user.ts';
@@ -12,14 +12,14 @@ import type { LocalProvider } from '../../providers/local/provider.ts';
 import type { MachineHost } from '../../providers/local/qemu/machine-host.ts';
 import { secureFolder } from '../process/paths.ts';
 
-/** Everything of the provider in a state folder. */
+/** Returns the directory of the provider. */
 export function localFolder(home: string): string {
   return join(home, 'local');
 }
 
 export interface OpenLocalOptions {
   readonly home: string;
-  /** Where the sockets of machines go, unless machines of an earlier daemon have theirs elsewhere. */
+  /** Directory for the sockets of machines, unless machines of an earlier daemon use another one. */
   readonly socketFolder: string;
   readonly processEnv: ProcessEnvironment;
   readonly store: DiskStore;
@@ -28,7 +28,7 @@ export interface OpenLocalOptions {
   readonly onRepaired?: (what: string) => void;
 }
 
-/** Finds the machines of an earlier daemon again, and goes on with what it had begun. */
+/** Adopts the machines of an earlier daemon, and resumes its work. */
 export async function openLocal(options: OpenLocalOptions): Promise<LocalProvider> {
   const { store, builder, onTrouble, onRepaired = () => undefined } = options;
   const host = await openHost(options);
@@ -72,7 +72,7 @@ async function openHost(options: HostOptions): Promise<MachineHost> {
   });
 }
 
-/** Machines go on without the daemon, unless the state folder is gone: nobody would ever find them again. */
+/** Leaves machines running, unless the state directory was deleted: they could not be found again. */
 export async function closeLocal(provider: Provider | LocalProvider, home: string): Promise<void> {
   if ('host' in provider && !existsSync(home)) {
     const { host } = provider;
@@ -81,7 +81,7 @@ export async function closeLocal(provider: Provider | LocalProvider, home: strin
   await provider.close();
 }
 
-/** Machines listen where they were started, whatever the environment says by now. */
+/** Machines keep the socket directory that they were started with, even if the environment changed. */
 function keptSocketFolder(folder: string, wanted: string): string {
   const file = join(folder, 'socket-folder');
   const kept = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
@@ -91,8 +91,8 @@ function keptSocketFolder(folder: string, wanted: string): string {
 }
 
 /**
- * Stops the machines of a state folder that no daemon serves, and notes that they are to run again with the next
- * one. Answers how many there were.
+ * Stops the machines of a state directory without a daemon, and records that the next daemon must start them. Returns their
+ * number.
  */
 export async function stopLocalMachines(
   options: HostOptions & { readonly deadlineMs?: number },
@@ -119,6 +119,6 @@ function removeEmpty(folder: string): void {
   try {
     rmdirSync(folder);
   } catch {
-    // Not there, or not only ours.
+    // It does not exist, or is not empty.
   }
 }

@@ -1,13 +1,13 @@
-// Secrets that node configs name: files in a folder of the daemon's own, one each. They are read when a config goes
-// to a provider, and kept nowhere else.
+// Reads secrets that node configs reference: one file each, in a directory of the daemon. They are read when a config is
+// sent to a provider, and stored nowhere else.
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 
 const name = /^[a-z0-9][a-z0-9-]{0,62}$/;
-const longest = 64 * 1024;
+const maxBytes = 64 * 1024;
 
-/** `undefined` when there is no such file. Throws `secret-exposed` for one that others can read. */
+/** Returns `undefined` if there is no such file. Throws `secret-exposed` if other users can read it. */
 export function secretReader(folder: string): (secret: string) => Promise<string | undefined> {
   return async (secret) => {
     if (!name.test(secret)) return undefined;
@@ -16,11 +16,11 @@ export function secretReader(folder: string): (secret: string) => Promise<string
     try {
       const { mode, size } = await file.stat();
       if ((mode & 0o077) !== 0) {
-        throw new ImagoError('secret-exposed', `Others can read the secret ${secret}.`, {
-          hint: `Close it: chmod 600 ${join(folder, secret)}`,
+        throw new ImagoError('secret-exposed', `Other users can read the secret ${secret}.`, {
+          hint: `Run \`chmod 600 ${join(folder, secret)}\`.`,
         });
       }
-      if (size > longest) throw new ImagoError('input-invalid', `The secret ${secret} has ${size} bytes.`);
+      if (size > maxBytes) throw new ImagoError('input-invalid', `The secret ${secret} has ${size} bytes.`);
       return await file.readFile('utf8');
     } finally {
       await file.close();

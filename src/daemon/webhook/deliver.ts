@@ -1,5 +1,5 @@
-// Tells webhooks of what happened: writes deliveries down, sends what is due, and tries again what failed. Webhooks do
-// not wait for each other; the deliveries of one go one after the other.
+// Sends events to webhooks: records deliveries, sends those that are due, and retries failed ones. Webhooks are
+// independent; the deliveries of one are sent sequentially.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ensureImagoError } from '../../domain/error/imago-error.ts';
 import type { FoundProblem } from '../../domain/problem/problem.ts';
@@ -16,20 +16,20 @@ export interface WebhookSenderOptions {
   readonly key: WebhookKey;
   readonly clock: Pick<Clock, 'now'>;
   readonly signal: AbortSignal;
-  readonly onTrouble: (error: unknown) => void;
+  readonly onError: (error: unknown) => void;
   readonly post?: typeof postWebhook;
   readonly random?: () => number;
 }
 
-const dueAtOnce = 100;
-const longestRestMs = 60_000;
-const afterTroubleMs = 5_000;
-/** Many events come at once: they are looked at together. */
+const batchSize = 100;
+const maxPauseMs = 60_000;
+const pauseAfterErrorMs = 5_000;
+/** Events come in bursts, which are collected. */
 const gatherMs = 50;
-const longestHoldMs = 60_000;
+const maxHoldMs = 60_000;
 const goneStatus = 410;
 
-/** Runs until the signal is aborted. Resolves when nothing is being sent any more. */
+/** Runs until the signal aborts. Resolves when nothing is being sent. */
 export async function sendWebhooks(options: WebhookSenderOptions): Promise<void> {
   const { outbox, events, clock, signal } = options;
   let isNew = false;
@@ -42,8 +42,8 @@ export async function sendWebhooks(options: WebhookSenderOptions): Promise<void>
     while (!signal.aborted) {
       isNew = false;
       const rest = await round(options).catch((error) => {
-        if (!signal.aborted) options.onTrouble(error);
-        return afterTroubleMs;
+        if (!signal.aborted) options.onError(error);
+        return pauseAfterErrorMs;
       });
       const woken = new Promise<void>((resolve) => {
         wake = resolve;
@@ -55,17 +55,17 @@ export async function sendWebhooks(options: WebhookSenderOptions): Promise<void>
     stopListening();
   }
 
-  /** How long nothing is to be done. */
+  /** Returns the time until the next delivery. */
   async function round(parts: WebhookSenderOptions): Promise<number> {
     await outbox.collect((event) => cloudEvent(event, `urn:imago:${parts.key.id}`));
-    const due = await outbox.due(dueAtOnce);
+    const due = await outbox.due(batchSize);
     await Promise.all([...Map.groupBy(due, ({ webhook }) => webhook.name).values()].map(sendInTurn));
     const next = await outbox.nextAt();
-    if (next === undefined) return longestRestMs;
-    return Math.min(longestRestMs, Math.max(0, Date.parse(next) - clock.now()));
+    if (next === undefined) return maxPauseMs;
+    return Math.min(maxPauseMs, Math.max(0, Date.parse(next) - clock.now()));
   }
 
-  /** What comes after a failure waits: the other side needs a moment. */
+  /** Stops after a failure, so that the receiver can recover. */
   async function sendInTurn(deliveries: readonly DueDelivery[]): Promise<void> {
     for (const delivery of deliveries) {
       const outcome = await deliver(delivery, options);
@@ -90,7 +90,7 @@ export async function failingWebhooks(
 
 async function deliver(
   { event, attempts, body, webhook }: DueDelivery,
-  { key, clock, signal, post = postWebhook, random = Math.random, onTrouble }: WebhookSenderOptions,
+  { key, clock, signal, post = postWebhook, random = Math.random, onError }: WebhookSenderOptions,
 ): Promise<DeliveryOutcome> {
   let failure: { readonly status?: number; readonly error: string };
   try {
@@ -105,10 +105,10 @@ async function deliver(
     });
     if (status >= 200 && status < 300) return { kind: 'delivered', status };
     if (status === goneStatus) return { kind: 'gone', status };
-    failure = { status, error: `It answered ${status}.` };
+    failure = { status, error: `The receiver responded with ${status}.` };
   } catch (thrown) {
     const { code, message } = ensureImagoError(thrown);
-    if (code === 'webhook-key-missing') onTrouble(thrown);
+    if (code === 'webhook-key-missing') onError(thrown);
     failure = { error: thrown instanceof Error ? thrown.message : message };
   }
   const wait = pauseAfter(attempts + 1, random());
@@ -117,7 +117,7 @@ async function deliver(
   return {
     kind: 'again',
     at: new Date(now + wait).toISOString(),
-    othersAt: new Date(now + Math.min(wait, longestHoldMs)).toISOString(),
+    othersAt: new Date(now + Math.min(wait, maxHoldMs)).toISOString(),
     ...failure,
   };
 }

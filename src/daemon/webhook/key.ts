@@ -1,5 +1,5 @@
-// What the secrets of webhooks are made with: a key in the daemon's own folder, so that neither the database nor a
-// backup of it is enough to sign in our name.
+// Derives the secrets of webhooks from a key in the state directory, so that the database or a backup of it is not enough
+// to sign deliveries.
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { link, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,16 +7,16 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { KeptWebhook } from '../../ports/database/webhooks.ts';
 
 export interface WebhookKey {
-  /** Names the key without telling it. */
+  /** Identifies the key without disclosing it. */
   readonly id: string;
   newSalt(): string;
-  /** As Standard Webhooks writes it: `whsec_` and base64. `webhook-key-missing` when another key made it. */
+  /** Returns the secret as in Standard Webhooks. Throws `webhook-key-missing` if it was derived from another key. */
   secretOf(webhook: Pick<KeptWebhook, 'name' | 'salt' | 'keyId'>): string;
 }
 
 export const webhookKeyBytes = 32;
 
-/** Makes the key when there is none; of two that do so at once, both have the same in the end. */
+/** Creates the key if there is none. Two concurrent callers get the same key. */
 export async function openWebhookKey(home: string): Promise<WebhookKey> {
   const file = join(home, 'webhook.key');
   const key = (await readKey(file)) ?? (await makeKey(file));
@@ -26,7 +26,10 @@ export async function openWebhookKey(home: string): Promise<WebhookKey> {
     newSalt: () => randomBytes(16).toString('base64'),
     secretOf({ name, salt, keyId }) {
       if (keyId !== id) {
-        throw new ImagoError('webhook-key-missing', `The secret of webhook ${name} was made elsewhere.`);
+        throw new ImagoError(
+          'webhook-key-missing',
+          `The secret of webhook ${name} was derived from another key.`,
+        );
       }
       return `whsec_${createHmac('sha256', key).update(salt).digest('base64')}`;
     },
@@ -56,6 +59,6 @@ async function makeKey(file: string): Promise<Buffer> {
   });
   await rm(fresh, { force: true });
   const key = await readKey(file);
-  if (key === undefined) throw new ImagoError('internal', `${file} vanished while it was made.`);
+  if (key === undefined) throw new ImagoError('internal', `${file} disappeared while it was created.`);
   return key;
 }

@@ -9,7 +9,7 @@ import { addressGuard, type Resolve } from '../../host/network/address-guard.ts'
 export interface Post {
   readonly url: URL;
   readonly allowPrivate: boolean;
-  /** The same for every try of one delivery. */
+  /** The same for every attempt of a delivery. */
   readonly id: string;
   readonly body: string;
   /** `whsec_…` */
@@ -22,7 +22,7 @@ export interface Post {
 const deadlineMs = 15_000;
 const checkDeadlineMs = 5_000;
 
-/** What the other side answered. Throws `webhook-address`, or what kept it from being reached. */
+/** Returns the status of the response. Throws `webhook-address`, or the connection error. */
 export async function postWebhook(post: Post, resolve?: Resolve): Promise<number> {
   const { url, id, body, timestamp } = post;
   const signal = AbortSignal.any([post.signal, AbortSignal.timeout(deadlineMs)]);
@@ -45,7 +45,7 @@ export async function postWebhook(post: Post, resolve?: Resolve): Promise<number
   }
 }
 
-/** `v1,` and the base64 of the HMAC-SHA256, as Standard Webhooks has it. */
+/** Returns the signature as in Standard Webhooks: `v1,` and the HMAC-SHA256 in base64. */
 function signWebhook(secret: string, id: string, timestamp: number, body: string): string {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;

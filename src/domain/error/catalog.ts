@@ -629,7 +629,7 @@ const theApiAndItsClient = {
   'api-path-unknown': {
     kind: 'not-found',
     when: 'The API has no such path.',
-    hint: 'See /docs for all paths.',
+    hint: 'See docs/api.md for all paths.',
   },
   'api-method-unknown': { kind: 'input', when: 'The path exists, but not with that method.' },
   'api-host-refused': {

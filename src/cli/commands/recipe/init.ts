@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
-import { packageFile } from '../../input/package-version.ts';
+import { packageFile } from '../../../launcher/package.ts';
 import { recipeArguments, recipeFile } from '../../input/read-recipe.ts';
 import { schemaLine, starterRecipe } from '../../output/starter-recipe.ts';
 import type { CommandSpec } from '../../spec/command.ts';

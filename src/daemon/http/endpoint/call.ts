@@ -1,4 +1,4 @@
-// One call of an endpoint as its handler sees it: checked, authorised, and with everything it may need.
+// Defines the call of an endpoint that a handler receives, validated and authorized, and the handlers themselves.
 import type {
   BodyOf,
   EndpointName,
@@ -12,7 +12,7 @@ import type { Json } from '../../../domain/value/json.ts';
 import type { Caller } from '../guard/caller.ts';
 import type { Limits } from '../guard/limits.ts';
 import type { StreamSlots } from '../guard/streams.ts';
-import type { StreamedJsonOf } from '../response/streamed-json.ts';
+import type { StreamedJsonOf } from '../response/json-response.ts';
 import type { DaemonContext } from './context.ts';
 
 export interface Call<N extends EndpointName> {
@@ -25,13 +25,13 @@ export interface Call<N extends EndpointName> {
   readonly query: QueryOf<N>;
   readonly body: BodyOf<N>;
   readonly headers: Headers;
-  /** The body of endpoints that take bytes instead of JSON. */
+  /** The body of endpoints that accept bytes instead of JSON. */
   readonly upload: AsyncIterable<Uint8Array>;
   /** For endpoints that start operations. */
   readonly whenBusy: 'wait' | 'refuse';
-  /** Derived from the idempotency key: the same request gets the same operation, also after a crash. */
+  /** Derived from the idempotency key: the same request gets the same operation, even after a crash. */
   readonly operationId?: string;
-  /** Aborted when the caller is gone, and for streams when the caller's rights end. Writes continue to their end. */
+  /** Aborts when the caller disconnects, and for streams when the caller's rights end. Writes run to completion. */
   readonly signal: AbortSignal;
 }
 
@@ -39,32 +39,32 @@ export type ReadHandler<N extends EndpointName> = (
   call: Call<N>,
 ) => Promise<ResponseOf<N> | StreamedJsonOf<ResponseOf<N>>>;
 
-/** A write that was looked at and not refused; nothing is done yet. */
+/** A write that was validated, but has not run yet. */
 export interface PreparedWrite<Answer> {
-  /** What it is about, for the audit. */
+  /** Subject in the audit log. */
   readonly subject: string;
-  /** What the subject was like, for the audit. */
+  /** State of the subject before the write, for the audit log. */
   readonly before?: Json;
-  /** What it would do, one sentence each, from reading alone. Throws what `run` would be refused with. */
+  /** Returns the planned changes, one sentence each, without writing. Throws the errors that `run` would throw. */
   plan(): Promise<readonly string[]>;
   run(): Promise<Answer>;
-  /** What the audit keeps of the answer. Defaults to all of it; never a secret. */
+  /** Returns the part of the response that the audit log stores, without secrets. Defaults to all of it. */
   record?(answer: Answer): Json;
-  /** The database that the audit is in is not the same afterwards: a row that cannot be written is only logged. */
+  /** The write replaces the database: an audit row that cannot be written is only logged. */
   readonly replacesDatabase?: true;
-  /** Called when the answer is audited and about to be sent. */
+  /** Called after the audit row is written, before the response is sent. */
   afterwards?(): void;
 }
 
-/** Reads and refuses; writes only in `run`. */
+/** Validates the request; writes only in `run`. */
 export type WriteHandler<N extends EndpointName> = (call: Call<N>) => Promise<PreparedWrite<ResponseOf<N>>>;
 
-/** Answers with bytes as they come. Called when the caller is let in and the query is checked. */
+/** Responds with a stream of bytes. */
 export type StreamHandler<N extends EndpointName> = (call: Call<N>) => Promise<Response>;
 
 type Writes = WriteEndpoint | 'restore' | 'uploadDisk';
 
-/** The handler of every endpoint, by its effect: the contract says which is which. */
+/** The handler of every endpoint, by its effect in the contract. */
 export type Handlers = {
   readonly [N in EndpointName]: N extends Writes
     ? WriteHandler<N>

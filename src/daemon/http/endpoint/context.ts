@@ -1,6 +1,6 @@
-// What the routes have to work with: everything that the daemon wired, behind ports. Routes hold no other
-// state, so they can be tested against a context made of in-memory parts.
-
+// Lists what handlers work with: the parts of the daemon, behind ports. Handlers have no other state, so that tests can
+// pass in-memory parts.
+import type { ResponseOf } from '../../../api/contract/types.ts';
 import type { RunningSettings } from '../../../domain/settings/settings.ts';
 import type { SettingsFile } from '../../../launcher/settings-file.ts';
 import type { Clock } from '../../../ports/clock.ts';
@@ -21,9 +21,7 @@ import type { SigningKeys } from '../../../ports/image-store/signing-keys.ts';
 import type { Provider, ProviderName } from '../../../ports/provider/provider.ts';
 import type { SimControl } from '../../../ports/provider/sim-control.ts';
 import type { Journal, OperationDesk, OperationLists } from '../../../ports/workflow/operation.ts';
-import type { DoctorReport } from '../../doctor/doctor.ts';
 import type { WebhookKey } from '../../webhook/key.ts';
-import type { DaemonStatus } from './status.ts';
 
 export interface DaemonContext {
   readonly version: string;
@@ -35,43 +33,42 @@ export interface DaemonContext {
   readonly galleryBook: GalleryBook;
   readonly webhooks: Webhooks;
   readonly problems: Problems;
-  /** What prune may free of the local store; absent where there is none. */
+  /** Space of the local store that prune can free; absent if there is no store. */
   readonly space?: ImageSpace;
   readonly cache?: BuildCache;
-  /** Reading of single operations; routes never write to it. */
   readonly journal: Pick<Journal, 'get'>;
   readonly operationLists: OperationLists;
-  /** While this daemon stands by, every call is refused with `daemon-standby`. */
+  /** Throws `daemon-standby` on every call while this daemon is on standby. */
   readonly operations: OperationDesk;
   readonly tokens: Tokens;
   readonly audit: Audit;
   readonly idempotency: IdempotencyKeys;
   readonly events: Events;
   readonly providers: ReadonlyMap<ProviderName, Provider>;
-  /** Of the lease under which this daemon acts on providers; absent while it stands by. */
+  /** Epoch of the lease; absent on standby. */
   readonly epoch?: number;
   readonly schedules: Schedules;
   readonly settings: SettingsFile & { readonly running: RunningSettings };
   readonly archive: Archive;
-  /** The local store of disks; absent while this daemon stands by. */
+  /** Local store of disks; absent on standby. */
   readonly images?: ImageStore;
   readonly keys?: SigningKeys;
-  /** Signs statements about moves; absent while this daemon stands by. */
+  /** Signs statements about moves; absent on standby. */
   readonly attestor?: Attestor;
-  /** What secrets of webhooks are made with; absent while this daemon stands by. */
+  /** Derives the secrets of webhooks; absent on standby. */
   readonly webhookKey?: WebhookKey;
-  /** Absent when the simulated provider is not loaded. */
+  /** Absent if the simulated provider is not loaded. */
   readonly sim?: SimControl;
 
-  /** Never throws and never waits long: a part that does not answer is shown as such. */
-  status(): Promise<DaemonStatus>;
-  /** Looks at this machine anew on every call; a check that hangs is reported as a warning. */
-  doctor(): Promise<DoctorReport>;
+  /** Never throws and never waits long: reports a part that does not respond as unreachable. */
+  status(): Promise<ResponseOf<'status'>>;
+  /** Checks this host again on every call. Reports a check that hangs as a warning. */
+  doctor(): Promise<ResponseOf<'doctor'>>;
   /**
-   * Begins a clean stop and returns at once, so that the answer still reaches the caller; `database` also
-   * stops the embedded PostgreSQL. A second call changes nothing, except that it can add `database`.
+   * Starts a clean stop and returns immediately, so that the response still reaches the caller. `database` also stops
+   * the embedded PostgreSQL. Calling it again can only add `database`.
    */
   stop(options: { readonly database: boolean }): void;
-  /** Aborted when the daemon begins to stop: event streams end on it. */
+  /** Aborts when the daemon starts to stop, which ends event streams. */
   readonly stopping: AbortSignal;
 }

@@ -1,5 +1,5 @@
-// Pages of nodes: our records joined with the provider's list, pool by pool. Both are in the order of names, so
-// a page costs about a page of each, however many nodes there are.
+// Lists nodes: records joined with the provider's list, pool by pool. Both are sorted by name, so that a page reads about
+// one page of each, regardless of the number of nodes.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { NodeRecord, PoolRecord } from '../../../ports/database/fleet.ts';
 import type { Page } from '../../../ports/page.ts';
@@ -10,13 +10,13 @@ import { type NodeView, nodeView, queryProvider } from './provider-view.ts';
 type ProviderCall = Parameters<typeof queryProvider>[0];
 type Query = { readonly limit: number; readonly cursor?: string | undefined };
 
-/** Where a pool's nodes go on: in our list, and in the provider's. */
+/** Where the nodes of a pool continue: in the records, and at the provider. */
 interface Place {
   readonly records?: string;
   readonly provider?: string;
 }
 
-/** Also in which pool, and where the list of pools goes on after it. */
+/** Also the pool, and where the list of pools continues. */
 interface Cursor extends Place {
   readonly pool?: string;
   readonly pools?: string;
@@ -27,7 +27,7 @@ interface NodesOfPool {
   readonly rest?: Place;
 }
 
-/** The live nodes of one pool, by name. */
+/** Lists the live nodes of one pool, by name. */
 export async function pageOfPool(
   call: ProviderCall,
   pool: PoolRecord,
@@ -37,7 +37,7 @@ export async function pageOfPool(
   return { items, ...(rest === undefined ? {} : { next: writeCursor(rest) }) };
 }
 
-/** The live nodes of all pools, by pool and name. A pool that is made or deleted meanwhile shifts no other. */
+/** Lists the live nodes of all pools, by pool and name. Pools created or deleted between pages do not shift others. */
 export async function pageOfAll(call: ProviderCall, query: Query): Promise<Page<NodeView>> {
   const items: NodeView[] = [];
   let at: Cursor | undefined = readCursor(query.cursor);
@@ -78,7 +78,7 @@ async function nodesOfPool(
   return { items, rest: { records: records.next, ...(provider === undefined ? {} : { provider }) } };
 }
 
-/** What the provider says of these nodes, and at which of its pages the next ones begin. */
+/** Returns the provider's view of these nodes, and the page of its list where the next ones start. */
 async function seenNodes(
   call: ProviderCall,
   pool: PoolRecord,
@@ -111,7 +111,7 @@ function readCursor(text: string | undefined): Cursor {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
     if (isCursor(value)) return value;
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new ImagoError('api-cursor-invalid', 'The cursor does not belong to the list of nodes.');
 }

@@ -1,13 +1,12 @@
-// An operation as one caller may see it. Its record holds what it was given, and recipes and locks name private
-// inputs: who may not start such an operation does not get to read them.
-
+// Redacts an operation for a caller. Recipes and locks name private inputs, so callers who are not allowed to start such
+// an operation do not see its input.
 import { roleIncludes } from '../../../domain/access/roles.ts';
 import { roleOfKind } from '../../../domain/operation-kinds.ts';
 import type { Json } from '../../../domain/value/json.ts';
 import type { OperationRecord } from '../../../ports/workflow/operation.ts';
 import type { Caller } from '../guard/caller.ts';
 
-/** Without private inputs, or for those who may know them, it is the record itself. */
+/** Returns the record itself if it has no private inputs, or the caller is allowed to see them. */
 export function operationFor(caller: Pick<Caller, 'role'>, record: OperationRecord): OperationRecord {
   if (roleIncludes(caller.role, roleOfKind(record.kind))) return record;
   const { input, steps, result, ...rest } = record;
@@ -27,7 +26,7 @@ function isPrivate(value: Json | undefined): boolean {
   return fields.private === true || Object.values(fields).some(isPrivate);
 }
 
-/** The answer of locking has the lock as a text. */
+/** Returns whether the result contains a lock, as that of `recipe lock` does. */
 function holdsLock(result: Json): boolean {
   return typeof result === 'object' && result !== null && 'locks' in result;
 }

@@ -1,4 +1,4 @@
-// Paging as the ports take it.
+// Converts the paging of requests to that of ports, and reads all pages of a list.
 import type { Page, PageQuery } from '../../../ports/page.ts';
 
 export function pageQuery(query: {
@@ -8,7 +8,7 @@ export function pageQuery(query: {
   return { limit: query.limit, ...(query.cursor === undefined ? {} : { cursor: query.cursor }) };
 }
 
-/** Every item of a list, page by page as it is asked for. */
+/** Yields every item of a list, and reads a page when it is needed. */
 export async function* allItems<T>(
   list: (query: PageQuery) => Promise<Page<T>>,
   limit = 500,

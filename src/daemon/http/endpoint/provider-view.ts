@@ -1,5 +1,4 @@
-// What a provider says now about what Imago remembers. A provider that does not answer in time is no reason to
-// hide the records: what only it can tell is then `unknown`.
+// Combines records with the provider's current state. If the provider does not respond in time, its part is `unknown`.
 import type { EndpointName, ResponseOf } from '../../../api/contract/types.ts';
 import { nodeState } from '../../../domain/node/state.ts';
 import { formatPortForward } from '../../../domain/pool/port-forward.ts';
@@ -23,29 +22,29 @@ export async function loadPoolView(call: ProviderCall, pool: PoolRecord): Promis
   };
 }
 
-/** What `ask` gives, or `unknown` when the provider is not loaded, fails, or takes too long. */
+/** Returns the result of `query`, or `unknown` if the provider is not loaded, fails, or takes too long. */
 export async function queryProvider<T>(
   { context, limits, signal }: ProviderCall,
   pool: PoolRecord,
-  ask: (pools: Pools, options: CallOptions) => Promise<T>,
+  query: (pools: Pools, options: CallOptions) => Promise<T>,
 ): Promise<T | 'unknown'> {
   const pools = context.providers.get(pool.provider)?.pools;
   if (pools === undefined) return 'unknown';
   const options = { signal: AbortSignal.any([signal, AbortSignal.timeout(limits.providerMs)]), epoch: 0 };
   try {
-    return await ask(pools, options);
+    return await query(pools, options);
   } catch {
     signal.throwIfAborted();
     return 'unknown';
   }
 }
 
-/** The record together with what the provider says: a node, nothing (`undefined`), or no answer. */
+/** Combines the record with the provider's node; `undefined` if it does not exist, `unknown` without a response. */
 export function nodeView(record: NodeRecord, seen: ProviderNode | undefined | 'unknown'): NodeView {
   if (record.goneAt !== undefined) return { ...record, power: 'stopped', state: 'gone' };
   if (seen === 'unknown') return { ...record, power: 'unknown', state: 'unknown' };
   if (seen === undefined) return { ...record, power: 'stopped', state: 'missing' };
-  // Starting is not running yet, and stopping is running still.
+  // A node that stops still runs, and one that starts does not run yet.
   const running = seen.power === 'running' || seen.power === 'stopping';
   const { forwards, address, health, trouble, error } = seen;
   return {

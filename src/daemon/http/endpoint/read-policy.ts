@@ -1,4 +1,4 @@
-// A policy that came as text: every mistake with its line and column, an unknown gate with the nearest one.
+// Reads a policy from text. Reports every error with its line and column, and an unknown gate with the nearest one.
 import { createHash } from 'node:crypto';
 import { schemaProblems } from '../../../document/schema-problems.ts';
 import { parseYamlTree, toValue, treeAt } from '../../../document/yaml-tree.ts';
@@ -10,11 +10,11 @@ import type { Json } from '../../../domain/value/json.ts';
 
 export interface ReadPolicy {
   readonly policy: Policy;
-  /** Of what it says, whatever its comments and order. */
+  /** Digest of the content, regardless of comments and order. */
   readonly digest: string;
 }
 
-/** Throws `policy-invalid`, with everything that is wrong in the details. */
+/** Throws `policy-invalid`, with all errors in the details. */
 export function readPolicy(text: string, file = 'policy'): ReadPolicy {
   const tree = parseTree(text, file);
   const value = toValue(tree) ?? {};

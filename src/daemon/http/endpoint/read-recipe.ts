@@ -1,5 +1,5 @@
-// A recipe that came in a request: its text with those of the files that it extends, the lock beside it, and where
-// its local inputs are. The daemon reads no recipe file itself, and local inputs only for callers of its own machine.
+// Reads a recipe from a request: its text, the files that it extends, its lock, and the directory of its local inputs.
+// The daemon reads no recipe files, and reads local inputs only for callers on its own host.
 import { resolve } from 'node:path';
 import { localRefused } from '../../../build/inputs/local-files.ts';
 import { readLockFile } from '../../../build/lock/lock-file.ts';
@@ -19,17 +19,17 @@ export interface SentRecipe {
   readonly folder?: string | undefined;
   readonly roots?: readonly string[] | undefined;
   readonly lock?: string | undefined;
-  /** What the lock's file is called. */
+  /** Name of the lock file. */
   readonly lockName?: string | undefined;
   readonly source?: RecipeCommit | undefined;
-  /** The newest of everything, whatever was locked before: the lock may be unreadable. */
+  /** Ignore the lock, which can be unreadable, and use the newest inputs. */
   readonly newest?: boolean | undefined;
 }
 
 export interface ReceivedRecipe extends Pick<LoadedRecipe, 'recipe' | 'tree'> {
   /**
-   * One for each version that it stands for, with the lock that was sent for it. One that the lock does not have gets
-   * that of another: they stand on the same packages.
+   * One for each version of its matrix, with its lock. A version that is not in the lock file gets the lock of another,
+   * because they have the same packages.
    */
   readonly variants: readonly { readonly recipe: Recipe; readonly lock?: Lock }[];
   /** The commit of the recipe. Dirty if a flag changed the recipe, instead of selecting a version of its matrix. */
@@ -37,8 +37,8 @@ export interface ReceivedRecipe extends Pick<LoadedRecipe, 'recipe' | 'tree'> {
 }
 
 /**
- * Throws `recipe-syntax`, `recipe-invalid` or `lock-invalid` with everything that is wrong, `recipe-files-wanted`
- * when another file is needed, and `recipe-local-input` when the caller may not name files of this machine.
+ * Throws `recipe-syntax`, `recipe-invalid`, or `lock-invalid` with all errors, `recipe-files-wanted` if another file is
+ * needed, and `recipe-local-input` if the caller is not allowed to name files of this host.
  */
 export async function receiveRecipe(
   sent: SentRecipe,
@@ -68,14 +68,14 @@ export async function receiveRecipe(
   };
 }
 
-/** Puts it together and checks it, for looking at it alone. */
+/** Composes and validates the recipe. */
 export async function loadRecipe(sent: SentRecipe): Promise<LoadedRecipe> {
   const file = sent.fileName ?? 'recipe';
   const files = { read: async (path: string) => (path === file ? sent.recipe : otherFile(sent, path)) };
   return readRecipeFiles({ file, files, overlays: sent.overlays ?? [] });
 }
 
-/** What lies beside `imago.yaml` is `imago.lock`. */
+/** Returns `imago.lock` for `imago.yaml`. */
 function lockName(file: string): string {
   return `${file.replace(/\.ya?ml$/i, '')}.lock`;
 }

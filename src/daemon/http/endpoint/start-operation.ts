@@ -1,5 +1,4 @@
-// Starts operations for routes: what would be refused is refused immediately, the rest is up to the operation.
-
+// Starts operations for routes. Validates the request first; the operation does the rest.
 import type { EndpointName, OperationEndpoint } from '../../../api/contract/types.ts';
 import { type OperationDeclaration, operationRequest } from '../../../domain/operation/declaration.ts';
 import { declaredOperations } from '../../../domain/operation-kinds.ts';
@@ -34,7 +33,7 @@ export async function startOperation<N extends EndpointName>(
     ...(prepared.before !== undefined && { before: prepared.before }),
     plan: () => operations.plan(request, { preview: true }),
     async run() {
-      // If a daemon died between starting it and responding, the repeated request gets the first operation.
+      // If a daemon crashed between starting it and responding, the repeated request gets the first operation.
       const begun = call.operationId === undefined ? undefined : await journal.get(call.operationId);
       if (begun !== undefined) return begun;
       await operations.plan(request);

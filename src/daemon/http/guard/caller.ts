@@ -5,7 +5,7 @@ import { localOwner, type Requester, type Role, roleIncludes } from '../../../do
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { Tokens } from '../../../ports/database/access.ts';
 
-/** Through which transport a request came. Decided by the server that accepted the connection. */
+/** The transport of a request, determined by the server that accepted the connection. */
 export type Transport =
   | { readonly kind: 'socket' }
   | { readonly kind: 'tcp'; readonly remoteAddress: string; readonly localAddress: string };
@@ -20,7 +20,7 @@ export interface Caller {
   readonly token?: string;
 }
 
-/** `undefined` when there is no token, or one that is unknown, expired or revoked. */
+/** Returns `undefined` if there is no token, or if it is unknown, expired, or revoked. */
 export async function identifyCaller(
   transport: Transport,
   authorization: string | undefined,
@@ -87,6 +87,6 @@ export function roleProblem(
 
 export function unauthenticated(authorization: string | undefined): ImagoError {
   const message =
-    authorization === undefined ? 'The request has no token.' : 'The token is unknown, expired or revoked.';
+    authorization === undefined ? 'The request has no token.' : 'The token is unknown, expired, or revoked.';
   return new ImagoError('api-unauthenticated', message, { httpStatus: 401 });
 }

@@ -5,14 +5,14 @@ import type { ImagoError } from '../../../domain/error/imago-error.ts';
 export interface StreamGuard {
   /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
-  /** Returns why the stream must end; `undefined` while it may go on. */
+  /** Returns the reason to end the stream; `undefined` to continue. */
   readonly check: () => Promise<ImagoError | undefined>;
   readonly everyMs: number;
 }
 
 /**
- * Opens a stream with a signal that also aborts when the caller's rights end. The response then breaks off, even if its
- * source ignores the signal, so that the client cannot take it for a regular end. A check that fails decides nothing.
+ * Opens a stream with a signal that also aborts when the caller's rights end. The response then fails, even if its source
+ * ignores the signal, so that the client does not mistake it for a regular end. A check that throws is ignored.
  */
 export async function openGuarded(
   guard: StreamGuard,

@@ -1,27 +1,27 @@
-// How much one caller may ask of the daemon. Over the Unix socket without a token only the sizes count: whoever
-// may open it may also stop the daemon.
+// Limits of requests. Over the Unix socket without a token only sizes are limited, because its callers can also stop the
+// daemon.
 
 export interface Limits {
-  /** Of a JSON body. Uploads have none, they are read piece by piece. */
+  /** Maximum size of a JSON body. Uploads are streamed and have no limit. */
   readonly bodyBytes: number;
-  /** How long a JSON body may take to arrive, and how long an upload may pause. */
+  /** Maximum time for a JSON body to arrive, and for an upload to pause. */
   readonly bodyMs: number;
-  /** Requests that a token may send at once, and how many it gets back each second. */
+  /** Burst of requests for one token, and its refill for each second. */
   readonly tokenBurst: number;
   readonly tokenPerSecond: number;
-  /** Requests without a good token, by address. */
+  /** The same for requests without a valid token, by address. */
   readonly addressBurst: number;
   readonly addressPerSecond: number;
-  /** Event streams of one caller, and of all together. */
+  /** Maximum number of event streams for one caller, and for all. */
   readonly streamsEach: number;
   readonly streams: number;
-  /** How often a stream that has nothing to send shows that it is alive. */
+  /** Interval of heartbeats in an idle stream. */
   readonly heartbeatMs: number;
-  /** How often the token of an open stream is checked again. */
+  /** Interval of checks of the token of an open stream. */
   readonly rightsMs: number;
-  /** How long clients are asked to wait before they come back to a stream that was cut. */
+  /** Pause before clients reconnect to an interrupted stream. */
   readonly reconnectMs: number;
-  /** How long a provider may take to tell what its machines do before they are shown as `unknown`. */
+  /** Time limit for a provider to return the state of its machines, which is `unknown` afterwards. */
   readonly providerMs: number;
 }
 

@@ -1,10 +1,9 @@
-// How many event streams are open, of each caller and of all: a stream costs memory and queries as long as it
-// lives.
+// Limits the number of open event streams, because each needs memory and queries.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { Limits } from './limits.ts';
 
 export interface StreamSlots {
-  /** Takes a place; the returned function gives it back, once. Throws `api-streams-limited`. */
+  /** Takes a slot, and returns a function that releases it. Throws `api-streams-limited`. */
   take(who: string): () => void;
   readonly open: number;
 }

@@ -1,13 +1,12 @@
-// Limits the rate of requests: each name has a bucket that holds `burst` requests and fills by `perSecond`.
-// Full buckets are forgotten, so that memory holds only those who asked lately; should more names come than
-// `maxNames`, the one that was quiet for the longest time is forgotten first.
+// Limits the rate of requests: each name has a bucket of `burst` requests that refills by `perSecond`. Full buckets are
+// deleted, so that only recent names need memory; beyond `maxNames`, the least recent one is deleted first.
 
 export interface RateLimiter {
-  /** Takes one request out of the name's bucket; otherwise how long to wait until there is one. */
+  /** Takes one request from the bucket of a name, or returns how long to wait for one. */
   take(name: string): { readonly allowed: true } | { readonly allowed: false; readonly waitMs: number };
-  /** Whether a request would be allowed, without taking it. */
+  /** Returns whether a request would be allowed, without taking it. */
   peek(name: string): { readonly allowed: true } | { readonly allowed: false; readonly waitMs: number };
-  /** How many names it remembers. */
+  /** Number of names in memory. */
   readonly size: number;
 }
 
@@ -30,7 +29,7 @@ export function createRateLimiter(
     return Math.min(burst, bucket.left + (passed / 1000) * perSecond);
   }
 
-  function forgetQuiet(): void {
+  function deleteIdle(): void {
     for (const name of buckets.keys()) {
       if (buckets.size < maxNames && level(name) < burst) return;
       buckets.delete(name);
@@ -47,7 +46,7 @@ export function createRateLimiter(
       const left = level(name);
       const answered = answer(left);
       buckets.delete(name);
-      forgetQuiet();
+      deleteIdle();
       buckets.set(name, { left: answered.allowed ? left - 1 : left, at: now() });
       return answered;
     },

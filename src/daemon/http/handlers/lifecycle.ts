@@ -12,7 +12,7 @@ import type { VersionName } from '../../../ports/database/lineage.ts';
 import type { Handlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
 import { pageQuery } from '../endpoint/page-query.ts';
-import { StreamedJson } from '../response/streamed-json.ts';
+import { StreamedJson } from '../response/json-response.ts';
 
 export const lifecycleHandlers = {
   async listAncestors({ context, path }) {

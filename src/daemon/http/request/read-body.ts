@@ -1,9 +1,8 @@
-// Reads the body of a request with limits on its size and on the time that it may take, before anything is
-// made of it.
+// Reads the body of a request, with limits on its size and time.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { Limits } from '../guard/limits.ts';
 
-/** The whole body as text. Bytes that are no UTF-8 are refused rather than replaced. */
+/** Returns the body as text. Refuses bytes that are not UTF-8 instead of replacing them. */
 export async function readBodyText(request: Request, limits: Limits): Promise<string> {
   const declared = Number(request.headers.get('content-length') ?? 0);
   if (declared > limits.bodyBytes) throw tooBig(limits.bodyBytes);
@@ -11,7 +10,7 @@ export async function readBodyText(request: Request, limits: Limits): Promise<st
   const chunks: Uint8Array[] = [];
   let size = 0;
   const deadline = AbortSignal.timeout(limits.bodyMs);
-  for await (const chunk of readPieces(request.body, () => deadline)) {
+  for await (const chunk of readChunks(request.body, () => deadline)) {
     size += chunk.byteLength;
     if (size > limits.bodyBytes) throw tooBig(limits.bodyBytes);
     chunks.push(chunk);
@@ -34,14 +33,14 @@ export function parseJsonBody(text: string): unknown {
   }
 }
 
-/** The pieces of an upload as they come; a pause that is too long ends it. */
+/** Yields the chunks of an upload. Throws after a pause that is too long. */
 export function readUpload(request: Request, limits: Limits): AsyncGenerator<Uint8Array> {
-  return readPieces(bodyOf(request), () => AbortSignal.timeout(limits.bodyMs));
+  return readChunks(bodyOf(request), () => AbortSignal.timeout(limits.bodyMs));
 }
 
-/** What somebody types: it may rest for hours. */
+/** Yields typed input, which can pause for hours. */
 export function readOpenEnded(request: Request): AsyncGenerator<Uint8Array> {
-  return readPieces(bodyOf(request), () => neverLate);
+  return readChunks(bodyOf(request), () => noDeadline);
 }
 
 export function requireMediaType(request: Request, needed: string): void {
@@ -58,9 +57,9 @@ function bodyOf(request: Request): ReadableStream<Uint8Array> {
   return request.body ?? new ReadableStream({ start: (controller) => controller.close() });
 }
 
-const neverLate = new AbortController().signal;
+const noDeadline = new AbortController().signal;
 
-async function* readPieces(
+async function* readChunks(
   body: ReadableStream<Uint8Array>,
   deadline: () => AbortSignal,
 ): AsyncGenerator<Uint8Array> {
@@ -80,7 +79,7 @@ async function orDeadline<T>(read: Promise<T>, deadline: AbortSignal): Promise<T
   const late = Promise.withResolvers<never>();
   const onLate = () =>
     late.reject(
-      new ImagoError('api-body-slow', 'The body of the request did not arrive in time.', { httpStatus: 408 }),
+      new ImagoError('api-body-slow', 'The request body did not arrive in time.', { httpStatus: 408 }),
     );
   if (deadline.aborted) onLate();
   deadline.addEventListener('abort', onLate, { once: true });

@@ -1,5 +1,4 @@
-// Reads a request by its endpoint's contract.
-
+// Reads a request by the contract of its endpoint.
 import { queryOf } from '../../../api/contract/contract.ts';
 import type { EndpointContract } from '../../../api/contract/endpoint.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
@@ -11,7 +10,7 @@ export interface ReadParts {
   readonly path: unknown;
   readonly query: Readonly<Record<string, unknown>>;
   readonly body: unknown;
-  /** As it was sent, for the fingerprint. */
+  /** The body as it was sent, for the fingerprint. */
   readonly bodyText: string;
   readonly upload: AsyncIterable<Uint8Array>;
 }
@@ -45,7 +44,7 @@ async function readJson(
   const text = await readBodyText(request, limits);
   if (endpoint.body === undefined) {
     if (text.trim() === '') return { body: undefined, text };
-    throw new ImagoError('input-invalid', 'This path takes no body.');
+    throw new ImagoError('input-invalid', 'This endpoint does not accept a body.');
   }
   if (text === '' && endpoint.bodyOptional) return { body: validate(endpoint.body, {}, 'The body'), text };
   requireMediaType(request, 'application/json');

@@ -1,18 +1,18 @@
-// Checks what came in against the contract's schema. Everything that is wrong is listed with its path; an
-// unknown field is told with the nearest known one.
+// Validates input against the schema of the contract. Reports every problem with its path, and for an unknown field the
+// nearest known one.
 import type * as z from 'zod';
+import { fieldsAt } from '../../../document/schema-problems.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { didYouMean } from '../../../domain/value/suggest.ts';
-import { knownFields } from './known-fields.ts';
 
 export interface FieldProblem {
-  /** `components.0.version`; empty for the whole. */
+  /** Path such as `components.0.version`; empty for the input itself. */
   readonly path: string;
   readonly message: string;
   readonly hint?: string;
 }
 
-/** The checked value; throws `input-invalid` with all problems in its details. */
+/** Returns the validated value. Throws `input-invalid` with all problems in its details. */
 export function validate<T extends z.ZodType>(schema: T, value: unknown, whole: string): z.output<T> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
@@ -26,7 +26,7 @@ export function validate<T extends z.ZodType>(schema: T, value: unknown, whole: 
   });
 }
 
-/** A mistyped field is unknown under one name and missing under another: the first says more. */
+/** Sorts unknown fields first: a mistyped field is unknown under one name and missing under another. */
 function unknownFirst(issues: readonly z.core.$ZodIssue[]): readonly z.core.$ZodIssue[] {
   const unknown = issues.filter((issue) => issue.code === 'unrecognized_keys');
   return [...unknown, ...issues.filter((issue) => issue.code !== 'unrecognized_keys')];
@@ -34,7 +34,7 @@ function unknownFirst(issues: readonly z.core.$ZodIssue[]): readonly z.core.$Zod
 
 function fieldProblems(schema: z.ZodType, issue: z.core.$ZodIssue): readonly FieldProblem[] {
   if (issue.code === 'unrecognized_keys') {
-    const known = knownFields(schema, issue.path);
+    const known = fieldsAt(schema, issue.path);
     return issue.keys.map((key) => ({
       path: [...issue.path, key].join('.'),
       message: 'is not known',

@@ -1,7 +1,7 @@
-// An answer of bytes as they are made. What fails before the first one is an ordinary error; what fails later cuts
-// the answer short, which its length tells the client.
+// Streams bytes. An error before the first one is an ordinary response; a later one truncates the response, which the
+// client detects by its length.
 
-/** `end` is called when nobody reads any further, however that came about. */
+/** Calls `end` when the client stops reading. */
 export async function byteResponse(
   content: AsyncGenerator<Uint8Array>,
   sizeBytes: number,

@@ -1,5 +1,5 @@
-// The stream of events. Nothing is kept for a client: each read of the client's connection asks the store for
-// what comes after the last event that was sent, so a slow client costs no memory and loses nothing.
+// Streams events. Each read of the connection queries the events after the last one that was sent, so that a slow client
+// needs no memory and misses nothing.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { Events, ImagoEvent } from '../../../ports/database/events.ts';
@@ -8,17 +8,17 @@ export interface EventStreamOptions {
   readonly events: Events;
   readonly subject?: string;
   readonly after: number;
-  /** Ends the stream: the client is gone, or the daemon stops. */
+  /** Ends the stream, because the client disconnected or the daemon stops. */
   readonly signal: AbortSignal;
   readonly heartbeatMs: number;
   readonly reconnectMs: number;
-  /** Called once, however the stream ends. */
+  /** Called once, when the stream ends for any reason. */
   readonly onEnd: () => void;
 }
 
-const BATCH = 200;
-/** A stream asks the store at most this often, however many events of others wake it. */
-const PACE_MS = 20;
+const batchSize = 200;
+/** Minimum time between two queries of a stream. */
+const minPauseMs = 20;
 
 export function eventResponse(options: EventStreamOptions): Response {
   return new Response(eventBytes(options), {
@@ -45,7 +45,7 @@ export function eventBytes(options: EventStreamOptions): ReadableStream<Uint8Arr
     signal.removeEventListener('abort', onAbort);
     options.onEnd();
   });
-  // A response that is never read is never cancelled either: the signal is the only word that it is over.
+  // A response that is never read is never cancelled either: only the signal reports its end.
   const onAbort = () => {
     bell.ring();
     end();
@@ -64,7 +64,7 @@ export function eventBytes(options: EventStreamOptions): ReadableStream<Uint8Arr
       bell.reset();
       const found = await events.list({
         after: cursor,
-        limit: BATCH,
+        limit: batchSize,
         ...(subject === undefined ? {} : { subject }),
       });
       if (signal.aborted) return undefined;
@@ -74,8 +74,8 @@ export function eventBytes(options: EventStreamOptions): ReadableStream<Uint8Arr
         return found.map(frame).join('');
       }
       if (beat) return ': still here\n\n';
-      await sleep(PACE_MS);
-      await bell.heard(Math.max(0, nextBeat - performance.now()));
+      await sleep(minPauseMs);
+      await bell.wait(Math.max(0, nextBeat - performance.now()));
     }
     return undefined;
   }
@@ -83,7 +83,7 @@ export function eventBytes(options: EventStreamOptions): ReadableStream<Uint8Arr
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        // A store that does not answer ends the stream: the client comes back and goes on where it was.
+        // If the database does not respond, the stream ends, and the client reconnects and resumes.
         const text = await next().catch(() => undefined);
         if (text !== undefined) return controller.enqueue(encoder.encode(text));
         end();
@@ -95,7 +95,7 @@ export function eventBytes(options: EventStreamOptions): ReadableStream<Uint8Arr
   );
 }
 
-/** Which event to begin after: `Last-Event-ID`, else `after`, else the newest. */
+/** Returns the event to start after: `Last-Event-ID`, else `after`, else the newest. */
 export async function startOfStream(
   events: Events,
   asked: { readonly lastEventId?: string; readonly after?: string },
@@ -105,15 +105,15 @@ export async function startOfStream(
   if (text === undefined) return newest;
   const id = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (Number.isNaN(id) || id > newest) {
-    throw new ImagoError('api-event-id-invalid', `There is no event ${JSON.stringify(text.slice(0, 40))}.`, {
+    throw new ImagoError('api-event-id-invalid', `Event ${JSON.stringify(text.slice(0, 40))} not found.`, {
       details: { newest },
     });
   }
   const oldest = await events.oldest();
   if (id > 0 && id < oldest) {
-    throw new ImagoError('api-event-id-invalid', `What came after event ${id} is not kept any more.`, {
+    throw new ImagoError('api-event-id-invalid', `The events after event ${id} are no longer stored.`, {
       httpStatus: 410,
-      hint: 'Begin with `after=0`, which is the oldest event that is kept.',
+      hint: 'Start with `after=0`, the oldest stored event.',
       details: { oldest, newest },
     });
   }
@@ -127,8 +127,8 @@ function frame(event: ImagoEvent): string {
 interface Bell {
   readonly ring: () => void;
   reset(): void;
-  /** Resolves when it rang since the last reset, or the time is over. */
-  heard(ms: number): Promise<void>;
+  /** Resolves when it rang since the last reset, or after `ms`. */
+  wait(ms: number): Promise<void>;
 }
 
 function createBell(): Bell {
@@ -142,7 +142,7 @@ function createBell(): Bell {
     reset() {
       rung = false;
     },
-    async heard(ms) {
+    async wait(ms) {
       if (rung) return;
       const { promise, resolve } = Promise.withResolvers<void>();
       wake = resolve;

@@ -1,5 +1,5 @@
-// Errors as problem documents (RFC 9457). What was not thrown on purpose is not shown: its message may hold
-// anything, so the caller gets the request's id and the log gets the rest.
+// Formats errors as problem documents (RFC 9457). The message of an unexpected error can contain anything, so the caller
+// gets only the request id, and the log gets the rest.
 import type { Problem } from '../../../api/schemas/common.ts';
 import { type CatalogueEntry, errorCatalogue } from '../../../domain/error/catalog.ts';
 import { ensureImagoError, ImagoError } from '../../../domain/error/imago-error.ts';
@@ -39,13 +39,13 @@ export function problemResponse(error: ImagoError, requestId: string): Response 
   });
 }
 
-/** What may be told of whatever was thrown. */
+/** Returns the error that the caller is allowed to see. */
 export function toPublicError(thrown: unknown): ImagoError {
   const error = ensureImagoError(thrown);
   const meant = error === thrown && !(error.cause instanceof Error && error.cause.message === error.message);
   if (meant || error.kind !== 'bug') return error;
-  return new ImagoError('internal', 'Something went wrong inside the daemon.', {
+  return new ImagoError('internal', 'The daemon reached an unexpected internal state.', {
     cause: thrown,
-    hint: "This is a bug in Imago. Look for the request's id in the daemon's log, and please report it.",
+    hint: 'This is a bug in Imago. Find the request id in the daemon log, and report it.',
   });
 }

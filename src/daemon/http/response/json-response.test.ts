@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { StreamedJson, streamedJsonResponse } from './streamed-json.ts';
+import { StreamedJson, streamedJsonResponse } from './json-response.ts';
 
 async function* parts(lists: readonly (readonly number[])[], fail?: Error) {
   for (const list of lists) yield list;

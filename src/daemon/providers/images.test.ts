@@ -3,7 +3,7 @@ import { sampleLock } from '../../../test/support/inventory.ts';
 import { createBuilder } from '../../build/builder.ts';
 import type { Recipe } from '../../domain/recipe/recipe.ts';
 import type { Json } from '../../domain/value/json.ts';
-import { agentBundle } from './agent-bundle.ts';
+import { agentBundle } from './images.ts';
 
 const call = { signal: AbortSignal.timeout(60_000), epoch: 0 };
 const recipe = { ...sampleLock({ components: [], settings: {} }).recipe } as unknown as Json;
