@@ -20,6 +20,10 @@ const generatedFiles: readonly GeneratedFile[] = [
     path: 'src/api/contract/commands.generated.ts',
     make: async () => (await import('./client-addresses.ts')).clientCommands(),
   },
+  {
+    path: 'docs/architecture.md',
+    make: async () => (await import('./architecture-page.ts')).architecturePage(),
+  },
   { path: 'docs/errors.md', make: async () => (await import('./errors-page.ts')).errorsPage() },
   {
     path: 'docs/commands.md',

@@ -18,7 +18,7 @@ interface Room {
 const basis = ['domain', 'ports', 'async', 'host'];
 
 /** Includes rooms that do not exist yet, so that their place is known. */
-const rooms: Readonly<Record<string, Room>> = {
+export const rooms: Readonly<Record<string, Room>> = {
   domain: { may: [], uses: ['zod'] },
   ports: { may: ['domain'], uses: 'types' },
   async: { may: ['domain', 'ports'] },

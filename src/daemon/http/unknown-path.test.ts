@@ -16,7 +16,7 @@ test.each([
   ['/v1/pool', '`/v1/pools`'],
   ['/v1/pools/web/scal', '`/v1/pools/web/scale`'],
   ['/v1/operatons', '`/v1/operations`'],
-  ['/doc', '`/docs`'],
+  ['/v1/openapi.jso', '`/v1/openapi.json`'],
 ])('%s is near to %s', (path, near) => {
   expect(unknownPath('GET', path)).toMatchObject({ code: 'api-path-unknown', httpStatus: 404 });
   expect(unknownPath('GET', path).hint).toContain(near);
