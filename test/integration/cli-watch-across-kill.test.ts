@@ -48,7 +48,7 @@ test('a watcher sees the end of an operation whose daemon and database were kill
   process.kill(daemon.pid, 'SIGKILL');
   process.kill(database.pid, 'SIGKILL');
   const { code, out, err } = await watching.finished;
-  expect(err).toMatch(/went away/);
+  expect(err).toMatch(/daemon disconnected/);
   expect(code).toBe(0);
   expect(out).toMatch(/succeeded/);
   const operation = await imago.json<{ state: string; steps: { name: string; attempts: number }[] }>([

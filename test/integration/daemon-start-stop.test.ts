@@ -143,7 +143,7 @@ describe('a daemon that runs', () => {
     });
     const code = await new Promise((resolve) => second.once('close', resolve));
     expect(code).toBe(4);
-    expect(said).toContain(`(process ${pid}) already runs`);
+    expect(said).toContain(`(process ${pid}) is already running`);
     expect((await statusOf(imago)).daemon.pid).toBe(pid);
   });
 

@@ -225,7 +225,11 @@ describe('what goes wrong', () => {
       const sender = startSender(store, { post });
       const [item] = await untilAttempts(store, index + 1);
       await sender.end();
-      expect(item).toMatchObject({ state: 'waiting', status: 500, error: 'The receiver responded with 500.' });
+      expect(item).toMatchObject({
+        state: 'waiting',
+        status: 500,
+        error: 'The receiver responded with 500.',
+      });
       expect(Date.parse(item?.nextAt ?? '') - clock.at).toBe(pause);
       clock.at += pause;
     }

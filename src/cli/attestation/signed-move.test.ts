@@ -58,7 +58,7 @@ describe('a statement in a file', () => {
     expect(() => openSignedMove(other, 'f', [key.publicKey])).toThrow(/another digest/);
   });
 
-  test('of another kind is no move; a move that lacks a field is refused', () => {
+  test('of another kind is not a move; a move without a field is refused', () => {
     const key = newKey();
     expect(openSignedMove(signed(key, {}, 'https://slsa.dev/provenance/v1'), 'f', [])).toBeUndefined();
     expect(() => openSignedMove(signed(key, { move: 7 }), 'f', [key.publicKey])).toThrow(/tells of no move/);

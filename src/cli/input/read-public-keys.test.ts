@@ -17,7 +17,7 @@ describe('public keys of a file', () => {
     const own = { id: 'x', publicKey: pem, validFrom: '2026-01-01T00:00:00Z', signs: false };
     const ended = { ...own, validUntil: '2026-02-01T00:00:00Z' };
     const leaked = { ...own, revoked: 'it leaked' };
-    const items = [ended, leaked, { ...own, owner: 'somebody else' }];
+    const items = [ended, leaked, { ...own, owner: 'another installation' }];
     expect(readPublicKeys(JSON.stringify({ items, next: null }), 'a')).toEqual([
       { publicKey: pem, validFrom: own.validFrom, validUntil: ended.validUntil },
       { publicKey: pem, validFrom: own.validFrom, revoked: 'it leaked' },

@@ -39,13 +39,13 @@ describe('lists', () => {
     expect(written.err).toBe('');
   });
 
-  test('names stand alone, for pipes', () => {
+  test('prints only names, for pipes', () => {
     const { output, written } = capture('name');
     output.list(page, (item) => item.name, columns);
     expect(written.out).toBe('web\na-longer-name\n');
   });
 
-  test('an empty list says so to people and is an empty document for programs', () => {
+  test('prints a note for an empty table, and an empty JSON document', () => {
     const people = capture('table');
     people.output.list({ items: [] }, String, {});
     expect(people.written).toEqual({ out: '', err: 'No results.\n' });
@@ -80,7 +80,7 @@ describe('an error of many things', () => {
   ];
   const missing = Array.from({ length: 25 }, (_, index) => `The package p${index} is gone`);
 
-  test('is told to people line by line, as far as twenty', () => {
+  test('is printed line by line, up to twenty', () => {
     const { output, written } = capture('table');
     output.error(new ImagoError('recipe-invalid', 'a is wrong (and 1 more)', { details: { problems } }));
     expect(written.err).toContain('\n  imago.yaml:2:1: there is no field a (b?)\n  why: is missing\n');
@@ -89,7 +89,7 @@ describe('an error of many things', () => {
     expect(written.err).not.toContain('p20');
   });
 
-  test('is told to programs in full', () => {
+  test('is complete in JSON', () => {
     const { output, written } = capture('json');
     output.error(new ImagoError('input-missing', 'p0 is gone', { details: { missing } }));
     expect(JSON.parse(written.out)).toMatchObject({ error: { details: { missing } } });

@@ -38,7 +38,7 @@ async function* bytes(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
 }
 
-test('records that there are stand beside the page, those that there are not are not linked', async () => {
+test('writes existing records next to the page, and links no missing ones', async () => {
   const asked: string[] = [];
   await writeCatalog(
     join(folder, 'site'),

@@ -1,5 +1,5 @@
-// Follows an operation to its end by its events, which carry what changed; the record is read once more at the end.
-// Survives a daemon that goes away and comes back. Ctrl-C detaches; the operation goes on.
+// Follows an operation by its events, which contain what changed, and reads its record when it finishes. Survives a
+// restart of the daemon. Ctrl-C detaches; the operation continues.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '../../api/client/client.ts';
 import type { ResponseOf } from '../../api/contract/types.ts';
@@ -22,7 +22,7 @@ const goneCodes: ReadonlySet<string> = new Set([
   'daemon-standby',
 ]);
 const endedStates: ReadonlySet<string> = new Set(['succeeded', 'failed', 'cancelled']);
-/** The way of a step, in three stages. What is undone was done or failed before. */
+/** The stages of a step. One that is undone was done or failed before. */
 const endedSteps: ReadonlySet<string> = new Set(['done', 'skipped', 'failed']);
 const undoneSteps: ReadonlySet<string> = new Set(['undone', 'undo-failed']);
 
@@ -39,15 +39,15 @@ export async function followOperation(
     let operation = known ?? (await readOperation(invocation, client, id));
     show(invocation, view, operation, shown);
     if (!endedStates.has(operation.state)) {
-      let isCut = false;
+      let isDisconnected = false;
       const onDisconnect = () => {
-        if (!isCut) view.line('The daemon went away; waiting for it. The operation is not lost.');
-        isCut = true;
+        if (!isDisconnected) view.line('The daemon disconnected. Waiting for it; the operation is not lost.');
+        isDisconnected = true;
         ensureLocalDaemon().catch(() => undefined);
       };
       const watch = { subject: `operation/${id}`, after: 0, signal: invocation.signal, onDisconnect };
       for await (const event of client.events(watch)) {
-        isCut = false;
+        isDisconnected = false;
         if (event.type === 'operation.log') continue;
         operation = changedBy(operation, event);
         if (!endedStates.has(operation.state)) {
@@ -64,13 +64,13 @@ export async function followOperation(
   } catch (thrown) {
     view.end();
     if (!invocation.signal.aborted) throw thrown;
-    throw new ImagoError('cancelled', `Detached; operation ${id} goes on.`, {
+    throw new ImagoError('cancelled', `Detached. Operation ${id} continues.`, {
       hint: `Watch it with \`imago op watch ${id}\`, stop it with \`imago op cancel ${id}\`.`,
     });
   }
 }
 
-/** Reads the record, and waits for a daemon that has gone away in between. */
+/** Reads the record, and waits for a daemon that restarts. */
 async function readOperation(invocation: Invocation, client: Client, id: string): Promise<Operation> {
   for (let tries = 0; ; tries += 1) {
     try {
@@ -84,7 +84,7 @@ async function readOperation(invocation: Invocation, client: Client, id: string)
   }
 }
 
-/** Events from before the record was read come again: a step never goes back. */
+/** Events that are older than the record are sent again: a step never returns to an earlier stage. */
 function changedBy(operation: Operation, { type, data }: ResponseOf<'watchEvents'>): Operation {
   if (type !== 'operation.step') {
     const { currentStep: _step, progress: _progress, ...rest } = operation;
@@ -126,7 +126,7 @@ export function stepLine(invocation: Invocation, step: Step): string | undefined
   const { style } = invocation.out;
   const took = seconds(step);
   if (step.state === 'done') return `${style.green('✓')} ${step.name}${took}`;
-  if (step.state === 'skipped') return `${style.green('✓')} ${step.name} (already so)`;
+  if (step.state === 'skipped') return `${style.green('✓')} ${step.name} (already done)`;
   if (step.state === 'failed') return `${style.red('✗')} ${step.name}${took}`;
   if (step.state === 'undone') return `${style.yellow('↶')} ${step.name} undone`;
   if (step.state === 'undo-failed') return `${style.red('!')} ${step.name} could not be undone`;
@@ -141,7 +141,7 @@ function seconds(step: Step): string {
 
 function requireSuccess(operation: Operation): Operation {
   if (operation.state === 'succeeded') return operation;
-  const exceptions = operation.exceptions.map((exception) => ` Not put back: ${exception}`).join('');
+  const exceptions = operation.exceptions.map((exception) => ` Not undone: ${exception}`).join('');
   if (operation.state === 'cancelled') {
     const undone = operation.steps.filter(({ state }) => state === 'undone').map(({ name }) => name);
     const what = undone.length === 0 ? 'Nothing was undone.' : `Undone: ${undone.join(', ')}.`;

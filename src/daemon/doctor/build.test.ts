@@ -64,7 +64,7 @@ test('programs that are not there are named, with the packages that have them', 
   expect(fix).toMatch(/apt dpkg util-linux/);
 });
 
-test.each(['tar (busybox) 1.36', undefined])('a tar that is not that of GNU (%s) is told', async (says) => {
+test.each(['tar (busybox) 1.36', undefined])('reports a tar that is not GNU tar (%s)', async (says) => {
   expect(await found('build.programs', machine({ outputOf: async () => says }))).toMatchObject({
     state: 'missing',
     detail: expect.stringContaining('not GNU tar'),
@@ -78,7 +78,7 @@ test('without the keys of Debian nothing can be locked', async () => {
   });
 });
 
-test('a user who cannot have a sandbox is told what a build would tell', async () => {
+test('reports the error of a build to a user who cannot create a sandbox', async () => {
   const hint = 'sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 ann';
   const few = () => {
     throw new ImagoError('sandbox-missing', 'ann has fewer than 65535 ids in /etc/subuid.', { hint });
@@ -94,7 +94,7 @@ test.each([
   ['kernel/unprivileged_userns_clone', '0\n', 'kernel.unprivileged_userns_clone=1'],
   ['kernel/apparmor_restrict_unprivileged_userns', '1\n', 'kernel.apparmor_restrict_unprivileged_userns=0'],
   ['user/max_user_namespaces', '0\n', 'user.max_user_namespaces=15000'],
-])('a sandbox that %s forbids is told with the setting that allows it', async (file, text, setting) => {
+])('reports a sandbox that %s forbids, with the setting that allows it', async (file, text, setting) => {
   const forbidden = sandbox(() => new ImagoError('build-failed', 'mount: permission denied'));
   const look = machine({
     sandbox: () => forbidden,

@@ -27,7 +27,7 @@ describe('the doctor', () => {
     expect(report.ok).toBe(false);
   });
 
-  it('goes on when a check throws or hangs, tells the hanging one to end, and counts both as warnings', async () => {
+  it('continues if a check throws or hangs, aborts the hanging one, and reports both as warnings', async () => {
     let told: AbortSignal | undefined;
     const report = await runDoctor(
       [

@@ -1,8 +1,8 @@
-// A wrong path or method is told with what would have been right.
+// Shows that a wrong path or method is reported with the right one.
 import { expect, test } from 'vitest';
 import { unknownPath } from './unknown-path.ts';
 
-test('a path that exists is told with its methods', () => {
+test('lists the methods of an existing path', () => {
   const error = unknownPath('PATCH', '/v1/pools/web');
   expect(error).toMatchObject({
     code: 'api-method-unknown',
@@ -22,6 +22,6 @@ test.each([
   expect(unknownPath('GET', path).hint).toContain(near);
 });
 
-test('a path that is near to nothing is told where all paths are', () => {
+test('refers to the list of paths if none is near', () => {
   expect(unknownPath('GET', '/wp-login.php').hint).toBe('See docs/api.md for all paths.');
 });

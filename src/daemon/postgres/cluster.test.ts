@@ -21,7 +21,7 @@ describe('the database folder', () => {
     expect(hasCluster(paths, { major: 18 })).toBe(true);
   });
 
-  it('is not made over files that somebody else put there', () => {
+  it('is not created in a directory with other files', () => {
     mkdirSync(paths.postgresData);
     writeFileSync(join(paths.postgresData, 'thesis.tex'), '');
     expect(() => hasCluster(paths, { major: 18 })).toThrow(/contains files, but no database/);
@@ -44,7 +44,7 @@ describe("the database's password", () => {
     expect(statSync(paths.postgresPassword).mode & 0o777).toBe(0o600);
   });
 
-  it('is not made anew for a database that has another', () => {
+  it('is not replaced if the database has another', () => {
     mkdirSync(paths.postgresData);
     writeFileSync(join(paths.postgresData, 'PG_VERSION'), '18\n');
     expect(() => databasePassword(paths)).toThrow(expect.objectContaining({ code: 'postgres-failed' }));

@@ -3,7 +3,7 @@ import { explainPostgresOutput, isTransient } from './failure.ts';
 
 const stamp = '2026-11-15 22:00:00.000 UTC [17]';
 
-describe("what PostgreSQL's last words mean", () => {
+describe('the output of PostgreSQL', () => {
   it.each([
     [
       'a full disk',

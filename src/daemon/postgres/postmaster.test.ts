@@ -25,19 +25,19 @@ function writeLocks(pid: number | string): readonly string[] {
 }
 
 describe('the lock files of a server that was killed', () => {
-  it('do not make somebody else’s process a server of ours', () => {
+  it('do not identify a process of another program as the server', () => {
     writeLocks(process.pid);
     expect(findPostmaster(data)).toBeUndefined();
     expect(processesOn(data)).toEqual([]);
   });
 
-  it('are taken away when their pid belongs to somebody else, for PostgreSQL would not start', () => {
+  it('are deleted if another process has their pid, because PostgreSQL would not start', () => {
     const files = writeLocks(process.pid);
     clearStaleLocks(data, sockets);
     expect(files.filter((file) => existsSync(file))).toEqual([]);
   });
 
-  it('are left to PostgreSQL when nobody has their pid, for it also looks at shared memory', () => {
+  it('are left to PostgreSQL if no process has their pid, because it also checks shared memory', () => {
     const files = writeLocks(DEAD_PID);
     expect(findPostmaster(data)).toBeUndefined();
     clearStaleLocks(data, sockets);

@@ -41,16 +41,16 @@ describe('the user that PostgreSQL runs as', () => {
     expect(users.made).toEqual(['imago']);
   });
 
-  it('is nobody where no user can be made', () => {
+  it('falls back to the `nobody` user if no user can be created', () => {
     expect(choosePostgresUser(root, '/data', directory({ users: [nobody] }))).toEqual(nobody);
   });
 
-  it('stays the owner of a database that exists, also when there is a better one by now', () => {
+  it('stays the owner of an existing database, even if there is a better user now', () => {
     const users = directory({ users: [imago], owner: { uid: 65_534, gid: 65_533 } });
     expect(choosePostgresUser(root, '/data', users)).toMatchObject({ uid: 65_534, gid: 65_533 });
   });
 
-  it('is never root, not even when a folder or the environment says so', () => {
+  it('is never root, not even if a directory or the environment names it', () => {
     const users = directory({ users: [imago, { name: 'toor', uid: 0, gid: 0 }], owner: { uid: 0, gid: 0 } });
     expect(choosePostgresUser(root, '/data', users)).toEqual(imago);
     const asked = { env: { IMAGO_POSTGRES_USER: 'toor' }, uid: 0 };

@@ -45,7 +45,7 @@ describe('a stop', () => {
     expect(exits).toEqual([0]);
   });
 
-  it('passes over a part that hangs or fails, and says so', async () => {
+  it('logs and skips a step that hangs or fails', async () => {
     const { lifecycle, exits, errors } = observed();
     const order: string[] = [];
     lifecycle.onStop({ name: 'lock', deadlineMs: 1000, run: () => void order.push('lock') });
@@ -76,7 +76,7 @@ describe('a stop', () => {
       (async () => {
         await new Promise((done) => setTimeout(done, 500));
         lifecycle.onStop({ name: 'late', deadlineMs: 1000, run: () => void stopped.push('late') });
-        throw new Error('stopped meanwhile');
+        throw new Error('stopped while starting');
       })(),
     );
     lifecycle.stop({ database: true });
@@ -137,7 +137,7 @@ describe('a restart in place', () => {
     expect(replaced).toEqual([]);
   });
 
-  it('comes at once the first time and ever later when it does not help', () => {
+  it('restarts immediately the first time, and later each time after that', () => {
     expect([1, 2, 3, 4, 5].map(pauseBefore)).toEqual([0, 0, 250, 500, 1000]);
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 10_000 }), (count) => {
@@ -147,7 +147,7 @@ describe('a restart in place', () => {
     );
   });
 
-  it('is counted anew after a quiet minute, and after the clock was set back', () => {
+  it('resets the count after a quiet minute, and after the clock was set back', () => {
     const last = { count: 7, at: 1_000_000 };
     expect(nextRestart(last, 1_000_000 + 59_000).count).toBe(8);
     expect(nextRestart(last, 1_000_000 + 61_000).count).toBe(1);

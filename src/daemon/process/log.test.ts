@@ -45,7 +45,7 @@ describe('the log', () => {
     expect(lines(`${path}.1`).at(-1)?.message).toBe(`message number ${29 - lines(path).length}`);
   });
 
-  it('goes on where the daemon before left off', () => {
+  it('appends to the log of the previous daemon', () => {
     const path = join(folder, 'daemon.log');
     openLog(path).info('first');
     openLog(path).info('second');
@@ -61,7 +61,7 @@ describe('the log', () => {
     expect(lines(path)).toMatchObject([{ message: 'kept' }]);
   });
 
-  it('of another process is rotated without taking its file away', () => {
+  it('of another process is rotated without replacing its file', () => {
     const path = join(folder, 'postgres.log');
     appendFileSync(path, 'x'.repeat(100));
     const before = statSync(path).ino;

@@ -117,19 +117,19 @@ describe('the runtime folder', () => {
     ['not there', '/nonexistent-runtime'],
     ['relative', 'run'],
     ['open to a comma in a list of folders', '/tmp/a,b'],
-  ])('passes over a runtime folder of the environment that is %s', (_, path) => {
+  ])('ignores a runtime directory of the environment that is %s', (_, path) => {
     const paths = runtimePaths('/x', { env: { XDG_RUNTIME_DIR: path }, uid: 12_345 });
     expect(paths.apiFolder.startsWith(path)).toBe(false);
   });
 
-  it('is closed to others, also when it was there before', () => {
+  it('is closed to other users, even if it existed before', () => {
     const path = join(folder, 'run');
     mkdirSync(path, { mode: 0o755 });
     secureFolder(path, { uid, gid });
     expect(statSync(path).mode & 0o777).toBe(0o700);
   });
 
-  it('is refused when it is a link that somebody laid', () => {
+  it('is refused if it is a link', () => {
     mkdirSync(join(folder, 'target'));
     symlinkSync(join(folder, 'target'), join(folder, 'run'));
     expect(codeOf(() => secureFolder(join(folder, 'run'), { uid, gid }))).toBe('runtime-folder-foreign');

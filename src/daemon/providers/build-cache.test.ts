@@ -26,7 +26,7 @@ async function put(path: string, bytes: number): Promise<void> {
   await utimes(file, 1000, 1000);
 }
 
-test('a round takes away what killed builds left, and opens no store', async () => {
+test('trimming deletes what killed builds left behind, and opens no store', async () => {
   await put(`temporary/${ownedName().replace(/^\d+-\d+/, '1-1')}`, 780);
   await put('partial/half', 20);
   await put('content/aa/one', 100);

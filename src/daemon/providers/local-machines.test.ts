@@ -25,7 +25,7 @@ it('a daemon that ends leaves its machines to the next one', async () => {
   expect(close).toHaveBeenCalledOnce();
 });
 
-it('a daemon whose state folder is gone leaves no machine that nobody could find', async () => {
+it('a daemon whose state directory was deleted stops its machines, which could not be found again', async () => {
   rmSync(home, { recursive: true });
   await closeLocal(provider, home);
   expect(kill.mock.calls).toEqual([['one'], ['two']]);

@@ -1,4 +1,4 @@
-// Secrets of node configs are read from files that nobody else can read.
+// Shows that secrets of node configs are read only from files that no other user can read.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ describe('a secret', () => {
     expect(await secretReader(folder)('join')).toBe('abc\n');
   });
 
-  it('that is not there is nothing, also when the folder is not there', async () => {
+  it('that does not exist is `undefined`, even if the directory does not exist', async () => {
     expect(await secretReader(folder)('join')).toBeUndefined();
     expect(await secretReader(join(folder, 'none'))('join')).toBeUndefined();
   });

@@ -18,7 +18,7 @@ async function resolve(found: object, flags: object = {}): Promise<string> {
   return shown;
 }
 
-test('a withdrawn version is an answer that says so, why, and what is near', async () => {
+test('resolves a withdrawn version, with the reason and the nearest versions', async () => {
   const shown = await resolve(withdrawn);
   expect(shown).toMatch(/state +withdrawn/);
   expect(shown).toMatch(/reason +kubelet crashes/);

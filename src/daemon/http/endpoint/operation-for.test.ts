@@ -33,7 +33,7 @@ test('a hotfix names them only in the lock that it made, and is hidden all the s
   expect(JSON.stringify(operationFor(viewer, fixed))).not.toContain('hush');
 });
 
-test('the text of a lock is no answer for everybody', () => {
+test('the text of a lock is not shown to everyone', () => {
   const locked = record(
     'recipe-lock',
     { recipe: secret },

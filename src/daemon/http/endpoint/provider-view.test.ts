@@ -17,7 +17,7 @@ const seen: ProviderNode = {
 
 it('a node that stands still tells why, and one that failed tells why', () => {
   expect(nodeView(record, seen)).toEqual({ ...record, power: 'running', state: 'ready', health: 'healthy' });
-  const trouble = "The computer's disk is full.";
+  const trouble = 'The disk of the host is full.';
   expect(nodeView(record, { ...seen, health: 'unhealthy', trouble })).toMatchObject({
     ...{ power: 'running', state: 'unhealthy', health: 'unhealthy', trouble },
   });

@@ -44,7 +44,7 @@ test('files and overlays that came along are put together', async () => {
   expect(recipe).toMatchObject({ name: 'node', kubernetes: '1.34.2', notes: 'for debugging' });
 });
 
-test('a matrix stands for one recipe for each version', async () => {
+test('a matrix gives one recipe for each version', async () => {
   const sent = { recipe: 'name: node\nmatrix: {kubernetes: [1.34.2, 1.34.3]}\n', folder: '/somewhere' };
   const { variants } = await receiveRecipe(sent, here);
   expect(variants.map(({ recipe }) => [recipe.kubernetes, recipe.folder])).toEqual([
@@ -96,7 +96,7 @@ test('a lock that was edited by hand is refused', async () => {
   );
 });
 
-test('an unreadable lock is no dead end: the newest of everything needs none', async () => {
+test('ignores an unreadable lock with --newest', async () => {
   const sent = { recipe: small, fileName: 'imago.yaml', lock: 'digest: sha256:0\nformat: 1\n' };
   const { variants } = await receiveRecipe({ ...sent, newest: true }, here);
   expect(variants[0]).not.toHaveProperty('lock');

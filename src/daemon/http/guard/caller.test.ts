@@ -20,7 +20,7 @@ const tokens = {
 } as Tokens;
 const tcp = { kind: 'tcp', remoteAddress: '10.0.0.1', localAddress: '10.0.0.2' } as const;
 
-test('without a token the Unix socket is local, and TCP is nobody', async () => {
+test('without a token, the caller over the Unix socket is local, and over TCP unknown', async () => {
   expect(await identifyCaller({ kind: 'socket' }, undefined, tokens)).toEqual({
     who: 'local',
     role: 'admin',
@@ -30,7 +30,7 @@ test('without a token the Unix socket is local, and TCP is nobody', async () => 
   expect(await identifyCaller(tcp, undefined, tokens)).toBeUndefined();
 });
 
-test('a token that is not good is nobody, also over the Unix socket', async () => {
+test('an invalid token identifies no caller, even over the Unix socket', async () => {
   expect(await identifyCaller({ kind: 'socket' }, 'Bearer bad', tokens)).toBeUndefined();
   expect(await identifyCaller(tcp, 'Bearer bad', tokens)).toBeUndefined();
 });

@@ -28,7 +28,7 @@ test('in any stretch of time no more is let through than the burst and what came
   );
 });
 
-test('whoever waits as long as it was told is let through', () => {
+test('allows a request after the returned wait', () => {
   let now = 0;
   const limiter = createRateLimiter({ burst: 1, perSecond: 3 }, () => now);
   expect(limiter.take('a')).toEqual({ allowed: true });

@@ -1,4 +1,4 @@
-// Galleries, webhooks, and the catalogue for people.
+// Handles galleries, webhooks, and the public catalog.
 import type { BodyOf } from '../../../api/contract/types.ts';
 import { answerDeadline } from '../../../async/deadline.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';

@@ -83,13 +83,13 @@ export const lifecycleHandlers = {
     const known = set.find((date) => date.product === product && date.line === line);
     if (known === undefined) {
       throw new ImagoError('support-not-found', `No date of support was set for ${product} ${line}.`, {
-        hint: 'See `imago support list`; the calendar itself cannot be taken back, only set anew.',
+        hint: 'Run `imago support list`. The calendar itself cannot be removed, only overridden.',
       });
     }
     return {
       subject: `support/${product}/${line}`,
       before: { ...known },
-      plan: async () => [`Take back that the support of ${product} ${line} ends on ${known.endsOn}.`],
+      plan: async () => [`Remove the date ${known.endsOn} for the end of support of ${product} ${line}.`],
       async run() {
         await context.lifecycle.support.unset(product, line, caller.who);
         return dateView(known, set);

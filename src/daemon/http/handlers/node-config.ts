@@ -24,7 +24,7 @@ export const nodeConfigHandlers = {
     const { name, pool } = place.record;
     const { for: cost, digest = '' } = (await place.report())?.waiting ?? {};
     if (cost === 'reimage') {
-      throw new ImagoError('node-config-needs-disk', `The config that ${name} waits with needs a new disk.`);
+      throw new ImagoError('node-config-needs-disk', `The pending config of ${name} needs a new disk.`);
     }
     return {
       subject: `node/${name}`,
@@ -47,7 +47,7 @@ interface Place {
   readonly configs: NodeConfigs;
   readonly options: CallOptions;
   report(): Promise<NodeReport | undefined>;
-  /** Texts that the node may have been told. */
+  /** Texts that the node can have received. */
   texts(): Promise<readonly string[]>;
 }
 

@@ -51,7 +51,7 @@ export const promotionHandlers = {
   },
   async showPolicy({ context }) {
     const policy = await context.promotion.getPolicy();
-    if (policy === undefined) throw new ImagoError('policy-missing', 'No policy is in force.');
+    if (policy === undefined) throw new ImagoError('policy-missing', 'No policy is active.');
     return shown(policy);
   },
   async listPolicies({ context, query }) {
@@ -220,7 +220,7 @@ export const promotionHandlers = {
 function signPlan(what: string, before: KnownStatement | undefined): readonly string[] {
   if (before === undefined) return [`Sign ${what}.`];
   if (before.problem === undefined) return ['It is signed already.'];
-  return [`Sign anew ${what}.`, `The statement before does not count (${before.problem}), and is kept.`];
+  return [`Sign ${what} again.`, `The previous statement is not valid (${before.problem}), and is retained.`];
 }
 
 function statementView({ attestation, problem, earlier }: KnownStatement) {

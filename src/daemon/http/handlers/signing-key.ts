@@ -37,8 +37,8 @@ export const keyHandlers = {
         before.revoked !== undefined
           ? `Key ${before.id} is already revoked: ${before.revoked}`
           : before.owner === undefined
-            ? `Nothing that key ${before.id} ever signed counts any more, and its private part is deleted.`
-            : `Nothing that key ${before.id} of ${before.owner} ever signed counts here any more, for good.`,
+            ? `Invalidate all signatures of key ${before.id}, and delete its private part.`
+            : `Invalidate all signatures of key ${before.id} of ${before.owner} here, permanently.`,
       ],
       run: () => keys.revoke(before.id, body.reason),
     };
@@ -64,7 +64,7 @@ export const keyHandlers = {
     return {
       subject: `key/${before.id}`,
       before: { ...before },
-      plan: async () => [`Nothing that key ${before.id} of ${before.owner} signed counts here any more.`],
+      plan: async () => [`Stop trusting the signatures of key ${before.id} of ${before.owner}.`],
       run: () => keys.forget(before.id),
       record: () => null,
     };

@@ -23,7 +23,7 @@ export const simHandlers = {
     return {
       subject: 'provider/sim',
       before: { ...fault } satisfies Json,
-      plan: async () => [`Take back the fault ${fault.id} (${fault.call}: ${fault.kind}).`],
+      plan: async () => [`Remove fault ${fault.id} (${fault.call}: ${fault.kind}).`],
       async run() {
         await sim.removeFault(fault.id);
         return fault;

@@ -1,4 +1,4 @@
-// What is wrong with an input is told by field, with the nearest name for a field that is not known.
+// Shows that problems of an input are reported by field, with the nearest name for an unknown one.
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
@@ -39,7 +39,7 @@ test.each([
   expect(error.code).toBe('input-invalid');
 });
 
-test('an unknown field is told with the nearest one, also deep inside', () => {
+test('reports an unknown field with the nearest one, at any depth', () => {
   expect(problemsOf({ capacity: 3, capcity: 3 }).hint).toBe('Did you mean `capacity`?');
   expect(problemsOf({ capacity: 3, parts: [{ version: '1', verson: '1' }] })).toMatchObject({
     hint: 'Did you mean `version`?',
@@ -47,7 +47,7 @@ test('an unknown field is told with the nearest one, also deep inside', () => {
   });
 });
 
-test('a field that is near to nothing is told with all that are known', () => {
+test('lists all known fields if none is near', () => {
   expect(problemsOf({ capacity: 3, xyz: 1 }).hint).toBe('Known are: capacity, mode, parts, choice.');
 });
 

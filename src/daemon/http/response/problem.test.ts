@@ -1,10 +1,10 @@
-// Problem documents tell what was meant to be told, and nothing else.
+// Shows that problem documents contain only what callers are allowed to see.
 import { expect, test } from 'vitest';
 import { problem as problemSchema } from '../../../api/schemas/common.ts';
 import { ensureImagoError, ImagoError } from '../../../domain/error/imago-error.ts';
 import { problemDocument, problemResponse, toPublicError } from './problem.ts';
 
-test('an error on purpose is told as it is', () => {
+test('an expected error is shown unchanged', () => {
   const error = new ImagoError('pool-exists', 'Pool web exists already.', { details: { pool: 'web' } });
   const document = problemDocument(toPublicError(error), 'r1');
   expect(document).toEqual({
