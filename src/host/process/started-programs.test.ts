@@ -68,6 +68,7 @@ const reviewed: Readonly<Record<string, readonly [count: number, operands: strin
   'disk/boot/boot-files.ts': [1, fixed],
   'disk/assemble/assemble-disk.ts': [1, path],
   'disk/bytes/raw-extents.ts': [1, path],
+  'disk/clean/ext4-tools.ts': [5, 'a name that Imago made, or an absolute path'],
   'disk/convert/convert.ts': [2, path],
   'disk/ext4/make.ts': [1, path],
   'host/process/run-tool.ts': [6, passes],
