@@ -112,7 +112,7 @@ describe('what is refused before anything starts', () => {
     [['release', 'node/imago.yaml', '--locked', '--newest', '--reason', 'x'], 2, /not both/],
     [['recipe', 'lock', 'nothing.yaml'], 2, /File nothing\.yaml not found/],
     [['recipe', 'lock', 'node/imago.yaml', '--provider', 'sim'], 4, /only simulates locks/],
-    [['recipe', 'outdated', 'node/imago.yaml', '--provider', 'nobody'], 2, /no provider nobody/],
+    [['recipe', 'outdated', 'node/imago.yaml', '--provider', 'nobody'], 2, /Provider nobody not found/],
   ])('%j', async (words, code, says) => {
     const finished = await imago.run(words);
     expect(finished.err).toMatch(says);
