@@ -6,12 +6,13 @@ const longestPauseMs = 100;
 
 /**
  * Looks repeatedly until the answer is neither false nor undefined, and returns it. A look that throws counts as a
- * negative answer. Throws if that does not happen within the limit, with the last error as the cause.
+ * negative answer. Throws if that does not happen within the limit, with the last error as the cause. The limit only
+ * ends what hangs: an emulated machine takes minutes to boot on a busy host.
  */
 export async function until<T>(
   what: string,
   look: () => Promise<T | false | undefined> | T | false | undefined,
-  seconds = 60,
+  seconds = 500,
 ): Promise<T> {
   const deadline = performance.now() + patience(seconds * 1000);
   let trouble: unknown;
