@@ -6,7 +6,6 @@ import { readPublicKeys } from '../input/read-public-keys.ts';
 import { readText } from '../input/read-text.ts';
 import { keyValueLines } from '../output/table.ts';
 import { group, list, write } from '../run/builders.ts';
-import { printPlan, tableColumns } from '../run/run-command.ts';
 import type { Column } from '../spec/call.ts';
 import { argument, type CommandSpec, dryRunFlag, isSet, reasonFlag, requiredText } from '../spec/command.ts';
 
@@ -71,6 +70,7 @@ const trust: CommandSpec = {
     const client = await invocation.client();
     const plan: string[] = [];
     for (const key of keys) plan.push(...(await client.plan('trustKey', { body: { owner, ...key } })).plan);
+    const { printPlan, tableColumns } = await import('../run/run-command.ts');
     if (isSet(invocation, 'dry-run')) return printPlan(invocation, { dryRun: true, plan }, owner);
     const items: Key[] = [];
     for (const key of keys) items.push(await client.call('trustKey', { body: { owner, ...key } }));

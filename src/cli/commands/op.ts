@@ -2,16 +2,7 @@
 import type { ResponseOf } from '../../api/contract/types.ts';
 import { keyValueLines } from '../output/table.ts';
 import { group, list, write } from '../run/builders.ts';
-import { followOperation, stepLine } from '../run/follow-operation.ts';
-import { proceeds, startAndFollow } from '../run/run-command.ts';
-import {
-  argument,
-  type CommandSpec,
-  type Invocation,
-  isSet,
-  operationFlags,
-  pageFlags,
-} from '../spec/command.ts';
+import { argument, type CommandSpec, isSet, operationFlags, pageFlags } from '../spec/command.ts';
 
 const args = [{ name: 'OPERATION', description: 'Id of the operation', completes: 'operation' }] as const;
 
@@ -29,15 +20,22 @@ const show: CommandSpec = {
       ? await Array.fromAsync(client.items('listOperationLogs', { path }))
       : undefined;
     const whole = { ...operation, children: children.map(({ id }) => id), logs };
+    const { stepLine } = await import('../run/follow-operation.ts');
+    const lineOf = (step: Step) => stepLine(invocation, step) ?? `· ${step.name} (${step.state})`;
     invocation.out.thing(whole, operation.id, () => [
-      ...operationLines(invocation, operation),
+      ...operationLines(operation, lineOf),
       ...children.map(({ id, kind, state }) => `child ${id} ${kind} ${state}`),
       ...(logs?.map(({ at, line }) => `${at} ${line}`) ?? []),
     ]);
   },
 };
 
-function operationLines(invocation: Invocation, operation: ResponseOf<'showOperation'>): readonly string[] {
+type Step = ResponseOf<'showOperation'>['steps'][number];
+
+function operationLines(
+  operation: ResponseOf<'showOperation'>,
+  lineOf: (step: Step) => string,
+): readonly string[] {
   const { error } = operation;
   return [
     ...keyValueLines({
@@ -46,7 +44,7 @@ function operationLines(invocation: Invocation, operation: ResponseOf<'showOpera
       ...{ ended: operation.endedAt, parent: operation.parent, 'retry of': operation.retryOf },
       'cancel requested by': operation.cancelRequestedBy,
     }),
-    ...operation.steps.map((step) => stepLine(invocation, step) ?? `· ${step.name} (${step.state})`),
+    ...operation.steps.map(lineOf),
     ...(error === undefined ? [] : [`error (${error.kind}): ${error.message}`]),
     ...(error?.hint === undefined ? [] : [`hint: ${error.hint}`]),
     ...operation.exceptions.map((exception) => `! not undone: ${exception}`),
@@ -60,6 +58,7 @@ const watch: CommandSpec = {
   examples: [['imago op watch ID', 'Show progress, step by step']],
   async run(invocation) {
     const client = await invocation.client();
+    const { followOperation } = await import('../run/follow-operation.ts');
     const operation = await followOperation(invocation, client, argument(invocation, 'OPERATION'));
     invocation.out.thing(operation, operation.id, () => [
       `${operation.kind} of ${operation.subject} ${operation.state}`,
@@ -74,6 +73,7 @@ const retry: CommandSpec = {
   examples: [['imago op retry ID', 'Start a new operation with the same request']],
   async run(invocation) {
     const path = { operation: argument(invocation, 'OPERATION') };
+    const { proceeds, startAndFollow } = await import('../run/run-command.ts');
     if (!(await proceeds(invocation, 'retryOperation', { path }))) return;
     const ended = await startAndFollow(invocation, 'retryOperation', { path });
     if (ended === undefined) return;

@@ -3,7 +3,6 @@ import { ensureImagoError } from '../../domain/error/imago-error.ts';
 import { readText } from '../input/read-text.ts';
 import { group, list, show } from '../run/builders.ts';
 import { confirm } from '../run/confirm.ts';
-import { proceeds } from '../run/run-command.ts';
 import {
   argument,
   type CommandSpec,
@@ -44,6 +43,7 @@ const set: CommandSpec = {
       ...{ text: await readText(file), fileName: file, why: requiredText(invocation, 'reason') },
       accept: isSet(invocation, 'yes'),
     };
+    const { proceeds } = await import('../run/run-command.ts');
     if (!(await proceeds(invocation, 'setPolicy', { body }))) return;
     const policy = await client.call('setPolicy', { body }).catch(async (thrown) => {
       const error = ensureImagoError(thrown);

@@ -72,10 +72,3 @@ export function whenOpen(gates: readonly GateResult[]): number | 'people' | unde
   const times = closed.flatMap(({ opensAt }) => (opensAt === undefined ? [] : [Date.parse(opensAt)]));
   return times.length === 0 ? 'people' : Math.max(...times);
 }
-
-/** One line for people: `✗ approvals: needs 2 of role publisher; 1 (ann)`. */
-export function describeGate({ gate, passed, needs, value, opensAt, overridden }: GateResult): string {
-  const mark = passed ? '✓' : overridden ? '!' : '✗';
-  const later = !passed && opensAt !== undefined ? `; opens at ${opensAt}` : '';
-  return `${mark} ${gate}: needs ${needs}; ${value}${later}${overridden ? '; overridden' : ''}`;
-}

@@ -2,7 +2,8 @@
 // promotes. A version that a newer one has overtaken is not moved.
 import { channelTakes } from '../../domain/channel/channel.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { describeGate, isOpen, whenOpen } from '../../domain/gate/gate.ts';
+import { describeGate } from '../../domain/gate/describe.ts';
+import { isOpen, whenOpen } from '../../domain/gate/gate.ts';
 import { compareAge } from '../../domain/image/version.ts';
 import { operationRequest } from '../../domain/operation/declaration.ts';
 import { promote } from '../../domain/promotion/operations.ts';

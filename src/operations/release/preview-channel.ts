@@ -3,7 +3,8 @@
 import type { Requester } from '../../domain/access/roles.ts';
 import type { ChannelRecord } from '../../domain/channel/channel.ts';
 import type { GateResult } from '../../domain/channel/decision.ts';
-import { describeGate, isOpen, whenOpen } from '../../domain/gate/gate.ts';
+import { describeGate } from '../../domain/gate/describe.ts';
+import { isOpen, whenOpen } from '../../domain/gate/gate.ts';
 import { policyFor } from '../../domain/policy/policy.ts';
 import { formatDuration } from '../../domain/value/duration.ts';
 import { toIso } from '../../domain/value/time.ts';

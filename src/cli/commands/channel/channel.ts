@@ -1,13 +1,12 @@
 // Commands for channels.
 import type { Client } from '../../../api/client/client.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
-import { describeGate } from '../../../domain/gate/gate.ts';
+import { describeGate } from '../../../domain/gate/describe.ts';
 import { requireExpect } from '../../input/destructive-target.ts';
 import { exactArgument, referenceArgument } from '../../input/find-version.ts';
 import { channelArgument, splitChannel } from '../../input/read-values.ts';
 import { unsyncedGalleryLines } from '../../output/describe.ts';
 import { group, list, operation, show, subject, write } from '../../run/builders.ts';
-import { runOperation } from '../../run/run-command.ts';
 import {
   argument,
   type CommandSpec,
@@ -76,6 +75,7 @@ const promote: CommandSpec = {
       throw usage('--override and --override-reason must be used together.', 'channel promote');
     }
     const channel = targetChannel(argument(invocation, 'IMAGE'), requiredText(invocation, 'to'));
+    const { runOperation } = await import('../../run/run-command.ts');
     await runOperation(invocation, reason === undefined ? 'promote' : 'overridePromote', {
       ...promote,
       more: () => ({ channel, ...(reason !== undefined && { override: { gates, reason } }) }),

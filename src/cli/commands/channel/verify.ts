@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { GateResult } from '../../../domain/channel/decision.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
-import { describeGate } from '../../../domain/gate/gate.ts';
+import { describeGate } from '../../../domain/gate/describe.ts';
 import type { SignedMove } from '../../attestation/signed-move.ts';
 import { readText } from '../../input/read-text.ts';
 import { argument, type CommandSpec, type Invocation, text, texts } from '../../spec/command.ts';

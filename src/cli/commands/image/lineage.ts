@@ -3,7 +3,6 @@ import type { ResponseOf } from '../../../api/contract/types.ts';
 import { lineageMermaid, lineageTree } from '../../../domain/lineage/text.ts';
 import { recordArgument } from '../../input/find-version.ts';
 import { list, show } from '../../run/builders.ts';
-import { requestOf, tableColumns } from '../../run/run-command.ts';
 import { type CommandSpec, isSet, pageFlags } from '../../spec/command.ts';
 
 const mermaidFlag = { mermaid: { description: 'Print the graph as Mermaid', field: false } } as const;
@@ -52,6 +51,7 @@ export const descendants: CommandSpec = {
   },
   examples: [['imago image descendants node:1.34.2', 'List what a withdrawal would affect']],
   async run(invocation) {
+    const { requestOf, tableColumns } = await import('../../run/run-command.ts');
     const { path } = await requestOf(invocation, 'listDescendants', descendants);
     const graph = isSet(invocation, 'tree') || isSet(invocation, 'mermaid') ? 'true' : 'false';
     const client = await invocation.client();

@@ -20,7 +20,6 @@ import { readNodeConfigFile } from '../../input/read-node-config-file.ts';
 import type { Output } from '../../output/output.ts';
 import { keyValueLines, table } from '../../output/table.ts';
 import { group, show, write } from '../../run/builders.ts';
-import { runOperation } from '../../run/run-command.ts';
 import type { Result } from '../../spec/call.ts';
 import {
   argument,
@@ -237,6 +236,7 @@ const hotfix: CommandSpec = {
 async function send(invocation: Invocation, body: Readonly<Record<string, unknown>>): Promise<void> {
   const target = argument(invocation, 'TARGET');
   const isPool = await isPoolName(invocation, target);
+  const { runOperation } = await import('../../run/run-command.ts');
   await runOperation(invocation, isPool ? 'setPoolConfig' : 'setNodeConfig', {
     name: () => target,
     more: () => ({ [isPool ? 'pool' : 'node']: target, ...body }),

@@ -11,7 +11,6 @@ import {
 import { table } from '../../output/table.ts';
 import { writeAtomically } from '../../output/write-atomically.ts';
 import { group } from '../../run/builders.ts';
-import { proceeds, startAndFollow } from '../../run/run-command.ts';
 import type { Request } from '../../spec/call.ts';
 import { type CommandSpec, dryRunFlag, type Invocation, isSet } from '../../spec/command.ts';
 
@@ -85,6 +84,7 @@ const lock: CommandSpec = {
     const file = recipeFile(invocation);
     const locked = await sendRecipe(invocation, async (sent, lockFile) => {
       const request = { body: { ...sent, newest: isSet(invocation, 'newest') } };
+      const { proceeds } = await import('../../run/run-command.ts');
       if (!(await proceeds(invocation, 'lockRecipe', request))) return undefined;
       return { lockFile, ...(await answer<Locked>(invocation, 'lockRecipe', request)) };
     });
@@ -195,6 +195,7 @@ async function query<T>(invocation: Invocation, endpoint: 'findOutdated' | 'expl
 
 /** Returns the result of an operation; its fields depend on the kind. */
 async function answer<T>(invocation: Invocation, endpoint: OperationEndpoint, request: Request): Promise<T> {
+  const { startAndFollow } = await import('../../run/run-command.ts');
   const ended = await startAndFollow(invocation, endpoint, request);
   return { ...(ended?.result as object), operation: ended?.id } as T;
 }
