@@ -2,24 +2,11 @@
 // digest, restricted never public) are not in it. The JSON Schema of the file derives from its schema.
 import * as z from 'zod';
 import { roles } from '../access/roles.ts';
-import { ensureImagoError } from '../error/imago-error.ts';
 import { findingLevels } from '../evidence/finding.ts';
 import { parseBytes } from '../value/bytes.ts';
 import { parseDuration } from '../value/duration.ts';
-import { name, record, sentence, timestamp } from '../value/fields.ts';
+import { name, parsed, record, sentence, timestamp } from '../value/fields.ts';
 import { isTimeZone, weekdays } from './freeze.ts';
-
-function parsed<T>(parse: (text: string) => T) {
-  return (text: string, context: z.RefinementCtx<string>): T => {
-    try {
-      return parse(text);
-    } catch (error) {
-      const { message, hint } = ensureImagoError(error);
-      context.addIssue({ code: 'custom', message, params: { hint } });
-      return z.NEVER;
-    }
-  };
-}
 
 const duration = z.string().describe('For example `90s`, `12h`, or `7d`.').transform(parsed(parseDuration));
 const size = z.string().describe('For example `512MiB` or `8GiB`.').transform(parsed(parseBytes));

@@ -1,26 +1,14 @@
 // Small parts that the schemas of a recipe share.
 import * as z from 'zod';
-import { ensureImagoError } from '../error/imago-error.ts';
 import { parseBytes } from '../value/bytes.ts';
 import { parseDuration } from '../value/duration.ts';
+import { parsed } from '../value/fields.ts';
 import { orList } from '../value/suggest.ts';
 
 /** Text that cannot be empty. */
 export const words = z.string().min(1);
 
 export const remove = z.literal(true).describe('Takes away what the recipes below have under this name.');
-
-function parsed<T>(parse: (text: string) => T) {
-  return (text: string, context: z.RefinementCtx<string>): T => {
-    try {
-      return parse(text);
-    } catch (error) {
-      const { message, hint } = ensureImagoError(error);
-      context.addIssue({ code: 'custom', message, params: { hint } });
-      return z.NEVER;
-    }
-  };
-}
 
 /** `30GiB`, as bytes. */
 export const size = z.string().transform(parsed(parseBytes));

@@ -1,5 +1,6 @@
 // Parts that the schemas of requests, responses, and inputs share.
 import * as z from 'zod';
+import { ensureImagoError } from '../error/imago-error.ts';
 import type { Json } from './json.ts';
 
 /** Any JSON value. A JSON parser has read it, so there is nothing to validate. */
@@ -34,3 +35,16 @@ export const reason = z
 /** A day, such as 2027-02-28. */
 export const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
 export const simulated = z.literal(true).optional().describe('Simulated: there is no disk.');
+
+/** Turns a text into what `parse` returns; what it throws is the problem of the field, with its hint. */
+export function parsed<T>(parse: (text: string) => T) {
+  return (text: string, context: z.RefinementCtx<string>): T => {
+    try {
+      return parse(text);
+    } catch (error) {
+      const { message, hint } = ensureImagoError(error);
+      context.addIssue({ code: 'custom', message, params: { hint } });
+      return z.NEVER;
+    }
+  };
+}
