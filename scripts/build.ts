@@ -50,6 +50,7 @@ const results = await Promise.all([
     // Worker threads start from a file of their own.
     entryPoints: {
       daemon: 'src/daemon/main.ts',
+      'azure-emulator': 'src/azure-emulator/main.ts',
       'store-worker': 'src/oci/chunks/store-worker.ts',
       'match-worker': 'src/build/lock/match-worker.ts',
     },

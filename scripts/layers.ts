@@ -101,7 +101,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   // One model of a cloud, with executors below it; the providers and the emulator are its faces.
   cloud: { may: [...basis, 'install', 'disk', 'oci'] },
-  'azure-emulator': { may: [...basis, 'cloud'], face: ['emulator'] },
+  'azure-emulator': { may: [...basis, 'cloud', 'providers/sim'], face: [] },
   'providers/local': {
     may: [...basis, 'install', 'disk', 'oci', 'cloud'],
     face: [
@@ -148,7 +148,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   daemon: {
     may: [
       ...[...basis, 'install', 'document', 'workflow', 'operations', 'disk', 'oci', 'inventory'],
-      ...['image-store', 'build', 'kube', 'database', 'api', 'launcher', 'pages', 'cloud', 'azure-emulator'],
+      ...['image-store', 'build', 'kube', 'database', 'api', 'launcher', 'pages', 'cloud'],
       ...['providers/local', 'providers/sim', 'providers/azure'],
     ],
     face: [],

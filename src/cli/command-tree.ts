@@ -56,6 +56,7 @@ export const commandTree = {
         'Restore a backup into an empty database',
         () => import('./commands/daemon/restore.ts'),
       ),
+      azure: subject('Run the Azure emulator', () => import('./commands/azure.ts')),
       sim: subject('Control the simulated provider', () => import('./commands/sim.ts')),
       config: subject('Manage the settings of the daemon', () => import('./commands/daemon/config.ts')),
       up: subject('Start the daemon if it is not running', () => import('./commands/daemon/up.ts')),

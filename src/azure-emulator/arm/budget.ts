@@ -1,0 +1,43 @@
+// The request budgets of a subscription, as Azure publishes them in `x-ms-ratelimit-remaining-resource`.
+import { ArmError } from './arm-error.ts';
+
+/** A name with what it allows in 3 and in 30 minutes; with one number, in a window of 3 minutes without suffix. */
+export type Budget = readonly [name: string, in3Min: number, in30Min?: number];
+
+const minute = 60_000;
+
+export class Budgets {
+  readonly #used = new Map<string, { count: number; from: number }>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Takes one request from the budget and returns what is left, as the header says it. Throws 429 if nothing is. */
+  spend([name, in3Min, in30Min]: Budget): string {
+    const windows = [
+      { name: in30Min === undefined ? name : `${name}3Min`, limit: in3Min, ms: 3 * minute },
+      ...(in30Min === undefined ? [] : [{ name: `${name}30Min`, limit: in30Min, ms: 30 * minute }]),
+    ];
+    const now = this.#now();
+    const left = windows.map(({ name: window, limit, ms }) => {
+      const known = this.#used.get(window);
+      const current = known !== undefined && now < known.from + ms ? known : { count: 0, from: now };
+      if (current.count >= limit) throw throttled(window, current.from + ms - now);
+      this.#used.set(window, { ...current, count: current.count + 1 });
+      return `Microsoft.Compute/${window};${limit - current.count - 1}`;
+    });
+    return left.join(',');
+  }
+}
+
+function throttled(name: string, waitMs: number): ArmError {
+  const retryAfter = Math.max(1, Math.ceil(waitMs / 1000));
+  return new ArmError(
+    429,
+    'TooManyRequests',
+    `The server rejected the request because too many requests of type ${name} have been received. Retry after ${retryAfter} seconds.`,
+    { retryAfter },
+  );
+}

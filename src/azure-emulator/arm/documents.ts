@@ -1,0 +1,78 @@
+// The resources of a subscription as clients sent them: what the cloud model does not know is kept here and echoed.
+import type { Json } from './json.ts';
+
+export interface Document {
+  readonly id: string;
+  readonly type: string;
+  readonly name: string;
+  readonly group: string;
+  readonly location: string;
+  /** Everything but id, name, type, location and provisioning state. */
+  readonly body: Json;
+  /** Work in progress until that time, and the body after it; a deletion leaves none. */
+  readonly work?: {
+    readonly state: 'Creating' | 'Updating' | 'Deleting';
+    readonly until: number;
+    readonly then?: Json;
+  };
+}
+
+export class Documents {
+  readonly #documents = new Map<string, Document>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  get(id: string): Document | undefined {
+    const key = id.toLowerCase();
+    const found = this.#documents.get(key);
+    if (found?.work === undefined || this.#now() < found.work.until) return found;
+    const { work, ...settled } = found;
+    if (work.state === 'Deleting') {
+      this.#documents.delete(key);
+      return undefined;
+    }
+    const document = { ...settled, body: work.then ?? found.body };
+    this.#documents.set(key, document);
+    return document;
+  }
+
+  set(document: Document): void {
+    this.#documents.set(document.id.toLowerCase(), document);
+  }
+
+  delete(id: string): void {
+    this.#documents.delete(id.toLowerCase());
+  }
+
+  /** Returns the documents directly below that address, in the order of their names. */
+  inside(prefix: string): readonly Document[] {
+    const start = `${prefix.toLowerCase()}/`;
+    const keys = [...this.#documents.keys()].filter(
+      (key) => key.startsWith(start) && !key.slice(start.length).includes('/'),
+    );
+    return this.#sorted(keys);
+  }
+
+  /** Returns the documents of a type in all resource groups. */
+  ofType(type: string): readonly Document[] {
+    return this.#sorted([...this.#documents].filter(([, found]) => found.type === type).map(([key]) => key));
+  }
+
+  #sorted(keys: readonly string[]): readonly Document[] {
+    return [...keys].sort().flatMap((key) => this.get(key) ?? []);
+  }
+}
+
+/** Returns the document as Azure shows it. */
+export function shown({ id, type, name, location, body, work }: Document, state?: string): Json {
+  const { properties, ...top } = body;
+  const provisioningState = state ?? work?.state ?? 'Succeeded';
+  return {
+    ...{ name, id, type: `Microsoft.Compute/${type}`, location },
+    ...top,
+    properties: { ...(properties as Json), provisioningState },
+  };
+}

@@ -1,0 +1,309 @@
+// Image versions: content, replication and deletion follow the rules of the cloud model; the rest is echoed.
+import { createHash } from 'node:crypto';
+import { ensureImagoError } from '../../domain/error/imago-error.ts';
+import { canonicalJson } from '../../domain/value/canonical-json.ts';
+import type { GalleryVersion, RegionTarget, VersionSource } from '../../ports/provider/gallery.ts';
+import { ArmError, changeNotAllowed, invalidParameter, resourceNotFound } from '../arm/arm-error.ts';
+import { type Document, shown } from '../arm/documents.ts';
+import { type Call, modelCall, type Routes } from '../arm/face.ts';
+import { echo, isObject, type Json, listAt, merge, part, textAt } from '../arm/json.ts';
+import { azureTime, type OperationState, type Reply } from '../arm/operations.ts';
+import { regionNames } from '../arm/regions.ts';
+import {
+  accepted,
+  documentOf,
+  page,
+  readLocation,
+  requireDocument,
+  requireParent,
+  topFields,
+  toRegion,
+} from '../arm/resource.ts';
+import { type Address, ownName, readAddress } from '../arm/resource-id.ts';
+import { checkAzureName, modelNames } from './names.ts';
+
+const states = {
+  creating: 'Creating',
+  updating: 'Updating',
+  ready: 'Succeeded',
+  failed: 'Failed',
+  deleting: 'Deleting',
+} as const;
+const copyStates = {
+  pending: 'Replicating',
+  replicating: 'Replicating',
+  ready: 'Completed',
+  failed: 'Failed',
+} as const;
+/** The size of a source whose bytes the emulator does not have. */
+const assumedBytes = 30 * 2 ** 30;
+
+export const versionRoutes: Routes = {
+  'PUT galleries/images/versions/*': { budget: ['CreateUpdateGalleryImageVersion', 375, 1_200], answer: put },
+  'PATCH galleries/images/versions/*': {
+    budget: ['CreateUpdateGalleryImageVersion', 375, 1_200],
+    answer: patch,
+  },
+  'GET galleries/images/versions/*': { budget: ['GetGalleryImageVersion', 2_000, 10_000], answer: get },
+  'GET galleries/images/versions': {
+    budget: ['ListGalleryImageVersionsInGalleryImage', 1_500, 10_000],
+    answer: list,
+  },
+  'DELETE galleries/images/versions/*': { budget: ['DeleteGalleryImageVersion', 150, 1_000], answer: remove },
+};
+
+async function get(call: Call): Promise<Reply> {
+  const found = await view(call, requireDocument(call));
+  if (found === undefined) throw resourceNotFound(call.address);
+  return { status: 200, body: found };
+}
+
+async function list(call: Call): Promise<Reply> {
+  requireDocument(call, call.address.id.split('/').slice(0, -1).join('/'));
+  const found = await Promise.all(call.face.documents.inside(call.address.id).map((one) => view(call, one)));
+  return page(
+    call,
+    found.filter((one) => one !== undefined),
+  );
+}
+
+async function put(call: Call): Promise<Reply> {
+  const { face, address, body } = call;
+  checkAzureName('galleries/images/versions', ownName(address));
+  const image = requireParent(call);
+  const known = face.documents.get(address.id);
+  const exists = known !== undefined && (await modelVersion(call, known)) !== undefined;
+  const location = readLocation(body, exists ? known : undefined);
+  const before = part(exists ? known.body : {}, 'properties');
+  const properties = filled(call, part(body, 'properties'), before, location);
+  const spec = specOf(call, properties);
+  const model = modelNames(address);
+  const gallery = face.cloud.galleries.open(model.gallery);
+  if (exists) {
+    const source = canonicalJson(sourceOf(call, part(before, 'storageProfile')));
+    if (source !== canonicalJson(spec.source))
+      throw changeNotAllowed('galleryImageVersion.properties.storageProfile');
+    const { source: _, ...change } = spec;
+    const allowRegionRemoval = part(properties, 'safetyProfile').allowDeletionOfReplicatedLocations === true;
+    await gallery.updateVersion(model.image, model.version, { ...change, allowRegionRemoval }, modelCall);
+  } else {
+    if (spec.source.kind === 'disk') face.cloud.world.addDiskByOther(spec.source.digest, assumedBytes);
+    const tags = {};
+    await gallery.createVersion({ ...spec, image: model.image, version: model.version, tags }, modelCall);
+  }
+  const content = { ...topFields(body, []), properties };
+  const document = documentOf(
+    { ...call, address: canonical(address, image.id) },
+    'galleries/images/versions',
+    location,
+    content,
+  );
+  face.documents.set(document);
+  const work = {
+    poll: 'capsOperations',
+    location,
+    monitored: false,
+    state: progress(call, document),
+  } as const;
+  return accepted(call, exists ? 200 : 201, work, await view(call, document));
+}
+
+function patch(call: Call): Promise<Reply> {
+  const { body, location } = requireDocument(call);
+  return put({ ...call, body: { ...merge(body, call.body), location } });
+}
+
+async function remove(call: Call): Promise<Reply> {
+  const found = call.face.documents.get(call.address.id);
+  if (found === undefined || (await modelVersion(call, found)) === undefined) return { status: 204 };
+  const model = modelNames(call.address);
+  try {
+    await call.face.cloud.galleries.open(model.gallery).deleteVersion(model.image, model.version, modelCall);
+  } catch (thrown) {
+    const error = ensureImagoError(thrown);
+    if (error.code !== 'provider-conflict' || error.retryable) throw error;
+    throw new ArmError(409, 'DeleteGalleryImageVersionBlockedBeforeEndOfLife', error.message);
+  }
+  const state = progress(call, found);
+  return accepted(call, 202, { poll: 'capsOperations', location: found.location, monitored: true, state });
+}
+
+/** Keeps the case in which the parent was made. */
+function canonical(address: Address, parent: string): Address {
+  return { ...address, id: `${parent}/versions/${ownName(address)}` };
+}
+
+/** Fills in what Azure fills in. What an update leaves out stays as it is. */
+function filled(call: Call, given: Json, before: Json, location: string): Json {
+  const asked = part(given, 'publishingProfile');
+  const known = part(before, 'publishingProfile');
+  const kept = Object.keys(known).length > 0;
+  const replicaCount = asked.replicaCount ?? known.replicaCount ?? 1;
+  const storageAccountType = asked.storageAccountType ?? known.storageAccountType ?? 'Standard_LRS';
+  const regions = listAt(asked, 'targetRegions').filter(isObject);
+  const wanted = regions.length > 0 || kept ? regions : [{ name: location }];
+  const targetRegions = wanted.map((region) => ({
+    ...region,
+    ...encryptionOf(region),
+    name: displayName(textAt(region, 'name') ?? ''),
+    regionalReplicaCount: region.regionalReplicaCount ?? replicaCount,
+    storageAccountType: region.storageAccountType ?? storageAccountType,
+  }));
+  const publishingProfile = {
+    ...known,
+    ...echo(asked),
+    targetRegions: wanted.length > 0 ? targetRegions : known.targetRegions,
+    ...{ replicaCount, storageAccountType },
+    excludeFromLatest: asked.excludeFromLatest ?? known.excludeFromLatest ?? false,
+    publishedDate: known.publishedDate ?? azureTime(call.face.clock.now()),
+  };
+  const safety = { reportedForPolicyViolation: false, allowDeletionOfReplicatedLocations: false };
+  return {
+    ...echo(given),
+    publishingProfile,
+    storageProfile: storageOf(merge(part(before, 'storageProfile'), part(given, 'storageProfile'))),
+    safetyProfile: { ...safety, ...part(before, 'safetyProfile'), ...part(given, 'safetyProfile') },
+    ...(kept ? {} : { validationsProfile: { validationOperationStatus: 'NotExecuted' } }),
+  };
+}
+
+function storageOf(storage: Json): Json {
+  const osDisk = part(storage, 'osDiskImage');
+  const dataDisks = listAt(storage, 'dataDiskImages').filter(isObject);
+  return {
+    ...storage,
+    ...(Object.keys(osDisk).length === 0 ? {} : { osDiskImage: { hostCaching: 'ReadWrite', ...osDisk } }),
+    ...(dataDisks.length === 0
+      ? {}
+      : { dataDiskImages: dataDisks.map((disk) => ({ hostCaching: 'ReadOnly', ...disk })) }),
+  };
+}
+
+/** The disk of an encrypted copy has a security profile, even an empty one. */
+function encryptionOf(region: Json): Json {
+  const osDisk = part(region, 'encryption', 'osDiskImage');
+  if (Object.keys(osDisk).length === 0) return {};
+  return { encryption: { ...part(region, 'encryption'), osDiskImage: { securityProfile: {}, ...osDisk } } };
+}
+
+function displayName(name: string): string {
+  const found = regionNames.get(toRegion(name));
+  if (found !== undefined) return found;
+  throw invalidParameter(
+    'publishingProfile.targetRegions',
+    `The target region '${name}' is not a region of Azure.`,
+  );
+}
+
+/** Returns the version in the terms of the model. */
+function specOf(call: Call, properties: Json) {
+  const publishing = part(properties, 'publishingProfile');
+  const regions = listAt(publishing, 'targetRegions')
+    .filter(isObject)
+    .map(
+      (region): RegionTarget => ({
+        region: toRegion(textAt(region, 'name') ?? ''),
+        replicas: Number(region.regionalReplicaCount),
+        ...(typeof region.excludeFromLatest === 'boolean'
+          ? { excludeFromLatest: region.excludeFromLatest }
+          : {}),
+      }),
+    );
+  const endOfLife = textAt(publishing, 'endOfLifeDate');
+  return {
+    source: sourceOf(call, part(properties, 'storageProfile')),
+    regions,
+    excludeFromLatest: publishing.excludeFromLatest === true,
+    ...(endOfLife === undefined ? {} : { endOfLife }),
+    blockDeletionBeforeEndOfLife: part(properties, 'safetyProfile').blockDeletionBeforeEndOfLife === true,
+  };
+}
+
+/** A version of this subscription is copied; of every other source only its address is known. */
+function sourceOf({ face }: Call, storage: Json): VersionSource {
+  const whole = part(storage, 'source');
+  const disk = part(storage, 'osDiskImage', 'source');
+  const given = [whole.id, whole.virtualMachineId, whole.communityGalleryImageId, disk.id, disk.uri].filter(
+    (one) => typeof one === 'string',
+  );
+  const [only] = given;
+  if (only === undefined || given.length > 1) {
+    throw invalidParameter('storageProfile', 'The storage profile must name exactly one source.');
+  }
+  const address = readAddress(only);
+  if (address?.type === 'galleries/images/versions' && address.subscription === face.subscription) {
+    return { kind: 'version', ...modelNames(address) };
+  }
+  return { kind: 'disk', digest: `sha256:${createHash('sha256').update(only.toLowerCase()).digest('hex')}` };
+}
+
+function modelVersion({ face }: Call, { id }: Document): Promise<GalleryVersion | undefined> {
+  const address = readAddress(id);
+  if (address === undefined) return Promise.resolve(undefined);
+  const { gallery, image, version } = modelNames(address);
+  return face.cloud.galleries.open(gallery).getVersion(image, version, modelCall);
+}
+
+/** Returns the version as Azure shows it; `undefined` when its deletion has ended. */
+async function view(call: Call, document: Document): Promise<Json | undefined> {
+  const version = await modelVersion(call, document);
+  if (version === undefined) {
+    call.face.documents.delete(document.id);
+    return undefined;
+  }
+  const body = merge(document.body, arrived(document, version));
+  const expand = call.query.get('$expand')?.toLowerCase() === 'replicationstatus';
+  const replicationStatus = statusOf(version);
+  return shown(
+    { ...document, body: expand ? merge(body, { properties: { replicationStatus } }) : body },
+    states[version.state],
+  );
+}
+
+/** The sizes of the disks appear when the bytes have arrived. */
+function arrived({ body }: Document, { sizeBytes }: GalleryVersion): Json {
+  if (sizeBytes === undefined) return {};
+  const storage = part(body, 'properties', 'storageProfile');
+  const sizeInGB = Math.ceil(sizeBytes / 2 ** 30);
+  const osDiskImage = {
+    hostCaching: 'ReadWrite',
+    source: {},
+    ...part(storage, 'osDiskImage'),
+    sizeInGB,
+  };
+  const dataDisks = listAt(storage, 'dataDiskImages').filter(isObject);
+  const dataDiskImages = dataDisks.map((disk) => ({ ...disk, sizeInGB: assumedBytes / 2 ** 30 }));
+  const data = dataDisks.length === 0 ? {} : { dataDiskImages };
+  return { properties: { storageProfile: { osDiskImage, ...data } } };
+}
+
+function statusOf({ regions, state }: GalleryVersion): Json {
+  const summary = regions.map((region) => ({
+    region: regionNames.get(region.region),
+    state: copyStates[region.state],
+    details: region.error?.message ?? '',
+    progress: region.percent,
+  }));
+  const going = summary.some((one) => one.state === 'Replicating');
+  const ended = state === 'failed' ? 'Failed' : 'Completed';
+  return { aggregatedState: going ? 'InProgress' : ended, summary };
+}
+
+function progress(call: Call, document: Document): () => Promise<OperationState> {
+  let endedAt: number | undefined;
+  return async () => {
+    const version = await modelVersion(call, document);
+    if (version !== undefined && !['ready', 'failed'].includes(version.state))
+      return { status: 'InProgress' };
+    endedAt ??= call.face.clock.now();
+    if (version?.state !== 'failed') return { status: 'Succeeded', endedAt };
+    const { code = 'ReplicationFailed', message = 'The replication failed.' } = version.error ?? {};
+    return { status: 'Failed', endedAt, error: { code, message } };
+  };
+}
+
+/** Forgets the documents of versions whose deletion has ended. */
+export async function forgetDeleted(call: Call): Promise<void> {
+  const versions = call.face.documents.inside(`${call.address.id}/versions`);
+  await Promise.all(versions.map((version) => view(call, version)));
+}

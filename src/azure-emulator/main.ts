@@ -1,0 +1,39 @@
+// The program of `imago azure emulate`: prints where it is, and runs until a signal ends it or its caller is gone.
+import { parseArgs } from 'node:util';
+import { ensureImagoError } from '../domain/error/imago-error.ts';
+import { serveEmulator } from './server.ts';
+
+const subscription = '00000000-0000-0000-0000-000000000000';
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      json: { type: 'boolean', default: false },
+      'any-subscription': { type: 'boolean', default: false },
+      clock: { type: 'string', default: '1' },
+      port: { type: 'string', default: '0' },
+    },
+  });
+  const running = await serveEmulator({
+    subscription,
+    anySubscription: values['any-subscription'],
+    timeScale: Number(values.clock),
+    port: Number(values.port),
+  });
+  const { url, ca, token } = running;
+  const { pid } = process;
+  const stop = () => {
+    void running.close().then(() => process.exit(0));
+  };
+  process.once('SIGTERM', stop);
+  process.once('SIGINT', stop);
+  process.once('disconnect', stop);
+  const lines = [`Azure emulator at ${url}, process ${pid}`, `CA: ${ca}`, `Subscription: ${subscription}`];
+  const text = values.json ? JSON.stringify({ url, ca, token, subscription, pid }) : lines.join('\n');
+  process.stdout.write(`${text}\n`);
+}
+
+main().catch((thrown: unknown) => {
+  process.stderr.write(`${ensureImagoError(thrown).message}\n`);
+  process.exit(1);
+});
