@@ -11,11 +11,12 @@ import * as promotion from './promotion/operations.ts';
 import * as recipe from './recipe/operations.ts';
 import * as release from './release/operations.ts';
 import * as retention from './retention/operations.ts';
+import * as rollout from './rollout/operations.ts';
 import * as withdrawal from './withdrawal/operations.ts';
 
 const exported = {
   ...{ ...build, ...gallery, ...image, ...imageTest, ...nodeConfig, ...pool },
-  ...{ ...promotion, ...recipe, ...release, ...retention, ...withdrawal },
+  ...{ ...promotion, ...recipe, ...release, ...retention, ...rollout, ...withdrawal },
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: declarations of all kinds

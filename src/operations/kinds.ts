@@ -12,10 +12,12 @@ import * as pool from './pool/operations.ts';
 import * as recipe from './recipe/operations.ts';
 import * as release from './release/operations.ts';
 import * as retention from './retention/operations.ts';
+import * as rollout from './rollout/operations.ts';
 import * as withdrawal from './withdrawal/operations.ts';
 
 const exported: readonly unknown[] = [
   ...[build, recipe, image, gallery, imageTest, channel, release, pool, nodeConfig, withdrawal, retention],
+  ...[rollout],
 ].flatMap((subject) => Object.values(subject));
 
 const allOperations: readonly AnyOperation[] = exported.filter(isOperation);

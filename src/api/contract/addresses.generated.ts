@@ -67,6 +67,9 @@ export const addresses: Readonly<Record<EndpointName, string>> = {
   untrustKey: 'DELETE /v1/keys/{key}',
   listPools: 'GET /v1/pools',
   showPool: 'GET /v1/pools/{pool}',
+  showRollout: 'GET /v1/pools/{pool}/rollout',
+  pauseRollout: 'POST /v1/pools/{pool}/rollout/pause',
+  resumeRollout: 'POST /v1/pools/{pool}/rollout/resume',
   listNodes: 'GET /v1/nodes',
   showNode: 'GET /v1/nodes/{node}',
   whichNode: 'GET /v1/nodes/{node}/which',
@@ -122,6 +125,8 @@ export const addresses: Readonly<Record<EndpointName, string>> = {
   explainRebuild: 'POST /v1/recipes/why-rebuild',
   createRelease: 'POST /v1/releases',
   prune: 'POST /v1/prune',
+  startRollout: 'POST /v1/pools/{pool}/rollout',
+  undoRollout: 'POST /v1/pools/{pool}/rollout/undo',
   restoreVersion: 'POST /v1/images/{image}/versions/{version}/restore',
   withdrawVersion: 'POST /v1/images/{image}/versions/{version}/withdraw',
 };

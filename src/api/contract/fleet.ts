@@ -1,4 +1,5 @@
 // Pools, nodes, and standalone machines.
+import { rolloutRecord, rolloutStatus } from '../../domain/rollout/record.ts';
 import { pageOf, pageQuery } from '../schemas/common.ts';
 import { node, nodesQuery, nodeWhich, pool, whichQuery } from '../schemas/fleet.ts';
 import { machine, machineList } from '../schemas/machine.ts';
@@ -9,6 +10,32 @@ import { endpoints, query, read, write } from './endpoint.ts';
 export const poolContract = endpoints('Pools', {
   listPools: read('GET /v1/pools', 'List pools', { query: pageQuery, response: pageOf(pool) }),
   showPool: read('GET /v1/pools/{pool}', 'Show a pool', { response: pool }),
+  showRollout: read('GET /v1/pools/{pool}/rollout', 'Show the last rollout of a pool', {
+    response: rolloutStatus,
+    command: {
+      words: 'rollout status',
+      examples: [['imago rollout status web', 'Show its current wave and what it waits for']],
+    },
+  }),
+  pauseRollout: write('POST /v1/pools/{pool}/rollout/pause', 'Pause the rollout of a pool', {
+    role: 'operator',
+    response: rolloutRecord,
+    description: 'Nodes that are already moving finish. Failed nodes still start the rollback.',
+    command: {
+      words: 'rollout pause',
+      examples: [['imago rollout pause web', 'Start no further node']],
+      done: 'The rollout of pool {pool} is paused',
+    },
+  }),
+  resumeRollout: write('POST /v1/pools/{pool}/rollout/resume', 'Resume the rollout of a pool', {
+    role: 'operator',
+    response: rolloutRecord,
+    command: {
+      words: 'rollout resume',
+      examples: [['imago rollout resume web', 'Continue with the next nodes']],
+      done: 'The rollout of pool {pool} continues',
+    },
+  }),
 });
 
 export const nodeContract = endpoints('Nodes', {

@@ -13,6 +13,7 @@ import type { PolicyRecord } from '../../domain/policy/schema.ts';
 import type { PoolRecord } from '../../domain/pool/record.ts';
 import type { ProblemRecord } from '../../domain/problem/problem.ts';
 import type { Hold } from '../../domain/retention/record.ts';
+import type { RolloutRecord } from '../../domain/rollout/record.ts';
 import type { ScheduleRecord } from '../../domain/schedule/record.ts';
 import type { SetSupportDate } from '../../domain/support/record.ts';
 import type { Delivery, Webhook } from '../../domain/webhook/record.ts';
@@ -132,6 +133,7 @@ export interface Tables {
   notices: { kind: string; subject: string; mark: string; at: string };
   limit_samples: { place: string; name: string; day: string; used: number; ceiling: number };
   galleries: Row<GalleryRecord, { by: 'added_by' }>;
+  rollouts: Row<RolloutRecord, { from: 'from_image' }>;
   problems: Row<ProblemRecord> & { source: string };
   webhooks: WebhooksTable;
   webhook_deliveries: Omit<Row<Delivery>, 'next_at'> & { next_at: string; body: string };

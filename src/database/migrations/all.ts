@@ -14,6 +14,7 @@ import { owners } from './0012-owners.ts';
 import { simulated } from './0013-simulated.ts';
 import { calls } from './0014-calls.ts';
 import { eventOrder } from './0015-event-order.ts';
+import { rollouts } from './0016-rollouts.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -32,4 +33,5 @@ export const migrations: readonly Migration[] = [
   simulated,
   calls,
   eventOrder,
+  rollouts,
 ];

@@ -2,13 +2,17 @@
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { requireUsable } from '../../domain/image/version-state.ts';
 import type { PoolImage, PoolRecord } from '../../domain/pool/record.ts';
+import { rolloutRecord } from '../../domain/rollout/record.ts';
 import { requireNamed } from '../../domain/value/require-named.ts';
 import { toIso } from '../../domain/value/time.ts';
 import type { Fleet } from '../../ports/database/fleet.ts';
 import { nodes as nodeRecords, pools, versions } from '../catalog/records.ts';
 import type { Change, Database } from '../connection/database.ts';
 import { readCursor, rowsToRead, toPage } from '../connection/page.ts';
+import { records } from '../connection/records.ts';
 import { endNodes, recordNodes } from './nodes.ts';
+
+const rollouts = records('rollouts', rolloutRecord, { from: 'from_image' });
 
 export interface FleetOptions {
   readonly now?: () => number;
@@ -55,6 +59,24 @@ export function createFleet(database: Database, { now = Date.now }: FleetOptions
           .execute(),
       );
       return toPage('pools', query, rows, ({ name }) => [name], pools.of);
+    },
+
+    async putRollout(rollout) {
+      await database.write(async ({ tables, emit }) => {
+        await rollouts.put(tables, rollouts.row(rollout), 'operation');
+        const { operation, state, image, version, reason } = rollout;
+        const data = { operation, image, version, ...(reason !== undefined && { reason }) };
+        emit({ type: `rollout.${state}`, subject: `pool/${rollout.pool}`, data });
+      });
+    },
+    pauseRollout: (operation, paused) =>
+      database.write(({ tables }) => rollouts.update(tables, { operation, state: 'running' }, { paused })),
+    lastRollout: (pool) => database.read((tables) => rollouts.last(tables, { pool }, 'at')),
+    async findBadVersion(pool, digest) {
+      const last = await database.read((tables) =>
+        rollouts.last(tables, { pool, digest, state: ['rolled-back', 'succeeded'] }, 'at'),
+      );
+      return last?.state === 'rolled-back' ? last : undefined;
     },
 
     listFollowers: (image, channel) =>

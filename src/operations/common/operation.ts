@@ -66,14 +66,17 @@ interface ChildBody<Input, Results> {
   child(run: Run<Input, Results>): Pick<OperationRequest, 'kind' | 'subject' | 'input'> | undefined;
 }
 
+/** What one check of a waiting step found: the result, or what it still waits for. */
+export type Looked<R extends object = object> =
+  | { readonly done: R }
+  | { readonly againMs: number; readonly sentence: string };
+
 /** A step that checks periodically until a condition holds: see `UntilStep`. */
 interface UntilBody<Input, Results> {
   readonly name: string;
   when?(input: Input): boolean;
   patience(run: Run<Input, Results>): { readonly timeoutMs: number };
-  look(
-    run: Run<Input, Results>,
-  ): Promise<{ readonly done: object } | { readonly againMs: number; readonly sentence: string }>;
+  look(run: Run<Input, Results>): Promise<Looked>;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: what a step of a list returns is typed by who lists it
@@ -109,6 +112,14 @@ export interface Operation<Kind extends string, Schema extends z.ZodType, Result
   /** Adds a step that other operations have too. */
   use<Name extends string, R>(
     step: NamedStep<Name, z.output<Schema>, Results, R>,
+  ): Operation<Kind, Schema, Results & Readonly<Record<Name, R>>, R>;
+  /** Adds a step that checks periodically, durably, until a condition holds: see `UntilStep`. */
+  until<Name extends string, R extends object>(
+    name: Name,
+    body: {
+      patience(run: Run<z.output<Schema>, Results>): { readonly timeoutMs: number };
+      look(run: Run<z.output<Schema>, Results>): Promise<Looked<R>>;
+    },
   ): Operation<Kind, Schema, Results & Readonly<Record<Name, R>>, R>;
   /** Adds a step that runs another operation; it is skipped if there is no input for it. */
   child<Name extends string, S extends z.ZodType, R>(
@@ -157,6 +168,7 @@ function assemble<K extends string, S extends z.ZodType>(parts: Parts<K, S>): Op
     declaration,
     use,
     step: (name, body) => use({ name, ...(typeof body === 'function' ? { do: body } : body) }),
+    until: (name, body) => use({ name, ...body }),
     child: (name, { declaration: child }, inputOf, when) =>
       use({
         name,

@@ -2,6 +2,7 @@
 import { readStoredConfig } from '../../domain/node-config/stored-config.ts';
 import * as declared from '../../domain/pool/operations.ts';
 import { poolImage } from '../../domain/pool/pool.ts';
+import type { PoolImage } from '../../domain/pool/record.ts';
 import type { Resolution } from '../../ports/database/catalog.ts';
 import type { PoolRecord } from '../../ports/database/fleet.ts';
 import { refuseMixing } from '../common/deps.ts';
@@ -66,6 +67,12 @@ export const poolSetImage = operation(declared.poolSetImage, {
       await run.fleet.setPoolModel(run.input.name, run.result('remember'), { back: true });
     },
   });
+
+/** Puts back what new nodes were created from before. A second call has no effect. */
+export async function restoreModel(run: Reading, pool: PoolRecord, image: PoolImage): Promise<void> {
+  await writeModel(run, pool, image);
+  await run.fleet.setPoolModel(pool.name, image, { back: true });
+}
 
 async function writeModel(
   run: Reading,

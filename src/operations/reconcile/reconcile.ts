@@ -96,6 +96,9 @@ async function followChannel(deps: ReconcileDeps, pool: PoolRecord, followed: st
   if (pool.follows === undefined) return;
   const channel = await deps.catalogue.getChannel(pool.image, pool.follows);
   if (channel?.version === undefined || channel.move === undefined || channel.move === pool.move) return;
+  const version = await deps.catalogue.getVersion(pool.image, channel.version);
+  // A version that was rolled back in the pool returns there only by a person's decision.
+  if (version && (await deps.fleet.findBadVersion(pool.name, version.digest))) return;
   if (await isWithdrawalInCharge(deps, pool.name, channel.move)) return;
   const slot = Math.floor(deps.now() / followAgainMs);
   const idOf = (at: number) => `follow-${pool.name}-${channel.move}-${at}`;

@@ -17,7 +17,7 @@ import { requireVersion } from '../common/require.ts';
 import { excludeFromLatest, latestStep, planLatest, unsynced } from '../gallery/sync-latest.ts';
 import { affectedPools, stillStarts } from './affected.ts';
 import { fallbackCopiesStep, fallenChannels } from './copies.ts';
-import { awaitReplacements, cancelReplacements, startReplacements } from './replace.ts';
+import { cancelReplacements, lookAtReplacements, startReplacements } from './replace.ts';
 
 type WithdrawInput = z.output<typeof declared.withdraw.input>;
 
@@ -53,10 +53,10 @@ export const withdraw = operation(declared.withdraw, { prepare: beforeChange, pl
       return fallen.map(({ image, name: channel }) => ({ image, channel }));
     }),
   )
-  .step('replace', {
-    timeoutMs: 24 * 3_600_000,
-    do: (run) => awaitReplacements(run, run.result('pools')),
-    undo: cancelReplacements,
+  // Holds nothing while it waits; a cancel is passed on by the undo of `pools`.
+  .until('replace', {
+    patience: () => ({ timeoutMs: 30 * 24 * 3_600_000 }),
+    look: (run) => lookAtReplacements(run, run.result('pools')),
   })
   // A gallery or a pool that failed fails the operation: the withdrawal is in effect all the same.
   .step('report', async (run) => {

@@ -5,7 +5,7 @@ import { poolSetImage, replaceNodes } from '../../domain/pool/operations.ts';
 import type { PoolUse, VersionName } from '../../ports/database/lineage.ts';
 import type { OperationRequest } from '../../ports/workflow/operation.ts';
 import { allPages } from '../common/all-pages.ts';
-import type { Run } from '../common/operation.ts';
+import type { Looked, Run } from '../common/operation.ts';
 import { changeCommand, stillStarts } from './affected.ts';
 
 export interface ReplacedPools {
@@ -21,6 +21,9 @@ export interface StartedPools {
   /** One sentence each. */
   readonly failed: readonly string[];
 }
+
+/** How long a lost message of a finished operation can delay the step that waits for it. */
+const maxCheckMs = 60_000;
 
 type Replacing = Run<{ readonly replace: boolean; readonly reason: string }>;
 
@@ -48,20 +51,25 @@ export async function startReplacements(
   return { started, failed };
 }
 
-/** Waits until they have ended. */
-export async function awaitReplacements(
-  run: Pick<Run, 'desk' | 'signal' | 'progress'>,
+/** Checks whether they have ended. Each one that ends wakes the step that waits for them. */
+export async function lookAtReplacements(
+  { journal }: Pick<Run, 'journal'>,
   { started, failed: before }: StartedPools,
-): Promise<ReplacedPools> {
+): Promise<Looked<ReplacedPools>> {
   const pools: string[] = [];
   const failed = [...before];
-  for (const [done, { pool, operation }] of started.entries()) {
-    run.progress(done, started.length, `${done} of ${started.length} pools are done`);
-    const ended = await run.desk().ended(operation, run.signal);
-    if (ended.state === 'succeeded') pools.push(pool);
-    else failed.push(`pool ${pool}: ${ended.error?.message ?? ended.state} (operation ${operation})`);
+  for (const { pool, operation } of started) {
+    const record = await journal.get(operation);
+    if (record !== undefined && record.endedAt === undefined) continue;
+    if (record?.state === 'succeeded') pools.push(pool);
+    else
+      failed.push(
+        `pool ${pool}: ${record?.error?.message ?? record?.state ?? 'no record'} (operation ${operation})`,
+      );
   }
-  return { pools, failed };
+  const done = pools.length + failed.length - before.length;
+  if (done === started.length) return { done: { pools, failed } };
+  return { againMs: maxCheckMs, sentence: `${done} of ${started.length} pools are done` };
 }
 
 /** Cancels those that still run, and waits until they have ended. Replaced nodes stay, and so does the withdrawal. */

@@ -2,6 +2,7 @@
 // created from is ours, and is retained permanently (rule 6).
 import type { NodeRecord } from '../../domain/node/node.ts';
 import type { PoolImage, PoolRecord } from '../../domain/pool/pool.ts';
+import type { RolloutRecord } from '../../domain/rollout/record.ts';
 import type { Page, PageQuery } from '../page.ts';
 
 export type { NodeRecord } from '../../domain/node/node.ts';
@@ -28,6 +29,15 @@ export interface Fleet {
   setPoolConfig(name: string, nodeConfig: string): Promise<PoolRecord>;
   /** Marks its nodes gone; node records stay. Unknown names are ignored. */
   removePool(name: string): Promise<void>;
+
+  /** Records a rollout; another record of its operation is replaced. */
+  putRollout(rollout: RolloutRecord): Promise<void>;
+  /** Returns `undefined` if the rollout no longer runs: its record stays as it is. */
+  pauseRollout(operation: string, paused: boolean): Promise<RolloutRecord | undefined>;
+  /** The newest rollout of the pool. */
+  lastRollout(pool: string): Promise<RolloutRecord | undefined>;
+  /** The rollout that was rolled back from this digest in the pool, unless a later one of it succeeded. */
+  findBadVersion(pool: string, digest: string): Promise<RolloutRecord | undefined>;
 
   /** Writes many in one transaction; a machine id that is known with the same `at` is left as it is. */
   recordNodes(nodes: readonly Omit<NodeRecord, 'goneAt' | 'schedulable'>[]): Promise<void>;

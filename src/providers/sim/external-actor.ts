@@ -37,6 +37,8 @@ export interface WorldHand {
   setCapacityByOther(pool: string, capacity: number): void;
   /** Someone else takes a version out of a gallery, whatever guards it. */
   deleteVersionByOther(image: string, version: string, gallery?: string): void;
+  /** Someone else puts a disk where versions can be made from it. A second time changes nothing. */
+  addDiskByOther(diskDigest: string, diskBytes: number): void;
   view(): WorldView;
 }
 
@@ -51,6 +53,17 @@ export function createWorldHand(context: Cloud): WorldHand {
       world.transaction(() => {
         const gone = { deletedAt: world.time(), goneAt: world.time() };
         world.update('version', { gallery, image, version }, gone);
+      }),
+    addDiskByOther: (diskDigest, diskBytes) =>
+      world.transaction(() => {
+        const names = [diskDigest, diskDigest, diskDigest];
+        world.run(
+          'INSERT OR IGNORE INTO sealedDisk VALUES (?, ?, ?, ?, ?, ?)',
+          ...names,
+          diskBytes,
+          '{}',
+          world.time(),
+        );
       }),
     view: () => world.transaction(() => viewWorld(context)),
   };

@@ -18,6 +18,7 @@ import { poolHandlers } from './pool.ts';
 import { problemHandlers } from './problem.ts';
 import { promotionHandlers } from './promotion.ts';
 import { recipeHandlers } from './recipe.ts';
+import { rolloutHandlers } from './rollout.ts';
 import { scheduleHandlers } from './schedule.ts';
 import { keyHandlers } from './signing-key.ts';
 import { simHandlers } from './sim.ts';
@@ -40,6 +41,7 @@ const handlers: Handlers = {
   ...problemHandlers,
   ...promotionHandlers,
   ...recipeHandlers,
+  ...rolloutHandlers,
   ...scheduleHandlers,
   ...keyHandlers,
   ...simHandlers,

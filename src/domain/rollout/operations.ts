@@ -1,0 +1,95 @@
+// The operations of a rollout: one for the pool, and one for each node that it moves.
+import * as z from 'zod';
+import { declareOperation } from '../operation/declaration.ts';
+import { parseDuration } from '../value/duration.ts';
+import { name, parsed, request } from '../value/fields.ts';
+import { parseShare } from './plan.ts';
+import { parseWindow } from './window.ts';
+
+const subject = ({ name: pool }: { readonly name: string }) => `pool/${pool}`;
+const text = z.string().min(1).max(100);
+
+/** Checks the text, and leaves it as it is: inputs are recorded as they were written. */
+function checked(parse: (value: string) => unknown) {
+  return text.transform(
+    parsed((value) => {
+      parse(value);
+      return value;
+    }),
+  );
+}
+
+const startFields = {
+  reference: name
+    .optional()
+    .describe('Image, as NAME:VERSION or NAME:CHANNEL. Defaults to the image of new nodes.'),
+  maxUnavailable: checked(parseShare).default('1').describe('Nodes to move at a time: N or N%.'),
+  maxFailed: checked((value) => value === '0' || parseShare(value))
+    .default('0')
+    .describe('Nodes that can fail after the canaries before the pool is rolled back: N or N%.'),
+  waves: z
+    .array(checked(parseShare))
+    .max(10)
+    .default(['10%', '50%'])
+    .describe('Cumulative sizes of the waves between the canaries and the rest: N or N%.'),
+  bake: checked(parseDuration).default('5m').describe('How long to observe each wave, such as 10m.'),
+  windows: z
+    .array(checked(parseWindow))
+    .max(20)
+    .default([])
+    .describe('Times in which nodes start to move, such as "Mon-Fri 22:00-06:00 Europe/Paris".'),
+  retryBad: z.boolean().default(false).describe('Allow a version that was rolled back in this pool before.'),
+};
+const undoFields = {
+  now: z.boolean().default(false).describe('Move all nodes concurrently, without canaries and windows.'),
+};
+
+export const rollout = declareOperation({
+  kind: 'rollout',
+  role: 'operator',
+  subject,
+  input: z.object({ name, ...startFields, ...undoFields, undo: z.boolean().default(false) }),
+  routes: {
+    startRollout: {
+      address: 'POST /v1/pools/{pool}/rollout',
+      tag: 'Pools',
+      summary: 'Move the nodes of a pool to a version, in waves',
+      description:
+        'Two canaries move first. If a moved node fails, all nodes return to the last good version, and the version is refused in this pool.',
+      rename: { pool: 'name' },
+      body: request('StartRolloutRequest', startFields),
+      bodyOptional: true,
+      command: {
+        words: 'rollout start',
+        examples: [
+          ['imago rollout start web --dry-run', 'Preview the waves'],
+          ['imago rollout start web --reference node:1.34.2 --max-unavailable 10%', 'Move a tenth at a time'],
+        ],
+        done: 'The nodes of pool {name} run {image}:{version}',
+      },
+    },
+    undoRollout: {
+      address: 'POST /v1/pools/{pool}/rollout/undo',
+      tag: 'Pools',
+      summary: 'Return the nodes of a pool to the version before its last rollout',
+      description: 'Cancel a rollout that is still running first: an undo waits for it.',
+      rename: { pool: 'name' },
+      body: request('UndoRolloutRequest', undoFields),
+      bodyOptional: true,
+      command: {
+        words: 'rollout undo',
+        examples: [['imago rollout undo web --now', 'Move everything concurrently in an outage']],
+        done: 'The nodes of pool {name} run {image}:{version}',
+      },
+    },
+  },
+});
+
+export const rolloutNode = declareOperation({
+  kind: 'rollout-node',
+  role: 'operator',
+  subject,
+  /** `version`: the one that the node leaves, as NAME:VERSION. */
+  input: z.object({ name, node: name, version: name }),
+  routes: {},
+});

@@ -1,0 +1,156 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { canaryCount, planWaves } from './plan.ts';
+import { decideWave, type NodeInWave } from './wave.ts';
+import { nextOpening, parseWindow } from './window.ts';
+
+const counts = fc.integer({ min: 0, max: 60 });
+const names = (count: number) => Array.from({ length: count }, (_, at) => `n-${at}`);
+
+describe('the plan', () => {
+  test('does not depend on the order of the nodes, and starts with two canaries', () => {
+    fc.assert(
+      fc.property(counts, fc.array(fc.integer({ min: 1, max: 100 }), { maxLength: 4 }), (count, shares) => {
+        const nodes = names(count).map((name) => ({ name, current: false }));
+        const percent = shares.map((share) => `${share}%` as const);
+        const plan = planWaves('web', nodes, percent);
+        expect(planWaves('web', nodes.toReversed(), percent)).toEqual(plan);
+        expect(plan.waves[0]?.nodes).toHaveLength(Math.min(canaryCount, count));
+        expect(plan.waves.flatMap((wave) => wave.nodes).sort()).toEqual(names(count).sort());
+      }),
+    );
+  });
+
+  test('skips nodes that are current', () => {
+    const plan = planWaves('web', [{ name: 'a', current: true }], ['10%']);
+    expect(plan.waves.every(({ nodes }) => nodes.length === 0)).toBe(true);
+    expect(plan.current).toEqual(['a']);
+  });
+});
+
+type Fate = 'moves' | 'breaks' | 'blocked-once' | 'deleted';
+
+/** Runs a wave to its end, with nodes whose operations end in a random order. */
+function simulate(fates: readonly Fate[], maxUnavailable: number, maxFailed: number, pick: () => number) {
+  const nodes = new Map<string, NodeInWave>(
+    fates.map((_, at): [string, NodeInWave] => [`n-${at}`, { name: `n-${at}`, at: 'before' }]),
+  );
+  let now = 0;
+  let mostLive = 0;
+  for (let turn = 0; turn < 10_000; turn += 1) {
+    const live = [...nodes.values()].filter(({ move }) => move?.state === 'live');
+    mostLive = Math.max(mostLive, live.length);
+    const seen = {
+      ...{ name: 'wave-1', nodes: [...nodes.values()], unavailable: new Set<string>() },
+      ...{ unhealthy: new Map<string, string>(), now, paused: false, opensAt: 0 },
+    };
+    const decision = decideWave(seen, { maxUnavailable, maxFailed, bakeMs: 1000 });
+    if (decision.action === 'done' || decision.action === 'breach') return { decision, mostLive, nodes };
+    if (decision.action === 'move') {
+      for (const { name, attempt } of decision.nodes) {
+        nodes.set(name, { name, at: 'before', move: { state: 'live', attempt, since: now } });
+      }
+      continue;
+    }
+    now += 10_000;
+    const ending = live[Math.floor(pick() * live.length)];
+    if (ending?.move === undefined) continue;
+    const { name, move } = ending;
+    const fate = fates[Number(name.slice(2))];
+    const isBlocked = fate === 'blocked-once' && move.attempt === 1;
+    nodes.set(name, {
+      name,
+      at: fate === 'deleted' ? 'gone' : isBlocked ? 'before' : 'target',
+      move: {
+        ...move,
+        state: fate === 'breaks' || isBlocked ? 'failed' : 'succeeded',
+        endedAt: now,
+        ...(isBlocked && { blocked: true }),
+      },
+    });
+  }
+  throw new Error('The wave does not end.');
+}
+
+const fate = fc.constantFrom<Fate>('moves', 'breaks', 'blocked-once', 'deleted');
+const chance = fc.infiniteStream(fc.double({ min: 0, max: 0.999, noNaN: true }));
+
+describe('a wave', () => {
+  test('ends, never moves more nodes than allowed, and goes back if too many fail', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fate, { maxLength: 30 }),
+        fc.integer({ min: 1, max: 8 }),
+        counts,
+        chance,
+        (fates, max, maxFailed, chances) => {
+          const { decision, mostLive, nodes } = simulate(
+            fates,
+            max,
+            maxFailed,
+            () => chances.next().value ?? 0,
+          );
+          expect(mostLive).toBeLessThanOrEqual(max);
+          const broken = fates.filter((one) => one === 'breaks').length;
+          expect(decision.action).toBe(broken > maxFailed ? 'breach' : 'done');
+          if (decision.action === 'done')
+            expect([...nodes.values()].every(({ at }) => at !== 'before')).toBe(true);
+        },
+      ),
+    );
+  });
+
+  test('takes no node down while others are not ready, but replaces those', () => {
+    const seen = {
+      ...{ name: 'wave-1', unhealthy: new Map<string, string>(), now: 0, paused: false, opensAt: 0 },
+      nodes: [
+        { name: 'good', at: 'before' as const },
+        { name: 'down', at: 'before' as const },
+      ],
+      unavailable: new Set(['down']),
+    };
+    const rules = { maxUnavailable: 1, maxFailed: 0, bakeMs: 0 };
+    expect(decideWave(seen, rules)).toEqual({ action: 'move', nodes: [{ name: 'down', attempt: 1 }] });
+    expect(decideWave({ ...seen, paused: true }, rules)).toMatchObject({
+      sentence: 'wave-1 waits: it is paused',
+    });
+  });
+
+  test('names the node that blocks it, for how long, and why', () => {
+    const sentence = 'budget web/web lets no pod leave';
+    const move = { state: 'live', attempt: 1, since: 0, sentence } as const;
+    const seen = {
+      ...{ name: 'wave-2', unavailable: new Set<string>(), unhealthy: new Map<string, string>() },
+      ...{
+        nodes: [{ name: 'node-17', at: 'before' as const, move }],
+        now: 14 * 60_000,
+        paused: false,
+        opensAt: 0,
+      },
+    };
+    expect(decideWave(seen, { maxUnavailable: 1, maxFailed: 0, bakeMs: 0 })).toMatchObject({
+      sentence: 'wave-2: node node-17 for 14 min: budget web/web lets no pod leave',
+    });
+  });
+});
+
+describe('a window', () => {
+  test('opens in its time zone, also after midnight and across a change to summer time', () => {
+    const window = parseWindow('Sat 23:00-03:30 Europe/Paris');
+    // Summer time starts on Sunday 2026-03-29 at 2:00.
+    expect(nextOpening([window], Date.parse('2026-03-29T01:15:00Z'))).toBe(
+      Date.parse('2026-03-29T01:15:00Z'),
+    );
+    expect(nextOpening([window], Date.parse('2026-03-29T01:30:00Z'))).toBe(
+      Date.parse('2026-04-04T21:00:00Z'),
+    );
+    expect(nextOpening([], 5)).toBe(5);
+  });
+
+  test.each(['25:00-26:00', 'Mon 10:00-10:00', 'Foo 10:00-11:00', '10:00-11:00 Mars/Base', ''])(
+    '%s is refused',
+    (text) => {
+      expect(() => parseWindow(text)).toThrow(/not a maintenance window/);
+    },
+  );
+});

@@ -1,0 +1,136 @@
+// Moves the nodes of a pool to a version in waves, two canaries first. If a moved node fails, everything returns to the
+// last good version, and the version is refused in this pool from then on.
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { noDrain } from '../../domain/pool/pool.ts';
+import * as declared from '../../domain/rollout/operations.ts';
+import { waveNames } from '../../domain/rollout/plan.ts';
+import { toIso } from '../../domain/value/time.ts';
+import { operation } from '../common/operation.ts';
+import { openPool } from '../node/pool-nodes.ts';
+import { poolSetImage, restoreModel } from '../pool/set-image.ts';
+import { lastMove, moveId } from './observe.ts';
+import { planRollout, waveShares } from './target.ts';
+import { lookAtReturn, lookAtWave, type RolloutRun, type WaveResult } from './waves.ts';
+
+export { rolloutNode } from './node.ts';
+
+const patienceMs = 30 * 24 * 3_600_000;
+
+export const rollout = operation(declared.rollout, {
+  async plan(run) {
+    const { waves, current, to, from, maxUnavailable } = await planRollout(run);
+    const { name } = run.input;
+    const moving = waves.reduce((sum, { nodes }) => sum + nodes.length, 0);
+    return [
+      `Create new nodes of pool ${name} from ${to.image}:${to.version}, then move ${moving} nodes, at most ${maxUnavailable} at a time.`,
+      ...(current.length > 0 ? [`Skip ${current.length} nodes that run it already.`] : []),
+      ...waves.flatMap((wave) =>
+        wave.nodes.length === 0 ? [] : [`${wave.name}: ${wave.nodes.length} nodes: ${wave.nodes.join(', ')}`],
+      ),
+      `If a moved node fails, return to ${from.image}:${from.version}.`,
+      noDrain,
+    ];
+  },
+})
+  .step('plan', (run) => planRollout(run))
+  .step('begin', {
+    async do(run) {
+      const plan = run.result('plan');
+      const { image, version, digest } = plan.to;
+      await run.fleet.putRollout({
+        ...{ operation: run.operation.id, pool: run.input.name, image, version, digest, from: plan.from },
+        ...{ state: 'running', at: toIso(new Date(run.clock.now())) },
+      });
+      return {};
+    },
+    /** Stops the nodes that still move. Moved nodes stay; new nodes get what they got before. */
+    async undo(run) {
+      const { name } = run.input;
+      const record = await run.fleet.lastRollout(name);
+      if (record?.operation !== run.operation.id || record.state !== 'running') return 'kept';
+      await stopMoves(run);
+      const pool = await run.fleet.getPool(name);
+      if (pool !== undefined) await restoreModel(run, pool, run.result('plan').before);
+      await run.fleet.putRollout({ ...record, state: 'cancelled' });
+      return undefined;
+    },
+  })
+  .child('model', poolSetImage, (run) => {
+    const { to, before } = run.result('plan');
+    if (to.digest === before.digest || run.input.undo) return undefined;
+    return { name: run.input.name, reference: to.reference, pin: to.follows === undefined };
+  })
+  .step('restore-model', {
+    when: ({ undo }) => undo,
+    async do(run) {
+      const { pool } = await openPool(run, run.input.name);
+      await restoreModel(run, pool, run.result('plan').to);
+      return {};
+    },
+  })
+  .steps<Readonly<Record<string, WaveResult>>>((input) =>
+    waveNames(waveShares(input)).map((name) => ({
+      name,
+      patience: () => ({ timeoutMs: patienceMs }),
+      look: async (run: RolloutRun) =>
+        findBreach(run) === undefined ? lookAtWave(run, name) : { done: { failed: [] } },
+    })),
+  )
+  .step('back-model', async (run) => {
+    const reason = findBreach(run);
+    if (reason === undefined) return {};
+    const { name } = run.input;
+    const record = await run.fleet.lastRollout(name);
+    // Recorded first: from here on, the pool no longer follows its channel to this version.
+    if (record?.operation === run.operation.id) {
+      await run.fleet.putRollout({ ...record, state: 'rolled-back', reason });
+    }
+    await stopMoves(run);
+    const { pool } = await openPool(run, name);
+    await restoreModel(run, pool, run.result('plan').from);
+    return { reason };
+  })
+  .until('back', {
+    patience: () => ({ timeoutMs: patienceMs }),
+    look: async (run) => (findBreach(run) === undefined ? { done: { failed: [] } } : lookAtReturn(run)),
+  })
+  .step('report', async (run) => {
+    const { name } = run.input;
+    const { to, from, waves } = run.result('plan');
+    const reason = findBreach(run);
+    if (reason !== undefined) {
+      const stuck = run.result('back').failed;
+      const left = stuck.length === 0 ? '' : `. These nodes could not return: ${stuck.join(', ')}.`;
+      throw new ImagoError(
+        'rollout-rolled-back',
+        `Pool ${name} returned from ${to.image}:${to.version} to ${from.image}:${from.version}: ${reason}${left}`,
+        { retryable: false },
+      );
+    }
+    const record = await run.fleet.lastRollout(name);
+    if (record?.operation === run.operation.id) await run.fleet.putRollout({ ...record, state: 'succeeded' });
+    const results = waveNames(waveShares(run.input)).map((wave) => run.maybe(wave));
+    return {
+      ...{ name, image: to.image, version: to.version },
+      moved: waves.reduce((sum, { nodes }) => sum + nodes.length, 0),
+      failed: results.flatMap((result) => (result as WaveResult | undefined)?.failed ?? []),
+    };
+  });
+
+function findBreach(run: Pick<RolloutRun, 'input' | 'maybe'>): string | undefined {
+  const results = waveNames(waveShares(run.input)).map((name) => run.maybe(name) as WaveResult | undefined);
+  return results.find((result) => result?.breach !== undefined)?.breach;
+}
+
+async function stopMoves(run: RolloutRun): Promise<void> {
+  const { id, by } = run.operation;
+  for (const { nodes } of run.result('plan').waves) {
+    for (const node of nodes) {
+      const move = await lastMove(run, id, 'to', node);
+      if (move?.state !== 'live') continue;
+      const child = moveId(id, 'to', node, move.attempt);
+      await run.desk().cancel(child, by);
+      await run.desk().ended(child, run.signal);
+    }
+  }
+}

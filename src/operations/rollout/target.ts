@@ -1,0 +1,109 @@
+// Determines what a rollout moves a pool to and where it would return to, and plans its waves.
+import type * as z from 'zod';
+import { ImagoError } from '../../domain/error/imago-error.ts';
+import { poolImage } from '../../domain/pool/pool.ts';
+import type { PoolImage } from '../../domain/pool/record.ts';
+import type { rollout } from '../../domain/rollout/operations.ts';
+import { countOf, parseShare, planWaves, type WavePlan } from '../../domain/rollout/plan.ts';
+import type { PoolRecord } from '../../ports/database/fleet.ts';
+import type { Reading } from '../common/operation.ts';
+import { resolveUsable } from '../image/resolve-step.ts';
+import { openPool } from '../node/pool-nodes.ts';
+import { type SeenPool, seePool } from './observe.ts';
+
+export type RolloutInput = z.output<typeof rollout.input>;
+
+export interface RolloutPlan extends WavePlan {
+  /** What new nodes were created from before the rollout. */
+  readonly before: PoolImage;
+  /** The last good version. */
+  readonly from: PoolImage;
+  readonly to: PoolImage;
+  readonly maxUnavailable: number;
+  readonly maxFailed: number;
+}
+
+/** Throws `rollout-refused` if the version was rolled back in this pool before, and `version-withdrawn`. */
+export async function planRollout(run: Reading<RolloutInput>): Promise<RolloutPlan> {
+  const { name, undo, now, retryBad } = run.input;
+  const access = await openPool(run, name);
+  const { pool } = access;
+  const before = imageOf(pool);
+  const to = undo ? await undoTarget(run, name) : await startTarget(run, pool);
+  const bad = await run.fleet.findBadVersion(name, to.digest);
+  if (bad !== undefined && !retryBad && !undo) {
+    throw new ImagoError(
+      'rollout-refused',
+      `${to.image}:${to.version} was rolled back in pool ${name} at ${bad.at}: ${bad.reason ?? 'no reason given'}.`,
+    );
+  }
+  const seen = await seePool(access);
+  const from = before.digest === to.digest ? await lastGood(run, pool, seen) : before;
+  const nodes = [...seen.nodes.values()].map((node) => ({
+    name: node.name,
+    current: isAt(node, to) && !seen.broken.has(node.name),
+  }));
+  const shares = waveShares(run.input);
+  const total = nodes.length;
+  const limit = countOf(parseShare(run.input.maxUnavailable), total);
+  // Providers that replace a node by another one do so one at a time.
+  const one = pool.orchestration !== 'uniform' || access.provider.abilities.upgrade !== true;
+  return {
+    ...planWaves(name, nodes, shares),
+    ...{ before, from, to },
+    maxUnavailable: one ? 1 : now ? Math.max(1, total) : limit,
+    maxFailed: run.input.maxFailed === '0' ? 0 : countOf(parseShare(run.input.maxFailed), total),
+  };
+}
+
+/** With `now`, everything is in the wave after the canaries, which do not wait either. */
+export function waveShares({ waves, now }: Pick<RolloutInput, 'waves' | 'now'>) {
+  return now ? [] : waves.map(parseShare);
+}
+
+export function isAt(
+  node: { readonly image: string; readonly version: string },
+  { image, version }: Pick<PoolImage, 'image' | 'version'>,
+): boolean {
+  return node.image === image && node.version === version;
+}
+
+async function startTarget(run: Reading<RolloutInput>, pool: PoolRecord): Promise<PoolImage> {
+  const { reference } = run.input;
+  if (reference === undefined) {
+    await resolveUsable(run, `${pool.image}@${pool.digest}`);
+    return imageOf(pool);
+  }
+  return poolImage(await resolveUsable(run, reference), { pin: false });
+}
+
+async function undoTarget(run: Reading<RolloutInput>, name: string): Promise<PoolImage> {
+  const last = await run.fleet.lastRollout(name);
+  if (last !== undefined) return last.from;
+  throw new ImagoError('rollout-not-found', `Pool ${name} has had no rollout.`);
+}
+
+/** The version that most other nodes run; the model itself if there is none. */
+async function lastGood(
+  { catalogue }: Pick<Reading, 'catalogue'>,
+  pool: PoolRecord,
+  { nodes }: SeenPool,
+): Promise<PoolImage> {
+  const others = [...nodes.values()].filter((node) => !isAt(node, pool));
+  const counted = [...Map.groupBy(others, ({ image, version }) => `${image}:${version}`).values()];
+  for (const [first] of counted.sort((a, b) => b.length - a.length)) {
+    const known = first && (await catalogue.getVersion(first.image, first.version));
+    if (known === undefined) continue;
+    const { move: _move, ...image } = imageOf(pool);
+    return { ...image, image: known.image, version: known.version, digest: known.digest };
+  }
+  return imageOf(pool);
+}
+
+function imageOf({ reference, follows, image, version, digest, move }: PoolRecord): PoolImage {
+  return {
+    ...{ reference, image, version, digest },
+    ...(follows !== undefined && { follows }),
+    ...(move !== undefined && { move }),
+  };
+}

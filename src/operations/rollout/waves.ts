@@ -1,0 +1,116 @@
+// The steps of a rollout that move nodes: each wave, and the way back, is a durable wait for the operations that it
+// starts.
+import { operationRequest } from '../../domain/operation/declaration.ts';
+import { rolloutNode } from '../../domain/rollout/operations.ts';
+import { decideWave, type NodeInWave, type WaveDecision } from '../../domain/rollout/wave.ts';
+import { nextOpening, parseWindow } from '../../domain/rollout/window.ts';
+import { parseDuration } from '../../domain/value/duration.ts';
+import type { Looked, Run } from '../common/operation.ts';
+import { openPool } from '../node/pool-nodes.ts';
+import { lastMove, moveId, seePool } from './observe.ts';
+import { isAt, type RolloutInput, type RolloutPlan } from './target.ts';
+
+export interface WaveResult {
+  readonly failed: readonly string[];
+  /** What was observed; present if the pool has to return to its last good version. */
+  readonly breach?: string;
+}
+
+export type RolloutRun = Run<RolloutInput, { readonly plan: RolloutPlan } & Record<string, unknown>>;
+
+/** A node that ends wakes the step; a message that is lost costs this much. */
+const maxCheckMs = 15_000;
+/** Every check is recorded, so nodes that are only observed are read less often. */
+const observeMs = 60_000;
+
+export async function lookAtWave(run: RolloutRun, wave: string): Promise<Looked<WaveResult>> {
+  const { input, operation, clock } = run;
+  const plan = run.result('plan');
+  const access = await openPool(run, input.name);
+  const seen = await seePool(access);
+  const nodes: NodeInWave[] = [];
+  for (const name of plan.waves.find((one) => one.name === wave)?.nodes ?? []) {
+    const node = seen.nodes.get(name);
+    const move = await lastMove(run, operation.id, 'to', name);
+    const at = node === undefined ? 'gone' : isAt(node, plan.to) ? 'target' : 'before';
+    nodes.push({ name, at, ...(move && { move }) });
+  }
+  const ours = [...seen.broken].filter(([name]) => {
+    const node = seen.nodes.get(name);
+    const isLive = nodes.some((one) => one.name === name && one.move?.state === 'live');
+    return node !== undefined && isAt(node, plan.to) && !plan.current.includes(name) && !isLive;
+  });
+  const now = clock.now();
+  const windows = input.now ? [] : input.windows.map(parseWindow);
+  const record = await run.fleet.lastRollout(input.name);
+  const decision = decideWave(
+    {
+      ...{ name: wave, nodes, now, unavailable: seen.unavailable, unhealthy: new Map(ours) },
+      paused: record?.operation === operation.id && record.paused === true,
+      opensAt: nextOpening(windows, now),
+    },
+    {
+      ...{ maxUnavailable: plan.maxUnavailable, bakeMs: input.now ? 0 : parseDuration(input.bake) },
+      maxFailed: input.now ? Number.POSITIVE_INFINITY : plan.maxFailed,
+    },
+  );
+  return act(run, 'to', decision, nodes, (name) => versionOf(seen.nodes.get(name), plan.from));
+}
+
+/** Moves every node that got the failed version back, including those that were created from it since. */
+export async function lookAtReturn(run: RolloutRun): Promise<Looked<WaveResult>> {
+  const { input, operation, clock } = run;
+  const plan = run.result('plan');
+  const seen = await seePool(await openPool(run, input.name));
+  const nodes: NodeInWave[] = [];
+  for (const node of seen.nodes.values()) {
+    if (plan.current.includes(node.name)) continue;
+    const move = await lastMove(run, operation.id, 'back', node.name);
+    nodes.push({ name: node.name, at: isAt(node, plan.to) ? 'before' : 'target', ...(move && { move }) });
+  }
+  const decision = decideWave(
+    {
+      ...{ name: 'rollback', nodes, unavailable: seen.unavailable, unhealthy: new Map() },
+      ...{ now: clock.now(), paused: false, opensAt: 0 },
+    },
+    { maxUnavailable: plan.maxUnavailable, maxFailed: Number.POSITIVE_INFINITY, bakeMs: 0 },
+  );
+  return act(run, 'back', decision, nodes, () => `${plan.to.image}:${plan.to.version}`);
+}
+
+/** Repeating it after a crash starts nothing twice: the id of an operation follows from node and attempt. */
+async function act(
+  run: RolloutRun,
+  phase: 'to' | 'back',
+  decision: WaveDecision,
+  nodes: readonly NodeInWave[],
+  leaves: (node: string) => string,
+): Promise<Looked<WaveResult>> {
+  const { id: parent, by } = run.operation;
+  switch (decision.action) {
+    case 'move': {
+      for (const { name: node, attempt } of decision.nodes) {
+        const request = operationRequest(rolloutNode, { name: run.input.name, node, version: leaves(node) });
+        await run.desk().submit({ ...request, id: moveId(parent, phase, node, attempt), by, parent });
+      }
+      const done = nodes.filter(({ at }) => at !== 'before').length;
+      return { againMs: maxCheckMs, sentence: `${done} of ${nodes.length} nodes are moved` };
+    }
+    case 'wait': {
+      const isBusy = nodes.some(({ move }) => move?.state === 'live');
+      const againMs = Math.min(decision.untilMs, isBusy ? maxCheckMs : observeMs);
+      return { againMs, sentence: decision.sentence };
+    }
+    case 'breach':
+      return { done: { failed: [], breach: decision.reason } };
+    default:
+      return { done: { failed: decision.failed } };
+  }
+}
+
+function versionOf(
+  node: { readonly image: string; readonly version: string } | undefined,
+  { image, version }: { readonly image: string; readonly version: string },
+): string {
+  return node === undefined ? `${image}:${version}` : `${node.image}:${node.version}`;
+}
