@@ -1,15 +1,15 @@
-// Lists the codes of the error catalogue that nothing in src can answer with: dead pages in docs/errors.md.
+// Lists the codes of the error catalog that nothing in src can return: dead entries in docs/errors.md.
 //   node scripts/check-errors.ts
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { errorCatalogue } from '../src/domain/error/catalog.ts';
+import { errorCatalog } from '../src/domain/error/catalog.ts';
 import { sourceFiles } from './check-layers.ts';
 
-const catalogueFile = 'src/domain/error/catalog.ts';
+const catalogFile = 'src/domain/error/catalog.ts';
 
 /**
- * The codes that stand in no source but the catalogue. A code of one word is also an ordinary word (`cancelled` is
- * a state too), so it counts only as the first argument of a call.
+ * The codes that occur in no source but the catalog. A code of one word is also an ordinary word (`cancelled` is
+ * a state too), so only its use as the first argument of a call is evidence.
  */
 export function unusedCodes(codes: readonly string[], sources: Iterable<string>): readonly string[] {
   const unused = new Set(codes);
@@ -23,13 +23,13 @@ export function unusedCodes(codes: readonly string[], sources: Iterable<string>)
 }
 
 function run(root: string): number {
-  const files = sourceFiles(root).filter((file) => file !== catalogueFile);
-  const codes = Object.keys(errorCatalogue);
+  const files = sourceFiles(root).filter((file) => file !== catalogFile);
+  const codes = Object.keys(errorCatalog);
   const unused = unusedCodes(
     codes,
     files.map((file) => readFileSync(path.join(root, file), 'utf8')),
   );
-  for (const code of unused) console.log(`${catalogueFile}: nothing answers with ${code}`);
+  for (const code of unused) console.log(`${catalogFile}: nothing returns ${code}`);
   console.log(`${codes.length} codes, ${unused.length} unused.`);
   return unused.length === 0 ? 0 : 1;
 }

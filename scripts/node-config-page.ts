@@ -40,13 +40,10 @@ A node's config has three layers: that of its pool, what the node has of its own
 
 ## What holds between versions
 
-- Old configs work on new images: the agent reads every version of the document that Imago ever released, and converts it.
+- Old configs work on new images: the agent reads every version of the document that Imago ever released.
 - A new config on an old image: rendering adds to \`requires\` what the fields in use need of the image. An image that lacks one of them refuses the whole document and says which. A field without such a need that an older agent does not know is passed over and reported.
 - Where people write, an unknown field is a mistake, with the nearest name.
-- \`imago node config render --schema-version N\` goes down to an older version, and refuses when something would be lost.
 - Minor releases only add fields. *Since* says which one brought a field.
-
-Version 0 is the preview of the document: a flat form with the notations of the kubelet's flags (\`labels: [key=value]\`, \`taints: [key=value:Effect]\`, \`cluster: {server, ca, token}\`, \`sysctl: [name=value]\`). It stays readable.
 
 ## Secrets
 

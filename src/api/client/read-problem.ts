@@ -1,6 +1,6 @@
 // Converts the problem document of a response to the error that the daemon threw.
 import type { IncomingMessage } from 'node:http';
-import { type ErrorCode, errorCatalogue } from '../../domain/error/catalog.ts';
+import { isErrorCode } from '../../domain/error/catalog.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Problem } from '../schemas/common.ts';
 import { exchange, readText } from './exchange.ts';
@@ -16,7 +16,8 @@ export async function readProblem(response: IncomingMessage, signal?: AbortSigna
     );
   }
   const { code, detail, hint, retryable, details } = problem;
-  if (!isKnown(code)) return new ImagoError('daemon-answer-invalid', `${detail} (${code})`, { retryable });
+  if (!isErrorCode(code))
+    return new ImagoError('daemon-answer-invalid', `${detail} (${code})`, { retryable });
   const retryAfter = Number(response.headers['retry-after']);
   const facts = {
     ...details,
@@ -41,10 +42,6 @@ function parseProblem(text: string): Problem | undefined {
   }
 }
 
-function isKnown(code: string): code is ErrorCode {
-  return Object.hasOwn(errorCatalogue, code);
-}
-
 const timeoutMs = 2000;
 /** Codes that follow from the cause. */
 const consequences = ['daemon-starting', 'owner-stale'];
@@ -52,8 +49,8 @@ const consequences = ['daemon-starting', 'owner-stale'];
 /** Returns the error behind `daemon-starting`; `undefined` if the daemon is only slow to start. */
 export function startupErrorIn({ message, hint, details }: ImagoError): ImagoError | undefined {
   const cause = String(details?.cause);
-  if (!(cause in errorCatalogue) || consequences.includes(cause)) return undefined;
-  return new ImagoError(cause as ErrorCode, message, hint === undefined ? {} : { hint });
+  if (!isErrorCode(cause) || consequences.includes(cause)) return undefined;
+  return new ImagoError(cause, message, hint === undefined ? {} : { hint });
 }
 
 /** Returns the startup error of the daemon at this socket; `undefined` if it has none or does not respond. */

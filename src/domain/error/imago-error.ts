@@ -1,6 +1,6 @@
 // The one error that Imago throws on purpose. A kind says who must act; a code names the page in
-// docs/errors.md; whether a retry can help is decided where the error is born.
-import { type CatalogueEntry, type ErrorCode, type ErrorKind, errorCatalogue } from './catalog.ts';
+// docs/errors.md; whether a retry can help is decided where the error originates.
+import { type ErrorCode, type ErrorKind, errorCatalog, isErrorCode } from './catalog.ts';
 
 interface KindFacts {
   readonly exitCode: number;
@@ -22,10 +22,10 @@ export const errorKinds = {
 } as const satisfies Record<ErrorKind, KindFacts>;
 
 export interface ErrorOptions {
-  /** What the reader should do next. Defaults to the catalogue's hint. */
+  /** What the reader should do next. Defaults to the hint of the catalog. */
   readonly hint?: string;
   readonly cause?: unknown;
-  /** Set where the error is born when it differs from its kind's usual answer. */
+  /** Set where the error originates if it differs from the default of its kind. */
   readonly retryable?: boolean;
   /** Overrides the kind's HTTP status, e.g. 401 for a missing token or 413 for a body that is too big. */
   readonly httpStatus?: number;
@@ -54,7 +54,7 @@ export class ImagoError extends Error {
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    const entry: CatalogueEntry = errorCatalogue[code];
+    const entry = errorCatalog[code];
     const kind = errorKinds[entry.kind];
     this.name = 'ImagoError';
     this.code = code;
@@ -87,8 +87,7 @@ export function ensureImagoError(thrown: unknown): ImagoError {
 
 /** Rebuilds an error from its record, so that a caller can throw what an operation recorded. */
 export function errorFromRecord(record: ErrorRecord): ImagoError {
-  const code = Object.hasOwn(errorCatalogue, record.code) ? (record.code as ErrorCode) : 'internal';
-  return new ImagoError(code, record.message, {
+  return new ImagoError(isErrorCode(record.code) ? record.code : 'internal', record.message, {
     ...(record.hint === undefined ? {} : { hint: record.hint }),
     retryable: record.retryable,
     ...(record.details === undefined ? {} : { details: record.details }),

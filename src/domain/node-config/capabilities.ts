@@ -5,7 +5,7 @@ import { didYouMean } from '../value/suggest.ts';
 import { isObject } from './check-field.ts';
 import { describeFields } from './describe-fields.ts';
 import type { Field } from './field.ts';
-import { type NodeConfig, nodeConfigSchema, readableVersions, schemaRelease } from './schema.ts';
+import { currentSchemaVersion, type NodeConfig, nodeConfigSchema, schemaRelease } from './schema.ts';
 
 /** Where an image says what it can do. */
 export const abilitiesPath = '/usr/lib/imago/abilities.json';
@@ -24,7 +24,7 @@ export function agentAbilities(): ImageAbilities {
   const names = describeFields().flatMap(({ ability }) => (ability === undefined ? [] : [ability]));
   return {
     schema: schemaRelease,
-    schemaVersions: readableVersions,
+    schemaVersions: [currentSchemaVersion],
     abilities: [...new Set(names)].toSorted(),
   };
 }

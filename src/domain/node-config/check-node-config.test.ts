@@ -28,7 +28,7 @@ describe('a document that is no config', () => {
     ['null', 'The document must be an object.'],
     ['{}', 'schemaVersion is missing.'],
     ['{"schemaVersion":"1"}', 'schemaVersion must be a number.'],
-    ['{"schemaVersion":2}', 'schemaVersion is 2, and this Imago reads 0 and 1.'],
+    ['{"schemaVersion":2}', 'schemaVersion is 2, and this Imago reads 1.'],
   ])('%j: %s', (text, message) => {
     expect(refusal(text)).toMatchObject({ code: 'node-config-invalid', message });
   });

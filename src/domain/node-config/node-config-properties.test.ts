@@ -1,16 +1,13 @@
 // What holds for every node config, shown on documents that are made from the schema itself.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ImagoError } from '../error/imago-error.ts';
 import { canonicalJson } from '../value/canonical-json.ts';
 import { agentAbilities, missingAbilities, neededAbilities } from './capabilities.ts';
-import { downgradeConfig, upgradeConfig } from './convert.ts';
 import type { Field, TextForm } from './field.ts';
 import { highestCost, planChanges } from './plan-changes.ts';
 import { checkNodeConfig, nodeRules, readNodeConfig, strictRules } from './read-node-config.ts';
 import { renderNodeConfig } from './render.ts';
 import { type NodeConfig, nodeConfigSchema } from './schema.ts';
-import { previewSchema } from './schema-v0.ts';
 
 const certificate = `-----BEGIN CERTIFICATE-----\n${'QUJD'.repeat(16)}\n-----END CERTIFICATE-----\n`;
 const token = 'abcdef.0123456789abcdef';
@@ -80,7 +77,6 @@ function good(value: unknown): value is NodeConfig {
 }
 
 const anyConfig = madeFor(nodeConfigSchema).filter(good);
-const anyPreview = madeFor(previewSchema).filter((value) => 'document' in upgradeConfig(value, strictRules));
 const secrets = () => token;
 const runs = { numRuns: 60 };
 
@@ -145,50 +141,6 @@ describe('node configs', () => {
     fc.assert(
       fc.property(anyConfig, (config) => {
         expect(missingAbilities(neededAbilities(config), agentAbilities(), () => [])).toEqual([]);
-      }),
-      runs,
-    );
-  });
-
-  it('of version 0 go up and come back as they were', () => {
-    fc.assert(
-      fc.property(anyPreview, (preview) => {
-        const up = upgradeConfig(preview, strictRules);
-        if (!('document' in up)) throw new Error('it was refused');
-        fc.pre(good(up.document));
-        const down = downgradeConfig(up.document, 0);
-        const again = upgradeConfig(down, strictRules);
-        expect(again).toEqual(up);
-      }),
-      runs,
-    );
-  });
-
-  it('of version 1 go down to version 0 only when they come back without a change', () => {
-    let refused = 0;
-    fc.assert(
-      fc.property(anyConfig, (config) => {
-        try {
-          const up = upgradeConfig(downgradeConfig(config, 0), strictRules);
-          if (!('document' in up)) throw new Error('it was refused');
-          expect(planChanges(config, up.document as NodeConfig)).toEqual([]);
-        } catch (thrown) {
-          if (!(thrown instanceof ImagoError) || thrown.code !== 'node-config-version') throw thrown;
-          expect(thrown.details?.lost).not.toEqual([]);
-          refused += 1;
-        }
-      }),
-      runs,
-    );
-    expect(refused).toBeGreaterThan(0);
-  });
-
-  it('that say only what version 0 can say go down', () => {
-    fc.assert(
-      fc.property(anyPreview, (preview) => {
-        const up = upgradeConfig(preview, strictRules);
-        if (!('document' in up) || !good(up.document)) return;
-        expect(() => downgradeConfig(up.document as NodeConfig, 0)).not.toThrow();
       }),
       runs,
     );

@@ -1,10 +1,9 @@
-// The way in for a node config: from text or a parsed value to a document of the current version, or every problem.
+// Reads a node config: from text or a parsed value to a checked document, or to every problem.
 import { ImagoError } from '../error/imago-error.ts';
 import { type CheckRules, checkField, isObject } from './check-field.ts';
 import { configRuleProblems } from './config-rules.ts';
-import { upgradeConfig } from './convert.ts';
 import { type ConfigProblem, configError, type FieldPath } from './problem.ts';
-import { currentSchemaVersion, type NodeConfig, nodeConfigSchema, readableVersions } from './schema.ts';
+import { currentSchemaVersion, type NodeConfig, nodeConfigSchema } from './schema.ts';
 
 export interface ReadConfig {
   readonly config: NodeConfig;
@@ -25,19 +24,16 @@ export const nodeRules: CheckRules = { unknown: 'ignore', secrets: 'plain' };
 export const maxUserDataBytes = 64 * 1024;
 export const maxConfigBytes = (maxUserDataBytes / 4) * 3;
 
-/** Every problem of a parsed document; `read`, in the current version, is there when there is none. */
+/** Returns every problem of a parsed document, and `read` if it has none. */
 export function checkNodeConfig(
   value: unknown,
   rules: CheckRules,
 ): { readonly problems: readonly ConfigProblem[]; readonly read?: ReadConfig } {
-  const upgraded = upgradeConfig(value, rules);
-  if ('findings' in upgraded) return { problems: upgraded.findings.problems };
-  const { document } = upgraded;
-  const version = versionProblem(document);
+  const version = versionProblem(value);
   if (version !== undefined) return { problems: [version] };
-  const findings = checkField(nodeConfigSchema, document, rules);
+  const findings = checkField(nodeConfigSchema, value, rules);
   if (findings.problems.length > 0) return { problems: findings.problems };
-  const config = document as NodeConfig;
+  const config = value as NodeConfig;
   const problems = configRuleProblems(config);
   return problems.length > 0 ? { problems } : { problems, read: { config, ignored: findings.ignored } };
 }
@@ -52,11 +48,8 @@ function versionProblem(value: unknown): ConfigProblem | undefined {
   if (typeof schemaVersion !== 'number') return { path, message: 'must be a number', hint };
   return {
     path,
-    message: `is ${schemaVersion}, and this Imago reads ${readableVersions.join(' and ')}`,
-    hint:
-      schemaVersion > currentSchemaVersion
-        ? 'Use a newer Imago or image, or let the Imago that wrote it convert it: `imago node config render --schema-version 1`.'
-        : hint,
+    message: `is ${schemaVersion}, and this Imago reads ${currentSchemaVersion}`,
+    hint: schemaVersion > currentSchemaVersion ? 'Use a newer Imago or image.' : hint,
   };
 }
 

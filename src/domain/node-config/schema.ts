@@ -13,10 +13,8 @@ import { kubeletField } from './kubelet-fields.ts';
 import { kubernetesField, nodeField } from './kubernetes-fields.ts';
 import { networkField, runtimeField, systemField, timeField } from './system-fields.ts';
 
-/** The version that this Imago writes, and that the agent works with. */
+/** The version that this Imago and its agent read and write. */
 export const currentSchemaVersion = 1;
-/** The versions that this Imago and its agent read, converting older ones. */
-export const readableVersions: readonly number[] = [0, 1];
 /** Major and minor: fields are added by minors, and an older agent passes over those that it does not know. */
 export const schemaRelease = '1.0';
 

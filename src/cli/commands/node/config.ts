@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import type { ResponseOf } from '../../../api/contract/types.ts';
 import { ensureImagoError, ImagoError } from '../../../domain/error/imago-error.ts';
 import { neededAbilities } from '../../../domain/node-config/capabilities.ts';
-import { downgradeConfig } from '../../../domain/node-config/convert.ts';
 import {
   costInWords,
   describeFields,
@@ -26,7 +25,6 @@ import {
   type CommandSpec,
   type Invocation,
   operationFlags,
-  readNumber,
   text,
   texts,
 } from '../../spec/command.ts';
@@ -62,10 +60,6 @@ const render: CommandSpec = {
   flags: {
     pool: { description: 'Pool that the node belongs to', value: 'NAME' },
     node: { description: 'Name of the node', value: 'NAME' },
-    'schema-version': {
-      description: 'Render an older schema version, for images that do not support the current one',
-      value: 'N',
-    },
   },
   examples: [
     ['imago node config render web.yaml --pool web --node web-000001', 'Print what web-000001 receives'],
@@ -73,12 +67,6 @@ const render: CommandSpec = {
   async run(invocation) {
     const { config } = await readNodeConfigFile(argument(invocation, 'FILE'));
     const [pool, name] = [text(invocation, 'pool'), text(invocation, 'node')];
-    const older = text(invocation, 'schema-version');
-    if (older !== undefined) {
-      const document = downgradeConfig(config, readNumber(older, 'schema-version'));
-      invocation.out.thing(document, older, () => [JSON.stringify(document, null, 2)]);
-      return;
-    }
     const rendered = renderNodeConfig(config, { ...(pool && { pool }), ...(name && { name }) }, undefined);
     const digest = createHash('sha256').update(rendered.text).digest('hex');
     const bytes = Math.ceil(Buffer.byteLength(rendered.text) / 3) * 4;

@@ -9,7 +9,7 @@ test('an expected error is shown unchanged', () => {
   const document = problemDocument(toPublicError(error), 'r1');
   expect(document).toEqual({
     type: 'urn:imago:error:pool-exists',
-    title: 'A pool with that name exists already.',
+    title: 'Pool exists.',
     status: 409,
     detail: 'Pool web exists already.',
     code: 'pool-exists',

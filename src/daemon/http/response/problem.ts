@@ -1,14 +1,13 @@
 // Formats errors as problem documents (RFC 9457). The message of an unexpected error can contain anything, so the caller
 // gets only the request id, and the log gets the rest.
 import type { Problem } from '../../../api/schemas/common.ts';
-import { type CatalogueEntry, errorCatalogue } from '../../../domain/error/catalog.ts';
 import { ensureImagoError, ImagoError } from '../../../domain/error/imago-error.ts';
 
 export function problemDocument(error: ImagoError, requestId: string): Problem {
-  const entry: CatalogueEntry = errorCatalogue[error.code];
+  const words = error.code.replaceAll('-', ' ');
   return {
     type: `urn:imago:error:${error.code}`,
-    title: entry.when,
+    title: `${words.charAt(0).toUpperCase()}${words.slice(1)}.`,
     status: error.httpStatus,
     detail: error.message,
     code: error.code,
