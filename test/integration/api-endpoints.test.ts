@@ -55,6 +55,28 @@ async function finish(started: Operation): Promise<Operation> {
   }
 }
 
+/** Moves a pool in waves; the window of the first attempt is closed for days. */
+async function rollOut(path: { readonly pool: string }): Promise<void> {
+  const { client } = api;
+  const day = new Date(Date.now() + 3 * 86_400_000).toUTCString().slice(0, 3);
+  const windows = [`${day} 01:00-02:00`];
+  const started = await client.call('startRollout', { path, body: { bake: '0s', windows } });
+  const sentence = async () => (await client.call('showRollout', { path })).sentence;
+  await expect.poll(sentence).toContain('canaries waits: its window opens at');
+  expect(await client.call('pauseRollout', { path })).toMatchObject({ paused: true });
+  await expect.poll(sentence).toBe('canaries waits: it is paused');
+  expect((await client.call('resumeRollout', { path })).paused).toBeUndefined();
+  const cancel = { path: { operation: started.id } };
+  await client.call('cancelOperation', cancel);
+  await expect(finish(started)).rejects.toThrow();
+  await expect(client.call('pauseRollout', { path })).rejects.toMatchObject({ code: 'operation-ended' });
+  const { result } = await finish(await client.call('startRollout', { path, body: { bake: '0s' } }));
+  expect(result).toMatchObject({ name: path.pool, failed: [] });
+  const { from } = await client.call('showRollout', { path });
+  await finish(await client.call('undoRollout', { path, body: { now: true } }));
+  expect(await client.call('showPool', { path })).toMatchObject({ version: from.version });
+}
+
 describe('the life of an image', () => {
   test('the daemon tells how it is', async () => {
     const { client } = api;
@@ -226,6 +248,7 @@ describe('the life of an image', () => {
       await client.call('setPoolImage', { path, body: { reference: `node:${newest}`, pin: true } }),
     );
     expect(await client.call('showPool', { path })).toMatchObject({ version: newest });
+    await rollOut(path);
     await finish(await client.call('deletePool', { path }));
     expect((await client.call('listPools')).items).toEqual([]);
     expect((await client.call('listNodes')).items).toEqual([]);

@@ -65,6 +65,11 @@ describe('a dry run', () => {
     await client.call('addGallery', { body: gallery });
     await client.call('createWebhook', { body: webhook });
     const { version, digest } = await client.call('resolve', { query: { reference: 'node:production' } });
+    const from = { reference: 'node:1.0.0', image: 'node', version: '1.0.0', digest };
+    await api.store.fleet.putRollout({
+      ...{ operation, pool: 'web', image: 'node', version, digest, from },
+      ...{ state: 'running', at: '2026-11-18T00:00:00.000Z' },
+    });
     await api.sim.machines.createMachine(
       {
         ...{ name: 'kept', image: 'node', version, digest, size: 'small' },

@@ -119,6 +119,7 @@ test('migrations are numbered from 1 without gaps, and released ones never chang
       "cb678e49c179f9fc",
       "3029cb6daf574c9d",
       "64e5fed482527f88",
+      "0b99c168b92b4477",
     ]
   `);
 });

@@ -71,4 +71,6 @@ export const typicalRows: Readonly<Record<number, string>> = {
         values ('made-up', 'linux', 'x64', 'semver', true, now())`,
   14: `insert into imago.calls (run, place, name, value) values ('op', 0, 'do:one', '{"outcome":"done"}')`,
   15: `select imago.add_event('version.state', 'image/made-up', '{}')`,
+  16: `insert into imago.rollouts (operation, pool, image, version, digest, from_image, state, reason, paused, at)
+        values ('op', 'web', 'node', '1.0.0', 'sha256:1', '{"image":"node","version":"0.9.0"}', 'rolled-back', 'web-1 failed', true, now())`,
 };

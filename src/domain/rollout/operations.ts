@@ -75,6 +75,7 @@ export const rollout = declareOperation({
       description: 'Cancel a rollout that is still running first: an undo waits for it.',
       rename: { pool: 'name' },
       body: request('UndoRolloutRequest', undoFields),
+      fixed: { undo: true },
       bodyOptional: true,
       command: {
         words: 'rollout undo',

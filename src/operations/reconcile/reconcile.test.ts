@@ -5,16 +5,18 @@ import { type ReconcileDeps, reconcile } from './reconcile.ts';
 type Records = Readonly<Record<string, object>>;
 
 /** A pool that follows a channel which move 7, of operation `w1`, took to another version. */
-function world(records: Records) {
+function world(records: Records, rolledBack?: object) {
   const submitted: OperationRequest[] = [];
   const pool = { name: 'web', provider: 'sim', image: 'node', follows: 'production', move: 6 };
   const deps = {
     fleet: {
       listBehind: async () => ({ items: [{ ...pool, reference: 'node:production' }] }),
       listPools: async () => ({ items: [] }),
+      findBadVersion: async () => rolledBack,
     },
     catalogue: {
       getChannel: async () => ({ version: '1.0.0', move: 7 }),
+      getVersion: async () => ({ image: 'node', version: '1.0.0', digest: 'sha256:1' }),
       getMove: async () => ({ id: 7, operation: 'w1' }),
     },
     journal: { get: async (id: string) => records[id] },
@@ -23,8 +25,11 @@ function world(records: Records) {
   } as unknown as ReconcileDeps;
   return {
     async followed() {
-      await reconcile(deps, new AbortController().signal);
-      return submitted.map(({ kind, subject }) => `${kind} ${subject}`);
+      const { problems } = await reconcile(deps, new AbortController().signal);
+      return [
+        ...submitted.map(({ kind, subject }) => `${kind} ${subject}`),
+        ...problems.map(({ message }) => message),
+      ];
     },
   };
 }
@@ -53,4 +58,12 @@ describe('a pool whose channel a withdrawal moved', () => {
 
 test('a pool follows a promotion without waiting for its end', async () => {
   expect(await world({ w1: { kind: 'promote', id: 'w1', steps: [] } }).followed()).toEqual(follow);
+});
+
+test('a pool does not follow its channel to a version that was rolled back in it, and says why', async () => {
+  const rolledBack = { at: '2026-11-18', reason: 'node web-1: kubelet.service failed' };
+  const promoted = { w1: { kind: 'promote', id: 'w1', steps: [] } };
+  expect(await world(promoted, rolledBack).followed()).toEqual([
+    'Pool web could not follow its channel: node:1.0.0 was rolled back in pool web at 2026-11-18: node web-1: kubelet.service failed.',
+  ]);
 });

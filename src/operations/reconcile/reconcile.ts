@@ -12,6 +12,7 @@ import { allPages } from '../common/all-pages.ts';
 import { callOptions, type OperationDeps } from '../common/deps.ts';
 import { keptForMs } from '../image-test/operations.ts';
 import { poolAccess, recordPoolNodes } from '../node/pool-nodes.ts';
+import { refuseBadVersion } from '../rollout/target.ts';
 import { replacementId } from '../withdrawal/replace.ts';
 import { createGuard, throwIfFailed } from './guard.ts';
 
@@ -97,9 +98,8 @@ async function followChannel(deps: ReconcileDeps, pool: PoolRecord, followed: st
   const channel = await deps.catalogue.getChannel(pool.image, pool.follows);
   if (channel?.version === undefined || channel.move === undefined || channel.move === pool.move) return;
   const version = await deps.catalogue.getVersion(pool.image, channel.version);
-  // A version that was rolled back in the pool returns there only by a person's decision.
-  if (version && (await deps.fleet.findBadVersion(pool.name, version.digest))) return;
   if (await isWithdrawalInCharge(deps, pool.name, channel.move)) return;
+  if (version !== undefined) await refuseBadVersion(deps, pool.name, version);
   const slot = Math.floor(deps.now() / followAgainMs);
   const idOf = (at: number) => `follow-${pool.name}-${channel.move}-${at}`;
   const id = idOf(slot);

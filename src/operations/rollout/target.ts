@@ -30,13 +30,7 @@ export async function planRollout(run: Reading<RolloutInput>): Promise<RolloutPl
   const { pool } = access;
   const before = imageOf(pool);
   const to = undo ? await undoTarget(run, name) : await startTarget(run, pool);
-  const bad = await run.fleet.findBadVersion(name, to.digest);
-  if (bad !== undefined && !retryBad && !undo) {
-    throw new ImagoError(
-      'rollout-refused',
-      `${to.image}:${to.version} was rolled back in pool ${name} at ${bad.at}: ${bad.reason ?? 'no reason given'}.`,
-    );
-  }
+  if (!retryBad && !undo) await refuseBadVersion(run, name, to);
   const seen = await seePool(access);
   const from = before.digest === to.digest ? await lastGood(run, pool, seen) : before;
   const nodes = [...seen.nodes.values()].map((node) => ({
@@ -54,6 +48,20 @@ export async function planRollout(run: Reading<RolloutInput>): Promise<RolloutPl
     maxUnavailable: one ? 1 : now ? Math.max(1, total) : limit,
     maxFailed: run.input.maxFailed === '0' ? 0 : countOf(parseShare(run.input.maxFailed), total),
   };
+}
+
+/** A version that was rolled back in a pool returns there only by a person's decision. Throws `rollout-refused`. */
+export async function refuseBadVersion(
+  { fleet }: Pick<Reading, 'fleet'>,
+  pool: string,
+  { image, version, digest }: Pick<PoolImage, 'image' | 'version' | 'digest'>,
+): Promise<void> {
+  const bad = await fleet.findBadVersion(pool, digest);
+  if (bad === undefined) return;
+  throw new ImagoError(
+    'rollout-refused',
+    `${image}:${version} was rolled back in pool ${pool} at ${bad.at}: ${bad.reason ?? 'no reason given'}.`,
+  );
 }
 
 /** With `now`, everything is in the wave after the canaries, which do not wait either. */

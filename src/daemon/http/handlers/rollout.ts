@@ -30,13 +30,14 @@ async function requireRollout(context: DaemonContext, name: string): Promise<Rol
 
 async function preparePause(context: DaemonContext, name: string, pause: boolean) {
   const rollout = await requireRollout(context, name);
+  const ended = new ImagoError('operation-ended', `The rollout of pool ${name} has ended.`);
+  if (rollout.state !== 'running') throw ended;
   return {
     subject: `pool/${name}`,
     plan: async () => [`${pause ? 'Pause' : 'Resume'} the rollout of pool ${name}.`],
     async run() {
       const changed = await context.fleet.pauseRollout(rollout.operation, pause);
-      if (changed === undefined)
-        throw new ImagoError('operation-ended', `The rollout of pool ${name} has ended.`);
+      if (changed === undefined) throw ended;
       await context.operations.wake(rollout.operation);
       return changed;
     },
