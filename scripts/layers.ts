@@ -48,6 +48,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       'release/channels',
       'resolve/resolve',
       'retention/operations',
+      'rollout/status',
     ],
   },
   disk: {

@@ -31,6 +31,7 @@ export const commandTree = {
       channel: subject('Manage channels', () => import('./commands/channel/channel.ts')),
       policy: subject('Manage the promotion policy', () => import('./commands/policy.ts')),
       pool: subject('Manage node pools', () => import('./commands/pool.ts')),
+      rollout: subject('Move pools to another version in waves', () => import('./commands/rollout.ts')),
       node: subject('Manage nodes', () => import('./commands/node/node.ts')),
       machine: subject('Manage standalone machines', () => import('./commands/machine.ts')),
       prune: subject('Delete versions that are no longer in use', () => import('./commands/image/prune.ts')),

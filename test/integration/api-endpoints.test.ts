@@ -66,10 +66,17 @@ async function rollOut(path: { readonly pool: string }): Promise<void> {
   expect(await client.call('pauseRollout', { path })).toMatchObject({ paused: true });
   await expect.poll(sentence).toBe('canaries waits: it is paused');
   expect((await client.call('resumeRollout', { path })).paused).toBeUndefined();
-  const cancel = { path: { operation: started.id } };
-  await client.call('cancelOperation', cancel);
+  const waiting = await client.call('showRollout', { path });
+  expect(waiting.nodes[0]).toMatchObject({
+    wave: 'canaries',
+    state: 'waiting',
+    expectedAt: expect.any(String),
+  });
+  await client.call('cancelRollout', { path });
   await expect(finish(started)).rejects.toThrow();
   await expect(client.call('pauseRollout', { path })).rejects.toMatchObject({ code: 'operation-ended' });
+  const plan = await client.call('planRollout', { path, body: { bake: '0s' } });
+  expect(plan).toMatchObject({ pool: path.pool, maxUnavailable: 1, extraNodes: 0 });
   const { result } = await finish(await client.call('startRollout', { path, body: { bake: '0s' } }));
   expect(result).toMatchObject({ name: path.pool, failed: [] });
   const { from } = await client.call('showRollout', { path });

@@ -144,6 +144,7 @@ test('a pool whose operation failed to follow its channel is a problem, and is t
   const error = { code: 'quota', message: 'The quota is used up.', retryable: false } as never;
   await store.journal.update(id, { state: 'failed', endedAt: new Date(at).toISOString(), error });
   const journal = {
+    ...product.deps.journal,
     get: async (name: string) => (await product.deps.journal.get(name)) ?? store.journal.get(name),
   };
   const run = (later: number) =>

@@ -56,7 +56,7 @@ export async function createProduct(
     lifecycle: store.lifecycle,
     galleryBook: store.galleryBook,
     clock: systemClock,
-    journal: { get: (id) => journal.get(id) },
+    journal: { get: (id) => journal.get(id), childStates: (id) => journal.childStates(id) },
     imagoVersion: '0.0.0-test',
     provider: () => sim,
     providers: () => [sim],

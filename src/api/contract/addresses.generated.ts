@@ -68,6 +68,8 @@ export const addresses: Readonly<Record<EndpointName, string>> = {
   listPools: 'GET /v1/pools',
   showPool: 'GET /v1/pools/{pool}',
   showRollout: 'GET /v1/pools/{pool}/rollout',
+  planRollout: 'POST /v1/pools/{pool}/rollout/plan',
+  cancelRollout: 'POST /v1/pools/{pool}/rollout/cancel',
   pauseRollout: 'POST /v1/pools/{pool}/rollout/pause',
   resumeRollout: 'POST /v1/pools/{pool}/rollout/resume',
   listNodes: 'GET /v1/nodes',

@@ -1,5 +1,7 @@
 // Pools, nodes, and standalone machines.
-import { rolloutRecord, rolloutStatus } from '../../domain/rollout/record.ts';
+import { startFields } from '../../domain/rollout/operations.ts';
+import { plannedRollout, rolloutRecord, rolloutStatus } from '../../domain/rollout/record.ts';
+import { request } from '../../domain/value/fields.ts';
 import { pageOf, pageQuery } from '../schemas/common.ts';
 import { node, nodesQuery, nodeWhich, pool, whichQuery } from '../schemas/fleet.ts';
 import { machine, machineList } from '../schemas/machine.ts';
@@ -12,9 +14,21 @@ export const poolContract = endpoints('Pools', {
   showPool: read('GET /v1/pools/{pool}', 'Show a pool', { response: pool }),
   showRollout: read('GET /v1/pools/{pool}/rollout', 'Show the last rollout of a pool', {
     response: rolloutStatus,
+  }),
+  planRollout: query('POST /v1/pools/{pool}/rollout/plan', 'Show what a rollout of a pool would do', {
+    role: 'viewer',
+    body: request('PlanRolloutRequest', startFields),
+    bodyOptional: true,
+    response: plannedRollout,
+  }),
+  cancelRollout: write('POST /v1/pools/{pool}/rollout/cancel', 'Stop the rollout of a pool', {
+    role: 'operator',
+    response: rolloutRecord,
+    description: 'Moved nodes stay. New nodes are created from what they were created from before.',
     command: {
-      words: 'rollout status',
-      examples: [['imago rollout status web', 'Show its current wave and what it waits for']],
+      words: 'rollout cancel',
+      examples: [['imago rollout cancel web', 'Leave the moved nodes as they are']],
+      done: 'The rollout of pool {pool} is being cancelled',
     },
   }),
   pauseRollout: write('POST /v1/pools/{pool}/rollout/pause', 'Pause the rollout of a pool', {

@@ -15,6 +15,7 @@ import {
   type CommandSpec,
   type Completes,
   type FlagSpec,
+  type FlagSpecs,
   isGroup,
   readNumber,
 } from '../spec/command.ts';
@@ -39,6 +40,15 @@ function extend(group: Command, derived: readonly DerivedCommand[]): Command {
   return { ...group, commands: { ...group.commands, ...Object.fromEntries(more), ...group.commands } };
 }
 
+/** The flags of a declared command, for another command that takes the same. */
+export function derivedFlags(endpoint: string): FlagSpecs {
+  return flagsFrom(derivedCommands.find((one) => one.endpoint === endpoint)?.flags ?? {});
+}
+
+function flagsFrom(flags: DerivedCommand['flags']): FlagSpecs {
+  return Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, flagFrom(flag)]));
+}
+
 /** The types of the endpoint were checked where it was declared. */
 function commandFrom({
   endpoint,
@@ -50,9 +60,7 @@ function commandFrom({
 }: DerivedCommand): CommandSpec {
   const { summary, details, examples } = command;
   const args = command.args.map((arg) => ({ ...arg, ...completion(arg.field) }));
-  const flags = Object.fromEntries(
-    Object.entries(command.flags).map(([name, flag]) => [name, flagFrom(flag)]),
-  );
+  const flags = flagsFrom(command.flags);
   const texts = { summary, ...(details !== undefined && { details }), args, flags, examples };
   if (columns !== undefined) return list(endpoint as ListEndpoint, { ...texts, columns: columns as never });
   if (effect === 'read' || effect === 'query') return show(endpoint as PlainEndpoint, texts);

@@ -37,6 +37,12 @@ export function createJournal(database: Database): Journal {
 
     get: (id) => database.read((tables) => readOperation(tables, id)),
 
+    childStates: (parent) =>
+      database.read(async (tables) => {
+        const rows = tables.selectFrom('operations').selectAll().where('parent', '=', parent);
+        return (await rows.orderBy('seq').execute()).map((row) => toOperation(row, []));
+      }),
+
     async update(id, { steps = {}, ...change }, { durable = true } = {}) {
       const fields = Object.keys(change);
       const changed = Object.keys(steps);

@@ -35,8 +35,6 @@ export interface OperationRoute {
   readonly rename?: Readonly<Record<string, string>>;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
-  /** Fields of the input that follow from the route. */
-  readonly fixed?: Readonly<Record<string, Json>>;
   /** A missing body is read as an empty object. */
   readonly bodyOptional?: true;
 }

@@ -19,7 +19,7 @@ function checked(parse: (value: string) => unknown) {
   );
 }
 
-const startFields = {
+export const startFields = {
   reference: name
     .optional()
     .describe('Image, as NAME:VERSION or NAME:CHANNEL. Defaults to the image of new nodes.'),
@@ -72,10 +72,9 @@ export const rollout = declareOperation({
       address: 'POST /v1/pools/{pool}/rollout/undo',
       tag: 'Pools',
       summary: 'Return the nodes of a pool to the version before its last rollout',
-      description: 'Cancel a rollout that is still running first: an undo waits for it.',
+      description: 'A rollout that is still running is cancelled first.',
       rename: { pool: 'name' },
       body: request('UndoRolloutRequest', undoFields),
-      fixed: { undo: true },
       bodyOptional: true,
       command: {
         words: 'rollout undo',

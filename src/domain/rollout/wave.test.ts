@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { canaryCount, planWaves } from './plan.ts';
+import { turnsOf } from './turns.ts';
 import { decideWave, type NodeInWave } from './wave.ts';
 import { nextOpening, parseWindow } from './window.ts';
 
@@ -131,6 +132,38 @@ describe('a wave', () => {
     expect(decideWave(seen, { maxUnavailable: 1, maxFailed: 0, bakeMs: 0 })).toMatchObject({
       sentence: 'wave-2: node node-17 for 14 min: budget web/web lets no pod leave',
     });
+  });
+});
+
+describe("a node's turn", () => {
+  const minute = 60_000;
+  const start = Date.parse('2026-11-18T20:00:00Z');
+  const course = {
+    waves: [
+      { name: 'canaries', nodes: ['a', 'b'] },
+      { name: 'rest', nodes: ['c', 'd', 'e'] },
+    ],
+    ...{ moves: new Map(), maxUnavailable: 2, bakeMs: 10 * minute, windows: [], now: start, isMoving: true },
+  };
+  const times = (turns: ReturnType<typeof turnsOf>) =>
+    turns.map(({ name, expectedAt }) => `${name} ${expectedAt?.slice(11, 16)}`);
+
+  test('counts the nodes before it, and the time to observe them', () => {
+    expect(times(turnsOf(course))).toEqual(['a 20:05', 'b 20:05', 'c 20:20', 'd 20:20', 'e 20:25']);
+  });
+
+  test('follows what nodes take, waits for the window, and is not given while paused', () => {
+    const moved = { state: 'succeeded', attempt: 1, since: start - 2 * minute, endedAt: start } as const;
+    const moves = new Map<string, NonNullable<NodeInWave['move']>>([
+      ['a', moved],
+      ['b', { state: 'live', attempt: 1, since: start, sentence: 'draining' } as const],
+    ]);
+    const turns = turnsOf({ ...course, moves, windows: [parseWindow('21:00-22:00')] });
+    expect(times(turns)).toEqual(['a undefined', 'b 20:02', 'c 21:02', 'd 21:02', 'e 21:04']);
+    expect(turns[1]).toMatchObject({ state: 'moving', sentence: 'draining', wave: 'canaries' });
+    expect(turnsOf({ ...course, isMoving: false }).every(({ expectedAt }) => expectedAt === undefined)).toBe(
+      true,
+    );
   });
 });
 

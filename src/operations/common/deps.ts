@@ -21,7 +21,7 @@ export interface OperationDeps {
   readonly lifecycle: Lifecycle;
   readonly galleryBook: GalleryBook;
   /** Reading of operations, for those made of others. */
-  readonly journal: Pick<Journal, 'get'>;
+  readonly journal: Pick<Journal, 'get' | 'childStates'>;
   /** For what is decided before an operation begins; steps have a clock of their own. */
   readonly clock: Pick<Clock, 'now'>;
   /** Imago's own version, a part of tested combinations. */

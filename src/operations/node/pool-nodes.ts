@@ -21,17 +21,23 @@ export interface PoolAccess {
   readonly options: CallOptions;
 }
 
+/** What is needed to read a pool. */
+export type PoolReading = Pick<Calls, 'fleet' | 'provider' | 'call'>;
+
 export interface OpenPool extends PoolAccess {
   readonly pool: PoolRecord;
 }
 
-export function poolAccess(run: Calls, providerName: string | undefined): PoolAccess {
+export function poolAccess(
+  run: Pick<Calls, 'provider' | 'call'>,
+  providerName: string | undefined,
+): PoolAccess {
   const provider = run.provider(providerName);
   return { provider, pools: requireRole(provider, 'pools'), options: run.call };
 }
 
 /** The pool with its provider. Throws `pool-not-found`. */
-export async function openPool(run: Calls, name: string): Promise<OpenPool> {
+export async function openPool(run: PoolReading, name: string): Promise<OpenPool> {
   const pool = await requirePool(run, name);
   return { pool, ...poolAccess(run, pool.provider) };
 }

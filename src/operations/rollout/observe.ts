@@ -2,7 +2,7 @@
 import { nodeState } from '../../domain/node/state.ts';
 import type { NodeInWave } from '../../domain/rollout/wave.ts';
 import type { ProviderNode } from '../../ports/provider/pools.ts';
-import type { OperationRecord } from '../../ports/workflow/operation.ts';
+import type { ChildState } from '../../ports/workflow/operation.ts';
 import type { OperationDeps } from '../common/deps.ts';
 import { failureReason, isBroken, type OpenPool, poolNodes } from '../node/pool-nodes.ts';
 
@@ -30,25 +30,29 @@ export function moveId(operation: string, phase: 'to' | 'back', node: string, at
   return `${operation}.${phase}.${node}.${attempt}`;
 }
 
-/** Returns the last operation that moved the node in this phase. */
-export async function lastMove(
+export type Moves = ReadonlyMap<string, NonNullable<NodeInWave['move']>>;
+
+/** Returns the last operation that moved each node in this phase, in one read whatever their number. */
+export async function readMoves(
   { journal }: Pick<OperationDeps, 'journal'>,
   operation: string,
   phase: 'to' | 'back',
-  node: string,
-): Promise<NodeInWave['move']> {
-  let found: { record: OperationRecord; attempt: number } | undefined;
-  for (let attempt = 1; ; attempt += 1) {
-    const record = await journal.get(moveId(operation, phase, node, attempt));
-    if (record === undefined) break;
-    found = { record, attempt };
+): Promise<Moves> {
+  const prefix = `${operation}.${phase}.`;
+  const moves = new Map<string, NonNullable<NodeInWave['move']>>();
+  for (const child of await journal.childStates(operation)) {
+    if (!child.id.startsWith(prefix)) continue;
+    const [, node = '', attempt = ''] = /^(.*)\.(\d+)$/.exec(child.id.slice(prefix.length)) ?? [];
+    if (Number(attempt) > (moves.get(node)?.attempt ?? 0)) moves.set(node, moveOf(child, Number(attempt)));
   }
-  if (found === undefined) return undefined;
-  const { record, attempt } = found;
-  const { startedAt, createdAt, endedAt, error, progress } = record;
+  return moves;
+}
+
+function moveOf(child: ChildState, attempt: number): NonNullable<NodeInWave['move']> {
+  const { state, startedAt, createdAt, endedAt, error, progress } = child;
   const sentence = error?.message ?? progress?.sentence;
   return {
-    state: endedAt === undefined ? 'live' : record.state === 'succeeded' ? 'succeeded' : 'failed',
+    state: endedAt === undefined ? 'live' : state === 'succeeded' ? 'succeeded' : 'failed',
     attempt,
     since: Date.parse(startedAt ?? createdAt),
     ...(endedAt !== undefined && { endedAt: Date.parse(endedAt) }),

@@ -1,6 +1,6 @@
 // Moves the nodes of a pool to a version in waves, two canaries first. If a moved node fails, everything returns to the
 // last good version, and the version is refused in this pool from then on.
-import { ImagoError } from '../../domain/error/imago-error.ts';
+import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import { noDrain } from '../../domain/pool/pool.ts';
 import * as declared from '../../domain/rollout/operations.ts';
 import { waveNames } from '../../domain/rollout/plan.ts';
@@ -8,9 +8,9 @@ import { toIso } from '../../domain/value/time.ts';
 import { operation } from '../common/operation.ts';
 import { openPool } from '../node/pool-nodes.ts';
 import { poolSetImage, restoreModel } from '../pool/set-image.ts';
-import { lastMove, moveId } from './observe.ts';
+import { moveId, readMoves } from './observe.ts';
 import { planRollout, waveShares } from './target.ts';
-import { lookAtReturn, lookAtWave, type RolloutRun, type WaveResult } from './waves.ts';
+import { lookAtReturn, lookAtWave, paced, type RolloutRun, type WaveResult } from './waves.ts';
 
 export { rolloutNode } from './node.ts';
 
@@ -73,7 +73,7 @@ export const rollout = operation(declared.rollout, {
       name,
       patience: () => ({ timeoutMs: patienceMs }),
       look: async (run: RolloutRun) =>
-        findBreach(run) === undefined ? lookAtWave(run, name) : { done: { failed: [] } },
+        findBreach(run) === undefined ? paced(run, () => lookAtWave(run, name)) : { done: { failed: [] } },
     })),
   )
   .step('back-model', async (run) => {
@@ -92,7 +92,8 @@ export const rollout = operation(declared.rollout, {
   })
   .until('back', {
     patience: () => ({ timeoutMs: patienceMs }),
-    look: async (run) => (findBreach(run) === undefined ? { done: { failed: [] } } : lookAtReturn(run)),
+    look: async (run) =>
+      findBreach(run) === undefined ? { done: { failed: [] } } : paced(run, () => lookAtReturn(run)),
   })
   .step('report', async (run) => {
     const { name } = run.input;
@@ -122,15 +123,15 @@ function findBreach(run: Pick<RolloutRun, 'input' | 'maybe'>): string | undefine
   return results.find((result) => result?.breach !== undefined)?.breach;
 }
 
+function ignoreEnded(thrown: unknown): void {
+  if (ensureImagoError(thrown).code !== 'operation-ended') throw thrown;
+}
+
 async function stopMoves(run: RolloutRun): Promise<void> {
   const { id, by } = run.operation;
-  for (const { nodes } of run.result('plan').waves) {
-    for (const node of nodes) {
-      const move = await lastMove(run, id, 'to', node);
-      if (move?.state !== 'live') continue;
-      const child = moveId(id, 'to', node, move.attempt);
-      await run.desk().cancel(child, by);
-      await run.desk().ended(child, run.signal);
-    }
-  }
+  const live = [...(await readMoves(run, id, 'to'))].filter(([, { state }]) => state === 'live');
+  const children = live.map(([node, { attempt }]) => moveId(id, 'to', node, attempt));
+  // One that has ended in the meantime needs no cancel.
+  for (const child of children) await run.desk().cancel(child, by).catch(ignoreEnded);
+  for (const child of children) await run.desk().ended(child, run.signal);
 }

@@ -6,12 +6,16 @@ import type { PoolImage } from '../../domain/pool/record.ts';
 import type { rollout } from '../../domain/rollout/operations.ts';
 import { countOf, parseShare, planWaves, type WavePlan } from '../../domain/rollout/plan.ts';
 import type { PoolRecord } from '../../ports/database/fleet.ts';
-import type { Reading } from '../common/operation.ts';
+import type { OperationDeps } from '../common/deps.ts';
 import { resolveUsable } from '../image/resolve-step.ts';
-import { openPool } from '../node/pool-nodes.ts';
+import { openPool, type PoolReading } from '../node/pool-nodes.ts';
 import { type SeenPool, seePool } from './observe.ts';
 
 export type RolloutInput = z.output<typeof rollout.input>;
+
+/** What is needed to plan a rollout, for the operation and for the route of the plan. */
+export type RolloutReading = PoolReading &
+  Pick<OperationDeps, 'catalogue'> & { readonly input: RolloutInput };
 
 export interface RolloutPlan extends WavePlan {
   /** What new nodes were created from before the rollout. */
@@ -20,11 +24,13 @@ export interface RolloutPlan extends WavePlan {
   readonly from: PoolImage;
   readonly to: PoolImage;
   readonly maxUnavailable: number;
+  /** Nodes that exist in addition while others are replaced. */
+  readonly extraNodes: number;
   readonly maxFailed: number;
 }
 
 /** Throws `rollout-refused` if the version was rolled back in this pool before, and `version-withdrawn`. */
-export async function planRollout(run: Reading<RolloutInput>): Promise<RolloutPlan> {
+export async function planRollout(run: RolloutReading): Promise<RolloutPlan> {
   const { name, undo, now, retryBad } = run.input;
   const access = await openPool(run, name);
   const { pool } = access;
@@ -33,9 +39,10 @@ export async function planRollout(run: Reading<RolloutInput>): Promise<RolloutPl
   if (!retryBad && !undo) await refuseBadVersion(run, name, to);
   const seen = await seePool(access);
   const from = before.digest === to.digest ? await lastGood(run, pool, seen) : before;
+  const same = await sameDisks(run, to, seen);
   const nodes = [...seen.nodes.values()].map((node) => ({
     name: node.name,
-    current: isAt(node, to) && !seen.broken.has(node.name),
+    current: same.has(nameOf(node)) && !seen.broken.has(node.name),
   }));
   const shares = waveShares(run.input);
   const total = nodes.length;
@@ -46,13 +53,14 @@ export async function planRollout(run: Reading<RolloutInput>): Promise<RolloutPl
     ...planWaves(name, nodes, shares),
     ...{ before, from, to },
     maxUnavailable: one ? 1 : now ? Math.max(1, total) : limit,
+    extraNodes: one ? 1 : 0,
     maxFailed: run.input.maxFailed === '0' ? 0 : countOf(parseShare(run.input.maxFailed), total),
   };
 }
 
 /** A version that was rolled back in a pool returns there only by a person's decision. Throws `rollout-refused`. */
 export async function refuseBadVersion(
-  { fleet }: Pick<Reading, 'fleet'>,
+  { fleet }: Pick<OperationDeps, 'fleet'>,
   pool: string,
   { image, version, digest }: Pick<PoolImage, 'image' | 'version' | 'digest'>,
 ): Promise<void> {
@@ -76,7 +84,26 @@ export function isAt(
   return node.image === image && node.version === version;
 }
 
-async function startTarget(run: Reading<RolloutInput>, pool: PoolRecord): Promise<PoolImage> {
+function nameOf({ image, version }: { readonly image: string; readonly version: string }): string {
+  return `${image}:${version}`;
+}
+
+/** The target, and other versions of the pool with the same content: nodes of those need not move. */
+async function sameDisks(
+  { catalogue }: Pick<OperationDeps, 'catalogue'>,
+  to: PoolImage,
+  { nodes }: SeenPool,
+): Promise<ReadonlySet<string>> {
+  const target = await catalogue.getVersion(to.image, to.version);
+  const same = new Set([nameOf(to)]);
+  for (const node of new Map([...nodes.values()].map((one) => [nameOf(one), one])).values()) {
+    const known = await catalogue.getVersion(node.image, node.version);
+    if (known !== undefined && known.diskDigest === target?.diskDigest) same.add(nameOf(node));
+  }
+  return same;
+}
+
+async function startTarget(run: RolloutReading, pool: PoolRecord): Promise<PoolImage> {
   const { reference } = run.input;
   if (reference === undefined) {
     await resolveUsable(run, `${pool.image}@${pool.digest}`);
@@ -85,7 +112,7 @@ async function startTarget(run: Reading<RolloutInput>, pool: PoolRecord): Promis
   return poolImage(await resolveUsable(run, reference), { pin: false });
 }
 
-async function undoTarget(run: Reading<RolloutInput>, name: string): Promise<PoolImage> {
+async function undoTarget(run: RolloutReading, name: string): Promise<PoolImage> {
   const last = await run.fleet.lastRollout(name);
   if (last !== undefined) return last.from;
   throw new ImagoError('rollout-not-found', `Pool ${name} has had no rollout.`);
@@ -93,7 +120,7 @@ async function undoTarget(run: Reading<RolloutInput>, name: string): Promise<Poo
 
 /** The version that most other nodes run; the model itself if there is none. */
 async function lastGood(
-  { catalogue }: Pick<Reading, 'catalogue'>,
+  { catalogue }: Pick<OperationDeps, 'catalogue'>,
   pool: PoolRecord,
   { nodes }: SeenPool,
 ): Promise<PoolImage> {

@@ -7,7 +7,7 @@ import { nextOpening, parseWindow } from '../../domain/rollout/window.ts';
 import { parseDuration } from '../../domain/value/duration.ts';
 import type { Looked, Run } from '../common/operation.ts';
 import { openPool } from '../node/pool-nodes.ts';
-import { lastMove, moveId, seePool } from './observe.ts';
+import { moveId, readMoves, seePool } from './observe.ts';
 import { isAt, type RolloutInput, type RolloutPlan } from './target.ts';
 
 export interface WaveResult {
@@ -22,23 +22,47 @@ export type RolloutRun = Run<RolloutInput, { readonly plan: RolloutPlan } & Reco
 const maxCheckMs = 15_000;
 /** Every check is recorded, so nodes that are only observed are read less often. */
 const observeMs = 60_000;
+const slowLookMs = 100;
+
+/** A look at many nodes takes a while, and each node that ends asks for one: it takes a fifth of the time at most. */
+const lastLooks = new Map<string, { readonly until: number; readonly sentence: string }>();
+
+/** Skips a look that comes too early. What is remembered is not needed: another process looks immediately. */
+export async function paced(
+  { operation, signal }: Pick<RolloutRun, 'operation' | 'signal'>,
+  look: () => Promise<Looked<WaveResult>>,
+): Promise<Looked<WaveResult>> {
+  const last = lastLooks.get(operation.id);
+  const began = performance.now();
+  if (last !== undefined && last.until > began && !signal.aborted) {
+    return { againMs: last.until - began, sentence: last.sentence };
+  }
+  lastLooks.delete(operation.id);
+  const found = await look();
+  const took = performance.now() - began;
+  if ('done' in found || took < slowLookMs) return found;
+  lastLooks.set(operation.id, { until: performance.now() + 4 * took, sentence: found.sentence });
+  return found;
+}
 
 export async function lookAtWave(run: RolloutRun, wave: string): Promise<Looked<WaveResult>> {
   const { input, operation, clock } = run;
   const plan = run.result('plan');
   const access = await openPool(run, input.name);
   const seen = await seePool(access);
+  const moves = await readMoves(run, operation.id, 'to');
+  const current = new Set(plan.current);
   const nodes: NodeInWave[] = [];
   for (const name of plan.waves.find((one) => one.name === wave)?.nodes ?? []) {
     const node = seen.nodes.get(name);
-    const move = await lastMove(run, operation.id, 'to', name);
+    const move = moves.get(name);
     const at = node === undefined ? 'gone' : isAt(node, plan.to) ? 'target' : 'before';
     nodes.push({ name, at, ...(move && { move }) });
   }
   const ours = [...seen.broken].filter(([name]) => {
     const node = seen.nodes.get(name);
-    const isLive = nodes.some((one) => one.name === name && one.move?.state === 'live');
-    return node !== undefined && isAt(node, plan.to) && !plan.current.includes(name) && !isLive;
+    const isLive = moves.get(name)?.state === 'live';
+    return node !== undefined && isAt(node, plan.to) && !current.has(name) && !isLive;
   });
   const now = clock.now();
   const windows = input.now ? [] : input.windows.map(parseWindow);
@@ -62,10 +86,12 @@ export async function lookAtReturn(run: RolloutRun): Promise<Looked<WaveResult>>
   const { input, operation, clock } = run;
   const plan = run.result('plan');
   const seen = await seePool(await openPool(run, input.name));
+  const moves = await readMoves(run, operation.id, 'back');
+  const current = new Set(plan.current);
   const nodes: NodeInWave[] = [];
   for (const node of seen.nodes.values()) {
-    if (plan.current.includes(node.name)) continue;
-    const move = await lastMove(run, operation.id, 'back', node.name);
+    if (current.has(node.name)) continue;
+    const move = moves.get(node.name);
     nodes.push({ name: node.name, at: isAt(node, plan.to) ? 'before' : 'target', ...(move && { move }) });
   }
   const decision = decideWave(

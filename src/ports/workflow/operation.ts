@@ -149,6 +149,8 @@ export interface Journal {
     at: number,
   ): Promise<OperationRecord>;
   get(id: string): Promise<OperationRecord | undefined>;
+  /** The operations that this one started, oldest first, in one read whatever their number. */
+  childStates(parent: string): Promise<readonly ChildState[]>;
   /**
    * Merges the fields into the record, and into the steps that are named; a field that is `undefined` is removed.
    * Refused with `owner-stale` when this process is no longer the active one, `operation-not-found` for an unknown id,
@@ -172,6 +174,12 @@ export interface Journal {
   /** Sets the flag that the operation sees and answers by undoing. A second call keeps the first name. */
   requestCancel(id: string, by: string): Promise<void>;
 }
+
+/** What a parent needs to know of an operation that it started. */
+export type ChildState = Pick<
+  OperationRecord,
+  'id' | 'state' | 'createdAt' | 'startedAt' | 'endedAt' | 'error' | 'progress'
+>;
 
 export interface JournalWrite {
   /**

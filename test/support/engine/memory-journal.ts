@@ -13,6 +13,8 @@ export interface MemoryJournalState {
   records: Map<string, OperationRecord>;
   /** What would be left if the database died now. */
   safe: Map<string, OperationRecord>;
+  /** What was written since the last durable write. */
+  readonly unsafe: Set<string>;
   readonly logs: Map<string, { readonly at: number; readonly line: string }[]>;
   /** Grows with every process that becomes the active one. */
   epoch: number;
@@ -21,12 +23,13 @@ export interface MemoryJournalState {
 const endedStates = new Set(['succeeded', 'failed', 'cancelled']);
 
 export function createMemoryJournalState(): MemoryJournalState {
-  return { records: new Map(), safe: new Map(), logs: new Map(), epoch: 0 };
+  return { records: new Map(), safe: new Map(), unsafe: new Set(), logs: new Map(), epoch: 0 };
 }
 
 /** The database dies and comes back: writes that were not durable, and came after the last that was, are gone. */
 export function loseUnsafeWrites(state: MemoryJournalState): void {
   state.records = structuredClone(state.safe);
+  state.unsafe.clear();
 }
 
 /** A journal for one process; opening another makes this one's writes stale. */
@@ -43,7 +46,10 @@ export function createMemoryJournal(state: MemoryJournalState): Journal {
   function write(record: OperationRecord, options: JournalWrite = {}): void {
     if (epoch !== state.epoch) throw new ImagoError('owner-stale', 'Another process is the active one.');
     state.records.set(record.id, structuredClone(record));
-    if (options.durable ?? true) state.safe = structuredClone(state.records);
+    state.unsafe.add(record.id);
+    if (!(options.durable ?? true)) return;
+    for (const id of state.unsafe) state.safe.set(id, state.records.get(id) ?? record);
+    state.unsafe.clear();
   }
 
   function live(): OperationRecord[] {
@@ -74,6 +80,9 @@ export function createMemoryJournal(state: MemoryJournalState): Journal {
     },
     async get(id) {
       return structuredClone(state.records.get(id));
+    },
+    async childStates(parent) {
+      return [...state.records.values()].filter((record) => record.parent === parent);
     },
     async update(id, { steps: changes = {}, ...change }, options) {
       const record = find(id);

@@ -56,12 +56,12 @@ export const routeHandlers = handlersFrom(declaredOperations) as RouteHandlers;
 /** Returns a handler for each route: the input of the operation is the path, the query, and the body together. */
 export function handlersFrom(declarations: readonly OperationDeclaration[]) {
   const handlers = declarations.flatMap((declaration) =>
-    Object.entries(declaration.routes).map(([name, { rename = {}, query, fixed }]) => [
+    Object.entries(declaration.routes).map(([name, { rename = {}, query }]) => [
       name,
       (call: Call<OperationEndpoint>) => {
         const path = Object.entries(call.path ?? {}).map(([field, value]) => [rename[field] ?? field, value]);
         const asked = Object.entries(call.query ?? {}).filter(([field]) => field in (query?.shape ?? {}));
-        const input = { ...Object.fromEntries([...path, ...asked]), ...Object(call.body), ...fixed };
+        const input = { ...Object.fromEntries([...path, ...asked]), ...Object(call.body) };
         return startOperation(call, declaration, input);
       },
     ]),

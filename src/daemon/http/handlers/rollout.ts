@@ -1,24 +1,58 @@
-// Rollouts: their status, and pausing them.
+// Rollouts: their plan and status, and pausing, cancelling, and undoing them.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
+import * as declared from '../../../domain/rollout/operations.ts';
 import type { RolloutRecord } from '../../../domain/rollout/record.ts';
 import { requirePool } from '../../../operations/node/pool-nodes.ts';
-import type { Handlers } from '../endpoint/call.ts';
+import { describePlan, describeRollout } from '../../../operations/rollout/status.ts';
+import type { Handlers, PreparedWrite } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
+import { startOperation } from '../endpoint/start-operation.ts';
 
 export const rolloutHandlers = {
-  async showRollout({ context, path }) {
-    const rollout = await requireRollout(context, path.pool);
-    const operation = await context.journal.get(rollout.operation);
-    if (operation === undefined) return rollout;
-    const { state: operationState, currentStep: step, progress } = operation;
-    return {
-      ...{ ...rollout, operationState },
-      ...(step !== undefined && { step }),
-      ...(progress !== undefined && { sentence: progress.sentence }),
-    };
+  showRollout: async ({ context, path }) =>
+    describeRollout(context, await requireRollout(context, path.pool)),
+  async planRollout({ context, path, body, signal }) {
+    return describePlan({
+      ...context,
+      input: declared.rollout.input.parse({ ...body, name: path.pool }),
+      call: { signal, epoch: context.epoch ?? 0 },
+      provider: (name) => requireProvider(context, name),
+    });
   },
   pauseRollout: ({ context, path }) => preparePause(context, path.pool, true),
   resumeRollout: ({ context, path }) => preparePause(context, path.pool, false),
+  async cancelRollout({ context, path: { pool }, caller }) {
+    const rollout = await requireRunning(context, pool);
+    return {
+      subject: `pool/${pool}`,
+      plan: async () => [
+        `Stop the rollout of pool ${pool}. Moved nodes stay; new nodes are created from ${rollout.from.image}:${rollout.from.version} again.`,
+      ],
+      async run() {
+        await context.operations.cancel(rollout.operation, caller.who);
+        return rollout;
+      },
+    };
+  },
+  /** A rollout that still runs is cancelled first; the undo waits until it has ended. */
+  async undoRollout(call) {
+    const { context, path, caller } = call;
+    const rollout = await requireRollout(context, path.pool);
+    const input = { ...call.body, name: path.pool, undo: true };
+    const prepared = await startOperation(call, declared.rollout, input);
+    if (rollout.state !== 'running') return prepared;
+    return {
+      ...prepared,
+      plan: async () => [`Cancel the rollout that runs.`, ...(await prepared.plan())],
+      async run() {
+        const operation = await context.journal.get(rollout.operation);
+        if (operation !== undefined && operation.endedAt === undefined) {
+          await context.operations.cancel(rollout.operation, caller.who);
+        }
+        return prepared.run();
+      },
+    };
+  },
 } satisfies Partial<Handlers>;
 
 async function requireRollout(context: DaemonContext, name: string): Promise<RolloutRecord> {
@@ -28,16 +62,34 @@ async function requireRollout(context: DaemonContext, name: string): Promise<Rol
   throw new ImagoError('rollout-not-found', `Pool ${name} has had no rollout.`);
 }
 
-async function preparePause(context: DaemonContext, name: string, pause: boolean) {
+async function requireRunning(context: DaemonContext, name: string): Promise<RolloutRecord> {
   const rollout = await requireRollout(context, name);
-  const ended = new ImagoError('operation-ended', `The rollout of pool ${name} has ended.`);
-  if (rollout.state !== 'running') throw ended;
+  if (rollout.state === 'running') return rollout;
+  throw hasEnded(name);
+}
+
+function hasEnded(pool: string): ImagoError {
+  return new ImagoError('operation-ended', `The rollout of pool ${pool} has ended.`);
+}
+
+function requireProvider({ providers }: DaemonContext, name: string | undefined) {
+  const found = [...providers.values()].find((provider) => provider.name === name);
+  if (found !== undefined) return found;
+  throw new ImagoError('provider-unknown', `There is no provider ${name} here.`);
+}
+
+async function preparePause(
+  context: DaemonContext,
+  name: string,
+  pause: boolean,
+): Promise<PreparedWrite<RolloutRecord>> {
+  const rollout = await requireRunning(context, name);
   return {
     subject: `pool/${name}`,
     plan: async () => [`${pause ? 'Pause' : 'Resume'} the rollout of pool ${name}.`],
     async run() {
       const changed = await context.fleet.pauseRollout(rollout.operation, pause);
-      if (changed === undefined) throw ended;
+      if (changed === undefined) throw hasEnded(name);
       await context.operations.wake(rollout.operation);
       return changed;
     },
