@@ -1,6 +1,6 @@
 // The tree of groups is made of plain files here: the kernel's own cannot be had in every test environment.
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -17,10 +17,13 @@ beforeEach(async () => {
 });
 afterEach(() => rm(mount, { recursive: true, force: true }));
 
+/** As the kernel has it for a group that has processes: nobody can change which limits it gives. */
 async function group(path: string, controllers: string): Promise<void> {
   const folder = join(mount, path);
+  const control = join(folder, 'cgroup.subtree_control');
   await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'cgroup.subtree_control'), controllers);
+  await rm(control, { force: true });
+  await writeFile(control, controllers, { mode: 0o444 });
   await writeFile(join(folder, 'cgroup.procs'), '');
 }
 
@@ -32,6 +35,14 @@ it('finds the nearest group above that gives limits to the groups in it', async 
   expect(findGroupParent(mount, own)).toBe(join(mount, 'user'));
   await group('/user', 'pids\n');
   expect(findGroupParent(mount, own)).toBe(join(mount, '/'));
+});
+
+it('has a group that was delegated to an ordinary user give limits', async () => {
+  await group('/', '\n');
+  await chmod(join(mount, 'cgroup.subtree_control'), 0o644);
+  await writeFile(own, '0::/\n');
+  expect(findGroupParent(mount, own, true)).toBeUndefined();
+  expect(findGroupParent(mount, own, false)).toBe(join(mount, '/'));
 });
 
 it.each([

@@ -25,13 +25,17 @@ const removePauseMs = 50;
  * Returns the nearest group above this process in which it can create groups with limits; `undefined` if there is none.
  * A group that has processes cannot have limited groups in it, so it is not the group of this process itself.
  */
-export function findGroupParent(mount = '/sys/fs/cgroup', ownFile = '/proc/self/cgroup'): string | undefined {
+export function findGroupParent(
+  mount = '/sys/fs/cgroup',
+  ownFile = '/proc/self/cgroup',
+  isRoot = process.getuid?.() === 0,
+): string | undefined {
   try {
     const own = /^0::(\/.*)$/m.exec(readFileSync(ownFile, 'utf8'))?.[1];
     if (own === undefined || own.includes('..')) return undefined;
     for (let path = own; ; path = dirname(path)) {
       const folder = join(mount, path);
-      if (canHoldLimited(folder)) return folder;
+      if (canHoldLimited(folder, isRoot)) return folder;
       if (path === '/') return undefined;
     }
   } catch {
@@ -39,13 +43,13 @@ export function findGroupParent(mount = '/sys/fs/cgroup', ownFile = '/proc/self/
   }
 }
 
-function canHoldLimited(folder: string): boolean {
+function canHoldLimited(folder: string, isRoot: boolean): boolean {
   const file = join(folder, 'cgroup.subtree_control');
   const isEnabled = () => /(?=.*\bmemory\b).*\bpids\b/.test(readFileSync(file, 'utf8'));
   try {
     for (const path of [folder, join(folder, 'cgroup.procs')]) accessSync(path, constants.W_OK);
     // What an ordinary user can write was delegated to the user. The kernel refuses if the group has processes.
-    if (!isEnabled() && process.getuid?.() !== 0) writeFileSync(file, '+memory +pids');
+    if (!isEnabled() && !isRoot) writeFileSync(file, '+memory +pids');
     return isEnabled();
   } catch {
     return false;
