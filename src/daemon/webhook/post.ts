@@ -37,7 +37,7 @@ export async function postWebhook(post: Post, resolve?: Resolve): Promise<number
   };
   try {
     guard.check(url);
-    const answer = await send(url, { method: 'POST', headers, signal, lookup: guard.lookup }, body);
+    const answer = await send(url, { method: 'POST', headers, signal, lookup: guard.lookupFor(url) }, body);
     answer.destroy();
     return answer.statusCode ?? 0;
   } catch (thrown) {

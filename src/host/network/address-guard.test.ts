@@ -64,20 +64,26 @@ test.each([
 });
 
 test('a connection gets only addresses that were checked', async () => {
-  const { lookup } = addressGuard(strict, resolve);
+  const { lookupFor } = addressGuard(strict, resolve);
+  const url = new URL('http://public.example/');
   const found = await new Promise((done) =>
-    lookup('public.example', { all: true }, (...answer) => done(answer)),
+    lookupFor(url)('public.example', { all: true }, (...answer) => done(answer)),
   );
   expect(found).toEqual([null, [{ address: '93.184.216.34', family: 4 }]]);
-  const error = await new Promise((done) => lookup('both.example', {}, (cause) => done(cause)));
+  const error = await new Promise((done) => lookupFor(url)('both.example', {}, (cause) => done(cause)));
   expect(error).toMatchObject({ code: 'address-refused' });
 });
 
-test('trusts a host that the administrator configured elsewhere', async () => {
+test('trusts a server that the administrator configured elsewhere, and no other port of its host', async () => {
   const guard = addressGuard(strict, resolve);
+  const refused = expect.objectContaining({ code: 'address-refused' });
   guard.trust(new URL('http://inside.example/debian'));
-  await guard.checkName(new URL('http://inside.example/debian/dists'));
-  expect(() => guard.check(new URL('http://10.1.2.3/'))).toThrow(
-    expect.objectContaining({ code: 'address-refused' }),
-  );
+  guard.trust(new URL('http://127.0.0.1:3142/debian'));
+  await guard.checkName(new URL('http://inside.example:80/debian/dists'));
+  await guard.checkName(new URL('http://127.0.0.1:3142/debian/dists'));
+  await expect(guard.checkName(new URL('http://inside.example:9200/'))).rejects.toEqual(refused);
+  await expect(guard.checkName(new URL('http://127.0.0.1:9200/'))).rejects.toEqual(refused);
+  expect(() => guard.check(new URL('http://10.1.2.3/'))).toThrow(refused);
+  const lookup = guard.lookupFor(new URL('http://inside.example:9200/'));
+  expect(await new Promise((done) => lookup('inside.example', {}, (cause) => done(cause)))).toEqual(refused);
 });

@@ -9,11 +9,16 @@ import { isLinkLocal, isPrivateAddress } from '../../domain/webhook/address.ts';
 export interface AddressGuard {
   /** Throws `address-refused` for a URL with a literal address that is refused, or with another scheme than http. */
   check(url: URL): void;
-  /** Resolves names for a connection. Fails with `address-refused` if any address of the name is refused. */
-  readonly lookup: LookupFunction;
+  /**
+   * Resolves names for a connection to this URL. Fails with `address-refused` if any address of the name is refused.
+   */
+  lookupFor(url: URL): LookupFunction;
   /** Resolves and checks the host of a URL, for a program that connects on its own. */
   checkName(url: URL): Promise<void>;
-  /** Allows a host that the administrator of this host has configured elsewhere, such as apt's mirror. */
+  /**
+   * Allows a server that the administrator of this host has configured elsewhere, such as apt's mirror. Other ports of
+   * the same host stay refused.
+   */
   trust(url: URL): void;
 }
 
@@ -42,9 +47,9 @@ export function addressGuard(rules: AddressRules, resolve: Resolve = resolveName
     return isLinkLocal(address) || (rules.refusePrivate && isPrivateAddress(address));
   }
 
-  function lookUp(host: string, answer: Parameters<Resolve>[1]): void {
+  function lookUp(url: URL, host: string, answer: Parameters<Resolve>[1]): void {
     resolve(host, (error, found) => {
-      const isKnown = names.has(host.toLowerCase()) || trusted.has(host.toLowerCase());
+      const isKnown = names.has(host.toLowerCase()) || trusted.has(serverOf(url));
       const inside = isKnown ? undefined : found.find(({ address }) => isRefused(address));
       if (error === null && inside !== undefined) answer(refused(host, inside.address), []);
       else if (error === null && found.length === 0) answer(new Error(`${host} has no address`), []);
@@ -56,26 +61,25 @@ export function addressGuard(rules: AddressRules, resolve: Resolve = resolveName
     check(url) {
       if (!/^https?:$/.test(url.protocol)) throw refused(url.protocol, url.protocol);
       const host = hostOf(url);
-      if (isIP(host) !== 0 && !trusted.has(host) && isRefused(host)) throw refused(host, host);
+      if (isIP(host) !== 0 && !trusted.has(serverOf(url)) && isRefused(host)) throw refused(host, host);
     },
-    lookup(host, options, answer) {
-      lookUp(host, (error, found) => {
+    lookupFor: (url) => (host, options, answer) =>
+      lookUp(url, host, (error, found) => {
         const [first] = found;
         if (error !== null || first === undefined) answer(error, '');
         else if (options.all) answer(null, found);
         else answer(null, first.address, first.family);
-      });
-    },
+      }),
     async checkName(url) {
       guard.check(url);
       const host = hostOf(url);
       if (isIP(host) !== 0) return;
       await new Promise<void>((done, fail) => {
         // A name that is not known is for the program to report.
-        lookUp(host, (error) => (error instanceof ImagoError ? fail(error) : done()));
+        lookUp(url, host, (error) => (error instanceof ImagoError ? fail(error) : done()));
       });
     },
-    trust: (url) => void trusted.add(hostOf(url).toLowerCase()),
+    trust: (url) => void trusted.add(serverOf(url)),
   };
   return guard;
 }
@@ -85,6 +89,11 @@ export const ownerGuard: AddressGuard = addressGuard({ allow: [], refusePrivate:
 
 function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
+}
+
+/** Host and port, which is the usual one of the scheme if the URL names none. */
+function serverOf(url: URL): string {
+  return `${hostOf(url)}:${url.port || (url.protocol === 'https:' ? 443 : 80)}`;
 }
 
 function rangesOf(allow: readonly string[]): BlockList {

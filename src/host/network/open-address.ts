@@ -28,7 +28,7 @@ export async function openAddress(address: string, options: OpenOptions): Promis
   for (let hops = 0; ; hops += 1) {
     options.guard.check(url);
     const { headers, signal, guard } = options;
-    const body = await get(url, { headers, signal, lookup: guard.lookup, agent: false });
+    const body = await get(url, { headers, signal, lookup: guard.lookupFor(url), agent: false });
     const status = body.statusCode ?? 0;
     const { location } = body.headers;
     if (![301, 302, 303, 307, 308].includes(status) || location === undefined) {

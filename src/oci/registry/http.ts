@@ -79,7 +79,7 @@ function exchange(
     const settings = {
       method,
       headers: { ...headers, ...lengthHeader },
-      lookup: guard.lookup,
+      lookup: guard.lookupFor(url),
       ...(signal === undefined ? {} : { signal }),
     };
     const request =
