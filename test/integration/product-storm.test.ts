@@ -1,7 +1,7 @@
 // Product operations run while `kill -9` hits the daemon and PostgreSQL at random moments: every operation ends, none
 // is lost or done twice, and what remains is what was requested, with nothing left behind.
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -58,13 +58,16 @@ beforeAll(
   async () => {
     imago = await createImago();
     process.env.IMAGO_HOME = imago.home;
-    await imago.json(['up', '--provider', 'sim', '--time-scale', '300']);
+    await imago.json(['config', 'set', 'provider', 'sim']);
+    await imago.json(['config', 'set', 'time-scale', '300']);
     client = createClient(async () => {
       const { socket } = await ensureDaemon();
       return { socketPath: socket, isRunning: isDaemonThere };
     });
+    // On a busy host a start can take longer than a command waits for it: this repeats it.
+    await ask('status', {});
   },
-  patience(2 * minute),
+  patience(10 * minute),
 );
 
 afterAll(async () => {
@@ -178,9 +181,10 @@ function kill(pid: number | undefined): void {
   process.kill(found.pid, 'SIGKILL');
 }
 
-function databasePid(): number {
-  const { postgresData } = statePaths(imago.home);
-  return Number(readFileSync(join(postgresData, 'postmaster.pid'), 'utf8').split('\n')[0]);
+/** `undefined` while it starts. */
+function databasePid(): number | undefined {
+  const file = join(statePaths(imago.home).postgresData, 'postmaster.pid');
+  return existsSync(file) ? Number(readFileSync(file, 'utf8').split('\n')[0]) : undefined;
 }
 
 async function all<N extends ListEndpoint>(endpoint: N, input: InputOf<N>): Promise<ItemOf<N>[]> {
