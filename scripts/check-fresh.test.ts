@@ -84,7 +84,9 @@ test('fails if a suite fails', () => {
 });
 
 test('ends with the first run if a signal ended that', () => {
-  writeFileSync(join(source, 'check'), `${stub.split('\n').slice(0, -2).join('\n')}\nkill -INT $$\n`, { mode: 0o755 });
+  writeFileSync(join(source, 'check'), `${stub.split('\n').slice(0, -2).join('\n')}\nkill -INT $$\n`, {
+    mode: 0o755,
+  });
   git('commit', '--quiet', '--all', '--message', 'second');
   const { status, runs } = checkFresh(['lint'], []);
   expect({ status, runs: runs.length }).toEqual({ status: 130, runs: 1 });

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -215,6 +215,9 @@ describe('the audit', () => {
   test('has a row for a write without a good token', async () => {
     await api.ask({ method: 'DELETE', path: '/v1/pools/web', headers: bearer('wrong'), tcp: true });
     expect(await newest()).toMatchObject({ who: 'unknown', what: 'deletePool', status: 401 });
+    expect(await newest()).not.toHaveProperty('osUser');
+    await api.ask({ method: 'DELETE', path: '/v1/pools/web', headers: bearer('wrong') });
+    expect(await newest()).toMatchObject({ who: 'unknown', osUser: userInfo().username, status: 401 });
   });
 
   test('has a row for a write that a rule refused, with what it was about', async () => {

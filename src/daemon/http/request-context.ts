@@ -7,7 +7,7 @@ import type { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { Audit } from '../../ports/database/access.ts';
 import type { Log } from '../process/log.ts';
-import type { Caller, Transport } from './guard/caller.ts';
+import { type Caller, osUserAt, type Transport } from './guard/caller.ts';
 
 export interface EndpointRequest {
   readonly name: EndpointName;
@@ -104,7 +104,7 @@ export async function auditFailed(
   try {
     await audit.add({
       who: caller?.who ?? 'unknown',
-      ...osUserOf(caller),
+      ...(caller === undefined ? osUserAt(incoming.transport) : osUserOf(caller)),
       what: incoming.name,
       subject: incoming.subject,
       ...(incoming.before === undefined ? {} : { before: incoming.before }),
@@ -117,6 +117,6 @@ export async function auditFailed(
   }
 }
 
-function osUserOf(caller: Caller | undefined): { readonly osUser?: string } {
-  return caller?.osUser === undefined ? {} : { osUser: caller.osUser };
+function osUserOf({ osUser }: Caller): { readonly osUser?: string } {
+  return osUser === undefined ? {} : { osUser };
 }

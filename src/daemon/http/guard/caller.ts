@@ -44,6 +44,11 @@ function atSocket(): { readonly local: true; readonly osUser: string } {
   return { local: true, osUser: osUser() };
 }
 
+/** Returns the OS user of a request that has no caller, because its token is not valid. */
+export function osUserAt({ kind }: Transport): { readonly osUser?: string } {
+  return kind === 'socket' ? { osUser: osUser() } : {};
+}
+
 /** Returns the caller as the person who requests or approves something. */
 export function personOf({ who, osUser: known }: Caller): Requester {
   const user = known ?? (who === osUser() ? who : undefined);
