@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(mount, { recursive: true, force: true }));
 
-/** As the kernel has it for a group that has processes: nobody can change which limits it gives. */
+/** As the kernel has it for a group that has processes: no one can change which limits it gives. */
 async function group(path: string, controllers: string): Promise<void> {
   const folder = join(mount, path);
   const control = join(folder, 'cgroup.subtree_control');
