@@ -36,6 +36,7 @@ export const kubernetesPrograms = [
   'kube-apiserver',
   'kube-controller-manager',
   'kube-scheduler',
+  'kubeadm',
   'etcd',
 ] as const;
 export type KubernetesProgram = (typeof kubernetesPrograms)[number];

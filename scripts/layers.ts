@@ -122,7 +122,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     may: [...basis, 'install', 'disk', 'oci'],
     face: ['provider'],
   },
-  kube: { may: [...basis, 'document'], face: ['cluster', 'sim/(kubelet|simulated-cluster)'] },
+  kube: { may: [...basis, 'document'], face: ['cluster', 'sim/(kubelet|simulated-cluster|world-cluster)'] },
   database: {
     may: basis,
     face: [

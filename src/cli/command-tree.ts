@@ -33,6 +33,7 @@ export const commandTree = {
       pool: subject('Manage node pools', () => import('./commands/pool.ts')),
       rollout: subject('Move pools to another version in waves', () => import('./commands/rollout.ts')),
       node: subject('Manage nodes', () => import('./commands/node/node.ts')),
+      cluster: subject('Manage the Kubernetes clusters of pools', () => import('./commands/cluster.ts')),
       machine: subject('Manage standalone machines', () => import('./commands/machine.ts')),
       prune: subject('Delete versions that are no longer in use', () => import('./commands/image/prune.ts')),
       limits: subject(

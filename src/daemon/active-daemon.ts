@@ -9,6 +9,7 @@ import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
 import type { Json } from '../domain/value/json.ts';
 import { addressGuard } from '../host/network/address-guard.ts';
 import { systemClock } from '../host/system-clock.ts';
+import { openWorldCluster } from '../kube/sim/world-cluster.ts';
 import { packageVersion } from '../launcher/package.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
 import { collectGarbage } from '../oci/layout/collect-garbage.ts';
@@ -28,6 +29,7 @@ import { createOperations } from '../workflow/operations.ts';
 import { type Background, createBackground } from './background.ts';
 import { backupParts, createArchive } from './backup/archive.ts';
 import { missingDisks } from './backup/missing-disks.ts';
+import { openClusters } from './clusters.ts';
 import { commonContext } from './common-context.ts';
 import { missingMachineTools } from './doctor/machines.ts';
 import type { DaemonEnvironment, WireOptions } from './environment.ts';
@@ -76,6 +78,10 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
     const named = isJsonObject(input) && typeof input.provider === 'string' ? input.provider : '';
     return providers.get(named as ProviderName) ?? requireProvider(providers, environment.options.provider);
   };
+  const world = openWorldCluster(sim.cluster, sim.clock);
+  lifecycle.onStop({ name: 'the simulated cluster', deadlineMs: 2000, run: () => world.close() });
+  const clusters = openClusters({ book: store.clusterBook, sim: world.cluster, clock: systemClock });
+  lifecycle.onStop({ name: 'the clusters', deadlineMs: 2000, run: async () => clusters.close() });
   const space = imageSpace(join(environment.paths.home, 'store'), images.store);
   const deps: OperationDeps = {
     catalogue: store.catalogue,
@@ -89,6 +95,7 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
     attestor: images.attestor,
     provider: (name = environment.options.provider) => requireProvider(providers, name),
     providers: () => [...providers.values()],
+    clusterOf: clusters.ofPool,
     desk: () => operations,
     epoch: lease.epoch,
     readSecret: secretReader(join(environment.paths.home, 'secrets')),
@@ -165,6 +172,7 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
     attestor: images.attestor,
     webhookKey,
     sim: sim.control,
+    clusters,
     archive: createArchive({
       ...backupParts(environment, store),
       database: store.database,

@@ -20,7 +20,7 @@ export interface CommonParts {
 
 type CommonContext = Omit<
   DaemonContext,
-  'operations' | 'schedules' | 'archive' | 'sim' | 'images' | 'keys' | 'attestor' | 'webhookKey'
+  'operations' | 'schedules' | 'archive' | 'sim' | 'clusters' | 'images' | 'keys' | 'attestor' | 'webhookKey'
 >;
 
 const databaseTimeoutMs = 1000;
@@ -36,6 +36,7 @@ export function commonContext(options: WireOptions, store: Store, parts: CommonP
     ...{ catalogue, promotion, fleet, journal, operationLists, tokens, audit, idempotency, events },
     lifecycle: store.lifecycle,
     galleryBook: store.galleryBook,
+    clusterBook: store.clusterBook,
     webhooks: store.webhooks,
     problems: store.problems,
     providers: parts.providers,

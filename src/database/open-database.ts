@@ -2,6 +2,7 @@
 // `migrate`, `openStore`.
 import type { Audit, Tokens } from '../ports/database/access.ts';
 import type { Catalogue } from '../ports/database/catalog.ts';
+import type { ClusterBook } from '../ports/database/clusters.ts';
 import type { Fleet } from '../ports/database/fleet.ts';
 import type { GalleryBook } from '../ports/database/galleries.ts';
 import type { Lifecycle } from '../ports/database/lifecycle.ts';
@@ -14,6 +15,7 @@ import { createAudit } from './access/audit.ts';
 import { createIdempotencyKeys, type IdempotencyStore } from './access/idempotency.ts';
 import { createTokens } from './access/tokens.ts';
 import { createCatalogue } from './catalog/catalog.ts';
+import { createClusterBook } from './clusters.ts';
 import { type Database, type DatabaseOptions, openDatabase } from './connection/database.ts';
 import { createEvents, type EventLog } from './events.ts';
 import { createGalleryBook } from './galleries.ts';
@@ -48,6 +50,7 @@ export interface Store {
   readonly idempotency: IdempotencyStore;
   readonly schedules: ScheduleStore;
   readonly galleryBook: GalleryBook;
+  readonly clusterBook: ClusterBook;
   readonly webhooks: Webhooks;
   readonly outbox: WebhookOutbox;
   readonly problems: Problems;
@@ -88,6 +91,7 @@ export function openStore({ now = Date.now, keep = {}, ...options }: StoreOption
     idempotency,
     schedules: createScheduleStore(database),
     galleryBook: createGalleryBook(database, { now }),
+    clusterBook: createClusterBook(database, { now }),
     webhooks: createWebhookStore(database, { now }),
     outbox,
     problems,

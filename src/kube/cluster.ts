@@ -8,6 +8,8 @@ import { inClusterConnection, readKubeconfig } from './client/kubeconfig.ts';
 import { cordon, uncordon } from './drain/cordon.ts';
 import { drain, podsLeft, previewDrain } from './drain/drain.ts';
 
+export type { KubeClient } from './client/client.ts';
+
 export interface KubeLocation {
   /** Defaults to the service account of the pod that Imago runs in. */
   readonly kubeconfig?: string | undefined;
@@ -33,6 +35,7 @@ export async function openKubeClient(
 export function clusterOf(api: KubeApi, clock: Clock): Cluster {
   const context = { api, clock };
   return {
+    version: async (call) => (await api.discover(call)).version,
     nodes: async (call) => (await api.list('nodes', call)).items,
     node: (name, call) => api.get('nodes', { name }, call),
     cordon: (name, owner, call) => cordon(api, name, owner, call),

@@ -12,6 +12,7 @@ import type { EndpointName, ResponseOf } from '../../src/api/contract/types.ts';
 import type { Problem } from '../../src/api/schemas/common.ts';
 import { plan as planSchema, problem as problemSchema } from '../../src/api/schemas/common.ts';
 import { createArchive } from '../../src/daemon/backup/archive.ts';
+import { openClusters } from '../../src/daemon/clusters.ts';
 import { createApp } from '../../src/daemon/http/app.ts';
 import type { DaemonContext } from '../../src/daemon/http/endpoint/context.ts';
 import type { Limits } from '../../src/daemon/http/guard/limits.ts';
@@ -25,6 +26,7 @@ import type { Store } from '../../src/database/open-database.ts';
 import type { Role } from '../../src/domain/access/roles.ts';
 import { ImagoError } from '../../src/domain/error/imago-error.ts';
 import { systemClock } from '../../src/host/system-clock.ts';
+import { openWorldCluster } from '../../src/kube/sim/world-cluster.ts';
 import { openSettings } from '../../src/launcher/settings-file.ts';
 import type { OperationDeps } from '../../src/operations/common/deps.ts';
 import { operationKinds } from '../../src/operations/kinds.ts';
@@ -85,6 +87,8 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
   const store = await bench.freshStore();
   const { database } = store;
   const sim = createSimProvider({ timeScale: 100_000, ceilings: {} });
+  const world = openWorldCluster(sim.cluster, sim.clock);
+  const clusters = openClusters({ book: store.clusterBook, sim: world.cluster, clock: systemClock });
   const images = openImages({
     ...{ home: folder, env: {}, uid: process.getuid?.() ?? 1, version: '0.0.0-test' },
     now: systemClock.now,
@@ -109,6 +113,7 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
       throw new ImagoError('provider-unknown', `There is no provider ${name} here.`);
     },
     providers: () => [sim],
+    clusterOf: clusters.ofPool,
     desk: () => operations,
     epoch: 0,
     sha256: (text) => createHash('sha256').update(text).digest('hex'),
@@ -132,6 +137,8 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
     fleet: store.fleet,
     lifecycle: store.lifecycle,
     galleryBook: store.galleryBook,
+    clusterBook: store.clusterBook,
+    clusters,
     webhooks: store.webhooks,
     problems: store.problems,
     webhookKey: await openWebhookKey(folder),
@@ -234,6 +241,8 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
       stopping.abort();
       await listener.close(500);
       await operations.stop();
+      await world.close();
+      clusters.close();
       await sim.close();
       await images.close();
       await store.close();

@@ -1,8 +1,10 @@
 // Imago's own operations on a real store and the simulated cloud, with an engine in memory whose process can
 // be made to die: to compare the world before and after.
 import { createHash, randomUUID } from 'node:crypto';
+import { openClusters } from '../../src/daemon/clusters.ts';
 import type { Store } from '../../src/database/open-database.ts';
 import { systemClock } from '../../src/host/system-clock.ts';
+import { openWorldCluster, type WorldCluster } from '../../src/kube/sim/world-cluster.ts';
 import type { OperationDeps } from '../../src/operations/common/deps.ts';
 import { operationKinds } from '../../src/operations/kinds.ts';
 import type { OperationRecord, OperationRequest } from '../../src/ports/workflow/operation.ts';
@@ -20,6 +22,8 @@ import type { CrashPoint } from './engine/memory-run.ts';
 export interface Product {
   readonly sim: SimProvider;
   readonly store: Store;
+  /** The cluster of its simulated pools. */
+  readonly world: WorldCluster;
   /** What its operations work with. */
   readonly deps: OperationDeps;
   /** Asked at every point of the engine's record; `die` kills the process there. */
@@ -45,6 +49,8 @@ export async function createProduct(
   options: Partial<SimProviderOptions> = {},
 ): Promise<Product> {
   const sim = createSimProvider({ timeScale: 200_000, ceilings: {}, ...options });
+  const world = openWorldCluster(sim.cluster, sim.clock);
+  const clusters = openClusters({ book: store.clusterBook, sim: world.cluster, clock: systemClock });
   const engineState = createMemoryEngineState();
   const journalState = createMemoryJournalState();
   // A new one is what a new process finds: the one before it writes nothing any more.
@@ -60,6 +66,7 @@ export async function createProduct(
     imagoVersion: '0.0.0-test',
     provider: () => sim,
     providers: () => [sim],
+    clusterOf: clusters.ofPool,
     desk: requireDesk,
     epoch: 0,
     readSecret: async (name) => product.secrets.get(name),
@@ -108,6 +115,7 @@ export async function createProduct(
   const product: Product = {
     sim,
     store,
+    world,
     deps,
     atPoint: () => undefined,
     secrets: new Map(),
@@ -147,6 +155,7 @@ export async function createProduct(
     },
     async close() {
       await operations?.stop();
+      await world.close();
       await sim.close();
       await store.close();
     },

@@ -3,6 +3,7 @@
 import * as z from 'zod';
 import { accessContract } from './access.ts';
 import { channelContract } from './channel.ts';
+import { clusterContract } from './cluster.ts';
 import { daemonContract } from './daemon.ts';
 import { galleryContract, webhookContract } from './distribution.ts';
 import type { EndpointContract } from './endpoint.ts';
@@ -29,6 +30,7 @@ export const contract = {
   ...keyContract,
   ...poolContract,
   ...nodeContract,
+  ...clusterContract,
   ...operationContract,
   ...eventContract,
   ...scheduleContract,

@@ -14,6 +14,7 @@ export const tags = {
   Galleries: 'A registered gallery.',
   Webhooks: 'Notifications about events.',
   Pools: 'Nodes that share one model.',
+  Clusters: 'Kubernetes clusters that pools belong to.',
   Nodes: 'Machines of pools, and the versions they were created from.',
   Operations: 'Durable runs of named steps.',
   Events: 'Events as they happen.',

@@ -59,6 +59,10 @@ export const command = group({
         completes: 'file',
         field: false,
       },
+      cluster: {
+        description: 'Kubernetes cluster that the nodes belong to (simulated pools: sim)',
+        value: 'NAME',
+      },
       forward: {
         description: 'Node port to forward to this host, as PORT or HOST_PORT:PORT',
         value: 'PORT',
@@ -103,7 +107,12 @@ export const command = group({
         ...{ name: pool.name, provider: pool.provider, region: pool.region, state: pool.state },
         ...{ nodes: pool.capacity, size: pool.size, reference: pool.reference, follows: pool.follows },
         ...{ image: `${pool.image}:${pool.version}`, digest: pool.digest, move: pool.move },
-        ...{ forwards: pool.forwards, behind: describeLag(pool.behind), created: pool.createdAt },
+        ...{
+          cluster: pool.cluster,
+          forwards: pool.forwards,
+          behind: describeLag(pool.behind),
+          created: pool.createdAt,
+        },
       }),
   }),
   scale: operation('scalePool', {

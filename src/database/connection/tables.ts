@@ -4,6 +4,7 @@ import type { Generated } from 'kysely';
 import type { AuditEntry, TokenRecord } from '../../domain/access/record.ts';
 import type { MoveAttestation } from '../../domain/channel/attestation.ts';
 import type { ChannelMove, ChannelRecord } from '../../domain/channel/record.ts';
+import type { ClusterRecord } from '../../domain/cluster/record.ts';
 import type { Evidence } from '../../domain/evidence/record.ts';
 import type { GalleryRecord } from '../../domain/gallery/record.ts';
 import type { ImageRecord, VersionRecord } from '../../domain/image/record.ts';
@@ -133,6 +134,7 @@ export interface Tables {
   notices: { kind: string; subject: string; mark: string; at: string };
   limit_samples: { place: string; name: string; day: string; used: number; ceiling: number };
   galleries: Row<GalleryRecord, { by: 'added_by' }>;
+  clusters: Row<ClusterRecord, { by: 'added_by' }>;
   rollouts: Row<RolloutRecord, { from: 'from_image' }>;
   problems: Row<ProblemRecord> & { source: string };
   webhooks: WebhooksTable;

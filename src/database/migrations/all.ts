@@ -15,6 +15,7 @@ import { simulated } from './0013-simulated.ts';
 import { calls } from './0014-calls.ts';
 import { eventOrder } from './0015-event-order.ts';
 import { rollouts } from './0016-rollouts.ts';
+import { clusters } from './0017-clusters.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -34,4 +35,5 @@ export const migrations: readonly Migration[] = [
   calls,
   eventOrder,
   rollouts,
+  clusters,
 ];

@@ -1,4 +1,5 @@
 // Pools and nodes on PostgreSQL.
+import { simCluster } from '../../domain/cluster/record.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { requireUsable } from '../../domain/image/version-state.ts';
 import type { PoolImage, PoolRecord } from '../../domain/pool/record.ts';
@@ -24,6 +25,7 @@ export function createFleet(database: Database, { now = Date.now }: FleetOptions
       database.write(async ({ tables, emit }) => {
         const { name, image } = pool;
         await lockImageIfKnown(tables, image);
+        await lockCluster(tables, pool.cluster);
         const row = pools.row({ ...pool, createdAt: toIso(new Date(now())) });
         const added = await pools.insertIfNew(tables, row);
         if (added !== undefined) {
@@ -102,6 +104,15 @@ export function createFleet(database: Database, { now = Date.now }: FleetOptions
         return pool;
       }),
 
+    setPoolCluster: (name, cluster) =>
+      database.write(async ({ tables, emit }) => {
+        await lockCluster(tables, cluster);
+        const changed = await pools.update(tables, { name }, { cluster: cluster ?? null });
+        const pool = await requirePool(tables, name, changed);
+        emit({ type: 'pool.cluster', subject: `pool/${name}`, data: { cluster: cluster ?? null } });
+        return pool;
+      }),
+
     removePool: (name) =>
       database.write(async (change) => {
         await endNodes(change, name, new Set(), toIso(new Date(now())));
@@ -140,6 +151,15 @@ export function createFleet(database: Database, { now = Date.now }: FleetOptions
 /** Waits for withdrawals of the image, which are then visible; one that comes after sees the pool. */
 async function lockImageIfKnown(tables: Change['tables'], image: string): Promise<void> {
   await tables.selectFrom('images').select('name').where('name', '=', image).forNoKeyUpdate().execute();
+}
+
+/** Waits for a removal of the cluster; one that comes after sees the pool. */
+async function lockCluster(tables: Change['tables'], name: string | undefined): Promise<void> {
+  if (name === undefined || name === simCluster.name) return;
+  const locked = tables.selectFrom('clusters').select('name').where('name', '=', name).forNoKeyUpdate();
+  await requireNamed('cluster', name, await locked.executeTakeFirst(), async () =>
+    (await tables.selectFrom('clusters').select('name').execute()).map((cluster) => cluster.name),
+  );
 }
 
 async function refuseOut(

@@ -85,6 +85,7 @@ const hints = {
     'registry-not-found': 'Check the repository and the tag, and that it was pushed.',
     'key-not-found': 'See `imago keys list`; create one with `imago keys create`.',
     'pool-not-found': '',
+    'cluster-not-found': '',
     'rollout-not-found': 'Start one with `imago rollout start POOL`.',
     'node-not-found': '',
     'node-not-reported': 'See its console with `imago node console NODE`.',
@@ -135,6 +136,8 @@ const hints = {
     'postgres-foreign': '',
     'provider-conflict': '',
     'cluster-conflict': '',
+    'cluster-exists': '',
+    'cluster-in-use': 'Move those pools with `imago pool set-cluster`, or delete them.',
   },
   refused: {
     'confirmation-needed': 'Review the plan with --dry-run, then pass --yes.',

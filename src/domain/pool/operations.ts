@@ -26,6 +26,9 @@ const createFields = {
     .max(512 * 1024)
     .default(storedText(emptyConfig))
     .describe('Node config, as JSON. It references secrets by name, as `secret:NAME`.'),
+  cluster: name
+    .optional()
+    .describe('Kubernetes cluster that its nodes belong to. Simulated pools belong to `sim`.'),
   forwards: z
     .array(z.string().max(11))
     .max(32)
@@ -87,6 +90,34 @@ export const poolSetImage = declareOperation({
       description: 'Existing nodes are not changed.',
       rename: { pool: 'name' },
       body: request('SetPoolImageRequest', { reference: name, pin }),
+    },
+  },
+});
+
+const clusterFields = { cluster: name.optional().describe('Defaults to no cluster.') };
+
+export const poolSetCluster = declareOperation({
+  kind: 'pool-set-cluster',
+  role: 'operator',
+  subject,
+  input: z.object({ name, ...clusterFields }),
+  routes: {
+    setPoolCluster: {
+      address: 'POST /v1/pools/{pool}/cluster',
+      tag: 'Pools',
+      summary: 'Set the Kubernetes cluster that the nodes of a pool belong to',
+      description: 'Nodes are not changed: their config determines which cluster they join.',
+      command: {
+        words: 'pool set-cluster',
+        examples: [
+          ['imago pool set-cluster web --cluster production', 'Drain its nodes in this cluster'],
+          ['imago pool set-cluster web', 'Remove the pool from its cluster'],
+        ],
+        done: 'The cluster of pool {name} is set',
+      },
+      rename: { pool: 'name' },
+      body: request('SetPoolClusterRequest', clusterFields),
+      bodyOptional: true,
     },
   },
 });

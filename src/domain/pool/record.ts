@@ -17,6 +17,7 @@ export const poolRecord = z.object({
   digest,
   move: z.int().optional().describe('Channel move that selected the version.'),
   nodeConfig: z.string(),
+  cluster: z.string().optional().describe('Kubernetes cluster that its nodes belong to.'),
   createdAt: timestamp,
 });
 export type PoolRecord = z.output<typeof poolRecord>;

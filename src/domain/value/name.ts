@@ -4,7 +4,7 @@
 import { ImagoError } from '../error/imago-error.ts';
 import { quote } from './quote.ts';
 
-export type NamedThing = 'image' | 'channel' | 'pool' | 'node' | 'gallery' | 'webhook';
+export type NamedThing = 'image' | 'channel' | 'pool' | 'node' | 'gallery' | 'webhook' | 'cluster';
 
 interface NameRule {
   readonly pattern: RegExp;
@@ -25,6 +25,7 @@ const nameRules = {
   image: { pattern: label, maxLength: labelLength, says: labelSays },
   channel: { pattern: label, maxLength: labelLength, says: labelSays },
   gallery: { pattern: label, maxLength: labelLength, says: labelSays },
+  cluster: { pattern: label, maxLength: labelLength, says: labelSays },
   webhook: { pattern: label, maxLength: labelLength, says: labelSays },
   pool: { pattern: label, maxLength: labelLength - nodeSuffixLength, says: labelSays },
   node: {

@@ -4,6 +4,7 @@ import { didYouMean } from './suggest.ts';
 
 const notFound = {
   pool: 'pool-not-found',
+  cluster: 'cluster-not-found',
   gallery: 'gallery-not-found',
   webhook: 'webhook-not-found',
   schedule: 'schedule-not-found',

@@ -27,6 +27,8 @@ export interface ClientOptions {
 }
 
 export interface KubeClient extends KubeApi {
+  /** The address of the API server, without credentials. */
+  readonly server: string;
   /** Closes idle connections. */
   close(): void;
 }
@@ -103,6 +105,8 @@ export function kubeClient(connection: Connection, options: ClientOptions = {}):
   }
 
   return {
+    server: `${connection.server.origin}${connection.server.pathname}`.replace(/\/$/, ''),
+
     discover(call = {}) {
       discovered ??= discover(call).catch((error: unknown) => {
         discovered = undefined;
@@ -177,6 +181,18 @@ export function kubeClient(connection: Connection, options: ClientOptions = {}):
       const status = statusOf(response);
       if (response.status === 401) throw statusError(status, { verb: 'create', resource: 'pods/eviction' });
       return status;
+    },
+
+    async allows({ verb, group, resource, subresource }, { signal } = {}) {
+      const review = await send<{ readonly status?: { readonly allowed?: boolean } }>({
+        ...{ method: 'POST', path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', signal },
+        body: {
+          ...{ apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview' },
+          spec: { resourceAttributes: { verb, group, resource, subresource } },
+        },
+        subject: { verb: 'create', resource: 'selfsubjectaccessreviews' },
+      });
+      return review?.status?.allowed === true;
     },
 
     async *watch(resource, { resourceVersion, namespace, fieldSelector, labelSelector, signal }) {

@@ -21,7 +21,12 @@ export interface Kubelet {
   stop(): Promise<void>;
 }
 
-export function startKubelet(api: KubeApi, clock: Clock): Kubelet {
+/** With `pods` only, something else reports the state of nodes. */
+export function startKubelet(
+  api: KubeApi,
+  clock: Clock,
+  serves: 'pods' | 'nodes and pods' = 'nodes and pods',
+): Kubelet {
   const abort = new AbortController();
   const { signal } = abort;
   const seen = new Set<string>();
@@ -93,7 +98,10 @@ export function startKubelet(api: KubeApi, clock: Clock): Kubelet {
     }
   }
 
-  const loops = Promise.all([serve('nodes', serveNode), serve('pods', servePod)]);
+  const loops = Promise.all([
+    ...(serves === 'pods' ? [] : [serve('nodes', serveNode)]),
+    serve('pods', servePod),
+  ]);
   loops.catch(() => undefined);
   return {
     async stop() {

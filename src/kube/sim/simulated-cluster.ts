@@ -13,7 +13,7 @@ import type {
   PatchOptions,
 } from '../../ports/kube/api.ts';
 import { runControllers } from './controllers.ts';
-import { objectStore } from './store.ts';
+import { type KeptObjects, objectStore } from './store.ts';
 
 export interface SimulatedCluster {
   /** Returns the API as one writer uses it, whose name appears in the managed fields. */
@@ -24,8 +24,9 @@ export interface SimulatedCluster {
 
 const defaultGraceSeconds = 30;
 
-export function simulateCluster(clock: Clock, version = 'v1.36.3'): SimulatedCluster {
-  const store = objectStore();
+/** Without `kept`, its objects are lost with the process. */
+export function simulateCluster(clock: Clock, kept?: KeptObjects, version = 'v1.36.3'): SimulatedCluster {
+  const store = objectStore(kept);
   let made = 0;
   let isReconciling = false;
 
@@ -46,7 +47,7 @@ export function simulateCluster(clock: Clock, version = 'v1.36.3'): SimulatedClu
     if (store.get(resource, metadata) !== undefined)
       throw new ImagoError('cluster-conflict', `${resource} "${metadata.name}" already exists`);
     made += 1;
-    const uid = `uid-${String(made).padStart(6, '0')}`;
+    const uid = `uid-${clock.now()}-${made}`;
     const complete = { ...metadata, uid, creationTimestamp: now(), generation: 1 };
     const status = resource === 'pods' ? { status: { phase: 'Pending' } } : {};
     const stored = store.put(resource, { ...status, ...object, metadata: complete });
@@ -165,6 +166,7 @@ export function simulateCluster(clock: Clock, version = 'v1.36.3'): SimulatedClu
       patch: async (resource, name, patch, options = {}) => write(resource, name, patch, manager, options),
       delete: async (resource, name, options = {}) => remove(resource, name, options),
       evict: async (pod, options = {}) => evict(pod, options),
+      allows: async () => true,
       watch: (resource, options) => store.watch(resource, options),
     }),
   };

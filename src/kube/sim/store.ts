@@ -16,6 +16,16 @@ interface Entry {
   readonly object: KubeResources[KubeResource];
 }
 
+/** Where the objects outlive the process. */
+export interface KeptObjects {
+  /** The objects that were kept, as JSON, by their keys. */
+  objects(): ReadonlyMap<string, string>;
+  /** Keeps an object, or forgets it. */
+  keep(key: string, object: string | undefined): void;
+}
+
+const longestHistory = 20_000;
+
 export interface ObjectStore {
   readonly version: string;
   get<R extends KubeResource>(resource: R, name: ObjectName): KubeResources[R] | undefined;
@@ -31,11 +41,12 @@ export interface ObjectStore {
   compact(): void;
 }
 
-export function objectStore(): ObjectStore {
+export function objectStore(kept?: KeptObjects): ObjectStore {
   const tables = new Map<KubeResource, Map<string, KubeResources[KubeResource]>>();
   const waiting = new Set<() => void>();
   let history: Entry[] = [];
   let version = 1;
+  /** The version before the first entry of the history; each entry has the next one. */
   let oldest = 1;
 
   const table = (resource: KubeResource) => {
@@ -50,9 +61,19 @@ export function objectStore(): ObjectStore {
     const { metadata } = object;
     const stored = { ...object, metadata: { ...metadata, resourceVersion: String(version) } };
     history.push({ version, resource, type, object: stored });
+    if (history.length > longestHistory) oldest += history.splice(0, longestHistory / 2).length;
+    const key = `${resource}/${keyOf(metadata)}`;
+    kept?.keep(key, type === 'DELETED' ? undefined : JSON.stringify(stored));
     for (const wake of waiting) wake();
     waiting.clear();
     return stored;
+  }
+
+  for (const [key, text] of kept?.objects() ?? []) {
+    const object = JSON.parse(text) as KubeResources[KubeResource];
+    table(key.slice(0, key.indexOf('/')) as KubeResource).set(keyOf(object.metadata), object);
+    version = Math.max(version, Number(object.metadata.resourceVersion));
+    oldest = version;
   }
 
   return {
@@ -83,7 +104,7 @@ export function objectStore(): ObjectStore {
       let seen = Number(resourceVersion);
       while (signal?.aborted !== true) {
         if (seen < oldest) return yield { type: 'EXPIRED' };
-        const next = history.find((entry) => entry.version > seen);
+        const next = history[seen - oldest];
         if (next === undefined) {
           await nextChange(waiting, signal);
           continue;

@@ -4,12 +4,13 @@ import { mixed } from '../../domain/image/simulated.ts';
 import type { VersionRecord } from '../../domain/image/version.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Catalogue } from '../../ports/database/catalog.ts';
-import type { Fleet } from '../../ports/database/fleet.ts';
+import type { Fleet, PoolRecord } from '../../ports/database/fleet.ts';
 import type { GalleryBook } from '../../ports/database/galleries.ts';
 import type { BuildCache, ImageSpace, Lifecycle } from '../../ports/database/lifecycle.ts';
 import type { Promotion } from '../../ports/database/promotion.ts';
 import type { Attestor } from '../../ports/image-store/attestor.ts';
 import type { ImageStore } from '../../ports/image-store/image-store.ts';
+import type { PoolCluster } from '../../ports/kube/clusters.ts';
 import type { CallOptions } from '../../ports/provider/call.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
 import type { Journal, OperationDesk } from '../../ports/workflow/operation.ts';
@@ -32,6 +33,11 @@ export interface OperationDeps {
   provider(name?: string): Provider;
   /** All that are loaded. */
   providers(): readonly Provider[];
+  /**
+   * The cluster that the pool belongs to; `undefined` if it belongs to none. Does not connect. Throws
+   * `cluster-not-found`.
+   */
+  clusterOf(pool: Pick<PoolRecord, 'cluster'>): Promise<PoolCluster | undefined>;
   /** Where operations start others whose number is known only when they run. */
   desk(): Pick<OperationDesk, 'submit' | 'cancel' | 'ended'>;
   /** Frees what deleted versions held of the local store; absent where there is none. */

@@ -13,6 +13,7 @@ import { requireStillUsable, resolveStep, resolveUsable } from '../image/resolve
 import { poolAccess, readyPool, recordPoolNodes, waitForPool, waitForPoolGone } from '../node/pool-nodes.ts';
 import { requireImageAbilities } from '../node-config/check-image.ts';
 import { renderText } from '../node-config/text.ts';
+import { clusterName } from './set-cluster.ts';
 
 interface NewPool {
   readonly name: string;
@@ -27,12 +28,14 @@ export const poolCreate = operation(declared.poolCreate, {
     const version = await resolveUsable(run, input.reference);
     await renderText(run, readStoredConfig(input.nodeConfig), { pool: input.name });
     await requireFree(run, version);
+    const cluster = await clusterName(run, poolAccess(run, input.provider).provider, input.cluster);
     const { follows } = poolImage(version, input);
     return [
       `Create pool ${input.name} with ${input.capacity} nodes from ${version.image}:${version.version} (${version.digest}).`,
       follows === undefined
         ? 'New nodes keep using this version.'
         : `New nodes follow ${version.image}:${follows}.`,
+      ...(cluster === undefined ? [] : [`Its nodes belong to cluster ${cluster}.`]),
     ];
   },
 })
@@ -68,9 +71,11 @@ export const poolCreate = operation(declared.poolCreate, {
     async do(run) {
       const { name, orchestration, region, size, nodeConfig } = run.input;
       const access = poolAccess(run, run.input.provider);
+      const cluster = await clusterName(run, access.provider, run.input.cluster);
       const pool = await run.fleet.addPool({
         ...{ name, provider: access.provider.name, orchestration, size, nodeConfig },
         ...(region !== undefined && { region }),
+        ...(cluster !== undefined && { cluster }),
         ...poolImage(run.result('resolve'), run.input),
       });
       const { count } = await recordPoolNodes(run, access, pool);

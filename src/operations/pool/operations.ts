@@ -15,6 +15,7 @@ import { beforeChange } from './set-image.ts';
 
 export { poolCreate } from './create.ts';
 export { replaceNodes } from './replace-nodes.ts';
+export { poolSetCluster } from './set-cluster.ts';
 export { poolSetImage } from './set-image.ts';
 
 /** Throws `expectation-failed` if the pool has neither the expected number of nodes nor the requested one. */

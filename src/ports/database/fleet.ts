@@ -11,7 +11,8 @@ export type { PoolRecord } from '../../domain/pool/pool.ts';
 export interface Fleet {
   /**
    * `pool-exists` when the name is taken by a pool with other content; the same again changes nothing.
-   * `version-withdrawn` if its version is withdrawn by now, even if that happens concurrently.
+   * `version-withdrawn` if its version is withdrawn by now, and `cluster-not-found` if its cluster is removed, even if
+   * that happens concurrently.
    */
   addPool(pool: Omit<PoolRecord, 'createdAt'>): Promise<PoolRecord>;
   getPool(name: string): Promise<PoolRecord | undefined>;
@@ -27,6 +28,8 @@ export interface Fleet {
   setPoolModel(name: string, model: PoolImage, options?: { readonly back?: boolean }): Promise<PoolRecord>;
   /** The pool's node config, in its stored form: secrets by their names. `pool-not-found`. */
   setPoolConfig(name: string, nodeConfig: string): Promise<PoolRecord>;
+  /** `undefined`: it belongs to none. `pool-not-found`; `cluster-not-found`, also if it is removed concurrently. */
+  setPoolCluster(name: string, cluster: string | undefined): Promise<PoolRecord>;
   /** Marks its nodes gone; node records stay. Unknown names are ignored. */
   removePool(name: string): Promise<void>;
 

@@ -1,5 +1,6 @@
 // The part of the Kubernetes API that Imago uses. Real API servers and the simulated cluster implement it, so that
 // cordon, drain, and watch exist once.
+import type { Right } from '../../domain/cluster/record.ts';
 import type {
   DaemonSet,
   KubeNode,
@@ -109,6 +110,8 @@ export interface KubeApi {
   delete(resource: KubeResource, name: ObjectName, options?: DeleteOptions): Promise<void>;
   /** Sends one eviction and returns the response, whatever it is. Only a missing response is an error. */
   evict(pod: ObjectName, options?: DeleteOptions): Promise<Status>;
+  /** Returns whether the credentials allow it in all namespaces, as the server decides it. */
+  allows(right: Right, call?: KubeCall): Promise<boolean>;
   /** One watch connection: ends when the server closes it. */
   watch<R extends KubeResource>(
     resource: R,

@@ -49,6 +49,8 @@ export interface DrainResult {
 }
 
 export interface Cluster {
+  /** The version of the API server, such as `v1.36.3`. Throws `cluster-version-unsupported` if it is too old. */
+  version(call?: KubeCall): Promise<string>;
   nodes(call?: KubeCall): Promise<readonly KubeNode[]>;
   /** Returns `undefined` if there is no node with this name. */
   node(name: string, call?: KubeCall): Promise<KubeNode | undefined>;

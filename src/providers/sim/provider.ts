@@ -15,6 +15,7 @@ import { type Limits, simLimits } from '../../cloud/state/limits.ts';
 import { openCloudState } from '../../cloud/state/schema.ts';
 import type { World } from '../../cloud/state/state-file.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { ClusterWorld } from '../../ports/kube/world.ts';
 import type { Builder } from '../../ports/provider/builder.ts';
 import type { Disks } from '../../ports/provider/disks.ts';
 import type { Galleries, Gallery } from '../../ports/provider/gallery.ts';
@@ -27,6 +28,7 @@ import { sealedFrom, simBuilder } from './build/builder.ts';
 import { lockOf } from './build/plan.ts';
 import { createVirtualExecutor } from './executor.ts';
 import { createWorldHand, type WorldHand } from './external-actor.ts';
+import { clusterWorld } from './machine/cluster-world.ts';
 import type { SimContext } from './world/context.ts';
 import { azureDurations, createDurationOf, type Durations } from './world/durations.ts';
 import { createSimControl, openTime } from './world/time.ts';
@@ -63,6 +65,8 @@ export interface SimProvider extends Provider {
   readonly faults: SimFaults;
   /** The same faults, and the time, as the daemon's routes steer them. */
   readonly control: SimControl;
+  /** What the simulated cluster is made of. */
+  readonly cluster: ClusterWorld;
   /** The hand of others in this world, and a view of all that is in it. */
   readonly world: WorldHand;
 }
@@ -129,6 +133,7 @@ function providerOf(world: World, options: SimProviderOptions): SimProvider {
     builder: simBuilder(context),
     faults,
     control: createSimControl(faults, time),
+    cluster: clusterWorld(context),
     world: createWorldHand(context),
     close: async () => world.close(),
   };

@@ -7,6 +7,7 @@ import type { Clock } from '../../../ports/clock.ts';
 import type { Audit, IdempotencyKeys, Tokens } from '../../../ports/database/access.ts';
 import type { Archive } from '../../../ports/database/archive.ts';
 import type { Catalogue } from '../../../ports/database/catalog.ts';
+import type { ClusterBook } from '../../../ports/database/clusters.ts';
 import type { Events } from '../../../ports/database/events.ts';
 import type { Fleet } from '../../../ports/database/fleet.ts';
 import type { GalleryBook } from '../../../ports/database/galleries.ts';
@@ -18,6 +19,7 @@ import type { Webhooks } from '../../../ports/database/webhooks.ts';
 import type { Attestor } from '../../../ports/image-store/attestor.ts';
 import type { ImageStore } from '../../../ports/image-store/image-store.ts';
 import type { SigningKeys } from '../../../ports/image-store/signing-keys.ts';
+import type { Clusters } from '../../../ports/kube/clusters.ts';
 import type { Provider, ProviderName } from '../../../ports/provider/provider.ts';
 import type { SimControl } from '../../../ports/provider/sim-control.ts';
 import type { Journal, OperationDesk, OperationLists } from '../../../ports/workflow/operation.ts';
@@ -31,6 +33,9 @@ export interface DaemonContext {
   readonly fleet: Fleet;
   readonly lifecycle: Lifecycle;
   readonly galleryBook: GalleryBook;
+  readonly clusterBook: ClusterBook;
+  /** Absent on standby. */
+  readonly clusters?: Clusters;
   readonly webhooks: Webhooks;
   readonly problems: Problems;
   /** Space of the local store that prune can free; absent if there is no store. */

@@ -4,6 +4,7 @@ import type { Call, Handlers, PreparedWrite } from '../endpoint/call.ts';
 import { routeHandlers } from '../endpoint/start-operation.ts';
 import { accessHandlers } from './access.ts';
 import { catalogHandlers } from './catalog.ts';
+import { clusterHandlers } from './cluster.ts';
 import { daemonHandlers } from './daemon.ts';
 import { distributionHandlers } from './distribution.ts';
 import { eventHandlers } from './event.ts';
@@ -27,6 +28,7 @@ const handlers: Handlers = {
   ...routeHandlers,
   ...accessHandlers,
   ...catalogHandlers,
+  ...clusterHandlers,
   ...daemonHandlers,
   ...distributionHandlers,
   ...eventHandlers,
