@@ -6,6 +6,7 @@ import { endpointNames } from '../../src/api/contract/contract.ts';
 import type { ResponseOf } from '../../src/api/contract/types.ts';
 import { type ApiBench, openApi } from '../support/api-bench.ts';
 import { fakeAccess } from '../support/fake-access.ts';
+import { startKubeServer } from '../support/kube-server.ts';
 import { newPublicKey } from '../support/public-key.ts';
 import { patience } from '../support/speed.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
@@ -256,6 +257,8 @@ describe('the life of an image', () => {
     );
     expect(await client.call('showPool', { path })).toMatchObject({ version: newest });
     await rollOut(path);
+    await finish(await client.call('setPoolCluster', { path, body: {} }));
+    expect(await client.call('showPool', { path })).not.toHaveProperty('cluster');
     await finish(await client.call('deletePool', { path }));
     expect((await client.call('listPools')).items).toEqual([]);
     expect((await client.call('listNodes')).items).toEqual([]);
@@ -677,6 +680,17 @@ describe('the life of an image', () => {
       ...{ webhook: 'ci', deliveries: 0 },
     });
     await client.call('deleteWebhook', { path: { webhook: 'ci' } });
+  });
+
+  test('clusters', async () => {
+    const { client } = api;
+    const kube = await startKubeServer();
+    const body = { name: 'prod', kubeconfig: kube.kubeconfig };
+    expect(await client.call('addCluster', { body })).toMatchObject(body);
+    expect((await client.call('listClusters')).items).toHaveLength(2);
+    expect(await client.call('showCluster', { path: { cluster: 'prod' } })).toMatchObject({ state: 'ready' });
+    await client.call('removeCluster', { path: { cluster: 'prod' } });
+    await kube.close();
   });
 
   test('settings are kept and wait for the next start', async () => {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { contractOf, type EndpointName, endpointNames, isWrite } from '../../src/api/contract/contract.ts';
 import { type ApiBench, finish, makeVersions, openApi } from '../support/api-bench.ts';
 import { databaseText } from '../support/database-text.ts';
+import { type KubeServer, startKubeServer } from '../support/kube-server.ts';
 import { newPublicKey } from '../support/public-key.ts';
 import { patience } from '../support/speed.ts';
 import { administer, type StoreBench, seedImage, startStoreBench } from '../support/store.ts';
@@ -25,6 +26,7 @@ describe('a dry run', () => {
   let operation: string;
   let token: string;
   let key: string;
+  let kube: KubeServer;
   let numbers: readonly string[];
 
   beforeAll(async () => {
@@ -63,6 +65,9 @@ describe('a dry run', () => {
     await client.call('holdVersion', { path, body: { reason: 'audit' } });
     await client.call('setSupport', { body: { product: 'image', line: 'disk', endsOn: '2099-01-01' } });
     await client.call('addGallery', { body: gallery });
+    kube = await startKubeServer();
+    bodies.addCluster = { name: 'prod', kubeconfig: kube.kubeconfig };
+    await client.call('addCluster', { body: { name: 'prod', kubeconfig: kube.kubeconfig } });
     await client.call('createWebhook', { body: webhook });
     const { version, digest } = await client.call('resolve', { query: { reference: 'node:production' } });
     const from = { reference: 'node:1.0.0', image: 'node', version: '1.0.0', digest };
@@ -78,7 +83,10 @@ describe('a dry run', () => {
       { signal: AbortSignal.timeout(patience(60_000)), epoch: 0 },
     );
   });
-  afterAll(() => api.close());
+  afterAll(async () => {
+    await api.close();
+    await kube.close();
+  });
 
   const local = { recipe: 'name: other\n', provider: 'local' };
   const gallery = { name: 'public', provider: 'sim', place: 'public' };
@@ -117,6 +125,7 @@ describe('a dry run', () => {
     setSupport: { product: 'kubernetes', line: '1.99', endsOn: '2099-01-01' },
     addGallery: { ...gallery, public: true },
     createWebhook: { ...webhook, name: 'other' },
+    setPoolCluster: {},
     resendDeliveries: {},
     setPoolConfig: { document: '{"schemaVersion":1}' },
     setNodeConfig: { document: '{"schemaVersion":1}' },
@@ -157,7 +166,7 @@ describe('a dry run', () => {
     const values: Record<string, string> = {
       ...{ pool: 'web', node: 'web-000000', operation, token, schedule: 'nightly', fault: '1' },
       ...{ image: 'disk', version: '1.0.0', channel: 'staging', key, product: 'image', line: 'disk' },
-      ...{ gallery: 'public', webhook: 'ci', move: '1', machine: 'kept' },
+      ...{ gallery: 'public', webhook: 'ci', cluster: 'prod', move: '1', machine: 'kept' },
       ...paths[name],
     };
     const filled = url.replace(/\{(\w+)\}/g, (_, key: string) => values[key] ?? key);

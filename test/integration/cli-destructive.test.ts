@@ -1,6 +1,7 @@
 // Destructive commands name exactly what they destroy, ask first, and change nothing if they are repeated.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createImago, type Imago, recipe } from '../support/imago.ts';
+import { startKubeServer } from '../support/kube-server.ts';
 
 let imago: Imago;
 let versions: string[];
@@ -149,6 +150,23 @@ describe('prune', () => {
     const surprised = await imago.run(['prune', 'node', '--keep-count', '1', '--yes', '--expect', '17']);
     expect([surprised.code, surprised.err]).toEqual([4, expect.stringContaining('--expect')]);
     for (const version of versions) expect(await state(version)).not.toBe('deleted');
+  });
+});
+
+describe('cluster remove', () => {
+  test('only with --yes, and a repeat changes nothing', async () => {
+    const kube = await startKubeServer();
+    await imago.json(['cluster', 'add', 'old', '--kubeconfig', kube.kubeconfig]);
+    const remove = ['cluster', 'remove', 'old'];
+    const unasked = await imago.run(remove);
+    expect([unasked.code, unasked.err]).toEqual([4, expect.stringContaining('Unregister cluster old')]);
+    const names = async () =>
+      (await imago.json<{ items: { name: string }[] }>(['cluster', 'list'])).items.map(({ name }) => name);
+    expect(await names()).toEqual(['old', 'sim']);
+    await imago.json([...remove, '--yes']);
+    expect(await names()).toEqual(['sim']);
+    expect((await imago.run([...remove, '--yes'])).code).toBe(3);
+    await kube.close();
   });
 });
 

@@ -149,7 +149,7 @@ async function filled(): Promise<Store> {
 /** What came with migrations that the store above has no short words for. */
 async function fillLater(url: string): Promise<void> {
   const client = await connectClient(url, { 'imago.epoch': '0' });
-  for (const number of [6, 7, 8, 9, 11, 16]) await client.query(typicalRows[number] ?? '');
+  for (const number of [6, 7, 8, 9, 11, 16, 17]) await client.query(typicalRows[number] ?? '');
   await client.end();
 }
 

@@ -120,6 +120,7 @@ test('migrations are numbered from 1 without gaps, and released ones never chang
       "3029cb6daf574c9d",
       "64e5fed482527f88",
       "0b99c168b92b4477",
+      "0130ea74a97e4d15",
     ]
   `);
 });

@@ -73,4 +73,6 @@ export const typicalRows: Readonly<Record<number, string>> = {
   15: `select imago.add_event('version.state', 'image/made-up', '{}')`,
   16: `insert into imago.rollouts (operation, pool, image, version, digest, from_image, state, reason, paused, at)
         values ('op', 'web', 'node', '1.0.0', 'sha256:1', '{"image":"node","version":"0.9.0"}', 'rolled-back', 'web-1 failed', true, now())`,
+  17: `insert into imago.clusters (name, kubeconfig, context, server, uid, added_by, at)
+        values ('prod', '/etc/imago/prod.kubeconfig', null, 'https://prod.example.com', 'u', 'ann', now())`,
 };

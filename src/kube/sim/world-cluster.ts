@@ -1,5 +1,5 @@
 // The cluster of simulated pools. Its Node objects follow the machines of the simulated world: a machine joins when it is
-// ready, is NotReady while it is off, and its node is deleted with it. Nodes are brought up to date when they are read,
+// ready, is NotReady while it is off, and its node is deleted with it. Nodes are brought up to date when they are needed,
 // so that virtual time needs no loop of its own.
 import { hasCondition, type KubeNode } from '../../domain/kube/objects.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -63,6 +63,15 @@ export function openWorldCluster(world: ClusterWorld, clock: Clock): WorldCluste
       async list(resource, selection) {
         if (resource === 'nodes') await follow();
         return api.list(resource, selection);
+      },
+      // Pods are placed on the nodes that are there by now.
+      async create(resource, object) {
+        await follow();
+        return api.create(resource, object);
+      },
+      async evict(pod, options) {
+        await follow();
+        return api.evict(pod, options);
       },
     };
   }

@@ -56,9 +56,9 @@ async function checkCluster(
   cluster: string | undefined,
 ): Promise<void> {
   if (cluster === undefined) return;
+  if (abilities.simulated !== (cluster === simCluster.name))
+    throw new ImagoError('simulation-mixed', `Nodes of provider ${name} cannot be in cluster ${cluster}.`, {
+      hint: `Only simulated pools belong to the cluster ${simCluster.name}.`,
+    });
   await run.clusterOf({ cluster });
-  if (abilities.simulated === (cluster === simCluster.name)) return;
-  throw new ImagoError('simulation-mixed', `Nodes of provider ${name} cannot be in cluster ${cluster}.`, {
-    hint: `Only simulated pools belong to the cluster ${simCluster.name}.`,
-  });
 }
