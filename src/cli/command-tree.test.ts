@@ -71,7 +71,7 @@ describe('completion', () => {
     [['po'], ['policy', 'pool']],
     [
       ['pool', 's'],
-      ['show', 'scale', 'set-image'],
+      ['show', 'scale', 'set-image', 'set-cluster'],
     ],
     [['pool', 'create', 'web', '--im'], ['--image']],
     [
