@@ -1,5 +1,6 @@
 // Fetches the programs that this machine lacks into a cache outside of the tree. A second run is instant.
-// Usage: node scripts/get-tools.ts [disk] [judges] [agent] [--refresh] [--mirror URL]
+// Usage: node scripts/get-tools.ts [disk] [judges] [agent] [azure] [--refresh] [--mirror URL]
+//        Without a group: all but azure, which is large and only judges the Azure emulator.
 import { parseArgs } from 'node:util';
 import { ensureImagoError } from '../src/domain/error/imago-error.ts';
 import { fetchTools } from '../src/host/tools/fetch-tools.ts';
@@ -17,7 +18,9 @@ if (unknown !== undefined) {
 }
 
 try {
-  for (const group of groups.filter((name) => positionals.length === 0 || positionals.includes(name))) {
+  for (const group of groups.filter((name) =>
+    positionals.length === 0 ? name !== 'azure' : positionals.includes(name),
+  )) {
     const mirror = values.mirror ?? process.env.IMAGO_DEBIAN_MIRROR;
     const result = await fetchTools({ group, mirror, refresh: values.refresh === true });
     console.log(

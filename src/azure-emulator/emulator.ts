@@ -3,16 +3,29 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../ports/clock.ts';
 import { createSimProvider } from '../providers/sim/provider.ts';
 import { ArmError, toArmError } from './arm/arm-error.ts';
-import { Budgets } from './arm/budget.ts';
+import { type Budget, Budgets } from './arm/budget.ts';
 import { Documents } from './arm/documents.ts';
-import type { Face, Routes } from './arm/face.ts';
+import type { Call, Face, Route, Routes } from './arm/face.ts';
 import type { Json } from './arm/json.ts';
 import { Operations, type Reply } from './arm/operations.ts';
 import { regionNames } from './arm/regions.ts';
-import { type Address, isNamed, readAddress } from './arm/resource-id.ts';
+import { type Address, readAddress } from './arm/resource-id.ts';
+import { Blobs } from './blob/blobs.ts';
+import { answerBlob, type BlobReply, type BlobRequest } from './blob/service.ts';
+import { instanceRoutes } from './compute/instances.ts';
+import { rollingRoutes } from './compute/rolling.ts';
+import { scaleSetRoutes } from './compute/scale-sets.ts';
+import { virtualMachineActions } from './compute/virtual-machine-actions.ts';
+import { virtualMachineRoutes } from './compute/virtual-machines.ts';
+import { accessRoutes } from './disk/access.ts';
+import { diskRoutes } from './disk/disks.ts';
+import { imageRoutes } from './disk/images.ts';
 import { definitionRoutes } from './gallery/definitions.ts';
 import { galleryRoutes } from './gallery/galleries.ts';
+import { publicGalleryRoutes } from './gallery/public-galleries.ts';
 import { versionRoutes } from './gallery/versions.ts';
+import { opaqueRoute } from './opaque/opaque.ts';
+import { answerProviders } from './sign-in/providers.ts';
 import { answerSignIn, answerSubscription } from './sign-in/sign-in.ts';
 import { Tokens } from './sign-in/tokens.ts';
 
@@ -31,25 +44,47 @@ export interface ArmRequest {
   readonly token: string;
   readonly body: Json;
   readonly form: URLSearchParams;
+  /** In lower case. */
+  readonly headers?: Readonly<Record<string, string | undefined>>;
 }
 
+/** The resource providers count polls in budgets of their own. */
+const pollBudgets: Readonly<Record<string, readonly Budget[]>> = {
+  capsoperations: [['GetOperationStatus', 5_000, 15_000]],
+  diskoperations: [['GetOperation', 50_000, 400_000]],
+  operations: [
+    ['GetOperationResource', 45],
+    ['GetOperationSubscriptionMaximum', 15_000],
+  ],
+};
 const operationRoutes: Routes = Object.fromEntries(
-  (['capsoperations', 'diskoperations', 'operations'] as const).map((poll) => [
+  Object.entries(pollBudgets).map(([poll, budgets]) => [
     `GET locations/${poll}/*`,
     {
-      budget: ['GetOperationStatus', 5_000, 15_000],
+      budgets,
       answer: ({ face, address, query }) =>
         face.operations.answer(address.names[1] ?? '', query.get('monitor') === 'true'),
     },
   ]),
 );
-const routes: Routes = { ...galleryRoutes, ...definitionRoutes, ...versionRoutes, ...operationRoutes };
+const routes: Routes = {
+  ...{ ...galleryRoutes, ...definitionRoutes, ...versionRoutes, ...publicGalleryRoutes, ...operationRoutes },
+  ...{ ...diskRoutes, ...accessRoutes, ...imageRoutes },
+  ...{
+    ...virtualMachineRoutes,
+    ...virtualMachineActions,
+    ...scaleSetRoutes,
+    ...instanceRoutes,
+    ...rollingRoutes,
+  },
+};
 
 export class Emulator {
   readonly #options: EmulatorOptions;
   readonly #tokens = new Tokens();
   readonly #faces = new Map<string, Face>();
   readonly #groups = new Map<string, Json>();
+  #blobs: Blobs | undefined;
 
   constructor(options: EmulatorOptions) {
     this.#options = options;
@@ -75,9 +110,17 @@ export class Emulator {
 
   async close(): Promise<void> {
     for (const { cloud } of this.#faces.values()) await cloud.close();
+    await this.#blobs?.close();
   }
 
-  async #answer({ method, url, token, body, form }: ArmRequest): Promise<Reply> {
+  /** Answers for the storage service. */
+  async handleBlob(request: Omit<BlobRequest, 'signedIn'>, token: string): Promise<BlobReply> {
+    const { blobs } = this.#face(this.#options.subscription);
+    return answerBlob(blobs, { ...request, signedIn: this.#tokens.accepts(token) });
+  }
+
+  async #answer(request: ArmRequest): Promise<Reply> {
+    const { method, url, token, body, form, headers = {} } = request;
     const open = answerSignIn(url.pathname, url.origin, form, this.#tokens);
     if (open !== undefined) return open;
     if (!this.#tokens.accepts(token)) {
@@ -97,19 +140,38 @@ export class Emulator {
     }
     this.#checkSubscription(/^\/subscriptions\/([^/]+)/i.exec(url.pathname)?.[1]);
     const subscriptions = [...this.#faces.keys()];
-    const plain = answerSubscription({ method, path: url.pathname, body }, subscriptions, this.#groups);
+    const plain =
+      answerSubscription({ method, path: url.pathname, body }, subscriptions, this.#groups) ??
+      answerProviders(method, url.pathname);
     if (plain !== undefined) return plain;
     const address = readAddress(url.pathname);
-    const route = address && routes[`${method} ${address.type}${isNamed(address) ? '/*' : ''}`];
+    const route = address && routeOf(method, address);
     if (address === undefined || route === undefined) throw noRoute(method, url.pathname, address);
     const face = this.#face(address.subscription);
-    const left =
-      route.budget === undefined
-        ? {}
-        : { 'x-ms-ratelimit-remaining-resource': face.budgets.spend(route.budget) };
-    const call = { face, address, method, query: url.searchParams, apiVersion, body, origin: url.origin };
-    const reply = await route.answer(call);
-    return { ...reply, headers: { ...left, ...reply.headers } };
+    const ask = (asked: string, path: string, content: Json) =>
+      this.#answer({ ...request, method: asked, url: new URL(path, url.origin), body: content, headers: {} });
+    const call = {
+      face,
+      address,
+      method,
+      query: url.searchParams,
+      apiVersion,
+      body,
+      headers,
+      origin: url.origin,
+      ask,
+    };
+    const left = leftOf(call, route);
+    try {
+      const reply = await route.answer(call);
+      return { ...reply, headers: { ...left, ...reply.headers } };
+    } catch (thrown) {
+      // Azure Resource Manager itself says what does not exist, before any budget is touched.
+      const error = toArmError(thrown);
+      if (error.code === 'ResourceNotFound') throw error;
+      const wait = error.retryAfter === undefined ? {} : { 'Retry-After': String(error.retryAfter) };
+      return { status: error.status, headers: { ...left, ...wait }, body: error.toBody() };
+    }
   }
 
   #checkSubscription(subscription: string | undefined): void {
@@ -132,13 +194,26 @@ export class Emulator {
       ceilings: {},
     });
     const now = () => cloud.clock.now();
+    this.#blobs ??= new Blobs(now);
     const face: Face = {
-      ...{ subscription, cloud, clock: cloud.clock },
+      ...{ subscription, cloud, clock: cloud.clock, blobs: this.#blobs },
       ...{ documents: new Documents(now), operations: new Operations(now), budgets: new Budgets(now) },
+      faces: () => [...this.#faces.values()],
     };
     this.#faces.set(subscription, face);
     return face;
   }
+}
+
+function leftOf(call: Call, { budget, budgets }: Route): Readonly<Record<string, string>> {
+  const many = typeof budgets === 'function' ? budgets(call) : (budgets ?? []);
+  const all = [...many, ...(budget === undefined ? [] : [budget])];
+  if (all.length === 0) return {};
+  return { 'x-ms-ratelimit-remaining-resource': call.face.budgets.spend(all, call.address.id) };
+}
+
+function routeOf(method: string, { type, isNamed }: Address): Route | undefined {
+  return routes[`${method} ${type}${isNamed ? '/*' : ''}`] ?? opaqueRoute(type, method, isNamed);
 }
 
 function noRoute(method: string, path: string, address: Address | undefined): ArmError {

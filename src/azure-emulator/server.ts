@@ -18,7 +18,7 @@ export interface RunningEmulator {
   close(): Promise<void>;
 }
 
-const largestBody = 4 * 2 ** 20;
+const largestBody = 8 * 2 ** 20;
 
 export async function serveEmulator(
   options: EmulatorOptions & { readonly port?: number },
@@ -55,12 +55,23 @@ export async function serveEmulator(
 }
 
 async function serve(emulator: Emulator, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const text = await readBody(request);
-  if (text === undefined)
+  const bytes = await readBody(request);
+  if (bytes === undefined)
     return send(response, {
       status: 413,
       body: { error: { code: 'RequestContentTooLarge', message: 'The request is too large.' } },
     });
+  const url = new URL(request.url ?? '/', `https://${request.headers.host ?? '127.0.0.1'}`);
+  const token = (request.headers.authorization ?? '').replace(/^Bearer /i, '');
+  const method = request.method ?? 'GET';
+  const headers = request.headers as Readonly<Record<string, string | undefined>>;
+  if (isBlob(url, headers)) {
+    const reply = await emulator.handleBlob({ method, url, headers, body: bytes }, token);
+    response.writeHead(reply.status, reply.headers);
+    response.end(reply.body);
+    return;
+  }
+  const text = bytes.toString('utf8');
   const body = readJson(text, request.headers['content-type'] ?? '');
   if (body === undefined) {
     const error = {
@@ -69,27 +80,26 @@ async function serve(emulator: Emulator, request: IncomingMessage, response: Ser
     };
     return send(response, { status: 400, body: { error } });
   }
-  const url = new URL(request.url ?? '/', `https://${request.headers.host ?? '127.0.0.1'}`);
-  const token = (request.headers.authorization ?? '').replace(/^Bearer /i, '');
   send(
     response,
-    await emulator.handle({
-      method: request.method ?? 'GET',
-      url,
-      token,
-      body,
-      form: new URLSearchParams(text),
-    }),
+    await emulator.handle({ method, url, token, body, headers, form: new URLSearchParams(text) }),
   );
 }
 
-async function readBody(request: IncomingMessage): Promise<string | undefined> {
-  let text = '';
-  for await (const chunk of request.setEncoding('utf8')) {
-    text += chunk;
-    if (text.length > largestBody) return undefined;
+/** The storage service says its version in a header, or is asked under a grant. */
+function isBlob(url: URL, headers: Readonly<Record<string, string | undefined>>): boolean {
+  return headers['x-ms-version'] !== undefined || url.searchParams.has('sig');
+}
+
+async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request) {
+    length += chunk.length;
+    if (length > largestBody) return undefined;
+    chunks.push(chunk);
   }
-  return text;
+  return Buffer.concat(chunks);
 }
 
 function readJson(text: string, type: string): Json | undefined {

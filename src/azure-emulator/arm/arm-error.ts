@@ -58,7 +58,8 @@ export function toArmError(thrown: unknown): ArmError {
   if (thrown instanceof ArmError) return thrown;
   const error = ensureImagoError(thrown);
   if (error.code === 'provider-not-found') return new ArmError(404, 'NotFound', error.message);
-  if (error.code === 'provider-conflict' || error.code === 'provider-quota') return notAllowed(error.message);
+  if (['provider-conflict', 'provider-quota', 'provider-lacks'].includes(error.code))
+    return notAllowed(error.message);
   if (error.kind === 'input') return new ArmError(400, 'InvalidParameter', error.message);
   return new ArmError(500, 'InternalServerError', error.message);
 }

@@ -9,6 +9,8 @@ export interface Document {
   readonly location: string;
   /** Everything but id, name, type, location and provisioning state. */
   readonly body: Json;
+  /** What the emulator knows beside it, such as its name in the model. Never shown. */
+  readonly own?: Json;
   /** Work in progress until that time, and the body after it; a deletion leaves none. */
   readonly work?: {
     readonly state: 'Creating' | 'Updating' | 'Deleting';
@@ -47,6 +49,10 @@ export class Documents {
     this.#documents.delete(id.toLowerCase());
   }
 
+  all(): readonly Document[] {
+    return [...this.#documents.values()];
+  }
+
   /** Returns the documents directly below that address, in the order of their names. */
   inside(prefix: string): readonly Document[] {
     const start = `${prefix.toLowerCase()}/`;
@@ -58,7 +64,10 @@ export class Documents {
 
   /** Returns the documents of a type in all resource groups. */
   ofType(type: string): readonly Document[] {
-    return this.#sorted([...this.#documents].filter(([, found]) => found.type === type).map(([key]) => key));
+    const wanted = type.toLowerCase();
+    return this.#sorted(
+      [...this.#documents].filter(([, found]) => found.type.toLowerCase() === wanted).map(([key]) => key),
+    );
   }
 
   #sorted(keys: readonly string[]): readonly Document[] {
@@ -71,7 +80,8 @@ export function shown({ id, type, name, location, body, work }: Document, state?
   const { properties, ...top } = body;
   const provisioningState = state ?? work?.state ?? 'Succeeded';
   return {
-    ...{ name, id, type: `Microsoft.Compute/${type}`, location },
+    ...{ name, id, type: type.includes('.') ? type : `Microsoft.Compute/${type}` },
+    ...(location === '' ? {} : { location }),
     ...top,
     properties: { ...(properties as Json), provisioningState },
   };

@@ -1,6 +1,7 @@
 // What the resource kinds share: one subscription with its cloud, its documents, and its operations.
 import type { Clock } from '../../ports/clock.ts';
 import type { SimProvider } from '../../providers/sim/provider.ts';
+import type { Blobs } from '../blob/blobs.ts';
 import type { Budget, Budgets } from './budget.ts';
 import type { Documents } from './documents.ts';
 import type { Json } from './json.ts';
@@ -14,6 +15,10 @@ export interface Face {
   readonly documents: Documents;
   readonly operations: Operations;
   readonly budgets: Budgets;
+  /** The contents of disks and blobs, of all subscriptions. */
+  readonly blobs: Blobs;
+  /** All subscriptions, this one among them. */
+  faces(): readonly Face[];
 }
 
 export interface Call {
@@ -24,11 +29,16 @@ export interface Call {
   readonly apiVersion: string;
   readonly body: Json;
   readonly origin: string;
+  /** Of the request, in lower case. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** Asks the emulator itself, as deployments do for each of their resources. */
+  ask(method: string, path: string, body: Json): Promise<Reply>;
 }
 
-/** One route: its budget and what answers it. */
+/** One route: its budgets and what answers it. */
 export interface Route {
   readonly budget?: Budget;
+  readonly budgets?: readonly Budget[] | ((call: Call) => readonly Budget[]);
   answer(call: Call): Promise<Reply>;
 }
 

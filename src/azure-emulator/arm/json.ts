@@ -1,4 +1,5 @@
 // Reads documents of unknown shape: what a client sends is echoed, and only parts of it are understood.
+import { canonicalJson } from '../../domain/value/canonical-json.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -39,4 +40,9 @@ export function merge(base: Json, change: Json): Json {
     merged[name] = isObject(before) && isObject(value) ? merge(before, value) : value;
   }
   return merged;
+}
+
+/** Returns a text that is the same for equal values, whatever the order of their fields. */
+export function fingerprint(value: unknown): string {
+  return canonicalJson(value as Parameters<typeof canonicalJson>[0]);
 }

@@ -1,7 +1,5 @@
 // Image versions: content, replication and deletion follow the rules of the cloud model; the rest is echoed.
-import { createHash } from 'node:crypto';
 import { ensureImagoError } from '../../domain/error/imago-error.ts';
-import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import type { GalleryVersion, RegionTarget, VersionSource } from '../../ports/provider/gallery.ts';
 import { ArmError, changeNotAllowed, invalidParameter, resourceNotFound } from '../arm/arm-error.ts';
 import { type Document, shown } from '../arm/documents.ts';
@@ -20,6 +18,14 @@ import {
   toRegion,
 } from '../arm/resource.ts';
 import { type Address, ownName, readAddress } from '../arm/resource-id.ts';
+import {
+  assumedBytes,
+  contentOf,
+  dataDisksOf,
+  gigabytes,
+  modelSourceOf,
+  ownContent,
+} from '../content/content.ts';
 import { checkAzureName, modelNames } from './names.ts';
 
 const states = {
@@ -35,8 +41,6 @@ const copyStates = {
   ready: 'Completed',
   failed: 'Failed',
 } as const;
-/** The size of a source whose bytes the emulator does not have. */
-const assumedBytes = 30 * 2 ** 30;
 
 export const versionRoutes: Routes = {
   'PUT galleries/images/versions/*': { budget: ['CreateUpdateGalleryImageVersion', 375, 1_200], answer: put },
@@ -80,24 +84,27 @@ async function put(call: Call): Promise<Reply> {
   const model = modelNames(address);
   const gallery = face.cloud.galleries.open(model.gallery);
   if (exists) {
-    const source = canonicalJson(sourceOf(call, part(before, 'storageProfile')));
-    if (source !== canonicalJson(spec.source))
+    if (sourceId(part(before, 'storageProfile')) !== sourceId(part(properties, 'storageProfile')))
       throw changeNotAllowed('galleryImageVersion.properties.storageProfile');
     const { source: _, ...change } = spec;
     const allowRegionRemoval = part(properties, 'safetyProfile').allowDeletionOfReplicatedLocations === true;
     await gallery.updateVersion(model.image, model.version, { ...change, allowRegionRemoval }, modelCall);
   } else {
-    if (spec.source.kind === 'disk') face.cloud.world.addDiskByOther(spec.source.digest, assumedBytes);
     const tags = {};
     await gallery.createVersion({ ...spec, image: model.image, version: model.version, tags }, modelCall);
   }
   const content = { ...topFields(body, []), properties };
-  const document = documentOf(
-    { ...call, address: canonical(address, image.id) },
-    'galleries/images/versions',
-    location,
-    content,
-  );
+  const source = sourceId(part(properties, 'storageProfile'));
+  const dataDisks = dataDisksOf(face, source);
+  const document: Document = {
+    ...documentOf(
+      { ...call, address: canonical(address, image.id) },
+      'galleries/images/versions',
+      location,
+      content,
+    ),
+    own: exists ? (known.own ?? {}) : { ...ownContent(contentOf(face, source)), dataDisks },
+  };
   face.documents.set(document);
   const work = {
     poll: 'capsOperations',
@@ -105,7 +112,19 @@ async function put(call: Call): Promise<Reply> {
     monitored: false,
     state: progress(call, document),
   } as const;
-  return accepted(call, exists ? 200 : 201, work, await view(call, document));
+  const seen = await view(call, document);
+  return accepted(
+    call,
+    exists ? 200 : 201,
+    work,
+    exists && seen !== undefined ? withoutValidation(seen) : seen,
+  );
+}
+
+/** The answer to an update does not repeat it. */
+function withoutValidation(seen: Json): Json {
+  const { validationsProfile: _, ...properties } = part(seen, 'properties');
+  return { ...seen, properties };
 }
 
 function patch(call: Call): Promise<Reply> {
@@ -163,7 +182,7 @@ function filled(call: Call, given: Json, before: Json, location: string): Json {
     publishingProfile,
     storageProfile: storageOf(merge(part(before, 'storageProfile'), part(given, 'storageProfile'))),
     safetyProfile: { ...safety, ...part(before, 'safetyProfile'), ...part(given, 'safetyProfile') },
-    ...(kept ? {} : { validationsProfile: { validationOperationStatus: 'NotExecuted' } }),
+    validationsProfile: { validationOperationStatus: 'NotExecuted' },
   };
 }
 
@@ -219,8 +238,8 @@ function specOf(call: Call, properties: Json) {
   };
 }
 
-/** A version of this subscription is copied; of every other source only its address is known. */
-function sourceOf({ face }: Call, storage: Json): VersionSource {
+/** Returns the id or address of the only source. */
+function sourceId(storage: Json): string {
   const whole = part(storage, 'source');
   const disk = part(storage, 'osDiskImage', 'source');
   const given = [whole.id, whole.virtualMachineId, whole.communityGalleryImageId, disk.id, disk.uri].filter(
@@ -230,11 +249,17 @@ function sourceOf({ face }: Call, storage: Json): VersionSource {
   if (only === undefined || given.length > 1) {
     throw invalidParameter('storageProfile', 'The storage profile must name exactly one source.');
   }
+  return only;
+}
+
+/** A version of this subscription is copied in the model; of every other source its content is. */
+function sourceOf({ face }: Call, storage: Json): VersionSource {
+  const only = sourceId(storage);
   const address = readAddress(only);
   if (address?.type === 'galleries/images/versions' && address.subscription === face.subscription) {
     return { kind: 'version', ...modelNames(address) };
   }
-  return { kind: 'disk', digest: `sha256:${createHash('sha256').update(only.toLowerCase()).digest('hex')}` };
+  return modelSourceOf(face, contentOf(face, only));
 }
 
 function modelVersion({ face }: Call, { id }: Document): Promise<GalleryVersion | undefined> {
@@ -261,7 +286,7 @@ async function view(call: Call, document: Document): Promise<Json | undefined> {
 }
 
 /** The sizes of the disks appear when the bytes have arrived. */
-function arrived({ body }: Document, { sizeBytes }: GalleryVersion): Json {
+function arrived({ body, own }: Document, { sizeBytes }: GalleryVersion): Json {
   if (sizeBytes === undefined) return {};
   const storage = part(body, 'properties', 'storageProfile');
   const sizeInGB = Math.ceil(sizeBytes / 2 ** 30);
@@ -272,8 +297,14 @@ function arrived({ body }: Document, { sizeBytes }: GalleryVersion): Json {
     sizeInGB,
   };
   const dataDisks = listAt(storage, 'dataDiskImages').filter(isObject);
-  const dataDiskImages = dataDisks.map((disk) => ({ ...disk, sizeInGB: assumedBytes / 2 ** 30 }));
-  const data = dataDisks.length === 0 ? {} : { dataDiskImages };
+  const held = listAt(own, 'dataDisks').filter(isObject);
+  const given = dataDisks.map((disk) => ({
+    ...disk,
+    sizeInGB: held.find(({ lun }) => lun === disk.lun)?.sizeInGB ?? gigabytes(assumedBytes),
+  }));
+  const luns = new Set(dataDisks.map(({ lun }) => lun));
+  const dataDiskImages = [...given, ...held.filter(({ lun }) => !luns.has(lun))];
+  const data = dataDiskImages.length === 0 ? {} : { dataDiskImages };
   return { properties: { storageProfile: { osDiskImage, ...data } } };
 }
 

@@ -1,7 +1,7 @@
 // Which programs and files Imago uses beyond Node, and which Debian package holds each. They come in
 // groups, because few need all of them: `disk` builds images, `judges` check them in tests, `agent` is
-// what goes on a node.
-export type ToolGroup = 'disk' | 'judges' | 'agent';
+// what goes on a node, `azure` is Azure's own command line, which judges the emulator.
+export type ToolGroup = 'disk' | 'judges' | 'agent' | 'azure';
 
 export interface GroupContents {
   readonly packages: readonly string[];
@@ -47,6 +47,7 @@ export const toolGroups = {
     files: {},
   },
   agent: { packages: ['quickjs'], programs: ['qjs', 'qjsc'], files: {} },
+  azure: { packages: ['azure-cli'], programs: ['python3.13'], files: {} },
 } as const satisfies Record<ToolGroup, GroupContents>;
 
 export type ToolName = (typeof toolGroups)[ToolGroup]['programs'][number] | 'qemu-img';

@@ -12,10 +12,13 @@ import type {
   MachineRow,
   PoolRow,
   SnapshotRow,
+  VersionKey,
   VersionRow,
 } from '../../cloud/state/rows.ts';
 import { toSnapshot } from '../../cloud/state/snapshot-rows.ts';
+import type { World } from '../../cloud/state/state-file.ts';
 import { toGalleryVersion } from '../../cloud/state/version-rows.ts';
+import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import type { Snapshot } from '../../ports/provider/disks.ts';
 import type { GalleryImage, GallerySpec, GalleryVersion } from '../../ports/provider/gallery.ts';
 import type { Machine } from '../../ports/provider/machines.ts';
@@ -39,7 +42,16 @@ export interface WorldHand {
   deleteVersionByOther(image: string, version: string, gallery?: string): void;
   /** Someone else puts a disk where versions can be made from it. A second time changes nothing. */
   addDiskByOther(diskDigest: string, diskBytes: number): void;
+  /** Someone else has a version, ready, in a gallery that is not ours. A second time changes nothing. */
+  addVersionByOther(version: ForeignVersion): void;
   view(): WorldView;
+}
+
+export interface ForeignVersion extends VersionKey {
+  readonly region: string;
+  readonly definition: Omit<GalleryImage, 'name' | 'description'>;
+  readonly diskDigest: string;
+  readonly diskBytes: number;
 }
 
 export function createWorldHand(context: Cloud): WorldHand {
@@ -65,8 +77,33 @@ export function createWorldHand(context: Cloud): WorldHand {
           world.time(),
         );
       }),
+    addVersionByOther: (version) => world.transaction(() => addVersion(world, version)),
     view: () => world.transaction(() => viewWorld(context)),
   };
+}
+
+function addVersion(world: World, { gallery, image, version, region, ...disk }: ForeignVersion): void {
+  const now = world.time();
+  const { os, architecture, generation, osState = 'generalized' } = disk.definition;
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
+  const key = [gallery, image, version];
+  world.run('INSERT OR IGNORE INTO gallery VALUES (?, ?, NULL)', gallery, region);
+  world.run(
+    'INSERT OR IGNORE INTO image VALUES (?, ?, ?, ?, ?, ?, NULL)',
+    ...[gallery, image, os, architecture, generation, osState],
+  );
+  world.run(
+    `INSERT OR IGNORE INTO version (gallery, image, version, major, minor, patch, source, digest, diskDigest,
+       diskBytes, excludeFromLatest, blockDeletion, tags, busyUntil, createdAt)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '{}', ?, ?)`,
+    ...[...key, major, minor, patch, canonicalJson({ kind: 'disk', digest: disk.diskDigest })],
+    ...[disk.diskDigest, disk.diskDigest, disk.diskBytes, now, now],
+  );
+  world.run(
+    `INSERT OR IGNORE INTO regionCopy (gallery, image, version, region, position, replicas, addedAt, startsAt, readyAt)
+     SELECT ?1, ?2, ?3, ?4, count(*), 1, ?5, ?5, ?5 FROM regionCopy WHERE gallery = ?1 AND image = ?2 AND version = ?3`,
+    ...[...key, region, now],
+  );
 }
 
 function viewWorld(context: Cloud): WorldView {
