@@ -1,5 +1,5 @@
 // Signing that was set up and does not work is an error: nothing is promoted unsigned, and going back still works.
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createImago, type Imago, recipe } from '../support/imago.ts';
@@ -42,6 +42,22 @@ test.each([
     expect(await production()).toBe(versions[0]);
   } finally {
     await writeFile(ring, good);
+  }
+});
+
+test('keys that are gone altogether, as after a restore without them, stop a promotion too', async () => {
+  const keys = join(imago.home, 'keys');
+  await rename(keys, `${keys}-away`);
+  try {
+    for (const words of [promote(), [...promote(), '--dry-run']]) {
+      const { code, err } = await imago.run(words);
+      expect(err).toMatch(/was signed, and there is no key[\s\S]*imago keys create/);
+      expect(code).toBe(3);
+    }
+    expect(await production()).toBe(versions[0]);
+  } finally {
+    await rm(keys, { recursive: true, force: true });
+    await rename(`${keys}-away`, keys);
   }
 });
 

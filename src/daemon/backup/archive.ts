@@ -43,11 +43,11 @@ const minPassphrase = 12;
 const directories = {
   store: 'disks and locks of versions',
   local: 'machines and disks of the local provider',
-  'sim/world.db': 'the simulation',
+  'sim/world.db': 'state of the simulation',
   secrets: 'secrets that node configs name',
   'settings.json': 'settings of the daemon',
 };
-const keyPlaces = { keys: 'signing keys', 'webhook.key': 'the key of webhook secrets' };
+const keyPlaces = { keys: 'signing keys', 'webhook.key': 'key of webhook secrets' };
 
 export function backupParts({ paths, processEnv }: DaemonEnvironment, { database }: Store): BackupParts {
   return { database, home: paths.home, keyPassphrase: processEnv.env.IMAGO_KEY_PASSPHRASE || undefined };

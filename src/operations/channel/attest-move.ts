@@ -2,7 +2,9 @@
 // it, the decision of every gate, and the tested combination. Without a key there is no statement; signing that is set
 // up and fails is an error.
 import { movePredicateType, moveStatement } from '../../domain/channel/statement.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { MoveAttestation } from '../../ports/database/promotion.ts';
+import { allPages } from '../common/all-pages.ts';
 import type { OperationDeps } from '../common/deps.ts';
 import type { NamedStep } from '../common/operation.ts';
 
@@ -36,6 +38,25 @@ export async function findStatement(
   if (attestation === undefined) return undefined;
   const problem = await attestor?.problem(attestation.envelope);
   return { attestation, earlier, ...(problem === undefined ? {} : { problem }) };
+}
+
+/**
+ * Throws if the next move of the channel would stay unsigned although signing is set up: as the attestor does, and with
+ * `key-not-found` if the last promotion to the channel was signed and all keys are gone, as after a restore without them.
+ */
+export async function requireSigning(deps: AttestDeps, image: string, channel: string): Promise<void> {
+  if (deps.attestor === undefined || (await deps.attestor.ready())) return;
+  for await (const { id, policy } of allPages((query) => deps.catalogue.listMoves(image, channel, query), 20)) {
+    if (policy === undefined) continue;
+    if ((await deps.promotion.listAttestations(id)).length === 0) return;
+    throw new ImagoError(
+      'key-not-found',
+      `Move ${id} of ${image}:${channel} was signed, and there is no key to sign the next one.`,
+      {
+        hint: 'Copy `keys` back to the state directory of the daemon, or create a key with `imago keys create`.',
+      },
+    );
+  }
 }
 
 /**

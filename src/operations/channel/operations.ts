@@ -14,7 +14,7 @@ import { operation, type Reading, type Run } from '../common/operation.ts';
 import { requireChannel, requireVersion } from '../common/require.ts';
 import { latestStep, planLatest, unsynced } from '../gallery/sync-latest.ts';
 import { resolveStep, resolveUsable } from '../image/resolve-step.ts';
-import { attestStep } from './attest-move.ts';
+import { attestStep, requireSigning } from './attest-move.ts';
 import { copiesStep, planCopies } from './copies.ts';
 import { type Decision, decide } from './gate-facts.ts';
 import { channelTrail, type Moved, moved } from './moves.ts';
@@ -46,7 +46,7 @@ function promotion<Kind extends string, Schema extends z.ZodType<PromoteInput>>(
       // Fails early, with the decision of every gate in the record.
       .step('gates', async (run) => {
         const target = await targetOf(run);
-        await run.attestor?.ready();
+        await requireSigning(run, target.image, run.input.channel);
         const { result } = await requireGates(run, target);
         await mustMove(run, target);
         return { gates: result.gates, at: result.at };
@@ -86,7 +86,7 @@ async function planPromotion(run: Reading<PromoteInput>): Promise<readonly strin
     throw thrown;
   });
   if (!moves) return [`${image}:${name} already points at ${number}.`];
-  await run.attestor?.ready();
+  await requireSigning(run, image, name);
   const { result, channel } = await decide(run, {
     ...{ version, channel: name, requester: run.requester, now: run.clock.now(), override },
   });
