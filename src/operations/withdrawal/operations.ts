@@ -68,7 +68,7 @@ export const withdraw = operation(declared.withdraw, { prepare: beforeChange, pl
     if (failed.length > 0) {
       throw new ImagoError(
         'nodes-left',
-        `${image}:${version} is withdrawn, but not everything followed: ${failed.join('; ')}.`,
+        `${image}:${version} is withdrawn, but not everything followed: ${failed.map(withoutStop).join('; ')}.`,
         { hint: 'Fix the reported problems, then run `imago op retry` on this operation.' },
       );
     }
@@ -195,3 +195,8 @@ export const restoreVersion = operation(declared.restoreVersion, {
     restored: outcome.restored.map((name) => `${name.image}:${name.version}`),
   };
 });
+
+/** Some of the parts are whole sentences. */
+function withoutStop(text: string): string {
+  return text.replace(/\.$/, '');
+}
