@@ -46,7 +46,10 @@ export async function findStatement(
  */
 export async function requireSigning(deps: AttestDeps, image: string, channel: string): Promise<void> {
   if (deps.attestor === undefined || (await deps.attestor.ready())) return;
-  for await (const { id, policy } of allPages((query) => deps.catalogue.listMoves(image, channel, query), 20)) {
+  for await (const { id, policy } of allPages(
+    (query) => deps.catalogue.listMoves(image, channel, query),
+    20,
+  )) {
     if (policy === undefined) continue;
     if ((await deps.promotion.listAttestations(id)).length === 0) return;
     throw new ImagoError(
