@@ -1,5 +1,6 @@
 // Puts together what a builder works with, from what its owner gives.
 import { join } from 'node:path';
+import type { LockedInput } from '../domain/lock/lock.ts';
 import type { Recipe } from '../domain/recipe/recipe.ts';
 import { machineNames } from '../domain/recipe/variables.ts';
 import { type AddressGuard, ownerGuard } from '../host/network/address-guard.ts';
@@ -120,11 +121,12 @@ export function lockContext(
   recipe: Recipe,
   progress: Pick<LockContext, 'progress' | 'log'>,
   signal: AbortSignal | undefined,
+  base?: LockedInput,
 ): LockContext {
   const bar = downloadProgress((...done) => progress.progress(...done), context.now);
   return {
     ...context,
-    signal,
+    ...{ signal, base },
     machine: machineNames[recipe.architecture],
     files: localFiles(recipe),
     log: (line) => progress.log(line),

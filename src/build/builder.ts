@@ -3,9 +3,15 @@
 import { lstat, mkdir, rm } from 'node:fs/promises';
 import { sharedWork } from '../async/shared-work.ts';
 import { ImagoError } from '../domain/error/imago-error.ts';
-import type { Lock } from '../domain/lock/lock.ts';
+import type { Lock, LockedInput } from '../domain/lock/lock.ts';
 import type { Recipe } from '../domain/recipe/recipe.ts';
-import type { Builder, BuilderTools, BuildProgress, SealedDisk } from '../ports/provider/builder.ts';
+import type {
+  Builder,
+  BuilderTools,
+  BuildProgress,
+  LockOptions,
+  SealedDisk,
+} from '../ports/provider/builder.ts';
 import type { CallOptions } from '../ports/provider/call.ts';
 import { type BuildImageOptions, buildImage, fetchContext } from './build-image.ts';
 import { type BuildContext, type BuilderOptions, buildContext, lockContext } from './builder-context.ts';
@@ -55,12 +61,12 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
     recipe: Recipe,
     previous: KnownLock | undefined,
     progress: BuildProgress,
-    { signal, exact }: CallOptions & LockRules,
+    { signal, exact, base }: Pick<LockOptions, 'base' | keyof CallOptions> & LockRules,
   ): Promise<Lock> {
     await mkdir(context.cacheFolder, { recursive: true });
     await sweepTemporary(context.cacheFolder);
     return redacting({ recipe, inputs: [] }, async (redactor) => {
-      const locking = lockContext(context, recipe, redactor.progress(progress), signal);
+      const locking = lockContext(context, recipe, redactor.progress(progress), signal, base);
       const lock = await lockRecipe(recipe, locking, previous?.lock, { exact });
       await locks.remember(lock, previous?.at ?? context.now());
       return lock;
@@ -120,9 +126,12 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
         const lock = requireLock(given);
         return whyRebuild(lock, await locks.lastBuilt(lock.recipe), context.layers);
       },
-      preview: async (recipe, { previous, signal }) => {
+      readInput: (lock, input, call) => readInput(context, lock, input, call),
+      preview: async (recipe, { previous, signal, base }) => {
         const before = (await previousOf(recipe, previous))?.lock;
-        return redacting({ recipe, inputs: [] }, () => previewRecipeBuild(context, recipe, before, signal));
+        return redacting({ recipe, inputs: [] }, () =>
+          previewRecipeBuild(context, recipe, before, signal, base),
+        );
       },
       async previewHotfix(given, sets) {
         const lock = requireLock(given);
@@ -131,6 +140,21 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
       },
     },
   };
+}
+
+async function* readInput(
+  context: BuildContext,
+  lock: Lock,
+  input: LockedInput,
+  { signal }: CallOptions,
+): AsyncGenerator<Uint8Array> {
+  await redacting(lock, () =>
+    fetchInputs([input], { ...fetchContext(context, { lock, signal }), kept: undefined }),
+  );
+  const stored = await context.inputs.find(input.sha256);
+  if (stored === undefined)
+    throw new ImagoError('input-missing', 'An input of the lock is not in the cache.');
+  yield* context.inputs.read(stored);
 }
 
 /** Hides private inputs in the errors of the work. */

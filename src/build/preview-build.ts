@@ -27,6 +27,7 @@ export async function previewRecipeBuild(
   recipe: Recipe,
   previous: Lock | undefined,
   signal?: AbortSignal,
+  base?: LockedInput,
 ): Promise<BuildPreview> {
   const whole = expandOne(recipe);
   checkRecipe(whole);
@@ -34,7 +35,7 @@ export async function previewRecipeBuild(
   const found: LockedInput[] = [];
   const unresolved: string[] = [];
   const problems: string[] = [];
-  const locking = lockContext(looking, recipe, silent, signal);
+  const locking = lockContext(looking, recipe, silent, signal, base);
   for (const part of lockParts(whole, locking, previous)) {
     signal?.throwIfAborted();
     const known = part.kept ?? (part.local ? await resolveHere(part, problems) : undefined);

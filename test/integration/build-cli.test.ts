@@ -217,12 +217,20 @@ describe('a recipe that is built on a machine', () => {
     expect(checked.out).toMatch(/is a valid recipe\n.* is built on a machine/);
   });
 
-  test('is locked all the same', async () => {
+  test('is locked with the digest of its base, which must exist', async () => {
     const file = join(fixture.folder, 'machine', 'imago.yaml');
     await mkdir(dirname(file));
-    await writeFile(file, await readFile(join(examples, 'machine', 'imago.yaml')));
+    const steps = 'steps: [{name: nothing, run: "true"}]';
+    const text = (base: string) => `name: on-machine\nmethod: machine\nbase: {image: ${base}}\n${steps}\n`;
+    await writeFile(file, text('nowhere'));
+    const refused = await run(['recipe', 'lock', file]);
+    expect(refused.code).toBe(3);
+    expect(refused.err).toMatch(/no image nowhere.*imago image import FILE --name nowhere/s);
+    await writeFile(file, text('tested'));
     const { out, err } = await run(['recipe', 'lock', file]);
     expect(out, err).toMatch(/Wrote .*imago\.lock/);
+    const { digest } = await json<{ digest: string }>(['image', 'show', 'tested']);
+    expect(await readFile(file.replace('.yaml', '.lock'), 'utf8')).toContain(digest.replace('sha256:', ''));
   });
 });
 

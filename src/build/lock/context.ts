@@ -1,4 +1,5 @@
 // What builders and the locking of a recipe work with.
+import type { LockedInput } from '../../domain/lock/lock.ts';
 import type { AddressGuard } from '../../host/network/address-guard.ts';
 import type { FindCredentials } from '../containers/oci-source.ts';
 import type { ContentFolder } from '../content/content-folder.ts';
@@ -26,6 +27,8 @@ export interface BuilderContext {
 export interface LockContext extends BuilderContext {
   /** Debian's and Go's name of the recipe's processor. */
   readonly machine: string;
+  /** The version that a machine build starts from. */
+  readonly base?: LockedInput | undefined;
   /** The files of this host that the recipe can read. */
   readonly files: LocalFiles;
   readonly signal?: AbortSignal | undefined;

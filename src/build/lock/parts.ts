@@ -62,7 +62,7 @@ export function lockParts(
     );
   }
   return [
-    ...(assembles ? [packagePart(recipe, context, before)] : []),
+    ...(assembles ? [packagePart(recipe, context, before)] : [basePart(context)]),
     ...recipe.components.map((component) => componentPart(component, context, before)),
     ...(recipe.images ?? []).map((image) => imagePart(image, recipe, context, before)),
     ...orderPatches(recipe.windows?.patches ?? []).map((patch) => ({
@@ -123,6 +123,12 @@ function packagePart(recipe: Recipe, context: LockContext, before: Before | unde
       ];
     },
   };
+}
+
+/** The catalog finds it, before the recipe is locked. */
+function basePart({ base }: LockContext): LockPart {
+  const kept = base === undefined ? [] : [base];
+  return { what: 'resolving the base', kept, local: true, resolve: async () => kept, assume: () => kept };
 }
 
 function packageWish(recipe: Recipe): unknown {

@@ -18,6 +18,7 @@ import { pageByName } from '../state/paging.ts';
 import { forgetGoneMachines } from '../state/pool-rows.ts';
 import { busy, checkLimit, conflict, invalid, lacks, notFound } from '../state/refusals.ts';
 import type { DiskContent, MachineRow } from '../state/rows.ts';
+import { requireSnapshot } from '../state/snapshot-rows.ts';
 import type { World } from '../state/state-file.ts';
 import { usableVersion } from '../state/version-source.ts';
 
@@ -112,7 +113,9 @@ function createMachine(
     if (found.spec === text) return undefined;
     throw conflict(`Machine ${name} exists and is different.`);
   }
-  const source = sealed ?? usableVersion(cloud, spec, region);
+  const version = sealed ?? usableVersion(cloud, spec, region);
+  const source =
+    version && spec.snapshot !== undefined ? snapshotOver(world, version, spec.snapshot) : version;
   if (source === undefined) {
     throw notFound(
       `There is neither a sealed disk ${spec.digest} nor ${spec.image}:${spec.version} in ${region}.`,
@@ -124,10 +127,16 @@ function createMachine(
   const machineId = executor.machineIds('machine')(name);
   const given = {
     ...{ machineId, pool: null, name, ordinal: 0, region, zone: null, spec: text, firmware },
-    generalized: Number(isGeneralized(cloud, spec)),
+    generalized: Number(spec.build !== true && isGeneralized(cloud, spec)),
   };
   const imaging = { kind: 'machineCreate', source, model: null, batch: 0, bend } as const;
   return createMachineRow(cloud, given, imaging);
+}
+
+/** The snapshot's bytes; on this host they are over the version's own. */
+function snapshotOver(world: World, version: DiskContent, name: string): DiskContent {
+  const { diskBytes, traits } = requireSnapshot(world, name);
+  return { ...version, diskBytes, traits };
 }
 
 function findMachine(world: World, name: string): MachineRow | undefined {

@@ -182,6 +182,9 @@ function lazyBuilder(
       hotfix: async (...args) => (await open()).tools.hotfix(...args),
       outdated: async (...args) => (await open()).tools.outdated(...args),
       whyRebuild: async (...args) => (await open()).tools.whyRebuild(...args),
+      readInput: async function* (...args) {
+        yield* (await open()).tools.readInput(...args);
+      },
       preview: async (...args) => (await look()).tools.preview(...args),
       previewHotfix: async (...args) => (await look()).tools.previewHotfix(...args),
     },

@@ -23,10 +23,12 @@ export const inputKinds = [
   'config',
   'patch',
   'index',
+  'base',
 ] as const;
 /**
  * `config` is a text that settings or a component name by its file, `patch` an update for Windows, `index` a part of the
- * signed index that lists the packages: evidence, and on no disk.
+ * signed index that lists the packages: evidence, and on no disk. `base` is the version that a machine is started from,
+ * by the digest of its manifest.
  */
 export type InputKind = (typeof inputKinds)[number];
 
@@ -42,7 +44,7 @@ export type LockedInput = {
   readonly sha256: string;
   readonly sizeBytes: number;
   /**
-   * Where it was found: an http address; `debian:` or `debian-security:` and a path in the archive, `apt:` or
+   * Where it was found: an http address; `image:` and the reference that named a version; `debian:` or `debian-security:` and a path in the archive, `apt:` or
    * `apt-security:` if the recipe has the archive's keys; `oci:` and a
    * registry's reference; or, with a path that begins at the recipe's folder, `file:`, `folder:`, `layout:` and
    * `archive:`.

@@ -15,6 +15,7 @@ import {
   type RecipeComponent,
   type RecipeImage,
   type RecipePackage,
+  sourceKind,
   sourceOf,
   versionsOf,
   withoutPlace,
@@ -94,6 +95,7 @@ function methodProblems(recipe: Recipe): readonly RecipeProblem[] {
       );
     }
   }
+  if (machine && recipe.os === 'linux') problems.push(...machineProblems(recipe));
   if (!machine && recipe.architecture !== 'x64') {
     say(
       'architecture',
@@ -106,6 +108,29 @@ function methodProblems(recipe: Recipe): readonly RecipeProblem[] {
   }
   if (!machine && recipe.base?.image !== undefined) say('base', 'has an `image` only with `method: machine`');
   if (!machine && recipe.steps !== undefined) say('steps', 'are run only with `method: machine`');
+  return problems;
+}
+
+/** What only an assembly does. On a machine, the steps of the recipe do it. */
+function machineProblems(recipe: Recipe): readonly RecipeProblem[] {
+  const problems: RecipeProblem[] = [];
+  const say = (path: RecipeProblem['path'], what: string) =>
+    problems.push({
+      path,
+      message: `${what} only with \`method: assemble\``,
+      hint: 'Write a step that does it.',
+    });
+  if ((recipe.packages ?? []).length > 0) say(['packages'], 'are installed');
+  if ((recipe.images ?? []).length > 0) say(['images'], 'are unpacked');
+  if (Object.keys(recipe.settings).some((key) => key !== 'sim')) say(['settings'], 'are applied');
+  for (const [index, component] of recipe.components.entries()) {
+    const path = ['components', index];
+    const kind = sourceKind(sourceOf(component));
+    if (kind === 'package' || kind === 'oci')
+      say([...path, 'from'], `a component is brought from \`${kind}\``);
+    for (const key of ['unit', 'config', 'versions', 'pick'] as const)
+      if (component[key] !== undefined) say([...path, key], `\`${key}\` is set up`);
+  }
   return problems;
 }
 

@@ -65,7 +65,18 @@ test('an image for arm64 is not begun where its boot loader is not to be had', (
     'architecture: images for arm64 cannot be assembled: Imago has the boot loaders of x64 alone',
   ]);
   const base = { image: 'debian-13' };
-  expect(problems({ architecture: 'arm64', method: 'machine', base })).toEqual([]);
+  const onMachine = {
+    method: 'machine',
+    base,
+    components: [],
+    packages: [],
+    images: [],
+    settings: {},
+  } as const;
+  expect(problems({ architecture: 'arm64', ...onMachine })).toEqual([]);
+  expect(problems({ ...onMachine, settings: { hostname: 'x' } as object })).toEqual([
+    'settings: are applied only with `method: assemble`',
+  ]);
 });
 
 describe('two components on one path', () => {

@@ -55,7 +55,7 @@ const base = z
     image: words
       .optional()
       .describe(
-        'With `method: machine`: the image that the machine is started from, as the provider calls it.',
+        'With `method: machine`: the version that the machine is started from, as NAME:VERSION, NAME:CHANNEL or NAME. The lock has its digest.',
       ),
   })
   .describe('The base system.');
@@ -101,10 +101,14 @@ const image = z
 const step = z
   .strictObject({
     name: words.describe('What the step is called in logs.'),
-    run: z.string().min(1).optional().describe("A script for the machine's shell."),
+    run: z
+      .string()
+      .min(1)
+      .optional()
+      .describe("A script for the machine's shell, which ends at the first command that fails."),
     file: words.optional().describe('The file of a script, from the folder of the recipe.'),
     restart: z.literal(true).optional().describe('The machine is started anew afterwards.'),
-    timeout: duration.optional().describe('How long it may take.'),
+    timeout: duration.optional().describe('How long it may take. Half an hour when left out.'),
     remove: remove.optional(),
   })
   .transform(timed)

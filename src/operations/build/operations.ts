@@ -2,6 +2,7 @@
 // returns the same version: nothing is numbered twice (rules 5 and 11). A recipe with several versions is built by one
 // operation for each, sequentially: they share all layers but the last ones.
 
+import { baseOf } from '../../domain/build/machine-plan.ts';
 import type { BuildInput, OneBuild } from '../../domain/build/operations.ts';
 import * as declared from '../../domain/build/operations.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
@@ -16,6 +17,8 @@ import { requireImages, requireRole, simulatedBy } from '../common/deps.ts';
 import { type NamedStep, operation, type Reading, type Run } from '../common/operation.ts';
 import { type CandidateFacts, comparedWith, type Sealed, sealStep, takeNumber } from '../image/candidate.ts';
 import { type DescribedResult, recordsStep, type Subject, signStep } from '../image/describe.ts';
+import { lockWith } from './base.ts';
+import { isOnMachine, type MachineResults, machineSteps } from './machine-steps.ts';
 import { notKept, planBuild, requireTools } from './plan.ts';
 import { type FixedSubject, proveHotfix } from './verify-hotfix.ts';
 
@@ -69,13 +72,14 @@ export const build = operation(declared.build, { plan: planBuild })
     },
   })
   .step('build', {
-    ...one,
+    when: (input) => isOne(input) && !isOnMachine(input),
     async do(run): Promise<SealedDisk> {
       const { keepFailed } = run.input;
       return builderOf(run).build(run.result('lock'), run, { ...run.call, keepFailed });
     },
     verify: (run) => builderOf(run).find(run.result('lock').lockDigest, run.call),
   })
+  .steps<MachineResults>(machineSteps)
   .step('number', {
     ...one,
     async do(run): Promise<Numbered> {
@@ -168,8 +172,7 @@ async function makeLock(run: Run<BuildInput>, previous: Lock | undefined): Promi
   const recipe = run.input.recipe as Recipe;
   if (exact) requireTools(builder, run.provider(run.input.provider).name);
   if (hotfix !== undefined) return fixLock(run, hotfix);
-  if (newest === true && builder.tools !== undefined) return builder.tools.relock(recipe, run, run.call);
-  return builder.lock(recipe, run, { ...run.call, previous, exact });
+  return lockWith(run, builder, { recipe, previous, exact, newest });
 }
 
 async function fixLock(
@@ -200,6 +203,13 @@ async function whyNew(run: LockedRun) {
   return { reason, why, changes: changes.slice(0, maxChanges).map(({ sentence }) => sentence) };
 }
 
+/** The version that it was changed from, or built on. */
+function parentOf(changed: string | undefined, lock: Lock): { readonly parent?: string } {
+  const base = baseOf(lock);
+  const parent = changed ?? (base && `${base.name}:${base.version}`);
+  return parent === undefined ? {} : { parent };
+}
+
 function findBuilt(run: LockedRun) {
   return run.catalogue.findVersionByLock(factsOf(run).name, run.result('lock').lockDigest);
 }
@@ -214,7 +224,7 @@ async function candidate(run: Run<BuildInput, Results & { readonly records: Desc
     origin: {
       ...{ kind: 'built' as const, lockDigest: run.result('lock').lockDigest },
       recipeDigest: `sha256:${run.sha256(canonicalJson(recipe))}`,
-      ...(hotfix && { parent: hotfix.from }),
+      ...parentOf(hotfix?.from, lockOf(run)),
       ...(source && { source }),
     },
     restricted: isRestricted(recipe) || run.result('records').restricted,

@@ -129,6 +129,15 @@ test('refuses a machine build before it starts if the provider only assembles', 
   );
 });
 
+test('refuses a Windows recipe before it starts if the provider has no Windows machines', async () => {
+  const methods = ['assemble', 'machine'] as const;
+  const deps = { ...world(), provider: () => provider('local', { methods }) };
+  await expect(plan(deps, onMachine)).rejects.toMatchObject({
+    code: 'provider-lacks',
+    message: 'node is built on Windows, and provider local has no Windows machines.',
+  });
+});
+
 test('names an available provider with the method, but not a simulated one', async () => {
   const sim = provider('sim', { methods: ['assemble', 'machine'] });
   const able = provider('azure', { methods: ['machine'], tools: {} as unknown as BuilderTools });

@@ -4,7 +4,7 @@ import { type BuildInput, imageOfBuild, type OneBuild } from '../../domain/build
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
 import { whyVersion } from '../../domain/lock/reason.ts';
-import type { BuildMethod, Recipe } from '../../domain/recipe/recipe.ts';
+import type { Recipe } from '../../domain/recipe/recipe.ts';
 import { formatBytes } from '../../domain/value/bytes.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import { formatDuration } from '../../domain/value/duration.ts';
@@ -16,6 +16,7 @@ import { type OperationDeps, requireImages, requireRole, simulatedBy } from '../
 import { describeFailure } from '../common/describe-failure.ts';
 import type { Reading } from '../common/operation.ts';
 import { comparedWith, previewNumber, requireLine } from '../image/candidate.ts';
+import { resolveBase } from './base.ts';
 
 /** How many changes are listed one by one. */
 const maxChanges = 20;
@@ -56,27 +57,28 @@ export async function planParts(run: Reading, input: OneBuild, preview: boolean)
   const builder = requireRole(run.provider(input.provider), 'builder');
   const forecast = preview ? await forecastOf(run, builder, input) : undefined;
   const first = firstLines(input);
-  const digest = forecast === undefined ? knownDigest(run, builder, input) : forecast.lockDigest;
+  const digest = forecast === undefined ? await knownDigest(run, builder, input) : forecast.lockDigest;
   const image = imageOfBuild(input);
   const known = digest === undefined ? undefined : await run.catalogue.findVersionByLock(image, digest);
   if (known !== undefined) {
     return { lock: first, build: [`Nothing more: ${image}:${known.version} has this lock.`], known };
   }
   const last = [...lastLines(input, builder), ...(await describeFailure(() => sealLines(run, input)))];
-  if (forecast === undefined) return { lock: first, build: ['Build the disk, layer by layer.', ...last] };
+  if (forecast === undefined) return { lock: first, build: [...wayLines(input), ...last] };
   return {
     lock: [...first, ...inputLines(forecast), ...(await changeLines(run, input, forecast))],
     build: [...layerLines(forecast), ...last],
   };
 }
 
-function knownDigest(
-  { sha256 }: OperationDeps,
+async function knownDigest(
+  deps: OperationDeps,
   { knownLock }: Builder,
-  { recipe }: OneBuild,
-): string | undefined {
+  { recipe, lock }: OneBuild,
+): Promise<string | undefined> {
   if (recipe === undefined || knownLock === undefined) return undefined;
-  return `sha256:${sha256(canonicalJson(knownLock(recipe as Recipe)))}`;
+  const base = await resolveBase(deps, recipe as Recipe, lock as Lock | undefined);
+  return `sha256:${deps.sha256(canonicalJson(knownLock(recipe as Recipe, base)))}`;
 }
 
 /** What differs from the previous version, if both locks are known. */
@@ -98,15 +100,20 @@ async function changeLines(
   ];
 }
 
+type BuildableRecipe = Pick<Recipe, 'name'> & { readonly [Key in 'method' | 'os']?: Recipe[Key] | undefined };
+
 /** Throws `provider-lacks` if the provider does not have the method; the hint names one that does. */
 function requireMethod(
   deps: OperationDeps,
   provider: Provider,
   builder: Builder,
-  recipe: { readonly name: string; readonly method?: BuildMethod | undefined },
+  recipe: BuildableRecipe,
 ): void {
   const { name, method = 'assemble' } = recipe;
-  if (builder.methods.includes(method)) return;
+  if (builder.methods.includes(method)) {
+    requireSystem(provider, recipe);
+    return;
+  }
   const able = deps
     .providers()
     .find((other) => other.builder?.tools !== undefined && other.builder.methods.includes(method));
@@ -121,6 +128,16 @@ function requireMethod(
           ? 'No available provider builds it. The recipe can be checked, shown and locked.'
           : `Name one that does: --provider ${able.name}.`,
     },
+  );
+}
+
+/** Throws `provider-lacks` if the provider has no machines with the operating system of the recipe. */
+function requireSystem({ name, abilities }: Provider, recipe: BuildableRecipe): void {
+  if (recipe.os !== 'windows' || abilities.windows === true) return;
+  throw new ImagoError(
+    'provider-lacks',
+    `${recipe.name} is built on Windows, and provider ${name} has no Windows machines.`,
+    { hint: 'The recipe can be checked, shown and locked. See docs/windows.md for what builds it.' },
   );
 }
 
@@ -144,6 +161,15 @@ function layerLines({ unresolved, layers, downloads, estimate }: BuildPreview): 
     `Download ${fetched}${open}.`,
     ...layers.map(({ name, state }) => `Layer ${name}: ${state}.`),
     `Build the disk, in about ${formatDuration(estimate.ms)} (${basis}).`,
+  ];
+}
+
+function wayLines({ recipe }: OneBuild): readonly string[] {
+  if (recipe?.method !== 'machine') return ['Build the disk, layer by layer.'];
+  const { base, steps = [] } = recipe as Partial<Recipe>;
+  return [
+    `Start a machine from ${base?.image}, and run ${steps.map(({ name }) => name).join(', ') || 'no steps'}.`,
+    'Stop it, clean and scan its disk, and delete it.',
   ];
 }
 
@@ -189,7 +215,9 @@ async function forecastOf(
     if (shipped === undefined) throw notKept(hotfix.from);
     return tools.previewHotfix(shipped, hotfix.set);
   }
-  const found = await tools.preview(recipe as Recipe, { ...deps.call, previous: lock as Lock | undefined });
+  const previous = lock as Lock | undefined;
+  const base = await resolveBase(deps, recipe as Recipe, newest === true ? undefined : previous);
+  const found = await tools.preview(recipe as Recipe, { ...deps.call, previous, base });
   if (locked === true && found.lockDigest !== digestOf(deps, lock as Json | undefined))
     return { ...found, problems: [...found.problems, 'The lock does not match the recipe.'] };
   if (newest !== true) return found;

@@ -7,6 +7,7 @@ import * as declared from '../../domain/recipe/operations.ts';
 import type { Recipe } from '../../domain/recipe/recipe.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import type { BuilderTools, LayerPreview, Outdated } from '../../ports/provider/builder.ts';
+import { lockWith } from '../build/base.ts';
 import { requireTools } from '../build/plan.ts';
 import { requireRole } from '../common/deps.ts';
 import { operation, type Reading, type Run } from '../common/operation.ts';
@@ -85,8 +86,10 @@ function question<Kind extends string, Answer>(
     return answer(run, {
       tools,
       lock({ recipe, lock: previous }) {
-        if (run.input.newest === true) return tools.relock(recipe as Recipe, run, run.call);
-        return builder.lock(recipe as Recipe, run, { ...run.call, previous: previous as Lock | undefined });
+        const { newest } = run.input;
+        return lockWith(run, builder, {
+          ...{ recipe: recipe as Recipe, previous: previous as Lock | undefined, newest },
+        });
       },
     });
   });

@@ -1,5 +1,6 @@
 // Reconciles periodically: pools that follow a channel, the records of nodes that others created, and machines that an
 // ended operation left behind (rule 2).
+import { build } from '../../domain/build/operations.ts';
 import { operationRequest } from '../../domain/operation/declaration.ts';
 import { poolSetImage } from '../../domain/pool/operations.ts';
 import type { FoundProblem } from '../../domain/problem/problem.ts';
@@ -147,8 +148,9 @@ async function removeLeftMachines(
   return removed;
 }
 
-/** A failed test that keeps its machines for debugging. */
-function wasKept({ steps }: OperationRecord): boolean {
+/** A failed test or build that keeps its machines for debugging. */
+function wasKept({ kind, state, input, steps }: OperationRecord): boolean {
+  if (kind === build.kind) return state === 'failed' && isObject(input) && input.keepFailed === true;
   return steps.some(({ name, result }) => name === 'clean' && isObject(result) && result.kept !== undefined);
 }
 

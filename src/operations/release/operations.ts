@@ -18,6 +18,7 @@ import { compareLoosely } from '../../domain/value/loose-version.ts';
 import type { ChannelRecord, NewChannel, Resolution } from '../../ports/database/catalog.ts';
 import type { StepRecord } from '../../ports/workflow/operation.ts';
 import { childId } from '../../workflow/interpreter/child-step.ts';
+import { lockWith } from '../build/base.ts';
 import { build, matrixStep } from '../build/operations.ts';
 import { planParts, requireBuildable } from '../build/plan.ts';
 import { requireRole, simulatedBy } from '../common/deps.ts';
@@ -312,10 +313,7 @@ export const releaseNewer = operation(declared.releaseNewer, {
     const digests: string[] = [];
     let newer = false;
     for (const { recipe } of run.input.variants) {
-      const lock =
-        builder.tools === undefined
-          ? await builder.lock(recipe as Recipe, run, run.call)
-          : await builder.tools.relock(recipe as Recipe, run, run.call);
+      const lock = await lockWith(run, builder, { recipe: recipe as Recipe, newest: true });
       const digest = `sha256:${run.sha256(canonicalJson(lock))}`;
       newer ||= (await run.catalogue.findVersionByLock(recipe.name, digest)) === undefined;
       locks.push(lock);

@@ -1,6 +1,6 @@
 // Makes a sealed disk from a locked recipe.
 
-import type { Lock } from '../../domain/lock/lock.ts';
+import type { Lock, LockedInput } from '../../domain/lock/lock.ts';
 import type { BuildMethod, Recipe } from '../../domain/recipe/recipe.ts';
 import type { CallOptions } from './call.ts';
 
@@ -31,8 +31,16 @@ export interface SealedDisk {
 export interface LockOptions extends CallOptions {
   /** The lock that is committed beside the recipe: what still fits the recipe is taken over. */
   readonly previous?: Lock | undefined;
+  /** With `method: machine`: the version that the machine is started from. */
+  readonly base?: LockedInput | undefined;
   /** `previous` must be the recipe's lock as it is; throws `lock-stale` otherwise, and sends no requests. */
   readonly exact?: boolean | undefined;
+}
+
+export interface SealRequest extends BuildRequest {
+  /** Of the stopped machine. */
+  readonly snapshot: string;
+  readonly timings: NonNullable<SealedDisk['timings']>;
 }
 
 export interface BuildOptions extends CallOptions {
@@ -53,10 +61,16 @@ export interface Builder {
    * resumes where the first stopped; two calls for one lock share the work.
    */
   build(request: BuildRequest, progress: BuildProgress, options: BuildOptions): Promise<SealedDisk>;
+  /**
+   * With the method `machine`: makes the sealed disk of the lock from a snapshot of the machine. The copy is cleaned and
+   * scanned by the checklist of captures; `disk-clean-failed` or `capture-unsafe` if it is not safe to clone. A second
+   * call returns what the first one made.
+   */
+  seal?(request: SealRequest, progress: BuildProgress, options: CallOptions): Promise<SealedDisk>;
   /** The sealed disk of this lock if it was built before and is whole. */
   find(lockDigest: string, options: CallOptions): Promise<SealedDisk | undefined>;
   /** What `lock` would answer, where it makes locks up and asks nobody: for dry runs. Makes no call, takes no time. */
-  knownLock?(recipe: Recipe): Lock;
+  knownLock?(recipe: Recipe, base?: LockedInput): Lock;
   /** Absent where locks are only made up. */
   readonly tools?: BuilderTools;
 }
@@ -64,7 +78,13 @@ export interface Builder {
 /** What can be asked about recipes and locks. Nothing here builds. */
 export interface BuilderTools {
   /** The lock with the newest of everything, whatever was locked before. */
-  relock(recipe: Recipe, progress: BuildProgress, options: CallOptions): Promise<Lock>;
+  relock(
+    recipe: Recipe,
+    progress: BuildProgress,
+    options: Pick<LockOptions, 'base' | keyof CallOptions>,
+  ): Promise<Lock>;
+  /** The content of an input of the lock, fetched again if the cache does not have it. */
+  readInput(lock: Lock, input: LockedInput, options: CallOptions): AsyncIterable<Uint8Array>;
   /** The locks of a recipe's variants as one text, to be committed beside the recipe. */
   lockFile(recipe: Recipe, locks: readonly Lock[]): Promise<string>;
   /** `sets` as `COMPONENT=VERSION`: the lock with these inputs changed and no other. */

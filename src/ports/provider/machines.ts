@@ -16,6 +16,15 @@ export interface MachineSpec {
   readonly firmware: 'uefi' | 'bios' | 'direct';
   readonly userData: string;
   readonly tags: Readonly<Record<string, string>>;
+  /** Starts with the disk of this snapshot, which must be of a machine of the same version. */
+  readonly snapshot?: string;
+  /** Of its disk, at least. As large as the provider's machines are when absent. */
+  readonly diskBytes?: number;
+  /**
+   * For a build: it is complete as soon as it runs, whatever its agent says. Where the provider can, it also takes
+   * commands if its image has no agent.
+   */
+  readonly build?: true;
 }
 
 export interface Machine extends MachineSpec {

@@ -57,6 +57,8 @@ export interface Abilities {
   readonly forwards?: true;
   /** Scripts can be run in single machines. */
   readonly runCommand: boolean;
+  /** It has machines with Windows. */
+  readonly windows?: true;
   /** The provider compares epochs and refuses stale writers. */
   readonly fencing: boolean;
   /** Its machines are made up: what their scripts and disks say means nothing. */

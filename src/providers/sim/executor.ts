@@ -5,6 +5,7 @@ import type { DiskContent, MachineRow } from '../../cloud/state/rows.ts';
 import type { World } from '../../cloud/state/state-file.ts';
 import type { AllowedChange } from '../../ports/provider/node-configs.ts';
 import { consoleOf, healthOf, reportOf } from './machine/boot.ts';
+import { answerJob, dropJobs } from './machine/guest-jobs.ts';
 import { giveDisk, powerOf, switchPower } from './machine/imaging.ts';
 import { inForce, nodeReport } from './machine/node-report.ts';
 import { answerScript } from './machine/run-command.ts';
@@ -39,11 +40,13 @@ export function createVirtualExecutor(timing: SimTiming): Executor {
         () => powerOf(machine, world.time()) === 'running' && reportOf(timing, machine) !== undefined,
       );
       if (!listens) throw busy(`Machine ${machine.name} does not listen to commands.`);
+      const job = world.transaction(() => answerJob(world, machine, script));
+      if (job !== undefined) return job;
       return answerScript(script, { hostname: machine.name, machineId: machine.machineId });
     },
     setUserData: (node) => ({ userDataBefore: inForce(timing, node), userDataAt: world.time() }),
     allowChange: async (node, change) => world.transaction(() => allowChange(timing, node, change)),
-    workOnMachines: () => undefined,
+    workOnMachines: (machineIds) => world.transaction(() => dropJobs(world, machineIds)),
   };
 }
 

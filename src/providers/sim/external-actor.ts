@@ -23,6 +23,7 @@ import type { Snapshot } from '../../ports/provider/disks.ts';
 import type { GalleryImage, GallerySpec, GalleryVersion } from '../../ports/provider/gallery.ts';
 import type { Machine } from '../../ports/provider/machines.ts';
 import type { ProviderNode, ProviderPool } from '../../ports/provider/pools.ts';
+import { readTraits, type Traits } from './world/traits.ts';
 
 /** Everything that there is, as the roles would show it now; to compare before and after. */
 export interface WorldView {
@@ -44,6 +45,8 @@ export interface WorldHand {
   addDiskByOther(diskDigest: string, diskBytes: number): void;
   /** Someone else has a version, ready, in a gallery that is not ours. A second time changes nothing. */
   addVersionByOther(version: ForeignVersion): void;
+  /** What the disk of a single machine carries. */
+  traits(machine: string): Traits;
   view(): WorldView;
 }
 
@@ -78,6 +81,11 @@ export function createWorldHand(context: Cloud): WorldHand {
         );
       }),
     addVersionByOther: (version) => world.transaction(() => addVersion(world, version)),
+    traits: (machine) =>
+      world.transaction(() => {
+        const row = world.get<MachineRow>('SELECT * FROM machine WHERE pool IS NULL AND name = ?', machine);
+        return readTraits(row?.traits ?? '{}');
+      }),
     view: () => world.transaction(() => viewWorld(context)),
   };
 }

@@ -3,12 +3,13 @@
 
 import { admit, look } from '../../../cloud/state/call.ts';
 import { type Bend, bendOf, sha256 } from '../../../cloud/state/cloud.ts';
+import { requireSnapshot } from '../../../cloud/state/snapshot-rows.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { buildMethods } from '../../../domain/recipe/schema.ts';
 import type { Json } from '../../../domain/value/json.ts';
 import type { Builder, BuildProgress, BuildRequest, SealedDisk } from '../../../ports/provider/builder.ts';
 import type { SimContext } from '../world/context.ts';
-import { traitsOf } from '../world/traits.ts';
+import { readTraits, traitsOf } from '../world/traits.ts';
 import { diskBytesOf, type Layer, layersOf, lockOf } from './plan.ts';
 import { createSharedWork } from './shared-work.ts';
 
@@ -21,6 +22,7 @@ interface SealedRow {
 type Tell = (event: (progress: BuildProgress) => void) => void;
 
 const partsOfLayer = 5;
+const sealMs = 60_000;
 
 export function simBuilder(context: SimContext): Builder {
   const { clock, world } = context;
@@ -34,7 +36,7 @@ export function simBuilder(context: SimContext): Builder {
       await clock.sleep(context.durationOf('lock', recipeName(recipe)) * factor, options.signal);
       if (failure !== undefined) throw new ImagoError('provider-failed', failure.message);
       progress.progress(1, 1, 'every input has an exact version');
-      return lockOf(recipe);
+      return lockOf(recipe, options.base);
     },
     async build(request, progress, options) {
       admit(context, `build ${request.lockDigest}`, options);
@@ -44,6 +46,15 @@ export function simBuilder(context: SimContext): Builder {
         (event) => event(progress),
         (signal, tell) => build(context, request, signal, tell, bendOf(options)),
       );
+    },
+    async seal(request, progress, options) {
+      admit(context, `build ${request.lockDigest}`, options);
+      const { traits } = await look(context, options, () => requireSnapshot(world, request.snapshot));
+      progress.progress(0, 1, 'cleaning and scanning the disk');
+      await clock.sleep(sealMs, options.signal);
+      if (bendOf(options).failure !== undefined)
+        throw new ImagoError('provider-failed', 'The disk was lost.');
+      return seal(context, request, readTraits(traits).ran);
     },
     find: (lockDigest, options) =>
       look(context, options, () => {
@@ -110,7 +121,7 @@ async function buildLayer(
   progress(partsOfLayer, `layer ${layer.name} is built`);
 }
 
-function seal({ world }: SimContext, request: BuildRequest): SealedDisk {
+function seal({ world }: SimContext, request: BuildRequest, ran?: readonly string[]): SealedDisk {
   const disk = sealedFrom(request);
   world.transaction(() =>
     world.run(
@@ -119,7 +130,7 @@ function seal({ world }: SimContext, request: BuildRequest): SealedDisk {
       disk.digest,
       disk.diskDigest,
       disk.sizeBytes,
-      JSON.stringify(traitsOf(request.lock)),
+      JSON.stringify({ ...traitsOf(request.lock), ...(ran && { ran }) }),
       world.time(),
     ),
   );

@@ -2,7 +2,7 @@
 // keys that follow from their inputs, so that a changed component rebuilds what depends on it and nothing else.
 
 import { sha256 } from '../../../cloud/state/cloud.ts';
-import type { Lock } from '../../../domain/lock/lock.ts';
+import type { Lock, LockedInput } from '../../../domain/lock/lock.ts';
 import type { Recipe } from '../../../domain/recipe/recipe.ts';
 import { canonicalJson } from '../../../domain/value/canonical-json.ts';
 import type { Json } from '../../../domain/value/json.ts';
@@ -61,8 +61,9 @@ export function diskBytesOf(lockDigest: string): number {
  * The recipe with an exact version, sha256 and size for each of its inputs; the same recipe gives the same lock,
  * wherever its folder is. Inputs are only named, never looked for.
  */
-export function lockOf(recipe: Json): Lock {
+export function lockOf(recipe: Json, base?: LockedInput): Lock {
   const inputs = [
+    ...(base === undefined ? [] : [{ ...base } as { readonly [key: string]: Json }]),
     ...listAt(recipe, 'packages').map((entry) => resolved('package', entry, versionsOf(entry)[0])),
     ...listAt(recipe, 'components').flatMap((entry) =>
       versionsOf(entry).map((version) => resolved(kindOf(entry), entry, version)),

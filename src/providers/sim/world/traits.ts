@@ -13,6 +13,8 @@ export type BreakKind = (typeof breakKinds)[number];
 export interface Traits {
   readonly breaks?: BreakKind;
   readonly kubernetes?: string;
+  /** The jobs that ran on it, in their order: what a build on a machine leaves there. */
+  readonly ran?: readonly string[];
 }
 
 /** Reads traits from a lock, or from the recipe in it; ignores unknown values. */
