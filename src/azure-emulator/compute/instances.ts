@@ -17,7 +17,7 @@ import {
   states,
   stopHost,
 } from './host.ts';
-import { instanceNumber, isFlexible, makeNode, scaleSetType, showNodes } from './nodes.ts';
+import { hasImageOf, instanceNumber, isFlexible, makeNode, scaleSetType, showNodes } from './nodes.ts';
 import { refreshImage, requireSet } from './scale-sets.ts';
 import { changedDisks } from './virtual-machines.ts';
 
@@ -128,11 +128,13 @@ const reimage: Act = async ({ face }, set, nodes) => {
 /** Brings instances to the model of the set; those that have it already are left alone. */
 const upgrade: Act = async ({ face }, set, nodes) => {
   const fresh = await refreshImage(face, set);
-  for (const { own = {} } of nodes) {
+  for (const node of nodes) {
+    const { own = {} } = node;
     if (own.profile === fresh.own?.profile) continue;
+    const keepsDisks = hasImageOf(fresh, node);
     const host = await readHost(face, own);
     await face.cloud.pools.upgradeNode(String(own.pool), String(own.node), modelCall);
-    makeNode(face, fresh, String(own.node), String(own.machineId), host?.createdAt ?? '');
+    makeNode(face, fresh, String(own.node), String(own.machineId), host?.createdAt ?? '', keepsDisks);
   }
   return undefined;
 };

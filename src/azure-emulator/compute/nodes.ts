@@ -1,4 +1,5 @@
 // The nodes of a scale set's pool as documents: instances of a uniform set, virtual machines of a flexible one.
+import { isDeepStrictEqual } from 'node:util';
 import type { ProviderNode } from '../../ports/provider/pools.ts';
 import type { Document } from '../arm/documents.ts';
 import { type Call, type Face, modelCall } from '../arm/face.ts';
@@ -66,13 +67,14 @@ function flexibleName({ name }: Document, node: string): string {
   return `${name}_${stableId(node).slice(0, 8)}`;
 }
 
-/** Makes the document of a node from the model that the set has now. A second call makes its disk again too. */
+/** Makes the document of a node from the model that the set has now. Its disks are made again unless they are kept. */
 export function makeNode(
   face: Face,
   set: Document,
   node: string,
   machineId: string,
   createdAt: string,
+  keepsDisks = false,
 ): Document {
   const id = idOf(set, node);
   const flexible = isFlexible(set);
@@ -95,20 +97,25 @@ export function makeNode(
   const owner = { face, id, group: set.group, location: set.location, name, own };
   const made = String(face.clock.now());
   const reference = part(storage, 'imageReference');
-  if (before !== undefined) dropDisk(face, before);
+  const kept = keepsDisks ? part(before?.body, 'properties', 'storageProfile') : undefined;
+  if (before !== undefined && kept === undefined) dropDisk(face, before);
   const digest = digestOf(machineId, made);
-  const osDisk = makeDisk(owner, given, {
-    ...{ name: `${set.name}${name}_OS__1_${longId(id, machineId, made)}`, bytes, digest },
-    ...{ osType: textAt(given, 'osType') ?? 'Linux', reference: { id: textAt(reference, 'id') ?? '' } },
-  });
-  const dataDisks = listAt(storage, 'dataDisks')
+  const makeOsDisk = () =>
+    makeDisk(owner, given, {
+      ...{ name: `${set.name}${name}_OS__1_${longId(id, machineId, made)}`, bytes, digest },
+      ...{ osType: textAt(given, 'osType') ?? 'Linux', reference: { id: textAt(reference, 'id') ?? '' } },
+    });
+  const osDisk = kept === undefined ? makeOsDisk() : part(kept, 'osDisk');
+  const dataDisks = listAt(kept ?? storage, 'dataDisks')
     .filter(isObject)
     .map((disk, index) =>
-      makeDisk(owner, disk, {
-        name: `${name}_disk${index + 2}_${longId(id, String(index), made)}`,
-        bytes: 0,
-        digest: digestOf(id, String(index)),
-      }),
+      kept !== undefined
+        ? disk
+        : makeDisk(owner, disk, {
+            name: `${name}_disk${index + 2}_${longId(id, String(index), made)}`,
+            bytes: 0,
+            digest: digestOf(id, String(index)),
+          }),
     );
   const networks = listAt(model, 'networkProfile', 'networkInterfaceConfigurations').filter(isObject);
   const properties = {
@@ -154,6 +161,13 @@ export function makeNode(
   };
   face.documents.set(document);
   return document;
+}
+
+/** Whether the disk of a node was made from the image that the set has now. */
+export function hasImageOf(set: Document, { body }: Document): boolean {
+  const wanted = part(set.body, 'properties', 'virtualMachineProfile', 'storageProfile', 'imageReference');
+  const { exactVersion, ...reference } = part(body, 'properties', 'storageProfile', 'imageReference');
+  return exactVersion === set.own?.exactVersion && isDeepStrictEqual(reference, wanted);
 }
 
 /** What a node keeps when it gets another model or disk. */
