@@ -34,6 +34,7 @@ import { commonContext } from './common-context.ts';
 import { missingMachineTools } from './doctor/machines.ts';
 import type { DaemonEnvironment, WireOptions } from './environment.ts';
 import type { DaemonContext } from './http/endpoint/context.ts';
+import { openAzureProvider } from './providers/azure.ts';
 import { builderProvider } from './providers/builder-provider.ts';
 import { type Images, openImages } from './providers/images.ts';
 import { closeLocal, openLocal } from './providers/local-machines.ts';
@@ -61,12 +62,15 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
   lifecycle.onStop({ name: 'the images', deadlineMs: 2000, run: () => images.close() });
   const background = createBackground({ problems: store.problems, log, signal: acting });
   // A problem that persists is reported again when its job runs.
-  for (const source of ['local', 'engine']) await store.problems.sync(source, []);
+  for (const source of ['local', 'engine', 'azure']) await store.problems.sync(source, []);
   const local = await openLocalProvider(environment, images, background);
   const providers = new Map<ProviderName, Provider>([
     ['sim', sim],
     ['local', local],
   ]);
+  const azure = await openOwnAzure(environment, images, background);
+  if (azure !== undefined) providers.set('azure', azure);
+  lifecycle.onStop({ name: 'Azure', deadlineMs: 2000, run: async () => azure?.close() });
   lifecycle.onStop({ name: 'the simulation', deadlineMs: 2000, run: () => sim.close() });
   lifecycle.onStop({
     name: 'the machines',
@@ -229,11 +233,32 @@ async function openLocalProvider(
   }
 }
 
+/** No failure here prevents the daemon from starting. */
+async function openOwnAzure(
+  { paths, processEnv, options, log }: DaemonEnvironment,
+  images: Images,
+  background: Background,
+): Promise<Provider | undefined> {
+  const { home } = paths;
+  const { settings } = options;
+  const onTrouble = (error: unknown) => log.warn('work for Azure failed', { error });
+  try {
+    return await openAzureProvider({ settings, home, env: processEnv.env, store: images.store, onTrouble });
+  } catch (error) {
+    const message = `The azure provider cannot be used: ${ensureImagoError(error).message}`;
+    background.report('azure', { kind: 'provider-unavailable', subject: 'provider/azure', message });
+    return undefined;
+  }
+}
+
 function requireProvider(providers: ReadonlyMap<string, Provider>, name: string): Provider {
   const found = providers.get(name);
   if (found !== undefined) return found;
   throw new ImagoError('provider-unknown', `Provider ${name} not found.`, {
-    hint: `The providers are ${[...providers.keys()].join(', ')}.`,
+    hint:
+      name === 'azure'
+        ? 'Set azure-subscription, azure-resource-group and azure-location with `imago config set`, then restart the daemon.'
+        : `The providers are ${[...providers.keys()].join(', ')}.`,
   });
 }
 

@@ -1,7 +1,9 @@
 // Commands for Azure.
+import { azureJobs, roleOf } from '../../domain/azure/roles.ts';
 import { runEmulator } from '../../launcher/emulator.ts';
 import { group } from '../run/builders.ts';
 import { type CommandSpec, isSet, readNumber, text } from '../spec/command.ts';
+import { usage } from '../spec/parse.ts';
 
 const emulate: CommandSpec = {
   summary: 'Run an Azure emulator on this host until it is stopped',
@@ -26,4 +28,32 @@ const emulate: CommandSpec = {
   },
 };
 
-export const command = group({ emulate });
+const roles: CommandSpec = {
+  summary: 'Print the custom role in Azure that a job needs',
+  details: `The jobs are ${azureJobs.join(', ')}. The role has the rights that requests of Imago need, and no others. It is JSON in every output format.`,
+  args: [{ name: 'JOB', description: 'What the identity does', field: false }],
+  flags: {
+    scope: {
+      description: 'Where it can be assigned (default: a placeholder)',
+      value: '/subscriptions/ID/resourceGroups/NAME',
+    },
+  },
+  examples: [
+    [
+      'imago azure roles publisher --scope /subscriptions/ID/resourceGroups/imago > role.json',
+      'Write the role for `az role definition create --role-definition @role.json`',
+    ],
+  ],
+  async run(invocation) {
+    const job = azureJobs.find((one) => one === invocation.args.JOB);
+    if (job === undefined)
+      throw usage(
+        `There is no job ${invocation.args.JOB}; the jobs are ${azureJobs.join(', ')}.`,
+        'azure roles',
+      );
+    const role = roleOf(job, text(invocation, 'scope') ?? '/subscriptions/SUBSCRIPTION/resourceGroups/GROUP');
+    invocation.out.thing(role, role.Name, () => [JSON.stringify(role, null, 2)]);
+  },
+};
+
+export const command = group({ emulate, roles });

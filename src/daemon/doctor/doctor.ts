@@ -1,5 +1,6 @@
 // Runs the checks of `imago doctor`: one file for each group, and each result with the command that fixes it.
 import { type ProcessEnvironment, stateFolder } from '../../launcher/paths.ts';
+import { azureChecks } from './azure.ts';
 import { buildChecks } from './build.ts';
 import { type CheckResult, type DoctorCheck, type DoctorReport, warn } from './check.ts';
 import { databaseChecks } from './database.ts';
@@ -15,6 +16,7 @@ export function defaultChecks(processEnv: ProcessEnvironment): readonly DoctorCh
     ...databaseChecks(home, processEnv),
     ...machineChecks(home, processEnv),
     ...buildChecks(processEnv),
+    ...azureChecks(home, processEnv),
   ];
 }
 

@@ -193,6 +193,8 @@ const hints = {
       'Run `imago keys show > old.pub` on the host that made it, and `imago restore FILE --key old.pub` here.',
     'restore-not-empty': 'Point IMAGO_HOME or IMAGO_DATABASE_URL at a new one.',
     'provider-lacks': '',
+    'provider-sign-in-failed': 'Check the credentials with `imago doctor`.',
+    'provider-forbidden': 'Compare the role of the identity with `imago azure roles`.',
     'cluster-unauthorized': 'Renew the credentials, then check them with `kubectl auth whoami`.',
     'cluster-forbidden': 'Grant the reported verb on the reported resource to the account, then try again.',
     'cluster-version-unsupported': 'Upgrade the cluster.',

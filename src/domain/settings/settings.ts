@@ -4,6 +4,9 @@ import * as z from 'zod';
 import { ImagoError } from '../error/imago-error.ts';
 import { didYouMean, orList } from '../value/suggest.ts';
 
+/** In the order in which they are tried. */
+export const azureSignInWays = ['secret', 'certificate', 'workload', 'github', 'managed', 'az'] as const;
+
 const days = z.coerce.number().int().min(7).max(36_500);
 const absolutePath = z.string().startsWith('/').max(4096);
 
@@ -25,8 +28,8 @@ export const settingSpecs = {
   },
   provider: {
     what: 'provider for new pools, builds, and tests',
-    form: 'local or sim',
-    schema: z.enum(['local', 'sim']),
+    form: 'local, azure, or sim',
+    schema: z.enum(['local', 'azure', 'sim']),
   },
   'time-scale': {
     what: 'how many times faster simulated time runs (default: 1000)',
@@ -47,6 +50,48 @@ export const settingSpecs = {
     what: 'hosts and ranges that recipes and registry references can reach although they are private',
     form: 'names, addresses, and ranges separated by commas, for example 10.0.0.0/8,registry.local, or none',
     schema: z.string().refine((text) => parseAllowed(text) !== undefined),
+  },
+  'azure-subscription': {
+    what: 'Azure subscription; with azure-resource-group and azure-location, it turns the azure provider on',
+    form: 'the id of a subscription',
+    schema: z.guid(),
+  },
+  'azure-resource-group': {
+    what: 'resource group of galleries, disks, and scale sets',
+    form: 'a name of at most 90 characters',
+    schema: z.string().regex(/^[\w().-]{0,89}[\w()-]$/),
+  },
+  'azure-location': {
+    what: 'region of galleries and pools that name none',
+    form: 'a region in lower case, for example westeurope',
+    schema: z.string().regex(/^[a-z0-9]{3,40}$/),
+  },
+  'azure-gallery': {
+    what: 'gallery that versions go to (default: imago)',
+    form: 'letters, digits, _ and ., at most 80 characters',
+    schema: z.string().regex(/^[A-Za-z0-9](?:[\w.]{0,78}[A-Za-z0-9])?$/),
+  },
+  'azure-subnet': {
+    what: 'subnet of the nodes of new pools in Azure',
+    form: 'the id of a subnet',
+    schema: z
+      .string()
+      .regex(/^\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/.+\/subnets\/[^/]+$/i),
+  },
+  'azure-sign-in': {
+    what: 'way to sign in to Azure (default: the first that is set up)',
+    form: orList(azureSignInWays),
+    schema: z.enum(azureSignInWays),
+  },
+  'azure-endpoint': {
+    what: 'address of an Azure emulator or of a national cloud',
+    form: 'an https address',
+    schema: z.url({ protocol: /^https$/ }),
+  },
+  'azure-ca': {
+    what: 'certificate authority of an Azure emulator, in PEM form',
+    form: 'an absolute path',
+    schema: absolutePath,
   },
 } as const;
 

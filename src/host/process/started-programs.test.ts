@@ -80,6 +80,7 @@ const reviewed: Readonly<Record<string, readonly [count: number, operands: strin
   'launcher/emulator.ts': [1, 'flags that the command line has checked'],
   'launcher/spawn.ts': [1, 'flags that the command line has checked'],
   'oci/registry/find-credentials.ts': [1, 'a helper name of letters, digits, and . _ - behind a prefix'],
+  'providers/azure/sign-in/host-credentials.ts': [1, 'fixed words and the address of the cloud'],
   'providers/local/disk/machine-disk.ts': [1, path],
   'providers/local/qemu/accelerator.ts': [1, fixed],
   'providers/local/qemu/agent-port.ts': [1, path],

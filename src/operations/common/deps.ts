@@ -71,7 +71,8 @@ export function simulatedBy(
   deps: Pick<OperationDeps, 'provider'>,
   name: string | undefined,
 ): { readonly simulated?: true } {
-  return deps.provider(name).abilities.simulated ? { simulated: true } : {};
+  const { simulated, emulated } = deps.provider(name).abilities;
+  return simulated || emulated === true ? { simulated: true } : {};
 }
 
 /** Throws `simulation-mixed` if one of the two is simulated and the other is real. */

@@ -102,7 +102,7 @@ export async function beginCopy(run: Copying, target: CopyTarget, version: Versi
         source: await pickSource(run, target, version),
         tags: { [digestTag]: version.digest, [operationTag]: run.operation.id },
       },
-      call,
+      { ...call, onProgress: run.progress },
     );
     // It may have become public: who makes it public reads the copies after its record, we read its record after the copy.
     await checkMayGo(run, target, version);

@@ -9,6 +9,8 @@ export interface CallOptions {
    * write late.
    */
   readonly epoch: number;
+  /** Called by what takes long inside of one call, such as the upload of a disk. */
+  readonly onProgress?: ((done: number, total: number, sentence: string) => void) | undefined;
 }
 
 /** How far something that takes long has come. */

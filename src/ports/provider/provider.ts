@@ -63,6 +63,8 @@ export interface Abilities {
   readonly fencing: boolean;
   /** Its machines are made up: what their scripts and disks say means nothing. */
   readonly simulated: boolean;
+  /** An emulator plays the cloud: real versions can be copied there, and what it makes or says is not real. */
+  readonly emulated?: true;
   /** Time at the provider runs by another clock than the daemon's. */
   readonly ownClock: boolean;
 }

@@ -1,6 +1,11 @@
 // Starts the daemon.
 import { resolve } from 'node:path';
-import { readSettings, settingNames, settingSpecs } from '../../../domain/settings/settings.ts';
+import {
+  azureSignInWays,
+  readSettings,
+  settingNames,
+  settingSpecs,
+} from '../../../domain/settings/settings.ts';
 import { ensureDaemon } from '../../../launcher/process.ts';
 import { type CommandSpec, type FlagSpec, text } from '../../spec/command.ts';
 
@@ -9,7 +14,15 @@ const flagForms: Readonly<Record<string, Omit<FlagSpec, 'description'>>> = {
   listen: { value: 'HOST:PORT' },
   'tls-cert': fileFlag,
   'tls-key': fileFlag,
-  provider: { value: 'NAME', choices: ['local', 'sim'] },
+  provider: { value: 'NAME', choices: ['local', 'azure', 'sim'] },
+  'azure-subscription': { value: 'ID' },
+  'azure-resource-group': { value: 'NAME' },
+  'azure-location': { value: 'REGION' },
+  'azure-gallery': { value: 'NAME' },
+  'azure-subnet': { value: 'ID' },
+  'azure-sign-in': { value: 'WAY', choices: azureSignInWays },
+  'azure-endpoint': { value: 'URL' },
+  'azure-ca': fileFlag,
 };
 
 export const command: CommandSpec = {
@@ -28,7 +41,10 @@ export const command: CommandSpec = {
   async run(invocation) {
     const given = settingNames.map((name) => {
       const value = text(invocation, name);
-      return [name, value !== undefined && name.startsWith('tls-') ? resolve(value) : value] as const;
+      return [
+        name,
+        value !== undefined && (name.startsWith('tls-') || name === 'azure-ca') ? resolve(value) : value,
+      ] as const;
     });
     const daemon = await ensureDaemon({
       flags: readSettings(Object.fromEntries(given), (name) => `--${name}`),
