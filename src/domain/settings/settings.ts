@@ -3,6 +3,7 @@
 import * as z from 'zod';
 import { ImagoError } from '../error/imago-error.ts';
 import { didYouMean, orList } from '../value/suggest.ts';
+import { addressFamily } from '../webhook/address.ts';
 
 /** In the order in which they are tried. */
 export const azureSignInWays = ['secret', 'certificate', 'workload', 'github', 'managed', 'az'] as const;
@@ -189,9 +190,21 @@ export function viewSetting(set: Settings, name: SettingName, running?: RunningS
 export function parseAllowed(text: string): readonly string[] | undefined {
   if (text === 'none') return [];
   const items = text.split(',').map((item) => item.trim().toLowerCase());
-  return items.every((item) => /^[a-z0-9](?:[a-z0-9.:-]*[a-z0-9:])?(?:\/[0-9]{1,3})?$/.test(item))
-    ? items
-    : undefined;
+  return items.every(isAllowable) ? items : undefined;
+}
+
+function isAllowable(item: string): boolean {
+  const [host = '', length, ...more] = item.split('/');
+  const family = addressFamily(host);
+  if (family === undefined) {
+    // No top-level domain is a number: `10.0.0` and `10.0.0.300` are mistyped addresses.
+    return (
+      length === undefined &&
+      /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)*[a-z](?:[a-z0-9-]*[a-z0-9])?$/.test(host)
+    );
+  }
+  if (length === undefined) return true;
+  return more.length === 0 && /^\d{1,3}$/.test(length) && Number(length) <= (family === 4 ? 32 : 128);
 }
 
 /** Reads `HOST:PORT`, `[IPV6]:PORT`, or `:PORT`; `undefined` for anything else. */

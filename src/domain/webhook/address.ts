@@ -21,6 +21,12 @@ const privateRanges4 = [
   ['240.0.0.0', 4],
 ] as const;
 
+/** Returns `undefined` for what is not an address. */
+export function addressFamily(text: string): 4 | 6 | undefined {
+  if (parseIpv4(text) !== undefined) return 4;
+  return parseIpv6(text) === undefined ? undefined : 6;
+}
+
 /** Whether an address is not on the public internet. What cannot be read counts as private. */
 export function isPrivateAddress(address: string): boolean {
   const bare = address.replace(/^\[|\]$/g, '').replace(/%.*$/, '');
