@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiBench, Asked } from '../support/api-bench.ts';
 import { openApi } from '../support/api-bench.ts';
 import { databaseText } from '../support/database-text.ts';
+import { patience } from '../support/speed.ts';
 import { type StoreBench, seedImage, startStoreBench } from '../support/store.ts';
 
 let bench: StoreBench;
@@ -13,7 +14,7 @@ let letterByLetter: Promise<{ readonly answer: string; readonly whole: boolean }
 
 beforeAll(async () => {
   bench = await startStoreBench();
-  api = await openApi(bench, { limits: { bodyBytes: 20_000, bodyMs: 400 } });
+  api = await openApi(bench, { limits: { bodyBytes: 20_000, bodyMs: patience(2000) } });
   await seedImage(api.store, 'node', 2);
   letterByLetter = speakSlowly(`GET /v1/status HTTP/1.1\r\nHost: localhost\r\nX-Slow: ${'x'.repeat(5000)}`);
 });

@@ -17,12 +17,19 @@ import { type BuildFixture, buildFixture, call, firstBuildMs } from '../support/
 import { type FileServer, startFileServer } from '../support/file-server.ts';
 import { collect } from '../support/imago.ts';
 import { canMount } from '../support/small-disk.ts';
+import { patience } from '../support/speed.ts';
 import { recipeText } from '../support/test-recipe.ts';
 
 let fixture: BuildFixture;
 let server: FileServer;
 
-const downloadRules = { ...defaultDownloadRules, idleMs: 300, maxBytes: 1_000_000, tries: 2, pauseMs: 10 };
+const downloadRules = {
+  ...defaultDownloadRules,
+  idleMs: patience(2000),
+  maxBytes: 1_000_000,
+  tries: 2,
+  pauseMs: 10,
+};
 
 beforeAll(async () => {
   fixture = await buildFixture();

@@ -145,14 +145,17 @@ describe('gates', () => {
   });
 
   test('age counts in the channel before, and only there', async () => {
-    await setPolicy({ age: { atLeastMs: 1500 } });
+    const hour = 3_600_000;
+    await setPolicy({ age: { atLeastMs: hour } });
     expect(gate(await promote('1.0.1', 'production'), 'age')).toMatchObject({
       value: 'it never was in staging',
     });
     await promote('1.0.1', 'staging');
     const early = gate(await promote('1.0.1', 'production'), 'age');
     expect(early).toMatchObject({ passed: false });
-    await new Promise((resolve) => setTimeout(resolve, Date.parse(early?.opensAt ?? '') - Date.now() + 50));
+    const { movedAt = '' } = (await catalogue().getChannel('node', 'staging')) ?? {};
+    expect(Date.parse(early?.opensAt ?? '')).toBe(Date.parse(movedAt) + hour);
+    await setPolicy({ age: { atLeastMs: 1 } });
     expect(await promote('1.0.1', 'production')).toMatchObject({ state: 'succeeded' });
   });
 

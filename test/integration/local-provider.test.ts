@@ -14,6 +14,7 @@ import type { LocalProvider, LocalProviderOptions } from '../../src/providers/lo
 import { noteStopped } from '../../src/providers/local/resume.ts';
 import { createFakeMachineHost, type FakeMachineHost } from '../support/fake-machine-host.ts';
 import { createLocalBench, type LocalBench } from '../support/local-bench.ts';
+import { patience } from '../support/speed.ts';
 import { untilFits } from '../support/until.ts';
 
 const options: CallOptions = { signal: new AbortController().signal, epoch: 1 };
@@ -161,7 +162,7 @@ describe('how a machine is', () => {
     );
 
   it('is not known when its agent has fallen silent, until it speaks again', async () => {
-    await reopen({ limits: { silenceMs: 500 } });
+    await reopen({ limits: { silenceMs: patience(3000) } });
     await provider.pools.createPool(
       { name: 'web', orchestration: 'uniform', model: first, capacity: 1 },
       options,
