@@ -82,7 +82,7 @@ export const suites: readonly Suite[] = [
     name: 'integration',
     what: 'real PostgreSQL, daemon, sockets, packed package',
     ...vitest('integration', waiting),
-    needs: ['build-cache', 'debian-root'],
+    needs: ['azure-cli', 'build-cache', 'debian-root'],
   },
   {
     name: 'e2e',

@@ -13,10 +13,13 @@ import { type Address, readAddress } from './arm/resource-id.ts';
 import { Blobs } from './blob/blobs.ts';
 import { answerBlob, type BlobReply, type BlobRequest } from './blob/service.ts';
 import { instanceRoutes } from './compute/instances.ts';
+import { marketplaceRoutes } from './compute/marketplace.ts';
 import { rollingRoutes } from './compute/rolling.ts';
 import { scaleSetRoutes } from './compute/scale-sets.ts';
 import { virtualMachineActions } from './compute/virtual-machine-actions.ts';
 import { virtualMachineRoutes } from './compute/virtual-machines.ts';
+import { Control, LostReply } from './control/control.ts';
+import { deploymentRoutes } from './deployment/deployments.ts';
 import { accessRoutes } from './disk/access.ts';
 import { diskRoutes } from './disk/disks.ts';
 import { imageRoutes } from './disk/images.ts';
@@ -36,6 +39,17 @@ export interface EmulatorOptions {
   /** How many times faster than real time it runs; a clock that tests move by hand takes its place. */
   readonly timeScale?: number;
   readonly clock?: Clock;
+  /** Gets every exchange with the ARM endpoint, in the form of recorded conversations. */
+  readonly log?: (exchange: Exchange) => void;
+}
+
+export interface Exchange {
+  readonly method: string;
+  readonly url: string;
+  readonly request: Json;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly response: Json | null;
 }
 
 export interface ArmRequest {
@@ -69,6 +83,7 @@ const operationRoutes: Routes = Object.fromEntries(
 );
 const routes: Routes = {
   ...{ ...galleryRoutes, ...definitionRoutes, ...versionRoutes, ...publicGalleryRoutes, ...operationRoutes },
+  ...{ ...deploymentRoutes, ...marketplaceRoutes },
   ...{ ...diskRoutes, ...accessRoutes, ...imageRoutes },
   ...{
     ...virtualMachineRoutes,
@@ -84,6 +99,7 @@ export class Emulator {
   readonly #tokens = new Tokens();
   readonly #faces = new Map<string, Face>();
   readonly #groups = new Map<string, Json>();
+  readonly #control = new Control();
   #blobs: Blobs | undefined;
 
   constructor(options: EmulatorOptions) {
@@ -96,7 +112,18 @@ export class Emulator {
     return this.#tokens.issue('imago').token;
   }
 
+  /** Throws only if an ordered fault loses the reply. */
   async handle(request: ArmRequest): Promise<Reply> {
+    const { method, url } = request;
+    const fault = this.#control.strike(method, url.pathname);
+    const refused = fault?.status === undefined ? undefined : refusal(fault);
+    const reply = refused ?? (await this.#reply(request));
+    if (isArm(url.pathname)) this.#options.log?.(exchangeOf(request, reply));
+    if (fault !== undefined && refused === undefined) throw new LostReply('An ordered fault lost the reply.');
+    return reply;
+  }
+
+  async #reply(request: ArmRequest): Promise<Reply> {
     const ids = { 'x-ms-request-id': randomUUID(), 'x-ms-correlation-request-id': randomUUID() };
     try {
       const reply = await this.#answer(request);
@@ -130,6 +157,13 @@ export class Emulator {
         "Authentication failed. The 'Authorization' header is missing or invalid.",
       );
     }
+    const own = await this.#control.answer(
+      method,
+      url.pathname,
+      body,
+      this.#face(this.#options.subscription),
+    );
+    if (own !== undefined) return own;
     const apiVersion = url.searchParams.get('api-version');
     if (apiVersion === null) {
       throw new ArmError(
@@ -203,6 +237,38 @@ export class Emulator {
     this.#faces.set(subscription, face);
     return face;
   }
+}
+
+/** Sign-in is not logged: tokens are in it. */
+function isArm(path: string): boolean {
+  return /^\/subscriptions(?:\/|$)/i.test(path);
+}
+
+function refusal({
+  status = 500,
+  code,
+  retryAfter,
+}: {
+  readonly status?: number | undefined;
+  readonly code: string;
+  readonly retryAfter: number | undefined;
+}): Reply {
+  const wait = retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) };
+  return { status, headers: wait, body: new ArmError(status, code, 'This failure was ordered.').toBody() };
+}
+
+function exchangeOf({ method, url, body }: ArmRequest, reply: Reply): Exchange {
+  const headers = Object.fromEntries(
+    Object.entries(reply.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
+  );
+  return {
+    method,
+    url: url.href,
+    request: body,
+    status: reply.status,
+    headers,
+    response: reply.body ?? null,
+  };
 }
 
 function leftOf(call: Call, { budget, budgets }: Route): Readonly<Record<string, string>> {

@@ -1,4 +1,5 @@
 // The program of `imago azure emulate`: prints where it is, and runs until a signal ends it or its caller is gone.
+import { createWriteStream } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { ensureImagoError } from '../domain/error/imago-error.ts';
 import { serveEmulator } from './server.ts';
@@ -12,13 +13,16 @@ async function main(): Promise<void> {
       'any-subscription': { type: 'boolean', default: false },
       clock: { type: 'string', default: '1' },
       port: { type: 'string', default: '0' },
+      log: { type: 'string' },
     },
   });
+  const log = values.log === undefined ? undefined : createWriteStream(values.log, { flags: 'a' });
   const running = await serveEmulator({
     subscription,
     anySubscription: values['any-subscription'],
     timeScale: Number(values.clock),
     port: Number(values.port),
+    ...(log === undefined ? {} : { log: (exchange) => log.write(`${JSON.stringify(exchange)}\n`) }),
   });
   const { url, ca, token } = running;
   const { pid } = process;

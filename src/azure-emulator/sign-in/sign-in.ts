@@ -12,6 +12,7 @@ export function answerSignIn(
   form: URLSearchParams,
   tokens: Tokens,
 ): Reply | undefined {
+  if (path === '/aliases.json') return { status: 200, body: aliases };
   if (path === '/metadata/endpoints') return { status: 200, body: endpoints(origin) };
   if (path === '/common/discovery/instance') {
     return {
@@ -30,6 +31,33 @@ export function answerSignIn(
     ? issue(form, tokens)
     : { status: 200, body: discovery(`${origin}/${named}`) };
 }
+
+/** Short names of images, which `az` reads from here. */
+const aliases = {
+  outputs: {
+    aliases: {
+      value: {
+        Linux: {
+          Debian11: { publisher: 'Debian', offer: 'debian-11', sku: '11-backports-gen2', version: 'latest' },
+          Ubuntu2204: {
+            publisher: 'Canonical',
+            offer: '0001-com-ubuntu-server-jammy',
+            sku: '22_04-lts-gen2',
+            version: 'latest',
+          },
+        },
+        Windows: {
+          Win2022Datacenter: {
+            publisher: 'MicrosoftWindowsServer',
+            offer: 'WindowsServer',
+            sku: '2022-datacenter-g2',
+            version: 'latest',
+          },
+        },
+      },
+    },
+  },
+};
 
 function issue(form: URLSearchParams, tokens: Tokens): Reply {
   const client = form.get('client_id') ?? '';
