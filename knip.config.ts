@@ -28,7 +28,7 @@ export default {
   // Types that an exported interface names are exported too. Tests may call the inside of a file.
   ignoreExportsUsedInFile: production ? true : { interface: true, type: true },
   // Loaded by dependency-cruiser; `node` is run by bin/imago; the schemas' judges are fetched by scripts/get-schemas.ts.
-  ignoreDependencies: [...(production ? ['node'] : []), '@swc/core', 'ajv', 'ajv-formats'],
+  ignoreDependencies: [...(production ? ['node'] : []), '@swc/core', 'ajv-formats'],
   ignoreBinaries: [
     'adduser',
     'nsenter',

@@ -26,6 +26,7 @@ import { imageRoutes } from './disk/images.ts';
 import { definitionRoutes } from './gallery/definitions.ts';
 import { galleryRoutes } from './gallery/galleries.ts';
 import { publicGalleryRoutes } from './gallery/public-galleries.ts';
+import { softDeleteRoutes } from './gallery/soft-delete.ts';
 import { versionRoutes } from './gallery/versions.ts';
 import { opaqueRoute } from './opaque/opaque.ts';
 import { answerProviders } from './sign-in/providers.ts';
@@ -82,7 +83,14 @@ const operationRoutes: Routes = Object.fromEntries(
   ]),
 );
 const routes: Routes = {
-  ...{ ...galleryRoutes, ...definitionRoutes, ...versionRoutes, ...publicGalleryRoutes, ...operationRoutes },
+  ...{
+    ...galleryRoutes,
+    ...definitionRoutes,
+    ...versionRoutes,
+    ...publicGalleryRoutes,
+    ...softDeleteRoutes,
+    ...operationRoutes,
+  },
   ...{ ...deploymentRoutes, ...marketplaceRoutes },
   ...{ ...diskRoutes, ...accessRoutes, ...imageRoutes },
   ...{

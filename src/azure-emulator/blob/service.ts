@@ -255,9 +255,10 @@ async function read(blobs: Blobs, blob: Blob, state: BlobState, request: BlobReq
       'The emulator sends at most 64 MiB at a time: ask for ranges.',
     );
   const body = await blobs.read(state, range);
+  const length = { 'content-length': String(body.length) };
   const part =
     asked === undefined ? {} : { 'content-range': `bytes ${range.start}-${range.end - 1}/${state.size}` };
-  return { status: asked === undefined ? 200 : 206, headers: { ...about, ...part }, body };
+  return { status: asked === undefined ? 200 : 206, headers: { ...about, ...part, ...length }, body };
 }
 
 function readHeaderRange(headers: BlobRequest['headers']): Range | undefined {

@@ -5,6 +5,7 @@ import { type Face, modelCall } from '../arm/face.ts';
 import { type Json, listAt, part, textAt } from '../arm/json.ts';
 import { readAddress } from '../arm/resource-id.ts';
 import { aboutMarketplace, type Content, contentOf, digestOf, findDocument } from '../content/content.ts';
+import { hiddenSince } from '../content/hidden.ts';
 import { findPublic } from '../content/public-names.ts';
 import { modelNames } from '../gallery/names.ts';
 
@@ -49,7 +50,10 @@ async function galleryImage(face: Face, id: string, location: string): Promise<R
   const found =
     wanted === undefined ? undefined : await versionOf(owner, { gallery, image, version: wanted });
   const copy = found?.regions.find(({ region }) => region === location);
-  if (wanted === undefined || copy?.state !== 'ready' || found?.state === 'deleting') throw missing();
+  const document = owner.documents.get(`${address.id.replace(/\/versions\/[^/]+$/i, '')}/versions/${wanted}`);
+  const hidden = document !== undefined && hiddenSince(document) !== undefined;
+  if (wanted === undefined || copy?.state !== 'ready' || found?.state === 'deleting' || hidden)
+    throw missing();
   const definition = address.id.replace(/\/versions\/[^/]+$/i, '');
   const source = `${definition}/versions/${wanted}`;
   const content = contentOf(owner, source);

@@ -3,7 +3,7 @@ import { ensureImagoError } from '../../domain/error/imago-error.ts';
 import type { GalleryVersion, RegionTarget, VersionSource } from '../../ports/provider/gallery.ts';
 import { ArmError, changeNotAllowed, invalidParameter, resourceNotFound } from '../arm/arm-error.ts';
 import { type Document, shown } from '../arm/documents.ts';
-import { type Call, modelCall, type Routes } from '../arm/face.ts';
+import { type Call, type Face, modelCall, type Routes } from '../arm/face.ts';
 import { echo, isObject, type Json, listAt, merge, part, textAt } from '../arm/json.ts';
 import { azureTime, type OperationState, type Reply } from '../arm/operations.ts';
 import { regionNames } from '../arm/regions.ts';
@@ -14,6 +14,7 @@ import {
   readLocation,
   requireDocument,
   requireParent,
+  timed,
   topFields,
   toRegion,
 } from '../arm/resource.ts';
@@ -26,6 +27,7 @@ import {
   modelSourceOf,
   ownContent,
 } from '../content/content.ts';
+import { hiddenSince } from '../content/hidden.ts';
 import { checkAzureName, modelNames } from './names.ts';
 
 const states = {
@@ -41,6 +43,11 @@ const copyStates = {
   ready: 'Completed',
   failed: 'Failed',
 } as const;
+
+/** Recorded; a version that was deleted softly is kept for a week. */
+const softDeleteMs = 91_000;
+const restoreMs = 150_000;
+const keptMs = 7 * 24 * 3_600_000;
 
 export const versionRoutes: Routes = {
   'PUT galleries/images/versions/*': { budget: ['CreateUpdateGalleryImageVersion', 375, 1_200], answer: put },
@@ -76,6 +83,7 @@ async function put(call: Call): Promise<Reply> {
   checkAzureName('galleries/images/versions', ownName(address));
   const image = requireParent(call);
   const known = face.documents.get(address.id);
+  if (known !== undefined && hiddenSince(known) !== undefined) return restore(call, known);
   const exists = known !== undefined && (await modelVersion(call, known)) !== undefined;
   const location = readLocation(body, exists ? known : undefined);
   const before = part(exists ? known.body : {}, 'properties');
@@ -135,6 +143,14 @@ function patch(call: Call): Promise<Reply> {
 async function remove(call: Call): Promise<Reply> {
   const found = call.face.documents.get(call.address.id);
   if (found === undefined || (await modelVersion(call, found)) === undefined) return { status: 204 };
+  const { location } = found;
+  if (isSoft(call)) {
+    if (hiddenSince(found) !== undefined) return { status: 204 };
+    const own = { ...found.own, softDeletedAt: call.face.clock.now() };
+    call.face.documents.set({ ...found, own });
+    const state = timed(call, call.face.clock.now() + softDeleteMs);
+    return accepted(call, 202, { poll: 'capsOperations', location, monitored: true, state });
+  }
   const model = modelNames(call.address);
   try {
     await call.face.cloud.galleries.open(model.gallery).deleteVersion(model.image, model.version, modelCall);
@@ -144,7 +160,43 @@ async function remove(call: Call): Promise<Reply> {
     throw new ArmError(409, 'DeleteGalleryImageVersionBlockedBeforeEndOfLife', error.message);
   }
   const state = progress(call, found);
-  return accepted(call, 202, { poll: 'capsOperations', location: found.location, monitored: true, state });
+  return accepted(call, 202, { poll: 'capsOperations', location, monitored: true, state });
+}
+
+function isSoft({ face, address }: Call): boolean {
+  const gallery = face.documents.get(address.id.replace(/\/images\/.*$/i, ''));
+  return part(gallery?.body, 'properties', 'softDeletePolicy').isSoftDeleteEnabled === true;
+}
+
+/** A version that was deleted softly returns as it was; nothing else can be made under its name. */
+async function restore(call: Call, known: Document): Promise<Reply> {
+  const { face, body } = call;
+  const { restore: asked, ...rest } = part(body, 'properties');
+  if (asked !== true && Object.keys(rest).length > 0) {
+    throw new ArmError(
+      409,
+      'Conflict',
+      `The gallery image version '${known.name}' is soft deleted. Restore it, or delete it permanently first.`,
+    );
+  }
+  const { softDeletedAt: _, ...own } = known.own ?? {};
+  const until = face.clock.now() + restoreMs;
+  const document = { ...known, own, work: { state: 'Updating', until } } as const;
+  face.documents.set(document);
+  const work = {
+    poll: 'capsOperations',
+    location: known.location,
+    monitored: false,
+    state: timed(call, until),
+  } as const;
+  return accepted(call, 200, work, shown(document));
+}
+
+/** Deletes a version that was hidden. */
+export async function deleteForGood(face: Face, document: Document): Promise<void> {
+  const { gallery, image, version } = modelNames(readAddress(document.id) ?? { subscription: '', names: [] });
+  await face.cloud.galleries.open(gallery).deleteVersion(image, version, modelCall);
+  face.documents.delete(document.id);
 }
 
 /** Keeps the case in which the parent was made. */
@@ -271,6 +323,11 @@ function modelVersion({ face }: Call, { id }: Document): Promise<GalleryVersion 
 
 /** Returns the version as Azure shows it; `undefined` when its deletion has ended. */
 async function view(call: Call, document: Document): Promise<Json | undefined> {
+  const hidden = hiddenSince(document);
+  if (hidden !== undefined) {
+    if (call.face.clock.now() > hidden + keptMs) await deleteForGood(call.face, document);
+    return undefined;
+  }
   const version = await modelVersion(call, document);
   if (version === undefined) {
     call.face.documents.delete(document.id);
