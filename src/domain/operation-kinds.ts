@@ -4,6 +4,7 @@ import * as build from './build/operations.ts';
 import * as gallery from './gallery/operations.ts';
 import * as image from './image/operations.ts';
 import * as imageTest from './image-test/operations.ts';
+import * as node from './node/operations.ts';
 import * as nodeConfig from './node-config/operations.ts';
 import type { OperationDeclaration } from './operation/declaration.ts';
 import * as pool from './pool/operations.ts';
@@ -15,7 +16,7 @@ import * as rollout from './rollout/operations.ts';
 import * as withdrawal from './withdrawal/operations.ts';
 
 const exported = {
-  ...{ ...build, ...gallery, ...image, ...imageTest, ...nodeConfig, ...pool },
+  ...{ ...build, ...gallery, ...image, ...imageTest, ...node, ...nodeConfig, ...pool },
   ...{ ...promotion, ...recipe, ...release, ...retention, ...rollout, ...withdrawal },
 };
 

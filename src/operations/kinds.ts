@@ -7,6 +7,7 @@ import type { AnyOperation } from './common/operation.ts';
 import * as gallery from './gallery/operations.ts';
 import * as image from './image/operations.ts';
 import * as imageTest from './image-test/operations.ts';
+import * as node from './node/operations.ts';
 import * as nodeConfig from './node-config/operations.ts';
 import * as pool from './pool/operations.ts';
 import * as recipe from './recipe/operations.ts';
@@ -17,7 +18,7 @@ import * as withdrawal from './withdrawal/operations.ts';
 
 const exported: readonly unknown[] = [
   ...[build, recipe, image, gallery, imageTest, channel, release, pool, nodeConfig, withdrawal, retention],
-  ...[rollout],
+  ...[rollout, node],
 ].flatMap((subject) => Object.values(subject));
 
 const allOperations: readonly AnyOperation[] = exported.filter(isOperation);

@@ -11,6 +11,7 @@ export const benches: readonly Bench[] = [
   { name: 'daemon-start', what: 'the daemon', file: 'daemon-start.ts' },
   { name: 'engine-steps', what: 'durable operations', file: 'engine-steps.ts' },
   { name: 'sim-pool', what: 'ten thousand simulated nodes', file: 'sim-pool.ts' },
+  { name: 'rollout', what: 'rollouts', file: 'rollout.ts' },
   { name: 'image-build', what: 'building images', file: 'image-build.ts' },
   { name: 'store-disk', what: 'the store of disks', file: 'store-disk.ts' },
   { name: 'boot', what: 'boots of real machines', file: 'boot.ts' },

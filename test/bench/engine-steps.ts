@@ -11,6 +11,7 @@ import type { OperationKind } from '../../src/ports/workflow/operation.ts';
 import { createDbosEngine } from '../../src/workflow/engine/dbos/engine.ts';
 import { createOperations } from '../../src/workflow/operations.ts';
 import { administer, startStoreBench } from '../support/store.ts';
+import { bestOf } from './best-of.ts';
 import { printRow } from './row.ts';
 
 const count = 300;
@@ -183,17 +184,6 @@ async function measureJournal(): Promise<void> {
     bar: 'at least 2 times as many',
     met: all / one >= 2,
   });
-}
-
-/** The best of some calls, in milliseconds. */
-async function bestOf(calls: number, work: () => Promise<unknown>): Promise<number> {
-  let best = Number.POSITIVE_INFINITY;
-  for (let call = 0; call < calls; call += 1) {
-    const began = performance.now();
-    await work();
-    best = Math.min(best, performance.now() - began);
-  }
-  return best;
 }
 
 async function withLive(operationCount: number): Promise<Store['journal']> {

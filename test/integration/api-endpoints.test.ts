@@ -257,6 +257,11 @@ describe('the life of an image', () => {
     );
     expect(await client.call('showPool', { path })).toMatchObject({ version: newest });
     await rollOut(path);
+    for (const way of ['restartNode', 'replaceNode'] as const) {
+      expect((await finish(await client.call(way, { path: node }))).result).toEqual(node);
+    }
+    await finish(await client.call('deleteNode', { path: node, query: {} }));
+    expect(await client.call('showPool', { path })).toMatchObject({ capacity: 4 });
     await finish(await client.call('setPoolCluster', { path, body: {} }));
     expect(await client.call('showPool', { path })).not.toHaveProperty('cluster');
     await finish(await client.call('deletePool', { path }));

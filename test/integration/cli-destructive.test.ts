@@ -133,8 +133,8 @@ describe('pool scale and pool delete', () => {
     const fewer = ['pool', 'scale', 'web', '--nodes', '2'];
     const unasked = await imago.run(fewer);
     expect([unasked.code, unasked.err]).toEqual([4, expect.stringContaining('from 3 to 2')]);
-    expect(unasked.err).toContain('Nodes are not drained first');
-    expect((await imago.run(['pool', 'scale', '--help'])).out).toContain('Nodes are not drained first');
+    expect(unasked.err).toContain('Nodes are drained first');
+    expect((await imago.run(['pool', 'scale', '--help'])).out).toContain('Nodes are drained first');
     const other = await imago.run([...fewer, '--yes', '--expect', '5']);
     expect([other.code, other.err]).toEqual([4, expect.stringContaining('has 3 nodes')]);
     await imago.json([...fewer, '--yes', '--expect', '3']);
@@ -142,6 +142,21 @@ describe('pool scale and pool delete', () => {
     const emptied = await imago.run(['pool', 'delete', 'web', '--yes', '--expect', '0']);
     expect([emptied.code, emptied.err]).toEqual([4, expect.stringContaining('has 3 nodes')]);
     await imago.json(['pool', 'delete', 'web', '--yes', '--expect', '3']);
+  });
+});
+
+describe('node replace and node delete', () => {
+  test('only with --yes, and a repeat changes nothing', async () => {
+    await imago.json(['pool', 'create', 'few', '--image', `node:${versions[0]}`, '--nodes', '2']);
+    for (const verb of ['replace', 'delete']) {
+      const unasked = await imago.run(['node', verb, 'few-000001']);
+      const plan = expect.stringMatching(new RegExp(`${verb} node few-000001 of pool few`, 'i'));
+      expect([unasked.code, unasked.err]).toEqual([4, plan]);
+      expect(await imago.json(['node', verb, 'few-000001', '--yes'])).toMatchObject({ node: 'few-000001' });
+    }
+    expect((await imago.run(['node', 'delete', 'few-000001', '--yes'])).code).toBe(3);
+    expect(await imago.json(['pool', 'show', 'few'])).toMatchObject({ capacity: 1 });
+    await imago.json(['pool', 'delete', 'few', '--yes', '--no-drain']);
   });
 });
 

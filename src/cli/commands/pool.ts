@@ -1,6 +1,6 @@
 // Commands for pools.
 import type { ResponseOf } from '../../api/contract/types.ts';
-import { noDrain } from '../../domain/pool/pool.ts';
+import { drainsFirst } from '../../domain/pool/pool.ts';
 import { exactDescription } from '../input/find-version.ts';
 import { readNodeConfigFile } from '../input/read-node-config-file.ts';
 import { keyValueLines } from '../output/table.ts';
@@ -117,7 +117,7 @@ export const command = group({
   }),
   scale: operation('scalePool', {
     summary: 'Set the number of nodes in a pool',
-    details: `Removing nodes requires confirmation. ${noDrain}`,
+    details: `Removing nodes requires confirmation. ${drainsFirst}`,
     args: [poolArgument],
     flags: { ...nodesFlag, ...expectFlag('the pool has this many nodes now', 'N', readNumber) },
     irreversible: async (invocation) => (await nodesToRemoveFrom(invocation)) !== undefined,

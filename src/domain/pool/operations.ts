@@ -1,10 +1,11 @@
 // The operations on pools.
 import * as z from 'zod';
+import { drainFields } from '../drain/fields.ts';
 import { emptyConfig, readStoredConfig, storedText } from '../node-config/stored-config.ts';
 import { declareOperation } from '../operation/declaration.ts';
-import { name, reason, request } from '../value/fields.ts';
+import { name, querySwitch, reason, request } from '../value/fields.ts';
 import { checkName } from '../value/name.ts';
-import { noDrain } from './pool.ts';
+import { drainsFirst } from './pool.ts';
 import { formatPortForward, parsePortForward } from './port-forward.ts';
 import { orchestrations } from './record.ts';
 
@@ -59,6 +60,7 @@ export const poolCreate = declareOperation({
 const scaleFields = {
   capacity,
   expect: capacity.optional().describe('Fail unless the pool has this many nodes, or already `capacity`.'),
+  ...drainFields,
 };
 
 export const poolScale = declareOperation({
@@ -126,7 +128,7 @@ export const poolDelete = declareOperation({
   kind: 'pool-delete',
   role: 'operator',
   subject,
-  input: z.object({ name, expect: z.int().min(0).optional() }),
+  input: z.object({ name, expect: z.int().min(0).optional(), ...drainFields }),
   routes: {
     deletePool: {
       address: 'DELETE /v1/pools/{pool}',
@@ -134,7 +136,7 @@ export const poolDelete = declareOperation({
       summary: 'Delete a pool and all its nodes',
       command: {
         words: 'pool delete',
-        details: `This is irreversible. The record of what its nodes were created from is retained. ${noDrain}`,
+        details: `This is irreversible. The record of what its nodes were created from is retained. ${drainsFirst}`,
         irreversible: true,
         examples: [
           ['imago pool delete web --expect 3 --yes', 'Delete it without a prompt if it has three nodes'],
@@ -149,6 +151,7 @@ export const poolDelete = declareOperation({
           .min(0)
           .optional()
           .describe('Fail unless the pool has this many nodes.'),
+        noDrain: querySwitch.describe(drainFields.noDrain.description ?? ''),
       }),
     },
   },
@@ -165,6 +168,7 @@ export const replaceNodes = declareOperation({
     /** What the pool's model is set to first, such as the channel that it follows. */
     follow: z.string().optional(),
     why: reason,
+    ...drainFields,
   }),
   routes: {},
 });

@@ -6,8 +6,9 @@ import type { PoolImage } from './record.ts';
 
 export type { Orchestration, PoolImage, PoolRecord, ProviderName } from './record.ts';
 
-/** A warning in every plan and help that removes nodes, as long as Imago does not drain them. */
+/** A warning in every plan that removes nodes which Imago cannot drain. */
 export const noDrain = 'Nodes are not drained first: their pods stop without being evicted.';
+export const drainsFirst = 'Nodes are drained first if the pool belongs to a cluster.';
 
 /** Throws `expectation-failed` if the pool does not have the number of nodes that the caller expects. */
 export function expectCapacity(pool: string, capacity: number, expect: number | undefined): void {

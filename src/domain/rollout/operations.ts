@@ -1,47 +1,41 @@
 // The operations of a rollout: one for the pool, and one for each node that it moves.
 import * as z from 'zod';
+import { drainFields } from '../drain/fields.ts';
 import { declareOperation } from '../operation/declaration.ts';
 import { parseDuration } from '../value/duration.ts';
-import { name, parsed, request } from '../value/fields.ts';
+import { checkedText, name, request } from '../value/fields.ts';
 import { parseShare } from './plan.ts';
 import { parseWindow } from './window.ts';
 
 const subject = ({ name: pool }: { readonly name: string }) => `pool/${pool}`;
-const text = z.string().min(1).max(100);
-
-/** Checks the text, and leaves it as it is: inputs are recorded as they were written. */
-function checked(parse: (value: string) => unknown) {
-  return text.transform(
-    parsed((value) => {
-      parse(value);
-      return value;
-    }),
-  );
-}
-
 export const startFields = {
   reference: name
     .optional()
     .describe('Image, as NAME:VERSION or NAME:CHANNEL. Defaults to the image of new nodes.'),
-  maxUnavailable: checked(parseShare).default('1').describe('Nodes to move at a time: N or N%.'),
-  maxFailed: checked((value) => value === '0' || parseShare(value))
+  maxUnavailable: checkedText(parseShare).default('1').describe('Nodes to move at a time: N or N%.'),
+  maxFailed: checkedText((value) => value === '0' || parseShare(value))
     .default('0')
     .describe('Nodes that can fail after the canaries before the pool is rolled back: N or N%.'),
   waves: z
-    .array(checked(parseShare))
+    .array(checkedText(parseShare))
     .max(10)
     .default(['10%', '50%'])
     .describe('Cumulative sizes of the waves between the canaries and the rest: N or N%.'),
-  bake: checked(parseDuration).default('5m').describe('How long to observe each wave, such as 10m.'),
+  bake: checkedText(parseDuration).default('5m').describe('How long to observe each wave, such as 10m.'),
   windows: z
-    .array(checked(parseWindow))
+    .array(checkedText(parseWindow))
     .max(20)
     .default([])
     .describe('Times in which nodes start to move, such as "Mon-Fri 22:00-06:00 Europe/Paris".'),
+  ...drainFields,
   retryBad: z.boolean().default(false).describe('Allow a version that was rolled back in this pool before.'),
 };
 const undoFields = {
-  now: z.boolean().default(false).describe('Move all nodes concurrently, without canaries and windows.'),
+  ...drainFields,
+  now: z
+    .boolean()
+    .default(false)
+    .describe('Move all nodes concurrently, without canaries, windows, and drains.'),
 };
 
 export const rollout = declareOperation({
@@ -90,6 +84,6 @@ export const rolloutNode = declareOperation({
   role: 'operator',
   subject,
   /** `version`: the one that the node leaves, as NAME:VERSION. */
-  input: z.object({ name, node: name, version: name }),
+  input: z.object({ name, node: name, version: name, ...drainFields }),
   routes: {},
 });

@@ -39,6 +39,8 @@ export interface WaveRules {
   readonly maxFailed: number;
   /** How long the nodes must stay healthy after the last one moved. */
   readonly bakeMs: number;
+  /** Tries nodes again that failed because of the version, as on the way back. */
+  readonly retriesFailed?: boolean;
 }
 
 export type WaveDecision =
@@ -63,7 +65,7 @@ export function decideWave(seen: WaveObservation, rules: WaveRules): WaveDecisio
   const breach = findBreach(seen, rules);
   if (breach !== undefined) return { action: 'breach', reason: breach };
   const live = seen.nodes.filter(({ move }) => move?.state === 'live');
-  const left = seen.nodes.filter((node) => isLeft(node));
+  const left = seen.nodes.filter((node) => isLeft(node, rules));
   if (live.length === 0 && left.length === 0) return finish(seen, rules);
   if (seen.paused) return waitFor(seen, live, 'it is paused');
   if (seen.opensAt > seen.now && left.length > 0) {
@@ -74,12 +76,12 @@ export function decideWave(seen: WaveObservation, rules: WaveRules): WaveDecisio
   return waitFor(seen, live, undefined, Math.min(...left.map((node) => retryAt(node))));
 }
 
-/** A node that moved back and forth too often is left as it is and reported. */
-function isLeft({ at, move }: NodeInWave): boolean {
+/** A node that moved back and forth too often is left as it is and reported, and so is one that failed. */
+function isLeft({ at, move }: NodeInWave, { retriesFailed = false }: WaveRules): boolean {
   if (at === 'gone' || move?.state === 'live') return false;
   if (move === undefined) return at === 'before';
   if (move.state === 'succeeded') return at === 'before' && move.attempt < maxAttempts;
-  return move.blocked === true || (at === 'before' && move.attempt < maxAttempts);
+  return move.blocked === true || (retriesFailed && at === 'before' && move.attempt < maxAttempts);
 }
 
 function findBreach(seen: WaveObservation, { maxFailed }: WaveRules): string | undefined {

@@ -48,3 +48,20 @@ export function parsed<T>(parse: (text: string) => T) {
     }
   };
 }
+
+/** Checks the text, and leaves it as it is: inputs are recorded as they were written. */
+export function checkedText(parse: (text: string) => unknown) {
+  return z
+    .string()
+    .min(1)
+    .max(100)
+    .transform(
+      parsed((text) => {
+        parse(text);
+        return text;
+      }),
+    );
+}
+
+/** A switch in a query: `true` or `false`. */
+export const querySwitch = z.stringbool().default(false).meta({ type: 'boolean' });

@@ -1,5 +1,5 @@
 // Makes a node unschedulable, and schedulable again only if Imago made it unschedulable: the annotation names the owner,
-// and the node's managed fields show whether someone else has set the field since.
+// and the node's managed fields show whether someone else has set the field since. Autoscalers keep away in that time.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { KubeNode } from '../../domain/kube/objects.ts';
 import type { KubeApi, KubeCall } from '../../ports/kube/api.ts';
@@ -7,6 +7,12 @@ import type { CordonResult, UncordonResult } from '../../ports/kube/cluster.ts';
 import { fieldManager } from '../client/client.ts';
 
 const cordonAnnotation = 'imago.dev/cordoned-by';
+/** The operation that works on the node, whether or not it cordoned it. */
+const workAnnotation = 'imago.dev/in-work-by';
+/** Which of `keepAway` Imago has added: those that were there before stay. */
+const addedAnnotation = 'imago.dev/added-annotations';
+/** As cluster-autoscaler and Karpenter read them. */
+const keepAway = ['cluster-autoscaler.kubernetes.io/scale-down-disabled', 'karpenter.sh/do-not-disrupt'];
 
 const maxAttempts = 10;
 
@@ -18,16 +24,40 @@ export async function cordon(
 ): Promise<CordonResult> {
   return change(api, name, call, (node) => {
     const uid = node.metadata.uid ?? '';
-    const isOurs = node.metadata.annotations?.[cordonAnnotation] === owner;
-    if (node.spec?.unschedulable === true) return { result: { uid, wasSchedulable: isOurs } };
+    const { [cordonAnnotation]: cordoner, [workAnnotation]: worker } = node.metadata.annotations ?? {};
+    const isOthers = worker !== undefined && worker !== owner;
+    const isCordoned = node.spec?.unschedulable === true;
+    const result = { uid, wasSchedulable: !isCordoned || cordoner === owner };
+    if (isCordoned && worker !== undefined) return { result };
+    const claimed = isOthers ? {} : claim(node, owner);
+    const annotations = { ...claimed, ...(isCordoned ? {} : { [cordonAnnotation]: owner }) };
     return {
-      result: { uid, wasSchedulable: true },
-      patch: {
-        metadata: { annotations: { [cordonAnnotation]: owner } },
-        spec: { unschedulable: true },
-      },
+      result,
+      patch: { metadata: { annotations }, ...(isCordoned ? {} : { spec: { unschedulable: true } }) },
     };
   });
+}
+
+function claim(
+  { metadata: { annotations = {} } }: KubeNode,
+  owner: string,
+): Readonly<Record<string, string>> {
+  const known = annotations[addedAnnotation]?.split(',') ?? [];
+  const added = keepAway.filter((key) => known.includes(key) || annotations[key] === undefined);
+  return {
+    ...Object.fromEntries(added.map((key) => [key, 'true'])),
+    ...{ [workAnnotation]: owner, [addedAnnotation]: added.join(',') },
+  };
+}
+
+/** Removes what `claim` added, unless another operation works on the node now. */
+function release(
+  { metadata: { annotations = {} } }: KubeNode,
+  owner: string,
+): Readonly<Record<string, null>> {
+  if (annotations[workAnnotation] !== owner) return {};
+  const added = annotations[addedAnnotation]?.split(',').filter((key) => keepAway.includes(key)) ?? [];
+  return Object.fromEntries([workAnnotation, addedAnnotation, ...added].map((key) => [key, null]));
 }
 
 export async function uncordon(
@@ -40,11 +70,11 @@ export async function uncordon(
     if (node.metadata.uid !== uid) return { result: 'replaced' };
     const isMarked = node.metadata.annotations?.[cordonAnnotation] === owner;
     const isCordoned = node.spec?.unschedulable === true;
-    const unmark = { metadata: { annotations: { [cordonAnnotation]: null } } };
-    if (!isCordoned) return { result: 'schedulable', ...(isMarked ? { patch: unmark } : {}) };
-    if (!isMarked) return { result: 'kept' };
-    if (!setByImago(node)) return { result: 'kept', patch: unmark };
-    return { result: 'schedulable', patch: { ...unmark, spec: { unschedulable: null } } };
+    const annotations = { ...release(node, owner), ...(isMarked ? { [cordonAnnotation]: null } : {}) };
+    const unmark = Object.keys(annotations).length === 0 ? {} : { patch: { metadata: { annotations } } };
+    if (!isCordoned) return { result: 'schedulable', ...unmark };
+    if (!isMarked || !setByImago(node)) return { result: 'kept', ...unmark };
+    return { result: 'schedulable', patch: { metadata: { annotations }, spec: { unschedulable: null } } };
   });
 }
 

@@ -154,24 +154,30 @@ export interface RecordedNodes {
   readonly strangers: readonly string[];
 }
 
-/** Writes rule 6's record for each node that is new or was recreated, and marks missing ones as gone. */
+/**
+ * Writes rule 6's record for each node that is new or was recreated, and marks missing ones as gone. With the name of a
+ * node that still exists, it looks at no other: a pool of many nodes is changed one by one.
+ */
 export async function recordPoolNodes(
   deps: OperationDeps,
   access: PoolAccess,
   pool: PoolRecord,
+  only?: string,
 ): Promise<RecordedNodes> {
+  const one = only === undefined ? undefined : await access.pools.getNode(pool.name, only, access.options);
   const alive = new Set<string>();
   const records = [];
   const strangers: string[] = [];
   const versionOf = versionReader(deps, pool);
-  for await (const node of poolNodes(access, pool.name)) {
+  for await (const node of one === undefined ? poolNodes(access, pool.name) : [one]) {
     alive.add(node.machineId);
     const made = await versionOf(node.image, node.version);
     if (made === undefined) strangers.push(node.name);
     else records.push({ ...made, ...identity(node) });
   }
   await deps.fleet.recordNodes(records);
-  await deps.fleet.markGone(pool.name, alive, new Date(access.provider.clock.now()).toISOString());
+  if (one === undefined)
+    await deps.fleet.markGone(pool.name, alive, new Date(access.provider.clock.now()).toISOString());
   return { count: records.length, strangers };
 }
 

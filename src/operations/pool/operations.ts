@@ -1,6 +1,6 @@
 // Changes how many nodes a pool has, and deletes pools.
 import * as declared from '../../domain/pool/operations.ts';
-import { capacityToRestore, expectCapacity, noDrain } from '../../domain/pool/pool.ts';
+import { capacityToRestore, expectCapacity } from '../../domain/pool/pool.ts';
 import { operation, type Reading } from '../common/operation.ts';
 import {
   openPool,
@@ -11,6 +11,8 @@ import {
   waitForPool,
   waitForPoolGone,
 } from '../node/pool-nodes.ts';
+import { leaveServiceAll, previewDrains, returnToService, serviceOf } from '../node/service.ts';
+import { countGone, nodeNames, readVictims, removeNodes } from './scale-in.ts';
 import { beforeChange } from './set-image.ts';
 
 export { poolCreate } from './create.ts';
@@ -38,19 +40,22 @@ export const poolScale = operation(declared.poolScale, {
     const { name, capacity: to } = run.input;
     const { pool, capacity: from } = await readCapacity(run);
     if (to > from) await requireUsableModel(run, pool);
-    return [`Change pool ${name} from ${from} to ${to} nodes.`, ...(to < from ? [noDrain] : [])];
+    const drains = to < from ? await previewDrains(run, pool, run.input, await readVictims(run)) : [];
+    return [`Change pool ${name} from ${from} to ${to} nodes.`, ...drains];
   },
 })
   .step('remember', async (run) => {
-    const { capacity, etag } = await readCapacity(run);
-    return { capacity, etag };
+    const { capacity, etag, pool } = await readCapacity(run);
+    const service = await serviceOf(run, pool, run.input);
+    return { capacity, etag, victims: service === undefined ? [] : await readVictims(run) };
   })
   .step('scale', {
     async do(run) {
       const { name, capacity: to } = run.input;
-      const { capacity: from, etag } = run.result('remember');
+      const { capacity: from, etag, victims } = run.result('remember');
       const access = await openPool(run, name);
-      if ((await access.pools.getPool(name, run.call))?.capacity !== to) {
+      if (victims.length > 0) await removeNodes(run, access, from, victims);
+      else if ((await access.pools.getPool(name, run.call))?.capacity !== to) {
         if (to > from) await requireUsableModel(run, access.pool);
         await access.pools.setCapacity(name, to, { ifMatch: etag }, run.call);
       }
@@ -67,8 +72,15 @@ export const poolScale = operation(declared.poolScale, {
       const access = await openPool(run, name);
       const seen = await access.pools.getPool(name, run.call);
       if (seen === undefined) return;
-      const { capacity: before } = run.result('remember');
-      const wanted = capacityToRestore({ before, ours, now: seen.capacity });
+      const { capacity: before, victims } = run.result('remember');
+      const service = await serviceOf(run, access.pool, run.input);
+      for (const node of victims) await returnToService(run, service, node);
+      const removed = before - (await countGone(access, victims));
+      const wanted = capacityToRestore({
+        before,
+        ours: victims.length > 0 ? removed : ours,
+        now: seen.capacity,
+      });
       if (wanted === undefined) return;
       await access.pools.setCapacity(name, wanted, { ifMatch: seen.etag }, run.call);
       await waitForPool(access, name, wanted, run);
@@ -86,12 +98,27 @@ export const poolDelete = operation(declared.poolDelete, {
   prepare: beforeChange,
   async plan(run) {
     const { name, expect } = run.input;
-    const { pools } = await openPool(run, name);
-    const { capacity = 0 } = (await pools.getPool(name, run.call)) ?? {};
+    const access = await openPool(run, name);
+    const { capacity = 0 } = (await access.pools.getPool(name, run.call)) ?? {};
     expectCapacity(name, capacity, expect);
-    return [`Delete pool ${name} and its ${capacity} nodes. This cannot be undone.`, noDrain];
+    const drains = await previewDrains(run, access.pool, run.input, await nodeNames(access));
+    return [`Delete pool ${name} and its ${capacity} nodes. This cannot be undone.`, ...drains];
   },
 })
+  .step('drain', {
+    timeoutMs: 24 * 3_600_000,
+    async do(run) {
+      const access = await openPool(run, run.input.name);
+      const nodes = await nodeNames(access);
+      await leaveServiceAll(run, await serviceOf(run, access.pool, run.input), nodes);
+      return { nodes };
+    },
+    async undo(run) {
+      const access = await openPool(run, run.input.name);
+      const service = await serviceOf(run, access.pool, run.input);
+      for (const node of await nodeNames(access)) await returnToService(run, service, node);
+    },
+  })
   .step('delete', async (run) => {
     const { name, expect } = run.input;
     const access = await openPool(run, name);

@@ -21,20 +21,28 @@ export interface Replacing {
   readonly capacity: number;
   /** Nodes that did not run before. */
   readonly stopped: ReadonlySet<string>;
+  /** Takes a node out of service before it goes. */
+  leave(node: string): Promise<void>;
+  /** Waits until a node that was replaced in place serves again. */
+  enter(node: string): Promise<void>;
 }
 
 const nodeDeadlineMs = 60 * 60_000;
 
 export async function replaceNode(work: Replacing, name: string): Promise<void> {
-  const { pool, provider } = work.access;
+  const { pool, pools, provider, options } = work.access;
   const { abilities } = provider;
-  if (pool.orchestration === 'uniform' && abilities.upgrade) return upgradeInPlace(work, name);
-  return replaceByAnother(work, name);
+  const node = await pools.getNode(pool.name, name, options);
+  if (node === undefined) return;
+  if (node.state === 'deleting') return waitForRemoval(work, name);
+  if (pool.orchestration === 'uniform' && abilities.upgrade) return upgradeInPlace(work, node);
+  if (mustGo(work, node)) return replaceByAnother(work, name);
 }
 
 /** Safe to repeat: a node that has the model is not changed. */
-async function upgradeInPlace(work: Replacing, name: string): Promise<void> {
+async function upgradeInPlace(work: Replacing, { name, latestModelApplied }: ProviderNode): Promise<void> {
   const { pool, pools, options } = work.access;
+  if (!latestModelApplied && !work.stopped.has(name)) await work.leave(name);
   await pools.upgradeNode(pool.name, name, options);
   await waitFor(work, `Node ${name}`, async () => {
     const node = await pools.getNode(pool.name, name, options);
@@ -45,7 +53,7 @@ async function upgradeInPlace(work: Replacing, name: string): Promise<void> {
     if (isBroken(state)) throw nodeFailed(node);
     return state === 'ready' ? true : undefined;
   });
-  if (!work.stopped.has(name)) return;
+  if (!work.stopped.has(name)) return work.enter(name);
   await pools.stopNode(pool.name, name, options);
   await waitFor(work, `Stopping node ${name}`, async () => {
     const node = await pools.getNode(pool.name, name, options);
@@ -68,10 +76,28 @@ async function replaceByAnother(work: Replacing, name: string): Promise<void> {
     const { capacity, state } = await requireSeen(work.access, pool.name);
     return state === 'ready' && good.all >= capacity && good.unready === 0 ? true : undefined;
   });
+  const newest = await newestNode(work);
+  if (newest !== undefined) await work.enter(newest);
+  if (!work.stopped.has(name)) await work.leave(name);
   await pools.deleteNode(pool.name, name, options);
+  await waitForRemoval(work, name);
+}
+
+async function waitForRemoval(work: Replacing, name: string): Promise<void> {
+  const { pool, pools, options } = work.access;
   await waitFor(work, `The removal of node ${name}`, async () =>
     (await pools.getNode(pool.name, name, options)) === undefined ? true : undefined,
   );
+}
+
+/** The node that was added. */
+async function newestNode(work: Replacing): Promise<string | undefined> {
+  let newest: ProviderNode | undefined;
+  for await (const node of poolNodes(work.access, work.access.pool.name)) {
+    if (mustGo(work, node) || node.power !== 'running') continue;
+    if (newest === undefined || node.createdAt > newest.createdAt) newest = node;
+  }
+  return newest?.name;
 }
 
 /** Nodes to replace can be in any state; the others must be healthy. */

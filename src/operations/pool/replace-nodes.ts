@@ -2,7 +2,7 @@
 // the first that does not become ready, so that a bad model costs one node and not the pool.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import * as declared from '../../domain/pool/operations.ts';
-import { capacityToRestore, noDrain } from '../../domain/pool/pool.ts';
+import { capacityToRestore } from '../../domain/pool/pool.ts';
 import type { ProviderNode } from '../../ports/provider/pools.ts';
 import { operation, type Reading } from '../common/operation.ts';
 import {
@@ -13,6 +13,7 @@ import {
   requireSeen,
   requireUsableModel,
 } from '../node/pool-nodes.ts';
+import { awaitJoined, leaveService, previewDrains, returnToService, serviceOf } from '../node/service.ts';
 import { replaceNode } from './replace-node.ts';
 import { poolSetImage } from './set-image.ts';
 
@@ -30,7 +31,7 @@ export const replaceNodes = operation(declared.replaceNodes, {
     return [
       ...(follow === undefined ? [] : [`Create new nodes of pool ${name} from ${follow}.`]),
       `Replace ${targets.length} nodes of pool ${name}, one at a time: ${why}`,
-      noDrain,
+      ...(await previewDrains(run, access.pool, run.input, namesOf(targets))),
     ];
   },
 })
@@ -48,7 +49,7 @@ export const replaceNodes = operation(declared.replaceNodes, {
     const targets = await readTargets(run, access);
     // Nodes that do not run must not run afterwards (rule 1).
     const stopped = targets.filter(({ power }) => power === 'stopped' || power === 'stopping');
-    return { capacity, targets: targets.map(({ name }) => name), stopped: stopped.map(({ name }) => name) };
+    return { capacity, targets: namesOf(targets), stopped: namesOf(stopped) };
   })
   .step('replace', {
     timeoutMs: 24 * 3_600_000,
@@ -61,7 +62,16 @@ export const replaceNodes = operation(declared.replaceNodes, {
         const total = Math.max(targets.length, done + left.length);
         run.progress(done, total, `${done} of ${total} nodes of ${run.input.name} are replaced`);
         const { versions } = run.input;
-        await replaceNode({ access, versions, capacity, stopped: new Set(stopped) }, node.name);
+        const service = await serviceOf(run, access.pool, run.input);
+        await replaceNode(
+          {
+            ...{ access, versions, capacity, stopped: new Set(stopped) },
+            leave: (name) => leaveService(run, service, name),
+            enter: (name) => awaitJoined(run, access, service, name),
+          },
+          node.name,
+        );
+        await returnToService(run, service, node.name);
         // Rule 6: the new disk is recorded now, not after the last node.
         await recordPoolNodes(run, access, access.pool);
         done += 1;
@@ -75,7 +85,9 @@ export const replaceNodes = operation(declared.replaceNodes, {
     /** Replaced nodes stay; a node that was added to replace another is removed. */
     async undo(run) {
       const { name } = run.input;
-      const { pools } = await openPool(run, name);
+      const { pools, pool } = await openPool(run, name);
+      const service = await serviceOf(run, pool, run.input);
+      for (const node of run.result('remember').targets) await returnToService(run, service, node);
       const seen = await pools.getPool(name, run.call);
       if (seen === undefined) return 'kept';
       const { capacity } = run.result('remember');
@@ -101,6 +113,10 @@ export const replaceNodes = operation(declared.replaceNodes, {
     const { image, version } = access.pool;
     return { name, image, version, ...run.result('replace') };
   });
+
+function namesOf(nodes: readonly ProviderNode[]): readonly string[] {
+  return nodes.map(({ name }) => name);
+}
 
 /** Throws `version-withdrawn` if new nodes would run one of the versions again. */
 async function requireOtherModel(run: Reading<Replacement>, { pool }: OpenPool): Promise<void> {

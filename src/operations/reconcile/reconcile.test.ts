@@ -21,7 +21,7 @@ function world(records: Records, rolledBack?: object) {
     },
     journal: { get: async (id: string) => records[id] },
     desk: () => ({ submit: async (request: OperationRequest) => void submitted.push(request) }),
-    ...{ providers: () => [], now: () => 0, epoch: 0 },
+    ...{ clusterOf: async () => undefined, providers: () => [], now: () => 0, epoch: 0 },
   } as unknown as ReconcileDeps;
   return {
     async followed() {

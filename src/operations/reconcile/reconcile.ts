@@ -16,6 +16,7 @@ import { poolAccess, recordPoolNodes } from '../node/pool-nodes.ts';
 import { refuseBadVersion } from '../rollout/target.ts';
 import { replacementId } from '../withdrawal/replace.ts';
 import { createGuard, throwIfFailed } from './guard.ts';
+import { restoreNodes } from './restore-nodes.ts';
 
 export interface ReconcileDeps extends OperationDeps {
   readonly now: () => number;
@@ -25,6 +26,8 @@ export interface ReconcileReport {
   /** Operations that were started so that pools follow their channels. */
   readonly followed: readonly string[];
   readonly removedMachines: readonly string[];
+  /** Nodes that an ended operation had left cordoned or stopped. */
+  readonly restoredNodes: readonly string[];
   /** What could not be checked or repaired. */
   readonly problems: readonly FoundProblem[];
 }
@@ -90,7 +93,8 @@ export async function reconcile(deps: ReconcileDeps, signal: AbortSignal): Promi
       },
     );
   }
-  return { followed, removedMachines, problems };
+  const restoredNodes = await restoreNodes(deps, { guard, call });
+  return { followed, removedMachines, restoredNodes, problems };
 }
 
 /** Starts the change of model if the channel has moved; the id prevents two passes from starting it twice. */

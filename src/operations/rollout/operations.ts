@@ -1,15 +1,15 @@
 // Moves the nodes of a pool to a version in waves, two canaries first. If a moved node fails, everything returns to the
 // last good version, and the version is refused in this pool from then on.
 import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
-import { noDrain } from '../../domain/pool/pool.ts';
 import * as declared from '../../domain/rollout/operations.ts';
 import { waveNames } from '../../domain/rollout/plan.ts';
 import { toIso } from '../../domain/value/time.ts';
 import { operation } from '../common/operation.ts';
-import { openPool } from '../node/pool-nodes.ts';
+import { openPool, requirePool } from '../node/pool-nodes.ts';
+import { previewDrains } from '../node/service.ts';
 import { poolSetImage, restoreModel } from '../pool/set-image.ts';
 import { moveId, readMoves } from './observe.ts';
-import { planRollout, waveShares } from './target.ts';
+import { drainOf, planRollout, waveShares } from './target.ts';
 import { lookAtReturn, lookAtWave, paced, type RolloutRun, type WaveResult } from './waves.ts';
 
 export { rolloutNode } from './node.ts';
@@ -20,6 +20,7 @@ export const rollout = operation(declared.rollout, {
   async plan(run) {
     const { waves, current, to, from, maxUnavailable } = await planRollout(run);
     const { name } = run.input;
+    const pool = await requirePool(run, name);
     const moving = waves.reduce((sum, { nodes }) => sum + nodes.length, 0);
     return [
       `Create new nodes of pool ${name} from ${to.image}:${to.version}, then move ${moving} nodes, at most ${maxUnavailable} at a time.`,
@@ -28,7 +29,7 @@ export const rollout = operation(declared.rollout, {
         wave.nodes.length === 0 ? [] : [`${wave.name}: ${wave.nodes.length} nodes: ${wave.nodes.join(', ')}`],
       ),
       `If a moved node fails, return to ${from.image}:${from.version}.`,
-      noDrain,
+      ...(await previewDrains(run, pool, drainOf(run.input), waves[0]?.nodes ?? [])),
     ];
   },
 })

@@ -1,5 +1,6 @@
 // Determines what a rollout moves a pool to and where it would return to, and plans its waves.
 import type * as z from 'zod';
+import type { DrainSettings } from '../../domain/drain/fields.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { poolImage } from '../../domain/pool/pool.ts';
 import type { PoolImage } from '../../domain/pool/record.ts';
@@ -70,6 +71,12 @@ export async function refuseBadVersion(
     'rollout-refused',
     `${image}:${version} was rolled back in pool ${pool} at ${bad.at}: ${bad.reason ?? 'no reason given'}.`,
   );
+}
+
+/** In an outage there is no room for the pods of all nodes: with `now`, nodes are not drained. */
+export function drainOf(input: RolloutInput): DrainSettings {
+  const { drainTimeout, force, deleteEmptydirData, noDrain, now } = input;
+  return { drainTimeout, force, deleteEmptydirData, noDrain: noDrain || now };
 }
 
 /** With `now`, everything is in the wave after the canaries, which do not wait either. */

@@ -8,7 +8,7 @@ import { parseDuration } from '../../domain/value/duration.ts';
 import type { Looked, Run } from '../common/operation.ts';
 import { openPool } from '../node/pool-nodes.ts';
 import { moveId, readMoves, seePool } from './observe.ts';
-import { isAt, type RolloutInput, type RolloutPlan } from './target.ts';
+import { drainOf, isAt, type RolloutInput, type RolloutPlan } from './target.ts';
 
 export interface WaveResult {
   readonly failed: readonly string[];
@@ -22,26 +22,25 @@ export type RolloutRun = Run<RolloutInput, { readonly plan: RolloutPlan } & Reco
 const maxCheckMs = 15_000;
 /** Every check is recorded, so nodes that are only observed are read less often. */
 const observeMs = 60_000;
-const slowLookMs = 100;
+const manyNodes = 1000;
+const pauseMsPerNode = 0.1;
 
-/** A look at many nodes takes a while, and each node that ends asks for one: it takes a fifth of the time at most. */
+/** A look at many nodes takes a while, and each node that ends asks for one. */
 const lastLooks = new Map<string, { readonly until: number; readonly sentence: string }>();
 
 /** Skips a look that comes too early. What is remembered is not needed: another process looks immediately. */
 export async function paced(
-  { operation, signal }: Pick<RolloutRun, 'operation' | 'signal'>,
+  run: RolloutRun,
   look: () => Promise<Looked<WaveResult>>,
 ): Promise<Looked<WaveResult>> {
-  const last = lastLooks.get(operation.id);
-  const began = performance.now();
-  if (last !== undefined && last.until > began && !signal.aborted) {
-    return { againMs: last.until - began, sentence: last.sentence };
-  }
-  lastLooks.delete(operation.id);
+  const { id } = run.operation;
+  const last = lastLooks.get(id);
+  const now = performance.now();
+  if (last !== undefined && last.until > now) return { againMs: last.until - now, sentence: last.sentence };
   const found = await look();
-  const took = performance.now() - began;
-  if ('done' in found || took < slowLookMs) return found;
-  lastLooks.set(operation.id, { until: performance.now() + 4 * took, sentence: found.sentence });
+  const count = run.result('plan').waves.reduce((sum, { nodes }) => sum + nodes.length, 0);
+  if ('done' in found || count < manyNodes) lastLooks.delete(id);
+  else lastLooks.set(id, { until: performance.now() + count * pauseMsPerNode, sentence: found.sentence });
   return found;
 }
 
@@ -64,12 +63,14 @@ export async function lookAtWave(run: RolloutRun, wave: string): Promise<Looked<
     const isLive = moves.get(name)?.state === 'live';
     return node !== undefined && isAt(node, plan.to) && !current.has(name) && !isLive;
   });
+  // Failed nodes that `maxFailed` allows do not take the place of others.
+  const unavailable = new Set([...seen.unavailable].filter((name) => !hasFailed(moves.get(name))));
   const now = clock.now();
   const windows = input.now ? [] : input.windows.map(parseWindow);
   const record = await run.fleet.lastRollout(input.name);
   const decision = decideWave(
     {
-      ...{ name: wave, nodes, now, unavailable: seen.unavailable, unhealthy: new Map(ours) },
+      ...{ name: wave, nodes, now, unavailable, unhealthy: new Map(ours) },
       paused: record?.operation === operation.id && record.paused === true,
       opensAt: nextOpening(windows, now),
     },
@@ -99,7 +100,10 @@ export async function lookAtReturn(run: RolloutRun): Promise<Looked<WaveResult>>
       ...{ name: 'rollback', nodes, unavailable: seen.unavailable, unhealthy: new Map() },
       ...{ now: clock.now(), paused: false, opensAt: 0 },
     },
-    { maxUnavailable: plan.maxUnavailable, maxFailed: Number.POSITIVE_INFINITY, bakeMs: 0 },
+    {
+      ...{ maxUnavailable: plan.maxUnavailable, maxFailed: Number.POSITIVE_INFINITY, bakeMs: 0 },
+      retriesFailed: true,
+    },
   );
   return act(run, 'back', decision, nodes, () => `${plan.to.image}:${plan.to.version}`);
 }
@@ -116,7 +120,8 @@ async function act(
   switch (decision.action) {
     case 'move': {
       for (const { name: node, attempt } of decision.nodes) {
-        const request = operationRequest(rolloutNode, { name: run.input.name, node, version: leaves(node) });
+        const moved = { name: run.input.name, node, version: leaves(node), ...drainOf(run.input) };
+        const request = operationRequest(rolloutNode, moved);
         await run.desk().submit({ ...request, id: moveId(parent, phase, node, attempt), by, parent });
       }
       const done = nodes.filter(({ at }) => at !== 'before').length;
@@ -132,6 +137,10 @@ async function act(
     default:
       return { done: { failed: decision.failed } };
   }
+}
+
+function hasFailed(move: NodeInWave['move']): boolean {
+  return move?.state === 'failed' && move.blocked !== true;
 }
 
 function versionOf(

@@ -4,7 +4,7 @@
 import type * as z from 'zod';
 import { latestChannel } from '../../domain/channel/channel.ts';
 import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
-import { noDrain } from '../../domain/pool/pool.ts';
+import { drainsFirst } from '../../domain/pool/pool.ts';
 import { someOf } from '../../domain/value/summarize-list.ts';
 import { parseTime } from '../../domain/value/time.ts';
 import * as declared from '../../domain/withdrawal/operations.ts';
@@ -120,7 +120,7 @@ async function planWithdrawal(run: Reading<WithdrawInput>): Promise<readonly str
         : `Move ${name}:${channel} from ${from} back to ${to}.`,
     ),
     `${nodes} nodes of ${pools.length} pools run it${replace ? ', and are replaced one at a time' : ''}.`,
-    ...(replace && nodes > 0 ? [noDrain] : []),
+    ...(replace && nodes > 0 ? [drainsFirst] : []),
     ...pools.map(({ pool, nodes: count, names: some }) => {
       const which = some.length === 0 ? '' : ` (${someOf(some)})`;
       return `Pool ${pool}: ${count} nodes${which}.`;

@@ -18,7 +18,7 @@ interface Use {
 export const withdraw = operation('withdrawVersion', {
   summary: 'Withdraw a broken version and roll back the channels that point to it',
   details:
-    'Channels that point to the version return to their last good version, and pools that follow them create new nodes from it. A channel without an earlier good version becomes empty; pools that follow it keep their model and are listed first, with the command that changes it. The command waits for no gallery: galleries get the previous version afterwards. A channel is resolved once, shown, and confirmed; --yes then requires --expect. `imago image restore` undoes a withdrawal. With --replace, nodes are not drained first, so their pods stop without being evicted.',
+    'Channels that point to the version return to their last good version, and pools that follow them create new nodes from it. A channel without an earlier good version becomes empty; pools that follow it keep their model and are listed first, with the command that changes it. The command waits for no gallery: galleries get the previous version afterwards. A channel is resolved once, shown, and confirmed; --yes then requires --expect. `imago image restore` undoes a withdrawal. With --replace, nodes are drained first if their pool belongs to a cluster.',
   args: [{ ...exactArgument, expand: withdrawalTarget }],
   flags: {
     ...reasonFlag,

@@ -1,10 +1,12 @@
 // Nodes.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { nodeDelete, nodeReplace, nodeRestart } from '../../../domain/node/operations.ts';
 import { nodeConfigSet } from '../../../domain/node-config/operations.ts';
 import { parseTime } from '../../../domain/value/time.ts';
 import { requirePool } from '../../../operations/node/pool-nodes.ts';
 import type { Fleet, NodeRecord } from '../../../ports/database/fleet.ts';
 import type { Handlers } from '../endpoint/call.ts';
+import type { DaemonContext } from '../endpoint/context.ts';
 import { pageOfAll, pageOfPool } from '../endpoint/node-pages.ts';
 import { nodeView, queryProvider } from '../endpoint/provider-view.ts';
 import { startOperation } from '../endpoint/start-operation.ts';
@@ -38,7 +40,21 @@ export const nodeHandlers = {
     const { name, pool } = await requireLiveNode(call.context.fleet, call.path.node);
     return startOperation(call, nodeConfigSet, { pool, node: name, ...call.body });
   },
+  restartNode: async (call) => startOperation(call, nodeRestart, await nodeInput(call)),
+  replaceNode: async (call) => startOperation(call, nodeReplace, await nodeInput(call)),
+  deleteNode: async (call) =>
+    startOperation(call, nodeDelete, { ...(await nodeInput(call)), noDrain: call.query.noDrain }),
 } satisfies Partial<Handlers>;
+
+/** The pool of a node follows from its record. */
+async function nodeInput(call: {
+  readonly context: DaemonContext;
+  readonly path: { readonly node: string };
+  readonly body?: unknown;
+}) {
+  const { name, pool } = await requireLiveNode(call.context.fleet, call.path.node);
+  return { ...Object(call.body), pool, node: name };
+}
 
 export async function requireLiveNode(fleet: Fleet, name: string): Promise<NodeRecord> {
   const node = await requireNode(fleet, name);
