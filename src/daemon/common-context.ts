@@ -84,6 +84,7 @@ async function readStatus(
     providers: [...providers.values()].map((provider) => ({
       name: provider.name,
       roles: ROLES.filter((role) => provider[role] !== undefined),
+      ...(provider.abilities.emulated === true ? { emulated: true as const } : {}),
     })),
     ...(facts === undefined ? {} : { operations: facts.operations, problems: facts.problems }),
   };

@@ -14,13 +14,15 @@ import { createVirtualClock, type VirtualClock } from './sim/virtual-clock.ts';
 export interface AzureBench {
   readonly emulator: RunningEmulator;
   readonly time: VirtualClock;
+  /** A wait lets time pass. */
+  readonly clock: Clock;
   readonly provider: AzureProvider;
   open(change?: Partial<AzureOptions>): Promise<AzureProvider>;
   sealDisk(text: string): Promise<SealedDisk>;
   end(): Promise<void>;
 }
 
-const subscription = '22222222-2222-2222-2222-222222222222';
+export const subscription = '22222222-2222-2222-2222-222222222222';
 const subnet = `/subscriptions/${subscription}/resourceGroups/imago/providers/Microsoft.Network/virtualNetworks/net/subnets/nodes`;
 const backgroundMs = 30_000;
 const smallestDisk = 20 * 2 ** 20;
@@ -61,7 +63,7 @@ export async function createAzureBench(always: Partial<AzureOptions> = {}): Prom
     return provider;
   };
   return {
-    ...{ emulator, time, open: openProvider },
+    ...{ emulator, time, clock, open: openProvider },
     provider: await openProvider(),
     async sealDisk(text) {
       const disk = disks.get(text) ?? (await sealSparse(local, text));

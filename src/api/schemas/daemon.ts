@@ -34,7 +34,16 @@ export const status = record('Status', 'The status of the daemon.', {
     })
     .optional()
     .describe('Present if TCP uses TLS.'),
-  providers: listOf(z.object({ name: z.string(), roles: listOf(z.string()) })),
+  providers: listOf(
+    z.object({
+      name: z.string(),
+      roles: listOf(z.string()),
+      emulated: z
+        .literal(true)
+        .optional()
+        .describe('An emulator plays the cloud: what it makes is not real.'),
+    }),
+  ),
   operations: z
     .partialRecord(operationState, z.int())
     .optional()

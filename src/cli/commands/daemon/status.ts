@@ -27,7 +27,9 @@ export const command: CommandSpec = {
         settings: Object.entries(status.settings)
           .map(([name, value]) => `${name}=${value}`)
           .join(' '),
-        providers: status.providers.map((provider) => provider.name).join(', '),
+        providers: status.providers
+          .map(({ name, emulated }) => (emulated ? `${name} (emulated)` : name))
+          .join(', '),
         problems:
           status.problems === 0
             ? 'none'

@@ -1,0 +1,104 @@
+// The commands of a user against Azure, as the emulator plays it: settings, a disk, a gallery, a pool, a rollout.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type RunningEmulator, serveEmulator } from '../../src/azure-emulator/server.ts';
+import { subscription } from '../support/azure-bench.ts';
+import { statusOf } from '../support/daemon.ts';
+import { createImago, type Imago, recipe } from '../support/imago.ts';
+import { tinyDisk } from '../support/tiny-disk.ts';
+
+const group = `/subscriptions/${subscription}/resourceGroups/imago`;
+const env = { AZURE_TENANT_ID: 'tenant', AZURE_CLIENT_ID: 'imago', AZURE_CLIENT_SECRET: 's3cret' };
+let emulator: RunningEmulator;
+let imago: Imago;
+let first: string;
+
+beforeAll(async () => {
+  emulator = await serveEmulator({ subscription, anySubscription: false, timeScale: 500 });
+  imago = await createImago();
+});
+afterAll(async () => {
+  await imago.end();
+  await emulator.close();
+});
+
+async function importDisk(seed: number): Promise<string> {
+  const file = join(imago.folder, 'disk.raw');
+  await writeFile(file, Buffer.concat([tinyDisk(seed), Buffer.alloc(23 * 2 ** 20)]));
+  return (await imago.json<{ version: string }>(['image', 'import', file, '--name', 'sample'])).version;
+}
+
+async function versionsOfNodes(): Promise<readonly string[]> {
+  const { items } = await imago.json<{ items: { name: string; version: string }[] }>(['node', 'list']);
+  return items.map(({ name, version }) => `${name} ${version}`);
+}
+
+test('the settings turn the provider on, and doctor signs in', async () => {
+  first = await importDisk(1);
+  const unset = await imago.run(['image', 'publish', `sample:${first}`, '--provider', 'azure']);
+  expect(unset).toMatchObject({ code: 2, err: expect.stringContaining('azure-subscription') });
+  await imago.json(['down']);
+  const settings = {
+    ...{
+      subscription,
+      'resource-group': 'imago',
+      location: 'westeurope',
+      endpoint: emulator.url,
+      ca: emulator.ca,
+    },
+    subnet: `${group}/providers/Microsoft.Network/virtualNetworks/net/subnets/nodes`,
+  };
+  const flags = Object.entries(settings).flatMap(([name, value]) => [`--azure-${name}`, value]);
+  await imago.json(['up', ...flags], { env });
+  const { providers } = (await statusOf(imago)) as unknown as { providers: { name: string }[] };
+  expect(providers).toContainEqual(expect.objectContaining({ name: 'azure', emulated: true }));
+  const { findings } = await imago.json<{ findings: { id: string; state: string }[] }>(['doctor'], { env });
+  expect(findings).toContainEqual(expect.objectContaining({ id: 'azure.access', state: 'ok' }));
+}, 120_000);
+
+test('a disk becomes a version in two regions, a pool, and after a rollout another version', async () => {
+  const published = await imago.json<{ regions: string[] }>([
+    ...['image', 'publish', `sample:${first}`, '--provider', 'azure', '--region', 'northeurope=2'],
+  ]);
+  expect(published.regions).toEqual(['westeurope', 'northeurope']);
+  const create = [
+    'pool',
+    'create',
+    'web',
+    '--provider',
+    'azure',
+    '--nodes',
+    '2',
+    '--size',
+    'Standard_D2s_v5',
+  ];
+  await imago.json([...create, '--image', `sample:${first}`]);
+  expect(await versionsOfNodes()).toEqual([`web-000000 ${first}`, `web-000001 ${first}`]);
+  const second = await importDisk(2);
+  await imago.json(['pool', 'set-image', 'web', '--image', `sample:${second}`]);
+  expect(await versionsOfNodes()).toEqual([`web-000000 ${first}`, `web-000001 ${first}`]);
+  await imago.json(['rollout', 'start', 'web', '--bake', '1s']);
+  expect(await versionsOfNodes()).toEqual([`web-000000 ${second}`, `web-000001 ${second}`]);
+  await imago.json(['pool', 'delete', 'web', '--yes']);
+  expect(await versionsOfNodes()).toEqual([]);
+}, 240_000);
+
+test('the reference of a version is printed as other tools take it', async () => {
+  const id = `${group}/providers/Microsoft.Compute/galleries/imago/images/sample/versions/${first}`;
+  const { out } = await imago.run(['resolve', `sample:${first}`, '--for', 'az']);
+  expect(out).toBe(`--image ${id}\n`);
+  const found = await imago.json<{ id: string; text: string }>([
+    'resolve',
+    `sample:${first}`,
+    '--for',
+    'bicep',
+  ]);
+  expect(found).toMatchObject({ id, text: expect.stringContaining(`id: '${id}'`) });
+}, 60_000);
+
+test('what Azure cannot do is refused before anything starts', async () => {
+  const file = await imago.writeFile('node.yaml', recipe);
+  const refused = await imago.run(['build', file, '--provider', 'azure']);
+  expect(refused).toMatchObject({ code: 4, err: expect.stringContaining('Provider azure has no builder') });
+}, 60_000);

@@ -1,0 +1,222 @@
+// What the Azure provider does where others act in the same subscription, and where Azure refuses.
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { PoolSpec } from '../../src/ports/provider/pools.ts';
+import { actionOf, at } from '../../src/providers/azure/arm/address.ts';
+import { ArmClient } from '../../src/providers/azure/arm/client.ts';
+import { openTransport, type Transport } from '../../src/providers/azure/arm/transport.ts';
+import { type AzureBench, createAzureBench, subscription } from '../support/azure-bench.ts';
+
+const options = { signal: new AbortController().signal, epoch: 1 };
+const { signal } = options;
+const scaleSet = (name: string) => at('virtualMachineScaleSets', name);
+let bench: AzureBench;
+let transport: Transport;
+/** Another client in the same subscription. */
+let others: ArmClient;
+
+interface Shown {
+  readonly tags?: Readonly<Record<string, string>>;
+  readonly sku?: { readonly capacity?: number };
+  readonly properties: Readonly<Record<string, unknown>>;
+}
+
+beforeAll(async () => {
+  bench = await createAzureBench();
+  transport = openTransport(await readFile(bench.emulator.ca, 'utf8'));
+  const { url: endpoint, token } = bench.emulator;
+  others = new ArmClient({
+    ...{ endpoint, subscription, group: 'imago', transport, clock: bench.clock, token: async () => token },
+  });
+  const { gallery } = bench.provider;
+  await gallery.createImage({ name: 'node', os: 'linux', architecture: 'x64', generation: 2 }, options);
+  for (const version of ['1.0.0', '1.1.0']) await publish(version);
+});
+
+afterAll(async () => {
+  transport.close();
+  await bench.end();
+});
+
+async function publish(version: string): Promise<void> {
+  const { diskDigest } = await bench.sealDisk(version);
+  const { gallery } = bench.provider;
+  await gallery.createVersion(
+    {
+      ...{ image: 'node', version, regions: [], excludeFromLatest: false, tags: {} },
+      source: { kind: 'disk', digest: diskDigest },
+    },
+    options,
+  );
+  await settle(async () => (await gallery.getVersion('node', version, options))?.state === 'ready');
+}
+
+async function settle(done: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; !(await done()); tries += 1) {
+    if (tries > 5_000) throw new Error('It did not settle.');
+    await bench.time.advance(5_000);
+  }
+}
+
+async function pool(name: string, change: Partial<PoolSpec> = {}): Promise<PoolSpec> {
+  const model = {
+    ...{ image: 'node', version: '1.0.0', digest: 'sha256:1', size: 'Standard_D2s_v5' },
+    ...{ nodeConfig: '{}', tags: { team: 'a' } },
+  };
+  const spec: PoolSpec = { name, orchestration: 'uniform', model, capacity: 2, ...change };
+  await bench.provider.pools.createPool(spec, options);
+  await settled(name);
+  return spec;
+}
+
+async function settled(name: string): Promise<void> {
+  const { pools } = bench.provider;
+  await settle(async () => {
+    const nodes = await pools.listNodes(name, { limit: 100 }, options);
+    const states = nodes.items.map(({ state, power }) => `${state} ${power}`);
+    return (
+      (await pools.getPool(name, options))?.state === 'ready' &&
+      states.every((one) => one === 'ready running')
+    );
+  });
+}
+
+test('a new model keeps tags, capacity, and fields that others wrote', async () => {
+  const { pools } = bench.provider;
+  const { model } = await pool('kept');
+  const before = await others.get<Shown>(scaleSet('kept'), signal);
+  const theirs = {
+    tags: { ...before?.tags, owner: 'someone' },
+    properties: { doNotRunExtensionsOnOverprovisionedVMs: true },
+  };
+  await others.finish(await others.patch(scaleSet('kept'), theirs, signal), signal);
+  await others.finish(
+    await others.patch(scaleSet('kept'), { sku: { ...before?.sku, capacity: 4 } }, signal),
+    signal,
+  );
+  await pools.setModel('kept', { ...model, version: '1.1.0', digest: 'sha256:2', tags: {} }, {}, options);
+  const after = await others.get<Shown>(scaleSet('kept'), signal);
+  expect(after?.sku?.capacity).toBe(4);
+  expect(after?.tags).toMatchObject({ owner: 'someone', 'imago-digest': 'sha256:2' });
+  expect((await pools.getPool('kept', options))?.model.tags).toEqual({});
+  expect(after?.properties.doNotRunExtensionsOnOverprovisionedVMs).toBe(true);
+});
+
+test('a scale set that upgrades its nodes automatically is refused with the reason', async () => {
+  const { pools } = bench.provider;
+  const { model } = await pool('automatic');
+  const automatic = { properties: { upgradePolicy: { mode: 'Automatic' } } };
+  await others.finish(await others.patch(scaleSet('automatic'), automatic, signal), signal);
+  const change = pools.setModel('automatic', { ...model, version: '1.1.0' }, {}, options);
+  await expect(change).rejects.toMatchObject({
+    code: 'provider-conflict',
+    retryable: false,
+    hint: expect.stringContaining('upgradePolicy.mode=Manual'),
+  });
+  expect((await pools.getPool('automatic', options))?.model.version).toBe('1.0.0');
+});
+
+test('automatic repair is suspended while a node is protected, and resumes after the last one', async () => {
+  const { pools } = bench.provider;
+  await pool('repaired');
+  const repairs = { properties: { automaticRepairsPolicy: { enabled: true, gracePeriod: 'PT30M' } } };
+  await others.finish(await others.patch(scaleSet('repaired'), repairs, signal), signal);
+  const { items } = await pools.listNodes('repaired', { limit: 10 }, options);
+  const view = at('virtualMachineScaleSets/instanceView', 'repaired');
+  const state = async () => JSON.stringify(await others.get(view, signal));
+  const protect = (index: number, on: boolean) =>
+    pools.protectNode(
+      'repaired',
+      items[index]?.name ?? '',
+      { fromScaleIn: on, fromPoolActions: on },
+      options,
+    );
+  await protect(0, true);
+  await protect(1, true);
+  expect(await state()).toContain('Suspended');
+  await protect(0, false);
+  expect(await state()).toContain('Suspended');
+  await protect(1, false);
+  expect(await state()).toContain('Running');
+});
+
+test('a node that has the model already gets a new disk of the same version', async () => {
+  const { pools } = bench.provider;
+  await pool('reimaged');
+  const [before] = (await pools.listNodes('reimaged', { limit: 10 }, options)).items;
+  await bench.time.advance(60_000);
+  await pools.reimageNode('reimaged', before?.name ?? '', options);
+  await settled('reimaged');
+  const after = await pools.getNode('reimaged', before?.name ?? '', options);
+  expect(after).toMatchObject({ name: before?.name, version: '1.0.0', machineId: before?.machineId });
+  expect(after?.osDisk).not.toBe(before?.osDisk);
+  expect(Date.parse(after?.imagedAt ?? '')).toBeGreaterThan(Date.parse(before?.imagedAt ?? ''));
+});
+
+test('scale sets that others made are not pools, and are not adopted', async () => {
+  const { pools } = bench.provider;
+  const { model } = await pool('ours');
+  const { tags, ...copy } = (await others.get<Shown>(scaleSet('ours'), signal)) ?? {};
+  await others.finish(await others.put(scaleSet('theirs'), copy, signal), signal);
+  const { items } = await pools.listPools({ limit: 100 }, options);
+  expect(items.map(({ name }) => name)).toContain('ours');
+  expect(items.map(({ name }) => name)).not.toContain('theirs');
+  const again = pools.createPool({ name: 'theirs', orchestration: 'uniform', model, capacity: 2 }, options);
+  await expect(again).rejects.toMatchObject({ code: 'provider-conflict' });
+});
+
+test('a pool needs a subnet, and a gallery a name that is not of a community gallery', async () => {
+  const without = await bench.open({ subnet: undefined });
+  const model = { image: 'node', version: '1.0.0', digest: 'd', size: 's', nodeConfig: '{}', tags: {} };
+  const made = without.pools.createPool(
+    { name: 'homeless', orchestration: 'uniform', model, capacity: 1 },
+    options,
+  );
+  await expect(made).rejects.toMatchObject({
+    code: 'provider-lacks',
+    hint: expect.stringContaining('azure-subnet'),
+  });
+  const community = bench.provider.galleries.createGallery(
+    { name: 'ClusterAPI-f72ceb4f-5159-4c26' },
+    options,
+  );
+  await expect(community).rejects.toThrow('community galleries');
+});
+
+test('a wrong subscription and a wrong secret are named, with the request', async () => {
+  const lost = await bench.open({ subscription: '33333333-3333-3333-3333-333333333333' });
+  await expect(lost.gallery.getImage('node', options)).rejects.toMatchObject({
+    code: 'provider-not-found',
+    message: expect.stringMatching(/SubscriptionNotFound.*\(request [0-9a-f-]{36}\)/),
+  });
+  const unknown = await bench.open({ env: { AZURE_TENANT_ID: 't', AZURE_CLIENT_ID: 'c' }, signIn: 'secret' });
+  await expect(unknown.check(signal)).rejects.toThrow('AZURE_CLIENT_SECRET not set');
+});
+
+test('an uploaded disk is gone when its version is ready, and what a crash left goes after a day', async () => {
+  const uploads = async () =>
+    (await others.list<{ readonly name: string }>(at('disks'), signal)).filter(({ name }) =>
+      name.startsWith('imago-upload-'),
+    );
+  await settle(async () => (await uploads()).length === 0);
+  const left = {
+    location: 'westeurope',
+    tags: { 'imago-made': 'upload' },
+    properties: { creationData: { createOption: 'Upload', uploadSizeBytes: 20 * 2 ** 20 + 512 } },
+  };
+  await others.finish(await others.put(at('disks', 'imago-upload-left'), left, signal), signal);
+  const grant = { access: 'Write', durationInSeconds: 3_600 };
+  await others.finish(
+    await others.post(actionOf(at('disks', 'imago-upload-left'), 'beginGetAccess'), grant, signal),
+    signal,
+  );
+  await bench.time.advance(25 * 3_600_000);
+  const next = await bench.open();
+  const { diskDigest } = await bench.sealDisk('another');
+  const source = { kind: 'disk', digest: diskDigest } as const;
+  await next.gallery.createVersion(
+    { image: 'node', version: '1.2.0', source, regions: [], excludeFromLatest: false, tags: {} },
+    options,
+  );
+  await settle(async () => (await uploads()).length === 0);
+});
