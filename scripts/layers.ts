@@ -40,6 +40,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       'common/(all-pages|deps|require)',
       'reconcile/[^/]+',
       // What routes ask directly, without an operation.
+      'capture/donors',
       'channel/(attest-move|gate-facts|moves)',
       'gallery/(copy-target|limits|make-public)',
       'image/import',
@@ -57,6 +58,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       'assemble/[^/]+',
       'boot/(boot-files|boot-parts|root-files)',
       'bytes/[^/]+',
+      'clean/(clean-disk|disk-checklist|parts|scan-disk)',
       'convert/[^/]+',
       'ext4/(inode|invalid|make|reader|size)',
       'gpt/(reader|table)',
@@ -80,6 +82,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     face: [
       '(attach-records|file-hash-cache|hash-files|load-inventory|provenance|read-inventory)',
       '(diff|model|notes|windows)/[^/]+',
+      'linux/writable-layers',
     ],
   },
   'image-store': {

@@ -32,6 +32,10 @@ export const commandTree = {
       policy: subject('Manage the promotion policy', () => import('./commands/policy.ts')),
       pool: subject('Manage node pools', () => import('./commands/pool.ts')),
       rollout: subject('Move pools to another version in waves', () => import('./commands/rollout.ts')),
+      capture: subject(
+        'Make a prototype for new nodes from a node of a pool',
+        () => import('./commands/capture.ts'),
+      ),
       node: subject('Manage nodes', () => import('./commands/node/node.ts')),
       cluster: subject('Manage the Kubernetes clusters of pools', () => import('./commands/cluster.ts')),
       machine: subject('Manage standalone machines', () => import('./commands/machine.ts')),

@@ -25,6 +25,7 @@ import { putDisk } from '../oci/disks/put-disk.ts';
 import { type Digest, parseDigest } from '../oci/layout/digest.ts';
 import type { DiskFiles, ExportedDisk, Upload } from '../ports/image-store/image-store.ts';
 import type { VersionsContext } from './context.ts';
+import { sealCaptured } from './seal-captured.ts';
 
 const mebibyte = 1024 * 1024;
 const pieceBytes = 2 * mebibyte;
@@ -71,6 +72,7 @@ export function diskFiles(
 
   return {
     findUpload,
+    sealCaptured: (file, watch) => sealCaptured(context, file, watch),
     async exportDisk(text, format, signal) {
       const store = await context.store();
       const digest = parseDigest(text);

@@ -1,6 +1,7 @@
 // All kinds of operations, by name: every operation that a subject exports.
 import type { OperationKind } from '../ports/workflow/operation.ts';
 import * as build from './build/operations.ts';
+import * as capture from './capture/operations.ts';
 import * as channel from './channel/operations.ts';
 import type { OperationDeps } from './common/deps.ts';
 import type { AnyOperation } from './common/operation.ts';
@@ -18,7 +19,7 @@ import * as withdrawal from './withdrawal/operations.ts';
 
 const exported: readonly unknown[] = [
   ...[build, recipe, image, gallery, imageTest, channel, release, pool, nodeConfig, withdrawal, retention],
-  ...[rollout, node],
+  ...[rollout, node, capture],
 ].flatMap((subject) => Object.values(subject));
 
 const allOperations: readonly AnyOperation[] = exported.filter(isOperation);

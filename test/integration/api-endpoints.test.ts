@@ -56,6 +56,17 @@ async function finish(started: Operation): Promise<Operation> {
   }
 }
 
+/** No node has been ready for long enough: every rule is shown, and nothing is captured. */
+async function refuseCapture(path: { readonly pool: string }): Promise<void> {
+  const { client } = api;
+  const body = { unpatched: true, minReady: '9000d' };
+  const choice = await client.call('explainCapture', { path, body });
+  expect(choice).toMatchObject({ refusal: 'No node is a candidate.', isPatchWaived: true });
+  expect(choice.nodes[0]?.rules.find(({ rule }) => rule === 'ready')).toMatchObject({ isMet: false });
+  const capture = client.call('capturePool', { path, body });
+  await expect(capture.then(finish)).rejects.toThrow();
+}
+
 /** Moves a pool in waves; the window of the first attempt is closed for days. */
 async function rollOut(path: { readonly pool: string }): Promise<void> {
   const { client } = api;
@@ -257,6 +268,7 @@ describe('the life of an image', () => {
     );
     expect(await client.call('showPool', { path })).toMatchObject({ version: newest });
     await rollOut(path);
+    await refuseCapture(path);
     for (const way of ['restartNode', 'replaceNode'] as const) {
       expect((await finish(await client.call(way, { path: node }))).result).toEqual(node);
     }

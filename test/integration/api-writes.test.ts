@@ -118,6 +118,7 @@ describe('a dry run', () => {
     createTest: { reference: 'node:1.0.0' },
     createPool: { name: 'new', reference: 'node:production', capacity: 1 },
     scalePool: { capacity: 7 },
+    capturePool: { noDrain: true, unpatched: true, minReady: '0s' },
     setPoolImage: { reference: 'node:1.0.0' },
     withdrawVersion: { reason: 'broken' },
     restoreVersion: { why: 'it was fine' },
@@ -144,10 +145,11 @@ describe('a dry run', () => {
     setSetting: { setting: 'provider' },
     unsetSetting: { setting: 'provider' },
   };
-  /** A dry run is refused as the write would be: the operation has ended, and simulated builds keep no lock. */
+  /** Refused as the write would be: it has ended, simulated builds keep no lock, and the pool is too small. */
   const refused: Partial<Record<EndpointName, string>> = {
     cancelOperation: 'operation-ended',
     createHotfix: 'simulation-mixed',
+    capturePool: 'capture-refused',
   };
   /** These need bytes, a registry or a person with a token; they are shown with one in other tests. */
   const elsewhere = new Set<EndpointName>([

@@ -121,6 +121,7 @@ test('migrations are numbered from 1 without gaps, and released ones never chang
       "64e5fed482527f88",
       "0b99c168b92b4477",
       "0130ea74a97e4d15",
+      "ba59063243792a4b",
     ]
   `);
 });

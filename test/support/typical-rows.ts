@@ -75,4 +75,7 @@ export const typicalRows: Readonly<Record<number, string>> = {
         values ('op', 'web', 'node', '1.0.0', 'sha256:1', '{"image":"node","version":"0.9.0"}', 'rolled-back', 'web-1 failed', true, now())`,
   17: `insert into imago.clusters (name, kubeconfig, context, server, uid, added_by, at)
         values ('prod', '/etc/imago/prod.kubeconfig', null, 'https://prod.example.com', 'u', 'ann', now())`,
+  18: `update imago.pools set base = '{"image":"node","version":"1.0.0","digest":"sha256:1"}' where name = 'web';
+      insert into imago.evidence (digest, kind, passed, summary, details, given_by, at)
+        values ('sha256:1', 'capture', true, 'captured', '{}', 'ann', now())`,
 };

@@ -1,4 +1,6 @@
 // Pools, nodes, and standalone machines.
+import { donorChoice } from '../../domain/capture/donor.ts';
+import { donorQuestion } from '../../domain/capture/operations.ts';
 import { startFields } from '../../domain/rollout/operations.ts';
 import { plannedRollout, rolloutRecord, rolloutStatus } from '../../domain/rollout/record.ts';
 import { request } from '../../domain/value/fields.ts';
@@ -12,6 +14,16 @@ import { endpoints, query, read, write } from './endpoint.ts';
 export const poolContract = endpoints('Pools', {
   listPools: read('GET /v1/pools', 'List pools', { query: pageQuery, response: pageOf(pool) }),
   showPool: read('GET /v1/pools/{pool}', 'Show a pool', { response: pool }),
+  explainCapture: query(
+    'POST /v1/pools/{pool}/capture/explain',
+    'Show why each node can or cannot be captured',
+    {
+      role: 'viewer',
+      body: donorQuestion,
+      bodyOptional: true,
+      response: donorChoice,
+    },
+  ),
   showRollout: read('GET /v1/pools/{pool}/rollout', 'Show the last rollout of a pool', {
     response: rolloutStatus,
   }),

@@ -106,7 +106,8 @@ export const command = group({
       keyValueLines({
         ...{ name: pool.name, provider: pool.provider, region: pool.region, state: pool.state },
         ...{ nodes: pool.capacity, size: pool.size, reference: pool.reference, follows: pool.follows },
-        ...{ image: `${pool.image}:${pool.version}`, digest: pool.digest, move: pool.move },
+        ...{ image: `${pool.image}:${pool.version}`, why: describeModel(pool) },
+        ...{ digest: pool.digest, move: pool.move },
         ...{
           cluster: pool.cluster,
           forwards: pool.forwards,
@@ -140,6 +141,12 @@ async function readConfig(invocation: Invocation) {
   const file = text(invocation, 'node-config');
   if (file === undefined) return {};
   return { nodeConfig: (await readNodeConfigFile(file, { unknown: 'refuse', secrets: 'named' })).document };
+}
+
+/** Which of the two new nodes use: the version of the channel, or the prototype that overlays it. */
+function describeModel({ name, follows, base }: ResponseOf<'showPool'>): string | undefined {
+  if (base !== undefined) return `it is a prototype that overlays ${base.image}:${base.version} (${follows})`;
+  return follows && `it is the version of ${follows}: no usable prototype of pool ${name} descends from it`;
 }
 
 function describeLag(behind: ResponseOf<'showPool'>['behind']): string | undefined {

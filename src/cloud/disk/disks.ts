@@ -2,14 +2,14 @@
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import { checkName } from '../../domain/value/name.ts';
 import type { Disks, SnapshotSpec } from '../../ports/provider/disks.ts';
-import { change, look } from '../state/call.ts';
+import { admit, change, look } from '../state/call.ts';
 import { type Bend, type Cloud, stillThere } from '../state/cloud.ts';
 import { countRows } from '../state/gallery-rows.ts';
 import { machineById } from '../state/machine-rows.ts';
 import { pageByName } from '../state/paging.ts';
 import { busy, checkLimit, conflict, lacks, notFound } from '../state/refusals.ts';
 import type { SnapshotRow } from '../state/rows.ts';
-import { findSnapshot, snapshotState, toSnapshot } from '../state/snapshot-rows.ts';
+import { findSnapshot, requireSnapshot, snapshotState, toSnapshot } from '../state/snapshot-rows.ts';
 
 export function cloudDisks(cloud: Cloud): Disks {
   const { world, executor } = cloud;
@@ -38,6 +38,11 @@ export function cloudDisks(cloud: Cloud): Disks {
         ),
       ),
     deleteSnapshot: (name, options) => onSnapshot(name, options, (bend) => deleteSnapshot(cloud, name, bend)),
+    async sealSnapshot(name, image, seal, options) {
+      admit(cloud, `snapshot ${name}`, options);
+      const row = await look(cloud, options, () => requireSnapshot(world, name));
+      return executor.sealSnapshot(row, image, seal, options.signal);
+    },
   };
 }
 

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { NodeReport } from '../../domain/node/report.ts';
 import type { CallOptions, ProvisioningError } from '../../ports/provider/call.ts';
+import type { CapturedDisk } from '../../ports/provider/disks.ts';
 import type { GalleryLimit } from '../../ports/provider/gallery.ts';
 import type { MachineCommand, MachineCommandResult, MachineReport } from '../../ports/provider/machines.ts';
 import type { AllowedChange } from '../../ports/provider/node-configs.ts';
@@ -88,6 +89,13 @@ export interface Executor {
   captureDisk(machine: MachineRow): DiskContent;
   /** Copies the disk of the snapshot, or deletes the copy, as its row says. */
   workOnSnapshot(snapshot: SnapshotRow): void;
+  /** Seals the disk of the snapshot: see `Disks.sealSnapshot`. */
+  sealSnapshot(
+    snapshot: SnapshotRow,
+    image: string,
+    seal: (path: string) => Promise<CapturedDisk>,
+    signal: AbortSignal,
+  ): Promise<CapturedDisk>;
 
   /** Finds the sealed disk with this manifest. */
   findSealed(digest: string): Promise<DiskContent | undefined>;

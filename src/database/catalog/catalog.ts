@@ -29,12 +29,12 @@ export function createCatalogue(database: Database, { now = Date.now }: Catalogu
     stamp: (last) => stampAfter(new Date(now()), last),
   };
   return {
-    ensureImage: (image) =>
+    ensureImage: ({ channels: wanted, ...image }) =>
       database.write(async ({ tables, emit }) => {
         const row = images.row({ ...image, createdAt: toIso(new Date(now())) });
         const added = await images.insertIfNew(tables, row);
         if (added === undefined) return joinImage(tables, image);
-        for (const [index, channel] of usualChannels.entries()) {
+        for (const [index, channel] of (wanted === false ? [] : usualChannels).entries()) {
           const { simulated } = image;
           const usual = { image: image.name, ...channel, position: index + 1, public: false, simulated };
           await channels.insert(tables, channels.row(usual));

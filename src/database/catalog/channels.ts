@@ -62,7 +62,7 @@ async function requireUnchanged({ tables }: Change, digest: string, decided: Pol
 
 /**
  * Points `latest` at the available version that was made last and whose newest test did not fail, or at nothing. The
- * image must be locked.
+ * image must be locked. Prototypes have no channels.
  */
 export async function moveLatest(
   context: CatalogueContext,
@@ -71,7 +71,8 @@ export async function moveLatest(
   author: Author,
 ): Promise<void> {
   const { tables } = change;
-  const latest = await requireChannel(tables, image, latestChannel);
+  const latest = await channels.find(tables, { image, name: latestChannel });
+  if (latest === undefined) return;
   const newest = await tables
     .selectFrom('versions')
     .selectAll()

@@ -16,6 +16,7 @@ import { calls } from './0014-calls.ts';
 import { eventOrder } from './0015-event-order.ts';
 import { rollouts } from './0016-rollouts.ts';
 import { clusters } from './0017-clusters.ts';
+import { prototypes } from './0018-prototypes.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -36,4 +37,5 @@ export const migrations: readonly Migration[] = [
   eventOrder,
   rollouts,
   clusters,
+  prototypes,
 ];

@@ -1,4 +1,5 @@
 // Pools and nodes on PostgreSQL.
+import { sql } from 'kysely';
 import { simCluster } from '../../domain/cluster/record.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { requireUsable } from '../../domain/image/version-state.ts';
@@ -13,6 +14,8 @@ import { readCursor, rowsToRead, toPage } from '../connection/page.ts';
 import { records } from '../connection/records.ts';
 import { endNodes, recordNodes } from './nodes.ts';
 
+/** The image of the channel that a pool follows: new nodes can have a prototype that overlays it. */
+const followedImage = sql`coalesce(pools.base->>'image', pools.image)`;
 const rollouts = records('rollouts', rolloutRecord, { from: 'from_image' });
 
 export interface FleetOptions {
@@ -50,7 +53,9 @@ export function createFleet(database: Database, { now = Date.now }: FleetOptions
         tables
           .selectFrom('pools')
           .innerJoin('channels', (join) =>
-            join.onRef('channels.image', '=', 'pools.image').onRef('channels.name', '=', 'pools.follows'),
+            join
+              .on('channels.image', '=', sql<string>`${followedImage}`)
+              .onRef('channels.name', '=', 'pools.follows'),
           )
           .selectAll('pools')
           .where('channels.move', 'is not', null)
@@ -82,7 +87,10 @@ export function createFleet(database: Database, { now = Date.now }: FleetOptions
     },
 
     listFollowers: (image, channel) =>
-      database.read((tables) => pools.all(tables, { image, follows: channel }, 'name')),
+      database.read(async (tables) => {
+        const followers = await pools.all(tables, { follows: channel }, 'name');
+        return followers.filter((pool) => (pool.base ?? pool).image === image);
+      }),
 
     setPoolModel: (name, model, { back = false } = {}) =>
       database.write(async ({ tables, emit }) => {
@@ -91,8 +99,13 @@ export function createFleet(database: Database, { now = Date.now }: FleetOptions
         const same = before?.image === model.image && before.version === model.version;
         if (before !== undefined && !same && !back) await refuseOut(tables, model);
         const columns = modelColumns(model);
+        const { base: _base, ...data } = columns;
         const pool = await requirePool(tables, name, await pools.update(tables, { name }, columns));
-        emit({ type: 'pool.model', subject: `pool/${name}`, data: { ...columns } });
+        emit({
+          type: 'pool.model',
+          subject: `pool/${name}`,
+          data: { ...data, ...(model.base && { base: model.base }) },
+        });
         return pool;
       }),
 
@@ -180,6 +193,7 @@ function requirePool(
   );
 }
 
-function modelColumns({ reference, follows, image, version, digest, move }: PoolImage) {
-  return { reference, follows: follows ?? null, image, version, digest, move: move ?? null };
+function modelColumns({ reference, follows, image, version, digest, move, base }: PoolImage) {
+  const { base: overlaid } = pools.row({ base });
+  return { reference, follows: follows ?? null, image, version, digest, move: move ?? null, base: overlaid };
 }

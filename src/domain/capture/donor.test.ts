@@ -12,9 +12,12 @@ function node(name: string, change: Partial<DonorNode> = {}): DonorNode {
     name,
     pool: 'web',
     model: 'node:1.0.0',
+    generation: 0,
     isReady: true,
     readyChangedAt: ago(48 * hour),
     heartbeatAt: ago(10_000),
+    hasDisk: true,
+    isProtected: false,
     isSchedulable: true,
     isControlPlane: false,
     isOptedOut: false,
@@ -26,7 +29,7 @@ function node(name: string, change: Partial<DonorNode> = {}): DonorNode {
   };
 }
 
-const request: DonorRequest = { pool: 'web', model: 'node:1.0.0', now, lastVersionAt: ago(72 * hour) };
+const request: DonorRequest = { pool: 'web', models: ['node:1.0.0'], now, lastVersionAt: ago(72 * hour) };
 
 /** The rules that the first node fails, next to healthy peers. */
 function failed(change: Partial<DonorNode>, more: Partial<DonorRequest> = {}): readonly DonorRule[] {
@@ -40,9 +43,13 @@ describe('a rule', () => {
     ['a healthy node passes all of them', {}, undefined],
     ['a pool whose name contains that of the pool is another one', { pool: 'web-vmss' }, 'pool'],
     ['a node of an older version is not captured', { model: 'node:0.9.0' }, 'model'],
+    ['nine captures in a row are allowed', { generation: 9 }, undefined],
+    ['a tenth descendant is not captured', { generation: 10 }, 'generation'],
     ['the control plane is not captured', { isControlPlane: true }, 'worker'],
     ['a node that opted out is not captured', { isOptedOut: true }, 'opted-in'],
     ['a node in another operation is not captured', { operation: 'op-7' }, 'idle'],
+    ['a node with an ephemeral disk is not captured', { hasDisk: false }, 'disk'],
+    ['a node that another user protects is not captured', { isProtected: true }, 'unprotected'],
     ['a cordoned node is not captured', { isSchedulable: false }, 'schedulable'],
     ['a node without a heartbeat is not captured', { heartbeatAt: undefined }, 'heartbeat'],
     ['a heartbeat of exactly 5 minutes counts', { heartbeatAt: ago(300_000) }, undefined],
@@ -140,7 +147,6 @@ describe('a choice', () => {
     const three = [node('a'), node('b'), node('c', { isSchedulable: false })];
     expect(chooseDonor(three, { ...request, minCandidates: 2 }).donor).toBe('a');
     expect(chooseDonor(three, { ...request, minCandidates: 3 })).toMatchObject({
-      donor: undefined,
       refusal: 'There are 2 candidates, and at least 3 are required.',
     });
   });
@@ -148,7 +154,7 @@ describe('a choice', () => {
   it('patches are waived only once the last version is older than the limit', () => {
     const old = ['a', 'b'].map((name) => node(name, { patchedAt: ago(100 * hour) }));
     const choose = (maxVersionAgeMs: number) => chooseDonor(old, { ...request, maxVersionAgeMs });
-    expect(choose(72 * hour)).toMatchObject({ donor: undefined, isPatchWaived: false });
+    expect(choose(72 * hour)).toMatchObject({ refusal: 'No node is a candidate.', isPatchWaived: false });
     expect(choose(72 * hour - 1)).toMatchObject({ donor: 'a', isPatchWaived: true });
   });
 
@@ -160,7 +166,7 @@ describe('a choice', () => {
   });
 
   it('an empty pool has no donor', () => {
-    expect(chooseDonor([], request)).toMatchObject({ donor: undefined, refusal: 'No node is a candidate.' });
+    expect(chooseDonor([], request)).toMatchObject({ refusal: 'No node is a candidate.' });
   });
 
   it('the order of the nodes does not matter', () => {

@@ -1,7 +1,9 @@
 // Chooses the node that is captured. Every rule is evaluated for every node, with its value, so that an explanation
 // shows why each node is or is not a candidate.
+import * as z from 'zod';
 import { ImagoError } from '../error/imago-error.ts';
 import { formatDuration } from '../value/duration.ts';
+import { listOf, record } from '../value/fields.ts';
 import { parseTime } from '../value/time.ts';
 
 export interface DonorNode {
@@ -10,6 +12,8 @@ export interface DonorNode {
   readonly zone?: string | undefined;
   /** The version that the node was created from. */
   readonly model: string;
+  /** How many captures that version descends from. */
+  readonly generation: number;
   readonly isReady: boolean;
   /** Time of the last change of readiness. */
   readonly readyChangedAt?: string | undefined;
@@ -18,6 +22,10 @@ export interface DonorNode {
   readonly isControlPlane: boolean;
   /** The operation that works on the node. */
   readonly operation?: string | undefined;
+  /** Whether its disk can be copied: one that is on the host of its machine cannot. */
+  readonly hasDisk: boolean;
+  /** Whether another user protects it from scale-in or from actions on the pool. */
+  readonly isProtected: boolean;
   readonly isOptedOut: boolean;
   readonly isRebootPending: boolean;
   /** Time of the last change of packages, from the agent or from an annotation. */
@@ -29,8 +37,8 @@ export interface DonorNode {
 
 export interface DonorRequest {
   readonly pool: string;
-  /** The version that the pool creates nodes from. */
-  readonly model: string;
+  /** The version that the pool follows, and the prototypes of it, as NAME:VERSION. */
+  readonly models: readonly string[];
   readonly now: Date;
   /** Creation time of the newest capture, or of the version that the pool follows. */
   readonly lastVersionAt?: string | undefined;
@@ -40,6 +48,8 @@ export interface DonorRequest {
   readonly minCandidates?: number;
   /** With a last version older than this, nodes without newer patches are candidates if there are too few others. */
   readonly maxVersionAgeMs?: number;
+  /** Considers nodes without newer patches in any case. */
+  readonly waivePatch?: boolean;
   /** The share of the other nodes of the pool that must be ready. */
   readonly minReadyPeers?: number;
   /** The only node to consider, if a user named one. All rules apply to it. */
@@ -49,9 +59,12 @@ export interface DonorRequest {
 export const donorRules = [
   'pool',
   'model',
+  'generation',
   'worker',
   'opted-in',
   'idle',
+  'disk',
+  'unprotected',
   'schedulable',
   'heartbeat',
   'ready',
@@ -64,41 +77,37 @@ export const donorRules = [
 ] as const;
 export type DonorRule = (typeof donorRules)[number];
 
-export interface RuleResult {
-  readonly rule: DonorRule;
-  readonly value: string;
-  readonly isMet: boolean;
-}
+const ruleResult = z.object({ rule: z.enum(donorRules), value: z.string(), isMet: z.boolean() });
+export type RuleResult = z.output<typeof ruleResult>;
 
-export interface DonorScore {
-  /** The sum of the parts, at most 100. */
-  readonly total: number;
-  /** Up to 50: one point for each 3 h 22 min of being ready, at most 7 days. */
-  readonly ready: number;
-  /** Up to 30: the share of the last 7 days since the patch that is left. */
-  readonly patched: number;
-  /** Up to 20: fewer pods to move; none from 100 pods on. */
-  readonly pods: number;
-}
+const donorScore = z.object({
+  total: z.number().describe('Sum of the parts, at most 100.'),
+  ready: z.number().describe('Up to 50: one point for each 3 h 22 min of being ready, at most 7 days.'),
+  patched: z.number().describe('Up to 30: the share of the last 7 days since the patch that is left.'),
+  pods: z.number().describe('Up to 20: fewer pods to move; none from 100 pods on.'),
+});
+export type DonorScore = z.output<typeof donorScore>;
 
-export interface DonorCandidate {
-  readonly name: string;
-  readonly rules: readonly RuleResult[];
-  readonly isCandidate: boolean;
-  readonly score: DonorScore | undefined;
-}
+const donorCandidate = z.object({
+  name: z.string(),
+  rules: listOf(ruleResult),
+  isCandidate: z.boolean(),
+  score: donorScore.optional(),
+});
+export type DonorCandidate = z.output<typeof donorCandidate>;
 
-export interface DonorChoice {
-  /** Candidates by score, then the others; equals by the longer ready time, then by name. */
-  readonly nodes: readonly DonorCandidate[];
-  /** `undefined` if no node can be captured. */
-  readonly donor: string | undefined;
-  /** Why there is no donor. */
-  readonly refusal: string | undefined;
-  /** Whether `patched` was waived because the last version is too old. */
-  readonly isPatchWaived: boolean;
-}
+export const donorChoice = record('DonorChoice', 'Why each node of a pool can or cannot be captured.', {
+  nodes: listOf(donorCandidate).describe(
+    'Candidates by score, then the others; equals by the longer ready time, then by name.',
+  ),
+  donor: z.string().optional().describe('Node that a capture would use. Absent if no node can be captured.'),
+  refusal: z.string().optional().describe('Why there is no donor.'),
+  isPatchWaived: z.boolean().describe('The rule `patched` was waived.'),
+});
+export type DonorChoice = z.output<typeof donorChoice>;
 
+/** A line of captures ends here: build the image again from its recipe. */
+const maxGenerations = 10;
 const minute = 60_000;
 const day = 24 * 60 * minute;
 const week = 7 * day;
@@ -114,15 +123,17 @@ export function chooseDonor(nodes: readonly DonorNode[], request: DonorRequest):
   const considered = nodes.filter(({ name }) => named === undefined || name === named);
   const peers = nodes.filter(({ pool }) => pool === request.pool);
   const strict = considered.map((node) => evaluate(node, { request, peers }, false));
-  const isPatchWaived = countCandidates(strict) < minCandidates && isVersionTooOld(request);
+  const isPatchWaived =
+    request.waivePatch === true || (countCandidates(strict) < minCandidates && isVersionTooOld(request));
   const results = isPatchWaived ? considered.map((node) => evaluate(node, { request, peers }, true)) : strict;
   const sorted = results.toSorted(compare).map(({ readyMs, ...candidate }) => candidate);
   const count = countCandidates(results);
   const refusal = refuse(count, minCandidates, named);
+  const donor = sorted[0]?.name;
   return {
     nodes: sorted,
-    donor: refusal === undefined ? sorted[0]?.name : undefined,
-    refusal,
+    ...(refusal === undefined && donor !== undefined && { donor }),
+    ...(refusal !== undefined && { refusal }),
     isPatchWaived,
   };
 }
@@ -154,7 +165,7 @@ function evaluate(node: DonorNode, facts: Facts, isPatchWaived: boolean): Evalua
     name: node.name,
     rules,
     isCandidate,
-    score: isCandidate ? scoreOf(node, facts.request, readyMs) : undefined,
+    ...(isCandidate && { score: scoreOf(node, facts.request, readyMs) }),
     readyMs,
   };
 }
@@ -197,13 +208,22 @@ type Evaluation = (node: DonorNode, facts: Facts) => Pick<RuleResult, 'value' | 
 
 const evaluations: Readonly<Record<DonorRule, Evaluation>> = {
   pool: ({ pool }, { request }) => ({ value: pool, isMet: pool === request.pool }),
-  model: ({ model }, { request }) => ({ value: model, isMet: model === request.model }),
+  model: ({ model }, { request }) => ({ value: model, isMet: request.models.includes(model) }),
+  generation: ({ generation }) => ({
+    value: `${generation} captures since it was built`,
+    isMet: generation < maxGenerations,
+  }),
   worker: ({ isControlPlane }) => ({
     value: isControlPlane ? 'control plane' : 'worker',
     isMet: !isControlPlane,
   }),
   'opted-in': ({ isOptedOut }) => ({ value: isOptedOut ? 'opted out' : 'yes', isMet: !isOptedOut }),
   idle: ({ operation }) => ({ value: operation ?? 'no operation', isMet: operation === undefined }),
+  disk: ({ hasDisk }) => ({ value: hasDisk ? 'can be copied' : 'ephemeral', isMet: hasDisk }),
+  unprotected: ({ isProtected }) => ({
+    value: isProtected ? 'protected by another user' : 'not protected',
+    isMet: !isProtected,
+  }),
   schedulable: ({ isSchedulable }) => ({ value: isSchedulable ? 'yes' : 'cordoned', isMet: isSchedulable }),
   heartbeat({ heartbeatAt }, { request }) {
     const last = timeOf(heartbeatAt);

@@ -164,6 +164,8 @@ const hints = {
     'recipe-path-outside': 'Move the file next to the recipe, or open its directory with --files DIRECTORY.',
     'recipe-local-input': 'Build on the host of the daemon, or give the inputs by address and sha256.',
     'archive-untrusted': 'Check the mirror, and that the package debian-archive-keyring is installed.',
+    'capture-refused': 'See every rule of every node with `imago capture POOL --explain`.',
+    'prototype-elsewhere': 'Build an image from a recipe to share it, or capture a node of the other pool.',
     'capture-unsafe':
       'Remove the named paths on the node, or add them to the checklist, and capture it again.',
     'version-restricted': 'Build a version without private inputs, or use it in named pools only.',

@@ -2,19 +2,25 @@
 import * as z from 'zod';
 import { digest, json, record, simulated, timestamp } from '../value/fields.ts';
 
-export const evidence = record('Evidence', 'The stored result of a test, scan, or approval of one digest.', {
-  id: z.int(),
-  digest,
-  kind: z.enum(['test', 'scan', 'approval']),
-  passed: z.boolean(),
-  summary: z.string(),
-  details: json,
-  by: z.string(),
-  operation: z.string().optional(),
-  composed: z.string().optional().describe('Environment that was tested.'),
-  simulated,
-  at: timestamp,
-});
+export const evidence = record(
+  'Evidence',
+  'The stored result of a test, scan, approval, or capture of one digest.',
+  {
+    id: z.int(),
+    digest,
+    kind: z
+      .enum(['test', 'scan', 'approval', 'capture', 'gates'])
+      .describe('`capture`: what a capture removed and added. `gates`: whether a pool can use a prototype.'),
+    passed: z.boolean(),
+    summary: z.string(),
+    details: json,
+    by: z.string(),
+    operation: z.string().optional(),
+    composed: z.string().optional().describe('Environment that was tested.'),
+    simulated,
+    at: timestamp,
+  },
+);
 export type Evidence = z.output<typeof evidence>;
 
 /** The id is the digest of the content: two tests of the same unit have the same. */

@@ -5,7 +5,7 @@ import { canonicalJson } from '../value/canonical-json.ts';
 import type { Json } from '../value/json.ts';
 import { nearest } from '../value/suggest.ts';
 import { someOf } from '../value/summarize-list.ts';
-import { type ChannelPolicy, type Policy, policyFor } from './policy.ts';
+import { type ChannelGates, capturedGates, type Policy, policyFor } from './policy.ts';
 import { weakerFields } from './strictness.ts';
 
 type KnownChannel = Pick<ChannelRecord, 'image' | 'name' | 'forTesting' | 'managed'>;
@@ -26,8 +26,11 @@ export function comparePolicies(
   const images = new Map<string, { loosens: boolean; names: string[] }>();
   for (const { image, name, forTesting, managed } of channels) {
     if (managed) continue;
-    const [old, planned] = [policyFor(before, image, name), policyFor(after, image, name)];
-    for (const { change, loosens } of gateChanges(old, planned, now)) {
+    const changes = [
+      ...gateChanges(gatesFor(before, image, name), gatesFor(after, image, name), now),
+      ...capturedChanges(before, after, { image, name }, now),
+    ];
+    for (const { change, loosens } of changes) {
       const key = `Channel ${name} ${change}`;
       const known = images.get(key) ?? { loosens: false, names: [] };
       const isRisk = loosens && !forTesting;
@@ -51,8 +54,28 @@ interface GateChange {
   readonly loosens: boolean;
 }
 
-function gateChanges(before: ChannelPolicy, after: ChannelPolicy, now: number): readonly GateChange[] {
-  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])] as (keyof ChannelPolicy)[];
+function gatesFor(policy: Policy | undefined, image: string, channel: string): ChannelGates {
+  const { captured: _captured, ...gates } = policyFor(policy, image, channel);
+  return gates;
+}
+
+/** Only if one of the two has a section for captured versions: without one, the gates of the channel apply. */
+function capturedChanges(
+  before: Policy | undefined,
+  after: Policy,
+  { image, name }: Pick<KnownChannel, 'image' | 'name'>,
+  now: number,
+): readonly GateChange[] {
+  const hasSection = [before, after].some((one) => policyFor(one, image, name).captured !== undefined);
+  if (!hasSection) return [];
+  const [old, planned] = [capturedGates(before, image, name), capturedGates(after, image, name)];
+  return gateChanges(old, planned, now).map(({ change, loosens }) => ({
+    ...{ change: `${change} for captured versions`, loosens },
+  }));
+}
+
+function gateChanges(before: ChannelGates, after: ChannelGates, now: number): readonly GateChange[] {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])] as (keyof ChannelGates)[];
   const text = (gate: unknown) => canonicalJson((gate ?? null) as Json);
   return names.flatMap((name): readonly GateChange[] => {
     const [old, planned] = [before[name], after[name]];

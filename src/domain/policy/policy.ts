@@ -1,12 +1,12 @@
 // What the policy requires of a channel, and keeps of an image.
 import { channelLine } from '../channel/minor-channel.ts';
 import type { RetentionPolicy } from '../retention/retention.ts';
-import type { ChannelPolicy, Policy } from './schema.ts';
+import type { ChannelGates, ChannelPolicy, Policy } from './schema.ts';
 
-export type { ChannelPolicy, Policy } from './schema.ts';
+export type { ChannelGates, ChannelPolicy, Policy } from './schema.ts';
 
 /** The settings of one gate. */
-export type GateSettings<Gate extends keyof ChannelPolicy> = NonNullable<ChannelPolicy[Gate]>;
+export type GateSettings<Gate extends keyof ChannelGates> = NonNullable<ChannelGates[Gate]>;
 
 /**
  * What the policy asks for before this channel of this image; no gates when it says nothing. A channel of one
@@ -20,6 +20,15 @@ export function policyFor(policy: Policy | undefined, image: string, channel: st
   const earlier = base.age?.in;
   if (base.age === undefined || earlier === undefined) return base;
   return { ...base, age: { ...base.age, in: `${earlier}-${place.line}` } };
+}
+
+/**
+ * What the policy asks for before a prototype is used instead of the channel's version: its own section, or else the
+ * gates of the channel without `age`, because a prototype is in no channel.
+ */
+export function capturedGates(policy: Policy | undefined, image: string, channel: string): ChannelGates {
+  const { captured, age: _age, ...gates } = policyFor(policy, image, channel);
+  return captured ?? gates;
 }
 
 /** What a prune of this image keeps beyond what is needed; of all images alike when none is named. */

@@ -52,76 +52,83 @@ const freezeWindow = z
     return { kind: 'dated' as const, ...window };
   });
 
+const gates = {
+  age: z
+    .strictObject({
+      in: name.optional().describe('Earlier channel. Defaults to the previous one.'),
+      atLeast: duration,
+    })
+    .transform(({ in: channel, atLeast }) => ({
+      ...(channel === undefined ? {} : { in: channel }),
+      atLeastMs: atLeast,
+    }))
+    .optional()
+    .describe('Minimum time in an earlier channel.'),
+  signed: z
+    .strictObject({
+      by: z
+        .array(z.string().min(1))
+        .min(1)
+        .optional()
+        .describe(
+          'Key ids or owners of trusted keys that must all have signed. Defaults to any trusted key.',
+        ),
+    })
+    .optional()
+    .describe('Signatures for this image by keys that are currently valid.'),
+  scan: z
+    .strictObject({
+      noneAbove: z.enum([...findingLevels, 'none']).describe('Highest allowed level of a finding.'),
+      maxAge: duration.optional().describe('Maximum age of the report.'),
+      tool: z.string().min(1).optional().describe('Accept only reports of this tool.'),
+      unknownAs: level.optional().describe('Level of findings without one. Defaults to high.'),
+    })
+    .transform(({ maxAge, ...rest }) => ({
+      ...rest,
+      ...(maxAge === undefined ? {} : { maxAgeMs: maxAge }),
+    }))
+    .optional()
+    .describe('Findings in the latest report of each tool. Blocks if no report is attached.'),
+  budgets: z
+    .strictObject({
+      growth: growth.describe('Maximum growth of a measurement since the previous version.'),
+      measures: z.array(z.string().min(1)).min(1).optional(),
+    })
+    .optional()
+    .describe('Test measurements, compared to the current version of the channel.'),
+  size: z
+    .strictObject({ atMost: size.optional(), growth: growth.optional() })
+    .refine((gate) => gate.atMost !== undefined || gate.growth !== undefined, 'requires `atMost` or `growth`')
+    .transform(({ atMost, growth: most }) => ({
+      ...(atMost === undefined ? {} : { atMostBytes: atMost }),
+      ...(most === undefined ? {} : { growth: most }),
+    }))
+    .optional()
+    .describe('Disk size.'),
+  approvals: z
+    .strictObject({
+      count: z.int().min(1).max(20),
+      role: z.enum(roles).default('publisher').describe('Minimum role of an approver.'),
+      requester: z.boolean().optional().describe('Whether the requester can be an approver.'),
+    })
+    .optional()
+    .describe('Approvals by distinct users, for this digest and channel.'),
+  freeze: z.array(freezeWindow).optional().describe('Periods without promotions.'),
+  nodeConfig: z
+    .literal(true)
+    .optional()
+    .describe('The version must accept the node configs of pools that follow the channel.'),
+};
+
 const channelPolicy = z
   .strictObject({
-    age: z
-      .strictObject({
-        in: name.optional().describe('Earlier channel. Defaults to the previous one.'),
-        atLeast: duration,
-      })
-      .transform(({ in: channel, atLeast }) => ({
-        ...(channel === undefined ? {} : { in: channel }),
-        atLeastMs: atLeast,
-      }))
+    ...gates,
+    captured: z
+      .strictObject(gates)
       .optional()
-      .describe('Minimum time in an earlier channel.'),
-    signed: z
-      .strictObject({
-        by: z
-          .array(z.string().min(1))
-          .min(1)
-          .optional()
-          .describe(
-            'Key ids or owners of trusted keys that must all have signed. Defaults to any trusted key.',
-          ),
-      })
-      .optional()
-      .describe('Signatures for this image by keys that are currently valid.'),
-    scan: z
-      .strictObject({
-        noneAbove: z.enum([...findingLevels, 'none']).describe('Highest allowed level of a finding.'),
-        maxAge: duration.optional().describe('Maximum age of the report.'),
-        tool: z.string().min(1).optional().describe('Accept only reports of this tool.'),
-        unknownAs: level.optional().describe('Level of findings without one. Defaults to high.'),
-      })
-      .transform(({ maxAge, ...rest }) => ({
-        ...rest,
-        ...(maxAge === undefined ? {} : { maxAgeMs: maxAge }),
-      }))
-      .optional()
-      .describe('Findings in the latest report of each tool. Blocks if no report is attached.'),
-    budgets: z
-      .strictObject({
-        growth: growth.describe('Maximum growth of a measurement since the previous version.'),
-        measures: z.array(z.string().min(1)).min(1).optional(),
-      })
-      .optional()
-      .describe('Test measurements, compared to the current version of the channel.'),
-    size: z
-      .strictObject({ atMost: size.optional(), growth: growth.optional() })
-      .refine(
-        (gate) => gate.atMost !== undefined || gate.growth !== undefined,
-        'requires `atMost` or `growth`',
-      )
-      .transform(({ atMost, growth: most }) => ({
-        ...(atMost === undefined ? {} : { atMostBytes: atMost }),
-        ...(most === undefined ? {} : { growth: most }),
-      }))
-      .optional()
-      .describe('Disk size.'),
-    approvals: z
-      .strictObject({
-        count: z.int().min(1).max(20),
-        role: z.enum(roles).default('publisher').describe('Minimum role of an approver.'),
-        requester: z.boolean().optional().describe('Whether the requester can be an approver.'),
-      })
-      .optional()
-      .describe('Approvals by distinct users, for this digest and channel.'),
-    freeze: z.array(freezeWindow).optional().describe('Periods without promotions.'),
-    nodeConfig: z
-      .literal(true)
-      .optional()
-      .describe('The version must accept the node configs of pools that follow the channel.'),
+      .describe(
+        'Gates of prototypes of pools that follow the channel. Defaults to those of the channel without `age`.',
+      ),
   })
   .describe('Gates of a channel. Omitted gates are not checked; tests always are.');
 
@@ -158,6 +165,7 @@ export const policyFile = z
 export type Policy = z.output<typeof policyFile>;
 /** The gates of one channel. */
 export type ChannelPolicy = z.output<typeof channelPolicy>;
+export type ChannelGates = Omit<ChannelPolicy, 'captured'>;
 
 /** Converts a policy file: omitted fields are absent, not undefined. */
 export function toPolicy(file: Policy): Policy {

@@ -7,7 +7,7 @@ import { findingLevels } from '../evidence/finding.ts';
 import type { GateFacts } from '../gate/facts.ts';
 import { evaluateGates } from '../gate/gate.ts';
 import { weekdays } from './freeze.ts';
-import type { ChannelPolicy } from './policy.ts';
+import type { ChannelGates } from './policy.ts';
 import { weakerFields } from './strictness.ts';
 
 const now = Date.parse('2026-11-16T12:00:00Z');
@@ -19,7 +19,7 @@ const time = fc.constantFrom('08:00', '12:00', '18:00');
 const day = fc.constantFrom('2026-11-10', '2026-11-16', '2026-11-17', '2026-12-24');
 const zone = { timeZone: fc.constantFrom('UTC', 'Asia/Tokyo'), why: fc.constantFrom('x', 'y') };
 
-const gates: { readonly [K in keyof ChannelPolicy]-?: fc.Arbitrary<NonNullable<ChannelPolicy[K]>> } = {
+const gates: { readonly [K in keyof ChannelGates]-?: fc.Arbitrary<NonNullable<ChannelGates[K]>> } = {
   signed: fc.record({ by: maybe(names) }) as never,
   age: fc.record({ in: maybe(fc.constantFrom('staging', 'canary')), atLeastMs: few }) as never,
   scan: fc.record({
@@ -96,11 +96,11 @@ const facts = fc
     };
   });
 
-test.each(Object.keys(gates) as (keyof ChannelPolicy)[])(
+test.each(Object.keys(gates) as (keyof ChannelGates)[])(
   'a gate %s that passes and is not weaker passed before too',
   (name) => {
     const passes = (gate: unknown, given: GateFacts) =>
-      evaluateGates({ [name]: gate } as ChannelPolicy, given).every(({ passed }) => passed);
+      evaluateGates({ [name]: gate } as ChannelGates, given).every(({ passed }) => passed);
     fc.assert(
       fc.property(gates[name], gates[name], facts, (before, after, given) => {
         fc.pre(weakerFields(name, before as never, after as never, now).length === 0);
@@ -112,7 +112,7 @@ test.each(Object.keys(gates) as (keyof ChannelPolicy)[])(
   },
 );
 
-test.each<[keyof ChannelPolicy, object, object, string]>([
+test.each<[keyof ChannelGates, object, object, string]>([
   ['approvals', { count: 2, role: 'publisher' }, { count: 1, role: 'publisher' }, 'count'],
   ['approvals', { count: 2, role: 'admin' }, { count: 2, role: 'publisher' }, 'role'],
   ['age', { atLeastMs: 604_800_000 }, { atLeastMs: 420_000 }, 'atLeast'],

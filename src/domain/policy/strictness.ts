@@ -5,9 +5,9 @@ import { findingLevels } from '../evidence/finding.ts';
 import { canonicalJson } from '../value/canonical-json.ts';
 import type { Json } from '../value/json.ts';
 import { type FreezeWindow, isOver } from './freeze.ts';
-import type { ChannelPolicy, GateSettings } from './policy.ts';
+import type { ChannelGates, GateSettings } from './policy.ts';
 
-type Gates = { readonly [K in keyof ChannelPolicy]-?: GateSettings<K> };
+type Gates = { readonly [K in keyof ChannelGates]-?: GateSettings<K> };
 type Fields = Readonly<Record<string, boolean>>;
 /** Returns for each field whether it is weaker after the change. */
 type Comparison<G> = (before: G, after: G, now: number) => Fields;

@@ -17,8 +17,11 @@ export function expectCapacity(pool: string, capacity: number, expect: number | 
 }
 
 /** The model's image for an answer. A channel is followed unless the pool is pinned to what it says now. */
-export function poolImage(resolution: Resolution, options: { readonly pin: boolean }): PoolImage {
-  const { reference, image, version, digest, channel, move } = resolution;
+export function poolImage(
+  resolution: Resolution & Pick<PoolImage, 'base'>,
+  options: { readonly pin: boolean },
+): PoolImage {
+  const { reference, image, version, digest, channel, move, base } = resolution;
   return {
     reference,
     ...(channel === undefined || options.pin ? {} : { follows: channel }),
@@ -26,6 +29,7 @@ export function poolImage(resolution: Resolution, options: { readonly pin: boole
     version,
     digest,
     ...(move === undefined ? {} : { move }),
+    ...(base === undefined ? {} : { base }),
   };
 }
 

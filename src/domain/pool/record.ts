@@ -16,6 +16,10 @@ export const poolRecord = z.object({
   version: z.string().describe('Exact version of new nodes.'),
   digest,
   move: z.int().optional().describe('Channel move that selected the version.'),
+  base: z
+    .object({ image: z.string(), version: z.string(), digest })
+    .optional()
+    .describe('Version of the channel that a prototype overlays. Absent if new nodes use that version.'),
   nodeConfig: z.string(),
   cluster: z.string().optional().describe('Kubernetes cluster that its nodes belong to.'),
   createdAt: timestamp,
@@ -25,4 +29,7 @@ export type ProviderName = PoolRecord['provider'];
 export type Orchestration = PoolRecord['orchestration'];
 
 /** What new nodes of a pool are created from. A pool that was given a version, or is pinned, follows no channel. */
-export type PoolImage = Pick<PoolRecord, 'reference' | 'follows' | 'image' | 'version' | 'digest' | 'move'>;
+export type PoolImage = Pick<
+  PoolRecord,
+  'reference' | 'follows' | 'image' | 'version' | 'digest' | 'move' | 'base'
+>;

@@ -1,5 +1,6 @@
 // Rollouts as they are recorded: where a pool came from, so that it can return there, and which versions failed in it.
 import * as z from 'zod';
+import { poolRecord } from '../pool/record.ts';
 import { digest, listOf, record, timestamp } from '../value/fields.ts';
 
 const origin = z.object({
@@ -9,6 +10,7 @@ const origin = z.object({
   version: z.string(),
   digest,
   move: z.int().optional(),
+  base: poolRecord.shape.base,
 });
 
 export const rolloutRecord = record('Rollout', 'A rollout of a pool.', {

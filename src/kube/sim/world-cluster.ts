@@ -76,7 +76,28 @@ export function openWorldCluster(world: ClusterWorld, clock: Clock): WorldCluste
     };
   }
 
-  return { cluster: clusterOf(apiAs('imago'), clock), apiAs, close: () => kubelet.stop() };
+  const cluster = clusterOf(apiAs('imago'), clock);
+  return {
+    cluster: {
+      ...cluster,
+      nodes: async (call) => (await cluster.nodes(call)).map((node) => beating(node, clock.now())),
+      async node(name, call) {
+        const node = await cluster.node(name, call);
+        return node && beating(node, clock.now());
+      },
+    },
+    apiAs,
+    close: () => kubelet.stop(),
+  };
+}
+
+/** The kubelet of a ready node reports all the time, which nothing needs to store. */
+function beating(node: KubeNode, now: number): KubeNode {
+  const lastHeartbeatTime = new Date(now).toISOString();
+  const conditions = node.status?.conditions?.map((condition) =>
+    condition.status === 'Unknown' ? condition : { ...condition, lastHeartbeatTime },
+  );
+  return { ...node, status: { ...node.status, ...(conditions && { conditions }) } };
 }
 
 const scheme = 'sim:///';

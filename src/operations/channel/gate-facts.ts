@@ -10,7 +10,8 @@ import type { AgentOffers, Follower, GateFacts } from '../../domain/gate/facts.t
 import { evaluateGates, withOverride } from '../../domain/gate/gate.ts';
 import { neededAbilities } from '../../domain/node-config/capabilities.ts';
 import type { NodeConfig } from '../../domain/node-config/schema.ts';
-import { type ChannelPolicy, policyFor } from '../../domain/policy/policy.ts';
+import { type ChannelPolicy, capturedGates, policyFor } from '../../domain/policy/policy.ts';
+import type { PolicyRecord } from '../../domain/policy/schema.ts';
 import { channelNotFound } from '../../domain/resolve/resolve.ts';
 import { toIso } from '../../domain/value/time.ts';
 import type { ChannelMove, ChannelRecord, VersionRecord } from '../../ports/database/catalog.ts';
@@ -47,7 +48,7 @@ export async function decideAmong(
   question: GateQuestion,
   channels: readonly ChannelRecord[],
 ): Promise<Decision> {
-  const { version, requester, now, override } = question;
+  const { version } = question;
   const channel = channels.find(({ name }) => name === question.channel);
   if (channel === undefined) {
     throw channelNotFound(
@@ -58,6 +59,33 @@ export async function decideAmong(
   }
   const policy = await deps.promotion.getPolicy();
   const asked = policyFor(policy?.policy, version.image, channel.name);
+  return { channel, result: await evaluate(deps, question, { policy, asked, channel, channels }) };
+}
+
+/** The same for a prototype of a pool that follows the channel, by the channel's gates for captured versions. */
+export async function decideCaptured(
+  deps: GateDeps,
+  question: Omit<GateQuestion, 'channel' | 'override'>,
+  channel: ChannelRecord,
+): Promise<PolicyResult> {
+  const policy = await deps.promotion.getPolicy();
+  const asked = capturedGates(policy?.policy, channel.image, channel.name);
+  // It never becomes public: it is used in its own pool only.
+  return evaluate(deps, question, { policy, asked, channel: { ...channel, public: false }, channels: [] });
+}
+
+interface Gated {
+  readonly policy: PolicyRecord | undefined;
+  readonly asked: ChannelPolicy;
+  readonly channel: ChannelRecord;
+  readonly channels: readonly ChannelRecord[];
+}
+
+async function evaluate(
+  deps: GateDeps,
+  { version, requester, now, override }: Omit<GateQuestion, 'channel'>,
+  { policy, asked, channel, channels }: Gated,
+): Promise<PolicyResult> {
   const evidence = await deps.catalogue.listEvidence(version.digest);
   const test = newestTest(version.digest, evidence);
   const composed = test?.composed;
@@ -78,15 +106,12 @@ export async function decideAmong(
   const verdict = withOverride(evaluateGates(asked, facts), override?.gates);
   const overrides = verdict.gates.some(({ overridden }) => overridden);
   return {
-    channel,
-    result: {
-      ...verdict,
-      ...(policy === undefined ? {} : { policy: { id: policy.id, digest: policy.digest } }),
-      ...(override === undefined || !overrides ? {} : { override: { ...override, by: requester.by } }),
-      ...(composed === undefined ? {} : { composed }),
-      evidenceSeen: evidence.at(-1)?.id ?? 0,
-      at: toIso(new Date(now)),
-    },
+    ...verdict,
+    ...(policy === undefined ? {} : { policy: { id: policy.id, digest: policy.digest } }),
+    ...(override === undefined || !overrides ? {} : { override: { ...override, by: requester.by } }),
+    ...(composed === undefined ? {} : { composed }),
+    evidenceSeen: evidence.at(-1)?.id ?? 0,
+    at: toIso(new Date(now)),
   };
 }
 
@@ -142,10 +167,10 @@ async function returnFacts(
 async function beforeFacts(
   deps: GateDeps,
   channel: ChannelRecord,
-  { image, version }: VersionRecord,
+  { version }: VersionRecord,
 ): Promise<Pick<GateFacts, 'before'>> {
   if (channel.version === undefined || channel.version === version) return {};
-  const before = await deps.catalogue.getVersion(image, channel.version);
+  const before = await deps.catalogue.getVersion(channel.image, channel.version);
   if (before === undefined) return {};
   return { before: { version: before, evidence: await deps.catalogue.listEvidence(before.digest) } };
 }

@@ -1,4 +1,5 @@
 // Where a copy goes: the gallery of a provider, or a registered one.
+import { refuseCaptured } from '../../domain/capture/prototype.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { GalleryRecord } from '../../domain/gallery/gallery.ts';
 import { requireNamed } from '../../domain/value/require-named.ts';
@@ -64,11 +65,12 @@ export function recordTarget(
 
 type Place = Pick<CopyTarget, 'provider'> & { readonly record?: Pick<GalleryRecord, 'place'> | undefined };
 
-type Subject = Pick<VersionRecord, 'image' | 'version' | 'restricted' | 'simulated'>;
+type Subject = Pick<VersionRecord, 'image' | 'version' | 'restricted' | 'simulated' | 'origin'>;
 
 /**
- * A version with private inputs stays away from what others see, under whatever name it is known here, and a simulated
- * one from real galleries. Throws `channel-restricted` or `simulation-mixed`.
+ * A version with private inputs stays away from what others see, under whatever name it is known here, a simulated one
+ * from real galleries, and a captured one from all but its provider's own. Throws `channel-restricted`,
+ * `simulation-mixed`, or `prototype-elsewhere`.
  */
 export async function checkMayGo(
   deps: Pick<OperationDeps, 'galleryBook'>,
@@ -76,6 +78,7 @@ export async function checkMayGo(
   subject: Subject,
 ): Promise<void> {
   refuseMixing(target.provider, subject);
+  if (target.record !== undefined) refuseCaptured(subject, 'a registered gallery');
   const seen = await publicFor(deps, target, subject);
   if (seen === undefined) return;
   throw new ImagoError(

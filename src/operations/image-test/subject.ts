@@ -4,6 +4,7 @@ import type { Lock } from '../../domain/lock/lock.ts';
 import type { BootFirmware, RecipeBudgets, RecipeExpect, RecipeTest } from '../../domain/recipe/recipe.ts';
 import { bootFirmwares } from '../../domain/recipe/schema.ts';
 import type { OperationDeps } from '../common/deps.ts';
+import { ancestorsOf } from '../image/ancestors.ts';
 
 export interface TestSubject {
   /** Absent if the version is not in the local store, or its disk could not be read. */
@@ -11,7 +12,7 @@ export interface TestSubject {
   readonly budgets: RecipeBudgets;
   readonly tests: readonly RecipeTest[];
   readonly expect: RecipeExpect;
-  /** The kinds that must all have passed before the version is available. */
+  /** The kinds that must all have passed before the version is available. A capture needs only its donor's. */
   readonly firmware: readonly BootFirmware[];
 }
 
@@ -20,7 +21,10 @@ export async function testSubject(
   { image, version, digest }: { readonly image: string; readonly version: string; readonly digest: string },
 ): Promise<TestSubject> {
   const inventory = await images?.records.read(digest, 'inventory');
-  const origin = (await catalogue.getVersion(image, version))?.origin;
+  const record = await catalogue.getVersion(image, version);
+  // A captured version is tested by the recipe that its first ancestor was built from.
+  const root = record && ((await ancestorsOf({ catalogue }, record)).at(-1) ?? record);
+  const origin = root?.origin;
   const lock = origin?.kind === 'built' ? await images?.locks.read(origin.lockDigest) : undefined;
   const { recipe } = (lock ?? { recipe: {} }) as unknown as Partial<Pick<Lock, 'recipe'>>;
   return {
@@ -28,6 +32,6 @@ export async function testSubject(
     budgets: recipe?.budgets ?? {},
     tests: recipe?.tests ?? [],
     expect: recipe?.expect ?? {},
-    firmware: recipe?.firmware ?? bootFirmwares,
+    firmware: record?.origin.kind === 'captured' ? [] : (recipe?.firmware ?? bootFirmwares),
   };
 }

@@ -27,6 +27,8 @@ export interface CandidateFacts {
   readonly simulated?: true | undefined;
   /** The number to have; the next one by the image's policy when absent. */
   readonly version?: string | undefined;
+  /** `false` for prototypes: their line has no channels. */
+  readonly channels?: false;
 }
 
 function simulatedMark({ simulated }: Pick<CandidateFacts, 'simulated'>): { readonly simulated?: true } {
@@ -49,9 +51,9 @@ export async function requireLine(
 
 /** A repeated call of the same operation gets the same number. Throws `number-taken` if the wanted one was ever used. */
 export async function takeNumber(run: Run, facts: CandidateFacts): Promise<string> {
-  const { name, os, architecture, numbering, kubernetes, bump, version } = facts;
+  const { name, os, architecture, numbering, kubernetes, bump, version, channels } = facts;
   const image = await run.catalogue.ensureImage({
-    ...{ name, os, architecture, numbering },
+    ...{ name, os, architecture, numbering, ...(channels === false && { channels }) },
     ...simulatedMark(facts),
   });
   const now = new Date(run.clock.now());
@@ -99,7 +101,10 @@ export interface Sealed {
   readonly reused: boolean;
 }
 
-/** The last step before a version is listed: adds it as a candidate. Undo removes only what this operation added. */
+/**
+ * The last step before a version is listed: adds it as a candidate. Undo removes only what this operation added, unless it
+ * was tested since.
+ */
 export function sealStep<Input, Results>(
   find: (run: Run<Input, Results>) => Promise<VersionRecord | undefined>,
   requestOf: (run: Run<Input, Results>) => Promise<CandidateRequest> | CandidateRequest,
@@ -124,8 +129,10 @@ export function sealStep<Input, Results>(
     },
     async undo(run) {
       const found = await find(run);
-      if (found?.operation !== run.operation.id) return;
+      if (found?.operation !== run.operation.id) return undefined;
+      if (found.state !== 'candidate') return 'kept';
       await run.catalogue.dropVersion(found.image, found.version);
+      return undefined;
     },
   };
 }

@@ -25,6 +25,8 @@ export interface Subject {
   readonly timings?: SealedDisk['timings'] | undefined;
   /** The version to compare with. Defaults to the previous one. */
   readonly previous?: string | undefined;
+  /** The version that it was captured from, to compare with. */
+  readonly parent?: Pick<VersionRecord, 'image' | 'version'> | undefined;
   readonly lock?: Lock | undefined;
   readonly lockDigest?: string | undefined;
   /** The commit that its recipe was at, if it is known. */
@@ -80,7 +82,10 @@ async function describe(run: Run, subject: Subject): Promise<DescribedResult> {
   const { image, version, digest, createdAt, lock, kubernetes } = subject;
   const known = await records.described(digest, version);
   if (known !== undefined) return known;
-  const before = await comparedWith(run, image, kubernetes, subject.previous, mayBeNamed(subject));
+  const before =
+    subject.parent === undefined
+      ? await comparedWith(run, image, kubernetes, subject.previous, mayBeNamed(subject))
+      : await run.catalogue.getVersion(subject.parent.image, subject.parent.version);
   const lockBefore = before?.origin.kind === 'built' ? await locks.read(before.origin.lockDigest) : undefined;
   const hotfixes = lock === undefined ? [] : await hotfixesAbsorbedBy(run, image, lock, lockBefore);
   return records.describe(

@@ -1,4 +1,5 @@
 // Sends versions to registries and brings them in, and verifies what the store has.
+import { refuseCaptured } from '../../domain/capture/prototype.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { identityProblem } from '../../domain/gate/signed.ts';
 import * as declared from '../../domain/image/operations.ts';
@@ -57,6 +58,7 @@ type Named = Pick<Resolution, 'image' | 'version' | 'digest'>;
 /** A version with private inputs is never sent to a registry that others share (D16). */
 async function refuseRestricted(deps: OperationDeps, { image, version, digest }: Named): Promise<void> {
   const record = await deps.catalogue.getVersion(image, version);
+  if (record !== undefined) refuseCaptured(record, 'a registry');
   const described = await requireImages(deps).records.described(digest);
   if (record?.restricted !== true && described?.restricted !== true) return;
   throw new ImagoError('version-restricted', `${image}:${version} has private inputs.`);

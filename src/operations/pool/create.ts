@@ -1,4 +1,5 @@
 // Creates a pool from a version or a channel. Its model holds an exact version from the first moment.
+import { requireOwnPrototype } from '../../domain/capture/prototype.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { readStoredConfig } from '../../domain/node-config/stored-config.ts';
 import * as declared from '../../domain/pool/operations.ts';
@@ -8,6 +9,7 @@ import type { Resolution } from '../../ports/database/catalog.ts';
 import type { PoolModel } from '../../ports/provider/pools.ts';
 import { type OperationDeps, refuseMixing } from '../common/deps.ts';
 import { operation, type Reading } from '../common/operation.ts';
+import { requireVersion } from '../common/require.ts';
 import { publishStep } from '../gallery/copy-version.ts';
 import { requireStillUsable, resolveStep, resolveUsable } from '../image/resolve-step.ts';
 import { poolAccess, readyPool, recordPoolNodes, waitForPool, waitForPoolGone } from '../node/pool-nodes.ts';
@@ -89,6 +91,7 @@ async function requireFree(run: Reading<NewPool>, version: Resolution): Promise<
   const { name, forwards, nodeConfig } = run.input;
   await requireImageAbilities(run, version, readStoredConfig(nodeConfig));
   const image = await run.catalogue.getImage(version.image);
+  requireOwnPrototype(name, await requireVersion(run, version.image, version.version));
   checkPoolName(name, image?.os ?? 'linux');
   if ((await run.fleet.getPool(name)) !== undefined) {
     throw new ImagoError('pool-exists', `Pool ${name} already exists.`, {

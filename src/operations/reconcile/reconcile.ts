@@ -100,9 +100,10 @@ export async function reconcile(deps: ReconcileDeps, signal: AbortSignal): Promi
 /** Starts the change of model if the channel has moved; the id prevents two passes from starting it twice. */
 async function followChannel(deps: ReconcileDeps, pool: PoolRecord, followed: string[]): Promise<void> {
   if (pool.follows === undefined) return;
-  const channel = await deps.catalogue.getChannel(pool.image, pool.follows);
+  const { image } = pool.base ?? pool;
+  const channel = await deps.catalogue.getChannel(image, pool.follows);
   if (channel?.version === undefined || channel.move === undefined || channel.move === pool.move) return;
-  const version = await deps.catalogue.getVersion(pool.image, channel.version);
+  const version = await deps.catalogue.getVersion(image, channel.version);
   if (await isWithdrawalInCharge(deps, pool.name, channel.move)) return;
   if (version !== undefined) await refuseBadVersion(deps, pool.name, version);
   const slot = Math.floor(deps.now() / followAgainMs);

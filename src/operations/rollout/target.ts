@@ -10,6 +10,7 @@ import type { PoolRecord } from '../../ports/database/fleet.ts';
 import type { OperationDeps } from '../common/deps.ts';
 import { resolveUsable } from '../image/resolve-step.ts';
 import { openPool, type PoolReading } from '../node/pool-nodes.ts';
+import { resolveModel } from '../pool/prototype.ts';
 import { type SeenPool, seePool } from './observe.ts';
 
 export type RolloutInput = z.output<typeof rollout.input>;
@@ -116,7 +117,7 @@ async function startTarget(run: RolloutReading, pool: PoolRecord): Promise<PoolI
     await resolveUsable(run, `${pool.image}@${pool.digest}`);
     return imageOf(pool);
   }
-  return poolImage(await resolveUsable(run, reference), { pin: false });
+  return poolImage(await resolveModel(run, pool, { reference, pin: false }), { pin: false });
 }
 
 async function undoTarget(run: RolloutReading, name: string): Promise<PoolImage> {
@@ -136,16 +137,17 @@ async function lastGood(
   for (const [first] of counted.sort((a, b) => b.length - a.length)) {
     const known = first && (await catalogue.getVersion(first.image, first.version));
     if (known === undefined) continue;
-    const { move: _move, ...image } = imageOf(pool);
+    const { move: _move, base: _base, ...image } = imageOf(pool);
     return { ...image, image: known.image, version: known.version, digest: known.digest };
   }
   return imageOf(pool);
 }
 
-function imageOf({ reference, follows, image, version, digest, move }: PoolRecord): PoolImage {
+function imageOf({ reference, follows, image, version, digest, move, base }: PoolRecord): PoolImage {
   return {
     ...{ reference, image, version, digest },
     ...(follows !== undefined && { follows }),
     ...(move !== undefined && { move }),
+    ...(base !== undefined && { base }),
   };
 }

@@ -50,7 +50,7 @@ export async function changeCommand(
 ): Promise<string | undefined> {
   const record = model ? await deps.fleet.getPool(pool) : undefined;
   if (record === undefined) return undefined;
-  const { image, version } = record;
+  const { image, version } = record.base ?? record;
   if (follows !== undefined && !emptied.has(`${image}:${follows}`)) {
     if ((await deps.catalogue.getChannel(image, follows))?.version !== undefined) return undefined;
   }

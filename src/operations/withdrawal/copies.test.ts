@@ -39,6 +39,7 @@ function world(names: readonly string[]) {
       getImage: async () => ({ name: 'node', os: 'linux', architecture: 'x64' }),
       getVersion: async (image: string, version: string) => ({
         ...{ image, version, digest: `digest of ${version}`, diskDigest: `disk of ${version}` },
+        origin: { kind: 'imported', from: 'disk.raw' },
       }),
     },
     galleryBook: {

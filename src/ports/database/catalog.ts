@@ -49,8 +49,11 @@ export interface LockedVersion extends Pick<VersionRecord, 'image' | 'version' |
 }
 
 export interface Catalogue {
-  /** Makes the image with its usual channels (`staging`, `production`, managed `latest`), or returns the one there is. */
-  ensureImage(image: Omit<ImageRecord, 'createdAt'>): Promise<ImageRecord>;
+  /**
+   * Makes the image with its usual channels (`staging`, `production`, managed `latest`), or returns the one there is.
+   * With `channels: false`, a new one has none.
+   */
+  ensureImage(image: Omit<ImageRecord, 'createdAt'> & { readonly channels?: false }): Promise<ImageRecord>;
   getImage(name: string): Promise<ImageRecord | undefined>;
   /** Records the Kubernetes versions that the recipe of the image lists: retention keeps a version of each. */
   setMatrix(image: string, kubernetes: readonly string[]): Promise<void>;

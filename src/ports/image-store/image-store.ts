@@ -6,6 +6,7 @@ import type { ExportFormat } from '../../domain/image/disk-file.ts';
 import type { RecipeCommit } from '../../domain/image/recipe-commit.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
 import type { Json } from '../../domain/value/json.ts';
+import type { CapturedDisk } from '../provider/disks.ts';
 
 export interface StoredImage {
   readonly digest: string;
@@ -191,6 +192,14 @@ export interface ExportedDisk {
   close(): Promise<void>;
 }
 
+export interface CapturedFile {
+  /** A raw disk, which is changed in place. */
+  readonly path: string;
+  readonly image: string;
+  /** The digest of the version that the node was created from. */
+  readonly parent: string;
+}
+
 export interface DiskFiles {
   /**
    * The version's disk as a file, read and checked as it is sent. `store-corrupt` in the middle when a part is
@@ -206,6 +215,12 @@ export interface DiskFiles {
    * `input-invalid` if it is not a disk, `upload-not-found` if the upload no longer exists.
    */
   importDisk(upload: string, image: string, watch: Watch): Promise<StoredImage>;
+  /**
+   * Cleans the copy of a node's disk by the checklist, scans it, and stores it. Throws `capture-unsafe` if the scan finds
+   * an identity or a secret that the parent does not have, `disk-uncleanable`, or `disk-clean-failed`; nothing is stored
+   * then.
+   */
+  sealCaptured(file: CapturedFile, watch: Watch): Promise<CapturedDisk>;
 }
 
 export interface Upload {

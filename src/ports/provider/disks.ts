@@ -1,5 +1,6 @@
 // Snapshots of disks: what a capture is made through.
 import type { Page, PageQuery } from '../page.ts';
+import type { SealedDisk } from './builder.ts';
 import type { CallOptions, ProvisioningError, ProvisioningState } from './call.ts';
 
 export interface SnapshotSpec {
@@ -18,6 +19,13 @@ export interface Snapshot extends SnapshotSpec {
   readonly error?: ProvisioningError;
 }
 
+/** The copy of a node's disk, cleaned, scanned, and sealed. */
+export interface CapturedDisk extends SealedDisk {
+  /** How many paths the cleaning removed or rewrote. */
+  readonly cleaned: number;
+  readonly files: number;
+}
+
 export interface Disks {
   /**
    * Starts a snapshot of the disk as it is now. The same disk again adopts the one there is, as it was then;
@@ -30,4 +38,16 @@ export interface Disks {
   listSnapshots(query: PageQuery, options: CallOptions): Promise<Page<Snapshot>>;
   /** Versions made from it stay whole. A retryable `provider-conflict` while one is still being made from it. */
   deleteSnapshot(name: string, options: CallOptions): Promise<void>;
+  /**
+   * Seals the disk of a snapshot as a disk of the image. A real provider writes a copy to a raw file, which `seal` cleans,
+   * scans, and stores, and deletes the file afterwards; a simulated one makes up the result. The snapshot stays as it is.
+   * Throws what `seal` throws, and `provider-not-found` if the snapshot does not exist. Absent where the disks of
+   * snapshots cannot be read.
+   */
+  sealSnapshot?(
+    name: string,
+    image: string,
+    seal: (path: string) => Promise<CapturedDisk>,
+    options: CallOptions,
+  ): Promise<CapturedDisk>;
 }

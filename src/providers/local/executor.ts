@@ -12,6 +12,7 @@ import { parseDigest } from '../../oci/layout/digest.ts';
 import type { GalleryLimit } from '../../ports/provider/gallery.ts';
 import type { MachineCommand, MachineCommandResult } from '../../ports/provider/machines.ts';
 import { findManifest, findStoredDisk } from './disk/stored-disk.ts';
+import { withSnapshotFile } from './gallery/version-work.ts';
 import { machineHealth, machinePower, toReport } from './machine/machine-view.ts';
 import type { MachineHost } from './qemu/machine-host.ts';
 import type { HostContext } from './state/context.ts';
@@ -39,6 +40,7 @@ export function createHostExecutor(context: HostContext): Executor {
     captureDisk: ({ digest }) => ({ digest, diskDigest: null, diskBytes: 0, traits: '{}' }),
     workOnSnapshot: ({ name, machineId, deletedAt }) =>
       deletedAt === null ? work.machine(machineId) : work.snapshot(name),
+    sealSnapshot: ({ name }, _image, seal, signal) => withSnapshotFile(context, name, signal, seal),
 
     findSealed: (digest) => findManifest(store, digest),
     machineIds: () => () => randomUUID(),

@@ -1,8 +1,9 @@
 // Runs the cloud in virtual time: every piece of work ends at a time that is known when it starts.
 import { type Executor, sha256 } from '../../cloud/state/cloud.ts';
 import { busy } from '../../cloud/state/refusals.ts';
-import type { DiskContent, MachineRow } from '../../cloud/state/rows.ts';
+import type { DiskContent, MachineRow, SnapshotRow } from '../../cloud/state/rows.ts';
 import type { World } from '../../cloud/state/state-file.ts';
+import type { CapturedDisk } from '../../ports/provider/disks.ts';
 import type { AllowedChange } from '../../ports/provider/node-configs.ts';
 import { consoleOf, healthOf, reportOf } from './machine/boot.ts';
 import { answerJob, dropJobs } from './machine/guest-jobs.ts';
@@ -22,6 +23,7 @@ export function createVirtualExecutor(timing: SimTiming): Executor {
 
     captureDisk: (machine) => captureDisk(world, machine),
     workOnSnapshot: () => undefined,
+    sealSnapshot: async (snapshot, image) => world.transaction(() => sealSnapshot(world, snapshot, image)),
 
     findSealed: async (digest) => findSealed(world, 'digest', digest),
     machineIds: (kind) => machineIds(world, kind),
@@ -64,6 +66,23 @@ function captureDisk(world: World, machine: MachineRow): DiskContent {
   const writtenAt = powerOf(machine, now) === 'stopped' ? powerSince : now;
   const diskDigest = `sha256:${sha256('disk', machineId, imagedAt, writtenAt)}`;
   return { digest: null, diskDigest, diskBytes, traits };
+}
+
+/** The same snapshot gives the same disk. */
+function sealSnapshot(
+  world: World,
+  { diskDigest, diskBytes, traits }: SnapshotRow,
+  image: string,
+): CapturedDisk {
+  const key = sha256('captured', image, diskDigest ?? '');
+  const digest = `sha256:${sha256(key, 'manifest')}`;
+  const clean = `sha256:${sha256(key, 'disk')}`;
+  const sizeBytes = diskBytes ?? 0;
+  world.run(
+    'INSERT OR IGNORE INTO sealedDisk VALUES (?, ?, ?, ?, ?, ?)',
+    ...[key, digest, clean, sizeBytes, traits, world.time()],
+  );
+  return { digest, diskDigest: clean, sizeBytes, cleaned: 0, files: 0 };
 }
 
 /** Ids have the shape that clouds give them. They follow from the seed, the name and a number used only once. */

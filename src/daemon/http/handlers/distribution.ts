@@ -15,6 +15,7 @@ import { checkWebhookAddress } from '../../webhook/post.ts';
 import type { Handlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
 import { allItems, pageQuery } from '../endpoint/page-query.ts';
+import { requireProvider } from '../endpoint/require-provider.ts';
 
 /** How long a gallery may take to tell all that it holds. */
 const galleryMs = 60_000;
@@ -157,14 +158,6 @@ export const distributionHandlers = {
 function coordinatesOf(given: NonNullable<BodyOf<'addGallery'>['azure']>): AzureCoordinates {
   const { communityName, ...coordinates } = given;
   return { ...coordinates, ...(communityName === undefined ? {} : { communityName }) };
-}
-
-function requireProvider({ providers }: DaemonContext, name: string): Provider {
-  const found = [...providers.values()].find((provider) => provider.name === name);
-  if (found !== undefined) return found;
-  throw new ImagoError('provider-unknown', `There is no provider ${name} here.`, {
-    hint: `There are: ${[...providers.keys()].join(', ')}.`,
-  });
 }
 
 function checkPlace(provider: Provider, place: string | undefined): void {

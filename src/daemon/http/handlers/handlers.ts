@@ -3,6 +3,7 @@ import { contractOf, type EndpointName, isWrite } from '../../../api/contract/co
 import type { Call, Handlers, PreparedWrite } from '../endpoint/call.ts';
 import { routeHandlers } from '../endpoint/start-operation.ts';
 import { accessHandlers } from './access.ts';
+import { captureHandlers } from './capture.ts';
 import { catalogHandlers } from './catalog.ts';
 import { clusterHandlers } from './cluster.ts';
 import { daemonHandlers } from './daemon.ts';
@@ -27,6 +28,7 @@ import { simHandlers } from './sim.ts';
 const handlers: Handlers = {
   ...routeHandlers,
   ...accessHandlers,
+  ...captureHandlers,
   ...catalogHandlers,
   ...clusterHandlers,
   ...daemonHandlers,

@@ -6,6 +6,7 @@ import { requirePool } from '../../../operations/node/pool-nodes.ts';
 import { describePlan, describeRollout } from '../../../operations/rollout/status.ts';
 import type { Handlers, PreparedWrite } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
+import { requireProvider } from '../endpoint/require-provider.ts';
 import { startOperation } from '../endpoint/start-operation.ts';
 
 export const rolloutHandlers = {
@@ -70,12 +71,6 @@ async function requireRunning(context: DaemonContext, name: string): Promise<Rol
 
 function hasEnded(pool: string): ImagoError {
   return new ImagoError('operation-ended', `The rollout of pool ${pool} has ended.`);
-}
-
-function requireProvider({ providers }: DaemonContext, name: string | undefined) {
-  const found = [...providers.values()].find((provider) => provider.name === name);
-  if (found !== undefined) return found;
-  throw new ImagoError('provider-unknown', `There is no provider ${name} here.`);
 }
 
 async function preparePause(

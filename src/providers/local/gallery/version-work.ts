@@ -64,19 +64,31 @@ async function storeSnapshot(
   snapshot: string,
   signal: AbortSignal,
 ): Promise<Digest> {
-  const { paths, store, images } = context;
-  await mkdir(paths.work, { recursive: true, mode: 0o700 });
-  return withWorkFolder(paths.work, async (folder) => {
-    const raw = join(folder, 'disk.raw');
-    const { disk } = await images.ensure(contentOf(context, snapshot));
-    await flattenDisk(snapshotPath(context, snapshot), raw, signal, disk);
-    const { digest } = await putDisk(store, raw, {
+  return withSnapshotFile(context, snapshot, signal, async (raw) => {
+    const { digest } = await putDisk(context.store, raw, {
       extents: await dataExtents(raw, undefined, signal),
       annotations: { 'vnd.imago.image': row.image },
       tag: versionTag(row),
       signal,
     });
     return digest;
+  });
+}
+
+/** Calls `work` with a raw file that has the snapshot's disk, and deletes the file afterwards. */
+export async function withSnapshotFile<T>(
+  context: HostContext,
+  snapshot: string,
+  signal: AbortSignal,
+  work: (path: string) => Promise<T>,
+): Promise<T> {
+  const { paths, images } = context;
+  await mkdir(paths.work, { recursive: true, mode: 0o700 });
+  return withWorkFolder(paths.work, async (folder) => {
+    const raw = join(folder, 'disk.raw');
+    const { disk } = await images.ensure(contentOf(context, snapshot));
+    await flattenDisk(snapshotPath(context, snapshot), raw, signal, disk);
+    return work(raw);
   });
 }
 
