@@ -125,7 +125,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     may: [...basis, 'install', 'disk', 'oci'],
     face: ['provider'],
   },
-  kube: { may: [...basis, 'document'], face: ['cluster', 'sim/(kubelet|simulated-cluster|world-cluster)'] },
+  kube: { may: [...basis, 'document'], face: ['cluster', 'sim/(kubelet|simulated-cluster|world-cluster)', 'control-plane/control-plane'] },
   database: {
     may: basis,
     face: [

@@ -6,7 +6,7 @@ export const preparations = {
   'azure-cli': { what: "Azure's command line, from Debian's packages", limitMs: 20 * minute },
   'build-cache': { what: 'packages and layers of the test recipe', limitMs: 30 * minute },
   'debian-root': { what: 'a Debian root file system', limitMs: 20 * minute },
-  kubernetes: { what: 'kubelet and kubectl, compiled from source', limitMs: 120 * minute },
+  kubernetes: { what: 'kubelet, kubectl, and a control plane, compiled from source', limitMs: 120 * minute },
 } as const satisfies Record<string, Preparation>;
 
 export interface Preparation {

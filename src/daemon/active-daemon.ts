@@ -9,6 +9,7 @@ import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
 import type { Json } from '../domain/value/json.ts';
 import { addressGuard } from '../host/network/address-guard.ts';
 import { systemClock } from '../host/system-clock.ts';
+import { localControlPlane } from '../kube/control-plane/control-plane.ts';
 import { openWorldCluster } from '../kube/sim/world-cluster.ts';
 import { packageVersion } from '../launcher/package.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
@@ -86,6 +87,7 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
   lifecycle.onStop({ name: 'the simulated cluster', deadlineMs: 2000, run: () => world.close() });
   const clusters = openClusters({ book: store.clusterBook, sim: world.cluster, clock: systemClock });
   lifecycle.onStop({ name: 'the clusters', deadlineMs: 2000, run: async () => clusters.close() });
+  const controlPlane = localControlPlane(environment.paths.home, environment.processEnv.env);
   const space = imageSpace(join(environment.paths.home, 'store'), images.store);
   const deps: OperationDeps = {
     catalogue: store.catalogue,
@@ -99,7 +101,9 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
     attestor: images.attestor,
     provider: (name = environment.options.provider) => requireProvider(providers, name),
     providers: () => [...providers.values()],
+    clusterBook: store.clusterBook,
     clusterOf: clusters.ofPool,
+    controlPlane,
     desk: () => operations,
     epoch: lease.epoch,
     readSecret: secretReader(join(environment.paths.home, 'secrets')),
@@ -126,6 +130,11 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
       const message = `The engine failed to run an operation: ${error.message}`;
       background.report('engine', { kind: 'engine-failed', subject: 'job/operations', message });
     },
+  });
+  controlPlane.resume(acting).catch((error: unknown) => {
+    log.error('the Kubernetes cluster of this host cannot be started', { error });
+    const message = `The Kubernetes cluster of this host cannot be started: ${ensureImagoError(error).message}`;
+    background.report('local', { kind: 'control-plane', subject: 'cluster/local', message });
   });
   await operations.start();
   await fenceSchema(store.database, 'dbos');
@@ -177,6 +186,7 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
     webhookKey,
     sim: sim.control,
     clusters,
+    controlPlane,
     archive: createArchive({
       ...backupParts(environment, store),
       database: store.database,

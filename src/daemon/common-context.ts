@@ -20,7 +20,16 @@ export interface CommonParts {
 
 type CommonContext = Omit<
   DaemonContext,
-  'operations' | 'schedules' | 'archive' | 'sim' | 'clusters' | 'images' | 'keys' | 'attestor' | 'webhookKey'
+  | 'operations'
+  | 'schedules'
+  | 'archive'
+  | 'sim'
+  | 'clusters'
+  | 'controlPlane'
+  | 'images'
+  | 'keys'
+  | 'attestor'
+  | 'webhookKey'
 >;
 
 const databaseTimeoutMs = 1000;

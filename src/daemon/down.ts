@@ -4,6 +4,7 @@ import { accessSync, constants, existsSync, realpathSync, rmSync } from 'node:fs
 import { ImagoError } from '../domain/error/imago-error.ts';
 import { type FileLock, tryFileLock, waitForFileLock } from '../host/files/file-lock.ts';
 import { isSameProcess, type ProcessIdentity, signalProcess, waitForExit } from '../host/process/identity.ts';
+import { pauseControlPlane } from '../kube/control-plane/control-plane.ts';
 import { readDaemonFile } from '../launcher/daemon-file.ts';
 import { type ProcessEnvironment, type StatePaths, stateFolder, statePaths } from '../launcher/paths.ts';
 import type { StoppedProcesses } from '../launcher/spawn.ts';
@@ -51,6 +52,7 @@ export async function bringDown(
     const postgres = await stopPostgres(paths);
     const runtime = runtimePaths(paths.home, processEnv);
     const machines = leaveMachines ? 0 : await stopMachines(paths, runtime, processEnv);
+    if (!leaveMachines) await pauseControlPlane(paths.home);
     const recorded = readDaemonFile(paths.daemonFile);
     removeRuntimeFolders(runtime);
     if (recorded !== undefined) removeRuntimeFolders(runtimePathsOf(recorded.socket));

@@ -1,7 +1,8 @@
 // All kinds of operations: every declaration that a subject exports.
 import type { Role } from './access/roles.ts';
 import * as build from './build/operations.ts';
-import * as capture from './capture/operations.ts';
+  ...{ ...build, ...capture, ...cluster, ...gallery, ...image, ...imageTest, ...node, ...nodeConfig },
+  ...pool,
 import * as gallery from './gallery/operations.ts';
 import * as image from './image/operations.ts';
 import * as imageTest from './image-test/operations.ts';
@@ -17,7 +18,8 @@ import * as rollout from './rollout/operations.ts';
 import * as withdrawal from './withdrawal/operations.ts';
 
 const exported = {
-  ...{ ...build, ...capture, ...gallery, ...image, ...imageTest, ...node, ...nodeConfig, ...pool },
+  ...{ ...build, ...capture, ...cluster, ...gallery, ...image, ...imageTest, ...node, ...nodeConfig },
+  ...pool,
   ...{ ...promotion, ...recipe, ...release, ...retention, ...rollout, ...withdrawal },
 };
 

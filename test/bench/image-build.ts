@@ -21,7 +21,7 @@ import { type Mkosi, openMkosi } from './mkosi.ts';
 import { printRow, printSkipped, reasonOf } from './row.ts';
 
 const examples = resolve(import.meta.dirname, '../../examples');
-const version = '1.34.2';
+const version = '1.35.4';
 const nodeNames = ['containerd', 'runc', 'containernetworking-plugins', 'iptables'];
 /** Of a program that was compiled anew nothing stays, and nothing can be pressed together. */
 const toolBytes = 10_000_000;

@@ -68,7 +68,7 @@ it('the second patch of the matrix has its own programs, and shares every layer 
   const files = await build(second);
   for (const program of ['kubelet', 'kubectl']) {
     const { sha256, mode } = files.get(`/usr/bin/${program}`) ?? {};
-    expect(sha256).toBe(sums.get(`${program} 1.34.3`));
+    expect(sha256).toBe(sums.get(`${program} 1.36.3`));
     expect((mode ?? 0) & 0o777).toBe(0o755);
   }
   expect(files.has('/etc/systemd/system/kubelet.service')).toBe(true);
@@ -83,5 +83,5 @@ it('two patches stand side by side on one image, and its default is the one that
     expect(files.get(`/usr/lib/kubernetes/${version}/kubelet`)?.sha256).toBe(sums.get(`kubelet ${version}`));
   const link = files.get('/usr/bin/kubelet');
   expect(link?.type).toBe('symlink');
-  expect(resolve('/usr/bin', link?.link ?? '')).toBe('/usr/lib/kubernetes/1.34.3/kubelet');
+  expect(resolve('/usr/bin', link?.link ?? '')).toBe('/usr/lib/kubernetes/1.36.3/kubelet');
 });

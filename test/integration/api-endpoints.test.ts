@@ -707,6 +707,14 @@ describe('the life of an image', () => {
     expect((await client.call('listClusters')).items).toHaveLength(2);
     expect(await client.call('showCluster', { path: { cluster: 'prod' } })).toMatchObject({ state: 'ready' });
     await client.call('removeCluster', { path: { cluster: 'prod' } });
+    expect(await client.call('showControlPlane')).toEqual({ state: 'absent', nodes: [] });
+    await finish(await client.call('startCluster'));
+    expect((await client.call('listClusters')).items.map(({ name }) => name)).toEqual(['local', 'sim']);
+    expect(await client.call('showControlPlane')).toMatchObject({ state: 'degraded', version: '1.36.3' });
+    await finish(await client.call('stopCluster', { body: {} }));
+    expect(await client.call('showControlPlane')).toMatchObject({ state: 'stopped' });
+    await finish(await client.call('stopCluster', { body: { erase: true } }));
+    expect((await client.call('listClusters')).items).toHaveLength(1);
     await kube.close();
   });
 

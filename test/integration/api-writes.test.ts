@@ -127,6 +127,8 @@ describe('a dry run', () => {
     addGallery: { ...gallery, public: true },
     createWebhook: { ...webhook, name: 'other' },
     setPoolCluster: {},
+    startCluster: {},
+    stopCluster: { erase: true },
     resendDeliveries: {},
     setPoolConfig: { document: '{"schemaVersion":1}' },
     setNodeConfig: { document: '{"schemaVersion":1}' },

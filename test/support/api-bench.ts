@@ -34,6 +34,7 @@ import { createSimProvider, type SimProvider } from '../../src/providers/sim/pro
 import { createOperations } from '../../src/workflow/operations.ts';
 import { createMemoryEngine } from './engine/memory-engine.ts';
 import { createMemoryEngineState } from './engine/memory-engine-state.ts';
+import { fakeControlPlane } from './fake-control-plane.ts';
 import type { StoreBench } from './store.ts';
 
 export interface Answer {
@@ -89,6 +90,7 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
   const sim = createSimProvider({ timeScale: 100_000, ceilings: {} });
   const world = openWorldCluster(sim.cluster, sim.clock);
   const clusters = openClusters({ book: store.clusterBook, sim: world.cluster, clock: systemClock });
+  const controlPlane = fakeControlPlane();
   const images = openImages({
     ...{ home: folder, env: {}, uid: process.getuid?.() ?? 1, version: '0.0.0-test' },
     now: systemClock.now,
@@ -113,7 +115,9 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
       throw new ImagoError('provider-unknown', `There is no provider ${name} here.`);
     },
     providers: () => [sim],
+    clusterBook: store.clusterBook,
     clusterOf: clusters.ofPool,
+    controlPlane,
     desk: () => operations,
     epoch: 0,
     sha256: (text) => createHash('sha256').update(text).digest('hex'),
@@ -139,6 +143,7 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
     galleryBook: store.galleryBook,
     clusterBook: store.clusterBook,
     clusters,
+    controlPlane,
     webhooks: store.webhooks,
     problems: store.problems,
     webhookKey: await openWebhookKey(folder),

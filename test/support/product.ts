@@ -66,6 +66,7 @@ export async function createProduct(
     imagoVersion: '0.0.0-test',
     provider: () => sim,
     providers: () => [sim],
+    clusterBook: store.clusterBook,
     clusterOf: clusters.ofPool,
     desk: requireDesk,
     epoch: 0,

@@ -1,5 +1,6 @@
 // Kubernetes clusters that pools belong to.
 import * as z from 'zod';
+import { controlPlaneView } from '../../domain/cluster/control-plane.ts';
 import { clusterRecord, clusterView } from '../../domain/cluster/record.ts';
 import { name, request } from '../../domain/value/fields.ts';
 import { pageOf } from '../schemas/common.ts';
@@ -8,6 +9,9 @@ import { create, endpoints, read, write } from './endpoint.ts';
 export const clusterContract = endpoints('Clusters', {
   listClusters: read('GET /v1/clusters', 'List clusters', { response: pageOf(clusterRecord) }),
   showCluster: read('GET /v1/clusters/{cluster}', 'Show a cluster and its nodes', { response: clusterView }),
+  showControlPlane: read('GET /v1/control-plane', 'Show the Kubernetes cluster on this host', {
+    response: controlPlaneView,
+  }),
   addCluster: create('POST /v1/clusters', 'Register a Kubernetes cluster', {
     role: 'admin',
     description:

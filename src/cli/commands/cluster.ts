@@ -1,17 +1,23 @@
 // Commands for Kubernetes clusters.
 import { resolve } from 'node:path';
 import type { ResponseOf } from '../../api/contract/types.ts';
-import { type Columns, formatCell, keyValueLines, table } from '../output/table.ts';
-import { group, list, show, write } from '../run/builders.ts';
-import { text } from '../spec/command.ts';
+import { type Columns, formatCell, keyValueLines, type Style, table } from '../output/table.ts';
+import { group, list, operation, show, write } from '../run/builders.ts';
+import { isSet, text } from '../spec/command.ts';
 
-const nodeColumns: Columns<ResponseOf<'showCluster'>['nodes'][number]> = {
+type Nodes = ResponseOf<'showCluster'>['nodes'];
+
+const columns: Columns<Nodes[number]> = {
   name: ({ name }) => name,
   ready: ({ ready }) => formatCell(ready),
   schedulable: ({ schedulable }) => formatCell(schedulable),
   version: ({ version }) => version,
   pool: ({ pool }) => pool,
 };
+
+function nodeTable(nodes: Nodes, style: Style): readonly string[] {
+  return nodes.length === 0 ? [] : ['', ...table(nodes, columns, style)];
+}
 
 export const command = group({
   add: write('addCluster', {
@@ -40,13 +46,29 @@ export const command = group({
     examples: [['imago cluster list', 'List the clusters that pools can belong to']],
     columns: ['name', 'server', 'kubeconfig', 'context', 'simulated'],
   }),
+  down: operation('stopCluster', {
+    summary: 'Stop the Kubernetes cluster on this host',
+    details: 'Its data is kept, and `imago cluster up` starts it again. With --erase, the data is deleted.',
+    flags: { erase: { description: 'Delete its data too; no pool can belong to it' } },
+    irreversible: async (invocation) => isSet(invocation, 'erase'),
+    examples: [['imago cluster down', 'Stop it, and keep its data']],
+    done: ({ erased }) => (erased === true ? 'The cluster is deleted' : 'The cluster is stopped'),
+  }),
+  status: show('showControlPlane', {
+    summary: 'Show the Kubernetes cluster on this host',
+    examples: [['imago cluster status', 'Show its state and nodes']],
+    lines: ({ nodes, processes = [], ...state }, { out }) => [
+      ...keyValueLines({ ...state, pids: processes.map(({ name, pid }) => `${name} ${pid}`) }),
+      ...nodeTable(nodes, out.style),
+    ],
+  }),
   show: show('showCluster', {
     summary: 'Show a cluster and its nodes',
     args: [{ name: 'CLUSTER', description: 'Name of the cluster' }],
     examples: [['imago cluster show production', 'Show its version and nodes']],
     lines: ({ nodes, by: _by, ...cluster }, { out }) => [
       ...keyValueLines({ ...cluster, nodes: nodes.length }),
-      ...(nodes.length === 0 ? [] : ['', ...table(nodes, nodeColumns, out.style)]),
+      ...nodeTable(nodes, out.style),
     ],
   }),
 });

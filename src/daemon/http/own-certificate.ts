@@ -1,13 +1,13 @@
 // Creates the certificate of the API beyond loopback if none was given, signed by a certificate authority of this state
 // directory, which clients need as IMAGO_CA. OpenSSL writes both.
 import { createHash, X509Certificate } from 'node:crypto';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import { writeFileDurably } from '../../host/files/durable-files.ts';
-import { runTool } from '../../host/process/run-tool.ts';
+import { authorityExtensions, type CertificateRequest, makeCertificate } from '../../host/tls/certificate.ts';
 import { installCommand } from '../doctor/probe.ts';
 
 export interface OwnCertificate {
@@ -81,12 +81,10 @@ async function makeAuthority(
   folder: string,
   files: { readonly ca: string; readonly caKey: string },
 ): Promise<void> {
-  const { certificate, key } = await makeCertificate(
-    folder,
-    AUTHORITY_DAYS,
-    `Imago CA of ${hostname().slice(0, 40)}`,
-    ['basicConstraints=critical,CA:TRUE,pathlen:0', 'keyUsage=critical,keyCertSign,cRLSign'],
-  );
+  const { certificate, key } = await makeOwn({
+    ...{ folder, days: AUTHORITY_DAYS, extensions: authorityExtensions },
+    subject: `/CN=Imago CA of ${hostname().slice(0, 40)}`,
+  });
   await writeFileDurably(files.caKey, key);
   await writeFileDurably(files.ca, certificate);
 }
@@ -97,48 +95,24 @@ async function makeServer(
   names: readonly string[],
 ): Promise<void> {
   const alternatives = names.map((name) => `${isIP(name) === 0 ? 'DNS' : 'IP'}:${name}`).join(',');
-  const { certificate, key } = await makeCertificate(
-    folder,
-    SERVER_DAYS,
-    'Imago',
-    [
+  const { certificate, key } = await makeOwn({
+    ...{ folder, days: SERVER_DAYS, subject: '/CN=Imago' },
+    extensions: [
       'basicConstraints=critical,CA:FALSE',
       'keyUsage=critical,digitalSignature',
       'extendedKeyUsage=serverAuth',
       `subjectAltName=${alternatives}`,
     ],
-    ['-CA', files.ca, '-CAkey', files.caKey],
-  );
+    issuer: { certificate: files.ca, key: files.caKey },
+  });
   await writeFileDurably(files.server, `${certificate}${key}`);
 }
 
-async function makeCertificate(
-  folder: string,
-  days: number,
-  commonName: string,
-  extensions: readonly string[],
-  issuer: readonly string[] = [],
+async function makeOwn(
+  request: CertificateRequest,
 ): Promise<{ readonly certificate: string; readonly key: string }> {
-  const work = mkdtempSync(join(folder, 'new-'));
-  const files = { certificate: join(work, 'cert.pem'), key: join(work, 'key.pem') };
   try {
-    chmodSync(work, 0o700);
-    await runTool('openssl', [
-      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-batch'],
-      ...[
-        '-days',
-        String(days),
-        '-subj',
-        `/CN=${commonName}`,
-        '-keyout',
-        files.key,
-        '-out',
-        files.certificate,
-      ],
-      ...extensions.flatMap((extension) => ['-addext', extension]),
-      ...issuer,
-    ]);
-    return { certificate: readFileSync(files.certificate, 'utf8'), key: readFileSync(files.key, 'utf8') };
+    return await makeCertificate(request);
   } catch (thrown) {
     const error = ensureImagoError(thrown);
     if (error.code !== 'tool-missing' && error.code !== 'tool-failed') throw thrown;
@@ -150,8 +124,6 @@ async function makeCertificate(
         hint: `Install OpenSSL 3 (\`${installCommand('openssl')}\`), or pass --tls-cert and --tls-key.`,
       },
     );
-  } finally {
-    rmSync(work, { recursive: true, force: true });
   }
 }
 

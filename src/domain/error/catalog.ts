@@ -219,6 +219,9 @@ const hints = {
       'Nothing was published. Free up space on the file system of the node if it is full, and try again.',
     'no-space':
       'Free some space, or point Imago at another directory; finished layers and downloads are retained.',
+    'control-plane-programs':
+      'Build them once with `node scripts/get-kubernetes.ts 1.36.3 --program …` and `3.7.3 --program etcd`, or put them into IMAGO_KUBERNETES/VERSION.',
+    'control-plane-failed': 'See the directory `control-plane/log` of the state directory.',
     'tool-missing': 'Run `imago doctor` to see what is missing and how to install it.',
     'build-failed': '',
     'tool-failed': '',

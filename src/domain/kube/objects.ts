@@ -110,6 +110,15 @@ export interface ReplicaSet extends KubeObject {
   };
 }
 
+export interface ClusterRoleBinding extends KubeObject {
+  readonly roleRef: { readonly apiGroup: string; readonly kind: string; readonly name: string };
+  readonly subjects: readonly {
+    readonly apiGroup: string;
+    readonly kind: string;
+    readonly name: string;
+  }[];
+}
+
 /** The body of an error response, and of some successful ones. */
 export interface Status {
   readonly code?: number;

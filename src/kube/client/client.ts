@@ -29,6 +29,8 @@ export interface ClientOptions {
 export interface KubeClient extends KubeApi {
   /** The address of the API server, without credentials. */
   readonly server: string;
+  /** Whether the API server says that it is ready for all requests. */
+  isReady(call: KubeCall): Promise<boolean>;
   /** Closes idle connections. */
   close(): void;
 }
@@ -205,6 +207,11 @@ export function kubeClient(connection: Connection, options: ClientOptions = {}):
         timeoutMs: watchSeconds * 1000 + timeoutMs,
       });
       yield* readWatch(status, body, (found) => statusError(found, { verb: 'watch', resource }));
+    },
+
+    async isReady({ signal }) {
+      const { status } = await transport.send({ method: 'GET', path: '/readyz', signal, timeoutMs });
+      return status === 200;
     },
 
     close: () => transport.close(),

@@ -12,6 +12,7 @@ export const resources = {
   pods: { apiVersion: 'v1', kind: 'Pod' },
   replicasets: { apiVersion: 'apps/v1', kind: 'ReplicaSet' },
   daemonsets: { apiVersion: 'apps/v1', kind: 'DaemonSet' },
+  clusterrolebindings: { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRoleBinding' },
   poddisruptionbudgets: { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' },
 } as const satisfies Record<KubeResource, ResourcePath>;
 

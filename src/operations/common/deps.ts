@@ -4,6 +4,7 @@ import { mixed } from '../../domain/image/simulated.ts';
 import type { VersionRecord } from '../../domain/image/version.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Catalogue } from '../../ports/database/catalog.ts';
+import type { ClusterBook } from '../../ports/database/clusters.ts';
 import type { Fleet, PoolRecord } from '../../ports/database/fleet.ts';
 import type { GalleryBook } from '../../ports/database/galleries.ts';
 import type { BuildCache, ImageSpace, Lifecycle } from '../../ports/database/lifecycle.ts';
@@ -11,6 +12,7 @@ import type { Promotion } from '../../ports/database/promotion.ts';
 import type { Attestor } from '../../ports/image-store/attestor.ts';
 import type { ImageStore } from '../../ports/image-store/image-store.ts';
 import type { PoolCluster } from '../../ports/kube/clusters.ts';
+import type { ControlPlane } from '../../ports/kube/control-plane.ts';
 import type { CallOptions } from '../../ports/provider/call.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
 import type { Journal, OperationDesk } from '../../ports/workflow/operation.ts';
@@ -33,6 +35,9 @@ export interface OperationDeps {
   provider(name?: string): Provider;
   /** All that are loaded. */
   providers(): readonly Provider[];
+  readonly clusterBook: ClusterBook;
+  /** The Kubernetes control plane of this host; absent where none can run. */
+  readonly controlPlane?: ControlPlane | undefined;
   /**
    * The cluster that the pool belongs to; `undefined` if it belongs to none. Does not connect. Throws
    * `cluster-not-found`.

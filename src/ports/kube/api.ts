@@ -2,6 +2,7 @@
 // cordon, drain, and watch exist once.
 import type { Right } from '../../domain/cluster/record.ts';
 import type {
+  ClusterRoleBinding,
   DaemonSet,
   KubeNode,
   KubeObject,
@@ -19,6 +20,7 @@ export interface KubeResources {
   readonly replicasets: ReplicaSet;
   readonly poddisruptionbudgets: PodDisruptionBudget;
   readonly namespaces: KubeObject;
+  readonly clusterrolebindings: ClusterRoleBinding;
 }
 
 export type KubeResource = keyof KubeResources;

@@ -15,6 +15,8 @@ export interface KubeLab {
   readonly clock: Clock;
   /** Virtual time does not pass while a test awaits conditions: this lets some of it pass. */
   pass(): Promise<void>;
+  /** Waits until pods can be created in a new namespace. */
+  settle?(namespace: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -68,6 +70,7 @@ export async function makeScene(lab: KubeLab): Promise<Scene> {
   const node = (name: string) => `${namespace}-${name}`;
   const cluster = clusterOf(api, clock);
   await api.create('namespaces', { metadata: { name: namespace } });
+  await lab.settle?.(namespace);
 
   async function until(condition: () => Promise<boolean>): Promise<void> {
     await expect

@@ -20,6 +20,7 @@ import type { Attestor } from '../../../ports/image-store/attestor.ts';
 import type { ImageStore } from '../../../ports/image-store/image-store.ts';
 import type { SigningKeys } from '../../../ports/image-store/signing-keys.ts';
 import type { Clusters } from '../../../ports/kube/clusters.ts';
+import type { ControlPlane } from '../../../ports/kube/control-plane.ts';
 import type { Provider, ProviderName } from '../../../ports/provider/provider.ts';
 import type { SimControl } from '../../../ports/provider/sim-control.ts';
 import type { Journal, OperationDesk, OperationLists } from '../../../ports/workflow/operation.ts';
@@ -36,6 +37,7 @@ export interface DaemonContext {
   readonly clusterBook: ClusterBook;
   /** Absent on standby. */
   readonly clusters?: Clusters;
+  readonly controlPlane?: ControlPlane;
   readonly webhooks: Webhooks;
   readonly problems: Problems;
   /** Space of the local store that prune can free; absent if there is no store. */

@@ -1,5 +1,6 @@
 // Handles clusters.
 import { isAbsolute } from 'node:path';
+import { localCluster } from '../../../domain/cluster/control-plane.ts';
 import { type ClusterRecord, type ClusterView, simCluster } from '../../../domain/cluster/record.ts';
 import { ensureImagoError, ImagoError } from '../../../domain/error/imago-error.ts';
 import { hasCondition, type KubeNode } from '../../../domain/kube/objects.ts';
@@ -10,6 +11,8 @@ import type { Handlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
 
 const inspectMs = 20_000;
+/** The number of programs of a control plane. */
+const services = 4;
 
 export const clusterHandlers = {
   listClusters: async ({ context }) => ({ items: [...(await allClusters(context))] }),
@@ -18,11 +21,22 @@ export const clusterHandlers = {
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(limits.providerMs)]);
     return lookAt(requireClusters(context), record, deadline);
   },
+  async showControlPlane({ context, limits, signal }) {
+    const found = await context.controlPlane?.look();
+    if (found === undefined) return { state: 'absent', nodes: [] };
+    if (found.processes.length === 0) return { ...found, state: 'stopped', nodes: [] };
+    const record = await context.clusterBook.get(localCluster);
+    if (record === undefined) return { ...found, state: 'degraded', nodes: [], trouble: 'It is starting.' };
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(limits.providerMs)]);
+    const { state, trouble, nodes } = await lookAt(requireClusters(context), record, deadline);
+    const isWhole = found.processes.length === services && state === 'ready';
+    return { ...found, state: isWhole ? 'running' : 'degraded', nodes, ...(trouble && { trouble }) };
+  },
   async addCluster({ context, body, caller }) {
     const { kubeconfig, context: kubeContext } = body;
     const name = checkName('cluster', body.name);
-    if (name === simCluster.name)
-      throw new ImagoError('cluster-exists', `${name} is the cluster of simulated pools.`, {
+    if (name === simCluster.name || name === localCluster)
+      throw new ImagoError('cluster-exists', `The name ${name} is for the cluster that Imago runs itself.`, {
         hint: 'Choose another name.',
       });
     if (kubeconfig !== undefined) checkPath(kubeconfig, caller.local);
