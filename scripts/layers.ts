@@ -125,7 +125,10 @@ export const rooms: Readonly<Record<string, Room>> = {
     may: [...basis, 'install', 'disk', 'oci'],
     face: ['provider'],
   },
-  kube: { may: [...basis, 'document'], face: ['cluster', 'sim/(kubelet|simulated-cluster|world-cluster)', 'control-plane/control-plane'] },
+  kube: {
+    may: [...basis, 'document'],
+    face: ['cluster', 'sim/(kubelet|simulated-cluster|world-cluster)', 'control-plane/control-plane'],
+  },
   database: {
     may: basis,
     face: [

@@ -42,7 +42,7 @@ const pollMs = 200;
 /** An API server on a busy host takes half a minute. */
 const startMs = 180_000;
 
-export function controlPlaneFolder(home: string): string {
+function controlPlaneFolder(home: string): string {
   return join(home, 'control-plane');
 }
 

@@ -3,7 +3,7 @@ import type { ClusterRoleBinding } from '../../domain/kube/objects.ts';
 import type { KubeApi, KubeCall } from '../../ports/kube/api.ts';
 
 /** The group of the bootstrap tokens that Imago creates. */
-export const bootstrapGroup = 'system:bootstrappers:imago';
+const bootstrapGroup = 'system:bootstrappers:imago';
 
 const signer = 'system:certificates.k8s.io:certificatesigningrequests';
 

@@ -17,7 +17,6 @@ const clients = {
   'kube-controller-manager': '/CN=system:kube-controller-manager',
   'kube-scheduler': '/CN=system:kube-scheduler',
 } as const;
-export type Client = keyof typeof clients;
 
 /** Creates what is missing or expires within 30 days. The authorities stay, so that nodes keep trusting them. */
 export async function ensurePki(folder: string, server: string, addresses: readonly string[]): Promise<void> {

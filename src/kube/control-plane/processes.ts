@@ -38,7 +38,7 @@ function serviceOf(pid: string, folder: string): Service | undefined {
   }
 }
 
-export function logPath(folder: string, service: Service): string {
+function logPath(folder: string, service: Service): string {
   return join(folder, 'log', `${service}.log`);
 }
 
