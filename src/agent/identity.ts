@@ -37,6 +37,8 @@ const foreignState = [
   '/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint',
   '/var/lib/kubelet/pods',
   '/var/lib/cni',
+  // Written by containerd from a template, with the pod range of the donor.
+  '/etc/cni/net.d/10-containerd-net.conflist',
   '/var/lib/dhcp',
   '/var/lib/systemd/network',
   '/var/lib/containerd/io.containerd.grpc.v1.cri/sandboxes',

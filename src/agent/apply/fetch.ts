@@ -26,6 +26,7 @@ export const planFetcher: Fetcher = {
 
 export const planOutside: Outside = {
   bootstrapKubeconfig: async () => undefined,
+  nodeAddress: async () => undefined,
   installPackage: async () => undefined,
 };
 
@@ -98,6 +99,7 @@ export function createOutside(
         `The bootstrap kubeconfig could not be fetched from ${url}: ${why}.`,
       );
     },
+    nodeAddress: () => metadata.address(60_000),
     async installPackage({ component, version, source, sha256 }) {
       if (await isInstalled(system, component, version)) return;
       const path = await fetcher.file({ name: component, version, source, sha256, sizeBytes: 0 });

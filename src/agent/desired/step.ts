@@ -35,6 +35,8 @@ export interface DesiredServices {
 export interface Outside {
   /** Fetches a kubeconfig with the machine's identity; returns `undefined` in a plan. */
   bootstrapKubeconfig(identity: IdentitySource): Promise<string | undefined>;
+  /** Returns the address of the machine in its network; `undefined` in a plan, or if it is not known. */
+  nodeAddress(): Promise<string | undefined>;
   /** Installs a package of the distribution; does nothing in a plan. */
   installPackage(hotfix: PackageHotfix): Promise<void>;
 }

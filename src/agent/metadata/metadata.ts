@@ -23,6 +23,8 @@ export interface MetadataService {
   instance(deadlineMs: number): Promise<Instance>;
   /** Returns base64; empty if there is none. Throws as `instance` does. */
   userData(deadlineMs: number): Promise<string>;
+  /** Returns the address of its first network card, which other machines use; `undefined` if it is not known. */
+  address(deadlineMs: number): Promise<string | undefined>;
   /** Returns a token for the machine's own identity. */
   token(resource: string, clientId: string | undefined, deadlineMs: number): Promise<string>;
 }
@@ -57,6 +59,11 @@ export function createMetadataService(system: System, baseUrl: string): Metadata
     },
     userData: (deadlineMs) =>
       ask('instance/compute/userData?api-version=2021-01-01&format=text', deadlineMs, ''),
+    async address(deadlineMs) {
+      const path = 'instance/network/interface/0/ipv4/ipAddress/0/privateIpAddress';
+      const text = await ask(`${path}?api-version=2021-02-01&format=text`, deadlineMs, '');
+      return /^\d+(?:\.\d+){3}$/.test(text.trim()) ? text.trim() : undefined;
+    },
     async token(resource, clientId, deadlineMs) {
       const query = [
         'api-version=2018-02-01',

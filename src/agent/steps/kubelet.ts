@@ -58,7 +58,8 @@ export const kubeletStep: Step = {
     if (bootstrap !== undefined) await shared.writeText(bootstrapPath, bootstrap, { mode: 0o600 });
     const moved = movedKubeconfig(context);
     if (moved !== undefined) await shared.writeText(kubeconfigPath, moved, { mode: 0o600 });
-    const flags = environmentText({ IMAGO_KUBELET_FLAGS: kubeletFlags(context).join(' ') });
+    const address = kubernetes === undefined ? undefined : await addressOf(context);
+    const flags = environmentText({ IMAGO_KUBELET_FLAGS: kubeletFlags(context, address).join(' ') });
     await host.writeText(flagsPath, generatedHeader + flags);
     services.start.add(kubeletUnit);
   },
@@ -68,13 +69,21 @@ function withNewline(text: string): string {
   return text.endsWith('\n') ? text : `${text}\n`;
 }
 
-function kubeletFlags({ config, name }: StepContext): readonly string[] {
+/** A plan, which asks no one, expects the address that the kubelet has already. */
+async function addressOf({ system, outside }: StepContext): Promise<string | undefined> {
+  const known = /--node-ip=([0-9.]+)/.exec(system.readText(flagsPath) ?? '')?.[1];
+  return (await outside.nodeAddress()) ?? known;
+}
+
+function kubeletFlags({ config, name }: StepContext, address: string | undefined): readonly string[] {
   const { node, kubernetes, kubelet } = config;
   const labels = { ...(node?.pool === undefined ? {} : { 'imago.dev/pool': node.pool }), ...node?.labels };
   const written = sorted(labels).map(([key, value]) => `${key}=${value}`);
   return [
     `--config=${folder}/config.yaml`,
     `--hostname-override=${name}`,
+    // Without it, the kubelet takes the address of the default route, which machines of a local pool share.
+    ...(address === undefined ? [] : [`--node-ip=${address}`]),
     ...(kubernetes === undefined
       ? []
       : [`--kubeconfig=${kubeconfigPath}`, `--bootstrap-kubeconfig=${bootstrapPath}`]),

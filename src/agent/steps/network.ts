@@ -13,6 +13,8 @@ import {
 
 const blockStart = '# Imago: begin';
 const blockEnd = '# Imago: end';
+/** Containerd writes the list from it when the kubelet reports the pod range that the cluster gave the node. */
+export const cniTemplate = '/etc/containerd/cni.template';
 /** Read by the units of the runtime and the kubelet, through a drop-in in the image. */
 const proxyPath = '/etc/imago/proxy.env';
 const resolved = 'systemd-resolved.service';
@@ -39,7 +41,8 @@ export const networkStep: Step = {
     if (network?.cni !== undefined) {
       const { name: file = '10-imago', config: list } = network.cni;
       const text = `${JSON.stringify(list, null, 2)}\n`;
-      await ownHost(context, 'network').writeText(`/etc/cni/net.d/${file}.conflist`, text);
+      const path = isPodRangeTemplate(context.config) ? cniTemplate : `/etc/cni/net.d/${file}.conflist`;
+      await ownHost(context, 'network').writeText(path, text);
     }
     services.metadataClosed = network?.metadataForPods !== 'open';
     const text = environmentText(proxyVariables(config));
@@ -49,6 +52,11 @@ export const networkStep: Step = {
       await ownHost(context, 'network', ...restarts).writeText(proxyPath, generatedHeader + text);
   },
 };
+
+/** Returns whether the pod network has a place for the node's own pod range. */
+export function isPodRangeTemplate({ network }: NodeConfig): boolean {
+  return JSON.stringify(network?.cni?.config ?? null).includes('{{.PodCIDR}}');
+}
 
 function hostsLines(name: string, hosts: Readonly<Record<string, readonly string[]>>): readonly string[] {
   return [`127.0.1.1 ${name}`, ...sorted(hosts).map(([address, names]) => `${address} ${names.join(' ')}`)];

@@ -11,6 +11,7 @@ import {
   wantsKubelet,
 } from '../desired/step.ts';
 import { setToml, type TomlValue, tomlLine, tomlTexts, tomlVersion } from '../system/toml.ts';
+import { cniTemplate, isPodRangeTemplate } from './network.ts';
 
 const configPath = '/etc/containerd/config.toml';
 const mirrorFolder = '/etc/containerd/certs.d';
@@ -71,6 +72,7 @@ function withSettings(text: string, context: StepContext): string {
     newer ? [[...images, 'pinned_images'], 'sandbox', sandboxImage] : [images, 'sandbox_image', sandboxImage],
     [images, 'max_concurrent_downloads', maxConcurrentDownloads],
     [runtime, 'max_container_log_line_size', maxLogLineBytes],
+    [[...runtime, 'cni'], 'conf_template', isPodRangeTemplate(context.config) ? cniTemplate : undefined],
   ];
   let result = tomlVersion(text) === undefined ? setToml(text, [], 'version', 2) : text;
   for (const [table, key, value] of settings) {

@@ -83,7 +83,12 @@ export const networkField = {
           form: { pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$', says: 'a file name' },
           default: '10-imago',
         },
-        config: { type: 'any', required: true, about: 'The CNI configuration list, as JSON.' },
+        config: {
+          type: 'any',
+          required: true,
+          about:
+            'The CNI configuration list, as JSON. With `{{.PodCIDR}}` in it, the container runtime writes the list when the cluster has given the node its pod range.',
+        },
       },
     },
     proxy: {
