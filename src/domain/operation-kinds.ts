@@ -1,8 +1,8 @@
 // All kinds of operations: every declaration that a subject exports.
 import type { Role } from './access/roles.ts';
 import * as build from './build/operations.ts';
-  ...{ ...build, ...capture, ...cluster, ...gallery, ...image, ...imageTest, ...node, ...nodeConfig },
-  ...pool,
+import * as capture from './capture/operations.ts';
+import * as cluster from './cluster/operations.ts';
 import * as gallery from './gallery/operations.ts';
 import * as image from './image/operations.ts';
 import * as imageTest from './image-test/operations.ts';
@@ -19,8 +19,7 @@ import * as withdrawal from './withdrawal/operations.ts';
 
 const exported = {
   ...{ ...build, ...capture, ...cluster, ...gallery, ...image, ...imageTest, ...node, ...nodeConfig },
-  ...pool,
-  ...{ ...promotion, ...recipe, ...release, ...retention, ...rollout, ...withdrawal },
+  ...{ ...pool, ...promotion, ...recipe, ...release, ...retention, ...rollout, ...withdrawal },
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: declarations of all kinds
