@@ -1,6 +1,7 @@
 // Everything that takes a node away drains it first, and returns it as it was: on the simulated provider and cluster,
 // also if processes die, operators interfere, and budgets block.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { ImagoError } from '../../src/domain/error/imago-error.ts';
 import { reconcile } from '../../src/operations/reconcile/reconcile.ts';
 import type { KubeApi } from '../../src/ports/kube/api.ts';
 import type { OperationRecord } from '../../src/ports/workflow/operation.ts';
@@ -251,6 +252,45 @@ describe('a rollout', () => {
       true,
     );
   });
+
+  test('waits for an API server that is away, and goes on', async () => {
+    await addWorkload(3, 2);
+    const { clusterOf } = product.deps;
+    let refusals = 12;
+    Object.assign(product.deps, {
+      clusterOf: async (pool: { readonly cluster?: string }) => {
+        const cluster = await clusterOf(pool);
+        const away = async () => {
+          throw new ImagoError('cluster-unreachable', 'The API server does not respond.', {
+            retryable: true,
+          });
+        };
+        if (cluster === undefined || refusals-- <= 0 || refusals > 9) return cluster;
+        return { ...cluster, node: away, cordon: away, uncordon: away };
+      },
+    });
+    expect(await roll()).toMatchObject({ state: 'succeeded', exceptions: [] });
+    expect(refusals).toBeLessThan(0);
+    expect(versions()).toEqual(['1.0.1', '1.0.1', '1.0.1']);
+    expect(await nodes()).toEqual(untouched);
+  });
+
+  test.each(['plan', 'begin', 'model', 'canaries', 'wave-1', 'wave-2', 'rest', 'back-model', 'report'])(
+    'cancelled around step %s leaves no node out of service, and a model that nodes have',
+    async (step) => {
+      await addWorkload(3, 2);
+      product.cancelAtDeath = true;
+      let deaths = 0;
+      product.atPoint = ({ name, moment }) =>
+        name.endsWith(`:${step}`) && moment === 'after-body' && deaths++ === 0 ? 'die' : undefined;
+      const { state, exceptions } = await roll();
+      expect(deaths).toBeGreaterThan(0);
+      expect([state === 'cancelled' || state === 'succeeded', exceptions]).toEqual([true, []]);
+      expect(await nodes()).toEqual(untouched);
+      const [pool] = product.sim.world.view().pools;
+      expect(pool?.model.version).toBe(state === 'cancelled' ? '1.0.0' : '1.0.1');
+    },
+  );
 
   test.each(['before-body', 'after-body', 'after-record'])(
     'survives a process that dies %s while each node moves',

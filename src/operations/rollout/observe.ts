@@ -1,6 +1,8 @@
 // Reads what a wave of a rollout is decided from: the nodes of the pool, and the operations that move them.
+import { hasCondition } from '../../domain/kube/objects.ts';
 import { nodeState } from '../../domain/node/state.ts';
 import type { NodeInWave } from '../../domain/rollout/wave.ts';
+import type { PoolCluster } from '../../ports/kube/clusters.ts';
 import type { ProviderNode } from '../../ports/provider/pools.ts';
 import type { ChildState } from '../../ports/workflow/operation.ts';
 import type { OperationDeps } from '../common/deps.ts';
@@ -12,7 +14,9 @@ export interface SeenPool {
   readonly broken: ReadonlyMap<string, string>;
 }
 
-export async function seePool(access: OpenPool): Promise<SeenPool> {
+/** With the cluster of the pool, nodes that are not ready there do not serve either. */
+export async function seePool(access: OpenPool, cluster?: PoolCluster): Promise<SeenPool> {
+  const joined = new Map((await cluster?.nodes(access.options))?.map((one) => [one.metadata.name, one]));
   const nodes = new Map<string, ProviderNode>();
   const unavailable = new Set<string>();
   const broken = new Map<string, string>();
@@ -20,8 +24,11 @@ export async function seePool(access: OpenPool): Promise<SeenPool> {
     const state = nodeState(node);
     if (node.state === 'deleting') continue;
     nodes.set(node.name, node);
-    if (state !== 'ready' && state !== 'stopped') unavailable.add(node.name);
+    const member = joined.get(cluster?.nodeName(node) ?? '');
+    const isLost = state === 'ready' && member !== undefined && !hasCondition(member, 'Ready');
+    if ((state !== 'ready' && state !== 'stopped') || isLost) unavailable.add(node.name);
     if (isBroken(state)) broken.set(node.name, failureReason(node));
+    else if (isLost) broken.set(node.name, `not ready in cluster ${cluster?.name}`);
   }
   return { nodes, unavailable, broken };
 }

@@ -48,7 +48,8 @@ export const rollout = operation(declared.rollout, {
     async undo(run) {
       const { name } = run.input;
       const record = await run.fleet.lastRollout(name);
-      if (record?.operation !== run.operation.id || record.state !== 'running') return 'kept';
+      // One that was cancelled in its last moment is recorded as succeeded already.
+      if (record?.operation !== run.operation.id || record.state === 'rolled-back') return 'kept';
       await stopMoves(run);
       const pool = await run.fleet.getPool(name);
       if (pool !== undefined) await restoreModel(run, pool, run.result('plan').before);

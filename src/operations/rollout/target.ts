@@ -6,6 +6,7 @@ import { poolImage } from '../../domain/pool/pool.ts';
 import type { PoolImage } from '../../domain/pool/record.ts';
 import type { rollout } from '../../domain/rollout/operations.ts';
 import { countOf, parseShare, planWaves, type WavePlan } from '../../domain/rollout/plan.ts';
+import { refuseSkew } from '../../domain/rollout/skew.ts';
 import type { PoolRecord } from '../../ports/database/fleet.ts';
 import type { OperationDeps } from '../common/deps.ts';
 import { resolveUsable } from '../image/resolve-step.ts';
@@ -17,7 +18,7 @@ export type RolloutInput = z.output<typeof rollout.input>;
 
 /** What is needed to plan a rollout, for the operation and for the route of the plan. */
 export type RolloutReading = PoolReading &
-  Pick<OperationDeps, 'catalogue'> & { readonly input: RolloutInput };
+  Pick<OperationDeps, 'catalogue' | 'clusterOf'> & { readonly input: RolloutInput };
 
 export interface RolloutPlan extends WavePlan {
   /** What new nodes were created from before the rollout. */
@@ -39,6 +40,7 @@ export async function planRollout(run: RolloutReading): Promise<RolloutPlan> {
   const before = imageOf(pool);
   const to = undo ? await undoTarget(run, name) : await startTarget(run, pool);
   if (!retryBad && !undo) await refuseBadVersion(run, name, to);
+  if (!undo) await checkSkew(run, pool, to);
   const seen = await seePool(access);
   const from = before.digest === to.digest ? await lastGood(run, pool, seen) : before;
   const same = await sameDisks(run, to, seen);
@@ -72,6 +74,13 @@ export async function refuseBadVersion(
     'rollout-refused',
     `${image}:${version} was rolled back in pool ${pool} at ${bad.at}: ${bad.reason ?? 'no reason given'}.`,
   );
+}
+
+async function checkSkew(run: RolloutReading, pool: PoolRecord, to: PoolImage): Promise<void> {
+  const cluster = await run.clusterOf(pool);
+  if (cluster === undefined) return;
+  const version = await run.catalogue.getVersion(to.image, to.version);
+  refuseSkew(`${to.image}:${to.version}`, version?.kubernetes, await cluster.version(run.call));
 }
 
 /** In an outage there is no room for the pods of all nodes: with `now`, nodes are not drained. */

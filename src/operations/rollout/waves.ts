@@ -48,7 +48,7 @@ export async function lookAtWave(run: RolloutRun, wave: string): Promise<Looked<
   const { input, operation, clock } = run;
   const plan = run.result('plan');
   const access = await openPool(run, input.name);
-  const seen = await seePool(access);
+  const seen = await seePool(access, await run.clusterOf(access.pool));
   const moves = await readMoves(run, operation.id, 'to');
   const current = new Set(plan.current);
   const nodes: NodeInWave[] = [];
@@ -64,13 +64,15 @@ export async function lookAtWave(run: RolloutRun, wave: string): Promise<Looked<
     return node !== undefined && isAt(node, plan.to) && !current.has(name) && !isLive;
   });
   // Failed nodes that `maxFailed` allows do not take the place of others.
-  const unavailable = new Set([...seen.unavailable].filter((name) => !hasFailed(moves.get(name))));
+  const unhealthy = new Map(ours);
+  const isCounted = (name: string) => !unhealthy.has(name) && !hasFailed(moves.get(name));
+  const unavailable = new Set([...seen.unavailable].filter(isCounted));
   const now = clock.now();
   const windows = input.now ? [] : input.windows.map(parseWindow);
   const record = await run.fleet.lastRollout(input.name);
   const decision = decideWave(
     {
-      ...{ name: wave, nodes, now, unavailable, unhealthy: new Map(ours) },
+      ...{ name: wave, nodes, now, unavailable, unhealthy },
       paused: record?.operation === operation.id && record.paused === true,
       opensAt: nextOpening(windows, now),
     },

@@ -18,6 +18,7 @@ export const rolloutHandlers = {
       input: declared.rollout.input.parse({ ...body, name: path.pool }),
       call: { signal, epoch: context.epoch ?? 0 },
       provider: (name) => requireProvider(context, name),
+      clusterOf: async ({ cluster }) => (cluster === undefined ? undefined : context.clusters?.open(cluster)),
     });
   },
   pauseRollout: ({ context, path }) => preparePause(context, path.pool, true),
