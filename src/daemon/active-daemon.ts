@@ -24,6 +24,7 @@ import { imageUpkeep } from '../operations/reconcile/retain-inputs.ts';
 import type { Lease } from '../ports/database/lease.ts';
 import type { ImageSpace } from '../ports/database/lifecycle.ts';
 import type { Provider, ProviderName } from '../ports/provider/provider.ts';
+import type { AzureProvider } from '../providers/azure/provider.ts';
 import { createSimProvider, type SimProvider } from '../providers/sim/provider.ts';
 import { createDbosEngine } from '../workflow/engine/dbos/engine.ts';
 import { createOperations } from '../workflow/operations.ts';
@@ -152,6 +153,8 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
   background.job('lifecycle', reconcileEveryMs, async () => (await lifecycleRound(deps, acting)).problems);
   background.job('exceptions', reconcileEveryMs, async () => void (await store.problems.syncOperations()));
   background.job('tidy', cleanUpEveryMs, async () => void (await store.tidy()));
+  if (azure !== undefined)
+    background.job('azure', cleanUpEveryMs, async () => void (await azure.sweep(acting)));
   const webhookKey = await openWebhookKey(environment.paths.home);
   const sending = sendWebhooks({
     outbox: store.outbox,
@@ -248,7 +251,7 @@ async function openOwnAzure(
   { paths, processEnv, options, log }: DaemonEnvironment,
   images: Images,
   background: Background,
-): Promise<Provider | undefined> {
+): Promise<AzureProvider | undefined> {
   const { home } = paths;
   const { settings } = options;
   const onTrouble = (error: unknown) => log.warn('work for Azure failed', { error });

@@ -49,6 +49,8 @@ export interface AzureProvider extends Provider {
   readonly disks: Disks;
   /** Signs in, reads the resource group's galleries, and returns how it signed in. */
   check(signal: AbortSignal): Promise<string>;
+  /** Deletes disks that were uploaded more than a day ago and that no version is made from. */
+  sweep(signal: AbortSignal): Promise<void>;
 }
 
 const publicEndpoint = 'https://management.azure.com';
@@ -90,7 +92,7 @@ export function openAzure(options: AzureOptions): AzureProvider {
     regions: [location, ...[...regionNames.keys()].filter((name) => name !== location)],
     ownGallery: options.gallery,
     subnet: options.subnet,
-    sealedDisks: sweeping(options.sealedDisks, () => later((signal) => sweepUploads(context, signal))),
+    sealedDisks: options.sealedDisks,
     uploads: new Map(),
     inTurn: createTurns(),
   };
@@ -102,6 +104,7 @@ export function openAzure(options: AzureOptions): AzureProvider {
     galleries: azureGalleries(context),
     pools: azurePools(context),
     disks: azureDisks(context),
+    sweep: (signal) => sweepUploads(context, signal),
     async check(signal) {
       const way = await signIn.check(signal);
       await context.arm.list({ type: 'galleries', names: [] }, signal);
@@ -111,18 +114,6 @@ export function openAzure(options: AzureOptions): AzureProvider {
       closing.abort();
       await Promise.all(background);
       transport.close();
-    },
-  };
-}
-
-/** Leftovers of an earlier daemon are looked for once, when the first disk is uploaded. */
-function sweeping(disks: SealedDisks, sweep: () => void): SealedDisks {
-  let isSwept = false;
-  return {
-    open(digest) {
-      if (!isSwept) sweep();
-      isSwept = true;
-      return disks.open(digest);
     },
   };
 }

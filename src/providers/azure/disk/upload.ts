@@ -163,9 +163,12 @@ function identityOf(digest: string) {
 }
 
 /** Deletes uploads that no version needs: complete or not, after a day. */
-export async function sweepUploads({ arm, clock }: AzureContext, signal: AbortSignal): Promise<void> {
+export async function sweepUploads(
+  { arm, clock, uploads }: AzureContext,
+  signal: AbortSignal,
+): Promise<void> {
   for (const { name, tags, properties } of await arm.list<Disk>(at('disks'), signal)) {
-    if (tags?.[made.key] !== made.value) continue;
+    if (tags?.[made.key] !== made.value || uploads.has(name)) continue;
     const age = clock.now() - Date.parse(properties.timeCreated ?? '');
     if (!(age > leftoverMs)) continue;
     await arm.post(actionOf(at('disks', name), 'endGetAccess'), undefined, signal).catch(() => undefined);

@@ -26,6 +26,7 @@ import {
 } from './scale-set.ts';
 
 const type = 'virtualMachineScaleSets';
+const writeAttempts = 5;
 const withConfig = { $expand: 'userData' } as const;
 
 export function azurePools(context: AzureContext): Pools {
@@ -109,31 +110,28 @@ async function createPool(context: AzureContext, spec: PoolSpec, { signal }: Cal
   await book.note(arm.idOf(at(type, name)), started);
 }
 
-async function setModel(
+function setModel(
   context: AzureContext,
   name: string,
   model: PoolModel,
   condition: WriteCondition,
   { signal }: CallOptions,
 ): Promise<void> {
-  const { arm, book, ownGallery } = context;
-  signal.throwIfAborted();
-  const found = await requireSet(context, name, signal);
-  if (hasModel(found, model, ownGallery)) return;
-  checkEtag(found, condition);
-  requireManual(found);
-  const isOtherSize = found.sku?.name !== model.size;
-  const change = {
-    tags: tagsOf(model, found.tags),
-    ...(isOtherSize ? { sku: { ...found.sku, name: model.size } } : {}),
-    properties: {
-      virtualMachineProfile: {
-        userData: encodeConfig(model.nodeConfig),
-        storageProfile: { imageReference: { id: imageIdOf(context, model) } },
+  return rewrite(context, name, condition, signal, async (found) => {
+    if (hasModel(found, model, context.ownGallery)) return undefined;
+    requireManual(found);
+    const isOtherSize = found.sku?.name !== model.size;
+    return {
+      tags: tagsOf(model, found.tags),
+      ...(isOtherSize ? { sku: { ...found.sku, name: model.size } } : {}),
+      properties: {
+        virtualMachineProfile: {
+          userData: encodeConfig(model.nodeConfig),
+          storageProfile: { imageReference: { id: imageIdOf(context, model) } },
+        },
       },
-    },
-  };
-  await book.note(found.id, await arm.patch(at(type, name), change, signal, found.etag));
+    };
+  });
 }
 
 async function setCapacity(
@@ -143,24 +141,50 @@ async function setCapacity(
   condition: WriteCondition,
   { signal }: CallOptions,
 ): Promise<void> {
-  const { arm, book } = context;
   signal.throwIfAborted();
   checkCapacity(capacity);
-  const found = await requireSet(context, name, signal);
-  const now = found.sku?.capacity ?? 0;
-  if (now === capacity) return;
-  checkEtag(found, condition);
-  if (capacity < now) {
-    const instances = await listInstances(context, name, signal);
-    const kept = instances.filter(
-      ({ properties }) => properties.protectionPolicy?.protectFromScaleIn === true,
-    );
-    if (kept.length > capacity) {
-      throw conflict(`Pool ${name} has ${kept.length} nodes that are protected from scale-in.`);
+  await rewrite(context, name, condition, signal, async (found) => {
+    const now = found.sku?.capacity ?? 0;
+    if (now === capacity) return undefined;
+    if (capacity < now) {
+      const instances = await listInstances(context, name, signal);
+      const kept = instances.filter(
+        ({ properties }) => properties.protectionPolicy?.protectFromScaleIn === true,
+      );
+      if (kept.length > capacity) {
+        throw conflict(`Pool ${name} has ${kept.length} nodes that are protected from scale-in.`);
+      }
+    }
+    return { sku: { ...found.sku, capacity } };
+  });
+}
+
+/**
+ * Reads the set and changes it, unless someone else did so in between: then reads again, because a caller without a
+ * condition does not care. `change` returns nothing if there is nothing to do.
+ */
+async function rewrite(
+  context: AzureContext,
+  name: string,
+  condition: WriteCondition,
+  signal: AbortSignal,
+  change: (found: ScaleSet) => Promise<object | undefined>,
+): Promise<void> {
+  const { arm, book } = context;
+  for (let attempt = 1; ; attempt += 1) {
+    signal.throwIfAborted();
+    const found = await requireSet(context, name, signal);
+    const body = await change(found);
+    if (body === undefined) return;
+    checkEtag(found, condition);
+    try {
+      await book.note(found.id, await arm.patch(at(type, name), body, signal, found.etag));
+      return;
+    } catch (thrown) {
+      const isOld = thrown instanceof ImagoError && thrown.details?.status === 412;
+      if (!isOld || condition.ifMatch !== undefined || attempt >= writeAttempts) throw thrown;
     }
   }
-  const sku = { ...found.sku, capacity };
-  await book.note(found.id, await arm.patch(at(type, name), { sku }, signal, found.etag));
 }
 
 async function requireSet(context: AzureContext, name: string, signal: AbortSignal): Promise<ScaleSet> {
