@@ -324,9 +324,26 @@ describe('reconcile', () => {
     await expect.poll(power).toBe('stopped');
     expect(await pass()).toMatchObject({ restoredNodes: [], problems: [] });
     await expect.poll(power).toBe('running');
-    expect(await pass()).toMatchObject({ restoredNodes: ['web-000001'] });
+    await expect.poll(async () => (await pass()).restoredNodes).toEqual(['web-000001']);
     expect((await nodes()).map(({ unschedulable }) => unschedulable)).toEqual([false, false, true]);
     expect((await nodes())[1]).toEqual(untouched[1]);
+  });
+
+  test('keeps a node cordoned that is not ready, and says so', async () => {
+    await nodes();
+    await product.world.cluster.cordon('web-000001', 'ended-long-ago');
+    const { clusterOf } = product.deps;
+    Object.assign(product.deps, {
+      clusterOf: async (pool: { readonly cluster?: string }) => {
+        const cluster = await clusterOf(pool);
+        const notReady = async () => (await cluster?.nodes())?.map((node) => ({ ...node, status: {} }));
+        return cluster && { ...cluster, nodes: notReady };
+      },
+    });
+    const message = expect.stringContaining('operation ended-long-ago');
+    const problems = [{ kind: 'node-not-returned', subject: 'node/web-000001', message }];
+    expect(await pass()).toMatchObject({ restoredNodes: [], problems });
+    expect((await nodes())[1]).toMatchObject({ unschedulable: true });
   });
 
   test('leaves a node alone whose operation runs', async () => {

@@ -93,7 +93,7 @@ export async function reconcile(deps: ReconcileDeps, signal: AbortSignal): Promi
       },
     );
   }
-  const restoredNodes = await restoreNodes(deps, { guard, call });
+  const restoredNodes = await restoreNodes(deps, { guard, problems, call });
   return { followed, removedMachines, restoredNodes, problems };
 }
 

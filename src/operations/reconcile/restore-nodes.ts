@@ -1,6 +1,6 @@
 // Returns nodes to service that an operation of Imago had taken out of it, if that operation has ended: one that was
 // killed with its undo, or whose undo could not reach the cluster (rule 1).
-import type { KubeNode } from '../../domain/kube/objects.ts';
+import { hasCondition, type KubeNode } from '../../domain/kube/objects.ts';
 import type { PoolRecord } from '../../ports/database/fleet.ts';
 import type { CallOptions } from '../../ports/provider/call.ts';
 import { allPages } from '../common/all-pages.ts';
@@ -8,13 +8,15 @@ import type { OperationDeps } from '../common/deps.ts';
 import { poolAccess } from '../node/pool-nodes.ts';
 import type { Guard } from './guard.ts';
 
-interface Pass {
-  readonly guard: Guard['guard'];
+interface Pass extends Guard {
   readonly call: CallOptions;
 }
 
-/** Reads each cluster once. Returns the names of the nodes that it restored. */
-export async function restoreNodes(deps: OperationDeps, { guard, call }: Pass): Promise<readonly string[]> {
+/** Reads each cluster once. A node that is not ready stays cordoned, as a problem. Returns the names of the nodes that it restored. */
+export async function restoreNodes(
+  deps: OperationDeps,
+  { guard, problems, call }: Pass,
+): Promise<readonly string[]> {
   const pools = await Array.fromAsync(allPages((query) => deps.fleet.listPools(query)));
   const restored: string[] = [];
   for (const [cluster, own] of Map.groupBy(pools, (pool) => pool.cluster)) {
@@ -26,8 +28,14 @@ export async function restoreNodes(deps: OperationDeps, { guard, call }: Pass): 
         const owner = await endedOwner(deps, node);
         if (open === undefined || owner === undefined) continue;
         if (await startStopped(deps, own, node, call)) continue;
-        await open.uncordon(node.metadata.name, { owner, uid: node.metadata.uid ?? '' }, call);
-        restored.push(node.metadata.name);
+        const { name } = node.metadata;
+        if (!hasCondition(node, 'Ready')) {
+          const message = `Node ${name} is not ready, and operation ${owner}, which took it out of service, has ended.`;
+          problems.push({ kind: 'node-not-returned', subject: `node/${name}`, message });
+          continue;
+        }
+        await open.uncordon(name, { owner, uid: node.metadata.uid ?? '' }, call);
+        restored.push(name);
       }
     });
   }
