@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runTool } from '../../src/host/process/run-tool.ts';
 import { requireTool } from '../../src/host/tools/tools.ts';
 import { assembleSample } from '../support/assemble-disk.ts';
+import { cabinet } from '../support/cabinet.ts';
 import { judge, startRegistry, type TestRegistry } from '../support/docker-registry.ts';
 import { createImago, type Imago } from '../support/imago.ts';
 import { sbomJudge } from '../support/sbom-judge.ts';
@@ -317,13 +318,14 @@ components:
 windows:
   features: [Containers]
   patches:
-    - {kb: KB5000002, class: B, file: kubelet.exe, prerequisites: [KB5000001]}
-    - {kb: KB5000001, class: out-of-band, file: kubelet.exe}
+    - {kb: KB5000002, class: B, file: patch.msu, prerequisites: [KB5000001]}
+    - {kb: KB5000001, class: out-of-band, kind: servicing-stack, file: patch.msu}
 ${more}  services: [{name: wuauserv, start: ${start}}]
   registry: [{path: 'HKLM\\SYSTEM\\X', name: Y, type: dword, value: 1}]
 `;
   async function take(name: string, recipe: string, seed: number): Promise<Made> {
     await imago.writeFile('kubelet.exe', 'kubelet');
+    await writeFile(at('patch.msu'), cabinet(['KB5000001.cab', 'KB5000002.cab', 'KB5000077.cab']));
     await imago.writeFile('windows.yaml', recipe);
     await imago.json(['recipe', 'lock', 'windows.yaml', '--provider', 'local']);
     await writeFile(at('windows.raw'), tinyDisk(seed));
@@ -337,7 +339,7 @@ ${more}  services: [{name: wuauserv, start: ${start}}]
     expect(cycloneDx(await imago.json(['image', 'sbom', 'windows']))).toEqual([]);
     expect(spdx(await imago.json(['image', 'sbom', 'windows', '--format', 'spdx']))).toEqual([]);
     const { out } = await imago.run(['image', 'notes', 'windows']);
-    expect(out).toMatch(/as its lock says; a disk of Windows is not read/);
+    expect(out).toMatch(/as its lock says; the disk has no Windows to read/);
     expect(out).toMatch(/\| KB5000001 \| out-of-band \|.*\| KB5000002 \| B \|/s);
     expect(out).toMatch(new RegExp(`## Changes since ${before.version}`));
     const diff = await imago.run(['image', 'diff', `windows:${before.version}`, `windows:${after.version}`]);
@@ -347,7 +349,7 @@ ${more}  services: [{name: wuauserv, start: ${start}}]
   });
 
   test('with a private patch is restricted, does not name it, and goes to no registry', async () => {
-    const secret = '    - {kb: KB5000077, class: C, file: kubelet.exe, private: true}\n';
+    const secret = '    - {kb: KB5000077, class: preview, kind: update, file: patch.msu, private: true}\n';
     const { version } = await take('windows-private', text('disabled', secret), 3);
     expect(await imago.json(['image', 'show', 'windows-private'])).toMatchObject({ restricted: true });
     for (const record of [['notes'], ['sbom'], ['sbom', '--format', 'spdx']]) {

@@ -20,11 +20,12 @@ import {
   type WindowsPatch,
 } from '../../domain/recipe/recipe.ts';
 import { expandOne } from '../../domain/recipe/variables.ts';
-import { orderPatches } from '../../domain/recipe/windows.ts';
+import { patchName, planPatches } from '../../domain/recipe/windows.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import type { Json } from '../../domain/value/json.ts';
 import type { LockContext } from './context.ts';
 import { resolvePackages } from './keep-versions.ts';
+import { checkUpdate } from './read-update.ts';
 import { resolveComponent, takeFile } from './resolve-component.ts';
 import { resolveImage } from './resolve-images.ts';
 import { privatePackages, wantedPackages } from './resolve-packages.ts';
@@ -65,7 +66,7 @@ export function lockParts(
     ...(assembles ? [packagePart(recipe, context, before)] : [basePart(context)]),
     ...recipe.components.map((component) => componentPart(component, context, before)),
     ...(recipe.images ?? []).map((image) => imagePart(image, recipe, context, before)),
-    ...orderPatches(recipe.windows?.patches ?? []).map((patch) => ({
+    ...plannedPatches(recipe, context).map((patch) => ({
       what: `resolving ${patch.private === true ? 'a private patch' : patch.kb}`,
       local: patch.url === undefined,
       resolve: async () => [await resolvePatch(patch, context)],
@@ -254,6 +255,15 @@ function agentPart(context: LockContext): LockPart {
   };
 }
 
+/** Superseded ones are reported, and are no input. */
+function plannedPatches({ windows = {} }: Recipe, { log }: LockContext): readonly WindowsPatch[] {
+  const { install, beside, superseded } = planPatches(windows);
+  for (const { patch, by } of superseded) {
+    log(`${patchName(patch)} is not installed: it is superseded by ${by}.`);
+  }
+  return [...beside, ...install];
+}
+
 async function resolvePatch(patch: WindowsPatch, context: LockContext): Promise<LockedInput> {
   const secret = patch.private === true ? { private: true as const } : {};
   const label = describeInput({ kind: 'patch', name: patch.kb, version: patch.class, ...secret });
@@ -266,8 +276,10 @@ async function resolvePatch(patch: WindowsPatch, context: LockContext): Promise<
           sha256: patch.sha256,
           signal: context.signal,
         });
+  const source = patch.url ?? `file:${patch.file ?? ''}`;
+  await checkUpdate(context.inputs.read(stored), { kb: patch.kb, label, source, log: context.log });
   return {
     ...{ kind: 'patch', name: patch.kb, version: patch.class, sha256: stored.sha256 },
-    ...{ sizeBytes: stored.sizeBytes, source: patch.url ?? `file:${patch.file ?? ''}`, ...secret },
+    ...{ sizeBytes: stored.sizeBytes, source, ...secret },
   };
 }

@@ -272,7 +272,7 @@ function windowsProblems({ windows }: Recipe): readonly RecipeProblem[] {
     }
     return found;
   });
-  const order = patchProblem(patches);
+  const order = patchProblem(windows ?? {});
   return [
     ...problems,
     ...repeated(patches, (patch) => patch.kb, ['windows', 'patches'], 'patch'),
