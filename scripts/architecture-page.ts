@@ -23,6 +23,7 @@ const purposes: Readonly<Record<string, string>> = {
   'image-store': 'implements the image store over oci, inventory, and disk',
   build: 'locks recipes and builds disks in layers',
   cloud: 'the model of galleries, pools, machines, and disks',
+  inspect: 'the program that reads a disk file, without daemon and state',
   'azure-emulator': 'an Azure API over the cloud model, for tests',
   'providers/local': 'QEMU machines on this host',
   'providers/sim': 'virtual time and injected faults',

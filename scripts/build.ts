@@ -51,6 +51,7 @@ const results = await Promise.all([
     entryPoints: {
       daemon: 'src/daemon/main.ts',
       'azure-emulator': 'src/azure-emulator/main.ts',
+      inspect: 'src/inspect/main.ts',
       'store-worker': 'src/oci/chunks/store-worker.ts',
       'match-worker': 'src/build/lock/match-worker.ts',
     },

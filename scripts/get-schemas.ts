@@ -45,7 +45,7 @@ export async function fetchSchemas(): Promise<string> {
 }
 
 /** The machine's own settings say where packages come from. */
-function machineSettings(): Record<string, string> {
+export function machineSettings(): Record<string, string> {
   return Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   );

@@ -58,13 +58,15 @@ export const rooms: Readonly<Record<string, Room>> = {
       'assemble/[^/]+',
       'boot/(boot-files|boot-parts|root-files)',
       'bytes/[^/]+',
-      'clean/(clean-disk|disk-checklist|parts|scan-disk)',
+      'clean/(clean-disk|disk-checklist|parts|scan-disk|secrets)',
       'convert/[^/]+',
       'ext4/(inode|invalid|make|reader|size)',
-      'gpt/(reader|table)',
+      'gpt/(partitions|reader|table)',
+      'ntfs/(reader|volume)',
       'qcow2/overlay',
       'tar/(entry|header|input|merge|merged-tree|reader|writer)',
-      'vhd/footer',
+      'tree/file-tree',
+      'vhd/(footer|reader)',
     ],
   },
   oci: {
@@ -105,6 +107,8 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   // One model of a cloud, with executors below it; the providers and the emulator are its faces.
   cloud: { may: [...basis, 'install', 'disk', 'oci'] },
+  // Reads a disk file for the command line, which may not: it has neither state nor daemon.
+  inspect: { may: [...basis, 'disk', 'inventory'], face: [] },
   'azure-emulator': { may: [...basis, 'cloud', 'providers/sim'], face: [] },
   'providers/local': {
     may: [...basis, 'install', 'disk', 'oci', 'cloud'],

@@ -15,7 +15,7 @@ import { type PrivateInput, privateInputs, redactInventory } from '../inventory/
 import type { ReleaseNotesInput } from '../inventory/notes/release-notes.ts';
 import { provenanceType } from '../inventory/provenance.ts';
 import { readInventory } from '../inventory/read-inventory.ts';
-import { windowsInventory } from '../inventory/windows/inventory.ts';
+import { lockedInventory } from '../inventory/windows/inventory.ts';
 import { type DiskStore, describeDisk } from '../oci/disks/disk-store.ts';
 import { openDisk } from '../oci/disks/open-disk.ts';
 import { type Digest, hexOf, parseDigest } from '../oci/layout/digest.ts';
@@ -78,12 +78,14 @@ export function imageRecords(
     const lock = given as Lock | undefined;
     const disk = await openDisk(store, digest);
     try {
-      if (lock?.recipe.os === 'windows') return windowsInventory(lock, disk);
       const named = new Map<string, FileHashes>();
       const known = await memory.recall(image);
-      const inventory = await readInventory(disk, { signal, known, named });
+      const inventory = await readInventory(disk, { signal, known, named, lock });
       await memory.remember(image, named);
       return inventory;
+    } catch (error) {
+      if (lock?.recipe.os === 'windows' && hasNoSystem(error)) return lockedInventory(lock, disk);
+      throw error;
     } finally {
       await disk.close();
     }
@@ -159,6 +161,11 @@ const recordPlace: Readonly<Record<Exclude<ImageRecordKind, 'provenance'>, Recor
   spdx: ['spdx'],
   inventory: ['inventory'],
 };
+
+/** A disk of the simulation has neither partitions nor files. One that is damaged or encrypted is another matter. */
+function hasNoSystem(error: unknown): boolean {
+  return error instanceof ImagoError && (error.code === 'inventory-invalid' || error.code === 'gpt-invalid');
+}
 
 /** A previous version that is deleted or unreadable has no differences to report. */
 function absentOrUnreadable(error: unknown): undefined {

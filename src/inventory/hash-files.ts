@@ -3,8 +3,8 @@
 // bytes have a name that was hashed before are not read.
 import { createHash, hash, webcrypto } from 'node:crypto';
 import { throwIfAborted } from '../async/abort.ts';
-import { ext4Invalid } from '../disk/ext4/invalid.ts';
-import type { Ext4Entry, Ext4Reader } from '../disk/ext4/reader.ts';
+import type { FileEntry, FileTree } from '../disk/tree/file-tree.ts';
+import { ImagoError } from '../domain/error/imago-error.ts';
 
 export interface FileHashes {
   readonly sha256: string;
@@ -13,14 +13,14 @@ export interface FileHashes {
 
 export interface HashFilesOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Hashes by the names of the bytes, from other disks; see `Ext4Reader.identify`. */
+  /** Hashes by the names of the bytes, from other disks; see `FileTree.identify`. */
   readonly known?: ReadonlyMap<string, FileHashes> | undefined;
   /** Gets those of this disk, where its source names bytes. */
   readonly named?: Map<string, FileHashes> | undefined;
 }
 
 interface PlacedFile {
-  readonly entry: Ext4Entry;
+  readonly entry: FileEntry;
   readonly offset: number;
   readonly name: string | undefined;
 }
@@ -28,26 +28,28 @@ interface PlacedFile {
 const inline = 32 * 1024;
 const threaded = 8 * 1024 * 1024;
 const atOnce = 6;
-/** Files share no blocks on ext4: more than this is a damaged disk. Holes are why it is more than once. */
+/** Files share no blocks: more than this is a damaged disk. Holes are why it is more than once. */
 const maxOverlap = 4;
 
 /**
- * By inode. A file that says it is larger than its file system is left out, for it is all holes, and hashing
- * them could take days.
+ * By inode. A file that cannot be read is left out, and one that says it is larger than its file system, for it is all
+ * holes, and hashing them could take days.
  */
 export async function hashFiles(
-  reader: Ext4Reader,
-  entries: readonly Ext4Entry[],
+  reader: FileTree,
+  entries: readonly FileEntry[],
   { signal, known, named }: HashFilesOptions = {},
 ): Promise<Map<number, FileHashes>> {
-  const { blocks, blockSize } = reader.shape;
-  const files = new Map<number, Ext4Entry>();
+  const { totalBytes } = reader;
+  const files = new Map<number, FileEntry>();
   for (const entry of entries) {
-    if (entry.type === 'file' && entry.size <= blocks * blockSize) files.set(entry.inode, entry);
+    if (entry.type === 'file' && entry.unreadable === undefined && entry.size <= totalBytes)
+      files.set(entry.inode, entry);
   }
   const total = [...files.values()].reduce((sum, { size }) => sum + size, 0);
-  if (total > maxOverlap * blocks * blockSize)
-    throw ext4Invalid('its files have more bytes than it can hold');
+  if (total > maxOverlap * totalBytes) {
+    throw new ImagoError('inventory-invalid', 'The files of the disk have more bytes than it can hold.');
+  }
   const hashes = new Map<number, FileHashes>();
   const note = ({ entry, name }: PlacedFile, found: FileHashes) => {
     hashes.set(entry.inode, found);
@@ -75,7 +77,7 @@ export async function hashFiles(
   return hashes;
 }
 
-async function inDiskOrder(reader: Ext4Reader, entries: readonly Ext4Entry[]): Promise<PlacedFile[]> {
+async function inDiskOrder(reader: FileTree, entries: readonly FileEntry[]): Promise<PlacedFile[]> {
   const placed: PlacedFile[] = [];
   for (const entry of entries) {
     let offset = 0;
@@ -90,7 +92,7 @@ async function inDiskOrder(reader: Ext4Reader, entries: readonly Ext4Entry[]): P
   return placed.sort((a, b) => a.offset - b.offset);
 }
 
-async function hashFile(reader: Ext4Reader, entry: Ext4Entry): Promise<FileHashes> {
+async function hashFile(reader: FileTree, entry: FileEntry): Promise<FileHashes> {
   if (entry.size <= threaded) {
     const bytes = await reader.read(entry, threaded);
     if (bytes.length <= inline) return { sha256: hash('sha256', bytes), sha1: hash('sha1', bytes) };

@@ -2,11 +2,12 @@
 // wherever it came from.
 import { hash } from 'node:crypto';
 import { type BootParts, readBootParts } from '../disk/boot/boot-parts.ts';
-import { type ByteSource, partOf } from '../disk/bytes/byte-source.ts';
+import type { ByteSource } from '../disk/bytes/byte-source.ts';
 import { type Ext4Entry, type Ext4Reader, openExt4 } from '../disk/ext4/reader.ts';
-import { readGpt } from '../disk/gpt/reader.ts';
-import { type GptPartition, partitionTypes, sectorSize } from '../disk/gpt/table.ts';
+import { type DiskPartition, readPartitions } from '../disk/gpt/partitions.ts';
+import { partitionTypes } from '../disk/gpt/table.ts';
 import { ImagoError } from '../domain/error/imago-error.ts';
+import type { Lock } from '../domain/lock/lock.ts';
 import { type FileHashes, type HashFilesOptions, hashFiles } from './hash-files.ts';
 import { readAgentFacts } from './linux/agent-facts.ts';
 import { containerdRoot, readContainerImages } from './linux/container-images.ts';
@@ -15,6 +16,8 @@ import { type DiskTree, nameOf, readTree } from './linux/disk-tree.ts';
 import { parseAssignments, readSettings } from './linux/system-settings.ts';
 import { readUnits } from './linux/systemd-units.ts';
 import type { Inventory, InventoryFile, InventoryKernel } from './model/inventory.ts';
+import { readWindowsInventory } from './windows/inventory.ts';
+import { openWindows } from './windows/system.ts';
 
 export interface ReadInventoryOptions {
   readonly signal?: AbortSignal;
@@ -23,16 +26,22 @@ export interface ReadInventoryOptions {
   /** See `HashFilesOptions`. */
   readonly known?: ReadonlyMap<string, FileHashes>;
   readonly named?: Map<string, FileHashes>;
+  /** Without it files are listed and not read. Default: true. */
+  readonly hash?: boolean;
+  /** The lock that the disk was built from: what a Windows disk is compared with. */
+  readonly lock?: Lock | undefined;
 }
 
 /**
- * The inventory of a disk without VHD footer. Throws `inventory-invalid` when it has no root file system or a
- * database on it is damaged, and `gpt-invalid`, `ext4-invalid` or `ext4-unclean` as the readers do.
+ * The inventory of a disk without VHD footer, of Linux or Windows. Throws `inventory-invalid` when it has no system or
+ * a database on it is damaged, and as the readers do: `gpt-invalid`, `ext4-invalid`, `ntfs-unclean`, `hive-unclean`, ….
  */
 export async function readInventory(
   disk: ByteSource,
   options: ReadInventoryOptions = {},
 ): Promise<Inventory> {
+  const windows = await openWindows(disk, options);
+  if (windows !== undefined) return readWindowsInventory(disk, windows, { hash: true, ...options });
   const reader = await openRoot(disk, options);
   const isOurs = (await reader.find('/etc/imago-release')) !== undefined;
   const boot = await readBoot(disk, isOurs);
@@ -51,11 +60,9 @@ async function readBoot(disk: ByteSource, isOurs: boolean): Promise<BootParts | 
 
 /** The root file system of a disk: that of the partition that says it is one, else the first ext4 with an /etc. */
 export async function openRoot(disk: ByteSource, options: ReadInventoryOptions = {}): Promise<Ext4Reader> {
-  const { partitions } = await readGpt(disk);
-  const open = ({ firstSector, lastSector }: GptPartition) =>
-    openExt4(partOf(disk, firstSector * sectorSize, (lastSector - firstSector + 1) * sectorSize), {
-      allowUnclean: options.allowUnclean === true,
-    });
+  const partitions = await readPartitions(disk);
+  const open = ({ source }: DiskPartition) =>
+    openExt4(source, { allowUnclean: options.allowUnclean === true });
   const named = partitions.find(({ type }) => type === partitionTypes.linuxRootX64);
   if (named !== undefined) return open(named);
   let refusal: ImagoError | undefined;
@@ -68,19 +75,27 @@ export async function openRoot(disk: ByteSource, options: ReadInventoryOptions =
       if (error.code === 'ext4-unclean') refusal ??= error;
     }
   }
-  throw refusal ?? new ImagoError('inventory-invalid', 'the disk has no root file system that can be read');
+  throw (
+    refusal ??
+    new ImagoError(
+      'inventory-invalid',
+      'the disk has no root file system of Linux and no Windows that can be read',
+    )
+  );
 }
 
 export interface RootFacts extends HashFilesOptions {
   readonly diskBytes: number;
   /** What starts the system, where that is known. */
   readonly boot?: BootParts | undefined;
+  readonly hash?: boolean;
 }
 
 /** As `readInventory`, for a root file system whose disk and boot program are known already. */
 export async function readRootInventory(reader: Ext4Reader, facts: RootFacts): Promise<Inventory> {
   const tree = await readTree(reader, { signal: facts.signal });
-  const hashes = await hashFiles(reader, tree.entries, facts);
+  const hashes =
+    facts.hash === false ? new Map<number, FileHashes>() : await hashFiles(reader, tree.entries, facts);
   const owners = await readOwners(tree);
   const osRelease = parseAssignments((await tree.readText('/etc/os-release')) ?? '');
   const { blocks, freeBlocks, blockSize } = reader.shape;

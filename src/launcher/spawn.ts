@@ -37,7 +37,7 @@ export interface Messages {
  * Left alone, V8 lets a heap grow to four times what is in use before it looks for garbage, and a plan over a large
  * catalog leaves a process three times as large for good. ProviderCall sooner costs a tenth of the plan's time.
  */
-const memoryFlags = ['--max-semi-space-size=8', '--heap-growing-percent=50'] as const;
+export const memoryFlags = ['--max-semi-space-size=8', '--heap-growing-percent=50'] as const;
 
 /** The daemon's program and its arguments, for those who run it in the foreground or as a service. */
 export function daemonCommand(flags: Settings = {}): readonly string[] {

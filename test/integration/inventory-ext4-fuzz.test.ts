@@ -36,7 +36,7 @@ async function readAll(bytes: Buffer): Promise<number | string> {
   }
 }
 
-const codes = ['ext4-invalid', 'input-invalid'];
+const codes = ['ext4-invalid', 'input-invalid', 'inventory-invalid'];
 
 for (const features of ['metadata_csum,64bit', 'inline_data', '']) {
   describe(`with the features ${features === '' ? 'of old' : features}`, () => {

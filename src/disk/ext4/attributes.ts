@@ -5,8 +5,6 @@ import type { Inode } from './inode.ts';
 import { ext4Invalid } from './invalid.ts';
 import type { Superblock } from './superblock.ts';
 
-export type Attributes = ReadonlyMap<string, Buffer>;
-
 const magic = 0xea02_0000;
 const prefixes: Readonly<Record<number, string>> = {
   1: 'user.',

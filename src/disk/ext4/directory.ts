@@ -1,7 +1,7 @@
 // Directories, linear and indexed. The index only speeds up look-ups: its blocks look like empty ones to a linear
 // reader, so every name is found by reading the blocks in order, and the index is checked along the way.
 import { crc32c } from './crc32c.ts';
-import type { Ext4Type, fileTypes, Inode } from './inode.ts';
+import type { Ext4Type, Inode } from './inode.ts';
 import { ext4Invalid } from './invalid.ts';
 import type { Superblock } from './superblock.ts';
 
@@ -21,7 +21,7 @@ const typeOfCode: Readonly<Record<number, Ext4Type>> = {
   5: 'fifo',
   6: 'socket',
   7: 'symlink',
-} satisfies Record<number, (typeof fileTypes)[number]>;
+} satisfies Record<number, Ext4Type>;
 
 const tailLength = 12;
 

@@ -2,14 +2,12 @@
 import { hash } from 'node:crypto';
 import type { ByteSource } from '../bytes/byte-source.ts';
 import type { Extent } from '../bytes/extent.ts';
+import { numberBytes, readRange, zerosOf } from '../tree/file-tree.ts';
 import { readAttributes } from './attributes.ts';
 import { readRuns } from './extent-tree.ts';
 import type { Inode } from './inode.ts';
 import { ext4Invalid } from './invalid.ts';
 import type { Superblock } from './superblock.ts';
-
-const pieceSize = 1024 * 1024;
-const zeros = Buffer.alloc(pieceSize);
 
 /** In pieces of at most 1 MiB, `inode.size` bytes in all. A piece may be read until the next one is asked for. */
 export async function* readContent(
@@ -54,21 +52,15 @@ export async function contentName(
   inode: Inode,
 ): Promise<string | undefined> {
   if (source.identify === undefined || inode.isInline) return undefined;
-  const parts: Buffer[] = [numbers(inode.size)];
+  const parts: Buffer[] = [numberBytes(inode.size)];
   for await (const run of readRuns(source, shape, inode)) {
     const start = run.logical * shape.blockSize;
     const length = Math.min(run.blocks * shape.blockSize, inode.size - start);
     if (run.isUnwritten || length <= 0) continue;
     const name = source.identify(run.physical * shape.blockSize, length);
-    parts.push(numbers(start, length, name.length), name);
+    parts.push(numberBytes(start, length, name.length), name);
   }
   return hash('sha256', Buffer.concat(parts));
-}
-
-function numbers(...values: readonly number[]): Buffer {
-  const bytes = Buffer.alloc(values.length * 8);
-  for (const [index, value] of values.entries()) bytes.writeDoubleLE(value, index * 8);
-  return bytes;
 }
 
 /** What is inside of the inode; at most `inode.size` bytes, and exactly as many for a file. */
@@ -77,14 +69,4 @@ export async function readInline(source: ByteSource, shape: Superblock, inode: I
   const bytes = Buffer.concat([inode.content, more]);
   if (inode.size > bytes.length) throw ext4Invalid(`the content of inode ${inode.number} is truncated`);
   return bytes.subarray(0, inode.size);
-}
-
-function* zerosOf(length: number): Generator<Buffer> {
-  for (let left = length; left > 0; left -= pieceSize) yield zeros.subarray(0, Math.min(left, pieceSize));
-}
-
-async function* readRange(source: ByteSource, start: number, length: number): AsyncGenerator<Buffer> {
-  for (let done = 0; done < length; done += pieceSize) {
-    yield await source.read(start + done, Buffer.allocUnsafe(Math.min(pieceSize, length - done)));
-  }
 }

@@ -1,11 +1,11 @@
 // Inodes: what a file is, who owns it, and where its content begins to be found.
 import { type ByteSource, readBytes } from '../bytes/byte-source.ts';
+import type { FileType } from '../tree/file-tree.ts';
 import { crc32c, crc32cOfNumber } from './crc32c.ts';
 import { ext4Invalid } from './invalid.ts';
 import type { Superblock } from './superblock.ts';
 
-export const fileTypes = ['file', 'directory', 'symlink', 'character', 'block', 'fifo', 'socket'] as const;
-export type Ext4Type = (typeof fileTypes)[number];
+export type Ext4Type = FileType;
 
 export interface Inode {
   readonly number: number;

@@ -4,8 +4,8 @@
 import { throwIfAborted } from '../../async/abort.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { type ByteSource, readBytes } from '../bytes/byte-source.ts';
-import type { Extent } from '../bytes/extent.ts';
-import { type Attributes, readAttributes } from './attributes.ts';
+import { defaultMaxEntries, type FileEntry, type FileTree, type WalkOptions } from '../tree/file-tree.ts';
+import { readAttributes } from './attributes.ts';
 import { crc32c, crc32cOfNumber } from './crc32c.ts';
 import { type Name, parseBlock, parseInline } from './directory.ts';
 import { readRuns } from './extent-tree.ts';
@@ -14,51 +14,13 @@ import { type Ext4Type, type Inode, openInodeTable, rootInode } from './inode.ts
 import { ext4Invalid } from './invalid.ts';
 import { readSuperblock, type Superblock, type SuperblockOptions } from './superblock.ts';
 
-export interface Ext4Entry {
-  /** From the root: `/etc/passwd`. Names that are no UTF-8 have their bytes written as `\xNN`. */
-  readonly path: string;
-  readonly type: Ext4Type;
-  readonly mode: number;
-  readonly uid: number;
-  readonly gid: number;
-  /** Bytes of content; 0 for all but files. */
-  readonly size: number;
-  readonly mtime: number;
-  /** A symlink's target as written, else empty. */
-  readonly link: string;
-  readonly device: { readonly major: number; readonly minor: number } | undefined;
-  /** The same for all names of one file. */
-  readonly inode: number;
-  readonly links: number;
-  readonly attributes: Attributes;
-}
+/** An entry of an ext4 file system. */
+export type Ext4Entry = FileEntry;
 
-export interface WalkOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** More entries than this are refused. Five million unless given. */
-  readonly maxEntries?: number;
-}
-
-export interface Ext4Reader {
+export interface Ext4Reader extends FileTree {
   readonly shape: Superblock;
-  /** Every entry, the root first and each directory before what is in it, by name in the order of code units. */
-  walk(options?: WalkOptions): AsyncGenerator<Ext4Entry>;
-  /** The entry at a path, links not followed; `undefined` when there is none. */
-  find(path: string): Promise<Ext4Entry | undefined>;
-  /** A file's content in pieces. Throws `ext4-invalid` for what is not a file. */
-  stream(entry: Pick<Ext4Entry, 'inode'>): AsyncGenerator<Buffer>;
-  /** A file's content; `input-invalid` when it has more than `maxBytes`. */
-  read(entry: Pick<Ext4Entry, 'inode'>, maxBytes: number): Promise<Buffer>;
-  /** Where a file's content lies, from the start of the file system, in the order of the file. */
-  extents(entry: Pick<Ext4Entry, 'inode'>): AsyncGenerator<Extent>;
-  /**
-   * A name for a file's content, 64 hex digits, without reading it: files of one name have the same bytes, on
-   * whatever disks. `undefined` where the source names no bytes, and for what is inside of the inode.
-   */
-  identify(entry: Pick<Ext4Entry, 'inode'>): Promise<string | undefined>;
 }
 
-const defaultMaxEntries = 5_000_000;
 const maxLink = 4096;
 
 /**
@@ -126,6 +88,8 @@ export async function openExt4(source: ByteSource, options: SuperblockOptions = 
 
   return {
     shape,
+    totalBytes: shape.blocks * shape.blockSize,
+    freeBytes: shape.freeBlocks * shape.blockSize,
     walk,
     async find(path) {
       let at = await inodes.read(rootInode);

@@ -28,6 +28,8 @@ const hints = {
     'recipe-files-wanted': 'Send them in `files`, by the paths in the details.',
     'agent-missing':
       'Create it with `node scripts/build-agent.ts`, or set IMAGO_AGENT to its directory and restart the daemon.',
+    'patch-invalid':
+      'Download the update again from the Microsoft Update Catalog, and compare its KB with that of the recipe.',
     'lock-invalid': 'Restore the committed lock, or create a new one with `imago recipe lock --newest`.',
     'lock-stale': 'Run `imago recipe lock`, review what changed, and commit it.',
     'package-not-found': '',
@@ -41,6 +43,13 @@ const hints = {
     'ext4-invalid': '',
     'ext4-unclean':
       'Stop the machine cleanly and copy its disk again, or repair the file system with `e2fsck`.',
+    'ntfs-invalid': '',
+    'ntfs-unclean': 'Stop the machine cleanly, and copy its disk again.',
+    'ntfs-encrypted':
+      'Turn BitLocker off in the machine, wait until it has decrypted the disk, and copy it again.',
+    'hive-invalid': '',
+    'hive-unclean':
+      'Stop the machine cleanly, and copy its disk again: the registry has changes in its logs that were not applied.',
     'inventory-invalid': '',
     'disk-uncleanable':
       'Capture a node whose disk has only ext4, FAT, and swap partitions that its /etc/fstab mounts.',
@@ -203,6 +212,7 @@ const hints = {
     'drain-blocked': 'Move or delete the reported pods, or allow their eviction.',
   },
   failed: {
+    'patch-failed': '',
     'output-lost': 'Run the command again with another destination. What it changed is not undone.',
     'copy-differs':
       'Nothing was moved to it. Determine who made that copy, delete it there, and publish again.',

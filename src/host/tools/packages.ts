@@ -1,7 +1,8 @@
 // Which programs and files Imago uses beyond Node, and which Debian package holds each. They come in
 // groups, because few need all of them: `disk` builds images, `judges` check them in tests, `agent` is
-// what goes on a node, `azure` is Azure's own command line, which judges the emulator.
-export type ToolGroup = 'disk' | 'judges' | 'agent' | 'azure';
+// what goes on a node, `azure` is Azure's own command line, which judges the emulator, `windows` makes and reads
+// disks of Windows for tests.
+export type ToolGroup = 'disk' | 'judges' | 'agent' | 'azure' | 'windows';
 
 export interface GroupContents {
   readonly packages: readonly string[];
@@ -44,6 +45,31 @@ export const toolGroups = {
   judges: {
     packages: ['fdisk', 'dosfstools', 'cosign', 'oras', 'libfaketime'],
     programs: ['sfdisk', 'fsck.fat', 'cosign', 'oras'],
+    files: {},
+  },
+  windows: {
+    packages: [
+      'ntfs-3g',
+      'wimtools',
+      'libhivex-bin',
+      'libfsntfs-utils',
+      'libregf-utils',
+      'gcab',
+      'cabextract',
+    ],
+    programs: [
+      'mkntfs',
+      'ntfscp',
+      'ntfscat',
+      'ntfsls',
+      'wimlib-imagex',
+      'hivexsh',
+      'hivexml',
+      'fsntfsinfo',
+      'regfexport',
+      'gcab',
+      'cabextract',
+    ],
     files: {},
   },
   agent: { packages: ['quickjs'], programs: ['qjs', 'qjsc'], files: {} },

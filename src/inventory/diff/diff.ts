@@ -4,6 +4,7 @@ import type {
   InventoryContainerImage,
   InventoryFile,
   InventoryPackage,
+  InventoryPatch,
   InventoryUnit,
 } from '../model/inventory.ts';
 
@@ -113,12 +114,24 @@ function describeUser(user: Inventory['settings']['users'][number]): string {
 
 function windowsOf({ windows }: Inventory): Map<string, string> {
   if (windows === undefined) return new Map();
-  const { features, patches, services, cachedFiles, registry } = windows;
+  const { version, features, capabilities = [], patches, services, drivers = [], programs = [] } = windows;
+  const { exclusions = [], cachedFiles, registry, seal, findings = [] } = windows;
   return new Map([
+    ...(version === undefined ? [] : [['build', `${version.build}.${version.ubr ?? ''}`] as const]),
+    ...(seal === undefined ? [] : [['image state', seal.imageState] as const]),
     ...features.map((name) => [`feature ${name}`, 'on'] as const),
-    ...patches.map((patch) => [`patch ${patch.kb}`, `${patch.class} ${patch.sha256}`] as const),
+    ...capabilities.map((name) => [`capability ${name}`, 'on'] as const),
+    ...patches.map((patch) => [`patch ${patch.kb}`, describePatch(patch)] as const),
     ...services.map(({ name, start }) => [`service ${name}`, start] as const),
+    ...drivers.map(({ name, start }) => [`driver ${name}`, start] as const),
+    ...programs.map(({ name, version: number }) => [`program ${name}`, number] as const),
+    ...exclusions.map((name) => [`exclusion ${name}`, 'on'] as const),
     ...cachedFiles.map((file) => [`file ${file.name} ${file.version}`, file.sha256] as const),
     ...registry.map(({ path, name, value }) => [`registry ${path}\\${name}`, value] as const),
+    ...findings.map(({ path, rule }) => [`finding ${path}`, rule] as const),
   ]);
+}
+
+function describePatch({ class: kind, sha256, version = '', state = '' }: InventoryPatch): string {
+  return [kind, sha256, version, state].filter((part) => part !== '').join(' ');
 }

@@ -1,29 +1,29 @@
 // The files of a disk's root file system, held by path: what the readers of an inventory look things up in.
 
-import type { Ext4Entry, Ext4Reader, WalkOptions } from '../../disk/ext4/reader.ts';
+import type { FileEntry, FileTree, WalkOptions } from '../../disk/tree/file-tree.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 
 export interface DiskTree {
   /** Every entry, in the order of the walk. */
-  readonly entries: readonly Ext4Entry[];
+  readonly entries: readonly FileEntry[];
   /** The entry at a path, links followed as a system that runs from the disk would; `undefined` when there is none. */
-  resolve(path: string): Ext4Entry | undefined;
+  resolve(path: string): FileEntry | undefined;
   /** The entry at a path whose last part is not followed. */
-  look(path: string): Ext4Entry | undefined;
+  look(path: string): FileEntry | undefined;
   /** What is directly in a directory, links to it followed; the empty list when there is none. */
-  list(path: string): readonly Ext4Entry[];
+  list(path: string): readonly FileEntry[];
   /** A text file; `undefined` when there is none at the path, `inventory-invalid` when it is too large. */
   readText(path: string): Promise<string | undefined>;
-  read(entry: Ext4Entry, maxBytes: number): Promise<Buffer>;
+  read(entry: FileEntry, maxBytes: number): Promise<Buffer>;
 }
 
 const maxText = 64 * 1024 * 1024;
 const maxFollowed = 40;
 
-export async function readTree(reader: Ext4Reader, options: WalkOptions = {}): Promise<DiskTree> {
-  const entries: Ext4Entry[] = [];
-  const byPath = new Map<string, Ext4Entry>();
-  const children = new Map<string, Ext4Entry[]>();
+export async function readTree(reader: FileTree, options: WalkOptions = {}): Promise<DiskTree> {
+  const entries: FileEntry[] = [];
+  const byPath = new Map<string, FileEntry>();
+  const children = new Map<string, FileEntry[]>();
   for await (const entry of reader.walk(options)) {
     entries.push(entry);
     byPath.set(entry.path, entry);
@@ -34,7 +34,7 @@ export async function readTree(reader: Ext4Reader, options: WalkOptions = {}): P
     else siblings.push(entry);
   }
 
-  function follow(path: string, followLast: boolean): Ext4Entry | undefined {
+  function follow(path: string, followLast: boolean): FileEntry | undefined {
     let left = path.split('/').filter((part) => part !== '');
     let at = '/';
     let followed = 0;

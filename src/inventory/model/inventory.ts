@@ -1,6 +1,6 @@
 // What is on a sealed disk, as data: packages, files, units, settings, container images. SBOM, release notes and
 // differences are all made from it, so that none of them can say what the disk does not.
-import type { Ext4Type } from '../../disk/ext4/inode.ts';
+import type { FileType } from '../../disk/tree/file-tree.ts';
 
 export interface Inventory {
   /** Raised when the meaning changes. */
@@ -21,7 +21,7 @@ export interface Inventory {
   readonly containerImages: readonly InventoryContainerImage[];
   /** Absent for a disk without an agent, and in inventories of an earlier Imago. */
   readonly agent?: InventoryAgent;
-  /** Only for `os: windows`; taken from the lock, because Windows disks cannot be read here. */
+  /** Only for `os: windows`. */
   readonly windows?: InventoryWindows;
 }
 
@@ -58,7 +58,7 @@ export interface InventoryPackage {
 
 export interface InventoryFile {
   readonly path: string;
-  readonly type: Ext4Type;
+  readonly type: FileType;
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
@@ -76,6 +76,8 @@ export interface InventoryFile {
   readonly attributes?: Readonly<Record<string, string>>;
   /** The Debian package that brought it. */
   readonly package?: string;
+  /** Why it has no hash although it is a file: `compressed`, `encrypted`. */
+  readonly unreadable?: string;
 }
 
 export const inventoryUnitStates = ['enabled', 'disabled', 'static', 'masked', 'alias'] as const;
@@ -138,11 +140,65 @@ export interface InventoryAgent {
   readonly hidesComponents?: true;
 }
 
+export interface InventoryPatch {
+  /** `KB5032198`; the name of its package where neither that nor its manifest has a number. */
+  readonly kb: string;
+  /** As the lock says: `B`, `preview`, `out-of-band`; else empty. */
+  readonly class: string;
+  /** Of the file that it came in, as the lock says; else empty. */
+  readonly sha256: string;
+  /** The rest is read from the disk: `cumulative`, `servicing-stack`, `dotnet`, `update`. */
+  readonly kind?: string;
+  readonly package?: string;
+  readonly version?: string;
+  /** `installed`, `permanent`, `staged`, `pending a restart`. */
+  readonly state?: string;
+  /** `Security Update`. */
+  readonly release?: string;
+  readonly installedAt?: string;
+}
+
+export interface InventoryService {
+  readonly name: string;
+  readonly start: string;
+  readonly path?: string;
+  readonly account?: string;
+}
+
+export interface InventoryFinding {
+  readonly rule: string;
+  /** A file, or a key of the registry. */
+  readonly path: string;
+  readonly reason: string;
+  /** `note`: usual on a sealed disk, and must differ between two machines made from it. */
+  readonly level: 'fail' | 'note';
+}
+
 export interface InventoryWindows {
+  /** Whether the rest was read from the disk, or is what the lock says of a disk without a Windows. */
+  readonly source?: 'disk' | 'lock';
+  readonly version?: {
+    readonly product: string;
+    readonly edition: string;
+    readonly installation: string;
+    readonly display: string;
+    readonly build: number;
+    /** Absent where a private update brought it. */
+    readonly ubr?: number;
+  };
   readonly features: readonly string[];
+  readonly capabilities?: readonly string[];
   /** Quick-fix engineering: the patches on the system. */
-  readonly patches: readonly { readonly kb: string; readonly class: string; readonly sha256: string }[];
-  readonly services: readonly { readonly name: string; readonly start: string }[];
+  readonly patches: readonly InventoryPatch[];
+  readonly services: readonly InventoryService[];
+  readonly drivers?: readonly InventoryService[];
+  readonly programs?: readonly {
+    readonly name: string;
+    readonly version: string;
+    readonly publisher: string;
+  }[];
+  /** What Defender does not look at. */
+  readonly exclusions?: readonly string[];
   readonly cachedFiles: readonly {
     readonly name: string;
     readonly version: string;
@@ -150,4 +206,12 @@ export interface InventoryWindows {
     readonly sizeBytes: number;
   }[];
   readonly registry: readonly { readonly path: string; readonly name: string; readonly value: string }[];
+  readonly seal?: {
+    readonly imageState: string;
+    readonly pending: readonly string[];
+    readonly timeZone: string;
+  };
+  readonly findings?: readonly InventoryFinding[];
+  /** How the disk differs from what the lock says; a sentence each. */
+  readonly differences?: readonly string[];
 }

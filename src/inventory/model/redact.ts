@@ -4,7 +4,13 @@ import { describeInput, type Lock, type LockedInput } from '../../domain/lock/lo
 import { componentTexts, type RecipeComponent, sourceOf } from '../../domain/recipe/recipe.ts';
 import { expandOne } from '../../domain/recipe/variables.ts';
 import { receiptFolder } from '../../install/receipt.ts';
-import type { Inventory, InventoryAgent, InventoryFile } from './inventory.ts';
+import type {
+  Inventory,
+  InventoryAgent,
+  InventoryFile,
+  InventoryPatch,
+  InventoryWindows,
+} from './inventory.ts';
 
 export interface PrivateInput {
   /** The replacement for its name: `private-1`. */
@@ -13,6 +19,8 @@ export interface PrivateInput {
   readonly names: readonly string[];
   /** Files and folders that it brought, beside what its package owns. */
   readonly places: readonly string[];
+  /** In lower case: a file whose path has one of them tells of it. */
+  readonly marks?: readonly string[];
 }
 
 /** The private inputs of locks, in their order; what is in several of them has one alias. */
@@ -97,22 +105,94 @@ export function redactInventory(inventory: Inventory, secrets: readonly PrivateI
       if (alias === undefined) return item;
       return { ...item, ...untold, name: alias, source: alias };
     }),
-    files: redactFiles(inventory.files, secrets),
+    files: redactFiles(inventory.files, [
+      ...secrets,
+      ...(windows === undefined ? [] : buildSecrets(windows, secrets)),
+    ]),
     units: inventory.units.map((unit) => {
       const alias = aliasOf(unit.name);
       return alias === undefined ? unit : { ...unit, name: alias, path: `/${alias}`, dropIns: [] };
     }),
     containerImages: inventory.containerImages.map(rename),
     ...(agent !== undefined && { agent: redactAgent(agent, (name) => aliasOf(name) !== undefined) }),
-    ...(windows !== undefined && {
-      windows: {
-        ...windows,
-        patches: windows.patches.map((patch) => ({ ...patch, kb: aliasOf(patch.kb) ?? patch.kb })),
-        cachedFiles: windows.cachedFiles.map(rename),
-        services: windows.services.map(rename),
-      },
-    }),
+    ...(windows !== undefined && hideWindows(inventory, windows, secrets)),
   };
+}
+
+/**
+ * What the component store names after private updates: their packages, and what has their build and revision in its
+ * name. Where a patch is private, an update that brought the system's revision or has no number is taken for it.
+ */
+function buildSecrets(
+  { patches, version: stated }: InventoryWindows,
+  secrets: readonly PrivateInput[],
+): readonly PrivateInput[] {
+  const aliasOf = (kb: string) => secrets.find(({ names }) => names.includes(kb))?.alias;
+  const first = secrets.find(({ names }) => names.some((name) => /^KB\d+$/.test(name)));
+  if (first === undefined || stated === undefined) return [];
+  const revision = `${stated.build}.${stated.ubr ?? ''}`;
+  const isSuspect = ({ kb, version = '' }: InventoryPatch) =>
+    aliasOf(kb) !== undefined || version.startsWith(`${revision}.`) || !/^KB\d+$/.test(kb);
+  const hidden = patches.filter(isSuspect).map(({ kb, package: name = '', version = '' }) => {
+    const marks = [kb, name, /^\d+\.\d+/.exec(version)?.[0] ?? ''].filter((mark) => mark !== '');
+    return {
+      alias: aliasOf(kb) ?? first.alias,
+      ...{ names: [kb], places: [], marks: marks.map((mark) => mark.toLowerCase()) },
+    };
+  });
+  return [...hidden, { alias: first.alias, names: [], places: [], marks: [revision] }];
+}
+
+function hideWindows(
+  { system }: Inventory,
+  windows: InventoryWindows,
+  secrets: readonly PrivateInput[],
+): Pick<Inventory, 'system' | 'windows'> {
+  const hidden = buildSecrets(windows, secrets);
+  const aliasOf = (name: string) => [...secrets, ...hidden].find(({ names }) => names.includes(name))?.alias;
+  const isTelling = (text: string) => hidden.some(({ marks = [] }) => holds(text, marks));
+  const rename = <T extends { readonly name: string }>(item: T): T => {
+    const alias = aliasOf(item.name);
+    return alias === undefined ? item : { ...item, name: alias };
+  };
+  const { version } = windows;
+  const { ubr: _, ...bare } = version ?? { ubr: 0 };
+  const places = secrets.flatMap((secret) => secret.places.map((place) => diskPlace(place).toLowerCase()));
+  const isPlaced = ({ path }: { readonly path: string }) =>
+    places.some((place) => diskPlace(path).toLowerCase().startsWith(place));
+  return {
+    system: hidden.length === 0 ? system : system.replace(/ (\d+)\.\d+$/, ' $1'),
+    windows: {
+      ...windows,
+      ...(version !== undefined && { version: hidden.length === 0 ? version : (bare as typeof version) }),
+      patches: windows.patches.map((patch) => {
+        const alias = aliasOf(patch.kb);
+        return alias === undefined ? patch : { kb: alias, class: patch.class, sha256: patch.sha256 };
+      }),
+      cachedFiles: windows.cachedFiles.map(rename),
+      services: windows.services.map(rename),
+      ...(windows.capabilities !== undefined && {
+        capabilities: windows.capabilities.filter((text) => !isTelling(text)),
+      }),
+      ...(windows.programs !== undefined && {
+        programs: windows.programs.filter(({ name, version: number }) => !isTelling(`${name} ${number}`)),
+      }),
+      registry: windows.registry.filter(({ path, value }) => !isTelling(`${path} ${value}`)),
+      ...(windows.findings !== undefined && {
+        findings: windows.findings.filter((finding) => !isTelling(finding.path) && !isPlaced(finding)),
+      }),
+    },
+  };
+}
+
+/** `C:\\k\\x` as a path of the volume. */
+function diskPlace(place: string): string {
+  return place.replace(/^[A-Z]:/i, '').replaceAll('\\', '/');
+}
+
+function holds(text: string, marks: readonly string[]): boolean {
+  const lower = text.toLowerCase();
+  return marks.some((mark) => lower.includes(mark));
 }
 
 /** Files of one private input are numbered in the order of their paths. */
@@ -152,12 +232,13 @@ function hideFile(file: InventoryFile, alias: string, number: number): Inventory
   };
 }
 
-function belongsTo(file: InventoryFile, { names, places }: PrivateInput): boolean {
+function belongsTo(file: InventoryFile, { names, places, marks = [] }: PrivateInput): boolean {
+  if (holds(file.path, marks)) return true;
   if (file.package !== undefined && names.includes(file.package)) return true;
   if (names.some((name) => isRecordOf(file.path, name))) return true;
-  return places.some(
-    (place) => file.path === place || file.path.startsWith(`${place}/`) || file.link === place,
-  );
+  return places
+    .map(diskPlace)
+    .some((place) => file.path === place || file.path.startsWith(`${place}/`) || file.link === place);
 }
 
 function foldersOf(path: string): string[] {

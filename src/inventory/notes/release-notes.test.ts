@@ -11,7 +11,7 @@ import { makeProvenance } from '../provenance.ts';
 import { sbomComponents } from '../sbom/components.ts';
 import { cycloneDxSbom } from '../sbom/cyclonedx.ts';
 import { spdxSbom } from '../sbom/spdx.ts';
-import { windowsInventory } from '../windows/inventory.ts';
+import { lockedInventory } from '../windows/inventory.ts';
 import { makeReleaseNotes, type ReleaseNotesInput, withMeasures } from './release-notes.ts';
 import { renderReleaseNotes } from './render.ts';
 
@@ -279,7 +279,7 @@ describe('Windows', () => {
       },
       [sampleInput('patch', 'KB1'), sampleInput('binary', 'kubelet.exe')],
     );
-    const inventory = windowsInventory(lock, { size: 10, extents: [{ offset: 0, length: 5 }] });
+    const inventory = lockedInventory(lock, { size: 10, extents: [{ offset: 0, length: 5 }] });
     const text = renderReleaseNotes(makeReleaseNotes({ ...input, lock, inventory }));
     expect(text.indexOf('| KB1 |')).toBeLessThan(text.indexOf('| KB2 |'));
     for (const part of ['- Containers', '| sshd | automatic |', '| kubelet.exe |', '| X | a, b |'])

@@ -53,7 +53,11 @@ function facts(notes: ReleaseNotes): string {
     ['Disk sha256', code(notes.diskSha256)],
     ['Created', notes.createdAt],
     ['System', notes.system],
-    ['Content', notes.os === 'windows' ? 'as its lock says; a disk of Windows is not read' : ''],
+    ['Content', notes.windows?.source === 'lock' ? 'as its lock says; the disk has no Windows to read' : ''],
+    ['Build', buildOf(notes)],
+    ['Sealed', notes.windows?.seal?.imageState ?? ''],
+    ['Waits for a restart', notes.windows?.seal?.pending.join(', ') ?? ''],
+    ['Time zone', notes.windows?.seal?.timeZone ?? ''],
     ['Base', notes.base ?? ''],
     ['Kernel', notes.kernel],
     ['Kernel arguments', notes.kernelArguments.length === 0 ? '' : code(notes.kernelArguments.join(' '))],
@@ -78,16 +82,55 @@ function changes({ since, reason, diff }: NotedChanges): string {
   return [`## Changes since ${since.version}`, ...said, ...parts].join('\n\n');
 }
 
+function buildOf({ windows: parts }: ReleaseNotes): string {
+  if (parts?.version === undefined) return '';
+  const { build, ubr, edition, display } = parts.version;
+  return [`${build}${ubr === undefined ? '' : `.${ubr}`}`, edition, display].filter(Boolean).join(', ');
+}
+
+/** Every part says where on the disk it was read. */
+const sources = {
+  features: 'HKLM\\SOFTWARE\\Microsoft\\ServerManager\\ServicingStorage\\ServerComponentCache',
+  packages:
+    'HKLM\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Component Based Servicing\\Packages, C:\\Windows\\servicing\\Packages',
+  services: 'HKLM\\SYSTEM\\CurrentControlSet\\Services',
+  programs: 'HKLM\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Uninstall',
+  exclusions: 'HKLM\\SOFTWARE\\Microsoft\\Windows Defender\\Exclusions',
+} as const;
+
 function windows({ windows: parts }: ReleaseNotes): string[] {
   if (parts === undefined) return [];
+  const from = (source: keyof typeof sources) =>
+    parts.source === 'disk' ? ` (from ${sources[source]})` : '';
+  const list = (title: string, items: readonly string[] = []) => section(title, items, (item) => `- ${item}`);
   return [
-    ...section('Features', parts.features, (name) => `- ${name}`),
-    ...table('Patches (QFE)', ['KB', 'class', 'sha256'], parts.patches, ({ kb, class: kind, sha256 }) => [
-      kb,
-      kind,
-      code(sha256),
+    ...list('Differences from the lock', parts.differences),
+    ...list(`Features${from('features')}`, parts.features),
+    ...list(`Capabilities${from('packages')}`, parts.capabilities),
+    ...table(
+      `Patches (QFE)${from('packages')}`,
+      ['KB', 'class', 'sha256', 'kind', 'release', 'state', 'version', 'installed'],
+      parts.patches,
+      ({ kb, class: kind, sha256, ...read }) => [
+        ...[kb, kind, code(sha256), read.kind ?? '', read.release ?? ''],
+        ...[read.state ?? '', read.version ?? '', read.installedAt ?? ''],
+      ],
+    ),
+    ...table(`Services${from('services')}`, ['name', 'start'], parts.services, ({ name, start }) => [
+      name,
+      start,
     ]),
-    ...table('Services', ['name', 'start'], parts.services, ({ name, start }) => [name, start]),
+    ...table(`Drivers${from('services')}`, ['name', 'start'], parts.drivers ?? [], ({ name, start }) => [
+      name,
+      start,
+    ]),
+    ...table(
+      `Programs${from('programs')}`,
+      ['name', 'version', 'publisher'],
+      parts.programs ?? [],
+      ({ name, version, publisher }) => [name, version, publisher],
+    ),
+    ...list(`Defender exclusions${from('exclusions')}`, parts.exclusions),
     ...table('Cached files', ['name', 'version', 'size', 'sha256'], parts.cachedFiles, (file) => [
       file.name,
       file.version,
@@ -99,6 +142,12 @@ function windows({ windows: parts }: ReleaseNotes): string[] {
       name,
       value,
     ]),
+    ...table(
+      'Identities and secrets on the disk',
+      ['where', 'what', ''],
+      parts.findings ?? [],
+      ({ path, reason, level }) => [path, reason, level === 'fail' ? '**remove**' : 'differs by machine'],
+    ),
   ];
 }
 

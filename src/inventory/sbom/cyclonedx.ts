@@ -128,19 +128,27 @@ function containerComponent(image: InventoryContainerImage): Component {
 function windowsComponents({ windows }: Inventory): Component[] {
   if (windows === undefined) return [];
   return [
-    ...windows.patches.map(({ kb, class: kind, sha256 }) => ({
+    ...windows.patches.map(({ kb, class: kind, sha256, version = '' }, index) => ({
       type: 'application',
-      'bom-ref': `patch:${kb}`,
+      'bom-ref': windows.source === 'disk' ? `patch:${kb}:${index}` : `patch:${kb}`,
       name: kb,
+      ...(version !== '' && { version }),
       ...(sha256 !== '' && { hashes: [{ alg: 'SHA-256', content: sha256 }] }),
       properties: [{ name: 'imago:class', value: kind }],
+    })),
+    ...(windows.programs ?? []).map(({ name, version, publisher }, index) => ({
+      type: 'application',
+      'bom-ref': `program:${name}:${index}`,
+      ...(publisher !== '' && { supplier: { name: publisher } }),
+      name,
+      ...(version !== '' && { version }),
     })),
     ...windows.cachedFiles.map(({ name, version, sha256 }) => ({
       type: 'file',
       'bom-ref': `cached:${name}@${version}`,
       name,
       version,
-      hashes: [{ alg: 'SHA-256', content: sha256 }],
+      ...(sha256 !== '' && { hashes: [{ alg: 'SHA-256', content: sha256 }] }),
     })),
   ];
 }

@@ -173,11 +173,12 @@ function containerPackage(image: InventoryContainerImage): Part {
 function windowsPackages({ windows }: Inventory): Part[] {
   if (windows === undefined) return [];
   const listed = [
-    ...windows.patches.map(({ kb, class: version, sha256 }) => ({ name: kb, version, sha256 })),
+    ...windows.patches.map(({ kb, class: kind, version = kind, sha256 }) => ({ name: kb, version, sha256 })),
+    ...(windows.programs ?? []).map(({ name, version }) => ({ name, version, sha256: '' })),
     ...windows.cachedFiles,
   ];
-  return listed.map(({ name, version, sha256 }) => ({
-    SPDXID: idOf('Windows', `${name}-${version}`),
+  return listed.map(({ name, version, sha256 }, index) => ({
+    SPDXID: idOf('Windows', `${name}-${version}-${index}`),
     name,
     versionInfo: version,
     downloadLocation: unknown,

@@ -50,6 +50,11 @@ const unreadable: ReadonlySet<string> = new Set([
   'ext4-invalid',
   'ext4-unclean',
   'boot-files-invalid',
+  'ntfs-invalid',
+  'ntfs-unclean',
+  'ntfs-encrypted',
+  'hive-invalid',
+  'hive-unclean',
 ]);
 
 /** With `lenient`, a disk that cannot be read has no notes, which is reported; otherwise the step fails. */

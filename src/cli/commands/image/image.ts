@@ -251,6 +251,7 @@ export const command = group({
   }),
   export: subject('Export a version to a disk file', () => import('./export.ts')),
   import: subject('Import a disk file as a candidate version', () => import('./import.ts')),
+  inspect: subject('Show what is on a disk file', () => import('./inspect.ts')),
   publish,
   push,
   pull,

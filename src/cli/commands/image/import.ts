@@ -33,7 +33,7 @@ type Body = InputOf<'importImage'>['body'];
 
 export const command: CommandSpec = {
   details:
-    'Accepts raw, VHD (fixed or dynamic), and qcow2 disks; the format is detected. Release notes and SBOM are read from Linux disks; a Windows disk is described by the lock that it was built from. Invalid input is refused before the disk is sent.',
+    'Accepts raw, VHD (fixed or dynamic), and qcow2 disks; the format is detected. Release notes and SBOM are read from the disk; with the lock that a Windows disk was built from, they also say how the two differ. Invalid input is refused before the disk is sent.',
   args: [{ name: 'FILE', description: 'Disk file', completes: 'file', field: false }],
   flags: {
     name: {
@@ -51,7 +51,7 @@ export const command: CommandSpec = {
     ...versionFlags,
     kubernetes: { description: 'Kubernetes version on the disk', value: 'VERSION' },
     lock: {
-      description: 'Lock that a Windows disk was built from, for its release notes and SBOM',
+      description: 'Lock that a Windows disk was built from, to compare it with',
       value: 'FILE',
       completes: 'file',
       field: false,
@@ -63,7 +63,7 @@ export const command: CommandSpec = {
     ['imago image import marketplace.vhd --name base', 'Import a disk of another pipeline'],
     [
       'imago image import windows.vhd --name windows-node --lock windows.lock',
-      'Import a Windows disk with release notes and SBOM',
+      'Import a Windows disk, and compare it with its lock',
     ],
   ],
   async run(invocation) {
