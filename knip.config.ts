@@ -17,6 +17,10 @@ export default {
     'src/domain/capture/{checklist,donor,extension}.ts!',
     'src/disk/clean/{clean-disk,scan-disk}.ts!',
     'src/inventory/linux/writable-layers.ts!',
+    // Windows nodes have the plan of their first start before a build puts the script into images, and the codes
+    // of installers have their answers before a build installs updates.
+    'src/domain/windows-node/first-boot.ts!',
+    'src/domain/build/windows-installer.ts!',
     'scripts/*.ts!',
     '!scripts/*.test.ts!',
     'test/**/*.test.ts',

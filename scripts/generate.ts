@@ -29,6 +29,7 @@ const generatedFiles: readonly GeneratedFile[] = [
     path: 'docs/commands.md',
     make: async () => (await import('./command-reference.ts')).commandReference(),
   },
+  { path: 'docs/windows.md', make: async () => (await import('./windows-page.ts')).windowsPage() },
   { path: 'docs/checks.md', make: async () => (await import('./checks-page.ts')).checksPage() },
   { path: 'docs/api.md', make: async () => (await import('./api-reference.ts')).apiReference() },
   {

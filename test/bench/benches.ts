@@ -14,6 +14,7 @@ export const benches: readonly Bench[] = [
   { name: 'rollout', what: 'rollouts', file: 'rollout.ts' },
   { name: 'image-build', what: 'building images', file: 'image-build.ts' },
   { name: 'store-disk', what: 'the store of disks', file: 'store-disk.ts' },
+  { name: 'windows-disk', what: 'disks of Windows', file: 'windows-disk.ts' },
   { name: 'boot', what: 'boots of real machines', file: 'boot.ts' },
   { name: 'catalogue-scale', what: 'a catalogue of 50,000 versions', file: 'catalogue-scale.ts' },
 ];
