@@ -3,9 +3,11 @@
 // what it is not. I2: nothing is left behind. I3: the model changes only by a success. I4: no untested version is used.
 // I5: the record is true. I6: running it again converges.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { reconcile } from '../../src/operations/reconcile/reconcile.ts';
 import type { OperationRecord } from '../../src/ports/workflow/operation.ts';
 import { type CaptureBench, captureBench, podsOn, workload } from '../support/captures.ts';
 import { createProduct, type Product } from '../support/product.ts';
+import { patience } from '../support/speed.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
 
 const moments = ['before-body', 'after-body', 'after-record'] as const;
@@ -320,6 +322,20 @@ describe('scenario 16: someone deletes the donor', () => {
       expect(product.sim.world.view().pools[0]?.capacity).toBe(5);
     },
   );
+});
+
+test('I2: a copy that could not be deleted is deleted by the next reconciliation', async () => {
+  const fault = await product.sim.control.addFault({
+    ...{ call: 'disks.deleteSnapshot', kind: 'fails', count: 'always' },
+  });
+  const operation = await bench.capture();
+  expect(operation.state).toBe('failed');
+  expect(operation.exceptions.join()).toContain('snapshot');
+  expect(product.sim.world.view().snapshots).toHaveLength(1);
+  await product.sim.control.removeFault(fault.id);
+  await reconcile({ ...product.deps, now: () => Date.now() }, AbortSignal.timeout(patience(20_000)));
+  await expect.poll(() => product.sim.world.view().snapshots).toEqual([]);
+  expect(await bench.nodes()).toEqual(before);
 });
 
 test('scenario 17: a gallery that refuses the version is not mistaken for a success', async () => {

@@ -90,6 +90,7 @@ export async function reconcile(deps: ReconcileDeps, signal: AbortSignal): Promi
       `Machines of provider ${provider.name} could not be checked`,
       async () => {
         removedMachines.push(...(await removeLeftMachines(deps, provider, signal)));
+        await removeLeftSnapshots(deps, provider, signal);
       },
     );
   }
@@ -130,6 +131,21 @@ async function isWithdrawalInCharge(deps: ReconcileDeps, pool: string, id: numbe
   const child = await deps.journal.get(replacementId(owner.id, pool));
   if (child !== undefined) return child.endedAt === undefined;
   return owner.steps.some(({ name, state }) => name === 'pools' && state !== 'done');
+}
+
+/** Deletes copies of disks that a capture could not delete. Snapshots of other users do not have the tag. */
+async function removeLeftSnapshots(
+  deps: ReconcileDeps,
+  { disks, abilities }: Provider,
+  signal: AbortSignal,
+): Promise<void> {
+  if (disks === undefined || !abilities.snapshots) return;
+  const options = callOptions(deps, signal);
+  for await (const { name, state, tags } of allPages((query) => disks.listSnapshots(query, options))) {
+    if (tags.operation === undefined || state === 'deleting') continue;
+    const record = await deps.journal.get(tags.operation);
+    if (record?.endedAt !== undefined) await disks.deleteSnapshot(name, options);
+  }
 }
 
 async function removeLeftMachines(
