@@ -17,12 +17,12 @@ const system = memorySystem({
   '/etc/containerd/config.toml': 'version = 3\n',
 });
 
-async function rendered(config: Omit<NodeConfig, 'schemaVersion'>) {
+async function rendered(config: Omit<NodeConfig, 'schemaVersion'>, address?: string) {
   const { changes, effects, running } = await render(system, {
     config: { schemaVersion: 1, ...config },
     name: 'n',
     fetcher: planFetcher,
-    outside: planOutside,
+    outside: { ...planOutside, nodeAddress: async () => address },
     within: (_, work) => work(),
   });
   const texts = new Map(
@@ -53,6 +53,19 @@ describe('the network step', () => {
     expect(effects).toEqual(
       expect.arrayContaining(['restart:containerd.service', 'restart:kubelet.service']),
     );
+  });
+
+  it('leaves a pod network with the pod range of the node to the container runtime', async () => {
+    const cni = { config: { plugins: [{ ipam: { ranges: [[{ subnet: '{{.PodCIDR}}' }]] } }] } };
+    const { texts } = await rendered({ network: { cni }, runtime: {} });
+    expect(texts.get('/etc/containerd/cni.template')).toContain('{{.PodCIDR}}');
+    expect(texts.has('/etc/cni/net.d/10-imago.conflist')).toBe(false);
+    expect(texts.get('/etc/containerd/config.toml')).toContain(
+      'conf_template = "/etc/containerd/cni.template"',
+    );
+    const fixed = await rendered({ network: { cni: { config: { plugins: [] } } }, runtime: {} });
+    expect(fixed.texts.has('/etc/cni/net.d/10-imago.conflist')).toBe(true);
+    expect(fixed.texts.get('/etc/containerd/config.toml')).not.toContain('conf_template');
   });
 
   it('writes variables that systemd reads back as they were', () => {
@@ -164,4 +177,12 @@ describe('the units step', () => {
       code: 'node-config-invalid',
     });
   });
+});
+
+it('registers a node that joins a cluster by its own address', async () => {
+  const kubernetes = { apiServer: 'https://api.example.com:6443', ca };
+  const { texts } = await rendered({ kubernetes }, '198.18.0.10');
+  expect(texts.get('/etc/imago/kubelet.env')).toContain('--node-ip=198.18.0.10');
+  const alone = await rendered({ kubelet: {} }, '198.18.0.10');
+  expect(alone.texts.get('/etc/imago/kubelet.env')).not.toContain('--node-ip');
 });
