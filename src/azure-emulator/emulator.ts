@@ -4,10 +4,10 @@ import type { Clock } from '../ports/clock.ts';
 import { createSimProvider } from '../providers/sim/provider.ts';
 import { ArmError, toArmError } from './arm/arm-error.ts';
 import { type Budget, Budgets } from './arm/budget.ts';
-import { Documents } from './arm/documents.ts';
+import { type Document, Documents } from './arm/documents.ts';
 import type { Call, Face, Route, Routes } from './arm/face.ts';
-import type { Json } from './arm/json.ts';
-import { Operations, type Reply } from './arm/operations.ts';
+import { type Json, textAt, withoutNulls } from './arm/json.ts';
+import { type OperationState, Operations, type Reply } from './arm/operations.ts';
 import { regionNames } from './arm/regions.ts';
 import { type Address, readAddress } from './arm/resource-id.ts';
 import { Blobs } from './blob/blobs.ts';
@@ -28,10 +28,12 @@ import { galleryRoutes } from './gallery/galleries.ts';
 import { publicGalleryRoutes } from './gallery/public-galleries.ts';
 import { softDeleteRoutes } from './gallery/soft-delete.ts';
 import { versionRoutes } from './gallery/versions.ts';
+import { answerContents } from './group/group-contents.ts';
 import { opaqueRoute } from './opaque/opaque.ts';
 import { answerProviders } from './sign-in/providers.ts';
 import { answerSignIn, answerSubscription } from './sign-in/sign-in.ts';
 import { Tokens } from './sign-in/tokens.ts';
+import { type KeptState, StateFolder } from './state/state-folder.ts';
 
 export interface EmulatorOptions {
   readonly subscription: string;
@@ -40,6 +42,8 @@ export interface EmulatorOptions {
   /** How many times faster than real time it runs; a clock that tests move by hand takes its place. */
   readonly timeScale?: number;
   readonly clock?: Clock;
+  /** The folder that keeps everything between runs. Defaults to nothing kept. */
+  readonly state?: string;
   /** Gets every exchange with the ARM endpoint, in the form of recorded conversations. */
   readonly log?: (exchange: Exchange) => void;
 }
@@ -108,11 +112,18 @@ export class Emulator {
   readonly #faces = new Map<string, Face>();
   readonly #groups = new Map<string, Json>();
   readonly #control = new Control();
+  readonly #state: StateFolder | undefined;
+  readonly #kept: KeptState | undefined;
   #blobs: Blobs | undefined;
 
   constructor(options: EmulatorOptions) {
     this.#options = options;
-    this.#face(options.subscription);
+    this.#state = options.state === undefined ? undefined : new StateFolder(options.state);
+    this.#kept = this.#state?.read();
+    for (const [id, group] of this.#kept?.groups ?? []) this.#groups.set(id, group);
+    for (const subscription of [options.subscription, ...Object.keys(this.#kept?.subscriptions ?? {})]) {
+      this.#face(subscription);
+    }
   }
 
   /** Returns a token that its endpoint accepts. */
@@ -126,6 +137,7 @@ export class Emulator {
     const fault = this.#control.strike(method, url.pathname);
     const refused = fault?.status === undefined ? undefined : refusal(fault);
     const reply = refused ?? (await this.#reply(request));
+    if (method !== 'GET') this.#save();
     if (isArm(url.pathname)) this.#options.log?.(exchangeOf(request, reply));
     if (fault !== undefined && refused === undefined) throw new LostReply('An ordered fault lost the reply.');
     return reply;
@@ -151,11 +163,44 @@ export class Emulator {
   /** Answers for the storage service. */
   async handleBlob(request: Omit<BlobRequest, 'signedIn'>, token: string): Promise<BlobReply> {
     const { blobs } = this.#face(this.#options.subscription);
-    return answerBlob(blobs, { ...request, signedIn: this.#tokens.accepts(token) });
+    const reply = await answerBlob(blobs, { ...request, signedIn: this.#tokens.accepts(token) });
+    if (request.method !== 'GET' && request.method !== 'HEAD') this.#save();
+    return reply;
+  }
+
+  #save(): void {
+    this.#state?.write({
+      groups: [...this.#groups],
+      subscriptions: Object.fromEntries(
+        [...this.#faces].map(([subscription, { documents, operations }]) => [
+          subscription,
+          { documents: documents.all().filter(isKept), operations: operations.kept() },
+        ]),
+      ),
+      blobs: this.#blobs?.kept() ?? [],
+    });
+  }
+
+  /** How far the work of an earlier run is follows from its resource. */
+  async #stateOf(resource: string): Promise<OperationState> {
+    const url = new URL(`https://127.0.0.1${resource}?api-version=2024-11-01`);
+    const form = new URLSearchParams();
+    const { status, body } = await this.#reply({ method: 'GET', url, token: this.token(), body: {}, form });
+    const state = textAt(body, 'properties', 'provisioningState') ?? '';
+    if (['Creating', 'Updating', 'Deleting'].includes(state)) return { status: 'InProgress' };
+    const endedAt = this.#face(this.#options.subscription).clock.now();
+    if (state !== 'Failed')
+      return { status: 'Succeeded', endedAt, ...(status === 200 && body ? { output: body } : {}) };
+    return {
+      status: 'Failed',
+      endedAt,
+      error: { code: 'OperationFailed', message: 'The operation failed.' },
+    };
   }
 
   async #answer(request: ArmRequest): Promise<Reply> {
-    const { method, url, token, body, form, headers = {} } = request;
+    const { method, url, token, form, headers = {} } = request;
+    const body = method === 'PUT' ? withoutNulls(request.body) : request.body;
     const open = answerSignIn(url.pathname, url.origin, form, this.#tokens);
     if (open !== undefined) return open;
     if (!this.#tokens.accepts(token)) {
@@ -182,7 +227,11 @@ export class Emulator {
     }
     this.#checkSubscription(/^\/subscriptions\/([^/]+)/i.exec(url.pathname)?.[1]);
     const subscriptions = [...this.#faces.keys()];
+    const named = /^\/subscriptions\/([^/]+)\//i.exec(url.pathname)?.[1];
     const plain =
+      (named === undefined
+        ? undefined
+        : await answerContents(method, url, this.#face(named), this.#groups)) ??
       answerSubscription({ method, path: url.pathname, body }, subscriptions, this.#groups) ??
       answerProviders(method, url.pathname);
     if (plain !== undefined) return plain;
@@ -229,22 +278,34 @@ export class Emulator {
     if (known !== undefined) return known;
     const [first] = this.#faces.values();
     const clock = first?.clock ?? this.#options.clock;
+    const kept = this.#kept?.subscriptions[subscription];
     const cloud = createSimProvider({
+      ...(this.#state === undefined
+        ? {}
+        : { file: this.#state.file(`${encodeURIComponent(subscription)}.db`) }),
       ...(clock === undefined ? { timeScale: this.#options.timeScale ?? 1 } : { clock }),
       abilities: { regions: [...regionNames.keys()] },
       seed: subscription,
       ceilings: {},
     });
     const now = () => cloud.clock.now();
-    this.#blobs ??= new Blobs(now);
+    this.#blobs ??= new Blobs(now, this.#state?.file('blobs.data'), this.#kept?.blobs);
     const face: Face = {
       ...{ subscription, cloud, clock: cloud.clock, blobs: this.#blobs },
-      ...{ documents: new Documents(now), operations: new Operations(now), budgets: new Budgets(now) },
-      faces: () => [...this.#faces.values()],
+      ...{ documents: new Documents(now, kept?.documents), operations: new Operations(now) },
+      ...{ budgets: new Budgets(now), faces: () => [...this.#faces.values()] },
     };
+    for (const operation of kept?.operations ?? []) {
+      face.operations.resume(operation, () => this.#stateOf(operation.resource));
+    }
     this.#faces.set(subscription, face);
     return face;
   }
+}
+
+/** A deployment ends with the run; what it made stays. */
+function isKept({ type }: Document): boolean {
+  return type !== 'Microsoft.Resources/deployments';
 }
 
 /** Sign-in is not logged: tokens are in it. */

@@ -14,6 +14,7 @@ async function main(): Promise<void> {
       clock: { type: 'string', default: '1' },
       port: { type: 'string', default: '0' },
       log: { type: 'string' },
+      state: { type: 'string' },
     },
   });
   const log = values.log === undefined ? undefined : createWriteStream(values.log, { flags: 'a' });
@@ -22,6 +23,7 @@ async function main(): Promise<void> {
     anySubscription: values['any-subscription'],
     timeScale: Number(values.clock),
     port: Number(values.port),
+    ...(values.state === undefined ? {} : { state: values.state }),
     ...(log === undefined ? {} : { log: (exchange) => log.write(`${JSON.stringify(exchange)}\n`) }),
   });
   const { url, ca, token } = running;

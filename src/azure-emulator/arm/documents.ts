@@ -23,8 +23,9 @@ export class Documents {
   readonly #documents = new Map<string, Document>();
   readonly #now: () => number;
 
-  constructor(now: () => number) {
+  constructor(now: () => number, kept: readonly Document[] = []) {
     this.#now = now;
+    for (const document of kept) this.set(document);
   }
 
   get(id: string): Document | undefined {

@@ -32,6 +32,11 @@ export function echo(value: Json): Json {
   return Object.fromEntries(kept);
 }
 
+/** A field that a PUT sends as null is one that it leaves out. */
+export function withoutNulls(value: Json): Json {
+  return JSON.parse(JSON.stringify(value, (_, field) => (field === null ? undefined : field))) as Json;
+}
+
 /** Applies a PATCH: objects are merged, everything else is replaced. */
 export function merge(base: Json, change: Json): Json {
   const merged: Record<string, unknown> = { ...base };

@@ -11,8 +11,14 @@ export type OperationState =
 /** The resource providers poll at addresses of their own. */
 export type PollPath = 'capsOperations' | 'DiskOperations' | 'operations';
 
-interface Operation {
+export interface KeptOperation {
+  readonly id: string;
   readonly startedAt: number;
+  /** The resource whose state tells how far the work is. */
+  readonly resource: string;
+}
+
+interface Operation extends Omit<KeptOperation, 'id'> {
   readonly state: () => Promise<OperationState>;
 }
 
@@ -42,14 +48,28 @@ export class Operations {
     this.#now = now;
   }
 
+  kept(): readonly KeptOperation[] {
+    return [...this.#operations].map(([id, { startedAt, resource }]) => ({ id, startedAt, resource }));
+  }
+
+  /** Continues an operation of an earlier run. */
+  resume({ id, startedAt, resource }: KeptOperation, state: () => Promise<OperationState>): void {
+    this.#operations.set(id, { startedAt, resource, state });
+  }
+
   /** Keeps the operation and returns the headers that tell where to poll it. */
   start(
     { poll, location, monitored, state }: StartedOperation,
-    call: { readonly origin: string; readonly subscription: string; readonly apiVersion: string },
+    call: {
+      readonly origin: string;
+      readonly subscription: string;
+      readonly apiVersion: string;
+      readonly resource: string;
+    },
   ): Readonly<Record<string, string>> {
     const id = randomUUID();
     const startedAt = this.#now();
-    this.#operations.set(id, { startedAt, state });
+    this.#operations.set(id, { startedAt, state, resource: call.resource });
     const path = `${call.origin}/subscriptions/${call.subscription}/providers/Microsoft.Compute/locations/${location}/${poll}/${id}`;
     const ticks = BigInt(Math.floor(startedAt)) * 10_000n + ticksAtEpoch;
     const owner = poll === 'operations' ? `p=${call.subscription}&` : '';

@@ -6,7 +6,7 @@ import type { Call } from './face.ts';
 import { isObject, type Json, textAt } from './json.ts';
 import type { OperationState, PollPath, Reply } from './operations.ts';
 import { regionNames } from './regions.ts';
-import { ownName } from './resource-id.ts';
+import { ownerOf, ownName } from './resource-id.ts';
 
 const pageSize = 100;
 
@@ -86,7 +86,9 @@ export interface Work {
 
 /** Answers a call that started work. */
 export function accepted(call: Call, status: number, work: Work, body?: Json): Reply {
-  const headers = call.face.operations.start(work, { ...call, subscription: call.address.subscription });
+  const resource = call.method === 'POST' ? ownerOf(call.address).id : call.address.id;
+  const { subscription } = call.address;
+  const headers = call.face.operations.start(work, { ...call, subscription, resource });
   return { status, headers, ...(body === undefined ? {} : { body }) };
 }
 

@@ -18,14 +18,34 @@ export interface Grant {
   readonly until: number;
 }
 
+export interface KeptBlob {
+  readonly path: string;
+  readonly state: BlobState;
+  readonly snapshots: readonly (readonly [string, BlobState])[];
+  readonly etag: number;
+}
+
 export class Blobs {
-  readonly data = new DataFile();
+  readonly data: DataFile;
   readonly #blobs = new Map<string, Blob>();
   readonly #grants = new Map<string, Grant>();
   readonly #now: () => number;
 
-  constructor(now: () => number) {
+  constructor(now: () => number, file?: string, kept: readonly KeptBlob[] = []) {
     this.#now = now;
+    this.data = new DataFile(file);
+    for (const { path, state, snapshots, etag } of kept) {
+      const blob = this.put(path, state);
+      for (const [name, before] of snapshots) blob.snapshots.set(name, before);
+      blob.etag = etag;
+    }
+  }
+
+  /** Grants and leases end with the run. */
+  kept(): readonly KeptBlob[] {
+    return [...this.#blobs].map(([path, { pages, snapshots, etag }]) => ({
+      ...{ path, state: pages.state(), snapshots: [...snapshots], etag },
+    }));
   }
 
   get(path: string): Blob | undefined {

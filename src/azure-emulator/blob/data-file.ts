@@ -1,17 +1,26 @@
-// The bytes of all blobs in one file that only grows. It has no name, so that nothing is left behind.
+// The bytes of all blobs in one file that only grows. Without a path it has no name, so that nothing is left behind.
+import { existsSync, statSync } from 'node:fs';
 import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export class DataFile {
+  readonly #path: string | undefined;
   #file: Promise<FileHandle> | undefined;
   #length = 0;
+
+  constructor(path?: string) {
+    this.#path = path;
+    if (path === undefined || !existsSync(path)) return;
+    this.#length = statSync(path).size;
+    this.#file = open(path, 'r+');
+  }
 
   /** Returns where the bytes are. */
   async append(bytes: Buffer): Promise<number> {
     const at = this.#length;
     this.#length += bytes.length;
-    this.#file ??= openNameless();
+    this.#file ??= this.#path === undefined ? openNameless() : open(this.#path, 'w+');
     const file = await this.#file;
     await file.write(bytes, 0, bytes.length, at);
     return at;

@@ -46,7 +46,7 @@ async function galleryImage(face: Face, id: string, location: string): Promise<R
     );
   if (address === undefined || owner === undefined) throw missing();
   const { gallery, image, version } = modelNames(address);
-  const wanted = version === '' ? await latest(owner, { gallery, image }, location) : version;
+  const wanted = version === '' ? await latest(owner, address.id, { gallery, image }, location) : version;
   const found =
     wanted === undefined ? undefined : await versionOf(owner, { gallery, image, version: wanted });
   const copy = found?.regions.find(({ region }) => region === location);
@@ -72,6 +72,7 @@ function versionOf(face: Face, { gallery, image, version }: ResolvedImage['model
 /** The highest number that is ready in the region and not excluded there. */
 async function latest(
   face: Face,
+  definition: string,
   { gallery, image }: { readonly gallery: string; readonly image: string },
   location: string,
 ): Promise<string | undefined> {
@@ -86,6 +87,8 @@ async function latest(
   } while (cursor !== undefined);
   const usable = found.filter((version) => {
     const copy = version.regions.find(({ region }) => region === location);
+    const document = face.documents.get(`${definition}/versions/${version.version}`);
+    if (document !== undefined && hiddenSince(document) !== undefined) return false;
     return copy?.state === 'ready' && !(copy.excludeFromLatest ?? version.excludeFromLatest);
   });
   return usable

@@ -1,5 +1,6 @@
 // The nodes of a scale set's pool as documents: instances of a uniform set, virtual machines of a flexible one.
 import { isDeepStrictEqual } from 'node:util';
+import { ensureImagoError } from '../../domain/error/imago-error.ts';
 import type { ProviderNode } from '../../ports/provider/pools.ts';
 import type { Document } from '../arm/documents.ts';
 import { type Call, type Face, modelCall } from '../arm/face.ts';
@@ -15,7 +16,17 @@ export function isFlexible(set: Document): boolean {
   return part(set.body, 'properties').orchestrationMode === 'Flexible';
 }
 
+/** Returns the nodes of a pool; none if its deletion has just ended. */
 export async function allNodes(face: Face, pool: string): Promise<readonly ProviderNode[]> {
+  try {
+    return await listAllNodes(face, pool);
+  } catch (thrown) {
+    if (ensureImagoError(thrown).code === 'provider-not-found') return [];
+    throw thrown;
+  }
+}
+
+async function listAllNodes(face: Face, pool: string): Promise<readonly ProviderNode[]> {
   const nodes: ProviderNode[] = [];
   let cursor: string | undefined;
   do {

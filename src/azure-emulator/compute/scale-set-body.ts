@@ -42,9 +42,12 @@ export function completeProperties(given: Json, { flexible, ...image }: Complete
 }
 
 function completePolicy(upgrade: Json): Json {
-  const isRolling = 'rollingUpgradePolicy' in upgrade || upgrade.mode === 'Rolling';
+  const isRolling = 'rollingUpgradePolicy' in upgrade || /^rolling$/i.test(String(upgrade.mode));
   const rolling = { rollingUpgradePolicy: { ...rollingPolicy, ...part(upgrade, 'rollingUpgradePolicy') } };
-  return { mode: 'Manual', ...upgrade, ...(isRolling ? rolling : {}) };
+  const asked = String(upgrade.mode ?? 'Manual');
+  const mode =
+    ['Manual', 'Automatic', 'Rolling'].find((one) => one.toLowerCase() === asked.toLowerCase()) ?? asked;
+  return { ...upgrade, mode, ...(isRolling ? rolling : {}) };
 }
 
 function completeProfile(given: Json, { osType, sizeGB, flexible, generation }: Completed): Json {

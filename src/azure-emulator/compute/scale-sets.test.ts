@@ -159,6 +159,27 @@ test('a rolling upgrade goes batch by batch until all instances have the model',
   });
 });
 
+test('fields that are null are left out, and the mode has the case of Azure', async () => {
+  await makeVersions('1.0.0');
+  const body = setOf(image, 1, { upgradePolicy: { mode: 'manual' } });
+  const osDisk = { managedDisk: { storageAccountType: null }, caching: null };
+  const storageProfile = { imageReference: { id: image }, osDisk };
+  await ask('PUT', set, {
+    ...body,
+    properties: { ...part(body, 'properties'), virtualMachineProfile: { storageProfile } },
+  });
+  expect(await get(set)).toMatchObject({
+    properties: {
+      upgradePolicy: { mode: 'Manual' },
+      virtualMachineProfile: {
+        storageProfile: {
+          osDisk: { managedDisk: { storageAccountType: 'Premium_LRS' }, caching: 'ReadWrite' },
+        },
+      },
+    },
+  });
+});
+
 test('user data is shown only to those who ask for it', async () => {
   await makeVersions('1.0.0');
   const body = setOf(image, 1);

@@ -209,6 +209,9 @@ function finished(call: Call, type: Type, given: Json, content: Content, sku: st
     diskSizeGB: gigabytes(content.bytes),
     ...encryptionOf(given, part(found?.body, 'properties'), copied),
     ...(type === 'snapshots' ? { incremental: given.incremental === true } : {}),
+    ...(given.incremental === true
+      ? { incrementalSnapshotFamilyId: stableId(source ?? call.address.id) }
+      : {}),
     ...(creation.createOption === 'CopyStart' ? { completionPercent: 0 } : {}),
     networkAccessPolicy: given.networkAccessPolicy ?? 'AllowAll',
     publicNetworkAccess: given.publicNetworkAccess ?? 'Enabled',

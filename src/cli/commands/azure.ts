@@ -8,11 +8,12 @@ import { usage } from '../spec/parse.ts';
 const emulate: CommandSpec = {
   summary: 'Run an Azure emulator on this host until it is stopped',
   details:
-    'It answers like Azure Resource Manager: sign-in, galleries, disks, snapshots, machines, scale sets, template deployments, and page blobs. With --json it prints one line when it is ready: url, ca (a file), token, subscription and pid. Nothing is stored.',
+    'It answers like Azure Resource Manager: sign-in, galleries, disks, snapshots, machines, scale sets, template deployments, and page blobs. With --json it prints one line when it is ready: url, ca (a file), token, subscription and pid. Without --state nothing is stored.',
   flags: {
     port: { description: 'Port on 127.0.0.1 (default: a free one)', value: 'PORT', read: readNumber },
     clock: { description: 'How many times faster than real time it runs', value: 'FACTOR', read: readNumber },
     'any-subscription': { description: 'Accept every subscription id' },
+    state: { description: 'Keep everything in this directory between runs', value: 'DIRECTORY' },
     log: { description: 'Append every exchange to this file, one JSON document a line', value: 'FILE' },
   },
   examples: [
@@ -20,7 +21,7 @@ const emulate: CommandSpec = {
     ['imago azure emulate --clock 1000', 'Replicate versions in less than a second'],
   ],
   async run(invocation) {
-    const valued = ['port', 'clock', 'log'].flatMap((name) => {
+    const valued = ['port', 'clock', 'state', 'log'].flatMap((name) => {
       const value = text(invocation, name);
       return value === undefined ? [] : [`--${name}`, value];
     });
