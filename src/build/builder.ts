@@ -25,7 +25,7 @@ import { type KnownLock, type LockCache, lockCache } from './lock-cache.ts';
 import { previewHotfix, previewRecipeBuild } from './preview-build.ts';
 import { createRedactor, type Redactor } from './redactor.ts';
 import type { Sandbox } from './sandbox/sandbox.ts';
-import { findSealed, sealDisk } from './seal-disk.ts';
+import { findSealed, recordSealed, sealDisk } from './seal-disk.ts';
 import { type StepReport, stepReport } from './step-report.ts';
 import { whyRebuild } from './why-rebuild.ts';
 
@@ -36,6 +36,7 @@ export type { BuilderOptions } from './builder-context.ts';
  * only what the recipe changed is resolved again.
  */
 export interface ImageBuilder extends Builder {
+  readonly remember: NonNullable<Builder['remember']>;
   readonly tools: BuilderTools;
   /** Builds the raw disk of a lock again and passes its path to `use`; it is deleted afterwards. */
   rebuild<T>(
@@ -78,7 +79,7 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
   }
 
   return {
-    methods: ['assemble'],
+    methods: ['assemble', 'machine'],
     async lock(recipe, progress, call) {
       const isUnknown = call.exact === true && call.previous === undefined;
       const previous = isUnknown ? undefined : await previousOf(recipe, call.previous);
@@ -93,14 +94,21 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
       return builds.join(digest, signal, (shared) => buildAndSeal(context, locks, request, progress, shared));
     },
     find: (digest) => findSealed(context, digest),
+    async remember({ lock: given, lockDigest: digest }, disk) {
+      const lock = checkLock(given, digest);
+      await recordSealed(context, digest, disk);
+      await locks.rememberBuilt(lock);
+    },
     prune: () =>
       pruneCache(context.cacheFolder, options.limits ?? defaultCacheLimits, context.now(), (path) =>
         removePath(path, context.sandbox),
       ),
-    rebuild: (lock, progress, { signal }, use) =>
-      reporting(context, lock, lockDigest(lock), progress, (report) =>
+    rebuild: async (lock, progress, { signal }, use) => {
+      requireAssembly(lock);
+      return reporting(context, lock, lockDigest(lock), progress, (report) =>
         buildImage(context, { lock, lockDigest: lockDigest(lock), signal, report }, ({ path }) => use(path)),
-      ),
+      );
+    },
     findInput: async (sha256) => (await context.inputs.find(sha256))?.path,
     async bringInput(lock, sha256, { signal }) {
       const own = lock.inputs.filter((input) => input.sha256 === sha256);
@@ -216,7 +224,7 @@ function requireAssembly({ recipe }: Lock): void {
   if (recipe.method !== 'machine') return;
   throw new ImagoError(
     'provider-lacks',
-    `${recipe.name} is built on a machine, and this provider only assembles disks.`,
-    { hint: 'It can be checked, shown and locked, and built by a provider that has machines for it.' },
+    `${recipe.name} is built on a machine: its disk cannot be assembled from the lock.`,
+    { hint: 'Change its recipe, and build it with `imago build`.' },
   );
 }

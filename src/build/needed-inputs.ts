@@ -39,6 +39,8 @@ export function layerInputs({ kind, component, packages }: PlannedLayer, lock: L
       ];
     case 'images':
       return inputsOf(lock, 'container-image');
+    case 'machine':
+      return [];
     case 'configuration':
       return [...inputsOf(lock, 'config'), ...lock.inputs.filter(({ name }) => name === agentName)];
   }

@@ -119,7 +119,8 @@ async function previewLock(
   const fetches = downloads.length > 0 || assumes;
   const counted = [...steps].filter(([name]) => fetches || name !== 'inputs').map(([, step]) => step);
   return {
-    layers: plan.map(({ name }) => ({
+    layers: plan.map(({ name, snapshot }) => ({
+      ...(snapshot && { snapshot }),
       name: hide(name),
       state: steps.get(name)?.by === 'cache' ? ('hit' as const) : ('miss' as const),
     })),

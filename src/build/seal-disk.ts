@@ -43,12 +43,20 @@ export async function sealDisk(context: BuildContext, request: SealRequest): Pro
       ...{ digest: stored.digest, diskDigest: stored.sha256, sizeBytes: stored.size },
       timings: report.timings(),
     };
-    const record: SealedRecord = { ...sealed, lockDigest };
-    await writeRecord(context.cacheFolder, pathOf(context, lockDigest), JSON.stringify(record));
+    await recordSealed(context, lockDigest, sealed);
     return sealed;
   } finally {
     hold.release();
   }
+}
+
+export async function recordSealed(
+  context: BuildContext,
+  lockDigest: string,
+  sealed: SealedDisk,
+): Promise<void> {
+  const record: SealedRecord = { ...sealed, lockDigest };
+  await writeRecord(context.cacheFolder, pathOf(context, lockDigest), JSON.stringify(record));
 }
 
 /** What was sealed from a lock, if the store still has it. */

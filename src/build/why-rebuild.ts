@@ -30,7 +30,10 @@ export async function whyRebuild(
     const explained = explain(layer, before.get(layer.name));
     const secret = layer.component?.private === true && explained.length > 0;
     const changes = secret ? [untold] : explained.map((change) => hideChange(change, hide));
-    verdicts.push({ name: hide(layer.name), state: found === undefined ? 'miss' : 'hit', changes });
+    const isSame = layer.kind === 'machine' && layer.snapshot === undefined && changes.length === 0;
+    const state = found !== undefined || isSame ? 'hit' : 'miss';
+    const { snapshot } = layer;
+    verdicts.push({ name: hide(layer.name), state, changes, ...(snapshot && { snapshot }) });
   }
   return verdicts;
 }

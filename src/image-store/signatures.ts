@@ -87,11 +87,11 @@ async function attest(
   if (provenance === undefined) return;
   const digest = parseDigest(text);
   const { sha256 } = await describeDisk(store, digest);
-  const { operation, startedAt, finishedAt, source } = provenance;
+  const { operation, startedAt, finishedAt, source, timings } = provenance;
   const lock = provenance.lock;
   const tools = packagesIn(lock, 'tools').map(({ name, version: number }) => [name, number] as const);
   await attestProvenance(store, digest, key, {
-    ...{ image, version, lock, operation, startedAt, finishedAt, source },
+    ...{ image, version, lock, operation, startedAt, finishedAt, source, timings },
     tool: context.tool,
     toolVersions: Object.fromEntries(tools),
     diskSha256: hexOf(sha256),

@@ -28,6 +28,8 @@ export interface ProvenanceInput {
   readonly finishedAt: string;
   /** The commit that the recipe was at, if it is known. */
   readonly source?: RecipeCommit | undefined;
+  /** How long the steps took that were not reused. */
+  readonly timings?: readonly { readonly step: string; readonly ms: number }[] | undefined;
   /** Of the raw disk, 64 hexadecimal digits. */
   readonly diskSha256: string;
 }
@@ -52,6 +54,7 @@ export function makeProvenance(input: ProvenanceInput): Json {
         buildRules: lock.rules,
         epoch: lock.epoch,
         tools: { ...input.toolVersions },
+        ...stepsOf(input),
         restricted: secrets.length > 0,
       },
       resolvedDependencies: lock.inputs.map((item) => dependency(item, secrets)),
@@ -65,6 +68,24 @@ export function makeProvenance(input: ProvenanceInput): Json {
       },
       byproducts: [{ name: 'disk', digest: { sha256: input.diskSha256 } }],
     },
+  };
+}
+
+/** What was done on the machine of the build. */
+function stepsOf({ lock, timings = [] }: ProvenanceInput): { readonly steps?: Json } {
+  const { steps } = lock.recipe;
+  if (lock.recipe.method !== 'machine' || steps === undefined) return {};
+  return {
+    steps: steps.map(({ name, run, file, restart }) => {
+      const script = lock.inputs.find((input) => input.kind === 'config' && input.name === file);
+      const ms = timings.find(({ step }) => step === name)?.ms;
+      return {
+        name,
+        digest: { sha256: run === undefined ? (script?.sha256 ?? '') : sha256(run) },
+        restart: restart === true,
+        ...(ms === undefined ? { reused: true } : { ms }),
+      };
+    }),
   };
 }
 

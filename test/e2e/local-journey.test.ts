@@ -236,3 +236,66 @@ it('a deleted pool leaves no process and no file', async () => {
   expect(readdirSync(join(imago.home, 'local', 'machines'))).toEqual([]);
   for (const { pid } of before) expect(existsSync(`/proc/${pid}`)).toBe(false);
 });
+
+const canary = 'canary-in-a-deleted-file';
+const onMachine = `name: on-machine
+method: machine
+base:
+  image: first-node
+disk:
+  size: 3GiB
+steps:
+  - name: one
+    run: |
+      echo one >>/etc/steps
+      echo ${canary} >/root/gone
+      sync
+      rm /root/gone
+  - name: two
+    run: echo two >>/etc/steps
+    restart: true
+tests:
+  - name: each step ran once
+    run: test "$(tr '\\n' ' ' </etc/steps)" = "one two "
+`;
+
+it(
+  'a build on a machine goes on through kills of the daemon, and seals neither identities nor deleted bytes',
+  async () => {
+    const file = join(recipes, 'machine.yaml');
+    writeFileSync(file, onMachine);
+    const { id } = await imago.json<{ id: string }>('build', file, '--no-wait');
+    const show = () =>
+      imago.json<{ state: string; currentStep?: string; result?: { version: string } }>('op', 'show', id);
+    const order = ['step-1', 'step-2', 'stop', 'build', 'discard', 'number', 'records', 'sign', 'seal'];
+    for (const step of ['step-1', 'step-2', 'build']) {
+      await until(
+        `${step} runs`,
+        async () => {
+          const { state: now, currentStep = '' } = await show();
+          return now === 'succeeded' || order.indexOf(currentStep) >= order.indexOf(step);
+        },
+        900,
+      );
+      await killDaemon();
+      await succeed('up', '--listen', '127.0.0.1:0');
+    }
+    await until(
+      'the build has ended',
+      async () => !['running', 'queued'].includes((await show()).state),
+      900,
+    );
+    const { state, result } = await show();
+    expect(state).toBe('succeeded');
+    expect(machines()).toEqual([]);
+    expect(readdirSync(join(imago.home, 'local', 'snapshots'))).toHaveLength(2);
+    const disk = join(imago.userHome, 'on-machine.raw');
+    await succeed('image', 'export', 'on-machine', disk);
+    const { out } = await imago.program('grep', '-c', '-a', '-F', canary, disk);
+    expect(out).toBe('0\n');
+    await imago.program('rm', disk);
+    // It compares the identities of two machines, and each must differ.
+    await succeed('test', `on-machine:${result?.version}`, '--firmware', 'direct');
+  },
+  patience(1_800_000),
+);

@@ -40,8 +40,9 @@ const planted: Readonly<Record<string, readonly string[]>> = {
       (name) => `var/lib/imago/${name}.json`,
     ),
     ...['var/lib/imago/journal/entry', 'var/lib/imago/downloads/part', 'etc/imago/kubelet.env'],
-    ...['etc/imago/proxy.env', 'etc/sudoers.d/imago-jo'],
+    ...['etc/imago/proxy.env', 'etc/sudoers.d/imago-jo', 'var/lib/imago/identity.json.new'],
   ],
+  'build-state': ['var/lib/imago-build/jobs/1/script', 'var/lib/imago-build/inputs/tool'],
   'cloud-init': [
     ...[
       'var/lib/cloud/data/instance-id',

@@ -2,6 +2,7 @@
 // means the same content. A field that is new in recipes is part of a key unless it is named here as one that is not.
 // Pure: `why-rebuild` compares two of these.
 import { createHash } from 'node:crypto';
+import { baseOf, planMachine, snapshotOf } from '../../domain/build/machine-plan.ts';
 import {
   componentInputs,
   inputsOf,
@@ -19,7 +20,15 @@ import { agentName } from '../lock/parts.ts';
 import { wantedPackages } from '../lock/resolve-packages.ts';
 import { buildRules, defaultSuite, excludedPaths, includedPaths } from '../lock/rules.ts';
 
-export type LayerKind = 'base' | 'packages' | 'trust' | 'component' | 'images' | 'configuration';
+export type LayerKind =
+  | 'base'
+  | 'packages'
+  | 'trust'
+  | 'component'
+  | 'images'
+  | 'configuration'
+  /** What a machine build does. */
+  | 'machine';
 
 export interface PlannedLayer {
   readonly kind: LayerKind;
@@ -32,10 +41,13 @@ export interface PlannedLayer {
   readonly component?: RecipeComponent;
   /** Of a layer of packages. */
   readonly packages?: readonly LockedInput[];
+  /** Of a step on a machine: the snapshot of the disk after it. */
+  readonly snapshot?: string;
 }
 
 /** From the bottom up: what changes often comes last. */
 export function planLayers(lock: Lock): readonly PlannedLayer[] {
+  if (lock.recipe.method === 'machine') return planSteps(lock);
   const recipe = expandOne(lock.recipe);
   const base = plan('base', 'base', {
     suite: recipe.base?.suite ?? defaultSuite,
@@ -65,10 +77,36 @@ export function planLayers(lock: Lock): readonly PlannedLayer[] {
   return [...below, ...images, configuration];
 }
 
+/** A lock whose base is not known has nothing to plan. */
+function planSteps(lock: Lock): readonly PlannedLayer[] {
+  if (baseOf(lock) === undefined) return [];
+  const { base, inputs, key, steps } = planMachine(lock, sha256);
+  const size = lock.recipe.disk?.sizeBytes;
+  const brought = inputs.map(
+    ({ input, component }) => [input.name, [input.sha256, component.to ?? '']] as const,
+  );
+  return [
+    plan('machine', 'base', {
+      base: `${base.name} ${base.version} ${base.sha256}`,
+      ...(size && { disk: size }),
+    }),
+    ...(inputs.length === 0 ? [] : [plan('machine', 'inputs', Object.fromEntries(brought))]),
+    ...steps.map((step, index): PlannedLayer => {
+      const below = steps[index - 1]?.key ?? key;
+      return {
+        ...{ kind: 'machine', name: `step ${step.name}`, key: step.key, snapshot: snapshotOf(step.key) },
+        inputs: { script: step.digest, restart: step.restart, below },
+      };
+    }),
+  ];
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
 function plan(kind: LayerKind, name: string, inputs: Readonly<Record<string, Json>>): PlannedLayer {
-  const key = createHash('sha256')
-    .update(canonicalJson([buildRules, kind, inputs]))
-    .digest('hex');
+  const key = sha256(canonicalJson([buildRules, kind, inputs]));
   return { kind, name, key, inputs };
 }
 

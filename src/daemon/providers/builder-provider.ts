@@ -24,7 +24,7 @@ export function builderProvider(builder: Builder, remedy?: string): Provider {
       ownClock: false,
     },
     clock: systemClock,
-    builder,
+    builder: { ...builder, methods: ['assemble'] },
     close: async () => undefined,
   };
 }

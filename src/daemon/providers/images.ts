@@ -164,7 +164,7 @@ export async function agentBundle(
   return folder === undefined ? 'missing' : readAgentBundle(folder, packageVersion());
 }
 
-type Opened = Pick<Builder, 'lock' | 'build' | 'find'> & Required<Pick<Builder, 'tools'>>;
+type Opened = Pick<Builder, 'lock' | 'build' | 'find'> & Required<Pick<Builder, 'remember' | 'tools'>>;
 
 /** Returns a builder that is opened by its first call. `look` is for previews: it opens no store. */
 function lazyBuilder(
@@ -172,10 +172,11 @@ function lazyBuilder(
   look: () => Promise<Pick<Opened, 'tools'>> = open,
 ): Builder {
   return {
-    methods: ['assemble'],
+    methods: ['assemble', 'machine'],
     lock: async (...args) => (await open()).lock(...args),
     build: async (...args) => (await open()).build(...args),
     find: async (...args) => (await open()).find(...args),
+    remember: async (...args) => (await open()).remember(...args),
     tools: {
       relock: async (...args) => (await open()).tools.relock(...args),
       lockFile: async (...args) => (await open()).tools.lockFile(...args),

@@ -24,9 +24,9 @@ export interface GuestJobState {
 }
 
 /** What a build leaves on the machine's disk until the disk is cleaned. */
-const buildFolder = '/var/lib/imago-build';
+export const buildFolder = '/var/lib/imago-build';
 export const inputFolder = `${buildFolder}/inputs`;
-const maxOutput = 32_768;
+export const maxOutput = 32_768;
 
 /** A command line of a job for the machine's own shell. */
 export function jobScript({ id, script, from }: GuestJob): string {
@@ -40,6 +40,7 @@ ${script}
 ${endOf(id)}
 cat >"$d/run" <<'imago-run'
 d=\${0%/run}
+: >"$d/began"
 began=$(date +%s%3N)
 cd /
 case $(head -c 2 "$d/script") in
@@ -49,22 +50,23 @@ esac >"$d/log" 2>&1 </dev/null
 echo "$? $(($(date +%s%3N) - began))" >"$d/exit.new"
 sync
 mv "$d/exit.new" "$d/exit"
-sync
+sync "$d/exit"
 imago-run
 : >"$d/log"
 echo "$boot" >"$d/boot.new"
-sync
+sync "$d/boot.new" "$d/script" "$d/run"
 mv "$d/boot.new" "$d/boot"
-systemd-run --quiet --collect --unit=imago-job-${id} --setenv=IMAGO_INPUTS=${inputFolder} --setenv=HOME=/root --setenv=DEBIAN_FRONTEND=noninteractive /bin/sh "$d/run" >&2
+systemd-run --quiet --no-block --collect --unit=imago-job-${id} --setenv=IMAGO_INPUTS=${inputFolder} --setenv=HOME=/root --setenv=DEBIAN_FRONTEND=noninteractive /bin/sh "$d/run" >&2
 fi
 state=running
-if [ ! -e "$d/boot" ]; then
+if [ ! -e "$d/began" ]; then
 state=starting
-[ -z "$(find "$d" -maxdepth 0 -mmin +1)" ] || state=lost
-elif [ "$(cat "$d/boot")" != "$boot" ] || ! systemctl is-active --quiet imago-job-${id}; then
+[ -z "$(find "$d/script" -mmin +5)" ] || state=lost
+elif ! systemctl is-active --quiet imago-job-${id}; then
 state=lost
 fi
-code=0 ms=$((($(date +%s) - $(stat -c %Y "$d")) * 1000))
+[ ! -e "$d/boot" ] || [ "$(cat "$d/boot")" = "$boot" ] || state=lost
+code=0 ms=$((($(date +%s) - $(stat -c %Y "$d/script" 2>/dev/null || date +%s)) * 1000))
 [ "$ms" -ge 0 ] || ms=0
 if [ -e "$d/exit" ]; then
 state=done

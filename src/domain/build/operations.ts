@@ -10,7 +10,7 @@ import { name, request } from '../value/fields.ts';
 const keepFailed = z
   .boolean()
   .optional()
-  .describe("Keep the layer of a failed build for debugging on the daemon's host.");
+  .describe("Keep the layer or the machine of a failed build for debugging on the daemon's host.");
 
 const hotfix = z.object({
   /** The version whose lock is changed, as it was requested. */

@@ -1,6 +1,8 @@
 // The clone-safety checklist: everything on a node's disk that belongs to that node alone, as data. The cleaner removes
 // and resets what the items name, and the scan demands afterwards that nothing of it is left.
 
+import { buildFolder } from '../build/guest-job.ts';
+
 export interface FileReset {
   readonly path: string;
   readonly content: string;
@@ -78,6 +80,8 @@ export const checklist: readonly ChecklistItem[] = [
       "them the agent of a clone reverts the donor's config.",
     remove: [
       `${agentState}/identity.json`,
+      // What an agent that was stopped had not written completely.
+      `${agentState}/*.new`,
       `${agentState}/config.json`,
       `${agentState}/failed.json`,
       `${agentState}/attempts.json`,
@@ -88,6 +92,11 @@ export const checklist: readonly ChecklistItem[] = [
       '/etc/imago/proxy.env',
       '/etc/sudoers.d/imago-*',
     ],
+  },
+  {
+    id: 'build-state',
+    reason: 'The inputs, scripts, and output of a build on a machine are not part of the image.',
+    remove: [buildFolder],
   },
   {
     id: 'cloud-init',

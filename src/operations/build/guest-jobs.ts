@@ -1,6 +1,12 @@
 // Runs the steps of a recipe in the machine of a build, each as a job that is attached to again after whatever happened:
 // nothing runs twice on the disk that is sealed, and no lost reply matters.
-import { type GuestJob, type GuestJobState, jobScript, readJob } from '../../domain/build/guest-job.ts';
+import {
+  type GuestJob,
+  type GuestJobState,
+  jobScript,
+  maxOutput,
+  readJob,
+} from '../../domain/build/guest-job.ts';
 import { type MachineStep, snapshotOf } from '../../domain/build/machine-plan.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { formatDuration } from '../../domain/value/duration.ts';
@@ -33,7 +39,8 @@ export interface StepOutcome {
 const maxRestarts = 2;
 const silenceMs = 15 * 60_000;
 const askMs = 60_000;
-const cacheTag = 'build-cache';
+/** Marks the snapshots that later builds continue from. */
+export const cacheTag = 'build-cache';
 
 /** Runs the step, or attaches to it. Afterwards the disk with it has a snapshot. */
 export async function runStep(site: Site, step: MachineStep): Promise<StepOutcome> {
@@ -75,7 +82,7 @@ async function follow(site: Site, step: MachineStep, script: string): Promise<Gu
       heardAt = clock.now();
       from = job.next;
       lines(job.output);
-      const isCut = job.output !== '' && job.state === 'done';
+      const isCut = job.output.length >= maxOutput / 2;
       if (!isCut && (job.state === 'done' || job.state === 'lost')) return job;
       if (job.state !== 'done' && job.ms > step.timeoutMs) throw tooLong(step);
     } else {
@@ -145,7 +152,7 @@ function outputLines(print: (line: string) => void): (text: string) => void {
 
 function failed({ run }: Site, { name }: MachineStep, { exitCode }: GuestJobState): ImagoError {
   return new ImagoError('build-failed', `Step ${name} ended with ${exitCode}.`, {
-    hint: `See its output with \`imago op logs ${run.operation.id}\`. Build with --keep-failed to look at the machine.`,
+    hint: `See its output with \`imago op show ${run.operation.id} --logs\`. Build with --keep-failed to look at the machine.`,
   });
 }
 

@@ -5,7 +5,7 @@ import type { BuildInput } from '../../domain/build/operations.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Recipe } from '../../domain/recipe/recipe.ts';
 import type { Builder, SealedDisk } from '../../ports/provider/builder.ts';
-import { requireRole } from '../common/deps.ts';
+import { requireImages, requireRole } from '../common/deps.ts';
 import type { AnyStep, Run } from '../common/operation.ts';
 import { requireBase } from './base.ts';
 import { runStep, type StepOutcome } from './guest-jobs.ts';
@@ -73,15 +73,8 @@ export function machineSteps(input: BuildInput): readonly MachineStep[] {
   ];
 }
 
-function builderOf({ provider, input }: MachineRun): Builder & Required<Pick<Builder, 'seal'>> {
-  const builder = requireRole(provider(input.provider), 'builder');
-  const { seal } = builder;
-  if (seal === undefined) throw new ImagoError('internal', 'The builder seals no machines.');
-  return {
-    ...builder,
-    find: (...args) => builder.find(...args),
-    seal: (...args) => seal.call(builder, ...args),
-  };
+function builderOf({ provider, input }: MachineRun): Builder {
+  return requireRole(provider(input.provider), 'builder');
 }
 
 /** Nothing for a lock whose disk exists. */
@@ -141,15 +134,32 @@ const sealStep: MachineStep = {
     const site = siteOf(run);
     const snapshot = captureOf(site);
     await snapshotMachine(site, snapshot, { operation: run.operation.id });
-    const timings = site.plan.steps.flatMap(({ number }) => {
-      const outcome = run.maybe(`step-${number}`);
-      return outcome === undefined || outcome.reused ? [] : [{ step: outcome.name, ms: outcome.ms }];
-    });
-    return builder.seal({ lock, lockDigest, snapshot, timings }, run, run.call);
+    const { name: image } = lock.recipe;
+    const parent = `sha256:${site.plan.base.sha256}`;
+    const disks = requireRole(site.provider, 'disks');
+    if (disks.sealSnapshot === undefined)
+      throw new ImagoError('provider-lacks', `Provider ${site.provider.name} does not seal disks.`);
+    const disk = await disks.sealSnapshot(
+      snapshot,
+      image,
+      (path) => requireImages(run).files.sealCaptured({ path, image, parent }, run),
+      run.call,
+    );
+    const { digest, diskDigest, sizeBytes } = disk;
+    const built = { digest, diskDigest, sizeBytes, timings: timingsOf(run, site) };
+    await builder.remember?.({ lock, lockDigest }, built, run.call);
+    return built;
   },
   verify: (run: MachineRun) => builderOf(run).find(run.result('lock').lockDigest, run.call),
   timeoutMs: captureMs,
 };
+
+function timingsOf(run: MachineRun, { plan }: Site): NonNullable<SealedDisk['timings']> {
+  return plan.steps.flatMap(({ number }) => {
+    const outcome = run.maybe(`step-${number}`);
+    return outcome === undefined || outcome.reused ? [] : [{ step: outcome.name, ms: outcome.ms }];
+  });
+}
 
 /** The snapshot that the version is made from. */
 function captureOf({ name }: Site): string {

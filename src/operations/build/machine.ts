@@ -4,6 +4,8 @@ import { type MachinePlan, planMachine, snapshotOf } from '../../domain/build/ma
 import type { BuildInput } from '../../domain/build/operations.ts';
 import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
+import type { LayerPreview } from '../../ports/provider/builder.ts';
+import type { CallOptions } from '../../ports/provider/call.ts';
 import type { Machine, MachineSpec, Machines } from '../../ports/provider/machines.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
 import { settle, settleGone } from '../../workflow/poll-until.ts';
@@ -42,6 +44,20 @@ export function waiting({ run, provider }: Site, deadlineMs: number, what: strin
   return { clock: provider.clock, signal: run.signal, deadlineMs, what };
 }
 
+/** With the steps that a snapshot of the provider holds as hits. */
+export async function withSnapshots<L extends Pick<LayerPreview, 'state' | 'snapshot'>>(
+  { disks }: Provider,
+  layers: readonly L[],
+  call: CallOptions,
+): Promise<readonly Omit<L, 'snapshot'>[]> {
+  const told: Omit<L, 'snapshot'>[] = [];
+  for (const { snapshot, ...layer } of layers) {
+    const found = snapshot === undefined ? undefined : await disks?.getSnapshot(snapshot, call);
+    told.push(found?.state === 'ready' ? { ...layer, state: 'hit' } : layer);
+  }
+  return told;
+}
+
 /** How many of the first steps are on the disk of the newest snapshot that there is. */
 export async function cachedSteps({ run, provider, plan }: Site): Promise<number> {
   for (const { number, key } of plan.steps.toReversed()) {
@@ -53,13 +69,13 @@ export async function cachedSteps({ run, provider, plan }: Site): Promise<number
 
 /** Creates the machine with the first steps on its disk. `attempt` counts how often it was rolled back. */
 export async function createMachine(site: Site, done: number, attempt: number): Promise<void> {
-  const { run, machines, plan, name, provider } = site;
+  const { run, machines, plan, name } = site;
   const { base, steps } = plan;
   const { recipe } = run.result('lock').lock;
   const from = steps[done - 1];
   const spec: MachineSpec = {
     ...{ name, image: base.name, version: base.version, digest: `sha256:${base.sha256}` },
-    ...{ size: 'small', firmware: provider.abilities.simulated ? 'direct' : 'uefi', userData: '' },
+    ...{ size: 'small', firmware: 'direct', userData: '' },
     tags: { operation: run.operation.id, done: String(done), attempt: String(attempt) },
     ...(from && { snapshot: snapshotOf(from.key) }),
     ...(recipe.disk && { diskBytes: recipe.disk.sizeBytes }),

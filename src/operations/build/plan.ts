@@ -17,6 +17,7 @@ import { describeFailure } from '../common/describe-failure.ts';
 import type { Reading } from '../common/operation.ts';
 import { comparedWith, previewNumber, requireLine } from '../image/candidate.ts';
 import { resolveBase } from './base.ts';
+import { withSnapshots } from './machine.ts';
 
 /** How many changes are listed one by one. */
 const maxChanges = 20;
@@ -217,7 +218,9 @@ async function forecastOf(
   }
   const previous = lock as Lock | undefined;
   const base = await resolveBase(deps, recipe as Recipe, newest === true ? undefined : previous);
-  const found = await tools.preview(recipe as Recipe, { ...deps.call, previous, base });
+  const preview = await tools.preview(recipe as Recipe, { ...deps.call, previous, base });
+  const layers = await withSnapshots(deps.provider(input.provider), preview.layers, deps.call);
+  const found = { ...preview, layers };
   if (locked === true && found.lockDigest !== digestOf(deps, lock as Json | undefined))
     return { ...found, problems: [...found.problems, 'The lock does not match the recipe.'] };
   if (newest !== true) return found;

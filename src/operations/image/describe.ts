@@ -149,6 +149,7 @@ export function signStep<Input, Results>(
                 startedAt: startedAt ?? createdAt,
                 finishedAt: createdAt,
                 source,
+                timings: subject.timings,
               },
             }),
       });

@@ -8,6 +8,7 @@ import type { Recipe } from '../../domain/recipe/recipe.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import type { BuilderTools, LayerPreview, Outdated } from '../../ports/provider/builder.ts';
 import { lockWith } from '../build/base.ts';
+import { withSnapshots } from '../build/machine.ts';
 import { requireTools } from '../build/plan.ts';
 import { requireRole } from '../common/deps.ts';
 import { operation, type Reading, type Run } from '../common/operation.ts';
@@ -58,7 +59,8 @@ export const recipeWhy = question(
   async (run, { tools, lock }) => {
     const versions: { kubernetes: string | undefined; layers: readonly LayerPreview[] }[] = [];
     for (const variant of run.input.variants) {
-      const layers = await tools.whyRebuild(await lock(variant));
+      const found = await tools.whyRebuild(await lock(variant));
+      const layers = await withSnapshots(run.provider(run.input.provider), found, run.call);
       versions.push({ kubernetes: variant.recipe.kubernetes, layers });
     }
     return { versions };

@@ -7,8 +7,10 @@ import type { FoundProblem } from '../../domain/problem/problem.ts';
 import type { Json } from '../../domain/value/json.ts';
 import { withdraw } from '../../domain/withdrawal/operations.ts';
 import type { PoolRecord } from '../../ports/database/fleet.ts';
+import type { Snapshot } from '../../ports/provider/disks.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
 import type { OperationRecord } from '../../ports/workflow/operation.ts';
+import { cacheTag } from '../build/guest-jobs.ts';
 import { allPages } from '../common/all-pages.ts';
 import { callOptions, type OperationDeps } from '../common/deps.ts';
 import { keptForMs } from '../image-test/operations.ts';
@@ -33,6 +35,9 @@ export interface ReconcileReport {
 }
 
 const by = 'imago';
+/** Limits of the disks that builds on machines continue from. */
+const cacheCount = 16;
+const cacheMs = 7 * 24 * 3_600_000;
 /** How often a pool that could not follow is retried. */
 const followAgainMs = 10 * 60_000;
 
@@ -91,6 +96,7 @@ export async function reconcile(deps: ReconcileDeps, signal: AbortSignal): Promi
       async () => {
         removedMachines.push(...(await removeLeftMachines(deps, provider, signal)));
         await removeLeftSnapshots(deps, provider, signal);
+        await pruneBuildCache(deps, provider, signal);
       },
     );
   }
@@ -167,6 +173,20 @@ async function removeLeftMachines(
     removed.push(machine.name);
   }
   return removed;
+}
+
+/** Deletes the disks of build steps that exceed a limit. */
+async function pruneBuildCache(deps: ReconcileDeps, { disks }: Provider, signal: AbortSignal): Promise<void> {
+  if (disks === undefined) return;
+  const options = callOptions(deps, signal);
+  const cached: Snapshot[] = [];
+  for await (const snapshot of allPages((query) => disks.listSnapshots(query, options)))
+    if (snapshot.tags.kind === cacheTag && snapshot.state !== 'deleting') cached.push(snapshot);
+  const newest = cached.toSorted((a, b) => b.createdAt.localeCompare(a.createdAt));
+  for (const [index, { name, createdAt }] of newest.entries()) {
+    const isOld = deps.now() - Date.parse(createdAt) > cacheMs;
+    if (index >= cacheCount || isOld) await disks.deleteSnapshot(name, options);
+  }
 }
 
 /** A failed test or build that keeps its machines for debugging. */

@@ -132,6 +132,8 @@ export interface SignRequest {
     readonly finishedAt: string;
     /** The commit that the recipe was at, if it is known. */
     readonly source?: RecipeCommit | undefined;
+    /** How long the steps of the build took that were not reused. */
+    readonly timings?: DescribeRequest['timings'] | undefined;
   };
 }
 

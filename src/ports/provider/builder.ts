@@ -37,12 +37,6 @@ export interface LockOptions extends CallOptions {
   readonly exact?: boolean | undefined;
 }
 
-export interface SealRequest extends BuildRequest {
-  /** Of the stopped machine. */
-  readonly snapshot: string;
-  readonly timings: NonNullable<SealedDisk['timings']>;
-}
-
 export interface BuildOptions extends CallOptions {
   /** Leaves what a failed build worked on, for a person to look at; the error's `details.shell` says how. */
   readonly keepFailed?: boolean | undefined;
@@ -62,11 +56,10 @@ export interface Builder {
    */
   build(request: BuildRequest, progress: BuildProgress, options: BuildOptions): Promise<SealedDisk>;
   /**
-   * With the method `machine`: makes the sealed disk of the lock from a snapshot of the machine. The copy is cleaned and
-   * scanned by the checklist of captures; `disk-clean-failed` or `capture-unsafe` if it is not safe to clone. A second
-   * call returns what the first one made.
+   * With the method `machine`: records that this disk was built from the lock, so that `find` returns it. A second call
+   * changes nothing.
    */
-  seal?(request: SealRequest, progress: BuildProgress, options: CallOptions): Promise<SealedDisk>;
+  remember?(request: BuildRequest, disk: SealedDisk, options: CallOptions): Promise<void>;
   /** The sealed disk of this lock if it was built before and is whole. */
   find(lockDigest: string, options: CallOptions): Promise<SealedDisk | undefined>;
   /** What `lock` would answer, where it makes locks up and asks nobody: for dry runs. Makes no call, takes no time. */
@@ -113,7 +106,7 @@ export interface BuildPreview {
   readonly problems: readonly string[];
   /** What may go wrong, and is known only then: a disk that is hardly large enough. */
   readonly warnings?: readonly string[];
-  readonly layers: readonly Pick<LayerPreview, 'name' | 'state'>[];
+  readonly layers: readonly Pick<LayerPreview, 'name' | 'state' | 'snapshot'>[];
   /** Of what is resolved and not in the cache. */
   readonly downloads: { readonly count: number; readonly bytes: number };
   readonly estimate: {
@@ -142,5 +135,7 @@ export interface LayerPreview {
   readonly name: string;
   /** `hit` when the cache has it. */
   readonly state: 'hit' | 'miss';
+  /** Of a step on a machine: the snapshot whose existence decides about the state. */
+  readonly snapshot?: string;
   readonly changes: readonly { readonly input: string; readonly before: string; readonly after: string }[];
 }

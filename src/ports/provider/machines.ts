@@ -21,8 +21,8 @@ export interface MachineSpec {
   /** Of its disk, at least. As large as the provider's machines are when absent. */
   readonly diskBytes?: number;
   /**
-   * For a build: it is complete as soon as it runs, whatever its agent says. Where the provider can, it also takes
-   * commands if its image has no agent.
+   * For a build: it is complete as soon as it runs, whatever its agent says. A disk that cannot start without firmware
+   * starts by UEFI.
    */
   readonly build?: true;
 }

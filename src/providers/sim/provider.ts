@@ -143,7 +143,7 @@ function providerOf(world: World, options: SimProviderOptions): SimProvider {
     clock: time.clock,
     ceilings: options.ceilings ?? azureCeilings,
     die: options.die ?? (options.file === undefined ? () => undefined : killThisProcess),
-    unmade: { 'builder.lock': lockOf, 'builder.build': sealedFrom, 'builder.seal': sealedFrom },
+    unmade: { 'builder.lock': lockOf, 'builder.build': sealedFrom },
   });
 }
 

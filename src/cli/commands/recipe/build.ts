@@ -56,6 +56,10 @@ export const command: CommandSpec = {
       repeated: true,
     },
     ...buildFlags,
+    'keep-failed': {
+      description: 'Keep the machine of a build that fails, for four hours',
+      field: 'keepFailed',
+    },
     'shell-on-failure': { description: 'Open a shell in the layer that failed', field: 'keepFailed' },
     ...operationFlags,
   },

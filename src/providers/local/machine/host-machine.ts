@@ -77,6 +77,7 @@ function bootOf(context: HostContext, row: MachineRow, image: CachedImage): Mach
   if (row.firmware !== 'direct') return { kind: row.firmware };
   if (image.direct !== undefined) return { kind: 'direct', ...image.direct };
   if (row.pool !== null) return { kind: firmwareOf(context, row) };
+  if ((JSON.parse(row.spec ?? '{}') as Partial<MachineSpec>).build === true) return { kind: 'uefi' };
   throw new ImagoError(
     'provider-lacks',
     `The disk of machine ${row.name} has no kernel that can be started without firmware.`,

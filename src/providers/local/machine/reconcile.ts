@@ -6,8 +6,9 @@ import { forgetEmptyPools } from '../../../cloud/state/pool-rows.ts';
 import type { MachineRow } from '../../../cloud/state/rows.ts';
 import { ensureImagoError } from '../../../domain/error/imago-error.ts';
 import type { ProvisioningError } from '../../../ports/provider/call.ts';
-import { diskPath, dropOtherDisks, makeMachineDisk } from '../disk/machine-disk.ts';
-import { copyDueSnapshots } from '../disk/snapshot-work.ts';
+import type { MachineSpec } from '../../../ports/provider/machines.ts';
+import { copyDisk, diskPath, dropOtherDisks, makeMachineDisk } from '../disk/machine-disk.ts';
+import { copyDueSnapshots, snapshotPath } from '../disk/snapshot-work.ts';
 import { type HostContext, machineFolder } from '../state/context.ts';
 import { readSize } from '../state/machine-size.ts';
 import { memoryClaims, requireMemory } from '../state/memory.ts';
@@ -55,7 +56,10 @@ async function giveDisk(context: DutyContext, row: MachineRow, digest: string): 
   const folder = machineFolder(context, row.machineId);
   const serial = row.disk + 1;
   try {
-    await makeMachineDisk(await images.ensure(digest), diskPath(folder, serial), limits.diskBytes);
+    const { snapshot, diskBytes = limits.diskBytes } = wishOf(row);
+    const image = await images.ensure(digest);
+    if (snapshot === undefined) await makeMachineDisk(image, diskPath(folder, serial), diskBytes);
+    else await copyDisk(snapshotPath(context, snapshot), diskPath(folder, serial));
     await host.kill(row.machineId);
   } catch (thrown) {
     await rm(diskPath(folder, serial), { force: true });
@@ -81,6 +85,10 @@ async function giveDisk(context: DutyContext, row: MachineRow, digest: string): 
   );
   await dropOtherDisks(folder, serial);
   if (row.disk > 0) context.onDiskDropped();
+}
+
+function wishOf({ spec }: MachineRow): Pick<MachineSpec, 'snapshot' | 'diskBytes'> {
+  return spec === null ? {} : (JSON.parse(spec) as MachineSpec);
 }
 
 async function tell(context: DutyContext, row: MachineRow): Promise<void> {

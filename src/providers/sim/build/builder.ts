@@ -3,7 +3,6 @@
 
 import { admit, look } from '../../../cloud/state/call.ts';
 import { type Bend, bendOf, sha256 } from '../../../cloud/state/cloud.ts';
-import { requireSnapshot } from '../../../cloud/state/snapshot-rows.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { buildMethods } from '../../../domain/recipe/schema.ts';
 import type { Json } from '../../../domain/value/json.ts';
@@ -22,7 +21,6 @@ interface SealedRow {
 type Tell = (event: (progress: BuildProgress) => void) => void;
 
 const partsOfLayer = 5;
-const sealMs = 60_000;
 
 export function simBuilder(context: SimContext): Builder {
   const { clock, world } = context;
@@ -47,14 +45,17 @@ export function simBuilder(context: SimContext): Builder {
         (signal, tell) => build(context, request, signal, tell, bendOf(options)),
       );
     },
-    async seal(request, progress, options) {
-      admit(context, `build ${request.lockDigest}`, options);
-      const { traits } = await look(context, options, () => requireSnapshot(world, request.snapshot));
-      progress.progress(0, 1, 'cleaning and scanning the disk');
-      await clock.sleep(sealMs, options.signal);
-      if (bendOf(options).failure !== undefined)
-        throw new ImagoError('provider-failed', 'The disk was lost.');
-      return seal(context, request, readTraits(traits).ran);
+    async remember({ lock, lockDigest }, { digest, diskDigest, sizeBytes }, options) {
+      admit(context, `build ${lockDigest}`, options);
+      world.transaction(() => {
+        const known = world.get<{ traits: string }>('SELECT traits FROM sealedDisk WHERE digest = ?', digest);
+        const traits = JSON.stringify({ ...readTraits(known?.traits ?? '{}'), ...traitsOf(lock) });
+        world.run('DELETE FROM sealedDisk WHERE digest = ?', digest);
+        world.run(
+          'INSERT OR IGNORE INTO sealedDisk VALUES (?, ?, ?, ?, ?, ?)',
+          ...[lockDigest, digest, diskDigest, sizeBytes, traits, world.time()],
+        );
+      });
     },
     find: (lockDigest, options) =>
       look(context, options, () => {
@@ -121,7 +122,7 @@ async function buildLayer(
   progress(partsOfLayer, `layer ${layer.name} is built`);
 }
 
-function seal({ world }: SimContext, request: BuildRequest, ran?: readonly string[]): SealedDisk {
+function seal({ world }: SimContext, request: BuildRequest): SealedDisk {
   const disk = sealedFrom(request);
   world.transaction(() =>
     world.run(
@@ -130,7 +131,7 @@ function seal({ world }: SimContext, request: BuildRequest, ran?: readonly strin
       disk.digest,
       disk.diskDigest,
       disk.sizeBytes,
-      JSON.stringify({ ...traitsOf(request.lock), ...(ran && { ran }) }),
+      JSON.stringify(traitsOf(request.lock)),
       world.time(),
     ),
   );

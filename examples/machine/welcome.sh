@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "this image was built on a machine"
