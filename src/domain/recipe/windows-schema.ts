@@ -61,7 +61,7 @@ export const windows = z
       })
       .optional()
       .describe(
-        'What the base image has. The build compares it with the machine before anything is installed.',
+        'What the base image has, as its author knows it.',
       ),
     features: z.array(words).optional().describe('Features and roles that are switched on.'),
     patches: z.array(patch).optional().describe('Updates beyond those of the base image.'),
