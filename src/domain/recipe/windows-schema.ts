@@ -60,9 +60,7 @@ export const windows = z
         updates: z.array(words).optional().describe('KB numbers of updates that it has.'),
       })
       .optional()
-      .describe(
-        'What the base image has, as its author knows it.',
-      ),
+      .describe('What the base image has, as its author knows it.'),
     features: z.array(words).optional().describe('Features and roles that are switched on.'),
     patches: z.array(patch).optional().describe('Updates beyond those of the base image.'),
     registry: z.array(registrySetting).optional().describe('Values in the registry.'),
