@@ -213,7 +213,7 @@ describe('a recipe that is built on a machine', () => {
     expect(err).toMatch(/is built on Windows, and provider local has no Windows machines/);
     expect(err).not.toMatch(/op retry/);
     const checked = await run(['recipe', 'check', join(examples, 'windows', 'imago.yaml')]);
-    expect(checked.out).toMatch(/is a valid recipe\n.* is built on a machine/);
+    expect(checked.out).toMatch(/is a valid recipe\n.* is built on Windows/);
   });
 
   test('is locked with the digest of its base, which must exist', async () => {
