@@ -52,14 +52,16 @@ export function versionRules(suite: Suite): void {
       if (suite.has('galleryDigest')) expect(found.diskDigest).toBe(first.diskDigest);
     });
 
-    it('where disks can be read back, the bytes that it holds are those of the disk', async ({ skip }) => {
-      const gallery = suite.role('gallery');
-      if (gallery.readDigest === undefined) return skip('This gallery cannot read disks back.');
-      const { image, first } = await suite.line();
-      await suite.readyVersion(image, first.version);
-      expect(await gallery.readDigest(image, first.version, options)).toBe(first.diskDigest);
-      await refusal(gallery.readDigest(image, '9.9.9', options), 'provider-not-found');
-    });
+    if (suite.has('galleryDigest')) {
+      it('holds the bytes of the disk, which can be read back', async () => {
+        const gallery = suite.role('gallery');
+        if (gallery.readDigest === undefined) throw new Error('The gallery cannot read disks back.');
+        const { image, first } = await suite.line();
+        await suite.readyVersion(image, first.version);
+        expect(await gallery.readDigest(image, first.version, options)).toBe(first.diskDigest);
+        await refusal(gallery.readDigest(image, '9.9.9', options), 'provider-not-found');
+      });
+    }
 
     it('made again from the same source is the same version, also while it is being made', async () => {
       const gallery = suite.role('gallery');
