@@ -547,7 +547,7 @@ describe('the life of an image', () => {
     const lost = client.download('readRecord', { path: { ...path, record: 'notes' } });
     await expect(lost).rejects.toMatchObject({ code: 'record-not-found' });
     const compared = client.call('diffVersions', { path, query: { to: 'disk' } });
-    await expect(compared).rejects.toMatchObject({ code: 'gpt-invalid' });
+    await expect(compared).rejects.toMatchObject({ code: 'inventory-invalid' });
     const keyIds = async () => (await client.call('listKeys')).items.map(({ id: one }) => one);
     const earlier = await keyIds();
     const key = await client.call('createKey');
