@@ -117,6 +117,16 @@ async function expectRules({ store }: Played): Promise<void> {
   for (const { version } of pools.items) expect(states.get(version)).not.toBe('deleted');
 }
 
+test('a version is not added if its parent is deleted', async () => {
+  const store = await bench.freshStore();
+  const world: Played = { ...(await seed(store)), store, clock: { now: 0 }, numbers: [], count: 0 };
+  for (const parent of [null, null]) await play(world, { do: 'publish', parent });
+  await play(world, { do: 'prune', version: 0 });
+  await expect(play(world, { do: 'publish', parent: 0 })).rejects.toMatchObject({ code: 'version-state' });
+  await expectRules(world);
+  await store.close();
+});
+
 test('no sequence leaves a channel on what is out, or deletes what is needed', async () => {
   await fc.assert(
     fc.asyncProperty(

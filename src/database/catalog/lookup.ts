@@ -2,6 +2,7 @@
 import type { Kysely, Transaction } from 'kysely';
 import type { ChannelRecord } from '../../domain/channel/record.ts';
 import type { ImageRecord, VersionRecord } from '../../domain/image/record.ts';
+import { parentOf } from '../../domain/lineage/lineage.ts';
 import { channelNotFound, imageNotFound, versionNotFound } from '../../domain/resolve/resolve.ts';
 import type { Tables } from '../connection/tables.ts';
 import { channels, images, versions } from './records.ts';
@@ -46,4 +47,27 @@ export async function requireChannel(
     name,
     known.map((channel) => channel.name),
   );
+}
+
+/** Of several with the digest that was named, one of the same image, and the oldest. */
+export async function readParent(
+  tables: Kysely<Tables>,
+  child: Pick<VersionRecord, 'image' | 'version' | 'origin'>,
+): Promise<VersionRecord | undefined> {
+  const parent = parentOf(child.origin);
+  if (parent === undefined) return undefined;
+  if (parent.kind === 'version') {
+    return versions.find(tables, { image: parent.image, version: parent.version });
+  }
+  const row = await tables
+    .selectFrom('versions')
+    .selectAll()
+    .where('digest', '=', parent.digest)
+    .$if(parent.image !== undefined, (rows) => rows.where('image', '=', parent.image ?? ''))
+    .where((row) => row.not(row.and([row('image', '=', child.image), row('version', '=', child.version)])))
+    .orderBy((row) => row('image', '=', child.image), 'desc')
+    .orderBy('created_at')
+    .limit(1)
+    .executeTakeFirst();
+  return row && versions.of(row);
 }

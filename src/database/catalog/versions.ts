@@ -14,7 +14,7 @@ import type { Tables } from '../connection/tables.ts';
 import { moveLatest } from './channels.ts';
 import type { CatalogueContext } from './context.ts';
 import { listEvidence } from './evidence.ts';
-import { lockImage, requireVersion } from './lookup.ts';
+import { lockImage, readParent, requireVersion } from './lookup.ts';
 import { channels, moves, nodes, pools, versions } from './records.ts';
 
 type NewVersion = Parameters<Catalogue['addVersion']>[0];
@@ -57,6 +57,7 @@ export async function addVersion(context: CatalogueContext, version: NewVersion)
       return known;
     }
     requireSameKind(line, version.simulated);
+    await requireLivingParent(tables, version);
     await claimNumber(context, tables, version);
     const last = await versions.last(tables, { image }, 'created_at');
     const createdAt = context.stamp(last?.createdAt);
@@ -65,6 +66,16 @@ export async function addVersion(context: CatalogueContext, version: NewVersion)
     emit({ type: 'version.added', subject: `image/${image}`, data: { version: number, digest } });
     return added;
   });
+}
+
+/** A version whose parent is deleted could not be traced or repaired. */
+async function requireLivingParent(tables: Kysely<Tables>, version: NewVersion): Promise<void> {
+  const parent = await readParent(tables, version);
+  if (parent?.state !== 'deleted') return;
+  throw new ImagoError(
+    'version-state',
+    `${version.image}:${version.version} cannot be added, because its parent ${parent.image}:${parent.version} is deleted.`,
+  );
 }
 
 /** The number must be new, or reserved by this exact operation and never used for different content. */

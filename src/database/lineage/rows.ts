@@ -2,8 +2,9 @@
 // everything made from one.
 import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
 import type { VersionRecord } from '../../domain/image/record.ts';
-import { parentOf } from '../../domain/lineage/lineage.ts';
+
 import type { Descendant, VersionName } from '../../ports/database/lineage.ts';
+import { readParent } from '../catalog/lookup.ts';
 import { versions } from '../catalog/records.ts';
 import type { Tables, VersionsTable } from '../connection/tables.ts';
 
@@ -87,26 +88,6 @@ export async function readAncestors(
     record = await readParent(tables, record);
   }
   return chain;
-}
-
-/** Of several with the digest that was named, one of the same image, and the oldest. */
-async function readParent(tables: Kysely<Tables>, child: VersionRecord): Promise<VersionRecord | undefined> {
-  const parent = parentOf(child.origin);
-  if (parent === undefined) return undefined;
-  if (parent.kind === 'version') {
-    return versions.find(tables, { image: parent.image, version: parent.version });
-  }
-  const row = await tables
-    .selectFrom('versions')
-    .selectAll()
-    .where('digest', '=', parent.digest)
-    .$if(parent.image !== undefined, (rows) => rows.where('image', '=', parent.image ?? ''))
-    .where((row) => row.not(row.and([row('image', '=', child.image), row('version', '=', child.version)])))
-    .orderBy((row) => row('image', '=', child.image), 'desc')
-    .orderBy('created_at')
-    .limit(1)
-    .executeTakeFirst();
-  return row && versions.of(row);
 }
 
 /** Names as two lists, for `unnest`. */
