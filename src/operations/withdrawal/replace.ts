@@ -23,7 +23,7 @@ export interface StartedPools {
 }
 
 /** How long a lost message of a finished operation can delay the step that waits for it. */
-const maxCheckMs = 60_000;
+const maxCheckMs = 15_000;
 
 type Replacing = Run<{ readonly replace: boolean; readonly reason: string }>;
 
