@@ -32,9 +32,13 @@ export async function beginChild(
   name: string,
   step: ChildStep<unknown>,
 ): Promise<StepOutcome | ChildBegun> {
-  const { record, cancel, run } = operation;
-  if (cancel.aborted) return { outcome: 'cancelled', undo: false };
+  const { record, cancel, run, journal } = operation;
   const id = childId(record.id, name);
+  if (cancel.aborted) {
+    // A process that exited before it recorded the child may have submitted it: it must end before anything is undone.
+    const isSubmitted = (await journal.get(id)) !== undefined;
+    return isSubmitted ? { outcome: 'child', id } : { outcome: 'cancelled', undo: false };
+  }
   noteStart(operation, name);
   try {
     const request = step.child(stepContext(operation, run.signal));
