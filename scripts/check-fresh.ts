@@ -29,7 +29,7 @@ export async function checkFresh(
     ...ownSettings(process.env),
   });
 
-  // A signal ended it: whoever sent it wants no more.
+  // A signal ended it: the second run would ignore the user's Ctrl-C.
   if (code > 128) return code;
   const quick = suites.filter(({ name, quick }) => quick && (names.length === 0 || names.includes(name)));
   if (quick.length === 0 || process.getuid?.() !== 0) return code;

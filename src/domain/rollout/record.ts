@@ -49,7 +49,7 @@ export const plannedRollout = record('PlannedRollout', 'What a rollout would do.
   from: origin.describe('What the pool would return to.'),
   maxUnavailable: z.int().describe('Nodes that move at a time.'),
   extraNodes: z.int().describe('Nodes that exist in addition while others are replaced.'),
-  bytes: z.int().describe('Size of the disks that are written anew, at most.'),
+  bytes: z.int().describe('Upper bound for the size of the disks to write.'),
   current: listOf(z.string()).describe('Nodes that have the target already.'),
   nodes: listOf(nodeTurn).describe('The nodes in their order.'),
   endsAt: timestamp.describe('When the last wave is expected to be complete.'),
