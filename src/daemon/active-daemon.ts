@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { urlWithEpoch } from '../database/connection/connection.ts';
 import { fenceSchema } from '../database/lease/fence.ts';
 import { openStore } from '../database/open-database.ts';
-import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
+import { ensureImagoError } from '../domain/error/imago-error.ts';
 import type { Json } from '../domain/value/json.ts';
 import { addressGuard } from '../host/network/address-guard.ts';
 import { systemClock } from '../host/system-clock.ts';
@@ -23,23 +23,18 @@ import { reconcile } from '../operations/reconcile/reconcile.ts';
 import { imageUpkeep } from '../operations/reconcile/retain-inputs.ts';
 import type { Lease } from '../ports/database/lease.ts';
 import type { ImageSpace } from '../ports/database/lifecycle.ts';
-import type { Provider, ProviderName } from '../ports/provider/provider.ts';
-import type { AzureProvider } from '../providers/azure/provider.ts';
-import { createSimProvider, type SimProvider } from '../providers/sim/provider.ts';
+import type { ProviderName } from '../ports/provider/provider.ts';
 import { createDbosEngine } from '../workflow/engine/dbos/engine.ts';
 import { createOperations } from '../workflow/operations.ts';
-import { type Background, createBackground } from './background.ts';
+import { createBackground } from './background.ts';
 import { backupParts, createArchive } from './backup/archive.ts';
 import { missingDisks } from './backup/missing-disks.ts';
 import { openClusters } from './clusters.ts';
 import { commonContext } from './common-context.ts';
-import { missingMachineTools } from './doctor/machines.ts';
 import type { DaemonEnvironment, WireOptions } from './environment.ts';
 import type { DaemonContext } from './http/endpoint/context.ts';
-import { openAzureProvider } from './providers/azure.ts';
-import { builderProvider } from './providers/builder-provider.ts';
+import { openProviders, requireProvider } from './open-providers.ts';
 import { type Images, openImages } from './providers/images.ts';
-import { closeLocal, openLocal } from './providers/local-machines.ts';
 import { secretReader } from './providers/secret-reader.ts';
 import { createSchedules } from './schedules.ts';
 import { watchMoves } from './watch-moves.ts';
@@ -59,26 +54,16 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
   const store = openStore({ url, epoch: lease.epoch, signal: lease.signal, keep });
   lifecycle.onStop({ name: 'the store', deadlineMs: 5000, run: () => store.close() });
 
-  const sim = openSim(environment);
   const images = openOwnImages(environment);
   lifecycle.onStop({ name: 'the images', deadlineMs: 2000, run: () => images.close() });
   const background = createBackground({ problems: store.problems, log, signal: acting });
   // A problem that persists is reported again when its job runs.
   for (const source of ['local', 'engine', 'azure']) await store.problems.sync(source, []);
-  const local = await openLocalProvider(environment, images, background);
-  const providers = new Map<ProviderName, Provider>([
-    ['sim', sim],
-    ['local', local],
-  ]);
-  const azure = await openOwnAzure(environment, images, background);
-  if (azure !== undefined) providers.set('azure', azure);
-  lifecycle.onStop({ name: 'Azure', deadlineMs: 2000, run: async () => azure?.close() });
-  lifecycle.onStop({ name: 'the simulation', deadlineMs: 2000, run: () => sim.close() });
-  lifecycle.onStop({
-    name: 'the machines',
-    deadlineMs: 5000,
-    run: () => closeLocal(local, environment.paths.home),
-  });
+  const { providers, sim } = await openProviders({ environment, images, background });
+  for (const provider of providers.values()) {
+    const run = () => provider.close();
+    lifecycle.onStop({ name: `the provider ${provider.name}`, deadlineMs: 5000, run });
+  }
 
   const providerOf = (input: Json) => {
     const named = isJsonObject(input) && typeof input.provider === 'string' ? input.provider : '';
@@ -153,8 +138,10 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
   background.job('lifecycle', reconcileEveryMs, async () => (await lifecycleRound(deps, acting)).problems);
   background.job('exceptions', reconcileEveryMs, async () => void (await store.problems.syncOperations()));
   background.job('tidy', cleanUpEveryMs, async () => void (await store.tidy()));
-  if (azure !== undefined)
-    background.job('azure', cleanUpEveryMs, async () => void (await azure.sweep(acting)));
+  background.job('sweep', cleanUpEveryMs, async () => {
+    for (const provider of providers.values()) await provider.sweep?.(acting);
+    return undefined;
+  });
   const webhookKey = await openWebhookKey(environment.paths.home);
   const sending = sendWebhooks({
     outbox: store.outbox,
@@ -200,79 +187,10 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
   };
 }
 
-/** Opens the simulation, which outlives the daemon. With IMAGO_SIM_WORLD, the daemons of one database share it. */
-function openSim({ paths, processEnv, options }: DaemonEnvironment): SimProvider {
-  const { 'time-scale': timeScale } = options.settings;
-  return createSimProvider({
-    file: processEnv.env.IMAGO_SIM_WORLD || join(paths.home, 'sim', 'world.db'),
-    ...(timeScale === undefined ? {} : { timeScale }),
-  });
-}
-
 function openOwnImages({ paths, processEnv, options }: DaemonEnvironment): Images {
   const { env, uid } = processEnv;
   const guard = addressGuard(options.addresses);
   return openImages({ home: paths.home, env, uid, version: packageVersion(), now: systemClock.now, guard });
-}
-
-/** A host that cannot start machines can still build disks. No failure here prevents the daemon from starting. */
-async function openLocalProvider(
-  { paths, runtime, processEnv, log }: DaemonEnvironment,
-  images: Images,
-  background: Background,
-): Promise<Provider> {
-  const missing = missingMachineTools();
-  if (missing !== undefined) return builderProvider(images.builder, missing);
-  try {
-    return await openLocal({
-      home: paths.home,
-      socketFolder: runtime.machineFolder,
-      processEnv,
-      store: await images.store(),
-      builder: images.builder,
-      onTrouble(what, error) {
-        log.warn(what, { error });
-        const message = `The local provider has failed (${what}): ${ensureImagoError(error).message}`;
-        background.report('local', { kind: 'local-work', subject: `local/${what}`, message });
-      },
-      onRepaired: (what) => background.repaired('local', `local/${what}`),
-    });
-  } catch (error) {
-    log.error('the local provider cannot start machines', { error });
-    const { message: why } = ensureImagoError(error);
-    const message = `The local provider cannot start machines: ${why}`;
-    background.report('local', { kind: 'provider-unavailable', subject: 'provider/local', message });
-    return builderProvider(images.builder, `${why} Repair it and restart the daemon.`);
-  }
-}
-
-/** No failure here prevents the daemon from starting. */
-async function openOwnAzure(
-  { paths, processEnv, options, log }: DaemonEnvironment,
-  images: Images,
-  background: Background,
-): Promise<AzureProvider | undefined> {
-  const { home } = paths;
-  const { settings } = options;
-  const onTrouble = (error: unknown) => log.warn('work for Azure failed', { error });
-  try {
-    return await openAzureProvider({ settings, home, env: processEnv.env, store: images.store, onTrouble });
-  } catch (error) {
-    const message = `The azure provider cannot be used: ${ensureImagoError(error).message}`;
-    background.report('azure', { kind: 'provider-unavailable', subject: 'provider/azure', message });
-    return undefined;
-  }
-}
-
-function requireProvider(providers: ReadonlyMap<string, Provider>, name: string): Provider {
-  const found = providers.get(name);
-  if (found !== undefined) return found;
-  throw new ImagoError('provider-unknown', `Provider ${name} not found.`, {
-    hint:
-      name === 'azure'
-        ? 'Set azure-subscription, azure-resource-group and azure-location with `imago config set`, then restart the daemon.'
-        : `The providers are ${[...providers.keys()].join(', ')}.`,
-  });
 }
 
 /** Returns a unique id. Ids sort by their creation time. */

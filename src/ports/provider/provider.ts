@@ -88,6 +88,8 @@ export interface Provider {
   readonly builder?: Builder;
   /** Consoles, shells and timelines of machines and nodes. */
   readonly access?: NodeAccess;
+  /** Deletes what interrupted calls left behind. Called once an hour. */
+  sweep?(signal: AbortSignal): Promise<void>;
   /** Closes connections and files. What the provider has keeps running. A second call does nothing. */
   close(): Promise<void>;
 }
