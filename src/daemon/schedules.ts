@@ -58,7 +58,11 @@ export async function createSchedules(parts: SchedulesParts): Promise<Schedules>
       return found && withNext(found);
     },
     async check(schedule) {
-      parseCron(schedule);
+      if (parseCron(schedule).nextRun() === null) {
+        throw new ImagoError('input-invalid', `${schedule.cron} never occurs.`, {
+          hint: 'Choose a day that exists, such as `0 3 28 2 *`.',
+        });
+      }
       const found = await store.get(schedule.name);
       if (found === undefined || isSame(found, schedule)) return;
       throw new ImagoError('schedule-exists', `A different schedule ${schedule.name} already exists.`);

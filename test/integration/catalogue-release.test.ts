@@ -174,6 +174,7 @@ describe('a matrix', () => {
       catalogue: product.store.catalogue,
       providers: [product.sim],
       options: { signal: AbortSignal.timeout(patience(60_000)), epoch: 0 },
+      now: Date.now,
     };
     const ask = (kubernetes: string) => resolveImage(deps, { reference: 'node:production', kubernetes });
     expect(await ask('1.33')).toMatchObject({ version: '1.0.1', channel: 'production-1-33' });

@@ -2,7 +2,7 @@
 import { operation } from '../../domain/operation/record.ts';
 import { pageOf, pageQuery } from '../schemas/common.ts';
 import { event, eventsQuery } from '../schemas/event.ts';
-import { logLine, operationsQuery, waitQuery } from '../schemas/operation.ts';
+import { logLine, operationsQuery, shownOperation, waitQuery } from '../schemas/operation.ts';
 import { endpoints, read, write } from './endpoint.ts';
 
 export const operationContract = endpoints('Operations', {
@@ -11,7 +11,7 @@ export const operationContract = endpoints('Operations', {
     response: pageOf(operation),
   }),
   showOperation: read('GET /v1/operations/{operation}', 'Show an operation and its steps', {
-    response: operation,
+    response: shownOperation,
   }),
   waitOperation: read(
     'GET /v1/operations/{operation}/wait',

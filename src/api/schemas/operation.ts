@@ -1,13 +1,18 @@
 // Requests for operations.
 
 import * as z from 'zod';
-import { operationState } from '../../domain/operation/record.ts';
+import { operation, operationState } from '../../domain/operation/record.ts';
 import { name, record, timestamp } from '../../domain/value/fields.ts';
 import { pageQuery } from './common.ts';
 
 export const logLine = record('LogLine', "One line of an operation's log.", {
   at: timestamp,
   line: z.string(),
+});
+
+export const shownOperation = record('ShownOperation', 'An operation, and what it waits for.', {
+  ...operation.shape,
+  waitsFor: z.string().optional().describe('The wait of an operation that is queued or waiting.'),
 });
 
 export const operationsQuery = z.strictObject({

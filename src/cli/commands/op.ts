@@ -43,6 +43,7 @@ function operationLines(
       ...{ by: operation.by, created: operation.createdAt, started: operation.startedAt },
       ...{ ended: operation.endedAt, parent: operation.parent, 'retry of': operation.retryOf },
       'cancel requested by': operation.cancelRequestedBy,
+      'waits for': operation.waitsFor,
     }),
     ...operation.steps.map(lineOf),
     ...(error === undefined ? [] : [`error (${error.kind}): ${error.message}`]),

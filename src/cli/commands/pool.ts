@@ -111,7 +111,7 @@ export const command = group({
         ...{
           cluster: pool.cluster,
           forwards: pool.forwards,
-          behind: describeLag(pool.behind),
+          behind: describeLag(pool),
           created: pool.createdAt,
         },
       }),
@@ -149,8 +149,14 @@ function describeModel({ name, follows, base }: ResponseOf<'showPool'>): string 
   return follows && `it is the version of ${follows}: no usable prototype of pool ${name} descends from it`;
 }
 
-function describeLag(behind: ResponseOf<'showPool'>['behind']): string | undefined {
+export function describeLag({
+  behind,
+  version,
+}: Pick<ResponseOf<'showPool'>, 'behind' | 'version'>): string | undefined {
   if (behind === undefined) return undefined;
-  if (behind.versions === 0) return '0 days: it has the newest version';
-  return `${behind.days} days: ${behind.versions} versions are newer, the latest is ${behind.newest}`;
+  const { days, versions, newest } = behind;
+  if (newest === version) return '0 days: it has the newest version';
+  if (versions === 0) return `its version is not available: the newest available version is ${newest}`;
+  const newer = versions === 1 ? '1 version is' : `${versions} versions are`;
+  return `${days === 1 ? '1 day' : `${days} days`}: ${newer} newer, the latest is ${newest}`;
 }

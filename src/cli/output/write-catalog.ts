@@ -8,6 +8,7 @@ import type { CatalogDocument } from '../../domain/public-catalog/catalog.ts';
 import type { ListedVersion } from '../../pages/catalog/page.ts';
 import { catalogFrontPages, catalogVersionPage, listVersions } from '../../pages/catalog/site.ts';
 import { type RecordFile, type RecordTexts, recordFiles } from '../../pages/catalog/version.ts';
+import { unwritable } from './write-atomically.ts';
 
 export interface CatalogSource {
   readRecord(path: {
@@ -30,6 +31,7 @@ export async function writeCatalog(
   await sweep(target);
   await requireOwn(target);
   const fresh = `${target}.${process.pid}.new`;
+  await makeFolder(fresh);
   let files = 0;
   let done = 0;
   async function write(path: string, text: string): Promise<void> {
@@ -86,6 +88,17 @@ async function readRecords(version: ListedVersion, source: CatalogSource): Promi
     }
   }
   return found;
+}
+
+/** Not by `recursive`, which tries without end where the file system has directories that cannot be created. */
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    if ((await stat(dirname(folder)).catch(() => undefined)) === undefined) await makeFolder(dirname(folder));
+    await mkdir(folder);
+  } catch (thrown) {
+    if (thrown instanceof ImagoError || (thrown as NodeJS.ErrnoException).code === 'EEXIST') throw thrown;
+    throw unwritable(folder, thrown as Error);
+  }
 }
 
 /** Accepts a missing or empty directory, and an earlier export. */

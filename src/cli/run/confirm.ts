@@ -13,7 +13,13 @@ export async function confirm(invocation: Invocation, plan: readonly string[]): 
   for (const line of plan) process.stderr.write(`${line}\n`);
   const reader = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    const answer = await reader.question('Continue? [y/N] ', { signal: invocation.signal });
+    // The prompt puts the terminal into a mode in which Ctrl-C is a key, not a signal.
+    const interrupted = new Promise<never>((_, reject) => {
+      const end = () => reject(new ImagoError('cancelled', 'Interrupted. Nothing was done.'));
+      reader.once('SIGINT', end).once('close', end);
+      invocation.signal.addEventListener('abort', end, { once: true });
+    });
+    const answer = await Promise.race([reader.question('Continue? [y/N] '), interrupted]);
     if (!/^y(es)?$/i.test(answer.trim())) throw new ImagoError('cancelled', 'Nothing was done.');
   } finally {
     reader.close();

@@ -63,7 +63,7 @@ function connectRemote(): Client | undefined {
       hint: "Create a token with `imago token create` on the daemon's host.",
     });
   }
-  if (!URL.canParse(url)) {
+  if (!/^https?:/.test(url) || !URL.canParse(url)) {
     throw new ImagoError('usage-invalid', `IMAGO_URL is not a URL: ${JSON.stringify(url)}.`, {
       hint: 'Set it to a URL such as https://imago.example.com:7443.',
     });

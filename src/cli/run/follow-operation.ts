@@ -36,7 +36,10 @@ export async function followOperation(
   const view = createProgress(invocation.out, process.stderr, () => performance.now());
   const shown = new Map<string, string>();
   try {
-    let operation = known ?? (await readOperation(invocation, client, id));
+    let operation =
+      known === undefined || known.state === 'queued' ? await readOperation(invocation, client, id) : known;
+    if (operation.state === 'queued' && operation.waitsFor !== undefined)
+      view.line(`Queued behind ${operation.waitsFor}`);
     show(invocation, view, operation, shown);
     if (!endedStates.has(operation.state)) {
       let isDisconnected = false;

@@ -78,6 +78,7 @@ export async function runOperation(
   const ended = await startAndFollow(invocation, endpoint, request);
   if (ended === undefined) return;
   const result = (ended.result ?? {}) as Fields;
+  if (typeof result.warning === 'string') invocation.out.note(`warning: ${result.warning}`);
   invocation.out.thing({ ...result, operation: ended.id }, name(result), () =>
     [done(result, { ...invocation, request })].flat(),
   );

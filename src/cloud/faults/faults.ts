@@ -71,7 +71,7 @@ function fromRow({ id, spec, spent, seen, hits }: FaultRow): Fault {
   return { ...(JSON.parse(spec) as FaultSpec), id, seen, hits, spent: spent === 1 };
 }
 
-function matches(pattern: string, text: string): boolean {
+export function matches(pattern: string, text: string): boolean {
   const parts = pattern.split('*').map((part) => part.replace(/[\\^$.+?()[\]{}|]/g, '\\$&'));
   return new RegExp(`^${parts.join('.*')}$`, 's').test(text);
 }

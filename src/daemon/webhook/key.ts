@@ -1,7 +1,7 @@
 // Derives the secrets of webhooks from a key in the state directory, so that the database or a backup of it is not enough
 // to sign deliveries.
 import { createHash, createHmac, randomBytes } from 'node:crypto';
-import { link, open, readFile, rm } from 'node:fs/promises';
+import { link, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { KeptWebhook } from '../../ports/database/webhooks.ts';
@@ -42,7 +42,9 @@ async function readKey(file: string): Promise<Buffer | undefined> {
     throw thrown;
   });
   if (key === undefined || key.length === webhookKeyBytes) return key;
-  throw new ImagoError('webhook-key-missing', `${file} is not a key: it has ${key.length} bytes.`);
+  // Webhooks that need the lost key report that; the others, and the daemon, work.
+  await rename(file, `${file}.invalid`);
+  return undefined;
 }
 
 async function makeKey(file: string): Promise<Buffer> {

@@ -59,6 +59,9 @@ export function createWebhookStore(database: Database, { now }: { readonly now: 
         return count;
       }),
 
+    hasEvent: (webhook, event) =>
+      database.read(async (tables) => (await deliveries.find(tables, { webhook, event })) !== undefined),
+
     async log(name, query) {
       const options = { where: { webhook: name }, by: { id: 'number' }, newestFirst: true } as const;
       const page = await database.read((tables) => deliveries.page(tables, query, options));

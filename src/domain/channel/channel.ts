@@ -38,11 +38,7 @@ export interface MoveCheck {
  */
 export function checkMove(channel: Target, version: Candidate, check: MoveCheck = {}): boolean {
   const name = `${channel.image}:${channel.name}`;
-  if (channel.managed) {
-    throw new ImagoError('channel-managed', `${name} is the newest available version and cannot be set.`, {
-      hint: 'Move another channel; this one follows by itself when a version becomes available.',
-    });
-  }
+  requireUnmanaged(channel);
   if (version.image !== channel.image) {
     throw new ImagoError(
       'input-invalid',
@@ -71,6 +67,16 @@ export function checkMove(channel: Target, version: Candidate, check: MoveCheck 
     );
   }
   return true;
+}
+
+/** Throws `channel-managed` for the channel that Imago moves. */
+export function requireUnmanaged({ image, name, managed }: Pick<Target, 'image' | 'name' | 'managed'>): void {
+  if (!managed) return;
+  throw new ImagoError(
+    'channel-managed',
+    `${image}:${name} is the newest available version and cannot be set.`,
+    { hint: 'Move another channel. Imago moves this one when a version becomes available.' },
+  );
 }
 
 /** Throws `channel-moved` if the channel does not point at the expected version; `none` expects an empty channel. */

@@ -5,6 +5,7 @@ const hints = {
   input: {
     'input-invalid': 'Correct the value and try again; nothing was changed.',
     'file-missing': '',
+    'file-unwritable': 'Choose a path in a directory that exists and that you can write to.',
     'usage-unknown-command': 'See `imago --help`.',
     'usage-unknown-flag': '',
     'setting-unknown': 'List the settings with `imago config list`.',
@@ -87,6 +88,7 @@ const hints = {
     'attestation-missing': '',
     'gallery-not-found': '',
     'webhook-not-found': '',
+    'event-not-found': '',
     'lock-not-kept': 'Only versions that were built here can be the base of a hotfix.',
     'store-not-found': '',
     'upload-not-found': 'Uploads are stored for a day. Run the command again with the file.',

@@ -83,7 +83,7 @@ export function checkSupportDate({ product, line, endsOn }: SupportDate): void {
     });
   }
   parseTime(endsOn);
-  if (!/^[a-z][a-z0-9-]{0,62}$/.test(product)) {
+  if (product !== 'kubernetes' && product !== imageProduct) {
     throw new ImagoError('input-invalid', `${quote(product)} is not the name of a product.`, {
       hint: 'Write `kubernetes`, or `image` for an image or a version of your own.',
     });

@@ -15,7 +15,7 @@ import type { Provider } from '../../ports/provider/provider.ts';
 import { type OperationDeps, requireImages, requireRole, simulatedBy } from '../common/deps.ts';
 import { describeFailure } from '../common/describe-failure.ts';
 import type { Reading } from '../common/operation.ts';
-import { comparedWith, previewNumber, requireLine } from '../image/candidate.ts';
+import { comparedWith, previewNumber, requireLine, requireNumbering } from '../image/candidate.ts';
 import { resolveBase } from './base.ts';
 import { withSnapshots } from './machine.ts';
 
@@ -43,6 +43,7 @@ export async function requireBuildable(run: Reading, input: OneBuild): Promise<v
   if (recipe !== undefined) requireMethod(run, found, builder, recipe);
   if (locked === true || hotfix !== undefined) requireTools(builder, found.name);
   await requireLine(run, imageOfBuild(input), simulatedBy(run, provider).simulated);
+  if (input.recipe !== undefined) await requireNumbering(run, input.recipe);
 }
 
 export interface PlannedBuild {

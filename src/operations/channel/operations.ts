@@ -1,7 +1,7 @@
 // Promotion: moves a channel to a version, through the gates of the policy. What was tested is what moves; nothing is
 // rebuilt (D8, rule 4).
 import type * as z from 'zod';
-import { checkForward, checkMove } from '../../domain/channel/channel.ts';
+import { checkForward, checkMove, checkPointer } from '../../domain/channel/channel.ts';
 import type { Override } from '../../domain/channel/decision.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { describeGate } from '../../domain/gate/describe.ts';
@@ -85,7 +85,11 @@ async function planPromotion(run: Reading<PromoteInput>): Promise<readonly strin
     if (thrown instanceof ImagoError && shownAsGates.has(thrown.code)) return true;
     throw thrown;
   });
-  if (!moves) return [`${image}:${name} already points at ${number}.`];
+  if (!moves) {
+    const { expect } = run.input;
+    if (expect !== undefined) checkPointer({ image, name, version: number }, expect ?? 'none');
+    return [`${image}:${name} already points at ${number}.`];
+  }
   await requireSigning(run, image, name);
   const { result, channel } = await decide(run, {
     ...{ version, channel: name, requester: run.requester, now: run.clock.now(), override },

@@ -6,6 +6,7 @@ import {
   checkPointer,
   fitToReturn,
   type ReturnFit,
+  requireUnmanaged,
   wayBack,
 } from '../../domain/channel/channel.ts';
 import { earlierVersions, returnedFrom } from '../../domain/channel/log.ts';
@@ -76,6 +77,7 @@ async function findTarget(
   { image, channel, from }: z.output<typeof declared.rollbackChannel.input>,
 ): Promise<Target> {
   const now = await requireChannel(deps, image, channel);
+  requireUnmanaged(now);
   if (now.version === undefined) {
     const emptied = now.move === undefined ? undefined : await deps.catalogue.getMove(now.move);
     throw channelEmpty(image, channel, emptied);

@@ -63,6 +63,21 @@ export async function takeNumber(run: Run, facts: CandidateFacts): Promise<strin
   });
 }
 
+/** Throws `input-invalid` if the image is numbered in another way: its recipe cannot change that. */
+export async function requireNumbering(
+  { catalogue }: Pick<OperationDeps, 'catalogue'>,
+  { name, numbering }: Pick<CandidateFacts, 'name' | 'numbering'>,
+): Promise<void> {
+  const image = await catalogue.getImage(name);
+  if (image !== undefined && image.numbering !== numbering) {
+    throw new ImagoError(
+      'input-invalid',
+      `Image ${name} has \`numbering: ${image.numbering}\`, which cannot change; the recipe has ${numbering}.`,
+      { hint: `Write \`numbering: ${image.numbering}\` in the recipe, or give the image another name.` },
+    );
+  }
+}
+
 /** The number that a build would get now. Throws what the build would throw. */
 export async function previewNumber(
   deps: OperationDeps,

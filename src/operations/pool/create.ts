@@ -32,12 +32,14 @@ export const poolCreate = operation(declared.poolCreate, {
     await requireFree(run, version);
     const cluster = await clusterName(run, poolAccess(run, input.provider).provider, input.cluster);
     const { follows } = poolImage(version, input);
+    const warning = warningOf(version);
     return [
       `Create pool ${input.name} with ${input.capacity} nodes from ${version.image}:${version.version} (${version.digest}).`,
       follows === undefined
         ? 'New nodes keep using this version.'
         : `New nodes follow ${version.image}:${follows}.`,
       ...(cluster === undefined ? [] : [`Its nodes belong to cluster ${cluster}.`]),
+      ...(warning === undefined ? [] : [`Warning: ${warning}`]),
     ];
   },
 })
@@ -81,7 +83,9 @@ export const poolCreate = operation(declared.poolCreate, {
         ...poolImage(run.result('resolve'), run.input),
       });
       const { count } = await recordPoolNodes(run, access, pool);
-      return { name, image: pool.image, version: pool.version, digest: pool.digest, nodes: count };
+      const { image, version, digest } = pool;
+      const warning = warningOf(run.result('resolve'));
+      return { name, image, version, digest, nodes: count, ...(warning !== undefined && { warning }) };
     },
     undo: (run) => run.fleet.removePool(run.input.name),
   });
@@ -119,4 +123,9 @@ export async function poolModel(
 ): Promise<PoolModel> {
   const nodeConfig = await renderText(deps, readStoredConfig(pool.nodeConfig), { pool: pool.name });
   return { image, version, digest, size: pool.size, nodeConfig, tags: { 'imago-digest': digest } };
+}
+
+function warningOf({ image, version, state }: Resolution): string | undefined {
+  if (state !== 'candidate') return undefined;
+  return `${image}:${version} is a candidate: it has not passed its tests.`;
 }

@@ -76,7 +76,7 @@ function world(facts: World = {}): OperationDeps {
       findVersionByLock: async () => facts.known,
       listChannels: async () => channels,
       getChannel: async (_: string, name: string) => channels.find((one) => one.name === name),
-      getImage: async () => ({ simulated: true }),
+      getImage: async () => ({ numbering: 'semver', simulated: true }),
       usedNumbers: async () => [],
       getVersion: async (_: string, number: string) =>
         [known, ...others].find(({ version }) => version === number),

@@ -25,7 +25,7 @@ function catalogueOf(states: Readonly<Record<string, VersionState>>) {
         return { items: versions };
       },
     },
-    ...{ providers: [], options: { signal: AbortSignal.timeout(60_000), epoch: 0 } },
+    ...{ providers: [], options: { signal: AbortSignal.timeout(60_000), epoch: 0 }, now: Date.now },
   } as unknown as ResolveDeps;
   return { resolve: (reference: string) => resolveImage(deps, { reference }), lists: () => lists };
 }

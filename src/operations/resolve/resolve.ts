@@ -31,6 +31,8 @@ export interface ResolveDeps {
   readonly catalogue: Catalogue;
   readonly providers: readonly Provider[];
   readonly options: CallOptions;
+  /** The clock that stamps the records. */
+  readonly now: () => number;
 }
 
 export interface ResolveAnswer extends Resolution {
@@ -50,6 +52,15 @@ export interface ResolveAnswer extends Resolution {
 export async function resolveImage(deps: ResolveDeps, question: ResolveQuestion): Promise<ResolveAnswer> {
   const { reference, at, region } = question;
   const kubernetes = question.kubernetes === undefined ? undefined : readKubernetes(question.kubernetes);
+  if (at !== undefined && parseTime(at).getTime() > deps.now()) {
+    throw new ImagoError(
+      'input-invalid',
+      `${at} is in the future: ${reference} can still change until then.`,
+      {
+        hint: 'Leave out --at for the current version.',
+      },
+    );
+  }
   if (at !== undefined && region !== undefined) {
     throw new ImagoError('input-invalid', 'Where a version was at a time is not kept.', {
       hint: 'Leave out --region or --at.',

@@ -53,6 +53,8 @@ export interface Webhooks {
    * left as it is. `webhook-gone` when the other side wants no more.
    */
   resend(name: string, event: number | undefined, by: string): Promise<number>;
+  /** Whether the event was or is to be delivered to it. */
+  hasEvent(name: string, event: number): Promise<boolean>;
   /** Newest first. */
   log(name: string, query: PageQuery): Promise<Page<Delivery>>;
 }

@@ -3,6 +3,7 @@ import { localDoctor } from '../../../launcher/process.ts';
 import type { CommandSpec, Invocation } from '../../spec/command.ts';
 
 export const command: CommandSpec = {
+  details: 'Exits with 1 if something is missing (✗); a warning (!) does not fail.',
   examples: [['imago doctor', 'Check this host']],
   async run(invocation) {
     const report = await examine(invocation);
@@ -14,6 +15,7 @@ export const command: CommandSpec = {
         ...(finding.fix === undefined ? [] : [`    ${style.dim(finding.fix)}`]),
       ]),
     );
+    if (!report.ok) process.exitCode = 1;
   },
 };
 

@@ -1,4 +1,5 @@
 // Stops the daemon, its database, and its machines.
+import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { stopDaemon } from '../../../launcher/process.ts';
 import type { StoppedProcesses } from '../../../launcher/spawn.ts';
 import { localClient } from '../../run/connect.ts';
@@ -13,6 +14,15 @@ export const command: CommandSpec = {
     ['imago down --leave-machines', 'Stop only the daemon'],
   ],
   async run(invocation) {
+    if (process.env.IMAGO_URL) {
+      throw new ImagoError(
+        'usage-invalid',
+        'IMAGO_URL is set, and only the daemon of this host can be stopped.',
+        {
+          hint: 'Unset IMAGO_URL, or run `imago down` on the host of that daemon.',
+        },
+      );
+    }
     const stopped = await stopDaemon({
       leaveMachines: invocation.flags['leave-machines'] === true,
       ask: async (daemon) => {

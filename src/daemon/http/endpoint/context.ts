@@ -43,7 +43,7 @@ export interface DaemonContext {
   /** Space of the local store that prune can free; absent if there is no store. */
   readonly space?: ImageSpace;
   readonly cache?: BuildCache;
-  readonly journal: Pick<Journal, 'get' | 'childStates'>;
+  readonly journal: Pick<Journal, 'get' | 'childStates' | 'live'>;
   readonly operationLists: OperationLists;
   /** Throws `daemon-standby` on every call while this daemon is on standby. */
   readonly operations: OperationDesk;

@@ -30,6 +30,7 @@ export const catalogHandlers = {
         catalogue: context.catalogue,
         providers: [...context.providers.values()],
         options: { signal, epoch: 0 },
+        now: () => context.clock.now(),
       },
       query,
     ),

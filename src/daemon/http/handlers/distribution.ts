@@ -1,10 +1,12 @@
 // Handles galleries, webhooks, and the public catalog.
 import type { BodyOf } from '../../../api/contract/types.ts';
 import { answerDeadline } from '../../../async/deadline.ts';
+import { usualChannels } from '../../../domain/channel/channel.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { type AzureCoordinates, checkCoordinates } from '../../../domain/gallery/gallery.ts';
 import { checkName } from '../../../domain/value/name.ts';
 import { requireNamed } from '../../../domain/value/require-named.ts';
+import { didYouMean, orList } from '../../../domain/value/suggest.ts';
 import { readWebhookEvents, readWebhookUrl } from '../../../domain/webhook/webhook.ts';
 import { requireImage } from '../../../operations/common/require.ts';
 import { requireGallery } from '../../../operations/gallery/copy-target.ts';
@@ -44,7 +46,7 @@ export const distributionHandlers = {
   async addGallery({ context, body, caller }) {
     const { name, place, home, channels, regions, azure } = body;
     checkName('gallery', name);
-    for (const channel of channels) checkName('channel', channel);
+    for (const channel of channels) await requireKnownChannel(context, channel);
     const provider = requireProvider(context, body.provider);
     checkPlace(provider, place);
     for (const region of [...regions.map((target) => target.region), ...(home === undefined ? [] : [home])]) {
@@ -128,6 +130,11 @@ export const distributionHandlers = {
     const { name, url, state } = await requireWebhook(context, path.webhook);
     if (state === 'gone') throw new ImagoError('webhook-gone', `Webhook ${name} ended.`);
     const { event } = body ?? {};
+    if (event !== undefined && !(await context.webhooks.hasEvent(name, event))) {
+      throw new ImagoError('event-not-found', `Webhook ${name} has no delivery of event ${event}.`, {
+        hint: `See \`imago webhook log ${name}\`.`,
+      });
+    }
     const what = event === undefined ? 'what failed' : `event ${event}`;
     return {
       subject: `webhook/${name}`,
@@ -154,6 +161,20 @@ export const distributionHandlers = {
     };
   },
 } satisfies Partial<Handlers>;
+
+/** A gallery serves a channel of every image that has it: one that no image has is a typing mistake. */
+async function requireKnownChannel({ catalogue }: DaemonContext, channel: string): Promise<void> {
+  checkName('channel', channel);
+  const known = new Set<string>(usualChannels.map(({ name }) => name));
+  for await (const { name } of allItems((query) => catalogue.listImages(query))) {
+    for (const one of await catalogue.listChannels(name)) known.add(one.name);
+  }
+  if (known.has(channel)) return;
+  throw new ImagoError('channel-not-found', `No image has a channel ${channel}.`, {
+    hint:
+      didYouMean(channel, known) ?? `Create it with \`imago channel create\`, or use ${orList([...known])}.`,
+  });
+}
 
 function coordinatesOf(given: NonNullable<BodyOf<'addGallery'>['azure']>): AzureCoordinates {
   const { communityName, ...coordinates } = given;

@@ -23,8 +23,11 @@ export const operationHandlers = {
     const { items, ...page } = await context.operationLists.list(filter, pageQuery(query));
     return { ...page, items: items.map((one) => operationFor(caller, one)) };
   },
-  showOperation: async ({ context, caller, path }) =>
-    operationFor(caller, await requireOperation(context, path.operation)),
+  async showOperation({ context, caller, path }) {
+    const operation = await requireOperation(context, path.operation);
+    const waitsFor = await waitOf(context, operation);
+    return { ...operationFor(caller, operation), ...(waitsFor !== undefined && { waitsFor }) };
+  },
   async waitOperation({ context, caller, path, query, signal }) {
     const operation = await requireOperation(context, path.operation);
     if (endedStates.has(operation.state) || query.seconds === 0) return operationFor(caller, operation);
@@ -92,6 +95,17 @@ async function requireOperation(context: DaemonContext, id: string): Promise<Ope
 }
 
 /** Also checks that the caller may start such an operation. */
+/** Says what an operation waits for: the one that holds its key, or what its step reported. */
+async function waitOf(
+  { journal }: DaemonContext,
+  { id, key, state, progress }: OperationRecord,
+): Promise<string | undefined> {
+  if (state !== 'queued') return state === 'waiting' ? progress?.sentence : undefined;
+  const holder = (await journal.live()).find((other) => other.key === key && other.id !== id);
+  const found = holder && (await journal.get(holder.id));
+  return found && `operation ${found.id} (${found.kind} of ${found.subject}), which is ${found.state}`;
+}
+
 async function requireOwnOperation(
   call: Pick<Call<'cancelOperation'>, 'context' | 'path' | 'caller'>,
 ): Promise<OperationRecord> {

@@ -1,6 +1,9 @@
 // The simulated provider.
+import { matches } from '../../../cloud/faults/faults.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import type { Json } from '../../../domain/value/json.ts';
+import { quote } from '../../../domain/value/quote.ts';
+import { didYouMean } from '../../../domain/value/suggest.ts';
 import type { Fault, FaultSpec, SimControl } from '../../../ports/provider/sim-control.ts';
 import type { Handlers } from '../endpoint/call.ts';
 import type { DaemonContext } from '../endpoint/context.ts';
@@ -11,6 +14,7 @@ export const simHandlers = {
   async addFault({ context, body }) {
     const sim = requireSim(context);
     const spec = JSON.parse(JSON.stringify(body)) as FaultSpec;
+    requireCall(context, spec.call);
     return {
       subject: 'provider/sim',
       plan: async () => [`Let ${spec.call} go wrong: ${spec.kind}.`],
@@ -56,6 +60,16 @@ export const simHandlers = {
 function requireSim({ sim }: DaemonContext): SimControl {
   if (sim !== undefined) return sim;
   throw new ImagoError('provider-lacks', 'The simulated provider is not loaded in this daemon.');
+}
+
+/** Refuses a fault that no call of the provider would ever meet. */
+function requireCall({ providers }: DaemonContext, call: string): void {
+  const roles = Object.entries(providers.get('sim') ?? {}).filter(([, role]) => typeof role === 'object');
+  const known = roles.flatMap(([role, methods]) => Object.keys(methods).map((method) => `${role}.${method}`));
+  if (known.some((name) => matches(call, name))) return;
+  throw new ImagoError('input-invalid', `The provider has no call ${quote(call)}.`, {
+    hint: didYouMean(call, known) ?? 'Write role and method, for example `pools.setModel` or `gallery.*`.',
+  });
 }
 
 async function requireFault(sim: SimControl, id: string): Promise<Fault> {
