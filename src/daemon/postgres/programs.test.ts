@@ -42,18 +42,26 @@ describe.runIf(process.getuid?.() === 0)('programs in a directory that only root
 
   it('are copied to a new cache that the database user can enter despite the umask of the daemon', () => {
     const cache = join(folder, 'var', 'cache', 'imago');
-    const { postgres } = reachablePrograms(closedPrograms(), cache, nobody);
+    const { postgres } = reachablePrograms(closedPrograms(), [cache], nobody);
     expect(postgres).toMatch(`${cache}/postgres-`);
     expect(statSync(cache).mode & 0o777).toBe(0o755);
   });
 
-  it('are refused with the command that opens a cache directory that is closed', () => {
+  it('are copied to the next cache if only root can enter the first one', () => {
+    const [closed, open] = [join(folder, 'cache'), join(folder, 'shared')];
+    mkdirSync(closed);
+    const { postgres } = reachablePrograms(closedPrograms(), [closed, open], nobody);
+    expect(postgres).toMatch(`${open}/postgres-`);
+    expect(statSync(closed).mode & 0o777).toBe(0o700);
+  });
+
+  it('are refused with the way out if only root can enter any cache', () => {
     const cache = join(folder, 'cache');
     mkdirSync(cache);
-    expect(() => reachablePrograms(closedPrograms(), cache, nobody)).toThrow(
+    expect(() => reachablePrograms(closedPrograms(), [cache], nobody)).toThrow(
       expect.objectContaining({
         code: 'postgres-unreachable',
-        hint: expect.stringContaining(`chmod o+x ${cache}`),
+        hint: expect.stringContaining(`Let all users enter ${cache}`),
       }),
     );
     expect(statSync(cache).mode & 0o777).toBe(0o700);

@@ -64,27 +64,40 @@ export function requirePackagedPrograms(): PackagedPrograms {
 }
 
 /**
- * Returns binaries that `user` can run: the packaged ones if possible, else a copy in the cache, which is named after its
- * content and created atomically. Deletes copies that were not used for a month.
+ * Returns binaries that `user` can run: the packaged ones if possible, else a copy in the first of the caches that the
+ * user can enter. A copy is named after its content and created atomically. Deletes copies that were not used for a month.
  */
 export function reachablePrograms(
   packaged: PackagedPrograms,
-  cache: string,
+  caches: readonly string[],
   user: SystemUser | undefined,
 ): PostgresPrograms {
   if (canRun(packaged.postgres, user)) return packaged;
-  makeCacheFolder(cache);
-  const target = join(cache, `${copyPrefix}${hashTree(packaged.root)}`);
-  if (!existsSync(target)) copyPrograms(packaged.root, target);
-  const now = new Date();
-  utimesSync(target, now, now);
-  removeUnused(cache, now.getTime() - keepUnusedMs);
-  const copied = programsIn(target, packaged.version);
-  if (canRun(copied.postgres, user)) return copied;
+  const name = `${copyPrefix}${hashTree(packaged.root)}`;
+  for (const cache of caches) {
+    makeCacheFolder(cache);
+    if (!canEnter(cache, user)) continue;
+    const target = join(cache, name);
+    if (!existsSync(target)) copyPrograms(packaged.root, target);
+    const now = new Date();
+    utimesSync(target, now, now);
+    removeUnused(cache, now.getTime() - keepUnusedMs);
+    const copied = programsIn(target, packaged.version);
+    if (canRun(copied.postgres, user)) return copied;
+  }
   const who = user === undefined ? 'this user' : `the user ${user.name}`;
-  throw new ImagoError('postgres-unreachable', `${copied.postgres} cannot be run by ${who}.`, {
-    hint: `Allow all users to enter the cache with \`chmod o+x ${cache}\`, or set IMAGO_CACHE to another directory.`,
-  });
+  throw new ImagoError(
+    'postgres-unreachable',
+    `PostgreSQL cannot be run by ${who} from ${caches.join(' or ')}.`,
+    {
+      hint: `Let all users enter ${caches.at(-1)} and the directories above it (\`chmod o+x\`), or set IMAGO_CACHE to another directory.`,
+    },
+  );
+}
+
+/** Tries it, because every directory above counts too. */
+function canEnter(folder: string, user: SystemUser | undefined): boolean {
+  return canRun('/bin/sh', user, ['-c', 'cd -- "$1"', 'sh', folder]);
 }
 
 function programsIn(root: string, version: string): PostgresPrograms {
@@ -97,9 +110,13 @@ function programsIn(root: string, version: string): PostgresPrograms {
 }
 
 /** Runs it, because only that detects missing libraries and directories that the user cannot enter. */
-function canRun(program: string, user: SystemUser | undefined): boolean {
+function canRun(
+  program: string,
+  user: SystemUser | undefined,
+  words: readonly string[] = ['--version'],
+): boolean {
   const ids = user === undefined ? {} : { uid: user.uid, gid: user.gid };
-  return spawnSync(program, ['--version'], { ...ids, cwd: '/', env: {}, stdio: 'ignore' }).status === 0;
+  return spawnSync(program, words, { ...ids, cwd: '/', env: {}, stdio: 'ignore' }).status === 0;
 }
 
 function copyPrograms(from: string, to: string): void {

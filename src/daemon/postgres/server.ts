@@ -12,7 +12,7 @@ import {
   waitForExit,
 } from '../../host/process/identity.ts';
 import type { SystemUser } from '../../host/process/system-user.ts';
-import { cacheFolders } from '../../host/tools/tools.ts';
+import { cacheFolders, sharedCache } from '../../host/tools/tools.ts';
 import type { ProcessEnvironment, StatePaths } from '../../launcher/paths.ts';
 import { type Log, rotateByCopy } from '../process/log.ts';
 import { POSTGRES_PORT, type RuntimePaths, secureFolder } from '../process/paths.ts';
@@ -95,7 +95,7 @@ export async function ensurePostgres(options: PostgresOptions): Promise<Postgres
     return serve(options, running, 'adopted');
   }
   const user = choosePostgresUser(options.processEnv, paths.postgresData);
-  const programs = reachablePrograms(packaged, cacheFolder(options.processEnv), user);
+  const programs = reachablePrograms(packaged, caches(options.processEnv), user);
   if (!exists) await createCluster(paths, programs, user);
   const started = await start(options, programs, user);
   log.info('started PostgreSQL', {
@@ -141,9 +141,9 @@ async function noneLeft(data: string, patienceMs: number): Promise<boolean> {
   return true;
 }
 
-function cacheFolder({ env, uid }: ProcessEnvironment): string {
-  const [own] = cacheFolders(env, uid);
-  return own ?? '/var/cache/imago';
+/** The caches of this user, and the shared one: IMAGO_CACHE can be in a directory that only root can enter. */
+function caches({ env, uid }: ProcessEnvironment): readonly string[] {
+  return [...new Set([...cacheFolders(env, uid), ...(uid === 0 ? [sharedCache] : [])])];
 }
 
 /** Returns a running server that accepts connections. Waits for one that is stopping, and stops one without a socket. */

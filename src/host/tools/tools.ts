@@ -8,7 +8,7 @@ import { systemFiles, type ToolFile, type ToolGroup, type ToolName, toolGroups }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-const sharedCache = '/var/cache/imago';
+export const sharedCache = '/var/cache/imago';
 
 /** The cache folders, first the one that this user writes: IMAGO_CACHE, or /var/cache/imago for root, or XDG's. */
 export function cacheFolders(env: Environment = process.env, uid = process.getuid?.() ?? 1): string[] {
