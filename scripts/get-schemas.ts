@@ -15,13 +15,8 @@ const validator = ['ajv@8.20.0', 'ajv-formats@3.0.1'];
 const edition = 'schemas-1';
 
 /** A folder with `node_modules/ajv` and `ajv-formats`, `cyclonedx/` and `spdx/2.3-schema.json`. */
-export async function fetchSchemas(): Promise<string> {
-  const cache = cacheFolders()[0] ?? '';
-  const kept = join(cache, 'test', edition);
-  if (existsSync(kept)) return kept;
-  await mkdir(join(cache, 'test'), { recursive: true });
-  return withWorkFolder(join(cache, 'test'), async (work) => {
-    const staged = join(work, 'staged');
+export function fetchSchemas(): Promise<string> {
+  return fetchOnce(edition, async (staged, work) => {
     await mkdir(join(staged, 'spdx'), { recursive: true });
     const run = (program: string, args: readonly string[]) =>
       runTool(program, args, { folder: work, env: machineSettings() });
@@ -36,12 +31,38 @@ export async function fetchSchemas(): Promise<string> {
       join(work, 'wheel', 'lib4sbom', 'schemas', 'spdx', '2.3-schema.json'),
       join(staged, 'spdx', '2.3-schema.json'),
     );
+  });
+}
+
+/** Fetches into a cache outside of the tree, unless this edition is there. Two callers at a time both succeed. */
+export async function fetchOnce(
+  edition: string,
+  fetchInto: (staged: string, work: string) => Promise<void>,
+): Promise<string> {
+  const cache = join(cacheFolders()[0] ?? '', 'test');
+  const kept = join(cache, edition);
+  if (existsSync(kept)) return kept;
+  await mkdir(cache, { recursive: true });
+  return withWorkFolder(cache, async (work) => {
+    const staged = join(work, 'staged');
+    await fetchInto(staged, work);
     await rename(staged, kept).catch(async (error: unknown) => {
       if (!existsSync(kept)) throw error;
       await rm(staged, { recursive: true });
     });
     return kept;
   });
+}
+
+/** Fetches as a command of its own. */
+export async function reportFetch(what: string, fetch: () => Promise<string>): Promise<void> {
+  try {
+    console.log(`${what}: ${await fetch()}`);
+  } catch (thrown) {
+    const error = ensureImagoError(thrown);
+    console.error(`${what}: ${error.message}`);
+    process.exit(error.exitCode);
+  }
 }
 
 /** The machine's own settings say where packages come from. */
@@ -57,12 +78,4 @@ async function only(folder: string, ending: string): Promise<string> {
   return join(folder, name);
 }
 
-if (process.argv[1] === import.meta.filename) {
-  try {
-    console.log(`schemas: ${await fetchSchemas()}`);
-  } catch (thrown) {
-    const error = ensureImagoError(thrown);
-    console.error(`get-schemas: ${error.message}`);
-    process.exit(error.exitCode);
-  }
-}
+if (process.argv[1] === import.meta.filename) await reportFetch('schemas', fetchSchemas);

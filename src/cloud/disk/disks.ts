@@ -1,4 +1,6 @@
 // Snapshots of the disks of machines and nodes.
+
+import { busy, checkLimit, conflict, lacks, notFound } from '../../domain/error/refusals.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import { checkName } from '../../domain/value/name.ts';
 import type { Disks, SnapshotSpec } from '../../ports/provider/disks.ts';
@@ -7,7 +9,6 @@ import { type Bend, type Cloud, stillThere } from '../state/cloud.ts';
 import { countRows } from '../state/gallery-rows.ts';
 import { machineById } from '../state/machine-rows.ts';
 import { pageByName } from '../state/paging.ts';
-import { busy, checkLimit, conflict, lacks, notFound } from '../state/refusals.ts';
 import type { SnapshotRow } from '../state/rows.ts';
 import { findSnapshot, requireSnapshot, snapshotState, toSnapshot } from '../state/snapshot-rows.ts';
 

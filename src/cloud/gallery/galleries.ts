@@ -1,10 +1,11 @@
 // Several galleries side by side.
+
+import { checkLimit, conflict, invalid } from '../../domain/error/refusals.ts';
 import type { Galleries, GallerySpec } from '../../ports/provider/gallery.ts';
 import { change, look } from '../state/call.ts';
 import { type Cloud, regionNamed } from '../state/cloud.ts';
 import { countRows, findGallery, toGallerySpec } from '../state/gallery-rows.ts';
 import { pageByName } from '../state/paging.ts';
-import { checkLimit, conflict, invalid } from '../state/refusals.ts';
 import type { GalleryRow } from '../state/rows.ts';
 import { cloudGallery } from './gallery.ts';
 

@@ -1,11 +1,12 @@
 // One gallery: its images, its versions and how near its limits are.
+
+import { busy, checkLimit, conflict } from '../../domain/error/refusals.ts';
 import { checkName } from '../../domain/value/name.ts';
 import type { Gallery, GalleryImage, GalleryLimit } from '../../ports/provider/gallery.ts';
 import { change, look } from '../state/call.ts';
 import { type Cloud, stillThere } from '../state/cloud.ts';
 import { adoptImage, countRows, findImage, requireGallery, toGalleryImage } from '../state/gallery-rows.ts';
 import { pageByName } from '../state/paging.ts';
-import { busy, checkLimit, conflict } from '../state/refusals.ts';
 import { galleryVersions } from './versions.ts';
 
 export function cloudGallery(cloud: Cloud, gallery: string): Gallery {

@@ -1,7 +1,8 @@
 // Copies of a version in regions: which are asked for, when each starts and ends, and what is retried.
+
+import { checkLimit, invalid, lacks } from '../../domain/error/refusals.ts';
 import type { RegionTarget } from '../../ports/provider/gallery.ts';
 import type { Bend, Cloud } from '../state/cloud.ts';
-import { checkLimit, invalid, lacks } from '../state/refusals.ts';
 import type { CopyRow, VersionKey } from '../state/rows.ts';
 import { copiesOf, copyState, isInProgress } from '../state/version-rows.ts';
 

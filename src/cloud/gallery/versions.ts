@@ -1,4 +1,6 @@
 // Versions of a gallery: content fixed once made, copies in regions, guards against deletion.
+
+import { busy, checkLimit, conflict, invalid, lacks, notFound } from '../../domain/error/refusals.ts';
 import { parseNumber } from '../../domain/image/version-number.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import type { Page, PageQuery } from '../../ports/page.ts';
@@ -13,7 +15,6 @@ import { admit, change, look } from '../state/call.ts';
 import { type Bend, type Cloud, stillThere } from '../state/cloud.ts';
 import { countRows, requireGallery, requireImage } from '../state/gallery-rows.ts';
 import { pageOf, rowsFor } from '../state/paging.ts';
-import { busy, checkLimit, conflict, invalid, lacks, notFound } from '../state/refusals.ts';
 import type { DiskContent, VersionKey, VersionRow } from '../state/rows.ts';
 import type { World } from '../state/state-file.ts';
 import { copiesOf, findVersion, toGalleryVersion, versionState } from '../state/version-rows.ts';

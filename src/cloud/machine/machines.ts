@@ -1,4 +1,6 @@
 // Single machines.
+
+import { busy, checkLimit, conflict, invalid, lacks, notFound } from '../../domain/error/refusals.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import { checkName } from '../../domain/value/name.ts';
 import type { CallOptions } from '../../ports/provider/call.ts';
@@ -16,7 +18,6 @@ import {
 } from '../state/machine-rows.ts';
 import { pageByName } from '../state/paging.ts';
 import { forgetGoneMachines } from '../state/pool-rows.ts';
-import { busy, checkLimit, conflict, invalid, lacks, notFound } from '../state/refusals.ts';
 import type { DiskContent, MachineRow } from '../state/rows.ts';
 import { requireSnapshot } from '../state/snapshot-rows.ts';
 import type { World } from '../state/state-file.ts';

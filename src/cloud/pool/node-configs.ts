@@ -1,10 +1,11 @@
 // The configs of nodes while they run, and what their agents report.
+
+import { notFound } from '../../domain/error/refusals.ts';
 import type { NodeConfigs } from '../../ports/provider/node-configs.ts';
 import { change, look } from '../state/call.ts';
 import type { Cloud } from '../state/cloud.ts';
 import { changeMachine, userDataOf } from '../state/machine-rows.ts';
 import { findNode, requireNode } from '../state/pool-rows.ts';
-import { notFound } from '../state/refusals.ts';
 
 export function cloudNodeConfigs(cloud: Cloud): NodeConfigs {
   const { world, executor } = cloud;

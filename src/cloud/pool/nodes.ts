@@ -1,4 +1,6 @@
 // What can be asked of one node of a pool.
+
+import { lacks, notFound } from '../../domain/error/refusals.ts';
 import type { CallOptions } from '../../ports/provider/call.ts';
 import type { Pools } from '../../ports/provider/pools.ts';
 import { change, look } from '../state/call.ts';
@@ -7,7 +9,6 @@ import { changeMachine, modelsConfig, requireSettled, switchPower } from '../sta
 import { readModel, sameImage } from '../state/models.ts';
 import { pageByName } from '../state/paging.ts';
 import { findNode, findPool, nodeReader, requireNode, requirePool } from '../state/pool-rows.ts';
-import { lacks, notFound } from '../state/refusals.ts';
 import type { MachineRow, PoolRow } from '../state/rows.ts';
 import { modelSource } from './scaling.ts';
 

@@ -1,4 +1,6 @@
 // Pools: a model that new nodes come from, and a capacity that others may change too.
+
+import { busy, checkLimit, conflict, invalid, lacks, notFound } from '../../domain/error/refusals.ts';
 import { checkName } from '../../domain/value/name.ts';
 import type { PoolModel, PoolSpec, Pools, WriteCondition } from '../../ports/provider/pools.ts';
 import { change, look } from '../state/call.ts';
@@ -13,7 +15,6 @@ import {
   requirePool,
   toProviderPool,
 } from '../state/pool-rows.ts';
-import { busy, checkLimit, conflict, invalid, lacks, notFound } from '../state/refusals.ts';
 import type { PoolRow } from '../state/rows.ts';
 import { usableVersion } from '../state/version-source.ts';
 import { poolNodes } from './nodes.ts';

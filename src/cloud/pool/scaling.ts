@@ -1,4 +1,6 @@
 // More and fewer nodes: what each is made from, and which go.
+
+import { conflict } from '../../domain/error/refusals.ts';
 import { nodeName } from '../../domain/node/node.ts';
 import type { ProvisioningError } from '../../ports/provider/call.ts';
 import type { Bend, Cloud } from '../state/cloud.ts';
@@ -6,7 +8,6 @@ import { isGeneralized } from '../state/gallery-rows.ts';
 import { createMachineRow } from '../state/machine-rows.ts';
 import { readModel } from '../state/models.ts';
 import { forgetGoneMachines } from '../state/pool-rows.ts';
-import { conflict } from '../state/refusals.ts';
 import type { DiskContent, MachineRow, PoolRow } from '../state/rows.ts';
 import { usableVersion } from '../state/version-source.ts';
 

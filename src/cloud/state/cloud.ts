@@ -1,6 +1,7 @@
 // The model of a cloud: its state, the rules that differ between clouds as values, and the executor below it.
 // The faces above it are the roles of a provider.
 import { createHash } from 'node:crypto';
+import { invalid } from '../../domain/error/refusals.ts';
 import type { NodeReport } from '../../domain/node/report.ts';
 import type { CallOptions, ProvisioningError } from '../../ports/provider/call.ts';
 import type { CapturedDisk } from '../../ports/provider/disks.ts';
@@ -10,7 +11,6 @@ import type { AllowedChange } from '../../ports/provider/node-configs.ts';
 import type { NodePower, ProviderNode } from '../../ports/provider/pools.ts';
 import type { Abilities } from '../../ports/provider/provider.ts';
 import type { Limits } from './limits.ts';
-import { invalid } from './refusals.ts';
 import type { DiskContent, MachineRow, SnapshotRow, VersionKey, VersionRow } from './rows.ts';
 import type { World } from './state-file.ts';
 

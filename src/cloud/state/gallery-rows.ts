@@ -1,7 +1,8 @@
 // Galleries and images as they are stored, and as the role shows them.
+
+import { conflict, notFound } from '../../domain/error/refusals.ts';
 import type { GalleryImage, GallerySpec } from '../../ports/provider/gallery.ts';
 import type { Cloud } from './cloud.ts';
-import { conflict, notFound } from './refusals.ts';
 import type { GalleryRow, ImageRow } from './rows.ts';
 import type { World } from './state-file.ts';
 

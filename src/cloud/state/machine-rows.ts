@@ -1,9 +1,10 @@
 // Machines as they are stored, of a pool or single, and the rules that hold for both.
+
+import { busy, conflict } from '../../domain/error/refusals.ts';
 import type { ProvisioningError, ProvisioningState } from '../../ports/provider/call.ts';
 import type { MachineSpec } from '../../ports/provider/machines.ts';
 import type { Bend, Cloud, Imaging } from './cloud.ts';
 import { readModel } from './models.ts';
-import { busy, conflict } from './refusals.ts';
 import type { MachineRow } from './rows.ts';
 import type { World } from './state-file.ts';
 import { errorOf } from './version-rows.ts';

@@ -1,6 +1,7 @@
 // Pages by the last key seen, so that what is created or deleted between two pages moves nothing.
+
+import { invalid } from '../../domain/error/refusals.ts';
 import type { Page, PageQuery } from '../../ports/page.ts';
-import { invalid } from './refusals.ts';
 import type { World } from './state-file.ts';
 
 const largestPage = 1000;

@@ -1,10 +1,11 @@
 // Pools and their nodes as they are stored, and as the role shows them.
+
+import { busy, notFound } from '../../domain/error/refusals.ts';
 import type { ProvisioningState } from '../../ports/provider/call.ts';
 import type { PoolModel, ProviderNode, ProviderPool } from '../../ports/provider/pools.ts';
 import { type Cloud, isoTime, stillThere } from './cloud.ts';
 import { diskName, machineError, machineState } from './machine-rows.ts';
 import { readModel } from './models.ts';
-import { busy, notFound } from './refusals.ts';
 import type { MachineRow, PoolRow } from './rows.ts';
 import type { World } from './state-file.ts';
 

@@ -1,7 +1,8 @@
 // Snapshots as they are stored, and as the role shows them.
+
+import { busy, notFound } from '../../domain/error/refusals.ts';
 import type { Snapshot } from '../../ports/provider/disks.ts';
 import { type Cloud, isoTime, stillThere } from './cloud.ts';
-import { busy, notFound } from './refusals.ts';
 import type { SnapshotRow } from './rows.ts';
 import type { World } from './state-file.ts';
 import { errorOf } from './version-rows.ts';

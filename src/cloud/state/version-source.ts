@@ -1,7 +1,8 @@
 // Finds the bytes that a version or a machine is made from: a sealed disk, a snapshot, another version.
+
+import { busy, notFound } from '../../domain/error/refusals.ts';
 import type { VersionSource } from '../../ports/provider/gallery.ts';
 import type { Cloud } from './cloud.ts';
-import { busy, notFound } from './refusals.ts';
 import type { DiskContent } from './rows.ts';
 import { requireSnapshot } from './snapshot-rows.ts';
 import { copiesOf, copyState, findVersion } from './version-rows.ts';

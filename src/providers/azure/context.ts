@@ -2,7 +2,7 @@
 import type { InTurn } from '../../async/keyed-mutex.ts';
 import type { OpenByteSource } from '../../disk/bytes/byte-source.ts';
 import type { Extent } from '../../disk/bytes/extent.ts';
-import { ImagoError } from '../../domain/error/imago-error.ts';
+import { invalid } from '../../domain/error/refusals.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Page, PageQuery } from '../../ports/page.ts';
 import type { ProvisioningState } from '../../ports/provider/call.ts';
@@ -61,23 +61,6 @@ export function stateOf(azure: string | undefined): ProvisioningState {
 /** `East US 2` and `eastus2` are the same region. */
 export function toRegion(name: string | undefined): string {
   return (name ?? '').toLowerCase().replaceAll(' ', '');
-}
-
-export function conflict(message: string): ImagoError {
-  return new ImagoError('provider-conflict', message);
-}
-
-/** Trying again later helps. */
-export function busy(message: string): ImagoError {
-  return new ImagoError('provider-conflict', message, { retryable: true });
-}
-
-export function notFound(message: string): ImagoError {
-  return new ImagoError('provider-not-found', message);
-}
-
-export function invalid(message: string): ImagoError {
-  return new ImagoError('input-invalid', message);
 }
 
 const keptMs = 60_000;

@@ -1,8 +1,8 @@
 // Runs the cloud in virtual time: every piece of work ends at a time that is known when it starts.
 import { type Executor, sha256 } from '../../cloud/state/cloud.ts';
-import { busy } from '../../cloud/state/refusals.ts';
 import type { DiskContent, MachineRow, SnapshotRow } from '../../cloud/state/rows.ts';
 import type { World } from '../../cloud/state/state-file.ts';
+import { busy } from '../../domain/error/refusals.ts';
 import type { CapturedDisk } from '../../ports/provider/disks.ts';
 import type { AllowedChange } from '../../ports/provider/node-configs.ts';
 import { consoleOf, healthOf, reportOf } from './machine/boot.ts';

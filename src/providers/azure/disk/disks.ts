@@ -1,9 +1,11 @@
 // Snapshots: incremental copies of managed disks, in the region of the disk.
+
+import { busy, conflict, notFound } from '../../../domain/error/refusals.ts';
 import type { CallOptions } from '../../../ports/provider/call.ts';
 import type { Disks, Snapshot, SnapshotSpec } from '../../../ports/provider/disks.ts';
 import { at, groupIn, namesIn } from '../arm/address.ts';
 import type { Body, Resource, WireDisk, WireSnapshot, WireVersion } from '../arm/wire.ts';
-import { type AzureContext, busy, conflict, notFound, stateOf, toRegion } from '../context.ts';
+import { type AzureContext, stateOf, toRegion } from '../context.ts';
 
 type Found = Resource<WireSnapshot>;
 

@@ -6,11 +6,12 @@ import { readBytes } from '../../../disk/bytes/byte-source.ts';
 import { type Extent, isZero } from '../../../disk/bytes/extent.ts';
 import { encodeVhdFooter, vhdSector } from '../../../disk/vhd/footer.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { invalid, notFound } from '../../../domain/error/refusals.ts';
 import type { CallOptions } from '../../../ports/provider/call.ts';
 import { actionOf, at } from '../arm/address.ts';
 import type { Started } from '../arm/client.ts';
 import type { Body, Resource, WireDisk } from '../arm/wire.ts';
-import { type AzureContext, invalid, notFound, type SealedDisk } from '../context.ts';
+import type { AzureContext, SealedDisk } from '../context.ts';
 import { holds, openPageBlob, type PageBlob } from './page-blob.ts';
 
 type Disk = Resource<WireDisk>;

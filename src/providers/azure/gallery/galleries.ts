@@ -1,4 +1,6 @@
 // Galleries of the resource group, and the images in them. In Azure an image is an image definition.
+
+import { busy, conflict, invalid } from '../../../domain/error/refusals.ts';
 import { checkName } from '../../../domain/value/name.ts';
 import type { CallOptions } from '../../../ports/provider/call.ts';
 import type {
@@ -11,7 +13,7 @@ import type {
 import { at, groupIn } from '../arm/address.ts';
 import { isAbsent } from '../arm/client.ts';
 import type { Body, Resource, WireGallery, WireImage, WireVersion } from '../arm/wire.ts';
-import { type AzureContext, busy, conflict, invalid, stateOf, toRegion } from '../context.ts';
+import { type AzureContext, stateOf, toRegion } from '../context.ts';
 import { galleryVersions } from './versions.ts';
 
 const galleryNamePattern = /^[A-Za-z0-9](?:[\w.]{0,78}[A-Za-z0-9])?$/;

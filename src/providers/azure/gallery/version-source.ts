@@ -1,9 +1,11 @@
 // Where the bytes of a version come from, as Azure takes it and as a tag keeps it.
+
+import { busy, notFound } from '../../../domain/error/refusals.ts';
 import type { CallOptions } from '../../../ports/provider/call.ts';
 import type { VersionSource } from '../../../ports/provider/gallery.ts';
 import { type Address, at, namesIn } from '../arm/address.ts';
 import type { Resource, WireDisk, WireSnapshot, WireVersion } from '../arm/wire.ts';
-import { type AzureContext, busy, notFound, stateOf } from '../context.ts';
+import { type AzureContext, stateOf } from '../context.ts';
 import { useSnapshot } from '../disk/disks.ts';
 import { uploadDisk } from '../disk/upload.ts';
 

@@ -2,6 +2,7 @@
 // resource and writing it back.
 
 import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { busy, conflict, invalid, notFound } from '../../../domain/error/refusals.ts';
 import { formatNumber, parseNumber } from '../../../domain/image/version-number.ts';
 import type { CallOptions } from '../../../ports/provider/call.ts';
 import type {
@@ -14,7 +15,7 @@ import type {
 } from '../../../ports/provider/gallery.ts';
 import { type Address, at } from '../arm/address.ts';
 import type { Body, Resource, WireGallery, WireImage, WireVersion } from '../arm/wire.ts';
-import { type AzureContext, busy, conflict, invalid, notFound, stateOf, toRegion } from '../context.ts';
+import { type AzureContext, stateOf, toRegion } from '../context.ts';
 import { dropUpload, holdUpload, uploadName } from '../disk/upload.ts';
 import { prepareSource, readSource, sourceTag } from './version-source.ts';
 

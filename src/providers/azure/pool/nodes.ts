@@ -1,10 +1,11 @@
 // Nodes: instances of a scale set. A node is called what it calls itself, which is its name in Kubernetes too.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { notFound } from '../../../domain/error/refusals.ts';
 import type { CallOptions } from '../../../ports/provider/call.ts';
 import type { NodePower, Pools, ProviderNode } from '../../../ports/provider/pools.ts';
 import { actionOf, at, namesIn } from '../arm/address.ts';
 import type { Resource, WireDisk, WireInstance, WirePool } from '../arm/wire.ts';
-import { type AzureContext, notFound, stateOf } from '../context.ts';
+import { type AzureContext, stateOf } from '../context.ts';
 
 export type Instance = Resource<WireInstance> & {
   readonly instanceId?: string;

@@ -1,6 +1,7 @@
 // Pools: scale sets with an exact version in their model. A change of the model is a PATCH that leaves the capacity
 // alone.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { busy, conflict, invalid, notFound } from '../../../domain/error/refusals.ts';
 import { checkName } from '../../../domain/value/name.ts';
 import type { CallOptions } from '../../../ports/provider/call.ts';
 import type {
@@ -11,7 +12,7 @@ import type {
   WriteCondition,
 } from '../../../ports/provider/pools.ts';
 import { at } from '../arm/address.ts';
-import { type AzureContext, busy, conflict, invalid, notFound, stateOf } from '../context.ts';
+import { type AzureContext, stateOf } from '../context.ts';
 import { listInstances, nodeRole, toNode } from './nodes.ts';
 import {
   bodyOf,

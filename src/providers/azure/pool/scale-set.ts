@@ -1,10 +1,11 @@
 // A pool as a scale set: what is sent to make one, and what is read from one.
 import { generateKeyPairSync } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import { invalid } from '../../../domain/error/refusals.ts';
 import type { PoolModel, PoolSpec, ProviderPool } from '../../../ports/provider/pools.ts';
 import { at, namesIn } from '../arm/address.ts';
 import type { Body, Resource, WirePool } from '../arm/wire.ts';
-import { type AzureContext, invalid, stateOf, toRegion } from '../context.ts';
+import { type AzureContext, stateOf, toRegion } from '../context.ts';
 
 export type ScaleSet = Resource<WirePool>;
 

@@ -1,5 +1,5 @@
 // Machine sizes on this host.
-import { invalid } from '../../../cloud/state/refusals.ts';
+import { invalid } from '../../../domain/error/refusals.ts';
 
 export interface MachineSize {
   readonly cpus: number;

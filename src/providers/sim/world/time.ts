@@ -2,9 +2,9 @@
 
 import type { SimFaults } from '../../../cloud/faults/faults.ts';
 import { isoTime } from '../../../cloud/state/cloud.ts';
-import { lacks } from '../../../cloud/state/refusals.ts';
 import type { World } from '../../../cloud/state/state-file.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { lacks } from '../../../domain/error/refusals.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { SimControl, SimTime } from '../../../ports/provider/sim-control.ts';
 import { type ClockAnchor, createScaledClock, resumeTime, type ScaledClock } from './clock.ts';

@@ -1,5 +1,5 @@
-// The errors with which the cloud refuses a call, in one place so that they mean the same everywhere.
-import { ImagoError } from '../../domain/error/imago-error.ts';
+// The errors with which providers refuse a call, in one place so that they mean the same everywhere.
+import { ImagoError } from './imago-error.ts';
 
 /** Something else has that name; trying again does not help. */
 export function conflict(message: string): ImagoError {
