@@ -25,6 +25,7 @@ export function hostMachine(context: HostContext, row: MachineRow, image: Cached
     disk: diskPath(folder, row.disk),
     backing: image.disk,
     boot: bootOf(context, row, image),
+    ...(isBuild(row) && { build: true }),
     ...readSize(sizeOf(context.world, row)),
     network: {
       // The user data of a single machine can come from a recipe: it must not open a port of this host.
@@ -77,7 +78,7 @@ function bootOf(context: HostContext, row: MachineRow, image: CachedImage): Mach
   if (row.firmware !== 'direct') return { kind: row.firmware };
   if (image.direct !== undefined) return { kind: 'direct', ...image.direct };
   if (row.pool !== null) return { kind: firmwareOf(context, row) };
-  if ((JSON.parse(row.spec ?? '{}') as Partial<MachineSpec>).build === true) return { kind: 'uefi' };
+  if (isBuild(row)) return { kind: 'uefi' };
   throw new ImagoError(
     'provider-lacks',
     `The disk of machine ${row.name} has no kernel that can be started without firmware.`,
@@ -88,4 +89,8 @@ function bootOf(context: HostContext, row: MachineRow, image: CachedImage): Mach
 function firmwareOf({ world, defaultGallery }: HostContext, row: MachineRow): 'uefi' | 'bios' {
   const { gallery = defaultGallery, image } = readModel(world, row.diskModel ?? '');
   return findImage(world, gallery, image)?.generation === 1 ? 'bios' : 'uefi';
+}
+
+function isBuild({ spec }: MachineRow): boolean {
+  return (JSON.parse(spec ?? '{}') as Partial<MachineSpec>).build === true;
 }

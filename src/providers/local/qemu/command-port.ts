@@ -132,13 +132,19 @@ function settle(waiting: Map<string, Waiting>, line: string): void {
   } catch {
     return;
   }
-  const { id, exitCode, stdout, stderr, truncated } = answer ?? {};
+  const { id, exitCode, stdout, stderr, stdout64, stderr64, truncated } = answer ?? {};
   const asked = typeof id === 'string' ? waiting.get(id) : undefined;
   if (asked === undefined || typeof exitCode !== 'number') return;
   asked.resolve({
     exitCode,
-    stdout: typeof stdout === 'string' ? stdout : '',
-    stderr: typeof stderr === 'string' ? stderr : '',
+    stdout: textOf(stdout, stdout64),
+    stderr: textOf(stderr, stderr64),
     truncated: truncated === true,
   });
+}
+
+/** A disk without the agent answers in base64. */
+function textOf(text: unknown, base64: unknown): string {
+  if (typeof base64 === 'string') return Buffer.from(base64, 'base64').toString('utf8');
+  return typeof text === 'string' ? text : '';
 }

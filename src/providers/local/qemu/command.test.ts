@@ -45,6 +45,16 @@ describe('the arguments of QEMU', () => {
     expect(valuesOf(plan({}, 'kvm'), '-append')).toEqual(['quiet, a=b,c']);
   });
 
+  it('give a machine of a build a command port from its firmware, and other machines none', () => {
+    const built = valuesOf(plan({ build: true }), '-smbios');
+    expect(built[0]).toContain(',serial=ds=nocloud;i=one;h=one');
+    const keys = built.slice(1).map((text) => /credential\.binary:([^=]+)=[A-Za-z0-9+/]+=*$/.exec(text)?.[1]);
+    expect(keys).toContain('systemd.extra-unit.imago-build-commands.service');
+    expect(keys).not.toContain(undefined);
+    expect(valuesOf(plan(), '-smbios')).toHaveLength(1);
+    expect(valuesOf(plan(), '-smbios')[0]).not.toContain('serial');
+  });
+
   it('name files in the directory of the machine by relative names, since another user cannot enter the parent directories', () => {
     const folder = "/m/it's, one";
     const args = plan({ disk: `${folder}/a,b.qcow2`, backing: '/i,j.raw', boot: { kind: 'uefi' } });

@@ -12,6 +12,7 @@ import { localMachineProduct } from '../../../domain/node/node.ts';
 import type { OpenForward } from '../../../domain/pool/port-forward.ts';
 import { type MachineCards, mainNetwork } from '../network/plan.ts';
 import type { AcceleratorName } from './accelerator.ts';
+import { foreignGuest, foreignSerial } from './foreign-guest.ts';
 import type { HostMachine } from './machine-host.ts';
 import type { MachineFiles, MachineSockets } from './paths.ts';
 import type { Firmware } from './program.ts';
@@ -33,7 +34,8 @@ export function qemuArguments(plan: QemuPlan): string[] {
   const { spec, sockets } = plan;
   return [
     ...['-name', guestName(spec.id), '-uuid', spec.metadata.machineId],
-    ...['-smbios', `type=1,product=${localMachineProduct}`],
+    ...['-smbios', `type=1,product=${localMachineProduct}${spec.build === true ? serial(spec) : ''}`],
+    ...(spec.build === true ? foreignGuest() : []),
     ...['-M', 'q35', ...processor(plan.accelerator), '-smp', String(spec.cpus), '-m', `${spec.memoryMb}M`],
     ...['-nodefaults', '-no-user-config', '-display', 'none', '-rtc', 'base=utc'],
     ...sandbox,
@@ -43,6 +45,10 @@ export function qemuArguments(plan: QemuPlan): string[] {
     ...disk(spec),
     ...networks(plan),
   ];
+}
+
+function serial({ metadata }: HostMachine): string {
+  return `,serial=${value(foreignSerial(metadata.name))}`;
 }
 
 /** Distinguishes the process from others. */

@@ -36,6 +36,8 @@ export interface HostMachine {
   /** The raw image under the disk. Defaults to the one that the disk names, if any. */
   readonly backing?: string;
   readonly boot: MachineBoot;
+  /** Commands reach it even if its disk has no agent. */
+  readonly build?: true;
   readonly cpus: number;
   readonly memoryMb: number;
   readonly network: HostNetwork;
