@@ -57,6 +57,26 @@ describe('story 8: the cap on versions is near', () => {
     await product.close();
   });
 
+  test('the versions of one image are full: its next one is refused before it is copied, another image is not', async () => {
+    const product = await createProduct(await bench.freshStore(), { limits: { versionsPerImage: 1 } });
+    const [first = '', second = ''] = await simulateVersions(product, 2);
+    await createPool(product, 'one', first);
+    const publish = { kind: 'image-publish', subject: 'image/node', input: { reference: `node:${second}` } };
+    const refused = await product.run(publish);
+    expect(refused).toMatchObject({ state: 'failed', error: { code: 'limit-reached' } });
+    expect(refused.error?.message).toContain('1 of 1 versions per image');
+    expect(product.sim.world.view().versions.map(({ version }) => version)).toEqual([first]);
+    const recipe = { name: 'other', numbering: 'semver', components: [] };
+    const built = await product.run({ kind: 'build', subject: 'image/other', input: { recipe } });
+    expect(built).toMatchObject({ state: 'succeeded' });
+    const { version } = built.result as { version: string };
+    const input = { reference: `other:${version}` };
+    expect(await product.run({ kind: 'image-publish', subject: 'image/other', input })).toMatchObject({
+      state: 'succeeded',
+    });
+    await product.close();
+  });
+
   test('a limit that is near again, after there was room, is told again; while it stays near it is not', async () => {
     const product = await createProduct(await bench.freshStore());
     const { sim } = product;

@@ -23,7 +23,7 @@ packages:
 # A component of your own comes from an address, a file, a folder, an archive or a registry:
 #components:
 #  - name: kubelet
-#    version: 1.34.2
+#    version: 1.36.2
 #    from: {file: "kubelet-\${version}"}
 #    to: /usr/bin/kubelet
 settings:

@@ -1,5 +1,5 @@
 // What the simulated gallery does as Azure's does, beyond what every gallery must.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { type SimFixture, simFixture } from '../../../test/support/sim/fixture.ts';
 import { azureDurations } from '../../providers/sim/world/durations.ts';
 
@@ -107,6 +107,18 @@ describe('replicas', () => {
     };
     expect(await took(1)).toBeGreaterThan((await took(20)) + 20_000);
   });
+});
+
+test('the versions of one image are limited, and another image has its own room', async () => {
+  const fixture = simFixture({ limits: { versionsPerImage: 1 } });
+  const { sim, options } = fixture;
+  await fixture.publish('1.0.0');
+  const extra = fixture.versionSpec('2.0.0', await fixture.seal());
+  await expect(sim.gallery.createVersion(extra, options)).rejects.toMatchObject({ code: 'provider-quota' });
+  const full = { name: 'versions-per-image', used: 1, limit: 1 };
+  expect(await sim.gallery.limits(options)).toContainEqual(full);
+  expect(await sim.gallery.limits({ ...options, image: 'node' })).toContainEqual(full);
+  expect(await sim.gallery.limits({ ...options, image: 'other' })).toContainEqual({ ...full, used: 0 });
 });
 
 describe('galleries', () => {

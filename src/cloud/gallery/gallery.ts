@@ -5,7 +5,14 @@ import { checkName } from '../../domain/value/name.ts';
 import type { Gallery, GalleryImage, GalleryLimit } from '../../ports/provider/gallery.ts';
 import { change, look } from '../state/call.ts';
 import { type Cloud, stillThere } from '../state/cloud.ts';
-import { adoptImage, countRows, findImage, requireGallery, toGalleryImage } from '../state/gallery-rows.ts';
+import {
+  adoptImage,
+  countRows,
+  findImage,
+  requireGallery,
+  toGalleryImage,
+  versionsInImage,
+} from '../state/gallery-rows.ts';
 import { pageByName } from '../state/paging.ts';
 import { galleryVersions } from './versions.ts';
 
@@ -30,7 +37,7 @@ export function cloudGallery(cloud: Cloud, gallery: string): Gallery {
       }),
     ...galleryVersions(cloud, gallery),
     limits: async (options) => [
-      ...(await look(cloud, options, () => countedLimits(cloud))),
+      ...(await look(cloud, options, () => countedLimits(cloud, gallery, options.image))),
       ...(await cloud.executor.galleryLimits()),
     ],
   };
@@ -60,7 +67,7 @@ function deleteImage({ world }: Cloud, gallery: string, name: string): void {
   world.run('DELETE FROM image WHERE gallery = ? AND name = ?', gallery, name);
 }
 
-function countedLimits({ world, limits }: Cloud): readonly GalleryLimit[] {
+function countedLimits({ world, limits }: Cloud, gallery: string, image?: string): readonly GalleryLimit[] {
   const versions = world.get<{ count: number }>(
     `SELECT count(*) AS count FROM version WHERE ${stillThere}`,
     world.time(),
@@ -76,6 +83,11 @@ function countedLimits({ world, limits }: Cloud): readonly GalleryLimit[] {
     { name: 'galleries', used: countRows(world, 'gallery'), limit: limits.galleries },
     { name: 'images', used: countRows(world, 'image'), limit: limits.images },
     { name: 'versions', used: versions?.count ?? 0, limit: limits.versions },
+    {
+      name: 'versions-per-image',
+      used: versionsInImage(world, image === undefined ? undefined : { gallery, image }),
+      limit: limits.versionsPerImage,
+    },
     { name: 'replicas-per-version', used: replicas?.most ?? 0, limit: limits.replicasPerVersion },
   ] as const;
   return counted.flatMap(({ limit, ...used }) => (limit === undefined ? [] : [{ ...used, limit }]));

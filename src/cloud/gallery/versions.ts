@@ -13,7 +13,7 @@ import type {
 } from '../../ports/provider/gallery.ts';
 import { admit, change, look } from '../state/call.ts';
 import { type Bend, type Cloud, stillThere } from '../state/cloud.ts';
-import { countRows, requireGallery, requireImage } from '../state/gallery-rows.ts';
+import { countRows, requireGallery, requireImage, versionsInImage } from '../state/gallery-rows.ts';
 import { pageOf, rowsFor } from '../state/paging.ts';
 import type { DiskContent, VersionKey, VersionRow } from '../state/rows.ts';
 import type { World } from '../state/state-file.ts';
@@ -88,6 +88,7 @@ function createVersion(
   const { digest, diskDigest, diskBytes, traits } = readSource(cloud, spec.source, sealed);
   forgetGone(world);
   checkLimit('versions', countRows(world, 'version') + 1, cloud.limits.versions);
+  checkLimit('versions of an image', versionsInImage(world, key) + 1, cloud.limits.versionsPerImage);
   const row: VersionRow = {
     ...key,
     ...number,

@@ -2,7 +2,7 @@
 
 import { conflict, notFound } from '../../domain/error/refusals.ts';
 import type { GalleryImage, GallerySpec } from '../../ports/provider/gallery.ts';
-import type { Cloud } from './cloud.ts';
+import { type Cloud, stillThere } from './cloud.ts';
 import type { GalleryRow, ImageRow } from './rows.ts';
 import type { World } from './state-file.ts';
 
@@ -67,6 +67,20 @@ export function toGalleryImage(row: ImageRow): GalleryImage {
 }
 
 /** Counts the rows of a table; what is being deleted counts until it is gone. */
+/** Returns how many versions the image has, or the image that has the most. */
+export function versionsInImage(
+  world: World,
+  only?: { readonly gallery: string; readonly image: string } | undefined,
+): number {
+  const found = world.get<{ count: number }>(
+    `SELECT count(*) AS count FROM version WHERE ${stillThere} ${only ? 'AND gallery = ? AND image = ?' : ''}
+     GROUP BY gallery, image ORDER BY count DESC`,
+    world.time(),
+    ...(only ? [only.gallery, only.image] : []),
+  );
+  return found?.count ?? 0;
+}
+
 export function countRows(
   world: World,
   table: 'gallery' | 'image' | 'version' | 'pool' | 'machine WHERE pool IS NULL' | 'snapshot',

@@ -4,6 +4,7 @@ export interface Limits {
   readonly galleries: number;
   readonly images: number;
   readonly versions: number;
+  readonly versionsPerImage: number;
   readonly replicasPerVersion: number;
   readonly pools: number;
   readonly nodesPerPool: number;
@@ -17,6 +18,7 @@ const azureLimits = {
   galleries: 100,
   images: 1_000,
   versions: 10_000,
+  versionsPerImage: 10_000,
   replicasPerVersion: 100,
   pools: 2_500,
   nodesPerPool: 1_000,

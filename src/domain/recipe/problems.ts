@@ -141,7 +141,7 @@ function kubernetesProblems({ kubernetes, numbering }: Recipe): readonly RecipeP
     {
       path: ['numbering'],
       message: `the policy ${numbering} needs a Kubernetes version`,
-      hint: 'Add `kubernetes: 1.34.2`, or choose another numbering policy.',
+      hint: 'Add `kubernetes: 1.36.2`, or choose another numbering policy.',
     },
   ];
 }

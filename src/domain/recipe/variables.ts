@@ -49,7 +49,7 @@ export function expandRecipe(recipe: Recipe): Expanded {
     tell({
       path: ['matrix'],
       message: 'a recipe has `kubernetes` or a `matrix` over it, not both',
-      hint: 'Take one of them out. To build one version of a matrix, name it: `imago build --kubernetes 1.34.2`.',
+      hint: 'Take one of them out. To build one version of a matrix, name it: `imago build --kubernetes 1.36.2`.',
     });
   }
   const versions = matrix?.kubernetes ?? [recipe.kubernetes];
@@ -125,7 +125,7 @@ function unknownVariable(name: string, variables: Variables, path: RecipeProblem
     return {
       path,
       message: `\${kubernetes} is used, and the recipe has no Kubernetes version`,
-      hint: 'Add `kubernetes: 1.34.2`.',
+      hint: 'Add `kubernetes: 1.36.2`.',
     };
   }
   return {

@@ -60,7 +60,7 @@ export async function requireRoom(
 ): Promise<void> {
   if ((await gallery.getVersion(image, version, options)) !== undefined) return;
   const known = await gallery.getImage(image, options);
-  checkRoom(`${image}:${version}`, await gallery.limits(options), {
+  checkRoom(`${image}:${version}`, await gallery.limits({ ...options, image }), {
     versions: 1,
     images: known === undefined ? 1 : 0,
     'versions-per-image': 1,

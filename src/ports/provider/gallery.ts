@@ -124,7 +124,8 @@ export interface Gallery {
    */
   deleteVersion(image: string, version: string, options: CallOptions): Promise<void>;
 
-  limits(options: CallOptions): Promise<readonly GalleryLimit[]>;
+  /** With an image, `versions-per-image` is that of this image; otherwise that of the fullest. */
+  limits(options: CallOptions & { readonly image?: string }): Promise<readonly GalleryLimit[]>;
 
   /**
    * Reads every byte of the disk that it holds, and answers with their sha256. Takes as long as that takes. Absent

@@ -17,8 +17,11 @@ import { type AzureContext, stateOf, toRegion } from '../context.ts';
 import { galleryVersions } from './versions.ts';
 
 const galleryNamePattern = /^[A-Za-z0-9](?:[\w.]{0,78}[A-Za-z0-9])?$/;
-/** Per subscription and region; the last one of each version. */
-const limits = { galleries: 100, images: 1_000, versions: 10_000, 'replicas-per-version': 100 } as const;
+/** Per subscription and region, so one image alone can have all versions; the last one is of each version. */
+const limits = {
+  ...{ galleries: 100, images: 1_000, versions: 10_000 },
+  ...{ 'versions-per-image': 10_000, 'replicas-per-version': 100 },
+} as const;
 const publisher = 'imago';
 
 export function azureGalleries(context: AzureContext): Galleries {
@@ -130,7 +133,8 @@ export function azureGallery(context: AzureContext, gallery: string): Gallery {
       await arm.finish(await arm.delete(at('galleries/images', gallery, name), signal), signal);
     },
     ...galleryVersions(context, gallery),
-    limits: ({ signal }) => countLimits(context, signal),
+    limits: ({ signal, image }) =>
+      countLimits(context, signal, image === undefined ? undefined : { gallery, image }),
   };
 }
 
@@ -207,12 +211,17 @@ function toImage({ name, properties }: Resource<WireImage>): GalleryImage {
 }
 
 /** Counts everything in the subscription, also what others made. */
-async function countLimits({ arm }: AzureContext, signal: AbortSignal): Promise<readonly GalleryLimit[]> {
+async function countLimits(
+  { arm }: AzureContext,
+  signal: AbortSignal,
+  only?: { readonly gallery: string; readonly image: string },
+): Promise<readonly GalleryLimit[]> {
   signal.throwIfAborted();
   const galleries = await arm.list<Resource<WireGallery>>({ ...at('galleries'), group: '' }, signal);
   let images = 0;
   let versions = 0;
   let replicas = 0;
+  let inImage = 0;
   for (const { name, id } of galleries) {
     const list = <P>(type: string, ...names: readonly string[]) =>
       arm.list<Resource<P>>({ ...at(type, name, ...names), group: groupIn(id) }, signal).catch(none);
@@ -221,10 +230,15 @@ async function countLimits({ arm }: AzureContext, signal: AbortSignal): Promise<
     for (const image of found) {
       const inside = await list<WireVersion>('galleries/images/versions', image.name);
       versions += inside.length;
+      const isAsked = only === undefined || (only.gallery === name && only.image === image.name);
+      if (isAsked) inImage = Math.max(inImage, inside.length);
       replicas = Math.max(replicas, ...inside.map(replicasOf));
     }
   }
-  const used = { galleries: galleries.length, images, versions, 'replicas-per-version': replicas };
+  const used = {
+    ...{ galleries: galleries.length, images, versions },
+    ...{ 'versions-per-image': inImage, 'replicas-per-version': replicas },
+  };
   return (Object.keys(limits) as (keyof typeof limits)[]).map((name) => ({
     ...{ name, used: used[name], limit: limits[name] },
   }));
