@@ -14,7 +14,7 @@ export async function commandReference(): Promise<string> {
   const parts = [
     '# Commands',
     '',
-    'Every command takes `-o table|json|name` (`--json` is `-o json`: one document on standard output), `--quiet` and `--help`, and `--dry-run` if it writes. Lists are `{"items": […], "next": …}`, errors `{"error": {"code", "message", "hint"}}`.',
+    'Every command takes `-o table|wide|json|yaml|name` (`--json` is `-o json`: one document on standard output), `--quiet`, `--context`, `--timeout`, and `--help`, and `--dry-run` if it writes. Lists are `{"items": […], "next": …}`: everything if standard output is not a terminal, unless `--limit` or `--cursor` is given. With `--watch`, a list keeps running and prints what changes. Errors are `{"error": {"code", "message", "hint"}}`.',
     '',
     'Exit codes: 0 success, 1 failed operation, 2 wrong usage or input, 3 not found, 4 refused (policy or conflict), 5 provider, quota or timeout, 70 internal error, 130 cancelled.',
     '',

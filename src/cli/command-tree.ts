@@ -51,6 +51,8 @@ export const commandTree = {
       op: subject('Manage operations', () => import('./commands/op.ts')),
       schedule: subject('Manage schedules', () => import('./commands/schedule.ts')),
       keys: subject('Manage signing keys', () => import('./commands/keys.ts')),
+      context: subject('Manage the servers that commands talk to', () => import('./commands/context.ts')),
+      login: subject('Store the token for a server', () => import('./commands/login.ts')),
       token: subject('Manage API tokens', () => import('./commands/token.ts')),
       audit: subject(
         'List all write requests, including rejected ones, newest first',
@@ -74,6 +76,10 @@ export const commandTree = {
       doctor: subject(
         'Check this host for missing prerequisites and show how to install them',
         () => import('./commands/daemon/doctor.ts'),
+      ),
+      explain: subject(
+        'Explain a field of a recipe, policy, or node config',
+        () => import('./commands/explain.ts'),
       ),
       completion: subject(
         'Generate a shell completion script',

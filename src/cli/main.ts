@@ -2,9 +2,11 @@
 // right exit code.
 import type { Client } from '../api/client/client.ts';
 import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
+import { parseDuration } from '../domain/value/duration.ts';
 import { nearest } from '../domain/value/suggest.ts';
+import { selectContext } from '../launcher/contexts.ts';
 import { commandTree } from './command-tree.ts';
-import { createOutput, type Format, type Output, type Streams } from './output/output.ts';
+import { createOutput, type Format, type Output, type Streams, type Stringify } from './output/output.ts';
 import { watchOutput } from './output/watch-output.ts';
 import {
   type Command,
@@ -29,7 +31,7 @@ const output = watchOutput([process.stdout, process.stderr], (error) => {
 });
 
 async function main(words: readonly string[]): Promise<number> {
-  const early = createOutput(earlyFormat(words), false, streams);
+  const early = await outputFor(earlyFormat(words), false);
   try {
     return await runWords(words);
   } catch (thrown) {
@@ -43,6 +45,12 @@ async function main(words: readonly string[]): Promise<number> {
 async function runWords(words: readonly string[]): Promise<number> {
   if (words[0] === '--version' || words[0] === '-V') return runWords(['version', ...words.slice(1)]);
   if (words[0] === '__complete') return complete(words.slice(2));
+  if (words[0] === 'help') {
+    const found = await findCommand(words.slice(1));
+    if (found.words.length > 0) throw unknownCommand(found.path, found.words[0] ?? '', []);
+    await printHelp(found.path, found.command);
+    return 0;
+  }
   const { path, command, words: rest } = await findCommand(words);
   if (isGroup(command)) {
     await printHelp(path, command);
@@ -55,7 +63,13 @@ async function runWords(words: readonly string[]): Promise<number> {
   }
   const format =
     parsed.flags.json === true ? 'json' : ((parsed.flags.output as Format | undefined) ?? 'table');
-  return invoke(command, parsed, createOutput(format, parsed.flags.quiet === true, streams));
+  selectContext(parsed.flags.context as string | undefined);
+  return invoke(command, parsed, await outputFor(format, parsed.flags.quiet === true));
+}
+
+async function outputFor(format: Format, quiet: boolean): Promise<Output> {
+  const toYaml: Stringify | undefined = format === 'yaml' ? (await import('yaml')).stringify : undefined;
+  return createOutput(format, quiet, streams, toYaml);
 }
 
 async function printHelp(path: string, command: Command): Promise<void> {
@@ -77,15 +91,39 @@ async function invoke(
     connected ??= import('./run/connect.ts').then(({ connect }) => connect(out));
     return connected;
   };
+  const timeout = timeoutOf(parsed.flags.timeout);
   try {
-    const signal = AbortSignal.any([abort.signal, output.signal]);
-    await command.run({ ...parsed, client, out, signal });
+    const signal = AbortSignal.any([abort.signal, output.signal, timeout.signal]);
+    await Promise.race([command.run({ ...parsed, client, out, signal }), timeout.expired]);
     return 0;
   } finally {
+    timeout.clear();
     process.off('SIGINT', interrupt);
     process.off('SIGTERM', interrupt);
     if (connected !== undefined) (await connected.catch(() => undefined))?.close();
   }
+}
+
+/** Ends the command after the time of --timeout, including requests that do not respond to its signal. */
+function timeoutOf(text: Invocation['flags'][string]) {
+  const ending = new AbortController();
+  if (typeof text !== 'string') {
+    return { signal: ending.signal, expired: new Promise<never>(() => undefined), clear: () => undefined };
+  }
+  const ms = parseDuration(text);
+  const error = new ImagoError('command-timeout', `The command did not finish within ${text}.`, {
+    hint: 'An operation that was started continues. List operations with `imago op list`.',
+  });
+  const expired = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => {
+      ending.abort(error);
+      // The command itself can report what it was waiting for.
+      setImmediate(() => expired.reject(error));
+    },
+    Math.min(ms, 2 ** 31 - 1),
+  );
+  return { signal: ending.signal, expired: expired.promise, clear: () => clearTimeout(timer) };
 }
 
 /** Walks down the tree as far as the words lead. */
@@ -114,7 +152,8 @@ function unknownCommand(path: string, word: string, known: readonly string[]): I
 /** Prints the completions, one per line. Never fails, never starts a daemon. */
 async function complete(words: readonly string[]): Promise<number> {
   const { completeWords } = await import('./completion/complete-words.ts');
-  const candidates = await completeWords(commandTree, words).catch(() => []);
+  const asked = words[0] === 'help' ? words.slice(1) : words;
+  const candidates = await completeWords(commandTree, asked).catch(() => []);
   if (candidates.length > 0) process.stdout.write(`${candidates.join('\n')}\n`);
   return 0;
 }
@@ -123,12 +162,12 @@ async function complete(words: readonly string[]): Promise<number> {
 function earlyFormat(words: readonly string[]): Format {
   const output = words.indexOf('--output');
   const short = words.indexOf('-o');
-  const json =
-    words.includes('--json') ||
-    words.includes('--output=json') ||
-    (output >= 0 && words[output + 1] === 'json') ||
-    (short >= 0 && words[short + 1] === 'json');
-  return json ? 'json' : 'table';
+  const is = (format: Format) =>
+    words.includes(`--output=${format}`) ||
+    (output >= 0 && words[output + 1] === format) ||
+    (short >= 0 && words[short + 1] === format);
+  if (words.includes('--json') || is('json')) return 'json';
+  return is('yaml') ? 'yaml' : 'table';
 }
 
 const exitCode = await main(process.argv.slice(2));

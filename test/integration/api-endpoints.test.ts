@@ -375,6 +375,7 @@ describe('the life of an image', () => {
     expect(made.secret.length).toBeGreaterThan(20);
     const listed = await client.call('listTokens');
     expect(JSON.stringify(listed)).not.toContain(made.secret);
+    expect(await client.call('showIdentity')).toMatchObject({ who: 'local', role: 'admin' });
     expect(await client.call('revokeToken', { path: { token: made.id } })).toEqual({ id: made.id });
     const headers = { authorization: `Bearer ${made.secret}` };
     expect((await api.askProblem({ path: '/v1/status', headers, tcp: true })).status).toBe(401);

@@ -1,11 +1,12 @@
 // Tokens and the audit log.
 import * as z from 'zod';
 import { auditEntry, token } from '../../domain/access/record.ts';
-import { auditQuery, createdToken, createTokenRequest } from '../schemas/access.ts';
+import { auditQuery, createdToken, createTokenRequest, identity } from '../schemas/access.ts';
 import { pageOf, pageQuery } from '../schemas/common.ts';
 import { create, endpoints, read, write } from './endpoint.ts';
 
 export const accessContract = endpoints('Access', {
+  showIdentity: read('GET /v1/identity', 'Show who the caller is to the daemon', { response: identity }),
   listTokens: read('GET /v1/tokens', 'List tokens, without their secrets', {
     role: 'admin',
     query: pageQuery,

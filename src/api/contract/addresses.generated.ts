@@ -102,6 +102,7 @@ export const addresses: Readonly<Record<EndpointName, string>> = {
   createSchedule: 'POST /v1/schedules',
   deleteSchedule: 'DELETE /v1/schedules/{schedule}',
   scheduleRelease: 'POST /v1/releases/schedule',
+  showIdentity: 'GET /v1/identity',
   listTokens: 'GET /v1/tokens',
   createToken: 'POST /v1/tokens',
   revokeToken: 'DELETE /v1/tokens/{token}',

@@ -32,7 +32,11 @@ export const command = group({
         completes: 'file',
         field: false,
       },
-      context: { description: 'Context of the kubeconfig (default: the current one)', value: 'NAME' },
+      'kube-context': {
+        description: 'Context of the kubeconfig (default: the current one)',
+        value: 'NAME',
+        field: 'context',
+      },
     },
     examples: [['imago cluster add production --kubeconfig ~/.kube/config', 'Register the current context']],
     more: (invocation) => {

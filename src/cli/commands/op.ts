@@ -4,7 +4,9 @@ import { keyValueLines } from '../output/table.ts';
 import { group, list, write } from '../run/builders.ts';
 import { argument, type CommandSpec, isSet, operationFlags, pageFlags } from '../spec/command.ts';
 
-const args = [{ name: 'OPERATION', description: 'Id of the operation', completes: 'operation' }] as const;
+const args = [
+  { name: 'OPERATION', description: 'Id of the operation, or its first characters', completes: 'operation' },
+] as const;
 
 const show: CommandSpec = {
   summary: 'Show an operation and its steps',
@@ -109,7 +111,10 @@ export const command = group({
       ['imago op list', 'List the latest operations'],
       ['imago op list --state failed', 'List failed operations'],
     ],
-    columns: ['id', 'kind', 'subject', 'state', ['step', 'currentStep'], 'by', ['created', 'createdAt']],
+    columns: [
+      ['id', ({ id }) => id.slice(0, 8)],
+      ...(['kind', 'subject', 'state', ['step', 'currentStep'], 'by', ['created', 'createdAt']] as const),
+    ],
   }),
   show,
   watch,

@@ -1,4 +1,5 @@
 // Completes words: commands, flags, choices, and the names that a running daemon knows.
+import type { Client } from '../../api/client/client.ts';
 import type { ListEndpoint } from '../../api/contract/types.ts';
 import {
   type Command,
@@ -31,14 +32,14 @@ async function completeCommand(
 ): Promise<readonly string[]> {
   const flags: FlagSpecs = { ...command.flags, ...commonFlags };
   const open = openFlag(flags, before.at(-1));
-  if (open !== undefined) return starting(last, open.choices ?? (await namesOf(open.completes)));
+  if (open !== undefined) return starting(last, open.choices ?? (await namesOf(open.completes, last)));
   if (last.startsWith('-'))
     return starting(
       last,
       Object.keys(flags).map((name) => `--${name}`),
     );
   const place = positionals(flags, before);
-  return starting(last, await namesOf(command.args?.[place]?.completes));
+  return starting(last, await namesOf(command.args?.[place]?.completes, last));
 }
 
 function openFlag(flags: FlagSpecs, word: string | undefined): FlagSpec | undefined {
@@ -62,18 +63,34 @@ const lists = {
   operation: 'listOperations',
 } as const satisfies Partial<Record<Completes, ListEndpoint>>;
 
-async function namesOf(what: Completes | undefined): Promise<readonly string[]> {
+async function namesOf(what: Completes | undefined, last: string): Promise<readonly string[]> {
   if (what === 'channel') return ['staging', 'production'];
   if (what === undefined || what === 'file') return [];
+  const { localContext, readContexts, selectContext } = await import('../../launcher/contexts.ts');
+  if (what === 'context') return [localContext, ...Object.keys(readContexts().contexts)];
+  selectContext(undefined);
   const { connectIfRunning } = await import('../run/connect.ts');
   const client = await connectIfRunning();
   if (client === undefined) return [];
   try {
+    const [image = '', ...tag] = last.split(':');
+    if (what === 'image' && tag.length > 0) return await tagsOf(client, image);
     const page = await client.call(lists[what], { query: { limit: 200 } });
     return page.items.map((item) => ('name' in item ? item.name : item.id));
   } finally {
     client.close();
   }
+}
+
+/** The channels and versions of an image. */
+async function tagsOf(client: Client, image: string): Promise<readonly string[]> {
+  const path = { image };
+  const [channels, versions] = await Promise.all([
+    client.call('listChannels', { path }),
+    client.call('listVersions', { path, query: { limit: 200 } }),
+  ]);
+  const tags = [...channels.items.map(({ name }) => name), ...versions.items.map(({ version }) => version)];
+  return tags.map((tag) => `${image}:${tag}`);
 }
 
 function starting(prefix: string, all: readonly string[]): readonly string[] {

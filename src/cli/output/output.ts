@@ -6,17 +6,26 @@ import { listedDetails } from './listed-details.ts';
 import type { Columns, Style } from './table.ts';
 import { table } from './table.ts';
 
-export type Format = 'table' | 'json' | 'name';
+export type Format = 'table' | 'wide' | 'json' | 'yaml' | 'name';
+
+/** Writes a document in a format other than JSON. It is loaded on demand. */
+export type Stringify = (value: unknown) => string;
 
 export interface Output {
   readonly format: Format;
   readonly quiet: boolean;
+  /** Whether results are whole documents, for programs. */
+  readonly isDocument: boolean;
+  /** Whether the reader of standard output is a program. */
+  readonly piped: boolean;
   /** Whether progress can be drawn, because standard error is a terminal. */
   readonly interactive: boolean;
   /** Prints one thing: a JSON document, its name, or lines. */
   thing(value: object, name: string, lines: () => readonly string[]): void;
   /** Prints a list: `{"items", "next"}`, names, or a table. */
   list<T extends object>(page: ListPage<T>, name: (item: T) => string, columns: Columns<T>): void;
+  /** Prints items that changed since the list was printed: rows without a header, or one document each. */
+  changed<T extends object>(items: readonly T[], name: (item: T) => string, columns: Columns<T>): void;
   /** Prints a remark, unless --quiet is set. */
   note(line: string): void;
   error(error: ImagoError): void;
@@ -34,36 +43,54 @@ export interface Streams {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-export function createOutput(format: Format, quiet: boolean, streams: Streams): Output {
+export function createOutput(format: Format, quiet: boolean, streams: Streams, toYaml?: Stringify): Output {
   const { out, err } = streams;
   const colors =
     out.isTTY === true && err.isTTY === true && !streams.env.NO_COLOR && streams.env.TERM !== 'dumb';
   const style = createStyle(colors);
   const print = (lines: readonly string[]) => lines.length > 0 && out.write(`${lines.join('\n')}\n`);
+  const isDocument = format === 'json' || format === 'yaml';
+  const printDocument = (value: unknown) => {
+    const plain = JSON.stringify(value, null, 2);
+    print([format === 'yaml' && toYaml !== undefined ? toYaml(JSON.parse(plain)).trimEnd() : plain]);
+  };
   return {
     format,
     quiet,
-    interactive: err.isTTY === true && !quiet && format !== 'json' && streams.env.TERM !== 'dumb',
+    isDocument,
+    piped: out.isTTY !== true,
+    interactive: err.isTTY === true && !quiet && !isDocument && streams.env.TERM !== 'dumb',
     style,
     thing(value, name, lines) {
-      if (format === 'json') print([JSON.stringify(value, null, 2)]);
+      if (isDocument) printDocument(value);
       else if (format === 'name') print([name]);
       else print(lines());
     },
+    changed(items, name, columns) {
+      if (format === 'name') print(items.map(name));
+      else if (!isDocument) print(table(items, columns, style).slice(1));
+      else {
+        for (const item of items) {
+          if (format === 'yaml') print(['---']);
+          printDocument(item);
+        }
+      }
+    },
     list(page, name, columns) {
-      if (format === 'json') print([JSON.stringify({ items: page.items, next: page.next ?? null }, null, 2)]);
+      if (isDocument) printDocument({ items: page.items, next: page.next ?? null });
       else if (format === 'name') print(page.items.map(name));
       else if (page.items.length === 0) err.write(quiet ? '' : 'No results.\n');
       else print(table(page.items, columns, style));
-      if (format === 'table' && page.next !== undefined && !quiet) err.write(`More: --cursor ${page.next}\n`);
+      if (!isDocument && format !== 'name' && page.next !== undefined && !quiet)
+        err.write(`More: --cursor ${page.next}\n`);
     },
     note(line) {
       if (!quiet) err.write(`${line}\n`);
     },
     error(error) {
-      if (format === 'json') {
+      if (isDocument) {
         const { code, message, hint, details } = error.toRecord();
-        print([JSON.stringify({ error: { code, message, hint, details } }, null, 2)]);
+        printDocument({ error: { code, message, hint, details } });
         return;
       }
       err.write(`${style.red('error:')} ${error.message}\n`);

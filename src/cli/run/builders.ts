@@ -14,6 +14,7 @@ import {
   dryRunFlag,
   type LazyCommand,
   operationFlags,
+  watchFlag,
   yesFlag,
 } from '../spec/command.ts';
 
@@ -28,12 +29,13 @@ export function subject(summary: string, load: LazyCommand['load']): LazyCommand
   return { summary, load };
 }
 
-/** Prints a table of items. */
+/** Prints a table of items, with --watch also what changes afterwards. */
 export function list<N extends ListEndpoint>(endpoint: N, spec: ListSpec<N>): CommandSpec {
+  const whole = { ...spec, flags: { ...spec.flags, ...watchFlag } };
   return {
-    ...spec,
+    ...whole,
     endpoint,
-    run: async (invocation) => (await runner()).runList(invocation, endpoint, spec),
+    run: async (invocation) => (await runner()).runList(invocation, endpoint, whole),
   };
 }
 

@@ -1,5 +1,5 @@
-// Connects to the daemon: over the socket of the state directory, or to the API of another host with IMAGO_URL.
-// IMAGO_TOKEN identifies the caller in both cases.
+// Connects to the daemon: over the socket of the state directory, or to the API of another host with IMAGO_URL, which a
+// context sets. IMAGO_TOKEN identifies the caller in both cases.
 import { readFileSync } from 'node:fs';
 import { type Client, createClient } from '../../api/client/client.ts';
 import type { ClientTarget } from '../../api/client/exchange.ts';
@@ -57,21 +57,26 @@ function nothingYet(): ImagoError {
 
 function connectRemote(): Client | undefined {
   const { IMAGO_URL: url, IMAGO_TOKEN: token, IMAGO_CA: ca } = process.env;
-  if (!url) return undefined;
+  return url ? remoteClient(url, token, ca) : undefined;
+}
+
+/** `ca` is a file, or the certificates themselves. */
+export function remoteClient(url: string, token: string | undefined, ca?: string): Client {
   if (!token) {
-    throw new ImagoError('usage-invalid', 'IMAGO_URL is set but IMAGO_TOKEN is not.', {
-      hint: "Create a token with `imago token create` on the daemon's host.",
+    throw new ImagoError('usage-invalid', `There is no token for ${url}.`, {
+      hint: "Create a token with `imago token create` on the daemon's host, and store it with `imago login`.",
     });
   }
   if (!/^https?:/.test(url) || !URL.canParse(url)) {
-    throw new ImagoError('usage-invalid', `IMAGO_URL is not a URL: ${JSON.stringify(url)}.`, {
-      hint: 'Set it to a URL such as https://imago.example.com:7443.',
+    throw new ImagoError('usage-invalid', `${JSON.stringify(url)} is not the URL of a daemon.`, {
+      hint: 'Give a URL such as https://imago.example.com:7443.',
     });
   }
   return createClient({ url, token, ...(ca ? { ca: readCa(ca) } : {}) });
 }
 
 function readCa(path: string): string {
+  if (path.startsWith('-----BEGIN')) return path;
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {

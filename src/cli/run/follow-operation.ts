@@ -48,7 +48,12 @@ export async function followOperation(
         isDisconnected = true;
         ensureLocalDaemon().catch(() => undefined);
       };
-      const watch = { subject: `operation/${id}`, after: 0, signal: invocation.signal, onDisconnect };
+      const watch = {
+        subject: `operation/${operation.id}`,
+        after: 0,
+        signal: invocation.signal,
+        onDisconnect,
+      };
       for await (const event of client.events(watch)) {
         isDisconnected = false;
         if (event.type === 'operation.log') continue;
@@ -67,7 +72,10 @@ export async function followOperation(
   } catch (thrown) {
     view.end();
     if (!invocation.signal.aborted) throw thrown;
-    throw new ImagoError('cancelled', `Detached. Operation ${id} continues.`, {
+    const { reason } = invocation.signal;
+    const isTimeout = reason instanceof ImagoError && reason.code === 'command-timeout';
+    const why = isTimeout ? reason.message : 'Detached.';
+    throw new ImagoError(isTimeout ? 'command-timeout' : 'cancelled', `${why} Operation ${id} continues.`, {
       hint: `Watch it with \`imago op watch ${id}\`, stop it with \`imago op cancel ${id}\`.`,
     });
   }

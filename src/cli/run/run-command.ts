@@ -1,5 +1,6 @@
 // Runs the commands that call one endpoint: collects the fields of the request from arguments and flags, previews or
 // confirms, calls, and prints.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestOptions } from '../../api/client/client.ts';
 import { addresses } from '../../api/contract/addresses.generated.ts';
 import type {
@@ -11,6 +12,7 @@ import type {
   WriteEndpoint,
 } from '../../api/contract/types.ts';
 import type { Plan } from '../../api/schemas/common.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { ListPage } from '../output/output.ts';
 import { formatCell, keyValueLines } from '../output/table.ts';
 import type { Call, Column, ListSpec, OperationSpec, Request, ShowSpec, WriteSpec } from '../spec/call.ts';
@@ -23,6 +25,7 @@ type Operation = ResponseOf<'showOperation'>;
 /** The client without the types of single endpoints: builders connect them, and the daemon validates every request. */
 interface UntypedClient {
   call(endpoint: EndpointName, input: object, options?: RequestOptions): Promise<unknown>;
+  items(endpoint: EndpointName, input: object, options?: RequestOptions): AsyncGenerator<object>;
   plan(endpoint: EndpointName, input: object): Promise<Plan>;
 }
 
@@ -31,9 +34,66 @@ export async function runList<N extends ListEndpoint>(
   endpoint: N,
   spec: ListSpec<N>,
 ): Promise<void> {
-  const { answer } = await call(invocation, endpoint, spec);
-  const page = answer as ListPage<ItemOf<N> & object>;
-  invocation.out.list(page, spec.name ?? nameOf, tableColumns(spec.columns));
+  type Item = ItemOf<N> & object;
+  const request = await requestOf(invocation, endpoint, spec);
+  const client: UntypedClient = await invocation.client();
+  const { out, signal, flags } = invocation;
+  const isPaged = spec.flags !== undefined && 'limit' in spec.flags;
+  const isWhole = isPaged && flags.limit === undefined && flags.cursor === undefined;
+  const isWatched = isSet(invocation, 'watch');
+  const read = async (): Promise<ListPage<Item>> => {
+    if (!isWhole || !(out.piped || isWatched))
+      return (await client.call(endpoint, request, { signal })) as ListPage<Item>;
+    return { items: (await Array.fromAsync(client.items(endpoint, request, { signal }))) as Item[] };
+  };
+  const first = await read();
+  const name = spec.name ?? nameOf;
+  const columns = out.format === 'wide' ? wideColumns(spec.columns, first.items) : spec.columns;
+  out.list(first, name, tableColumns<Item>(columns));
+  if (isWatched)
+    await watchList(
+      first.items,
+      read,
+      (items) => out.changed(items, name, tableColumns<Item>(columns)),
+      signal,
+    );
+}
+
+const watchMs = 2000;
+
+/** Prints items that are new or differ from when they were printed, until the signal. */
+async function watchList<T extends object>(
+  first: readonly T[],
+  read: () => Promise<ListPage<T>>,
+  print: (items: readonly T[]) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  let known = new Set(first.map((item) => JSON.stringify(item)));
+  for (;;) {
+    await sleep(watchMs, undefined, { signal }).catch(() => undefined);
+    // Ctrl-C is how a watch ends.
+    if (signal.reason instanceof ImagoError && signal.reason.code === 'cancelled') return;
+    signal.throwIfAborted();
+    const { items } = await read();
+    // Lists are newest first, and what happened last is printed last.
+    print(items.filter((item) => !known.has(JSON.stringify(item))).toReversed());
+    known = new Set(items.map((item) => JSON.stringify(item)));
+  }
+}
+
+/** Adds the plain fields that the table does not show, and shows those in full that it shortens. */
+function wideColumns<T extends object>(
+  columns: readonly Column<T>[],
+  items: readonly T[],
+): readonly Column<T>[] {
+  const shown = new Set(
+    columns.flatMap((column) => (typeof column === 'string' ? [column] : [String(column[1])])),
+  );
+  const plain = items.flatMap((item) =>
+    Object.keys(item).filter((key) => typeof item[key as keyof T] !== 'object'),
+  );
+  const more = [...new Set(plain)].filter((key) => !shown.has(key));
+  return [...columns, ...(more as (keyof T & string)[])];
 }
 
 export async function runShow<N extends PlainEndpoint>(

@@ -37,7 +37,7 @@ export interface FlagSpec {
 
 export type FlagSpecs = Readonly<Record<string, FlagSpec>>;
 
-export type Completes = 'image' | 'pool' | 'node' | 'operation' | 'channel' | 'file';
+export type Completes = 'image' | 'pool' | 'node' | 'operation' | 'channel' | 'context' | 'file';
 
 export interface Invocation {
   readonly args: Readonly<Record<string, string | undefined>>;
@@ -90,14 +90,29 @@ export async function loadCommand(entry: CommandEntry): Promise<Command> {
 }
 
 export const commonFlags: FlagSpecs = {
-  output: { description: 'Output format', value: 'FORMAT', short: 'o', choices: ['table', 'json', 'name'] },
+  output: {
+    description: 'Output format',
+    value: 'FORMAT',
+    short: 'o',
+    choices: ['table', 'wide', 'json', 'yaml', 'name'],
+  },
   json: { description: 'Same as --output json' },
   quiet: { description: 'Print only results and errors', short: 'q' },
+  context: { description: 'Server to use (see `imago context list`)', value: 'NAME', completes: 'context' },
+  timeout: { description: 'Maximum time to wait; what was started continues', value: 'TIME' },
   help: { description: 'Show this help', short: 'h' },
 };
 
+export const watchFlag = {
+  watch: { description: 'Keep running, and print what changes', short: 'w', field: false },
+} as const satisfies FlagSpecs;
+
 export const pageFlags = {
-  limit: { description: 'Maximum number of results (default: 100)', value: 'N', read: readLimit },
+  limit: {
+    description: 'Maximum number of results (default: 100 on a terminal, else all)',
+    value: 'N',
+    read: readLimit,
+  },
   cursor: { description: 'Continue from the cursor of the previous page', value: 'CURSOR' },
 } as const satisfies FlagSpecs;
 

@@ -22,7 +22,7 @@ function groupHelp(path: string, group: CommandGroup): string {
     'Commands:',
     ...rows(Object.entries(group.commands).map(([name, { summary = '' }]) => [name, summary])),
     '',
-    `Run \`${usage} COMMAND --help\` for details.`,
+    `Run \`${usage} COMMAND --help\` or \`${path === '' ? 'imago help' : `imago help ${path}`} COMMAND\` for details.`,
   ].join('\n');
 }
 

@@ -1,4 +1,5 @@
 // Lists of operations and their logs, for people.
+import { sql } from 'kysely';
 import type { OperationLists } from '../../ports/workflow/operation.ts';
 import type { Database } from '../connection/database.ts';
 import { readCursor, rowsToRead, toPage } from '../connection/page.ts';
@@ -24,6 +25,17 @@ export function createOperationLists(database: Database): OperationLists {
           (row) => row,
         );
         return { ...page, items: await withSteps(tables, page.items) };
+      }),
+
+    startingWith: (start) =>
+      database.read(async (tables) => {
+        const rows = await tables
+          .selectFrom('operations')
+          .select('id')
+          .where(sql`left(id, ${start.length})`, '=', start)
+          .limit(2)
+          .execute();
+        return rows.map(({ id }) => id);
       }),
 
     children: (id) =>

@@ -12,6 +12,7 @@ const hints = {
     'setting-invalid':
       'Change it with `imago config set NAME VALUE`, or remove it with `imago config unset NAME`.',
     'usage-invalid': 'See the command with --help.',
+    'context-invalid': 'Delete the file, and log in again with `imago login`.',
     'reference-malformed': 'Write NAME, NAME:VERSION, NAME:CHANNEL or NAME@sha256:DIGEST.',
     'reference-inexact': 'Name a version or a channel: NAME:VERSION or NAME:CHANNEL.',
     'name-malformed':
@@ -97,6 +98,7 @@ const hints = {
     'key-not-found': 'See `imago keys list`; create one with `imago keys create`.',
     'pool-not-found': '',
     'cluster-not-found': '',
+    'context-not-found': 'See `imago context list`; add one with `imago login NAME URL`.',
     'rollout-not-found': 'Start one with `imago rollout start POOL`.',
     'node-not-found': '',
     'node-not-reported': 'See its console with `imago node console NODE`.',
@@ -306,6 +308,7 @@ const hints = {
     'machine-command-timeout':
       'The command might still be running. Check that the image has the agent and that the machine started.',
     'operation-wait-timeout': '',
+    'command-timeout': '',
     'operation-step-timeout': '',
     'api-body-slow': '',
     'daemon-starting':

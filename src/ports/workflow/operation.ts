@@ -218,6 +218,8 @@ export interface OperationLogLine {
 export interface OperationLists {
   /** Newest first. */
   list(filter: OperationFilter, query: PageQuery): Promise<Page<OperationRecord>>;
+  /** At most two ids, so that a text that means more than one is noticed. */
+  startingWith(start: string): Promise<readonly string[]>;
   children(id: string): Promise<readonly OperationRecord[]>;
   logs(id: string, query: PageQuery): Promise<Page<OperationLogLine>>;
 }

@@ -155,7 +155,7 @@ export const command = group({
         ['imago image notes node:staging --json', 'Print them for a script'],
       ],
     },
-    ({ out }) => (out.format === 'json' ? 'notes' : 'notes-markdown'),
+    ({ out }) => (out.isDocument ? 'notes' : 'notes-markdown'),
   ),
   diff: show('diffVersions', {
     summary: 'Compare the contents of two versions',

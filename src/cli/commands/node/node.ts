@@ -52,7 +52,7 @@ const shell: CommandSpec = {
   args,
   examples: [['imago node shell web-0', 'Open a shell on a node']],
   async run(invocation) {
-    if (invocation.out.format === 'json')
+    if (invocation.out.isDocument)
       throw new ImagoError('usage-invalid', 'A shell does not support JSON output.', {
         hint: 'To run a single command and get its result, see `imago test`.',
       });

@@ -13,6 +13,14 @@ const DEFAULT_DAYS = 90;
 const reservedOwners: ReadonlySet<string> = new Set([localOwner, 'unknown']);
 
 export const accessHandlers = {
+  async showIdentity({ context, caller: { who, role, osUser, token } }) {
+    const found = token === undefined ? undefined : await findToken(context.tokens, token);
+    return {
+      ...{ who, role },
+      ...(osUser !== undefined && { osUser }),
+      ...(found && { token: found.id, expiresAt: found.expiresAt }),
+    };
+  },
   listTokens: ({ context, query }) => context.tokens.list(pageQuery(query)),
   listAudit: ({ context, query }) =>
     context.audit.list({

@@ -30,24 +30,25 @@ export const operationHandlers = {
   },
   async waitOperation({ context, caller, path, query, signal }) {
     const operation = await requireOperation(context, path.operation);
+    const { id } = operation;
     if (endedStates.has(operation.state) || query.seconds === 0) return operationFor(caller, operation);
     const timeout = AbortSignal.timeout(query.seconds * 1000);
     const until = AbortSignal.any([timeout, signal, context.stopping]);
     try {
-      return operationFor(caller, await context.operations.ended(path.operation, until));
+      return operationFor(caller, await context.operations.ended(id, until));
     } catch (error) {
       if (!until.aborted) throw error;
-      return operationFor(caller, await requireOperation(context, path.operation));
+      return operationFor(caller, await requireOperation(context, id));
     }
   },
   async listOperationChildren({ context, caller, path }) {
-    await requireOperation(context, path.operation);
-    const children = await context.operationLists.children(path.operation);
+    const { id } = await requireOperation(context, path.operation);
+    const children = await context.operationLists.children(id);
     return { items: children.map((one) => operationFor(caller, one)) };
   },
   async listOperationLogs({ context, path, query }) {
-    await requireOperation(context, path.operation);
-    return context.operationLists.logs(path.operation, pageQuery(query));
+    const { id } = await requireOperation(context, path.operation);
+    return context.operationLists.logs(id, pageQuery(query));
   },
   async cancelOperation(call) {
     const operation = await requireOwnOperation(call);
@@ -87,14 +88,24 @@ export const operationHandlers = {
 } satisfies Partial<Handlers>;
 
 async function requireOperation(context: DaemonContext, id: string): Promise<OperationRecord> {
-  const operation = await context.journal.get(id);
+  const operation = (await context.journal.get(id)) ?? (await findByStart(context, id));
   if (operation !== undefined) return operation;
   throw new ImagoError('operation-not-found', `There is no operation ${id}.`, {
     hint: 'See `imago op list`.',
   });
 }
 
-/** Also checks that the caller may start such an operation. */
+/** Finds the only operation whose id starts with a text that is long enough to mean one. */
+async function findByStart(context: DaemonContext, start: string): Promise<OperationRecord | undefined> {
+  if (!/^[0-9a-f][0-9a-f-]{3,35}$/.test(start)) return undefined;
+  const [found, ...others] = await context.operationLists.startingWith(start);
+  if (found === undefined) return undefined;
+  if (others.length === 0) return context.journal.get(found);
+  throw new ImagoError('input-invalid', `More than one operation starts with ${start}.`, {
+    hint: 'Give more characters of the id: `imago op list -o wide` shows it in full.',
+  });
+}
+
 /** Says what an operation waits for: the one that holds its key, or what its step reported. */
 async function waitOf(
   { journal }: DaemonContext,
@@ -106,6 +117,7 @@ async function waitOf(
   return found && `operation ${found.id} (${found.kind} of ${found.subject}), which is ${found.state}`;
 }
 
+/** Also checks that the caller may start such an operation. */
 async function requireOwnOperation(
   call: Pick<Call<'cancelOperation'>, 'context' | 'path' | 'caller'>,
 ): Promise<OperationRecord> {
