@@ -78,9 +78,10 @@ test('doctor looks at a machine on which no daemon can start', async () => {
   try {
     const file = await imago.writeFile('not-a-folder', '');
     const { code, out } = await imago.run(['doctor', '--json'], { env: { IMAGO_HOME: file } });
-    expect(code).toBe(0);
     const { findings } = JSON.parse(out) as { findings: { id: string; state: string }[] };
     expect(findings.find(({ id }) => id === 'host.node')?.state).toBe('ok');
+    // Only what is missing fails it; which programs this host has does not matter here.
+    expect(code).toBe(findings.some(({ state }) => state === 'missing') ? 1 : 0);
   } finally {
     await imago.end();
   }

@@ -35,7 +35,10 @@ function promotion<Kind extends string, Schema extends z.ZodType<PromoteInput>>(
   return (
     operation(declaration as OperationDeclaration<Kind, z.ZodType<PromoteInput>>, {
       async prepare({ catalogue, input: { reference, channel, expect } }) {
-        const before = await catalogue.getChannel(parseReference(reference).image, channel);
+        const { image } = parseReference(reference);
+        const before = await catalogue.getChannel(image, channel);
+        if (expect !== undefined)
+          checkPointer({ image, name: channel, version: before?.version }, expect ?? 'none');
         // Of two callers that saw the same channel, the second is refused because it has moved.
         const seen = expect === undefined ? (before?.version ?? null) : expect;
         return { before: before && channelTrail(before), input: { expect: seen } };
@@ -85,11 +88,7 @@ async function planPromotion(run: Reading<PromoteInput>): Promise<readonly strin
     if (thrown instanceof ImagoError && shownAsGates.has(thrown.code)) return true;
     throw thrown;
   });
-  if (!moves) {
-    const { expect } = run.input;
-    if (expect !== undefined) checkPointer({ image, name, version: number }, expect ?? 'none');
-    return [`${image}:${name} already points at ${number}.`];
-  }
+  if (!moves) return [`${image}:${name} already points at ${number}.`];
   await requireSigning(run, image, name);
   const { result, channel } = await decide(run, {
     ...{ version, channel: name, requester: run.requester, now: run.clock.now(), override },
