@@ -9,9 +9,11 @@ import type { Call, Face, Route, Routes } from './arm/face.ts';
 import { type Json, textAt, withoutNulls } from './arm/json.ts';
 import { type OperationState, Operations, type Reply } from './arm/operations.ts';
 import { regionNames } from './arm/regions.ts';
+import { checkLinks, spelled } from './arm/request-body.ts';
 import { type Address, readAddress } from './arm/resource-id.ts';
 import { Blobs } from './blob/blobs.ts';
 import { answerBlob, type BlobReply, type BlobRequest } from './blob/service.ts';
+import { extensionRoutes } from './compute/extensions.ts';
 import { instanceRoutes } from './compute/instances.ts';
 import { marketplaceRoutes } from './compute/marketplace.ts';
 import { rollingRoutes } from './compute/rolling.ts';
@@ -25,6 +27,7 @@ import { diskRoutes } from './disk/disks.ts';
 import { imageRoutes } from './disk/images.ts';
 import { definitionRoutes } from './gallery/definitions.ts';
 import { galleryRoutes } from './gallery/galleries.ts';
+import { modelNames } from './gallery/names.ts';
 import { publicGalleryRoutes } from './gallery/public-galleries.ts';
 import { softDeleteRoutes } from './gallery/soft-delete.ts';
 import { versionRoutes } from './gallery/versions.ts';
@@ -102,6 +105,7 @@ const routes: Routes = {
     ...virtualMachineActions,
     ...scaleSetRoutes,
     ...instanceRoutes,
+    ...extensionRoutes,
     ...rollingRoutes,
   },
 };
@@ -200,7 +204,7 @@ export class Emulator {
 
   async #answer(request: ArmRequest): Promise<Reply> {
     const { method, url, token, form, headers = {} } = request;
-    const body = method === 'PUT' ? withoutNulls(request.body) : request.body;
+    const body = spelled(method === 'PUT' ? withoutNulls(request.body) : request.body);
     const open = answerSignIn(url.pathname, url.origin, form, this.#tokens);
     if (open !== undefined) return open;
     if (!this.#tokens.accepts(token)) {
@@ -238,6 +242,7 @@ export class Emulator {
     const address = readAddress(url.pathname);
     const route = address && routeOf(method, address);
     if (address === undefined || route === undefined) throw noRoute(method, url.pathname, address);
+    if (linkedTypes.test(address.type) && method === 'PUT') checkLinks(body.properties, 'properties');
     const face = this.#face(address.subscription);
     const ask = (asked: string, path: string, content: Json) =>
       this.#answer({ ...request, method: asked, url: new URL(path, url.origin), body: content, headers: {} });
@@ -258,7 +263,7 @@ export class Emulator {
       return { ...reply, headers: { ...left, ...reply.headers } };
     } catch (thrown) {
       // Azure Resource Manager itself says what does not exist, before any budget is touched.
-      const error = toArmError(thrown);
+      const error = clientNames(call, toArmError(thrown));
       if (error.code === 'ResourceNotFound') throw error;
       const wait = error.retryAfter === undefined ? {} : { 'Retry-After': String(error.retryAfter) };
       return { status: error.status, headers: { ...left, ...wait }, body: error.toBody() };
@@ -301,6 +306,21 @@ export class Emulator {
     this.#faces.set(subscription, face);
     return face;
   }
+}
+
+const linkedTypes = /^(?:virtualmachines|virtualmachinescalesets|disks|snapshots|images)$/;
+
+/** The model's names of galleries and images are its own: errors say those of the client. */
+function clientNames({ address }: Call, error: ArmError): ArmError {
+  const [gallery = '', image = ''] = address.names;
+  const model = modelNames(address);
+  const message = error.message.replaceAll(model.gallery, gallery).replaceAll(model.image, image);
+  if (message === error.message) return error;
+  const { status, code, target, retryAfter } = error;
+  return new ArmError(status, code, message, {
+    ...(target === undefined ? {} : { target }),
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+  });
 }
 
 /** A deployment ends with the run; what it made stays. */

@@ -39,6 +39,11 @@ export function resourceNotFound({ id, group }: Address): ArmError {
   );
 }
 
+/** What the resource provider says of something that it does not have. */
+export function gone(): ArmError {
+  return new ArmError(404, 'NotFound', 'The entity was not found in this Azure location.');
+}
+
 export function invalidParameter(target: string, message: string): ArmError {
   return new ArmError(400, 'InvalidParameter', message, { target });
 }

@@ -1,5 +1,8 @@
 // The resources of a subscription as clients sent them: what the cloud model does not know is kept here and echoed.
-import type { Json } from './json.ts';
+import { createHash } from 'node:crypto';
+import { isObject, type Json, part } from './json.ts';
+
+export const tenant = '11111111-1111-1111-1111-111111111111';
 
 export interface Document {
   readonly id: string;
@@ -78,12 +81,34 @@ export class Documents {
 
 /** Returns the document as Azure shows it. */
 export function shown({ id, type, name, location, body, work }: Document, state?: string): Json {
-  const { properties, ...top } = body;
+  const { properties, identity, ...top } = body;
   const provisioningState = state ?? work?.state ?? 'Succeeded';
   return {
     ...{ name, id, type: type.includes('.') ? type : `Microsoft.Compute/${type}` },
     ...(location === '' ? {} : { location }),
     ...top,
+    ...(isObject(identity) ? { identity: identityOf(id, identity) } : {}),
     properties: { ...(properties as Json), provisioningState },
   };
+}
+
+/** Azure gives an identity its ids. */
+function identityOf(id: string, identity: Json): Json {
+  const users = Object.entries(part(identity, 'userAssignedIdentities')).map(([user, known]) => [
+    user,
+    { ...part(known), principalId: stableId(user), clientId: stableId('client', user) },
+  ]);
+  return {
+    ...identity,
+    ...(String(identity.type).includes('SystemAssigned')
+      ? { principalId: stableId(id), tenantId: tenant }
+      : {}),
+    ...(users.length === 0 ? {} : { userAssignedIdentities: Object.fromEntries(users) }),
+  };
+}
+
+/** An id that follows from what it names, in the shape of a random one. */
+export function stableId(...parts: readonly string[]): string {
+  const hex = createHash('sha256').update(parts.join('\n').toLowerCase()).digest('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }

@@ -1,6 +1,6 @@
 // Long-running operations: what a client polls, where, and how the answer looks while it runs and when it has ended.
 import { randomUUID } from 'node:crypto';
-import { ArmError } from './arm-error.ts';
+import { gone } from './arm-error.ts';
 import type { Json } from './json.ts';
 
 export type OperationState =
@@ -78,7 +78,7 @@ export class Operations {
     return {
       'Azure-AsyncOperation': path + query(''),
       ...(monitored ? { Location: path + query('monitor=true&') } : {}),
-      ...(poll === 'operations' ? { 'Azure-AsyncNotification': 'Enabled' } : {}),
+      ...(notifies(poll, call.apiVersion) ? { 'Azure-AsyncNotification': 'Enabled' } : {}),
       ...retryAfter,
     };
   }
@@ -86,7 +86,7 @@ export class Operations {
   async answer(id: string, monitor: boolean): Promise<Reply> {
     const operation = this.#operations.get(id.toLowerCase());
     if (operation === undefined) {
-      throw new ArmError(404, 'NotFound', 'The entity was not found in this Azure location.');
+      throw gone();
     }
     const state = await operation.state();
     if (monitor) return monitored(state);
@@ -100,6 +100,11 @@ export class Operations {
     const output = state.output === undefined ? {} : { properties: { output: state.output } };
     return { status: 200, body: { ...ended, ...output, name: id } };
   }
+}
+
+/** Galleries since 2025. */
+function notifies(poll: PollPath, apiVersion: string): boolean {
+  return poll === 'operations' || (poll === 'capsOperations' && apiVersion >= '2025-03-03');
 }
 
 function monitored(state: OperationState): Reply {

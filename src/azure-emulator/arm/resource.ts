@@ -1,5 +1,4 @@
 // What every kind of resource does the same way: find, list in pages, start work, and answer.
-import { createHash } from 'node:crypto';
 import { ArmError, resourceNotFound } from './arm-error.ts';
 import { type Document, shown } from './documents.ts';
 import type { Call } from './face.ts';
@@ -131,13 +130,15 @@ export function documentsFor(call: Call, type: string): readonly Document[] {
   return face.documents.inside(address.id);
 }
 
+/** The same; below `locations/NAME`, those of a region. */
+export function documentsAt(call: Call, type: string): readonly Document[] {
+  const { address, face } = call;
+  if (!address.type.startsWith('locations/')) return documentsFor(call, type);
+  const region = toRegion(address.names[0] ?? '');
+  return face.documents.ofType(type).filter(({ location }) => location === region);
+}
+
 export function documentOf(call: Call, type: string, location: string, body: Json): Document {
   const { id, group } = call.address;
   return { id, group, type, name: ownName(call.address), location, body };
-}
-
-/** An id that follows from what it names, in the shape of a random one. */
-export function stableId(...parts: readonly string[]): string {
-  const hex = createHash('sha256').update(parts.join('\n').toLowerCase()).digest('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }

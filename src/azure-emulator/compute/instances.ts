@@ -1,11 +1,11 @@
 // The instances of scale sets: one by one, and the actions on some or all of them.
-import { ArmError, invalidParameter } from '../arm/arm-error.ts';
+import { gone, invalidParameter } from '../arm/arm-error.ts';
 import type { Budget } from '../arm/budget.ts';
-import { type Document, shown } from '../arm/documents.ts';
+import { type Document, shown, stableId } from '../arm/documents.ts';
 import { type Call, modelCall, type Routes } from '../arm/face.ts';
 import { isObject, type Json, listAt, merge, part } from '../arm/json.ts';
 import type { Reply } from '../arm/operations.ts';
-import { accepted, page, stableId, timed } from '../arm/resource.ts';
+import { accepted, page, timed } from '../arm/resource.ts';
 import { ownerOf } from '../arm/resource-id.ts';
 import {
   deleteHost,
@@ -19,6 +19,7 @@ import {
 } from './host.ts';
 import { hasImageOf, instanceNumber, isFlexible, makeNode, scaleSetType, showNodes } from './nodes.ts';
 import { refreshImage, requireSet } from './scale-sets.ts';
+import { requireSpot, runCommand } from './virtual-machine-actions.ts';
 import { changedDisks } from './virtual-machines.ts';
 
 const reads = [
@@ -84,7 +85,7 @@ function requireNode(nodes: readonly Document[], id: string): Document {
     (node) => instanceIdOf(node) === id || node.name.toLowerCase() === id.toLowerCase(),
   );
   if (found !== undefined) return found;
-  throw new ArmError(404, 'NotFound', 'The entity was not found in this Azure location.');
+  throw gone();
 }
 
 function instanceIdOf({ type, own, name }: Document): string {
@@ -159,8 +160,7 @@ async function one(call: Call, id: string) {
   const nodes = await showNodes(call.face, set);
   const node = requireNode(nodes, decodeURIComponent(id.split('/').at(-1) ?? ''));
   const host = await readHost(call.face, node.own ?? {});
-  if (host === undefined)
-    throw new ArmError(404, 'NotFound', 'The entity was not found in this Azure location.');
+  if (host === undefined) throw gone();
   return { set, node, host };
 }
 
@@ -226,6 +226,15 @@ function fullView(face: Call['face'], node: Document, host: HostState): Json {
     platformFaultDomain: domain,
     ...seen,
   };
+}
+
+async function evict(call: Call): Promise<Reply> {
+  const { set, node } = await one(call, ownerOf(call.address).id);
+  const { priority, evictionPolicy } = part(set.body, 'properties', 'virtualMachineProfile');
+  requireSpot(priority);
+  if (evictionPolicy === 'Delete') await deleteHost(call.face, node.own ?? {});
+  else await stop(call, [node], true);
+  return { status: 204 };
 }
 
 /** Changes the protection or the data disks of one instance. User data is accepted but, as recorded, not applied. */
@@ -294,6 +303,12 @@ export const instanceRoutes: Routes = {
     budgets: oneDelete,
     answer: (call) => onOne(call, call.address.id, remove),
   },
+  'POST virtualmachinescalesets/virtualmachines/simulateeviction': { budgets: oneAction, answer: evict },
+  'POST virtualmachinescalesets/virtualmachines/runcommand': {
+    budgets: oneAction,
+    answer: async (call) => runCommand(call, (await one(call, ownerOf(call.address).id)).node),
+  },
+  ...both('performmaintenance', async () => 60_000, actions, oneAction),
   ...both('start', start, actions, oneAction),
   ...both('poweroff', (call, _, nodes) => stop(call, nodes, false), deletes, oneDelete),
   ...both('deallocate', (call, _, nodes) => stop(call, nodes, true), deletes, oneDelete),

@@ -1,9 +1,8 @@
 // The parts that virtual machines, instances and the models of scale sets share, as Azure completes and shows them.
-import type { Document } from '../arm/documents.ts';
+import { type Document, stableId } from '../arm/documents.ts';
 import type { Face } from '../arm/face.ts';
 import { echo, isObject, type Json, listAt, part, textAt } from '../arm/json.ts';
 import { azureTime } from '../arm/operations.ts';
-import { stableId } from '../arm/resource.ts';
 import { contentOf, digestOf, findDocument, gigabytes } from '../content/content.ts';
 import { performanceOf } from '../disk/disk-sizes.ts';
 import type { ResolvedImage } from './image-reference.ts';

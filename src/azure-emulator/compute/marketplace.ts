@@ -4,7 +4,8 @@ import type { Call, Routes } from '../arm/face.ts';
 import type { Json } from '../arm/json.ts';
 import type { Reply } from '../arm/operations.ts';
 import { regionNames } from '../arm/regions.ts';
-import { toRegion } from '../arm/resource.ts';
+import { requireDocument, toRegion } from '../arm/resource.ts';
+import { ownerOf } from '../arm/resource-id.ts';
 import { aboutMarketplace } from '../content/content.ts';
 
 const images = 'locations/publishers/artifacttypes/offers/skus/versions';
@@ -19,7 +20,48 @@ const sizes = [
   ['Standard_D2ps_v5', 2, 8],
 ] as const;
 
+/** Publisher, offer, sku: a few of those that clients look up by name. Versions of every other one exist too. */
+const known = [
+  ['Canonical', '0001-com-ubuntu-server-jammy', '22_04-lts-gen2'],
+  ['Canonical', 'ubuntu-24_04-lts', 'server'],
+  ['Debian', 'debian-12', '12'],
+  ['Debian', 'debian-12', '12-gen2'],
+  ['MicrosoftWindowsServer', 'WindowsServer', '2022-datacenter-g2'],
+] as const;
+const extensions = [
+  ['Microsoft.Azure.Extensions', 'CustomScript', '2.1.13'],
+  ['Microsoft.Azure.ActiveDirectory', 'AADSSHLoginForLinux', '1.0.2859.1'],
+  ['Microsoft.ManagedServices', 'ApplicationHealthLinux', '2.0.15'],
+] as const;
+const types = 'locations/publishers/artifacttypes/types';
+
+/** Lists what follows the names in the path; a name that is in no row does not exist. */
+function listed(call: Call, rows: readonly (readonly string[])[], what: readonly string[]): Reply {
+  const [location = '', publisher, , ...inside] = call.address.names;
+  const asked = [publisher, ...inside].filter((name) => name !== undefined);
+  let left = rows;
+  for (const [index, name] of asked.entries()) {
+    left = left.filter((row) => row[index]?.toLowerCase() === name.toLowerCase());
+    if (left.length === 0) throw new ArmError(404, 'NotFound', `${what[index]}: ${name} was not found.`);
+  }
+  const names = [...new Set(left.map((row) => row[asked.length] ?? ''))].sort();
+  const body = names.map((name) => ({ location, name, id: `${call.address.id}/${name}` }));
+  return { status: 200, body: body as unknown as Json };
+}
+
+const listRoute = (rows: readonly (readonly string[])[], ...what: readonly string[]) => ({
+  answer: async (call: Call) => listed(call, rows, what),
+});
+
 export const marketplaceRoutes: Routes = {
+  'GET locations/publishers': listRoute(known, 'Publisher'),
+  'GET locations/publishers/artifacttypes/offers': listRoute(known, 'Publisher'),
+  'GET locations/publishers/artifacttypes/offers/skus': listRoute(known, 'Publisher', 'Offer'),
+  [`GET ${types}`]: listRoute(extensions, 'Publisher'),
+  [`GET ${types}/versions`]: listRoute(extensions, 'Publisher', 'Type'),
+  [`GET ${types}/versions/*`]: { answer: getExtension },
+  'GET virtualmachines/vmsizes': { answer: async () => listSizes() },
+  'GET virtualmachinescalesets/skus': { answer: listSetSizes },
   [`GET ${images}`]: {
     answer: async (call) => ({ status: 200, body: [imageOf(call, '1.0.0')] as unknown as Json }),
   },
@@ -27,17 +69,7 @@ export const marketplaceRoutes: Routes = {
   'GET skus': {
     answer: async (call) => ({ status: 200, body: { value: sizes.map((size) => skuOf(call, size)) } }),
   },
-  'GET locations/vmsizes': {
-    answer: async () => ({
-      status: 200,
-      body: {
-        value: sizes.map(([name, numberOfCores, memory]) => ({
-          ...{ name, numberOfCores, memoryInMB: memory * 1024, maxDataDiskCount: 16 },
-          ...{ osDiskSizeInMB: 1_047_552, resourceDiskSizeInMB: 16_384 },
-        })),
-      },
-    }),
-  },
+  'GET locations/vmsizes': { answer: async () => listSizes() },
   'GET locations/usages': {
     answer: async ({ face }) => ({
       status: 200,
@@ -60,6 +92,39 @@ export const marketplaceRoutes: Routes = {
     }),
   },
 };
+
+function listSizes(): Reply {
+  const value = sizes.map(([name, numberOfCores, memory]) => ({
+    ...{ name, numberOfCores, memoryInMB: memory * 1024, maxDataDiskCount: 16 },
+    ...{ osDiskSizeInMB: 1_047_552, resourceDiskSizeInMB: 16_384 },
+  }));
+  return { status: 200, body: { value } };
+}
+
+async function listSetSizes(call: Call): Promise<Reply> {
+  requireDocument(call, ownerOf(call.address).id);
+  const capacity = { minimum: 0, maximum: 1_000, defaultCapacity: 1, scaleType: 'Automatic' };
+  const resourceType = 'Microsoft.Compute/virtualMachines';
+  const value = sizes.map(([name]) => ({ resourceType, sku: { name, tier: 'Standard' }, capacity }));
+  return { status: 200, body: { value } };
+}
+
+async function getExtension(call: Call): Promise<Reply> {
+  const [location, publisher = '', , type = '', version = ''] = call.address.names;
+  const path = call.address.names.slice(0, 4);
+  const { body } = listed({ ...call, address: { ...call.address, names: path } }, extensions, [
+    'Publisher',
+    'Type',
+  ]);
+  const found = (body as unknown as readonly Json[]).some(({ name }) => name === version);
+  if (!found)
+    throw new ArmError(404, 'NotFound', `Artifact: VMExtension ${publisher}.${type} was not found.`);
+  const properties = {
+    ...{ operatingSystem: 'Linux', computeRole: 'IaaS', handlerSchema: '', vmScaleSetEnabled: true },
+    supportsMultipleExtensions: false,
+  };
+  return { status: 200, body: { location, name: version, id: call.address.id, properties } };
+}
 
 function usage(value: string, localizedValue: string, currentValue: number, limit: number): Json {
   return { name: { value, localizedValue }, currentValue, limit, unit: 'Count' };

@@ -2,10 +2,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ensureImagoError } from '../../domain/error/imago-error.ts';
 import type { ProviderNode } from '../../ports/provider/pools.ts';
-import type { Document } from '../arm/documents.ts';
+import { type Document, stableId } from '../arm/documents.ts';
 import { type Call, type Face, modelCall } from '../arm/face.ts';
 import { isObject, type Json, listAt, part, textAt } from '../arm/json.ts';
-import { stableId } from '../arm/resource.ts';
 import { digestOf } from '../content/content.ts';
 import { longId, makeDisk, releaseDisks } from './machine-body.ts';
 

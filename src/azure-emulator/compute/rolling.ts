@@ -1,6 +1,6 @@
 // Upgrades that a scale set does on its own: all together, in batches, and repairs of unhealthy nodes.
 import type { ProviderNode } from '../../ports/provider/pools.ts';
-import { ArmError } from '../arm/arm-error.ts';
+import { ArmError, gone } from '../arm/arm-error.ts';
 import type { Document } from '../arm/documents.ts';
 import { type Call, type Face, modelCall, type Routes } from '../arm/face.ts';
 import { type Json, part, textAt } from '../arm/json.ts';
@@ -21,6 +21,15 @@ export const rollingRoutes: Routes = {
     budgets: actions,
     answer: (call) => begin(call, ownerOf(call.address).id),
   },
+  'POST virtualmachinescalesets/extensionrollingupgrade': {
+    budgets: actions,
+    answer: async (call) => waiting(call, requireDocument(call, ownerOf(call.address).id)),
+  },
+  'POST virtualmachinescalesets/reapply': {
+    budgets: actions,
+    answer: async (call) => waiting(call, requireDocument(call, ownerOf(call.address).id)),
+  },
+  'GET virtualmachinescalesets/osupgradehistory': { answer: history },
   'POST virtualmachinescalesets/rollingupgrades/*': { budgets: actions, answer: cancel },
   'GET virtualmachinescalesets/rollingupgrades/*': {
     budgets: [['GetVMScaleSetSubscriptionMaximum', 2_400]],
@@ -124,6 +133,28 @@ async function cancel(call: Call): Promise<Reply> {
   return waiting(call, set);
 }
 
+/** The last upgrade, as an entry of the history. */
+async function history(call: Call): Promise<Reply> {
+  const set = await advanceRolling(call.face, requireDocument(call, ownerOf(call.address).id));
+  const rolling = part(set.own, 'rolling');
+  if (rolling.startedAt === undefined) return { status: 200, body: { value: [] } };
+  const { pending, busy, failed, done } = await progressOf(call.face, set);
+  const runningStatus = {
+    code: rolling.code ?? 'RollingForward',
+    startTime: azureTime(Number(rolling.startedAt)),
+    ...(rolling.endedAt === undefined ? {} : { endTime: azureTime(Number(rolling.endedAt)) }),
+  };
+  const progress = {
+    successfulInstanceCount: done,
+    failedInstanceCount: failed,
+    inProgressInstanceCount: busy,
+    pendingInstanceCount: pending.length,
+  };
+  const type = 'Microsoft.Compute/virtualMachineScaleSets/rollingUpgrades';
+  const properties = { runningStatus, progress, startedBy: 'User' };
+  return { status: 200, body: { value: [{ type, location: set.location, properties }] } };
+}
+
 function waiting(call: Call, { location }: Document): Reply {
   const state = timed(call, call.face.clock.now() + 2_000);
   return accepted(call, 202, { poll: 'operations', location, monitored: true, state });
@@ -134,7 +165,7 @@ async function latest(call: Call): Promise<Reply> {
   const set = await advanceRolling(call.face, requireDocument(call, id));
   const rolling = part(set.own, 'rolling');
   if (rolling.startedAt === undefined) {
-    throw new ArmError(404, 'NotFound', 'The entity was not found in this Azure location.');
+    throw gone();
   }
   const { pending, busy, failed, done } = await progressOf(call.face, set);
   const startTime = azureTime(Number(rolling.startedAt));

@@ -2,18 +2,17 @@
 import type { PoolModel } from '../../ports/provider/pools.ts';
 import { ArmError, changeNotAllowed } from '../arm/arm-error.ts';
 import type { Budget } from '../arm/budget.ts';
-import { type Document, shown } from '../arm/documents.ts';
+import { type Document, shown, stableId } from '../arm/documents.ts';
 import { type Call, type Face, modelCall, type Routes } from '../arm/face.ts';
 import { fingerprint, type Json, merge, part, textAt } from '../arm/json.ts';
 import { azureTime, type OperationState, type Reply } from '../arm/operations.ts';
 import {
   accepted,
   documentOf,
-  documentsFor,
+  documentsAt,
   page,
   readLocation,
   requireDocument,
-  stableId,
   topFields,
 } from '../arm/resource.ts';
 import { ownerOf } from '../arm/resource-id.ts';
@@ -49,6 +48,13 @@ export const scaleSetRoutes: Routes = {
   'GET virtualmachinescalesets/*': { budgets: reads, answer: get },
   'GET virtualmachinescalesets/instanceview': { budgets: manyReads, answer: getInstanceView },
   'GET virtualmachinescalesets': { budgets: manyReads.slice(0, 1), answer: list },
+  'GET locations/virtualmachinescalesets': { budgets: manyReads.slice(0, 1), answer: list },
+  'GET virtualmachinescalesets/publicipaddresses': {
+    async answer(call) {
+      requireDocument(call, ownerOf(call.address).id);
+      return { status: 200, body: { value: [] } };
+    },
+  },
   'DELETE virtualmachinescalesets/*': {
     budgets: [['DeleteVMScaleSetSubscriptionMaximum', 525]],
     answer: remove,
@@ -85,7 +91,7 @@ async function get(call: Call): Promise<Reply> {
 
 async function list(call: Call): Promise<Reply> {
   const found: Json[] = [];
-  for (const set of documentsFor(call, scaleSetType)) {
+  for (const set of documentsAt(call, scaleSetType)) {
     const pool = await call.face.cloud.pools.getPool(String(set.own?.pool), modelCall);
     if (pool === undefined) await forget(call.face, set);
     else found.push(await view(call, set));

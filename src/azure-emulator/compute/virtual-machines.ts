@@ -1,21 +1,21 @@
 // Virtual machines: single machines of the model, and the nodes of flexible scale sets.
-import { ArmError } from '../arm/arm-error.ts';
-import { type Document, shown } from '../arm/documents.ts';
+import { ArmError, gone } from '../arm/arm-error.ts';
+import { type Document, shown, stableId } from '../arm/documents.ts';
 import { type Call, modelCall, type Routes } from '../arm/face.ts';
 import { echo, isObject, type Json, listAt, merge, part, textAt } from '../arm/json.ts';
 import { azureTime, type Reply } from '../arm/operations.ts';
 import {
   accepted,
   documentOf,
-  documentsFor,
+  documentsAt,
   page,
   readLocation,
   requireDocument,
-  stableId,
   topFields,
 } from '../arm/resource.ts';
 import { ownerOf, ownName } from '../arm/resource-id.ts';
 import { contentOf, findDocument } from '../content/content.ts';
+import { extensionsOf } from './extensions.ts';
 import { deleteHost, instanceView, isDeallocated, readHost, settling, states } from './host.ts';
 import { imageDataDisks, type ResolvedImage, resolveImage } from './image-reference.ts';
 import {
@@ -44,6 +44,7 @@ export const virtualMachineRoutes: Routes = {
   'GET virtualmachines/*': { budgets: reads, answer: get },
   'GET virtualmachines/instanceview': { budgets: reads, answer: getInstanceView },
   'GET virtualmachines': { budget: ['HighCostGetSubscriptionMaximum', 900], answer: list },
+  'GET locations/virtualmachines': { budget: ['HighCostGetSubscriptionMaximum', 900], answer: list },
   'DELETE virtualmachines/*': {
     budgets: [
       ['DeleteVMSubscriptionMaximum', 1_500],
@@ -55,7 +56,8 @@ export const virtualMachineRoutes: Routes = {
 
 async function list(call: Call): Promise<Reply> {
   await showFlexibleNodes(call);
-  const found = await Promise.all(documentsFor(call, 'virtualMachines').map((one) => view(call, one)));
+  const documents = documentsAt(call, 'virtualMachines');
+  const found = await Promise.all(documents.map((one) => view(call, one)));
   return page(
     call,
     found.filter((one) => one !== undefined),
@@ -63,7 +65,10 @@ async function list(call: Call): Promise<Reply> {
 }
 
 async function get(call: Call): Promise<Reply> {
-  const found = await view(call, await requireMachine(call));
+  const document = await requireMachine(call);
+  const found = await view(call, document);
+  // The resource manager does not know yet what the platform deleted on its own.
+  if (found === undefined && document.own?.evicted === true) throw gone();
   if (found === undefined) requireDocument(call);
   const headers = call.query.has('$expand') ? {} : { ETag: String(found?.etag) };
   return { status: 200, headers, ...(found === undefined ? {} : { body: found }) };
@@ -109,7 +114,12 @@ async function view(call: Call, document: Document): Promise<Json | undefined> {
       ...(expand.includes('userdata') && userData !== undefined ? { userData } : {}),
     },
   };
-  return { ...shown({ ...document, body }, states[host.state]), etag: `"${own.etag ?? 1}"` };
+  const resources = extensionsOf(call, `${document.id}/extensions`).map((one) => shown(one));
+  return {
+    ...shown({ ...document, body }, states[host.state]),
+    ...(resources.length === 0 ? {} : { resources }),
+    etag: `"${own.etag ?? 1}"`,
+  };
 }
 
 /** The sizes and kinds of the disks of a deallocated machine are not shown. */

@@ -259,7 +259,15 @@ async function status(call: Call): Promise<Reply> {
 
 async function view(call: Call, document: Document): Promise<Json> {
   const { deployment, state } = await advanced(call, document);
-  const outputs = state === 'Succeeded' ? (evaluate(deployment.outputs, deployment.functions) as Json) : {};
+  const outputs =
+    state === 'Succeeded'
+      ? Object.fromEntries(
+          Object.entries(evaluate(deployment.outputs, deployment.functions) as Json).map(([name, value]) => [
+            camelCase(name),
+            value,
+          ]),
+        )
+      : {};
   const outputResources = deployment.resources
     .filter((one) => one.state === 'done')
     .map(({ id }) => ({ id }));
@@ -273,6 +281,11 @@ async function view(call: Call, document: Document): Promise<Json> {
     ...(state === 'Failed' ? { error: failureOf(deployment) } : {}),
   };
   return shown({ ...document, body: { ...document.body, properties } }, state);
+}
+
+/** Azure returns the output `VMSS` as `vmss`, and `SetName` as `setName`. */
+function camelCase(name: string): string {
+  return name.replace(/^[A-Z]+(?=[A-Z][a-z])|^[A-Z]+/, (start) => start.toLowerCase());
 }
 
 async function list(call: Call): Promise<Reply> {

@@ -1,11 +1,11 @@
 // Access grants: an address under which the bytes of a disk or snapshot can be read or written for some time.
 import { createHash } from 'node:crypto';
 import { ArmError, invalidParameter } from '../arm/arm-error.ts';
-import type { Document } from '../arm/documents.ts';
+import { type Document, stableId } from '../arm/documents.ts';
 import type { Call, Route, Routes } from '../arm/face.ts';
 import { type Json, merge, part, textAt } from '../arm/json.ts';
 import type { Reply } from '../arm/operations.ts';
-import { accepted, requireDocument, stableId, timed } from '../arm/resource.ts';
+import { accepted, requireDocument, timed } from '../arm/resource.ts';
 import { ownerOf } from '../arm/resource-id.ts';
 
 const workMs = 200;

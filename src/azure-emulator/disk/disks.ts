@@ -1,6 +1,6 @@
 // Managed disks and snapshots: empty, copied, from an image, or uploaded through an access grant.
 import { ArmError } from '../arm/arm-error.ts';
-import { type Document, shown } from '../arm/documents.ts';
+import { type Document, shown, stableId } from '../arm/documents.ts';
 import { type Call, modelCall, type Route, type Routes } from '../arm/face.ts';
 import { echo, type Json, merge, part, textAt } from '../arm/json.ts';
 import { azureTime, type Reply } from '../arm/operations.ts';
@@ -13,7 +13,6 @@ import {
   page,
   readLocation,
   requireDocument,
-  stableId,
   timed,
   topFields,
 } from '../arm/resource.ts';

@@ -1,6 +1,6 @@
 // Galleries: made in the cloud model, shown with what the client sent, and shared.
 import { ArmError, invalidParameter } from '../arm/arm-error.ts';
-import { shown } from '../arm/documents.ts';
+import { shown, stableId } from '../arm/documents.ts';
 import { type Call, modelCall, type Routes } from '../arm/face.ts';
 import { echo, type Json, listAt, merge, part, textAt } from '../arm/json.ts';
 import type { Reply } from '../arm/operations.ts';
@@ -14,7 +14,6 @@ import {
   readLocation,
   requireDocument,
   requireEmpty,
-  stableId,
   timed,
   topFields,
 } from '../arm/resource.ts';
@@ -66,8 +65,14 @@ async function put(call: Call): Promise<Reply> {
     part(given, 'sharingProfile'),
     part(known?.body, 'properties', 'sharingProfile'),
   );
+  const softDeletePolicy = part(given, 'softDeletePolicy');
+  const kept = {
+    ...softDeletePolicy,
+    ...(call.apiVersion < '2025-03-03' ? {} : { retentionPeriodInDays: 7 }),
+  };
   const properties = {
     ...given,
+    ...(softDeletePolicy.isSoftDeleteEnabled === true ? { softDeletePolicy: kept } : {}),
     identifier: { uniqueName: `${address.subscription}-${name.toUpperCase()}` },
     ...(Object.keys(sharing).length === 0 ? {} : { sharingProfile: sharing }),
   };

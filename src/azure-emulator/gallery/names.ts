@@ -1,6 +1,7 @@
 // Names of galleries, definitions and versions: the rules of Azure, and the names that the cloud model has for them.
+
 import { ArmError } from '../arm/arm-error.ts';
-import { stableId } from '../arm/resource.ts';
+import { stableId } from '../arm/documents.ts';
 import type { Address } from '../arm/resource-id.ts';
 
 const rules = {

@@ -1,5 +1,5 @@
 // What others see of community and shared galleries: read only, region by region.
-import { ArmError } from '../arm/arm-error.ts';
+import { type ArmError, gone } from '../arm/arm-error.ts';
 import type { Document } from '../arm/documents.ts';
 import { type Call, modelCall, type Route, type Routes } from '../arm/face.ts';
 import { isObject, type Json, listAt, part } from '../arm/json.ts';
@@ -49,7 +49,7 @@ function ok(body: Json): Reply {
 }
 
 function missing(): ArmError {
-  return new ArmError(404, 'NotFound', 'The entity was not found in this Azure location.');
+  return gone();
 }
 
 function require({ face, address }: Call, kind: PublicKind): PublicThing {

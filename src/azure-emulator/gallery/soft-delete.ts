@@ -1,5 +1,5 @@
 // Soft delete: a version of a gallery that has it enabled stays for a week, hidden, and can be restored.
-import { ArmError } from '../arm/arm-error.ts';
+import { gone } from '../arm/arm-error.ts';
 import type { Document } from '../arm/documents.ts';
 import type { Call, Routes } from '../arm/face.ts';
 import { azureTime, type Reply } from '../arm/operations.ts';
@@ -45,7 +45,7 @@ function shownDeleted({ address }: Call, document: Document) {
 async function remove(call: Call): Promise<Reply> {
   const document = call.face.documents.get(`${versionsOf(call)}/${call.address.names[3]}`);
   if (document === undefined || hiddenSince(document) === undefined) {
-    throw new ArmError(404, 'NotFound', 'The entity was not found in this Azure location.');
+    throw gone();
   }
   await deleteForGood(call.face, document);
   const state = timed(call, call.face.clock.now() + 91_000);

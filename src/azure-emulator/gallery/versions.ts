@@ -294,7 +294,9 @@ function specOf(call: Call, properties: Json) {
 function sourceId(storage: Json): string {
   const whole = part(storage, 'source');
   const disk = part(storage, 'osDiskImage', 'source');
-  const given = [whole.id, whole.virtualMachineId, whole.communityGalleryImageId, disk.id, disk.uri].filter(
+  // The older form of a VHD names its storage account by `id`.
+  const own = typeof disk.uri === 'string' ? disk.uri : disk.id;
+  const given = [whole.id, whole.virtualMachineId, whole.communityGalleryImageId, own].filter(
     (one) => typeof one === 'string',
   );
   const [only] = given;

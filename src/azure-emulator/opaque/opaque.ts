@@ -1,11 +1,10 @@
 // Resources that the emulator keeps but does not understand: networks, keys, placement groups. They are echoed.
-import { type Document, shown } from '../arm/documents.ts';
+import { type Document, shown, stableId, tenant } from '../arm/documents.ts';
 import type { Call, Route } from '../arm/face.ts';
 import { isObject, type Json, listAt, merge, part } from '../arm/json.ts';
 import type { Reply } from '../arm/operations.ts';
-import { accepted, page, readLocation, requireDocument, stableId, timed } from '../arm/resource.ts';
+import { accepted, page, readLocation, requireDocument, timed } from '../arm/resource.ts';
 import { ownName } from '../arm/resource-id.ts';
-import { tenant } from '../sign-in/tokens.ts';
 
 /** How Azure spells the types, by their lower case. */
 const spelled = new Map(
@@ -15,13 +14,15 @@ const spelled = new Map(
     'Microsoft.Network/natGateways, Microsoft.Network/loadBalancers/inboundNatRules, Microsoft.Storage/storageAccounts',
     'Microsoft.ManagedIdentity/userAssignedIdentities, Microsoft.Authorization/roleAssignments',
     'Microsoft.Authorization/locks, Microsoft.KeyVault/vaults, availabilitySets, proximityPlacementGroups',
-    'diskEncryptionSets, diskAccesses, sshPublicKeys, hostGroups, capacityReservationGroups',
-    'virtualMachines/extensions, virtualMachineScaleSets/extensions',
+    'diskEncryptionSets, diskAccesses, sshPublicKeys, hostGroups, capacityReservationGroups, restorePointCollections',
   ]
     .join(', ')
     .split(', ')
     .map((type) => [type.toLowerCase(), type]),
 );
+
+/** Those that are made within the request, and show no state. */
+const stateless = new Set(['proximityPlacementGroups', 'availabilitySets', 'sshPublicKeys', 'hostGroups']);
 
 /** The budgets of those of Microsoft.Compute. */
 const budgets = {
@@ -90,7 +91,10 @@ async function put(call: Call, type: string): Promise<Reply> {
   face.documents.set(document);
   keepChildren(call, type, content.properties);
   const shownBody = view(call, document, type);
-  if (type !== 'diskEncryptionSets') return { status: known === undefined ? 201 : 200, body: shownBody };
+  if (type !== 'diskEncryptionSets' && type !== 'diskAccesses') {
+    const isNew = known === undefined && type !== 'availabilitySets';
+    return { status: isNew ? 201 : 200, body: shownBody };
+  }
   const state = timed(call, face.clock.now() + 1_000, () => view(call, document, type));
   const first = {
     location,
@@ -104,7 +108,15 @@ async function put(call: Call, type: string): Promise<Reply> {
 function completed({ face, address }: Call, type: string, given: Json): Json {
   const id = stableId(address.id);
   if (type === 'proximityPlacementGroups') return { proximityPlacementGroupType: 'Standard', ...given };
+  if (type === 'availabilitySets') {
+    const domains = { platformUpdateDomainCount: 5, platformFaultDomainCount: 2 };
+    return { ...domains, virtualMachines: [], ...given };
+  }
   if (type === 'diskEncryptionSets') return { encryptionType: 'EncryptionAtRestWithCustomerKey', ...given };
+  if (type === 'Microsoft.Network/loadBalancers') {
+    const lists = { inboundNatRules: [], inboundNatPools: [], outboundRules: [], probes: [] };
+    return { ...lists, loadBalancingRules: [], backendAddressPools: [], ...given };
+  }
   if (type === 'Microsoft.Network/publicIPAddresses')
     return { ipAddress: `20.0.${parseInt(id.slice(0, 2), 16)}.${parseInt(id.slice(2, 4), 16)}`, ...given };
   if (type === 'Microsoft.ManagedIdentity/userAssignedIdentities')
@@ -150,13 +162,9 @@ function keepChildren({ face, address }: Call, type: string, properties: Json): 
 
 function view({ face }: Call, document: Document, type: string): Json {
   const seen = shown(document);
-  if (type === 'proximityPlacementGroups') {
+  if (stateless.has(type)) {
     const { provisioningState: _, ...properties } = part(seen, 'properties');
     return { ...seen, properties };
-  }
-  const identity = part(seen, 'identity');
-  if (String(identity.type).includes('SystemAssigned')) {
-    return { ...seen, identity: { ...identity, principalId: stableId(document.id), tenantId: tenant } };
   }
   if (!type.startsWith('Microsoft.Network/')) return seen;
   const properties: Record<string, unknown> = { ...part(seen, 'properties') };

@@ -1,9 +1,10 @@
 // What clients ask before their first real request: where everything is, who signs in, and which subscriptions there are.
 import { ArmError } from '../arm/arm-error.ts';
+import { tenant } from '../arm/documents.ts';
 import type { Json } from '../arm/json.ts';
 import type { Reply } from '../arm/operations.ts';
 import { regionNames } from '../arm/regions.ts';
-import { type Tokens, tenant } from './tokens.ts';
+import type { Tokens } from './tokens.ts';
 
 /** Answers without a token; `undefined` if the path is not about sign-in. */
 export function answerSignIn(

@@ -1,7 +1,7 @@
 // Tokens of the emulator: signed for this run, so that it accepts its own ones until they expire and no others.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { tenant } from '../arm/documents.ts';
 
-export const tenant = '11111111-1111-1111-1111-111111111111';
 const lifetimeSeconds = 86_400;
 
 export class Tokens {
