@@ -16,11 +16,13 @@ import type { CallOptions } from '../ports/provider/call.ts';
 import { type BuildImageOptions, buildImage, fetchContext } from './build-image.ts';
 import { type BuildContext, type BuilderOptions, buildContext, lockContext } from './builder-context.ts';
 import { defaultCacheLimits, type PruneReport, pruneCache, sweepTemporary } from './content/prune.ts';
+import { compareArchive } from './debian/compare-archive.ts';
 import { fetchInputs, hasParts } from './fetch-inputs.ts';
 import { hotfixLock, parseHotfixSet } from './lock/hotfix.ts';
 import { checkLock, lockDigest, requireLock, writeLockFile } from './lock/lock-file.ts';
 import { type LockRules, lockRecipe } from './lock/lock-recipe.ts';
 import { findOutdated } from './lock/outdated.ts';
+import { archiveWish } from './lock/signed-packages.ts';
 import { type KnownLock, type LockCache, lockCache } from './lock-cache.ts';
 import { previewHotfix, previewRecipeBuild } from './preview-build.ts';
 import { createRedactor, type Redactor } from './redactor.ts';
@@ -129,6 +131,11 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
       outdated: async (given, { signal }) => {
         const lock = requireLock(given);
         return findOutdated(lock, lockContext(context, lock.recipe, silent, signal));
+      },
+      compareArchive: async (of, packages, { signal }) => {
+        await mkdir(context.cacheFolder, { recursive: true });
+        const archive = await context.findArchive(archiveWish(of));
+        return compareArchive(archive, packages, { ...context, signal });
       },
       whyRebuild: async (given) => {
         const lock = requireLock(given);

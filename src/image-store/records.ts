@@ -134,6 +134,10 @@ export function imageRecords(
       const diff = await compare(before, after, signal, secrets);
       return unintendedChanges(diff, withAliases(intended, secrets));
     },
+    async packages(digest, signal) {
+      const store = await context.store();
+      return loadInventory(store, parseDigest(digest), { signal, hash: false });
+    },
     async diff(before, after, signal) {
       const diff = await compare(before, after, signal);
       return { same: isSame(diff), diff: diff as unknown as Json, text: formatDiff(diff, { maxFiles: 200 }) };

@@ -549,6 +549,9 @@ describe('the life of an image', () => {
     await expect(lost).rejects.toMatchObject({ code: 'record-not-found' });
     const compared = client.call('diffVersions', { path, query: { to: 'disk' } });
     await expect(compared).rejects.toMatchObject({ code: 'inventory-invalid' });
+    await expect(
+      client.call('findOutdatedPackages', { body: { reference: 'disk:1.0.0' } }),
+    ).rejects.toMatchObject({ code: 'provider-lacks' });
     const keyIds = async () => (await client.call('listKeys')).items.map(({ id: one }) => one);
     const earlier = await keyIds();
     const key = await client.call('createKey');

@@ -98,6 +98,7 @@ describe('a dry run', () => {
     explainRebuild: local,
     createHotfix: { from: 'node:1.0.0', set: ['runc=1.2.3'], provider: 'local' },
     verifyImage: { reference: 'disk' },
+    findOutdatedPackages: { reference: 'disk:1.0.0' },
     publishImage: { reference: 'node:1.0.0' },
     revokeKey: { reason: 'it leaked' },
     setSetting: { value: 'sim' },
@@ -147,11 +148,12 @@ describe('a dry run', () => {
     setSetting: { setting: 'provider' },
     unsetSetting: { setting: 'provider' },
   };
-  /** Refused as the write would be: it has ended, simulated builds keep no lock, and the pool is too small. */
+  /** Refused as the write would be: it has ended, simulated builds keep no lock, the pool is too small, and nothing here reads archives. */
   const refused: Partial<Record<EndpointName, string>> = {
     cancelOperation: 'operation-ended',
     createHotfix: 'simulation-mixed',
     capturePool: 'capture-refused',
+    findOutdatedPackages: 'provider-lacks',
   };
   /** These need bytes, a registry or a person with a token; they are shown with one in other tests. */
   const elsewhere = new Set<EndpointName>([

@@ -109,6 +109,28 @@ test(
   firstBuildMs,
 );
 
+test('a version with the newest packages is not behind, and a promotion compares it for the gate `fresh`', async () => {
+  const policy = 'version: 1\nchannels:\n  staging:\n    fresh: { security: 60d }\n';
+  const file = await imago.writeFile('policy.yaml', policy);
+  await imago.json(['policy', 'set', file, '--reason', 'fresh']);
+  const promote = ['channel', 'promote', `tested:${built.version}`, '--to', 'staging', '--reason', 'fresh'];
+  const planned = await imago.json<{ plan: readonly string[] }>([...promote, '--dry-run']);
+  expect(planned.plan).toContainEqual(expect.stringContaining('were not compared with their archive'));
+  const promoted = await imago.json(promote);
+  const gate = {
+    gate: 'fresh',
+    passed: true,
+    value: expect.stringMatching(/^none of \d+ packages is behind/),
+  };
+  expect(promoted).toMatchObject({ gates: [expect.objectContaining(gate)] });
+  const { behind, packages, suite } = await imago.json<{ behind: object[]; packages: number; suite: string }>(
+    [...['image', 'outdated', `tested:${built.version}`]],
+  );
+  const inventory = await imago.run(['image', 'sbom', `tested:${built.version}`]);
+  const purls = new Set(inventory.out.match(/pkg:deb\/debian\/[^"@]+@[^"]+/g));
+  expect({ behind, packages, suite }).toEqual({ behind: [], packages: purls.size, suite: 'trixie' });
+});
+
 test('cosign accepts signature and provenance by this key and by no other, and the provenance has every input', async () => {
   expect(await cosign('verify', await publicKey())).toContain(built.digest);
   const type = ['--type', 'slsaprovenance1'];

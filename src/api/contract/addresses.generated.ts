@@ -119,6 +119,7 @@ export const addresses: Readonly<Record<EndpointName, string>> = {
   startCluster: 'POST /v1/control-plane/start',
   publishImage: 'POST /v1/images/publish',
   importImage: 'POST /v1/images/import',
+  findOutdatedPackages: 'POST /v1/images/outdated',
   pullImage: 'POST /v1/images/pull',
   pushImage: 'POST /v1/images/push',
   verifyImage: 'POST /v1/images/verify',

@@ -1,6 +1,7 @@
 // Pools and nodes: their records, joined with the current state at their provider.
 
 import * as z from 'zod';
+import { freshness } from '../../domain/evidence/freshness.ts';
 import { recipeCommit, version } from '../../domain/image/record.ts';
 import { behind } from '../../domain/lineage/record.ts';
 import { nodeRecord } from '../../domain/node/record.ts';
@@ -19,6 +20,7 @@ export const pool = record('Pool', 'Nodes that share one model.', {
   capacity: z.int().optional().describe('Target number of nodes. Absent if the provider did not respond.'),
   state: provisioningState,
   behind: behind.optional(),
+  freshness: freshness.optional().describe('The newest comparison of the packages of its image.'),
   forwards: z
     .array(z.string())
     .optional()

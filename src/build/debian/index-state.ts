@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { toIso } from '../../domain/value/time.ts';
 import type { AddressGuard } from '../../host/network/address-guard.ts';
 import { readAddress } from '../../host/network/open-address.ts';
 
@@ -19,6 +20,17 @@ export interface IndexCheck {
 export async function indexDigest(lists: string): Promise<string | undefined> {
   const texts = await releaseTexts(lists);
   return texts.length === 0 ? undefined : digestOf(texts);
+}
+
+/** When the archive signed the index in a folder of lists: that of its security updates, else the newest one. */
+export async function indexDate(lists: string): Promise<string | undefined> {
+  const dates = (await releaseTexts(lists)).flatMap((text) => {
+    const at = Date.parse(/^Date: (.+)$/m.exec(text)?.[1] ?? '');
+    return Number.isNaN(at) ? [] : [{ at, isSecurity: /^(?:Codename|Suite): .*-security$/m.test(text) }];
+  });
+  const security = dates.filter(({ isSecurity }) => isSecurity);
+  const counted = (security.length > 0 ? security : dates).map(({ at }) => at);
+  return counted.length === 0 ? undefined : toIso(new Date(Math.max(...counted)));
 }
 
 /**

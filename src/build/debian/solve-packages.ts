@@ -65,16 +65,26 @@ export async function packageVersions(
   apt: AptWorkspace,
   names: readonly string[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {
-  const versions = new Map<string, string[]>();
-  if (names.length === 0) return versions;
+  const found = await archivedVersions(apt, names);
+  return new Map([...found].map(([name, versions]) => [name, [...versions.keys()]]));
+}
+
+/** The same, with whether the part of the archive that has security updates has the version. */
+export async function archivedVersions(
+  apt: AptWorkspace,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, ReadonlyMap<string, boolean>>> {
+  const found = new Map<string, Map<string, boolean>>();
+  if (names.length === 0) return found;
   const operands = names.map((name) => aptOperand(name));
   for (const line of (await apt.run('apt-cache', ['madison'], operands)).split('\n')) {
-    const [name, version] = line.split('|').map((part) => part.trim());
+    const [name, version, source = ''] = line.split('|').map((part) => part.trim());
     if (name === undefined || version === undefined) continue;
-    const known = versions.get(name) ?? [];
-    if (!known.includes(version)) versions.set(name, [...known, version]);
+    const known = found.get(name) ?? new Map<string, boolean>();
+    const isSecurity = source.includes(` ${apt.archive.suite}-security/`);
+    found.set(name, known.set(version, known.get(version) === true || isSecurity));
   }
-  return versions;
+  return found;
 }
 
 async function exactName(

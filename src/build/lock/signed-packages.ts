@@ -26,7 +26,7 @@ type Archive = 'apt' | 'debian';
 type VerifyContext = Pick<LockContext, 'cacheFolder' | 'inputs' | 'findKeyring' | 'signal'>;
 type Locked = Pick<Lock, 'recipe' | 'inputs'>;
 
-export function archiveWish({ base, architecture }: Recipe): ArchiveWish {
+export function archiveWish({ base, architecture }: Pick<Recipe, 'base' | 'architecture'>): ArchiveWish {
   return {
     suite: base?.suite ?? defaultSuite,
     machine: machineNames[architecture],

@@ -1,5 +1,6 @@
 // Commands for pools.
 import type { ResponseOf } from '../../api/contract/types.ts';
+import { describeFreshness } from '../../domain/evidence/freshness.ts';
 import { drainsFirst } from '../../domain/pool/pool.ts';
 import { exactDescription } from '../input/find-version.ts';
 import { readNodeConfigFile } from '../input/read-node-config-file.ts';
@@ -112,6 +113,7 @@ export const command = group({
           cluster: pool.cluster,
           forwards: pool.forwards,
           behind: describeLag(pool),
+          packages: pool.freshness && describeFreshness(pool.freshness, Date.now()),
           created: pool.createdAt,
         },
       }),

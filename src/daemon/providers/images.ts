@@ -182,6 +182,7 @@ function lazyBuilder(
       lockFile: async (...args) => (await open()).tools.lockFile(...args),
       hotfix: async (...args) => (await open()).tools.hotfix(...args),
       outdated: async (...args) => (await open()).tools.outdated(...args),
+      compareArchive: async (...args) => (await open()).tools.compareArchive(...args),
       whyRebuild: async (...args) => (await open()).tools.whyRebuild(...args),
       readInput: async function* (...args) {
         yield* (await open()).tools.readInput(...args);

@@ -17,6 +17,7 @@ import { eventOrder } from './0015-event-order.ts';
 import { rollouts } from './0016-rollouts.ts';
 import { clusters } from './0017-clusters.ts';
 import { prototypes } from './0018-prototypes.ts';
+import { freshness } from './0019-freshness.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -38,4 +39,5 @@ export const migrations: readonly Migration[] = [
   rollouts,
   clusters,
   prototypes,
+  freshness,
 ];

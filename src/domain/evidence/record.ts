@@ -9,8 +9,10 @@ export const evidence = record(
     id: z.int(),
     digest,
     kind: z
-      .enum(['test', 'scan', 'approval', 'capture', 'gates'])
-      .describe('`capture`: what a capture removed and added. `gates`: whether a pool can use a prototype.'),
+      .enum(['test', 'scan', 'approval', 'capture', 'gates', 'freshness'])
+      .describe(
+        '`capture`: what a capture removed and added. `gates`: whether a pool can use a prototype. `freshness`: the packages that its archive has in newer versions.',
+      ),
     passed: z.boolean(),
     summary: z.string(),
     details: json,

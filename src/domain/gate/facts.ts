@@ -13,6 +13,7 @@ export const gateNames = [
   'signed',
   'age',
   'scan',
+  'fresh',
   'budgets',
   'size',
   'approvals',

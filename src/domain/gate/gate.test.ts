@@ -88,6 +88,46 @@ describe('size', () => {
   });
 });
 
+describe('fresh', () => {
+  const fresh: ChannelPolicy['fresh'] = { securityMs: 7 * 86_400_000 };
+  const compared = (indexedAt: string, behind: object[], hasSecurity = true) =>
+    evidence(2, {
+      kind: 'freshness',
+      details: {
+        suite: 'trixie',
+        indexedAt,
+        hasSecurity,
+        packages: 9,
+        behind: behind as never,
+        unlisted: [],
+      },
+    });
+  const update = (since?: string, security = true) => ({
+    ...{ name: 'openssl', current: '1', newest: '2', security, ...(since !== undefined && { since }) },
+  });
+  const today = '2026-11-16T10:00:00Z';
+
+  test.each<[string, Evidence[], boolean]>([
+    ['never compared', [], false],
+    ['nothing behind', [compared(today, [])], true],
+    ['a security update of six days', [compared(today, [update('2026-11-10T12:00:00Z')])], true],
+    ['a security update of eight days', [compared(today, [update('2026-11-08T12:00:00Z')])], false],
+    ['a security update of unknown age', [compared(today, [update()])], false],
+    [
+      'an old update that is not for security',
+      [compared(today, [update('2026-01-01T12:00:00Z', false)])],
+      true,
+    ],
+    ['an index that is older than seven days', [compared('2026-11-08T12:00:00Z', [])], false],
+    ['an archive without security updates', [compared(today, [], false)], false],
+    ['another digest', [{ ...compared(today, []), digest: 'sha256:b' }], false],
+  ])('%s', (_, found, passed) => {
+    expect(gate({ fresh }, facts({ evidence: [evidence(1, {}), ...found] }), 'fresh')).toMatchObject({
+      passed,
+    });
+  });
+});
+
 describe('scan', () => {
   const scan = (id: number, tool: string, counts: object, at = '2026-11-16T11:00:00.000Z') =>
     evidence(id, {

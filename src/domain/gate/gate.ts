@@ -15,6 +15,7 @@ import {
   testedGate,
 } from './checks.ts';
 import type { GateFacts, GateName } from './facts.ts';
+import { freshGate } from './fresh.ts';
 import { signedGate } from './signed.ts';
 
 /** No admin can override these. */
@@ -29,6 +30,7 @@ export function evaluateGates(policy: ChannelPolicy, facts: GateFacts): readonly
     policy.signed && signedGate(policy.signed, facts),
     policy.age && ageGate(policy.age, facts),
     policy.scan && scanGate(policy.scan, facts),
+    policy.fresh && freshGate(policy.fresh, facts),
     policy.budgets && budgetsGate(policy.budgets, facts),
     policy.size && sizeGate(policy.size, facts),
     policy.approvals && approvalsGate(policy.approvals, facts),

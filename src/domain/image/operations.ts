@@ -117,3 +117,19 @@ export const imageVerify = declareOperation({
     },
   },
 });
+
+export const imageOutdated = declareOperation({
+  kind: 'image-outdated',
+  role: 'operator',
+  subject: ({ reference }) => `freshness/${reference}`,
+  input: z.object({ reference: verifyFields.reference }),
+  routes: {
+    findOutdatedPackages: {
+      address: 'POST /v1/images/outdated',
+      tag: 'Images',
+      summary: 'Compare the packages of a version with the signed index of their archive',
+      description: 'Nothing is booted. The result is stored as evidence, which the gate `fresh` reads.',
+      body: request('OutdatedRequest', { reference: verifyFields.reference }),
+    },
+  },
+});

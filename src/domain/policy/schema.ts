@@ -89,6 +89,11 @@ const gates = {
     }))
     .optional()
     .describe('Findings in the latest report of each tool. Blocks if no report is attached.'),
+  fresh: z
+    .strictObject({ security: duration.describe('How long a security update can be missing.') })
+    .transform(({ security }) => ({ securityMs: security }))
+    .optional()
+    .describe('Security updates that the packages lack, by the signed index of their archive.'),
   budgets: z
     .strictObject({
       growth: growth.describe('Maximum growth of a measurement since the previous version.'),

@@ -28,6 +28,7 @@ const gates: { readonly [K in keyof ChannelGates]-?: fc.Arbitrary<NonNullable<Ch
     tool: maybe(fc.constantFrom('a', 'b')),
     unknownAs: maybe(level),
   }) as never,
+  fresh: fc.record({ securityMs: few }),
   budgets: fc.record({ growth: few, measures: maybe(names) }) as never,
   size: fc.record({ atMostBytes: maybe(few), growth: maybe(few) }) as never,
   approvals: fc.record({
@@ -51,6 +52,12 @@ const gates: { readonly [K in keyof ChannelGates]-?: fc.Arbitrary<NonNullable<Ch
 const measures = fc.dictionary(fc.constantFrom('a', 'b', 'c'), few);
 const counts = fc.record({ low: few, medium: few, high: few, critical: few, unknown: few });
 
+function freshness(indexedAt: string, ageMs: number): object {
+  const since = new Date(Date.parse(indexedAt) - ageMs).toISOString();
+  const behind = [{ name: 'a', current: '1', newest: '2', security: true, since }];
+  return { suite: 'trixie', indexedAt, hasSecurity: true, packages: 1, behind, unlisted: [] };
+}
+
 /** Approvals only: a rejection by a role that no longer counts is not what makes a gate strict. */
 const facts = fc
   .record({
@@ -62,9 +69,11 @@ const facts = fc
     measures: fc.tuple(measures, measures),
     sizes: fc.tuple(few, few),
     stays: fc.array(few),
+    missing: few,
     later: fc.integer({ min: 0, max: 40 * 86_400_000 }),
   })
-  .map(({ scans, approvals, signatures, measures: [mine, theirs], sizes, stays, later }): GateFacts => {
+  .map(({ measures: [mine, theirs], later, missing, ...rest }): GateFacts => {
+    const { scans, approvals, signatures, sizes, stays } = rest;
     const evidence = (digest: string, kind: string, details: object, by = 'ci', ageMs = 0) =>
       ({ digest, kind, details, by, passed: true, at: new Date(now + later - ageMs).toISOString() }) as never;
     const numbered = (items: Evidence[]) => items.map((item, index) => ({ ...item, id: index + 1 }));
@@ -80,6 +89,7 @@ const facts = fc
       evidence: numbered([
         evidence('d', 'test', { measures: mine }),
         ...scans.map(({ ageMs, ...scan }) => evidence('d', 'scan', scan, 'ci', ageMs)),
+        evidence('d', 'freshness', freshness(new Date(now + later).toISOString(), missing)),
         ...approvals.map(({ by, role }) => evidence('d', 'approval', { channel: 'production', role }, by)),
       ]),
       signatures: signatures.map((key) => ({ key, identity: 'node', counts: true })),
@@ -123,6 +133,7 @@ test.each<[keyof ChannelGates, object, object, string]>([
   ['scan', { noneAbove: 'low' }, { noneAbove: 'low', unknownAs: 'low' }, 'unknownAs'],
   ['signed', { by: ['ann', 'bob'] }, { by: ['ann'] }, 'by'],
   ['signed', { by: ['ann'] }, {}, 'by'],
+  ['fresh', { securityMs: 1 }, { securityMs: 2 }, 'security'],
   ['budgets', { growth: 0.1 }, { growth: 0.2 }, 'growth'],
   ['size', { atMostBytes: 10 }, { growth: 0.1 }, 'atMost'],
 ])('the gate %s is weaker with %j and then %j', (name, before, after, field) => {

@@ -21,6 +21,7 @@ const comparisons: { readonly [K in keyof Gates]: Comparison<Gates[K]> } = {
     tool: before.tool !== after.tool,
     unknownAs: levelOf(after.unknownAs ?? 'high') < levelOf(before.unknownAs ?? 'high'),
   }),
+  fresh: (before, after) => ({ security: after.securityMs > before.securityMs }),
   budgets: (before, after) => ({
     growth: after.growth > before.growth,
     // One measure that both versions have is enough, so that another measure can open the gate.

@@ -18,6 +18,8 @@ export interface OpenOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   readonly guard: AddressGuard;
+  /** `HEAD` asks for the headers alone. */
+  readonly method?: 'GET' | 'HEAD';
 }
 
 const maxRedirects = 5;
@@ -27,8 +29,8 @@ export async function openAddress(address: string, options: OpenOptions): Promis
   let url = new URL(address);
   for (let hops = 0; ; hops += 1) {
     options.guard.check(url);
-    const { headers, signal, guard } = options;
-    const body = await get(url, { headers, signal, lookup: guard.lookupFor(url), agent: false });
+    const { headers, signal, guard, method = 'GET' } = options;
+    const body = await ask(url, { headers, signal, method, lookup: guard.lookupFor(url), agent: false });
     const status = body.statusCode ?? 0;
     const { location } = body.headers;
     if (![301, 302, 303, 307, 308].includes(status) || location === undefined) {
@@ -66,7 +68,7 @@ export async function readAddress(
   }
 }
 
-function get(url: URL, options: RequestOptions): Promise<IncomingMessage> {
+function ask(url: URL, options: RequestOptions): Promise<IncomingMessage> {
   const request = url.protocol === 'https:' ? tlsRequest : plainRequest;
   return new Promise((resolve, reject) => {
     const asking = request(url, options, resolve);

@@ -8,6 +8,7 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import { describeGate } from '../../domain/gate/describe.ts';
 import { isOpen } from '../../domain/gate/gate.ts';
 import { nameOf } from '../../domain/kube/objects.ts';
+import { capturedGates } from '../../domain/policy/policy.ts';
 import type { DrainPreview } from '../../ports/kube/cluster.ts';
 import type { CapturedDisk, Disks } from '../../ports/provider/disks.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
@@ -18,6 +19,7 @@ import { requireVersion } from '../common/require.ts';
 import { publishStep } from '../gallery/copy-version.ts';
 import { type CandidateFacts, requireLine, sealStep, takeNumber } from '../image/candidate.ts';
 import { recordsStep, type Subject, signStep } from '../image/describe.ts';
+import { refreshFreshness } from '../image/outdated.ts';
 import { imageTest } from '../image-test/operations.ts';
 import { requirePool } from '../node/pool-nodes.ts';
 import { poolSetImage } from '../pool/set-image.ts';
@@ -141,6 +143,9 @@ export const capture = operation(declared.capture, {
       if (channel === undefined)
         throw new ImagoError('channel-not-found', `Pool ${name} follows a channel that no longer exists.`);
       const { operation: by, requester } = run;
+      const policy = await run.promotion.getPolicy();
+      const asked = capturedGates(policy?.policy, channel.image, channel.name);
+      if (asked.fresh) await refreshFreshness(run, version);
       const { passed, gates } = await decideCaptured(
         run,
         { version, requester, now: run.clock.now() },

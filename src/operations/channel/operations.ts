@@ -8,11 +8,13 @@ import { describeGate } from '../../domain/gate/describe.ts';
 import { isOpen } from '../../domain/gate/gate.ts';
 import { parseReference } from '../../domain/image/reference.ts';
 import type { OperationDeclaration } from '../../domain/operation/declaration.ts';
+import { policyFor } from '../../domain/policy/policy.ts';
 import * as declared from '../../domain/promotion/operations.ts';
 import type { Resolution, VersionRecord } from '../../ports/database/catalog.ts';
 import { operation, type Reading, type Run } from '../common/operation.ts';
 import { requireChannel, requireVersion } from '../common/require.ts';
 import { latestStep, planLatest, unsynced } from '../gallery/sync-latest.ts';
+import { refreshFreshness } from '../image/outdated.ts';
 import { resolveStep, resolveUsable } from '../image/resolve-step.ts';
 import { attestStep, requireSigning } from './attest-move.ts';
 import { copiesStep, planCopies } from './copies.ts';
@@ -50,6 +52,7 @@ function promotion<Kind extends string, Schema extends z.ZodType<PromoteInput>>(
       .step('gates', async (run) => {
         const target = await targetOf(run);
         await requireSigning(run, target.image, run.input.channel);
+        await refreshForGate(run, target, run.input.channel);
         const { result } = await requireGates(run, target);
         await mustMove(run, target);
         return { gates: result.gates, at: result.at };
@@ -116,6 +119,11 @@ async function mustMove(
     checkForward(channel, await catalogue.getVersion(version.image, channel.version), version);
   }
   return true;
+}
+
+async function refreshForGate(run: PromoteRun, version: VersionRecord, channel: string): Promise<void> {
+  const policy = await run.promotion.getPolicy();
+  if (policyFor(policy?.policy, version.image, channel).fresh) await refreshFreshness(run, version);
 }
 
 const maxTries = 5;

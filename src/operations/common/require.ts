@@ -3,6 +3,8 @@
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { channelNotFound, imageNotFound } from '../../domain/resolve/resolve.ts';
 import type { Catalogue, ChannelRecord, ImageRecord, VersionRecord } from '../../ports/database/catalog.ts';
+import type { ImageStore } from '../../ports/image-store/image-store.ts';
+import { type OperationDeps, requireImages } from './deps.ts';
 
 interface Deps {
   readonly catalogue: Catalogue;
@@ -39,4 +41,16 @@ export async function requireChannel(deps: Deps, image: string, name: string): P
     name,
     known.map((item) => item.name),
   );
+}
+
+/** The store, if it has the version's disk. Throws `store-not-found`. */
+export async function requireStored(
+  deps: OperationDeps,
+  { image, version, digest }: Pick<VersionRecord, 'image' | 'version' | 'digest'>,
+): Promise<ImageStore> {
+  const images = requireImages(deps);
+  if ((await images.find(digest)) !== undefined) return images;
+  throw new ImagoError('store-not-found', `The disk of ${image}:${version} is not in the local store.`, {
+    hint: 'It is simulated, or another provider or host has it: pull it from there.',
+  });
 }

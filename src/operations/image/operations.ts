@@ -6,14 +6,16 @@ import * as declared from '../../domain/image/operations.ts';
 import { formatBytes } from '../../domain/value/bytes.ts';
 import { checkName } from '../../domain/value/name.ts';
 import type { Resolution, VersionRecord } from '../../ports/database/catalog.ts';
-import type { ImageSignature, ImageStore, PulledFacts } from '../../ports/image-store/image-store.ts';
+import type { ImageSignature, PulledFacts } from '../../ports/image-store/image-store.ts';
 import type { SealedDisk } from '../../ports/provider/builder.ts';
 import { type OperationDeps, requireImages } from '../common/deps.ts';
 import { operation, type Reading, type Run } from '../common/operation.ts';
+import { requireStored } from '../common/require.ts';
 import { type CandidateFacts, requireLine, sealStep, takeNumber } from './candidate.ts';
 import { resolveStep, resolveUsable } from './resolve-step.ts';
 
 export { imageImport } from './import.ts';
+export { imageOutdated } from './outdated.ts';
 
 const dayMs = 24 * 3_600_000;
 
@@ -62,15 +64,6 @@ async function refuseRestricted(deps: OperationDeps, { image, version, digest }:
   const described = await requireImages(deps).records.described(digest);
   if (record?.restricted !== true && described?.restricted !== true) return;
   throw new ImagoError('version-restricted', `${image}:${version} has private inputs.`);
-}
-
-/** The store, if it has the version's disk. Throws `store-not-found`. */
-async function requireStored(deps: OperationDeps, { image, version, digest }: Named): Promise<ImageStore> {
-  const images = requireImages(deps);
-  if ((await images.find(digest)) !== undefined) return images;
-  throw new ImagoError('store-not-found', `The disk of ${image}:${version} is not in the local store.`, {
-    hint: 'It is simulated, or another provider or host has it: pull it from there.',
-  });
 }
 
 const unsignedHint =

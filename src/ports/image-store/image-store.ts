@@ -75,6 +75,8 @@ export interface ImageRecords {
   measured(digest: string, measures: { readonly bootToReadyMs: number }): Promise<void>;
   /** The newest record of a kind as text; `undefined` when the version has none. */
   read(digest: string, kind: ImageRecordKind): Promise<string | undefined>;
+  /** The packages on the disk. `store-not-found`, or as `describe` throws. */
+  packages(digest: string, signal: AbortSignal): Promise<DiskPackages>;
   /** What differs between two versions of the store, also ones that were never described. */
   diff(before: string, after: string, signal: AbortSignal): Promise<ImageDiff>;
   /**
@@ -87,6 +89,17 @@ export interface ImageRecords {
     intended: IntendedChanges,
     signal: AbortSignal,
   ): Promise<readonly string[]>;
+}
+
+export interface DiskPackages {
+  /** As `/etc/os-release` says: `Debian GNU/Linux 13 (trixie)` and `debian`; empty if it does not. */
+  readonly system: string;
+  readonly distribution: string;
+  readonly packages: readonly {
+    readonly name: string;
+    readonly version: string;
+    readonly architecture: string;
+  }[];
 }
 
 export interface ComparedVersions {

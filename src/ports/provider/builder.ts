@@ -1,5 +1,6 @@
 // Makes a sealed disk from a locked recipe.
 
+import type { OutdatedPackage } from '../../domain/evidence/freshness.ts';
 import type { Lock, LockedInput } from '../../domain/lock/lock.ts';
 import type { BuildMethod, Recipe } from '../../domain/recipe/recipe.ts';
 import type { CallOptions } from './call.ts';
@@ -84,6 +85,15 @@ export interface BuilderTools {
   hotfix(lock: Lock, sets: readonly string[], progress: BuildProgress, options: CallOptions): Promise<Lock>;
   /** Inputs of which there are newer versions. */
   outdated(lock: Lock, options: CallOptions): Promise<Outdated>;
+  /**
+   * Compares packages of a disk with the newest signed index of their archive. Throws `archive-untrusted` or
+   * `download-failed`.
+   */
+  compareArchive(
+    of: Pick<Recipe, 'base' | 'architecture'>,
+    packages: readonly InstalledPackage[],
+    options: CallOptions,
+  ): Promise<ArchiveComparison>;
   /** Which layers a build of the lock would rebuild, and what changed since the image's last build. */
   whyRebuild(lock: Lock): Promise<readonly LayerPreview[]>;
   /**
@@ -129,6 +139,22 @@ export interface Outdated {
   readonly unknown: readonly { readonly name: string; readonly why: string }[];
   /** Names without a source of newer versions. */
   readonly unruled: readonly string[];
+}
+
+export interface InstalledPackage {
+  readonly name: string;
+  readonly version: string;
+}
+
+export interface ArchiveComparison {
+  readonly suite: string;
+  /** When the archive signed the index. */
+  readonly indexedAt: string;
+  /** Whether it has a part for security updates. */
+  readonly hasSecurity: boolean;
+  readonly behind: readonly OutdatedPackage[];
+  /** Names that the archive does not have. */
+  readonly unlisted: readonly string[];
 }
 
 export interface LayerPreview {

@@ -1,7 +1,9 @@
 // Commands for images and their versions.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
+import { describeFreshness, type Freshness, securityUpdates } from '../../../domain/evidence/freshness.ts';
 import { compareComposed } from '../../../domain/evidence/tested-combination.ts';
 import { formatBytes } from '../../../domain/value/bytes.ts';
+import { formatDuration } from '../../../domain/value/duration.ts';
 import {
   exactDescription,
   findVersion,
@@ -11,6 +13,7 @@ import {
   versionArgument,
 } from '../../input/find-version.ts';
 import { describeSignatures, type Signature } from '../../output/describe.ts';
+import { table } from '../../output/table.ts';
 import { group, list, operation, show, subject, write } from '../../run/builders.ts';
 import { printRecord, type RecordKind } from '../../run/print-record.ts';
 import type { Request } from '../../spec/call.ts';
@@ -100,6 +103,25 @@ async function latestEnvironment(invocation: Invocation, reference: string) {
   const [latest] = (await client.call('listComposed', { path })).items;
   if (latest !== undefined) return latest;
   throw new ImagoError('version-untested', `${path.image}:${path.version} has not been tested.`);
+}
+
+function outdatedLines(found: Freshness, { style }: Invocation['out']): readonly string[] {
+  const now = Date.now();
+  const rows = [...securityUpdates(found), ...found.behind.filter(({ security }) => !security)];
+  const age = ({ since }: (typeof rows)[number]) =>
+    since === undefined ? 'unknown' : formatDuration(now - Date.parse(since));
+  const columns = {
+    name: ({ name }: (typeof rows)[number]) => name,
+    current: ({ current }: (typeof rows)[number]) => current,
+    newest: ({ newest }: (typeof rows)[number]) => newest,
+    security: ({ security }: (typeof rows)[number]) => (security ? 'yes' : ''),
+    'missing for': age,
+  };
+  return [
+    ...(rows.length === 0 ? [] : [...table(rows, columns, style), '']),
+    `${describeFreshness(found, now)} (${found.suite}, index of ${found.indexedAt})`,
+    ...(found.unlisted.length === 0 ? [] : [`Not in the archive: ${found.unlisted.join(', ')}`]),
+  ];
 }
 
 function versionName({ path }: Request): string {
@@ -197,6 +219,17 @@ export const command = group({
     },
     () => 'provenance',
   ),
+  outdated: operation('findOutdatedPackages', {
+    summary: 'List the packages of a version that are behind their archive',
+    details:
+      'Compares the packages on the sealed disk with the signed index of their archive; nothing is booted. Security updates come first. The result is stored as evidence for the gate `fresh`, and shown by `image show` and `pool show`.',
+    args: [referenceArgument],
+    examples: [
+      ['imago image outdated node:production', 'Show what nodes lack when they start'],
+      ['imago image outdated web-prototype:2026.1115.0 --json', 'Check a captured version'],
+    ],
+    done: (result, { out }) => outdatedLines(result as unknown as Freshness, out),
+  }),
   verify: operation('verifyImage', {
     summary: 'Verify the integrity of a version and repair damaged data',
     details:

@@ -1,5 +1,6 @@
 // Shows a version with its support dates, signatures, and evidence.
 import type { ResponseOf } from '../../../api/contract/types.ts';
+import { describeFreshness, newestFreshness } from '../../../domain/evidence/freshness.ts';
 import { describeCommit } from '../../../domain/image/recipe-commit.ts';
 import { formatBytes } from '../../../domain/value/bytes.ts';
 import { referenceArgument } from '../../input/find-version.ts';
@@ -25,6 +26,7 @@ export const command: CommandSpec = {
       client.call('listProblems', { query: { subject } }),
     ]);
     const [latest] = composed.items;
+    const freshness = newestFreshness(version.digest, evidence.items)?.found;
     invocation.out.thing(
       {
         ...version,
@@ -52,13 +54,14 @@ export const command: CommandSpec = {
           recipe: recipeOf(version.origin),
           operation: version.operation,
           created: version.createdAt,
+          packages: freshness && describeFreshness(freshness, Date.now()),
           environment: latest && describeEnvironment(latest),
         }),
         ...problems.items.map(({ id, message }) => `! problem ${id}: ${message}`),
         ...describeSignatures(signatures.items),
-        ...evidence.items.map(
-          (item) => `${item.passed ? '✓' : '✗'} ${item.kind}: ${item.summary} (${item.by}, ${item.at})`,
-        ),
+        ...evidence.items
+          .filter(({ kind }) => kind !== 'freshness')
+          .map((item) => `${item.passed ? '✓' : '✗'} ${item.kind}: ${item.summary} (${item.by}, ${item.at})`),
       ],
     );
   },

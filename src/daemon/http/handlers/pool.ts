@@ -1,4 +1,5 @@
 // Pools.
+import { newestFreshness } from '../../../domain/evidence/freshness.ts';
 import { requirePool } from '../../../operations/node/pool-nodes.ts';
 import type { Handlers } from '../endpoint/call.ts';
 import { pageQuery } from '../endpoint/page-query.ts';
@@ -20,6 +21,12 @@ export const poolHandlers = {
   async showPool(call) {
     const pool = await requirePool(call.context, call.path.pool);
     const behind = await call.context.lifecycle.lineage.behind(pool);
-    return { ...(await loadPoolView(call, pool)), ...(behind === undefined ? {} : { behind }) };
+    const evidence = await call.context.catalogue.listEvidence(pool.digest);
+    const freshness = newestFreshness(pool.digest, evidence)?.found;
+    return {
+      ...(await loadPoolView(call, pool)),
+      ...(behind === undefined ? {} : { behind }),
+      ...(freshness === undefined ? {} : { freshness }),
+    };
   },
 } satisfies Partial<Handlers>;
