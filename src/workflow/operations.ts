@@ -208,13 +208,9 @@ async function keyUnder(
   id: string,
   journal: Journal,
 ): Promise<string> {
-  const key = request.key ?? request.subject;
-  for (let parent = request.parent; parent !== undefined; ) {
-    const record: OperationRecord | undefined = await journal.get(parent);
-    if (record?.key === key) return `${key}${under(id)}`;
-    parent = record?.parent;
-  }
-  return key;
+  const { parent, key = request.subject } = request;
+  const isHeld = parent !== undefined && (await journal.isHeldBy(key, parent));
+  return isHeld ? `${key}${under(id)}` : key;
 }
 
 /** Returns the key that was requested, even if a parent held it. */

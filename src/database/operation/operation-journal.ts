@@ -8,7 +8,14 @@ import { optional, storableText, toJson } from '../connection/json.ts';
 import { lockName } from '../connection/locks.ts';
 import { planOnce } from '../connection/pool.ts';
 import type { Tables } from '../connection/tables.ts';
-import { type OperationRow, storedChange, toOperation, toOperationRow } from './rows.ts';
+import {
+  childColumns,
+  type OperationRow,
+  storedChange,
+  toChildState,
+  toOperation,
+  toOperationRow,
+} from './rows.ts';
 
 const endedStates = ['succeeded', 'failed', 'cancelled'] as const;
 const isLive = sql`o.state not in ('succeeded', 'failed', 'cancelled')`;
@@ -39,8 +46,8 @@ export function createJournal(database: Database): Journal {
 
     childStates: (parent) =>
       database.read(async (tables) => {
-        const rows = tables.selectFrom('operations').selectAll().where('parent', '=', parent);
-        return (await rows.orderBy('seq').execute()).map((row) => toOperation(row, []));
+        const rows = tables.selectFrom('operations').select(childColumns).where('parent', '=', parent);
+        return (await rows.orderBy('seq').execute()).map(toChildState);
       }),
 
     async update(id, { steps = {}, ...change }, { durable = true } = {}) {
@@ -120,6 +127,17 @@ export function createJournal(database: Database): Journal {
             ) found)
           select exists (select from waiting where key = ${key}) as awaited`.execute(tables);
         return found.rows[0]?.awaited === true;
+      }),
+
+    isHeldBy: (key, id) =>
+      database.read(async (tables) => {
+        const found = await sql<{ held: boolean }>`
+          with recursive above (id, key, parent) as (
+            select id, key, parent from imago.operations where id = ${id}
+            union all
+            select o.id, o.key, o.parent from imago.operations o join above on o.id = above.parent)
+          select exists (select from above where key = ${key}) as held`.execute(tables);
+        return found.rows[0]?.held === true;
       }),
 
     requestCancel(id, by) {

@@ -1,7 +1,12 @@
 // Operations and steps between their rows and their records.
 import type { Insertable, Selectable } from 'kysely';
 import { type OperationRecord, operation, type Progress, step } from '../../domain/operation/record.ts';
-import type { OperationChange, OperationRequest, StepChange } from '../../ports/workflow/operation.ts';
+import type {
+  ChildState,
+  OperationChange,
+  OperationRequest,
+  StepChange,
+} from '../../ports/workflow/operation.ts';
 import { storableText } from '../connection/json.ts';
 import { records } from '../connection/records.ts';
 import type { OperationsTable, StepsTable } from '../connection/tables.ts';
@@ -10,6 +15,16 @@ export type OperationRow = Selectable<OperationsTable>;
 
 const operations = records('operations', operation.omit({ steps: true }), { by: 'requested_by' });
 const steps = records('steps', step);
+const childState = { id: true, state: true, createdAt: true, startedAt: true, endedAt: true } as const;
+const children = records('operations', operation.pick({ ...childState, error: true, progress: true }));
+
+/** The columns that `toChildState` reads: a parent of thousands reads no input and no result of theirs. */
+export const childColumns = [
+  ...(['id', 'state', 'created_at', 'started_at', 'ended_at', 'error', 'progress'] as const),
+];
+export function toChildState(row: Pick<OperationRow, (typeof childColumns)[number]>): ChildState {
+  return children.of(row as OperationRow);
+}
 
 export function toOperationRow(
   request: OperationRequest & { readonly id: string },

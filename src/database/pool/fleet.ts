@@ -1,5 +1,6 @@
 // Pools and nodes on PostgreSQL.
 import { sql } from 'kysely';
+import { gather } from '../../async/gather.ts';
 import { simCluster } from '../../domain/cluster/record.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { requireUsable } from '../../domain/image/version-state.ts';
@@ -133,7 +134,7 @@ export function createFleet(database: Database, { now = Date.now }: FleetOptions
         change.emit({ type: 'pool.removed', subject: `pool/${name}`, data: {} });
       }),
 
-    recordNodes: (nodes) => recordNodes(database, nodes),
+    recordNodes: gather((nodes) => recordNodes(database, nodes)),
     markGone: (pool, alive, at) => database.write((change) => endNodes(change, pool, alive, at)),
 
     async getNode(name) {

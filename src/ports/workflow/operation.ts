@@ -171,6 +171,8 @@ export interface Journal {
    * children, and an operation in the queue for all others with its key.
    */
   isAwaitedUnder(key: string, id: string): Promise<boolean>;
+  /** Whether this operation, or one that it is a child of, however indirectly, has the key. */
+  isHeldBy(key: string, id: string): Promise<boolean>;
   /** Sets the flag that the operation sees and answers by undoing. A second call keeps the first name. */
   requestCancel(id: string, by: string): Promise<void>;
 }

@@ -16,6 +16,8 @@ export interface MemoryJournalState {
   /** What was written since the last durable write. */
   readonly unsafe: Set<string>;
   readonly logs: Map<string, { readonly at: number; readonly line: string }[]>;
+  /** Ids of the records that have not ended. */
+  live: Set<string>;
   /** Grows with every process that becomes the active one. */
   epoch: number;
 }
@@ -23,13 +25,25 @@ export interface MemoryJournalState {
 const endedStates = new Set(['succeeded', 'failed', 'cancelled']);
 
 export function createMemoryJournalState(): MemoryJournalState {
-  return { records: new Map(), safe: new Map(), unsafe: new Set(), logs: new Map(), epoch: 0 };
+  return {
+    records: new Map(),
+    safe: new Map(),
+    unsafe: new Set(),
+    logs: new Map(),
+    live: new Set(),
+    epoch: 0,
+  };
 }
 
 /** The database dies and comes back: writes that were not durable, and came after the last that was, are gone. */
 export function loseUnsafeWrites(state: MemoryJournalState): void {
   state.records = structuredClone(state.safe);
   state.unsafe.clear();
+  state.live = new Set([...state.records.values()].filter(isLive).map(({ id }) => id));
+}
+
+function isLive({ state }: OperationRecord): boolean {
+  return !endedStates.has(state);
 }
 
 /** A journal for one process; opening another makes this one's writes stale. */
@@ -43,9 +57,12 @@ export function createMemoryJournal(state: MemoryJournalState): Journal {
     return record;
   }
 
+  /** Records are never changed: each write has a new one, that shares what it did not change with the one before. */
   function write(record: OperationRecord, options: JournalWrite = {}): void {
     if (epoch !== state.epoch) throw new ImagoError('owner-stale', 'Another process is the active one.');
-    state.records.set(record.id, structuredClone(record));
+    state.records.set(record.id, record);
+    if (isLive(record)) state.live.add(record.id);
+    else state.live.delete(record.id);
     state.unsafe.add(record.id);
     if (!(options.durable ?? true)) return;
     for (const id of state.unsafe) state.safe.set(id, state.records.get(id) ?? record);
@@ -53,7 +70,7 @@ export function createMemoryJournal(state: MemoryJournalState): Journal {
   }
 
   function live(): OperationRecord[] {
-    return [...state.records.values()].filter((record) => !endedStates.has(record.state));
+    return [...state.live].map(find);
   }
 
   function requireFree(key: string): void {
@@ -70,7 +87,8 @@ export function createMemoryJournal(state: MemoryJournalState): Journal {
       const { id, kind, subject, by, input, parent, retryOf } = request;
       const steps: StepRecord[] = request.steps.map((name) => ({ name, state: 'pending', attempts: 0 }));
       const record: OperationRecord = {
-        ...{ id, kind, subject, by, key, input, state: 'queued', steps, exceptions: [] },
+        ...{ id, kind, subject, by, key, state: 'queued', steps, exceptions: [] },
+        input: structuredClone(input),
         ...(parent === undefined ? {} : { parent }),
         ...(retryOf === undefined ? {} : { retryOf }),
         createdAt: new Date(at).toISOString(),
@@ -84,7 +102,8 @@ export function createMemoryJournal(state: MemoryJournalState): Journal {
     async childStates(parent) {
       return [...state.records.values()].filter((record) => record.parent === parent);
     },
-    async update(id, { steps: changes = {}, ...change }, options) {
+    async update(id, given, options) {
+      const { steps: changes = {}, ...change } = structuredClone(given);
       const record = find(id);
       const unknown = Object.keys(changes).find((name) => record.steps.every((step) => step.name !== name));
       if (unknown !== undefined) {
@@ -113,6 +132,12 @@ export function createMemoryJournal(state: MemoryJournalState): Journal {
         for (const other of [...queued.map((found) => found.id), record.parent]) {
           if (other !== undefined) waiting.add(other);
         }
+      }
+      return false;
+    },
+    async isHeldBy(key, id) {
+      for (let one = state.records.get(id); one !== undefined; one = state.records.get(one.parent ?? '')) {
+        if (one.key === key) return true;
       }
       return false;
     },
