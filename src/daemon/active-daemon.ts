@@ -34,6 +34,7 @@ import { commonContext } from './common-context.ts';
 import type { DaemonEnvironment, WireOptions } from './environment.ts';
 import type { DaemonContext } from './http/endpoint/context.ts';
 import { openProviders, requireProvider } from './open-providers.ts';
+import { openProber } from './prober.ts';
 import { type Images, openImages } from './providers/images.ts';
 import { secretReader } from './providers/secret-reader.ts';
 import { createSchedules } from './schedules.ts';
@@ -93,6 +94,7 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
     desk: () => operations,
     epoch: lease.epoch,
     readSecret: secretReader(join(environment.paths.home, 'secrets')),
+    prober: openProber(join(environment.paths.home, 'probes')),
     sha256: (text) => createHash('sha256').update(text).digest('hex'),
     images: images.imageStore,
     space,

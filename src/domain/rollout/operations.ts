@@ -4,7 +4,8 @@ import { drainFields } from '../drain/fields.ts';
 import { declareOperation } from '../operation/declaration.ts';
 import { parseDuration } from '../value/duration.ts';
 import { checkedText, name, request } from '../value/fields.ts';
-import { parseShare } from './plan.ts';
+import { parseBudget, parseShare } from './plan.ts';
+import { parseProbe } from './probe.ts';
 import { parseWindow } from './window.ts';
 
 const subject = ({ name: pool }: { readonly name: string }) => `pool/${pool}`;
@@ -13,6 +14,13 @@ export const startFields = {
     .optional()
     .describe('Image, as NAME:VERSION or NAME:CHANNEL. Defaults to the image of new nodes.'),
   maxUnavailable: checkedText(parseShare).default('1').describe('Nodes to move at a time: N or N%.'),
+  budgets: z
+    .array(checkedText(parseBudget))
+    .max(3)
+    .default([])
+    .describe(
+      'Other limits than max-unavailable: REASON=N or REASON=N%, for nodes that do not serve (`broken`), that run a withdrawn version (`withdrawn`), or that return from a version that failed (`return`).',
+    ),
   maxFailed: checkedText((value) => value === '0' || parseShare(value))
     .default('0')
     .describe('Nodes that can fail after the canaries before the pool is rolled back: N or N%.'),
@@ -22,6 +30,16 @@ export const startFields = {
     .default(['10%', '50%'])
     .describe('Cumulative sizes of the waves between the canaries and the rest: N or N%.'),
   bake: checkedText(parseDuration).default('5m').describe('How long to observe each wave, such as 10m.'),
+  probes: z
+    .array(checkedText(parseProbe, 500))
+    .max(20)
+    .default([])
+    .describe(
+      'What must hold on moved nodes: `http URL`, `condition TYPE[=STATUS]`, `command PROGRAM [ARGUMENT…]`, or `promql SERVER QUERY`, with {node} and {address:PORT} for those of each node.',
+    ),
+  probeTimeout: checkedText(parseDuration)
+    .default('5m')
+    .describe('How long probes can fail after a node has moved, such as 5m.'),
   windows: z
     .array(checkedText(parseWindow))
     .max(20)

@@ -2,6 +2,23 @@
 // that a plan can be repeated and two pools do not start with the same nodes.
 import { ImagoError } from '../error/imago-error.ts';
 import { quote } from '../value/quote.ts';
+import { type MoveReason, moveReasons } from './wave.ts';
+
+/** A limit of its own for moves that have a reason. */
+export interface Budget {
+  readonly why: MoveReason;
+  readonly share: Share;
+}
+
+/** Reads `broken=50%`. Throws `input-invalid`. */
+export function parseBudget(text: string): Budget {
+  const [name, share = '', ...rest] = text.split('=');
+  const why = moveReasons.find((known) => known === name);
+  if (why !== undefined && rest.length === 0) return { why, share: parseShare(share) };
+  throw new ImagoError('input-invalid', `${quote(text)} is not a budget.`, {
+    hint: `Write REASON=N or REASON=N%, where REASON is ${moveReasons.join(', ')}.`,
+  });
+}
 
 /** A number of nodes, or a percentage of the pool. */
 export type Share = number | `${number}%`;

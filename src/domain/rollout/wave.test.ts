@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { canaryCount, planWaves } from './plan.ts';
+import { ImagoError } from '../error/imago-error.ts';
+import { canaryCount, parseBudget, planWaves } from './plan.ts';
 import { turnsOf } from './turns.ts';
 import { decideWave, type NodeInWave } from './wave.ts';
 import { nextOpening, parseWindow } from './window.ts';
@@ -186,4 +187,71 @@ describe('a window', () => {
       expect(() => parseWindow(text)).toThrow(/not a maintenance window/);
     },
   );
+});
+
+/** One node each: what it is, and since when its move has ended, in minutes. */
+function seenAt(minutes: number, nodes: readonly NodeInWave[], more: object = {}) {
+  return {
+    ...{ name: 'wave-1', nodes, unavailable: new Set<string>(), unhealthy: new Map<string, string>() },
+    ...{ now: minutes * 60_000, paused: false, opensAt: 0, ...more },
+  };
+}
+
+const blockedAt = (name: string, minutes: number): NodeInWave => ({
+  ...{ name, at: 'before' },
+  move: { state: 'failed', blocked: true, attempt: 1, since: 0, endedAt: minutes * 60_000 },
+});
+
+describe('budgets by reason', () => {
+  const rules = { maxUnavailable: 1, maxFailed: 0, bakeMs: 0, budgets: { withdrawn: 3, broken: 2 } };
+  const waiting = (name: string, why?: NodeInWave['why']): NodeInWave => ({ name, at: 'before', why });
+
+  test('let nodes move that have the reason, and leave the limit of others', () => {
+    const nodes = [
+      waiting('a', 'withdrawn'),
+      waiting('b'),
+      waiting('c', 'withdrawn'),
+      waiting('d', 'withdrawn'),
+    ];
+    expect(decideWave(seenAt(0, nodes), rules)).toMatchObject({
+      nodes: [{ name: 'a' }, { name: 'c' }, { name: 'd' }],
+    });
+    const others = [waiting('a'), waiting('b'), waiting('c')];
+    expect(decideWave(seenAt(0, others), rules)).toMatchObject({ nodes: [{ name: 'a' }] });
+  });
+
+  test('are read as they are written, and nothing else is', () => {
+    expect(parseBudget('return=50%')).toEqual({ why: 'return', share: '50%' });
+    for (const text of ['return', 'sick=1', 'broken=0', 'broken=1=2', 'broken=101%'])
+      expect(() => parseBudget(text)).toThrow(ImagoError);
+  });
+});
+
+describe('the back-off of a pool', () => {
+  const rules = { maxUnavailable: 1, maxFailed: 0, bakeMs: 0 };
+  const rest: NodeInWave = { name: 'z', at: 'before' };
+
+  test('begins when one node after the other is blocked, and ends with one that moves', () => {
+    const once = [blockedAt('a', 10), rest];
+    expect(decideWave(seenAt(10, once), rules)).toMatchObject({ action: 'move', nodes: [{ name: 'z' }] });
+    const often = [blockedAt('a', 10), blockedAt('b', 10), blockedAt('c', 10), rest];
+    expect(decideWave(seenAt(10, often), rules)).toMatchObject({ action: 'wait', untilMs: 60_000 });
+    expect(decideWave(seenAt(11, often), rules)).toMatchObject({ action: 'move' });
+    const moved: NodeInWave = {
+      ...{ name: 'm', at: 'target' },
+      move: { state: 'succeeded', attempt: 1, since: 0, endedAt: 11 * 60_000 },
+    };
+    expect(decideWave(seenAt(11, [...often, moved]), rules)).toMatchObject({ action: 'move' });
+  });
+});
+
+test('a wave ends only when its probes hold, and names the node on which one does not', () => {
+  const move = { state: 'succeeded', attempt: 1, since: 0, endedAt: 0 } as const;
+  const nodes: NodeInWave[] = [{ name: 'a', at: 'target', move }];
+  const rules = { maxUnavailable: 1, maxFailed: 0, bakeMs: 60_000 };
+  const probing = new Map([['a', 'probe `http http://{address:80}/`: HTTP 503']]);
+  expect(decideWave(seenAt(9, nodes, { probing }), rules)).toMatchObject({
+    ...{ action: 'wait', sentence: 'wave-1 waits: node a: probe `http http://{address:80}/`: HTTP 503' },
+  });
+  expect(decideWave(seenAt(9, nodes, { probing: new Map() }), rules)).toMatchObject({ action: 'done' });
 });

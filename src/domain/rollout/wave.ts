@@ -2,11 +2,17 @@
 // over, decides the same.
 import { formatDuration } from '../value/duration.ts';
 
+/** `return` is the way back from a version that failed. */
+export const moveReasons = ['broken', 'withdrawn', 'return'] as const;
+export type MoveReason = (typeof moveReasons)[number];
+
 /** One node of the wave, and the operation that moves it. */
 export interface NodeInWave {
   readonly name: string;
   /** `gone`: another user deleted it, or it was replaced by a node with another name. */
   readonly at: 'before' | 'target' | 'gone';
+  /** Why it moves, if not only because it is behind: the reason can have a budget of its own. */
+  readonly why?: MoveReason | undefined;
   readonly move?: {
     readonly state: 'live' | 'succeeded' | 'failed';
     readonly attempt: number;
@@ -27,6 +33,8 @@ export interface WaveObservation {
   readonly unavailable: ReadonlySet<string>;
   /** Nodes that run the target and are not healthy, with the reason. */
   readonly unhealthy: ReadonlyMap<string, string>;
+  /** Moved nodes on which a probe does not hold yet, with the reason. */
+  readonly probing?: ReadonlyMap<string, string>;
   readonly now: number;
   readonly paused: boolean;
   /** The next time at which nodes can start to move. */
@@ -35,6 +43,8 @@ export interface WaveObservation {
 
 export interface WaveRules {
   readonly maxUnavailable: number;
+  /** Other limits than `maxUnavailable`, by the reason of a move. */
+  readonly budgets?: Readonly<Partial<Record<MoveReason, number>>>;
   /** Nodes that can fail before the rollout goes back. Canaries never can. */
   readonly maxFailed: number;
   /** How long the nodes must stay healthy after the last one moved. */
@@ -73,7 +83,7 @@ export function decideWave(seen: WaveObservation, rules: WaveRules): WaveDecisio
   }
   const nodes = startable(seen, live, left, rules);
   if (nodes.length > 0) return { action: 'move', nodes };
-  return waitFor(seen, live, undefined, Math.min(...left.map((node) => retryAt(node))));
+  return waitFor(seen, live, undefined, nextTry(seen, left, rules));
 }
 
 /** A node that moved back and forth too often is left as it is and reported, and so is one that failed. */
@@ -101,33 +111,62 @@ function startable(
   seen: WaveObservation,
   live: readonly NodeInWave[],
   left: readonly NodeInWave[],
-  { maxUnavailable }: WaveRules,
+  rules: WaveRules,
 ) {
   const down = new Set([...seen.unavailable, ...live.map(({ name }) => name)]);
   const nodes: { name: string; attempt: number }[] = [];
+  const resumesAt = poolRetryAt(seen.nodes, rules);
   for (const node of left) {
-    if (live.length + nodes.length >= maxUnavailable) break;
-    if (retryAt(node) > seen.now) continue;
-    if (!down.has(node.name) && down.size >= maxUnavailable) continue;
+    const limit = limitFor(node, rules);
+    if (live.length + nodes.length >= limit) continue;
+    if (Math.max(resumesAt, retryAt(node)) > seen.now) continue;
+    if (!down.has(node.name) && down.size >= limit) continue;
     down.add(node.name);
     nodes.push({ name: node.name, attempt: (node.move?.attempt ?? 0) + 1 });
   }
   return nodes;
 }
 
+function limitFor({ why }: NodeInWave, { maxUnavailable, budgets = {} }: WaveRules): number {
+  return (why === undefined ? undefined : budgets[why]) ?? maxUnavailable;
+}
+
 function retryAt({ move }: NodeInWave): number {
   return move?.endedAt === undefined ? 0 : move.endedAt + backOffMs(move.attempt);
+}
+
+/** What blocks one round of nodes after the other blocks the pool: the next round waits as the next try of a node. */
+function poolRetryAt(nodes: readonly NodeInWave[], { maxUnavailable }: WaveRules): number {
+  const isBlocked = ({ move }: NodeInWave) => move?.state === 'failed' && move.blocked === true;
+  const endOf = ({ move }: NodeInWave) => move?.endedAt ?? 0;
+  const lastGood = Math.max(0, ...nodes.filter((node) => !isBlocked(node)).map(endOf));
+  const ends = nodes.filter((node) => isBlocked(node) && endOf(node) > lastGood).map(endOf);
+  const rounds = Math.ceil(ends.length / maxUnavailable);
+  return rounds < 2 ? 0 : Math.max(...ends) + backOffMs(rounds - 1);
+}
+
+function nextTry(seen: WaveObservation, left: readonly NodeInWave[], rules: WaveRules): number {
+  return Math.max(poolRetryAt(seen.nodes, rules), Math.min(...left.map(retryAt)));
 }
 
 function finish(seen: WaveObservation, { bakeMs }: WaveRules): WaveDecision {
   const moved = seen.nodes.flatMap(({ move }) => (move?.endedAt === undefined ? [] : [move.endedAt]));
   const bakedAt = moved.length === 0 ? seen.now : Math.max(...moved) + bakeMs;
+  const [first, ...others] = seen.probing ?? [];
+  if (first !== undefined) {
+    const also = others.length === 0 ? '' : ` and ${others.length} more nodes`;
+    return waiting(Number.POSITIVE_INFINITY, `${seen.name} waits: node ${first[0]}${also}: ${first[1]}`);
+  }
   if (bakedAt <= seen.now) {
     const failed = seen.nodes.filter(({ at, move }) => at === 'before' || move?.state === 'failed');
     return { action: 'done', failed: failed.map(({ name }) => name) };
   }
-  const sentence = `${seen.name} is moved and is observed for another ${formatDuration(bakedAt - seen.now)}`;
-  return { action: 'wait', untilMs: bakedAt - seen.now, sentence };
+  const left = bakedAt - seen.now;
+  return waiting(left, `${seen.name} is moved and is observed for another ${formatDuration(left)}`);
+}
+
+function waiting(untilMs: number, sentence: string): WaveDecision {
+  return { action: 'wait', untilMs, sentence };
 }
 
 /** Names the blocker: the node that takes longest, and what it does. */
@@ -140,26 +179,20 @@ function waitFor(
   const untilMs = Math.max(0, until - now);
   const slow = [...live].sort((a, b) => (a.move?.since ?? 0) - (b.move?.since ?? 0))[0];
   const blocked = nodes.find(({ move }) => move?.state === 'failed' && move.blocked === true);
-  if (reason !== undefined && slow === undefined) {
-    return { action: 'wait', untilMs, sentence: `${name} waits: ${reason}` };
-  }
-  const also = reason === undefined ? '' : `; ${reason}`;
+  if (reason !== undefined && slow === undefined) return waiting(untilMs, `${name} waits: ${reason}`);
   if (slow?.move !== undefined) {
-    const { since, sentence } = slow.move;
-    const what = sentence ?? 'it is being replaced';
-    return {
-      action: 'wait',
+    const { since, sentence = 'it is being replaced' } = slow.move;
+    const also = reason === undefined ? '' : `; ${reason}`;
+    return waiting(
       untilMs,
-      sentence: `${name}: node ${slow.name} for ${formatDuration(now - since)}: ${what}${also}`,
-    };
+      `${name}: node ${slow.name} for ${formatDuration(now - since)}: ${sentence}${also}`,
+    );
   }
   if (blocked?.move !== undefined) {
-    return {
-      action: 'wait',
-      untilMs,
-      sentence: `${name} waits: node ${blocked.name}: ${blocked.move.sentence ?? 'it is blocked'}`,
-    };
+    const { sentence = 'it is blocked' } = blocked.move;
+    const again = Number.isFinite(untilMs) ? `; next try in ${formatDuration(untilMs)}` : '';
+    return waiting(untilMs, `${name} waits: node ${blocked.name}: ${sentence}${again}`);
   }
-  const sentence = `${name} waits: too many nodes are not ready: ${[...unavailable].slice(0, 3).join(', ')}`;
-  return { action: 'wait', untilMs, sentence };
+  const down = [...unavailable].slice(0, 3).join(', ');
+  return waiting(untilMs, `${name} waits: too many nodes are not ready: ${down}`);
 }

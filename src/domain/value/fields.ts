@@ -50,11 +50,11 @@ export function parsed<T>(parse: (text: string) => T) {
 }
 
 /** Checks the text, and leaves it as it is: inputs are recorded as they were written. */
-export function checkedText(parse: (text: string) => unknown) {
+export function checkedText(parse: (text: string) => unknown, maxLength = 100) {
   return z
     .string()
     .min(1)
-    .max(100)
+    .max(maxLength)
     .transform(
       parsed((text) => {
         parse(text);

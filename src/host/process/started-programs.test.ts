@@ -65,6 +65,10 @@ const reviewed: Readonly<Record<string, readonly [count: number, operands: strin
   'daemon/postgres/cluster.ts': [1, path],
   'daemon/postgres/programs.ts': [1, fixed],
   'daemon/postgres/server.ts': [1, path],
+  'daemon/prober.ts': [
+    1,
+    'a program that the administrator has put there; a user gives its arguments, without a shell',
+  ],
   'disk/boot/boot-files.ts': [1, fixed],
   'disk/assemble/assemble-disk.ts': [1, path],
   'disk/bytes/raw-extents.ts': [1, path],

@@ -19,6 +19,7 @@ export interface Donor {
   readonly node: string;
   readonly provider: string;
   readonly machineId: string;
+  readonly imagedAt: string;
   readonly disk: string;
   readonly image: string;
   readonly version: string;

@@ -108,12 +108,12 @@ export const capture = operation(declared.capture, {
   .step('audit', {
     async do(run) {
       const { digest, cleaned, files } = run.result('clean');
-      const { node, provider, image, version, digest: before } = run.result('choose');
+      const { node, machineId, imagedAt, provider, image, version, digest: before } = run.result('choose');
       const changes = await describeChanges(run, before, digest);
       const evidence = await run.catalogue.addEvidence({
         ...{ digest, kind: 'capture', passed: true },
         summary: `captured from ${node}: ${cleaned} paths cleaned, nothing found in ${files} files`,
-        details: { node, parent: `${image}:${version}`, cleaned, files, changes },
+        details: { node, machineId, imagedAt, parent: `${image}:${version}`, cleaned, files, changes },
         ...simulatedBy(run, provider),
         ...{ by: run.operation.by, operation: run.operation.id },
       });
@@ -197,7 +197,7 @@ async function chooseDonor(run: Reading<CaptureInput>) {
   const cluster = await run.clusterOf(pool);
   if (cluster === undefined && !noDrain) throw noCluster(name);
   const found = requireDonor(donors, named);
-  const { machineId, osDisk: disk = '', protection, image, version } = found;
+  const { machineId, imagedAt, osDisk: disk = '', protection, image, version } = found;
   const made = versions.get(`${image}:${version}`);
   if (made === undefined)
     throw new ImagoError('capture-refused', `Node ${found.name} was created from an unknown version.`);
@@ -212,6 +212,7 @@ async function chooseDonor(run: Reading<CaptureInput>) {
       node: found.name,
       provider: provider.name,
       machineId,
+      imagedAt,
       disk,
       image,
       version,

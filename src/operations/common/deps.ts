@@ -13,6 +13,7 @@ import type { Attestor } from '../../ports/image-store/attestor.ts';
 import type { ImageStore } from '../../ports/image-store/image-store.ts';
 import type { PoolCluster } from '../../ports/kube/clusters.ts';
 import type { ControlPlane } from '../../ports/kube/control-plane.ts';
+import type { Prober } from '../../ports/prober.ts';
 import type { CallOptions } from '../../ports/provider/call.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
 import type { Journal, OperationDesk } from '../../ports/workflow/operation.ts';
@@ -54,6 +55,8 @@ export interface OperationDeps {
   readonly sha256: (text: string) => string;
   /** The text of a secret that node configs name; `undefined` when there is none. Absent: there are no secrets. */
   readonly readSecret?: (name: string) => Promise<string | undefined>;
+  /** Runs the probes of rollouts; absent where none can run. */
+  readonly prober?: Prober | undefined;
   /** The local store of disks; absent where only simulated or remote versions are worked on. */
   readonly images?: ImageStore | undefined;
 }

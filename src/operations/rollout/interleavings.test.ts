@@ -44,6 +44,7 @@ function createWorld(size: number, max: number, maxFailed: number) {
       ['10%', '50%'],
     ),
     ...{ before: oldImage, from: oldImage, to: newImage, maxUnavailable: max, extraNodes: 0, maxFailed },
+    ...{ budgets: {}, withdrawn: [] },
   } as RolloutPlan;
   for (let at = 0; at < size; at += 1) nodes.set(`n-${at}`, { version: '1.0.0', healthy: true });
   const world = { now: 0, paused: false, diesIn: Number.POSITIVE_INFINITY, model: '1.0.1', grown: 0 };

@@ -9,6 +9,7 @@ import { replaceNode } from '../pool/replace-node.ts';
 
 export const rolloutNode = operation(declared.rolloutNode, {
   plan: ({ input: { name, node } }) => [`Move node ${node} of pool ${name} to the model of the pool.`],
+  removed: ['record'],
 })
   .step('remember', async (run) => {
     const access = await openPool(run, run.input.name);
@@ -33,6 +34,8 @@ export const rolloutNode = operation(declared.rolloutNode, {
           node,
         );
         await returnToService(run, service, node);
+        // Rule 6: what the new disk was created from.
+        await recordPoolNodes(run, access, access.pool, node);
       } catch (thrown) {
         const error = ensureImagoError(thrown);
         if (error.code !== 'provider-timeout') throw thrown;
@@ -52,10 +55,4 @@ export const rolloutNode = operation(declared.rolloutNode, {
       if (wanted !== undefined) await pools.setCapacity(name, wanted, { ifMatch: seen.etag }, run.call);
       return 'kept';
     },
-  })
-  // Rule 6: what the new disk was created from.
-  .step('record', async (run) => {
-    const access = await openPool(run, run.input.name);
-    await recordPoolNodes(run, access, access.pool, run.input.node);
-    return run.result('move');
   });

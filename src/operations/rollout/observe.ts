@@ -1,5 +1,5 @@
 // Reads what a wave of a rollout is decided from: the nodes of the pool, and the operations that move them.
-import { hasCondition } from '../../domain/kube/objects.ts';
+import { hasCondition, type KubeNode } from '../../domain/kube/objects.ts';
 import { nodeState } from '../../domain/node/state.ts';
 import type { NodeInWave } from '../../domain/rollout/wave.ts';
 import type { PoolCluster } from '../../ports/kube/clusters.ts';
@@ -12,6 +12,8 @@ export interface SeenPool {
   readonly nodes: ReadonlyMap<string, ProviderNode>;
   readonly unavailable: ReadonlySet<string>;
   readonly broken: ReadonlyMap<string, string>;
+  /** The Node objects of the cluster, by the names of the nodes. */
+  readonly objects: ReadonlyMap<string, KubeNode>;
 }
 
 /** With the cluster of the pool, nodes that are not ready there do not serve either. */
@@ -20,17 +22,19 @@ export async function seePool(access: OpenPool, cluster?: PoolCluster): Promise<
   const nodes = new Map<string, ProviderNode>();
   const unavailable = new Set<string>();
   const broken = new Map<string, string>();
+  const objects = new Map<string, KubeNode>();
   for await (const node of poolNodes(access, access.pool.name)) {
     const state = nodeState(node);
     if (node.state === 'deleting') continue;
     nodes.set(node.name, node);
     const member = joined.get(cluster?.nodeName(node) ?? '');
+    if (member !== undefined) objects.set(node.name, member);
     const isLost = state === 'ready' && member !== undefined && !hasCondition(member, 'Ready');
     if ((state !== 'ready' && state !== 'stopped') || isLost) unavailable.add(node.name);
     if (isBroken(state)) broken.set(node.name, failureReason(node));
     else if (isLost) broken.set(node.name, `not ready in cluster ${cluster?.name}`);
   }
-  return { nodes, unavailable, broken };
+  return { nodes, unavailable, broken, objects };
 }
 
 export function moveId(operation: string, phase: 'to' | 'back', node: string, attempt: number): string {

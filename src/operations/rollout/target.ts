@@ -2,23 +2,28 @@
 import type * as z from 'zod';
 import type { DrainSettings } from '../../domain/drain/fields.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import type { Evidence } from '../../domain/evidence/evidence.ts';
+import type { VersionRecord } from '../../domain/image/version.ts';
 import { poolImage } from '../../domain/pool/pool.ts';
 import type { PoolImage } from '../../domain/pool/record.ts';
 import type { rollout } from '../../domain/rollout/operations.ts';
-import { countOf, parseShare, planWaves, type WavePlan } from '../../domain/rollout/plan.ts';
+import { countOf, parseBudget, parseShare, planWaves, type WavePlan } from '../../domain/rollout/plan.ts';
 import { refuseSkew } from '../../domain/rollout/skew.ts';
+import type { WaveRules } from '../../domain/rollout/wave.ts';
 import type { PoolRecord } from '../../ports/database/fleet.ts';
+import type { ProviderNode } from '../../ports/provider/pools.ts';
 import type { OperationDeps } from '../common/deps.ts';
 import { resolveUsable } from '../image/resolve-step.ts';
 import { openPool, type PoolReading } from '../node/pool-nodes.ts';
 import { resolveModel } from '../pool/prototype.ts';
 import { type SeenPool, seePool } from './observe.ts';
+import { requireProbes } from './probes.ts';
 
 export type RolloutInput = z.output<typeof rollout.input>;
 
 /** What is needed to plan a rollout, for the operation and for the route of the plan. */
 export type RolloutReading = PoolReading &
-  Pick<OperationDeps, 'catalogue' | 'clusterOf'> & { readonly input: RolloutInput };
+  Pick<OperationDeps, 'catalogue' | 'clusterOf' | 'prober'> & { readonly input: RolloutInput };
 
 export interface RolloutPlan extends WavePlan {
   /** What new nodes were created from before the rollout. */
@@ -30,6 +35,9 @@ export interface RolloutPlan extends WavePlan {
   /** Nodes that exist in addition while others are replaced. */
   readonly extraNodes: number;
   readonly maxFailed: number;
+  readonly budgets: NonNullable<WaveRules['budgets']>;
+  /** Versions of nodes that are withdrawn, as NAME:VERSION. */
+  readonly withdrawn: readonly string[];
 }
 
 /** Throws `rollout-refused` if the version was rolled back in this pool before, and `version-withdrawn`. */
@@ -41,12 +49,14 @@ export async function planRollout(run: RolloutReading): Promise<RolloutPlan> {
   const to = undo ? await undoTarget(run, name) : await startTarget(run, pool);
   if (!retryBad && !undo) await refuseBadVersion(run, name, to);
   if (!undo) await checkSkew(run, pool, to);
+  await requireProbes(run, run.input.probes, pool);
   const seen = await seePool(access);
   const from = before.digest === to.digest ? await lastGood(run, pool, seen) : before;
-  const same = await sameDisks(run, to, seen);
+  const versions = await readVersions(run, to, seen);
+  const isCurrent = await currentNodes(run, to, versions);
   const nodes = [...seen.nodes.values()].map((node) => ({
     name: node.name,
-    current: same.has(nameOf(node)) && !seen.broken.has(node.name),
+    current: isCurrent(node) && !seen.broken.has(node.name),
   }));
   const shares = waveShares(run.input);
   const total = nodes.length;
@@ -59,6 +69,8 @@ export async function planRollout(run: RolloutReading): Promise<RolloutPlan> {
     maxUnavailable: one ? 1 : now ? Math.max(1, total) : limit,
     extraNodes: one ? 1 : 0,
     maxFailed: run.input.maxFailed === '0' ? 0 : countOf(parseShare(run.input.maxFailed), total),
+    budgets: one ? {} : budgetsOf(run.input, total),
+    withdrawn: [...versions].flatMap(([name, { state }]) => (state === 'withdrawn' ? [name] : [])),
   };
 }
 
@@ -105,19 +117,56 @@ function nameOf({ image, version }: { readonly image: string; readonly version: 
   return `${image}:${version}`;
 }
 
-/** The target, and other versions of the pool with the same content: nodes of those need not move. */
-async function sameDisks(
+function budgetsOf({ budgets }: Pick<RolloutInput, 'budgets'>, total: number): RolloutPlan['budgets'] {
+  return Object.fromEntries(
+    budgets.map(parseBudget).map(({ why, share }) => [why, Math.max(1, countOf(share, total))]),
+  );
+}
+
+type Versions = ReadonlyMap<string, VersionRecord>;
+
+/** The versions of the nodes and the target, by NAME:VERSION. */
+async function readVersions(
   { catalogue }: Pick<OperationDeps, 'catalogue'>,
   to: PoolImage,
   { nodes }: SeenPool,
-): Promise<ReadonlySet<string>> {
-  const target = await catalogue.getVersion(to.image, to.version);
-  const same = new Set([nameOf(to)]);
-  for (const node of new Map([...nodes.values()].map((one) => [nameOf(one), one])).values()) {
-    const known = await catalogue.getVersion(node.image, node.version);
-    if (known !== undefined && known.diskDigest === target?.diskDigest) same.add(nameOf(node));
+): Promise<Versions> {
+  const found = new Map<string, VersionRecord>();
+  for (const one of new Map([to, ...nodes.values()].map((named) => [nameOf(named), named])).values()) {
+    const known = await catalogue.getVersion(one.image, one.version);
+    if (known !== undefined) found.set(nameOf(one), known);
   }
-  return same;
+  return found;
+}
+
+/**
+ * A node is current if its disk was created from the target's content, or if the target was captured from it: then its
+ * packages and files are those of the target, although it was created from an older version.
+ */
+async function currentNodes(
+  { catalogue }: Pick<OperationDeps, 'catalogue'>,
+  to: PoolImage,
+  versions: Versions,
+): Promise<(node: ProviderNode) => boolean> {
+  const target = versions.get(nameOf(to));
+  const isDonor =
+    target?.origin.kind === 'captured' ? donorOf(await catalogue.listEvidence(to.digest)) : undefined;
+  return (node) => {
+    const made = versions.get(nameOf(node));
+    return (
+      isAt(node, to) ||
+      (made !== undefined && made.diskDigest === target?.diskDigest) ||
+      isDonor?.(node) === true
+    );
+  };
+}
+
+/** Its disk must still be the one that was captured. */
+function donorOf(evidence: readonly Evidence[]): ((node: ProviderNode) => boolean) | undefined {
+  const captured = evidence.findLast(({ kind }) => kind === 'capture');
+  const { machineId, imagedAt } = Object(captured?.details) as Partial<ProviderNode>;
+  if (machineId === undefined) return undefined;
+  return (node) => node.machineId === machineId && node.imagedAt === imagedAt;
 }
 
 async function startTarget(run: RolloutReading, pool: PoolRecord): Promise<PoolImage> {

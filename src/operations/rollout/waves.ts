@@ -2,12 +2,18 @@
 // starts.
 import { operationRequest } from '../../domain/operation/declaration.ts';
 import { rolloutNode } from '../../domain/rollout/operations.ts';
-import { decideWave, type NodeInWave, type WaveDecision } from '../../domain/rollout/wave.ts';
+import {
+  decideWave,
+  type MoveReason,
+  type NodeInWave,
+  type WaveDecision,
+} from '../../domain/rollout/wave.ts';
 import { nextOpening, parseWindow } from '../../domain/rollout/window.ts';
 import { parseDuration } from '../../domain/value/duration.ts';
 import type { Looked, Run } from '../common/operation.ts';
 import { openPool } from '../node/pool-nodes.ts';
-import { moveId, readMoves, seePool } from './observe.ts';
+import { moveId, readMoves, type SeenPool, seePool } from './observe.ts';
+import { probeNodes } from './probes.ts';
 import { drainOf, isAt, type RolloutInput, type RolloutPlan } from './target.ts';
 
 export interface WaveResult {
@@ -56,32 +62,66 @@ export async function lookAtWave(run: RolloutRun, wave: string): Promise<Looked<
     const node = seen.nodes.get(name);
     const move = moves.get(name);
     const at = node === undefined ? 'gone' : isAt(node, plan.to) ? 'target' : 'before';
-    nodes.push({ name, at, ...(move && { move }) });
+    nodes.push({ name, at, ...(move && { move }), why: reasonOf(plan, seen, name) });
   }
+  const now = clock.now();
+  const probed = await probeMoved(run, seen, nodes, now);
   const ours = [...seen.broken].filter(([name]) => {
     const node = seen.nodes.get(name);
     const isLive = moves.get(name)?.state === 'live';
     return node !== undefined && isAt(node, plan.to) && !current.has(name) && !isLive;
   });
   // Failed nodes that `maxFailed` allows do not take the place of others.
-  const unhealthy = new Map(ours);
+  const unhealthy = new Map([...ours, ...probed.failed]);
   const isCounted = (name: string) => !unhealthy.has(name) && !hasFailed(moves.get(name));
   const unavailable = new Set([...seen.unavailable].filter(isCounted));
-  const now = clock.now();
   const windows = input.now ? [] : input.windows.map(parseWindow);
   const record = await run.fleet.lastRollout(input.name);
   const decision = decideWave(
     {
-      ...{ name: wave, nodes, now, unavailable, unhealthy },
+      ...{ name: wave, nodes, now, unavailable, unhealthy, probing: probed.open },
       paused: record?.operation === operation.id && record.paused === true,
       opensAt: nextOpening(windows, now),
     },
     {
-      ...{ maxUnavailable: plan.maxUnavailable, bakeMs: input.now ? 0 : parseDuration(input.bake) },
+      ...{ maxUnavailable: plan.maxUnavailable, budgets: plan.budgets },
+      bakeMs: input.now ? 0 : parseDuration(input.bake),
       maxFailed: input.now ? Number.POSITIVE_INFINITY : plan.maxFailed,
     },
   );
   return act(run, 'to', decision, nodes, (name) => versionOf(seen.nodes.get(name), plan.from));
+}
+
+function reasonOf(plan: RolloutPlan, seen: SeenPool, name: string): MoveReason | undefined {
+  const node = seen.nodes.get(name);
+  if (seen.broken.has(name)) return 'broken';
+  return node !== undefined && plan.withdrawn.includes(`${node.image}:${node.version}`)
+    ? 'withdrawn'
+    : undefined;
+}
+
+/** `failed`: probes that have had the time to hold. `open`: those that can still hold, or cannot be run. */
+async function probeMoved(run: RolloutRun, seen: SeenPool, nodes: readonly NodeInWave[], now: number) {
+  const { probes, probeTimeout, now: isOutage } = run.input;
+  const failed = new Map<string, string>();
+  const open = new Map<string, string>();
+  if (probes.length === 0 || isOutage) return { failed, open };
+  const ends = new Map(
+    nodes.flatMap(({ name, at, move }) =>
+      at === 'target' && move?.state === 'succeeded' ? [[name, move.endedAt ?? now] as const] : [],
+    ),
+  );
+  const moved = [...ends.keys()].flatMap((name) => seen.nodes.get(name) ?? []);
+  const results = await probeNodes(
+    run,
+    probes,
+    moved.map((node) => ({ node, object: seen.objects.get(node.name) })),
+  );
+  for (const [name, { reason, hasFailed }] of results) {
+    const isLate = now - (ends.get(name) ?? now) >= parseDuration(probeTimeout);
+    (hasFailed && isLate ? failed : open).set(name, reason);
+  }
+  return { failed, open };
 }
 
 /** Moves every node that got the failed version back, including those that were created from it since. */
@@ -95,7 +135,8 @@ export async function lookAtReturn(run: RolloutRun): Promise<Looked<WaveResult>>
   for (const node of seen.nodes.values()) {
     if (current.has(node.name)) continue;
     const move = moves.get(node.name);
-    nodes.push({ name: node.name, at: isAt(node, plan.to) ? 'before' : 'target', ...(move && { move }) });
+    const at = isAt(node, plan.to) ? 'before' : 'target';
+    nodes.push({ name: node.name, at, why: 'return', ...(move && { move }) });
   }
   const decision = decideWave(
     {
@@ -103,7 +144,8 @@ export async function lookAtReturn(run: RolloutRun): Promise<Looked<WaveResult>>
       ...{ now: clock.now(), paused: false, opensAt: 0 },
     },
     {
-      ...{ maxUnavailable: plan.maxUnavailable, maxFailed: Number.POSITIVE_INFINITY, bakeMs: 0 },
+      ...{ maxUnavailable: plan.maxUnavailable, budgets: plan.budgets },
+      ...{ maxFailed: Number.POSITIVE_INFINITY, bakeMs: 0 },
       retriesFailed: true,
     },
   );
