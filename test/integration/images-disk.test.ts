@@ -2,7 +2,7 @@
 // behind by work that failed, was cancelled or was killed.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, open, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, open, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -17,6 +17,7 @@ import { runTool } from '../../src/host/process/run-tool.ts';
 import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
 import { requireTool } from '../../src/host/tools/tools.ts';
 import { assembleSample, capability, fakeBoot, sampleTree } from '../support/assemble-disk.ts';
+import { canBeOrdinary, ordinaryUser } from '../support/ordinary-user.ts';
 
 const mebibyte = 1024 * 1024;
 const program = join(import.meta.dirname, '../support/assemble-disk.ts');
@@ -99,14 +100,13 @@ describe('the assembled disk', () => {
     await mkdir(theirs, { recursive: true });
     await mkdir(mine);
     const first = await assembleSample(mine);
-    const isRoot = process.getuid?.() === 0;
-    if (isRoot) {
+    const user = canBeOrdinary ? ordinaryUser(folder) : undefined;
+    if (user !== undefined) {
       await chmod(folder, 0o755);
-      await runTool('chown', ['65534:65534', theirs]);
+      await chown(theirs, user.uid, user.uid);
     }
-    const user = isRoot ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
-    const command = [...user, 'sh', '-c', 'umask 077; exec "$@"', 'sh', process.execPath, program, theirs];
-    const [name = '', ...args] = command;
+    const words = user?.node(program, theirs) ?? [process.execPath, program, theirs];
+    const [name, ...args] = ['sh', '-c', 'umask 077; exec "$@"', 'sh', ...words] as const;
     const child = spawn(name, args, {
       cwd: '/',
       env: { PATH: process.env.PATH, TZ: 'Asia/Tokyo', LC_ALL: 'C', HOME: '/nonexistent' },

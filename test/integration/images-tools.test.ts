@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runTool } from '../../src/host/process/run-tool.ts';
 import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
+import { canBeOrdinary, ordinaryUser } from '../support/ordinary-user.ts';
 
 const script = join(import.meta.dirname, '../../scripts/get-tools.ts');
 let cacheFolder: string;
@@ -52,16 +53,13 @@ describe('tools', () => {
   });
 
   it('can be fetched by an ordinary user', async () => {
-    const isRoot = process.getuid?.() === 0;
-    if (isRoot) {
-      await chmod(cacheFolder, 0o755);
-      await runTool('chown', ['65534:65534', cacheFolder]);
-    }
-    const user = isRoot ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
-    const [program = '', ...args] = [...user, process.execPath, script, 'agent'];
-    const env = { PATH: process.env.PATH, XDG_CACHE_HOME: cacheFolder, HOME: '/nonexistent' };
+    const user = canBeOrdinary ? ordinaryUser(cacheFolder) : undefined;
+    await chmod(cacheFolder, 0o755);
+    const [program, ...args] = user?.node(script, 'agent') ?? [process.execPath, script, 'agent'];
+    const caches = user?.home ?? cacheFolder;
+    const env = { PATH: process.env.PATH, XDG_CACHE_HOME: caches };
     const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
     const [printed] = await once(child.stdout, 'data');
-    expect(String(printed)).toContain(join(cacheFolder, 'imago', 'tools', 'agent', 'current'));
+    expect(String(printed)).toContain(join(caches, 'imago', 'tools', 'agent', 'current'));
   });
 });
