@@ -61,7 +61,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       'clean/(clean-disk|disk-checklist|parts|scan-disk|secrets)',
       'convert/[^/]+',
       'ext4/(inode|invalid|make|reader|size)',
-      'gpt/(partitions|reader|table)',
+      'gpt/(end-of-table|partitions|reader|table)',
       'ntfs/(reader|volume)',
       'qcow2/overlay',
       'tar/(entry|header|input|merge|merged-tree|reader|writer)',

@@ -8,8 +8,13 @@ import { cleanDisk } from '../disk/clean/clean-disk.ts';
 import { findMounted, type PathFinders } from '../disk/clean/disk-checklist.ts';
 import { type MountedPart, openMounted, readParts } from '../disk/clean/parts.ts';
 import { requireSafe, type ScanReport, scanDisk } from '../disk/clean/scan-disk.ts';
+import { endAtTable } from '../disk/gpt/end-of-table.ts';
 import { checklist } from '../domain/capture/checklist.ts';
+import { ImagoError } from '../domain/error/imago-error.ts';
+import type { Lock } from '../domain/lock/lock.ts';
 import { findWritableLayers } from '../inventory/linux/writable-layers.ts';
+import { requireSealedWindows } from '../inventory/windows/require-sealed.ts';
+import { openWindows } from '../inventory/windows/system.ts';
 import type { DiskStore } from '../oci/disks/disk-store.ts';
 import { openDisk } from '../oci/disks/open-disk.ts';
 import { putDisk } from '../oci/disks/put-disk.ts';
@@ -22,26 +27,41 @@ const finders: PathFinders = { 'writable-container-layers': findWritableLayers }
 
 export async function sealCaptured(
   context: Pick<VersionsContext, 'store' | 'workFolder'>,
-  { path, image, parent }: CapturedFile,
+  { path, image, parent, lock }: CapturedFile,
   watch: Watch,
 ): Promise<CapturedDisk> {
   const store = await context.store();
   const { signal } = watch;
+  const put = async (files: number, cleaned: number): Promise<CapturedDisk> => {
+    watch.progress(2, 3, 'storing the copy');
+    const stored = await putDisk(store, path, {
+      ...{ extents: await dataExtents(path, undefined, signal), basis: [parseDigest(parent)], signal },
+      annotations: { 'vnd.imago.image': image, 'vnd.imago.parent': parent },
+    });
+    return { digest: stored.digest, diskDigest: stored.sha256, sizeBytes: stored.size, files, cleaned };
+  };
+  if (lock !== undefined) return put(await judgeWindows(path, lock, watch), 0);
+  await endAtTable(path);
   watch.progress(0, 3, 'cleaning the copy');
   const workFolder = join(context.workFolder, 'disks');
   const cleaned = await cleanDisk(path, { items: checklist, finders, workFolder, signal });
   watch.progress(1, 3, 'scanning the copy');
   const report = await scan(store, path, parent, signal);
   requireSafe(report);
-  watch.progress(2, 3, 'storing the copy');
-  const stored = await putDisk(store, path, {
-    ...{ extents: await dataExtents(path, undefined, signal), basis: [parseDigest(parent)], signal },
-    annotations: { 'vnd.imago.image': image, 'vnd.imago.parent': parent },
-  });
-  return {
-    ...{ digest: stored.digest, diskDigest: stored.sha256, sizeBytes: stored.size, files: report.files },
-    cleaned: cleaned.removed.length + cleaned.rewritten.length,
-  };
+  return put(report.files, cleaned.removed.length + cleaned.rewritten.length);
+}
+
+/** Windows cleans itself while it is generalized; its disk is only read. Returns the number of its files. */
+export async function judgeWindows(path: string, lock: Lock, watch: Watch): Promise<number> {
+  watch.progress(1, 3, 'reading the disk');
+  const disk = await openFileSource(path);
+  try {
+    const system = await openWindows(disk, { signal: watch.signal });
+    if (system !== undefined) return await requireSealedWindows(disk, system, lock, watch.signal);
+    throw new ImagoError('build-failed', 'The disk of the machine has no Windows that can be read.');
+  } finally {
+    await disk.close();
+  }
 }
 
 /** A file that the parent has at the same path with the same content is not a secret of the node. */

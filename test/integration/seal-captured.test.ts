@@ -1,6 +1,6 @@
 // The copy of a node's disk becomes a version of the store: cleaned, scanned, and stored only if the scan found nothing.
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
@@ -95,4 +95,11 @@ it('a secret that the parent does not have stops it, by its path and without its
 it('the same key as in the parent at another path is a secret of the node', async () => {
   const path = await disk('donor', { ...system, 'root/copied.key': key });
   await expect(seal(path)).rejects.toMatchObject({ code: 'capture-unsafe' });
+});
+
+it('a disk that is larger than its system made use of ends where its partition table does', async () => {
+  const path = await disk('donor', { ...system, 'usr/bin/patched': 'patched binary\n' });
+  const { size } = await stat(path);
+  await truncate(path, size * 2);
+  expect((await seal(path)).sizeBytes).toBe(size);
 });

@@ -16,6 +16,8 @@ export interface WindowsChange {
   readonly streams?: NonNullable<NtfsItems['streams']>;
   readonly ubr?: number;
   readonly megabytes?: number;
+  /** Paths that it does not have. */
+  readonly without?: readonly string[];
 }
 
 const basicData = 'ebd0a0a2-b9e5-4433-87c0-68b6b72699c7';
@@ -140,6 +142,7 @@ export async function makeWindowsDisk(
   const work = await mkdtemp(join(folder, 'windows-'));
   try {
     const files: Record<string, string | Uint8Array> = { ...content.files };
+    for (const path of change.without ?? []) delete files[path];
     for (const hive of ['software', 'system', 'sam', 'security'] as const) {
       const path = join(work, hive);
       await makeHive(path, content[hive] ?? {});

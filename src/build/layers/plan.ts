@@ -83,7 +83,7 @@ function planSteps(lock: Lock): readonly PlannedLayer[] {
   const { base, inputs, key, steps } = planMachine(lock, sha256);
   const size = lock.recipe.disk?.sizeBytes;
   const brought = inputs.map(
-    ({ input, component }) => [input.name, [input.sha256, component.to ?? '']] as const,
+    ({ input, component }) => [input.name, [input.sha256, component?.to ?? '']] as const,
   );
   return [
     plan('machine', 'base', {

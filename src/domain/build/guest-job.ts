@@ -92,7 +92,7 @@ export function readJobScript(command: string): GuestJob | undefined {
 }
 
 const answer =
-  /^imago-job (starting|running|done|lost) boot=(\S*) started=(\S*) exit=(\d+) ms=(\d+) next=(\d+)\n/;
+  /^imago-job (starting|running|done|lost) boot=(\S*) started=(\S*) exit=(-?\d+) ms=(\d+) next=(\d+)\n/;
 
 /** `undefined` for what is no answer to a job: a reply that was cut off, or of another program. */
 export function readJob(stdout: string): GuestJobState | undefined {

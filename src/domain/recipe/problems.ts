@@ -79,7 +79,8 @@ function methodProblems(recipe: Recipe): readonly RecipeProblem[] {
   const machine = recipe.method === 'machine';
   const say = (key: keyof Recipe, message: string, hint?: string) =>
     problems.push({ path: [key], message, ...(hint === undefined ? {} : { hint }) });
-  if (recipe.os === 'windows' && !machine) {
+  // A simulated base is neither assembled nor built.
+  if (recipe.os === 'windows' && !machine && recipe.settings.sim?.guest === undefined) {
     say('os', 'Windows cannot be assembled offline', 'Add `method: machine`.');
   }
   if (recipe.os !== 'windows' && recipe.windows !== undefined) {

@@ -70,7 +70,10 @@ export const settings = z
       .describe('The clock.'),
     trust: z.array(trustAnchor).optional().describe('Authorities that the system trusts beyond its own.'),
     sim: z
-      .strictObject({ breaks: words.optional().describe('What shall go wrong.') })
+      .strictObject({
+        breaks: words.optional().describe('What shall go wrong.'),
+        guest: z.array(words).optional().describe('What the scripted Windows of a base does wrong.'),
+      })
       .optional()
       .describe('For the simulated provider alone.'),
   })

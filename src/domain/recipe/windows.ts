@@ -31,7 +31,7 @@ interface Build {
   readonly revision: number;
 }
 
-function readBuild(text: string): Build {
+export function readBuild(text: string): Build {
   const [build = 0, revision = 0] = text.split('.').map(Number);
   return { build, revision };
 }

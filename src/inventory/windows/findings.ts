@@ -1,10 +1,11 @@
 // Identities and secrets on a Windows disk: what a sealed image must not hold, and what must differ between two machines.
+
 import { searchSecrets } from '../../disk/clean/secrets.ts';
 import type { FileEntry } from '../../disk/tree/file-tree.ts';
+import { sealedState } from '../../domain/build/windows-job.ts';
 import type { InventoryFinding } from '../model/inventory.ts';
 import type { WindowsSystem } from './system.ts';
 
-const sealedState = 'IMAGE_STATE_GENERALIZE_RESEAL_TO_OOBE';
 const state = 'HKLM\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Setup\\State';
 const winlogon = 'HKLM\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion\\Winlogon';
 const update = 'HKLM\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\WindowsUpdate';

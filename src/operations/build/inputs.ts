@@ -2,10 +2,13 @@
 // there. They are in one directory, which the cleaning removes, and are installed where the recipe says.
 import { inputFolder } from '../../domain/build/guest-job.ts';
 import type { BroughtInput } from '../../domain/build/machine-plan.ts';
+import { bringToWindows } from '../../domain/build/windows-job.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { LockedInput } from '../../domain/lock/lock.ts';
+import type { RecipeComponent } from '../../domain/recipe/recipe.ts';
 import { formatBytes } from '../../domain/value/bytes.ts';
 import type { BuilderTools } from '../../ports/provider/builder.ts';
+import type { MachineCommand } from '../../ports/provider/machines.ts';
 import { settle } from '../../workflow/poll-until.ts';
 import { requireRole } from '../common/deps.ts';
 import { type Site, unlessBusy, waiting } from './machine.ts';
@@ -47,19 +50,32 @@ async function bring(site: Site, tools: BuilderTools, { input, component }: Brou
       hint: 'Have a step download it, and compare its sha256 there.',
     });
   }
-  const file = `${inputFolder}/${input.sha256}`;
-  await say(site, `mkdir -p -m 0700 ${inputFolder}\n: >>${file}`);
+  const words = site.isWindows ? bringToWindows : shell;
+  await say(site, words.begin(input.sha256));
   let sent = 0;
   for await (const piece of piecesOf(tools.readInput(lock, input, run.call))) {
     run.progress(sent, input.sizeBytes, `bringing in ${label}`);
-    const write = `base64 -d <<'end' | dd of=${file} bs=64K seek=${sent} oflag=seek_bytes conv=notrunc status=none`;
-    await say(site, `${write}\n${piece.toString('base64')}\nend`);
+    await say(site, words.write(input.sha256, sent, piece.toString('base64')));
     sent += piece.length;
   }
-  await say(site, `echo "${input.sha256}  ${file}" | sha256sum --check --quiet\n${install(file, component)}`);
+  await say(site, words.end(input.sha256, component, input.version));
 }
 
-function install(file: string, { name, to = '', mode, from }: BroughtInput['component']): string {
+interface Words {
+  begin(sha256: string): string;
+  write(sha256: string, at: number, base64: string): string;
+  end(sha256: string, component: BroughtInput['component'], version: string): string;
+}
+
+const shell: Words = {
+  begin: (sha256) => `set -e\nmkdir -p -m 0700 ${inputFolder}\n: >>${inputFolder}/${sha256}`,
+  write: (sha256, at, base64) =>
+    `base64 -d <<'end' | dd of=${inputFolder}/${sha256} bs=64K seek=${at} oflag=seek_bytes conv=notrunc status=none\n${base64}\nend`,
+  end: (sha256, component) =>
+    `set -e\necho "${sha256}  ${inputFolder}/${sha256}" | sha256sum --check --quiet\n${component ? install(`${inputFolder}/${sha256}`, component) : ''}`,
+};
+
+function install(file: string, { name, to = '', mode, from }: RecipeComponent): string {
   const link = `ln -sfn ${file} ${inputFolder}/${name}`;
   const target = quoted(to);
   if (from !== undefined && ('tar' in from || 'folder' in from)) {
@@ -78,7 +94,11 @@ function quoted(text: string): string {
 /** Runs a script that does the same when it runs again. */
 async function say(site: Site, script: string): Promise<void> {
   const { run, machines, name } = site;
-  const command = { script: `set -e\n${script}`, timeoutMs: 120_000 };
+  const command: MachineCommand = {
+    script,
+    timeoutMs: 120_000,
+    ...(site.isWindows && { shell: 'powershell' }),
+  };
   const { exitCode, stderr } = await settle(
     () => unlessBusy(() => machines.runCommand(name, command, run.call)),
     waiting(site, shellMs, `The shell of machine ${name}`),

@@ -1,6 +1,7 @@
 // The steps of a build on a machine: start it from the locked base or from the disk of an earlier build, bring the inputs
 // in, run the steps of the recipe, stop it, and seal its disk. The machine is gone at the end, however it ends, unless a
 // person asked for that of a failed build.
+import { plannedSteps } from '../../domain/build/machine-plan.ts';
 import type { BuildInput } from '../../domain/build/operations.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Recipe } from '../../domain/recipe/recipe.ts';
@@ -23,6 +24,7 @@ import {
   snapshotMachine,
   switchMachine,
 } from './machine.ts';
+import { generalize, requireFit } from './windows-guest.ts';
 
 interface Begun {
   /** Absent if the disk of the lock was sealed before: then nothing is done. */
@@ -55,11 +57,12 @@ export function isOnMachine({ recipe, builds }: BuildInput): boolean {
 
 export function machineSteps(input: BuildInput): readonly MachineStep[] {
   if (!isOnMachine(input)) return [];
-  const { steps = [] } = input.recipe as Partial<Recipe>;
+  const recipe = input.recipe as Recipe;
+  const steps = plannedSteps(recipe);
   return [
     startStep,
     { name: 'inputs', do: whileBuilding((site) => firstInputs(site)) },
-    ...steps.map(({ timeoutMs = 0 }, index): MachineStep => {
+    ...steps.map(({ timeoutMs }, index): MachineStep => {
       const body = whileBuilding((site) => {
         const step = site.plan.steps[index];
         if (step === undefined) throw new ImagoError('internal', `The lock has no step ${index + 1}.`);
@@ -67,6 +70,7 @@ export function machineSteps(input: BuildInput): readonly MachineStep[] {
       });
       return { name: `step-${index + 1}`, do: body, timeoutMs: timeoutMs + marginMs };
     }),
+    ...(recipe.os === 'windows' ? [generalizeStep] : []),
     { name: 'stop', do: whileBuilding((site) => switchMachine(site, 'stopped')) },
     sealStep,
     { name: 'discard', do: whileBuilding((site) => discard(site)) },
@@ -119,7 +123,14 @@ async function isKept(run: MachineRun): Promise<boolean> {
   return (await run.journal.get(run.operation.id))?.cancelRequestedBy === undefined;
 }
 
+const generalizeStep: MachineStep = {
+  name: 'generalize',
+  do: whileBuilding(generalize),
+  timeoutMs: marginMs,
+};
+
 async function firstInputs(site: Site): Promise<void> {
+  if (site.isWindows) await requireFit(site);
   const machine = await findMachine(site);
   if (machine !== undefined && marksOf(machine).done === 0) await bringInputs(site);
 }
@@ -142,7 +153,8 @@ const sealStep: MachineStep = {
     const disk = await disks.sealSnapshot(
       snapshot,
       image,
-      (path) => requireImages(run).files.sealCaptured({ path, image, parent }, run),
+      (path) =>
+        requireImages(run).files.sealCaptured({ path, image, parent, ...(site.isWindows && { lock }) }, run),
       run.call,
     );
     const { digest, diskDigest, sizeBytes } = disk;

@@ -25,6 +25,8 @@ export interface Site {
   readonly machines: Machines;
   readonly plan: MachinePlan;
   readonly name: string;
+  /** It has Windows, and PowerShell. */
+  readonly isWindows: boolean;
 }
 
 const bootMs = 15 * 60_000;
@@ -33,9 +35,10 @@ const snapshotMs = 30 * 60_000;
 
 export function siteOf(run: MachineRun): Site {
   const provider = run.provider(run.input.provider);
+  const plan = planMachine(run.result('lock').lock, run.sha256);
   return {
     ...{ run, provider, machines: requireRole(provider, 'machines') },
-    plan: planMachine(run.result('lock').lock, run.sha256),
+    ...{ plan, isWindows: plan.os === 'windows' },
     name: `build-${run.sha256(run.operation.id).slice(0, 16)}`,
   };
 }

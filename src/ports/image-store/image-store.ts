@@ -213,6 +213,8 @@ export interface CapturedFile {
   readonly image: string;
   /** The digest of the version that the node was created from. */
   readonly parent: string;
+  /** Of a Windows disk that a build made: what the disk must have. */
+  readonly lock?: Lock;
 }
 
 export interface DiskFiles {

@@ -51,8 +51,10 @@ export interface MachineReport {
 }
 
 export interface MachineCommand {
-  /** Given to `sh -c` as root. */
+  /** Given to `sh -c` as root, or to PowerShell as SYSTEM. */
   readonly script: string;
+  /** `sh` unless given. */
+  readonly shell?: 'powershell';
   readonly timeoutMs: number;
 }
 

@@ -10,9 +10,18 @@ import { answerJob, dropJobs } from './machine/guest-jobs.ts';
 import { giveDisk, powerOf, switchPower } from './machine/imaging.ts';
 import { inForce, nodeReport } from './machine/node-report.ts';
 import { answerScript } from './machine/run-command.ts';
+import { answerWindows } from './machine/windows-guest.ts';
 import { endOf, type SimTiming } from './world/context.ts';
+import { readTraits } from './world/traits.ts';
+import type { WindowsGuest } from './world/windows-state.ts';
 
-export function createVirtualExecutor(timing: SimTiming): Executor {
+/** Writes the disk of a scripted Windows to a file, and has it judged as a real one is. */
+export type WriteWindows = (
+  guest: WindowsGuest,
+  seal: (path: string) => Promise<CapturedDisk>,
+) => Promise<CapturedDisk>;
+
+export function createVirtualExecutor(timing: SimTiming, writeWindows?: WriteWindows): Executor {
   const { world } = timing;
   return {
     endOf: (kind, name, bend) => endOf(timing, kind, name, bend),
@@ -23,7 +32,11 @@ export function createVirtualExecutor(timing: SimTiming): Executor {
 
     captureDisk: (machine) => captureDisk(world, machine),
     workOnSnapshot: () => undefined,
-    sealSnapshot: async (snapshot, image) => world.transaction(() => sealSnapshot(world, snapshot, image)),
+    async sealSnapshot(snapshot, image, seal) {
+      const { guest } = readTraits(snapshot.traits);
+      if (guest !== undefined) await writeWindows?.(guest, seal);
+      return world.transaction(() => sealSnapshot(world, snapshot, image));
+    },
 
     findSealed: async (digest) => findSealed(world, 'digest', digest),
     machineIds: (kind) => machineIds(world, kind),
@@ -42,8 +55,10 @@ export function createVirtualExecutor(timing: SimTiming): Executor {
         () => powerOf(machine, world.time()) === 'running' && reportOf(timing, machine) !== undefined,
       );
       if (!listens) throw busy(`Machine ${machine.name} does not listen to commands.`);
-      const job = world.transaction(() => answerJob(world, machine, script));
-      if (job !== undefined) return job;
+      const answer = world.transaction(
+        () => answerWindows(world, machine, script) ?? answerJob(world, machine, script),
+      );
+      if (answer !== undefined) return answer;
       return answerScript(script, { hostname: machine.name, machineId: machine.machineId });
     },
     setUserData: (node) => ({ userDataBefore: inForce(timing, node), userDataAt: world.time() }),

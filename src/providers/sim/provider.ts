@@ -26,7 +26,7 @@ import type { Abilities, Provider } from '../../ports/provider/provider.ts';
 import type { SimControl } from '../../ports/provider/sim-control.ts';
 import { sealedFrom, simBuilder } from './build/builder.ts';
 import { lockOf } from './build/plan.ts';
-import { createVirtualExecutor } from './executor.ts';
+import { createVirtualExecutor, type WriteWindows } from './executor.ts';
 import { createWorldHand, type WorldHand } from './external-actor.ts';
 import { clusterWorld } from './machine/cluster-world.ts';
 import type { SimContext } from './world/context.ts';
@@ -50,6 +50,8 @@ export interface SimProviderOptions {
   readonly limits?: Partial<Limits>;
   /** `{}` never throttles. Absent: as Azure does. */
   readonly ceilings?: Ceilings;
+  /** Absent: the disk of a scripted Windows is made up, and not judged. */
+  readonly writeWindows?: WriteWindows;
   /** What a fault that kills the process does. Absent: `kill -9` for a world in a file, `SimCrash` otherwise. */
   readonly die?: () => void;
 }
@@ -119,7 +121,7 @@ function providerOf(world: World, options: SimProviderOptions): SimProvider {
     nodeNumberRadix: 10,
     zones: ['1', '2', '3'],
   };
-  const context: SimContext = { ...parts, executor: createVirtualExecutor(parts) };
+  const context: SimContext = { ...parts, executor: createVirtualExecutor(parts, options.writeWindows) };
   const faults = createFaults(world);
   const provider: SimProvider = {
     name: 'sim',

@@ -49,7 +49,9 @@ export function simBuilder(context: SimContext): Builder {
       admit(context, `build ${lockDigest}`, options);
       world.transaction(() => {
         const known = world.get<{ traits: string }>('SELECT traits FROM sealedDisk WHERE digest = ?', digest);
-        const traits = JSON.stringify({ ...readTraits(known?.traits ?? '{}'), ...traitsOf(lock) });
+        const before = readTraits(known?.traits ?? '{}');
+        const { guest } = before;
+        const traits = JSON.stringify({ ...before, ...traitsOf(lock), ...(guest && { guest }) });
         world.run('DELETE FROM sealedDisk WHERE digest = ?', digest);
         world.run(
           'INSERT OR IGNORE INTO sealedDisk VALUES (?, ?, ?, ?, ?, ?)',

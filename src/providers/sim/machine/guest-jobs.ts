@@ -6,14 +6,12 @@ import type { World } from '../../../cloud/state/state-file.ts';
 import { readJobScript } from '../../../domain/build/guest-job.ts';
 import type { MachineCommandResult } from '../../../ports/provider/machines.ts';
 import { readTraits } from '../world/traits.ts';
-import { answerScript } from './run-command.ts';
+import { answerScript, sleepOf } from './run-command.ts';
 
 interface StartedJob {
   readonly boot: string;
   readonly at: number;
 }
-
-const defaultSeconds = 30;
 
 /** Starts the job, or attaches to it. `undefined` if the command line asks for none. Call it in a transaction. */
 export function answerJob(world: World, row: MachineRow, command: string): MachineCommandResult | undefined {
@@ -31,9 +29,7 @@ export function answerJob(world: World, row: MachineRow, command: string): Machi
     world.setFact(name, JSON.stringify(started));
   }
   const lines = job.script.split('\n').map((line) => line.trim());
-  const sleeps = lines.flatMap((line) => /^sleep (infinity|[0-9]+)$/.exec(line)?.[1] ?? []);
-  const seconds = sleeps.map((text) => (text === 'infinity' ? Number.POSITIVE_INFINITY : Number(text)));
-  const ms = (sleeps.length === 0 ? defaultSeconds : seconds.reduce((sum, one) => sum + one, 0)) * 1000;
+  const ms = sleepOf(job.script) * 1000;
   const isOver = world.time() >= started.at + ms;
   const restarts = isOver && lines.includes('reboot');
   const isLost = restarts || (started.boot !== boot && !isOver);

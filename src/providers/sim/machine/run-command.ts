@@ -7,6 +7,17 @@ export interface SimShell {
   readonly machineId: string;
 }
 
+const defaultSeconds = 30;
+
+/** How many seconds a script takes. */
+export function sleepOf(script: string): number {
+  const sleeps = script
+    .split('\n')
+    .flatMap((line) => /^sleep (infinity|[0-9]+)$/.exec(line.trim())?.[1] ?? []);
+  const seconds = sleeps.map((text) => (text === 'infinity' ? Number.POSITIVE_INFINITY : Number(text)));
+  return sleeps.length === 0 ? defaultSeconds : seconds.reduce((sum, one) => sum + one, 0);
+}
+
 export function answerScript(script: string, shell: SimShell): MachineCommandResult {
   const said: string[] = [];
   let exitCode = 0;

@@ -1,6 +1,8 @@
 // What a simulated disk carries from its recipe into every version, machine and node that is made from it, so
 // that a broken image behaves broken wherever it goes.
+import type { RecipeWindows } from '../../../domain/recipe/recipe.ts';
 import type { Json } from '../../../domain/value/json.ts';
+import { type WindowsGuest, windowsGuest } from './windows-state.ts';
 
 export const breakKinds = ['build', 'boot', 'agent', 'sometimes', 'slow'] as const;
 
@@ -15,6 +17,8 @@ export interface Traits {
   readonly kubernetes?: string;
   /** The jobs that ran on it, in their order: what a build on a machine leaves there. */
   readonly ran?: readonly string[];
+  /** What is on the disk of a Windows. */
+  readonly guest?: WindowsGuest;
 }
 
 /** Reads traits from a lock, or from the recipe in it; ignores unknown values. */
@@ -26,7 +30,14 @@ export function traitsOf(lock: Json): Traits {
   return {
     ...(known === undefined ? {} : { breaks: known }),
     ...(kubernetes === undefined ? {} : { kubernetes }),
+    ...(textAt(lock, 'recipe', 'os') === 'windows' && { guest: guestOf(lock) }),
   };
+}
+
+function guestOf(lock: Json): WindowsGuest {
+  const windows = valueAt(lock, 'recipe', 'windows') as RecipeWindows | undefined;
+  const habits = valueAt(lock, 'recipe', 'settings', 'sim', 'guest');
+  return windowsGuest(windows ?? {}, Array.isArray(habits) ? habits.map(String) : []);
 }
 
 export function readTraits(text: string): Traits {

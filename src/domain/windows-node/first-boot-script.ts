@@ -1,4 +1,11 @@
-# Sets up a Windows node from its node config, on an image with a manifest and on a plain Windows Server alike.
+// The script that sets up a Windows node at its first start, and at any later one: builds put it into the image, and a
+// plain Windows Server can be given the same. It was parsed by an independent grammar and never executed.
+import { manifestPath } from './first-boot.ts';
+
+/** Where the image keeps it. */
+export const firstBootPath = 'C:\\imago\\first-boot.ps1';
+
+export const firstBootScript = String.raw`# Sets up a Windows node from its node config, on an image with a manifest and on a plain Windows Server alike.
 # Version 1. It can run any number of times: what holds already is left as it is. It needs no arguments.
 # This script was parsed by an independent grammar and was never executed: see docs/windows.md.
 Set-StrictMode -Version 2
@@ -6,7 +13,7 @@ $ErrorActionPreference = 'Stop'
 $ProgressPreference = 'SilentlyContinue'
 
 $folder = 'C:\imago'
-$manifestPath = 'C:\imago\manifest.json'
+$manifestPath = '${manifestPath}'
 $reportPath = 'C:\imago\first-boot.json'
 $metadata = 'http://169.254.169.254/metadata/instance/compute/userData?api-version=2021-12-13&format=text'
 $steps = New-Object System.Collections.ArrayList
@@ -139,3 +146,4 @@ catch {
     Write-Report 'failed' $_.Exception.Message
     exit 1
 }
+`;
