@@ -179,7 +179,7 @@ function manifestScript(manifest: ImageManifest): string {
 }
 
 export function base64(text: string): string {
-  return Buffer.from(text).toString('base64');
+  return btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(''));
 }
 
 const registryKinds = {

@@ -1,9 +1,9 @@
 // A scripted Windows in a simulated machine: it understands the scripts that Imago sends, keeps what they did on its disk,
-// and misbehaves as it was told to. It shows order and recovery, and nothing about Windows itself. Its habits, of
+// and misbehaves as ordered. It shows order and recovery, and nothing about Windows itself. Its habits, of
 // `settings.sim.guest` in the recipe of the base:
 //   code:KB:N      the installer ends with N          late:KB      it says 0, and a restart is needed
 //   rollback:KB    undone during the restart          restarts:KB  it restarts the machine itself
-//   needs:KB:KB    another update must be there       resets:KEY   a step of the recipe takes the value away
+//   needs:KB:KB    another update must be there       resets:KEY   a step of the recipe removes the value
 //   keeps:FILE     the seal leaves it                 full         hardly any room
 //   sysprep:WORD   hangs, fails, untagged, undeployable, or lies (says that it is sealed, and is not)
 import { changeMachine } from '../../../cloud/state/machine-rows.ts';
@@ -200,7 +200,7 @@ function removeFiles({ files }: WindowsGuest, pattern: RegExp, kept: ReadonlySet
 
 function factsOf(guest: WindowsGuest): object {
   const isLying = guest.habits.includes('sysprep:lies') && guest.imageState !== sealedState;
-  // A liar says so only once Sysprep has run, or nothing would be run.
+  // Only after Sysprep has run, or it would never be run.
   const hasRun = Object.values(guest.files).some((text) => text.includes('"do":"seal"'));
   const imageState = isLying && hasRun ? sealedState : guest.imageState;
   const updates = Object.entries(guest.updates).map(([kb, { state }]) => [kb, state]);
