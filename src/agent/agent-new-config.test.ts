@@ -11,6 +11,8 @@ import {
   start,
 } from '../../test/support/agent/memory-node.ts';
 import { memorySystem } from '../../test/support/agent/memory-system.ts';
+import { withWords } from '../domain/node-config/words.ts';
+import { sha256 } from './system/sha256.ts';
 
 describe('a new config on a running node', () => {
   it('is applied immediately if it is live, and restarts nothing', async () => {
@@ -60,6 +62,24 @@ describe('a new config on a running node', () => {
     const again = await start(system);
     expect(again.report().waiting).toBeUndefined();
     expect(system.readText('/var/lib/kubelet/config.yaml')).toContain('60');
+  });
+
+  it('is allowed in userData too, until the words are gone', async () => {
+    const platform = platformWith(config);
+    const node = await start(machine(platform));
+    const other = JSON.stringify({ ...config, runtime: { ...config.runtime, cgroupDriver: 'cgroupfs' } });
+    platform.userData = encode(other);
+    await node.look();
+    const { waiting } = node.report();
+    expect(waiting).toMatchObject({ for: 'drain', digest: sha256(other) });
+    const allow = { cost: 'drain', digest: sha256('another config') } as const;
+    platform.userData = encode(withWords(other, { own: true, allow }));
+    await node.look();
+    expect(node.report()).toMatchObject({ phase: 'ready', waiting });
+    platform.userData = encode(withWords(other, { allow: { cost: 'drain', digest: sha256(other) } }));
+    await node.look();
+    expect(node.report()).toMatchObject({ phase: 'ready', config: { digest: sha256(other) } });
+    expect(node.report().waiting).toBeUndefined();
   });
 
   it('waits for the drain that it needs, and continues when it is allowed', async () => {

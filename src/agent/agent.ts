@@ -9,6 +9,7 @@ import {
   requireAbilities,
 } from '../domain/node-config/capabilities.ts';
 import { nodeRules, readNodeConfig } from '../domain/node-config/read-node-config.ts';
+import type { NodeWords } from '../domain/node-config/words.ts';
 import {
   applyConfig,
   bringUp,
@@ -53,7 +54,13 @@ export interface LookOptions {
 const maxTries = 5;
 const lockWaitMs = 600_000;
 
-export function createAgent(system: System, settings: AgentSettings, reporter: Reporter): Agent {
+/** `onCommand` gets the script that the userData contains, each time that it is read. */
+export function createAgent(
+  system: System,
+  settings: AgentSettings,
+  reporter: Reporter,
+  onCommand: (command: NonNullable<NodeWords['command']>) => void = () => undefined,
+): Agent {
   const metadata = createMetadataService(system, settings.metadataUrl);
   let instance: Instance | undefined;
   let firstUserData: string | undefined;
@@ -132,14 +139,26 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
       return;
     }
     reporter.mark('config read');
-    if (userData === lastSeen && !again && !checkAgain) return;
+    const isOther = userData !== lastSeen;
+    const isOtherConfig = isOther && hear(userData);
     lastSeen = userData;
+    if (!isOtherConfig && !again && !checkAgain) return;
     checkAgain = false;
     try {
       await locked(() => take(userData));
     } catch (thrown) {
       await refuse(nodeError(thrown), undefined);
     }
+  }
+
+  /** Does what the words say. Returns whether there is a config to check. */
+  function hear(userData: string): boolean {
+    const before = wordsOf(lastSeen ?? '');
+    const { config, words } = wordsOf(userData);
+    if (words.allow !== undefined) allow(words.allow.cost, words.allow.digest);
+    else if (before.words.allow !== undefined) deny(before.words.allow.digest);
+    if (words.command !== undefined) onCommand(words.command);
+    return lastSeen === undefined || config === undefined || config !== before.config;
   }
 
   async function take(userData: string): Promise<void> {
@@ -262,14 +281,18 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
       await look(options);
       await housekeep();
     },
-    allow(cost, digest) {
-      allowed = { cost, digest };
-      checkAgain = true;
-    },
-    deny(digest) {
-      if (allowed?.digest === digest) allowed = undefined;
-    },
+    allow,
+    deny,
   };
+
+  function allow(cost: 'restart' | 'drain', digest: string): void {
+    allowed = { cost, digest };
+    checkAgain = true;
+  }
+
+  function deny(digest: string): void {
+    if (allowed?.digest === digest) allowed = undefined;
+  }
 
   async function housekeep(): Promise<void> {
     if (system.facts(bootstrapPath) !== undefined && isRegistered(system)) {
@@ -294,13 +317,22 @@ export function createAgent(system: System, settings: AgentSettings, reporter: R
   }
 }
 
+/** Nothing for userData that cannot be read, which is reported where the config is. */
+function wordsOf(userData: string): { readonly config?: string; readonly words: NodeWords } {
+  try {
+    return decodeUserData(userData);
+  } catch {
+    return { words: {} };
+  }
+}
+
 /** Throws if the config cannot be used on this image, never with the text of a secret. */
 export async function readWanted(
   system: System,
   userData: string,
   reporter: Reporter,
 ): Promise<WantedConfig> {
-  const text = decodeUserData(userData);
+  const { config: text } = decodeUserData(userData);
   const { config, ignored } = readNodeConfig(text, nodeRules);
   reporter.hide(secretsOf(config));
   if (ignored.length > 0) system.log(`fields unknown to this agent: ${ignored.join(', ')}`);

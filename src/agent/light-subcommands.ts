@@ -61,7 +61,7 @@ const maxOutput = 256 * 1024;
 const defaultTimeoutMs = 60_000;
 
 /** Runs a script of the machine's owner as root. Returns `undefined` for a line without an id. */
-async function answerCommand(system: System, line: string): Promise<CommandAnswer | undefined> {
+export async function answerCommand(system: System, line: string): Promise<CommandAnswer | undefined> {
   const wish = parseObject(line);
   if (typeof wish?.id !== 'string') return undefined;
   const { id, script, timeoutMs = defaultTimeoutMs } = wish;

@@ -5,32 +5,44 @@ import { planFetcher, planOutside } from './apply/fetch.ts';
 import { render } from './apply/render.ts';
 import { runningProblems } from './apply/verify.ts';
 import { readGood, withoutSecrets } from './desired/state.ts';
-import type { Verb, VerbContext } from './light-subcommands.ts';
+import { answerCommand, type Verb, type VerbContext } from './light-subcommands.ts';
 import { createLoop, type Loop } from './loop.ts';
 import { createMetadataService } from './metadata/metadata.ts';
+import { type ConsolePort, openConsolePort } from './quickjs/console-port.ts';
 import { type LinePort, openLinePort, portDevice } from './quickjs/line-port.ts';
 import type { QuickJsModules } from './quickjs/modules.ts';
 import { createReporter, nodeError } from './report/reporter.ts';
 import { readSettings } from './settings.ts';
-import { lockPath, runFolder } from './system/paths.ts';
-import type { System } from './system/system.ts';
+import { commandPath, lockPath, runFolder } from './system/paths.ts';
+import { replaceRunFile, type System } from './system/system.ts';
 
 const reportPort = 'org.imago.report.0';
+const looksBeforeConsole = 15;
 
 export const verbs: Readonly<Record<string, Verb>> = { run, apply, plan, verify };
 
 async function run({ modules, system, version }: VerbContext): Promise<number> {
   const settings = readSettings(system, modules.std.getenv);
   let loop: Loop | undefined;
-  const send = openReportPort(modules, system, (line) => loop?.hear(line));
+  const serial = openConsolePort(modules, modules.std.getenv('IMAGO_CONSOLE') ?? '/dev/ttyS0');
+  const send = openReportPort(modules, system, serial, (line) => loop?.hear(line));
   const reporter = createReporter(system, version, send);
-  const agent = createAgent(system, settings, reporter);
+  const answer = answerOnce(system, serial);
+  const agent = createAgent(system, settings, reporter, answer);
   loop = createLoop(system, settings, agent, reporter);
   return loop.run();
 }
 
-/** The driver of the port can start later than the agent: then the last report is sent when the port exists. */
-function openReportPort({ os, std, words }: QuickJsModules, system: System, hear: (line: string) => void) {
+/**
+ * The driver of the port can start later than the agent: then the last report is sent when the port exists. A machine
+ * without one, as in a cloud, reports on its serial console.
+ */
+function openReportPort(
+  { os, std, words }: QuickJsModules,
+  system: System,
+  serial: ConsolePort,
+  hear: (line: string) => void,
+) {
   const path = std.getenv('IMAGO_REPORT_PORT');
   let port: LinePort | undefined;
   let latest: string | undefined;
@@ -40,12 +52,26 @@ function openReportPort({ os, std, words }: QuickJsModules, system: System, hear
     if (found !== undefined) port = openLinePort({ os, std, words }, found, hear);
     looks += 1;
     if (port === undefined) os.setTimeout(look, looks < 600 ? 200 : 30_000);
-    else if (latest !== undefined) port.send(latest);
+    if (latest !== undefined && (port !== undefined || looks === looksBeforeConsole)) send(latest);
+  }
+  function send(line: string): void {
+    latest = line;
+    if (port !== undefined) port.send(line);
+    else if (looks >= looksBeforeConsole) serial.report(line);
   }
   look();
-  return (line: string) => {
-    latest = line;
-    port?.send(line);
+  return send;
+}
+
+/** Runs a script of the userData once in a boot, even if the agent is restarted, and writes its answer to the console. */
+function answerOnce(system: System, serial: ConsolePort) {
+  return (command: { readonly id: string }): void => {
+    if (system.readText(commandPath) === command.id) return;
+    replaceRunFile(system, commandPath, command.id, 0o600);
+    answerCommand(system, JSON.stringify(command)).then(
+      (said) => serial.answer(JSON.stringify(said)),
+      (thrown: unknown) => system.log(nodeError(thrown).message),
+    );
   };
 }
 

@@ -6,7 +6,9 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { guardMetadata } from '../../src/agent/metadata/guard.ts';
+import { readFrames } from '../../src/domain/node/console-frame.ts';
 import type { NodeConfig } from '../../src/domain/node-config/schema.ts';
+import { withWords } from '../../src/domain/node-config/words.ts';
 import { memorySystem } from '../support/agent/memory-system.ts';
 import { type AgentSandbox, agentSandbox } from '../support/agent-sandbox.ts';
 import { testCertificate, testKey } from '../support/tls-fixture.ts';
@@ -179,6 +181,30 @@ describe.runIf(canUnshare)('the agent in QuickJS', () => {
     const resident = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${service.pid}/status`, 'utf8'))?.[1];
     expect(Number(resident)).toBeLessThan(16 * 1024);
     service.kill('SIGKILL');
+  });
+
+  it('reports on the serial console if it has no port, and runs a script of its userData once', async () => {
+    writeFileSync(sandbox.path('/run/console'), 'login: ');
+    const script = { id: 'c1', script: 'echo "größe $$" | tee -a /run/ran; exit 3', timeoutMs: 10_000 };
+    execFileSync('mkdir', ['-p', sandbox.path('/etc/imago')]);
+    writeFileSync(sandbox.path('/etc/imago/agent.json'), JSON.stringify({ pollMs: 100 }));
+    const said = (kind: 'report' | 'answer') =>
+      readFrames(kind, (sandbox.read('/run/console') ?? '').split('\n')).map((text) => JSON.parse(text));
+    const service = sandbox.start('run');
+    await until('its report is there', () => said('report').at(-1)?.phase === 'ready');
+    expect(said('report').at(-1)).toEqual(sandbox.report());
+    const text = withWords(JSON.stringify(config), { command: script });
+    sandbox.platform.userData = Buffer.from(text).toString('base64');
+    await until('the answer is there', () => said('answer').length > 0);
+    expect(said('answer')).toEqual([
+      { id: 'c1', exitCode: 3, stdout: expect.stringMatching(/^größe /), stderr: '' },
+    ]);
+    service.kill('SIGKILL');
+    const again = sandbox.start('run');
+    sandbox.platform.userData = encode({ ...config, files: [{ path: '/etc/motd', content: 'live\n' }] });
+    await until('the agent runs again', () => sandbox.read('/etc/motd') === 'live\n');
+    expect(sandbox.read('/run/ran')?.trim().split('\n')).toHaveLength(1);
+    again.kill('SIGKILL');
   });
 
   it('keeps within its size on an image', () => {

@@ -115,6 +115,7 @@ export async function agentSandbox(): Promise<AgentSandbox> {
           PATH: `${programs}:/usr/sbin:/usr/bin:/sbin:/bin`,
           IMAGO_METADATA_URL: address,
           IMAGO_WIRE_SERVER_URL: address,
+          IMAGO_CONSOLE: at('/run/console'),
           IMAGO_TEST_LOG: log,
           IMAGO_TEST_BROKEN: path.join(folder, 'broken'),
         },

@@ -2,6 +2,7 @@
 // for a while, with growing pauses.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { maxUserDataBytes } from '../../domain/node-config/read-node-config.ts';
+import { splitWords } from '../../domain/node-config/words.ts';
 import { parseObject, type System } from '../system/system.ts';
 import { decodeUtf8 } from '../system/utf8.ts';
 import type { HttpAnswer } from './http.ts';
@@ -13,6 +14,13 @@ export interface Instance {
   readonly name: string;
   /** The same as `userData`, if the service includes it. */
   readonly userData?: string;
+}
+
+interface Compute {
+  readonly vmId: string;
+  readonly name: string;
+  readonly userData: string;
+  readonly osProfile: { readonly computerName?: string };
 }
 
 const firstPauseMs = 250;
@@ -48,7 +56,9 @@ export function createMetadataService(system: System, baseUrl: string): Metadata
   return {
     async instance(deadlineMs) {
       const text = await ask('instance/compute?api-version=2021-02-01&format=json', deadlineMs);
-      const { vmId, name, userData } = parseObject(text) ?? {};
+      const { vmId, name: resource, userData, osProfile } = parseObject<Compute>(text) ?? {};
+      // An instance of a scale set is called web_0, which is no name of a computer.
+      const name = osProfile?.computerName || resource;
       if (typeof vmId !== 'string' || vmId === '' || typeof name !== 'string') {
         throw new ImagoError(
           'node-metadata-unreachable',
@@ -82,7 +92,7 @@ export function createMetadataService(system: System, baseUrl: string): Metadata
 }
 
 /** Throws `node-config-missing` or `node-config-invalid`, never with the text itself. */
-export function decodeUserData(userData: string): string {
+export function decodeUserData(userData: string): ReturnType<typeof splitWords> {
   if (userData.trim() === '') {
     throw new ImagoError('node-config-missing', 'The machine has no userData, so there is no node config.');
   }
@@ -94,7 +104,7 @@ export function decodeUserData(userData: string): string {
   }
   const bytes = decodeBase64(userData);
   if (bytes === undefined) throw new ImagoError('node-config-invalid', 'userData is not base64.');
-  return decodeUtf8(bytes);
+  return splitWords(decodeUtf8(bytes));
 }
 
 function isRefusal(status: number): boolean {

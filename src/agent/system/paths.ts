@@ -19,6 +19,8 @@ export const downloadsFolder = `${stateFolder}/downloads`;
 
 export const runFolder = '/run/imago';
 export const statusPath = `${runFolder}/status.json`;
+/** The id of the last script of the userData. */
+export const commandPath = `${runFolder}/last-command`;
 /** The facts of the last good apply of this boot: see `quick-check.ts`. */
 export const quickPath = `${runFolder}/applied.json`;
 /** Units that need a configured node start only if this exists. */

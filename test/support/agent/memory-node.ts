@@ -153,7 +153,10 @@ function curl(system: MemorySystem, platform: MemoryPlatform, words: readonly st
   if (url.includes('userData')) return answer(200, platform.userData);
   if (url.includes('/compute?')) {
     const { machineId: vmId, userData } = platform;
-    return answer(200, JSON.stringify({ vmId, name: 'from-metadata', userData }));
+    return answer(
+      200,
+      JSON.stringify({ vmId, name: 'set_0', osProfile: { computerName: 'from-metadata' }, userData }),
+    );
   }
   if (url.includes('comp=') && !platform.hasWireServer) {
     return { exitCode: 28, stderr: 'curl: (28) Connection timed out' };
