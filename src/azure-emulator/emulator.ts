@@ -13,6 +13,7 @@ import { checkLinks, spelled } from './arm/request-body.ts';
 import { type Address, readAddress } from './arm/resource-id.ts';
 import { Blobs } from './blob/blobs.ts';
 import { answerBlob, type BlobReply, type BlobRequest } from './blob/service.ts';
+import { bootDiagnosticsRoutes } from './compute/boot-diagnostics.ts';
 import { extensionRoutes } from './compute/extensions.ts';
 import { instanceRoutes } from './compute/instances.ts';
 import { marketplaceRoutes } from './compute/marketplace.ts';
@@ -103,6 +104,7 @@ const routes: Routes = {
   ...{
     ...virtualMachineRoutes,
     ...virtualMachineActions,
+    ...bootDiagnosticsRoutes,
     ...scaleSetRoutes,
     ...instanceRoutes,
     ...extensionRoutes,
@@ -296,6 +298,7 @@ export class Emulator {
     const now = () => cloud.clock.now();
     this.#blobs ??= new Blobs(now, this.#state?.file('blobs.data'), this.#kept?.blobs);
     const face: Face = {
+      machines: 'simulated',
       ...{ subscription, cloud, clock: cloud.clock, blobs: this.#blobs },
       ...{ documents: new Documents(now, kept?.documents), operations: new Operations(now) },
       ...{ budgets: new Budgets(now), faces: () => [...this.#faces.values()] },

@@ -75,6 +75,7 @@ test('a disk becomes a version in two regions, a pool, and after a rollout anoth
   ];
   await imago.json([...create, '--image', `sample:${first}`]);
   expect(await versionsOfNodes()).toEqual([`web-000000 ${first}`, `web-000001 ${first}`]);
+  await reportsByItsConsole();
   const second = await importDisk(2);
   await imago.json(['pool', 'set-image', 'web', '--image', `sample:${second}`]);
   expect(await versionsOfNodes()).toEqual([`web-000000 ${first}`, `web-000001 ${first}`]);
@@ -82,6 +83,48 @@ test('a disk becomes a version in two regions, a pool, and after a rollout anoth
   expect(await versionsOfNodes()).toEqual([`web-000000 ${second}`, `web-000001 ${second}`]);
   await imago.json(['pool', 'delete', 'web', '--yes']);
   expect(await versionsOfNodes()).toEqual([]);
+}, 240_000);
+
+/** A node has nothing to speak with but its serial console. */
+async function reportsByItsConsole(): Promise<void> {
+  const file = await imago.writeFile(
+    'web.json',
+    JSON.stringify({ schemaVersion: 1, system: { sysctl: { 'kernel.panic': 20 } } }),
+  );
+  const one = await imago.run(['node', 'config', 'set', 'web-000000', file]);
+  expect(one).toMatchObject({ code: 4, err: expect.stringContaining('whole pool web') });
+  const changed = await imago.json(['node', 'config', 'set', 'web', file]);
+  expect(changed).toMatchObject({ pool: 'web', nodes: 2, applied: 2, waiting: 0 });
+  const { lines } = await imago.json<{ lines: string[] }>(['node', 'console', 'web-000000']);
+  expect(lines.join('\n')).toContain('imago-agent: ready');
+  expect(await imago.json(['node', 'timeline', 'web-000000'])).toMatchObject({ phase: 'ready' });
+  expect(await imago.json(['node', 'config', 'show', 'web-000001'])).toMatchObject({ node: 'web-000001' });
+}
+
+test('a node of a flexible scale set waits with a config until it is allowed to be drained for it', async () => {
+  const create = [
+    'pool',
+    'create',
+    'flex',
+    '--provider',
+    'azure',
+    '--orchestration',
+    'flexible',
+    '--nodes',
+    '1',
+  ];
+  await imago.json([...create, '--size', 'Standard_D2s_v5', '--image', `sample:${first}`]);
+  const { items } = await imago.json<{ items: { name: string }[] }>(['node', 'list']);
+  const node = items.at(-1)?.name ?? '';
+  const text = JSON.stringify({ schemaVersion: 1, runtime: { cgroupDriver: 'cgroupfs' } });
+  const file = await imago.writeFile('flex.json', text);
+  expect(await imago.json(['node', 'config', 'set', node, file])).toMatchObject({
+    waitingNodes: [{ node, for: 'drain' }],
+  });
+  await imago.json(['node', 'config', 'allow', node]);
+  const shown = await imago.json<object>(['node', 'config', 'show', node]);
+  expect(shown).not.toHaveProperty('waiting');
+  await imago.json(['pool', 'delete', 'flex', '--yes']);
 }, 240_000);
 
 test('the reference of a version is printed as other tools take it', async () => {

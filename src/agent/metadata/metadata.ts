@@ -57,7 +57,7 @@ export function createMetadataService(system: System, baseUrl: string): Metadata
     async instance(deadlineMs) {
       const text = await ask('instance/compute?api-version=2021-02-01&format=json', deadlineMs);
       const { vmId, name: resource, userData, osProfile } = parseObject<Compute>(text) ?? {};
-      // An instance of a scale set is called web_0, which is no name of a computer.
+      // An instance of a scale set is called web_0, which is not the name of a computer.
       const name = osProfile?.computerName || resource;
       if (typeof vmId !== 'string' || vmId === '' || typeof name !== 'string') {
         throw new ImagoError(

@@ -1,5 +1,5 @@
-// Documents on the serial console, for machines without a port to their host. Others write there too, and nobody may be
-// listening: nothing waits for a write.
+// Documents on the serial console, for machines without a port to their host. Others write there too, and the reader may
+// be absent: nothing waits for a write.
 import { type FrameKind, toFrames } from '../../domain/node/console-frame.ts';
 import { encodeUtf8 } from '../system/utf8.ts';
 import type { QuickJsModules } from './modules.ts';

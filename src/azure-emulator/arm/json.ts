@@ -10,6 +10,11 @@ export function part(value: unknown, ...path: readonly string[]): Json {
   return isObject(found) ? found : {};
 }
 
+/** Reads text that travels as base64, such as user data. */
+export function decodeText(base64: string | undefined): string {
+  return Buffer.from(base64 ?? '', 'base64').toString('utf8');
+}
+
 export function textAt(value: unknown, ...path: readonly string[]): string | undefined {
   const found = part(value, ...path.slice(0, -1))[path.at(-1) ?? ''];
   return typeof found === 'string' ? found : undefined;

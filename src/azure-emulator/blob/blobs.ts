@@ -27,6 +27,8 @@ export interface KeptBlob {
 
 export class Blobs {
   readonly data: DataFile;
+  /** Blobs that the service itself writes, such as the logs of consoles. */
+  readonly live = new Map<string, () => Promise<Buffer>>();
   readonly #blobs = new Map<string, Blob>();
   readonly #grants = new Map<string, Grant>();
   readonly #now: () => number;

@@ -48,6 +48,8 @@ async function answer(blobs: Blobs, request: BlobRequest): Promise<BlobReply> {
   }
   if (url.searchParams.get('restype') === 'container') return answerContainer(blobs, request, path);
   const comp = url.searchParams.get('comp') ?? '';
+  const live = blobs.live.get(path);
+  if (live !== undefined && (method === 'GET' || method === 'HEAD')) return readLive(await live(), request);
   if (method === 'PUT' && comp === '') return create(blobs, request, path);
   const blob = blobs.get(path);
   if (blob === undefined) throw new BlobError(404, 'BlobNotFound', 'The specified blob does not exist.');
@@ -259,6 +261,19 @@ async function read(blobs: Blobs, blob: Blob, state: BlobState, request: BlobReq
   const part =
     asked === undefined ? {} : { 'content-range': `bytes ${range.start}-${range.end - 1}/${state.size}` };
   return { status: asked === undefined ? 200 : 206, headers: { ...about, ...part, ...length }, body };
+}
+
+function readLive(all: Buffer, { method, headers }: BlobRequest): BlobReply {
+  const { start = 0, end = all.length } = readHeaderRange(headers) ?? {};
+  if (start >= all.length && start > 0)
+    throw new BlobError(416, 'InvalidRange', 'The range specified is invalid for the current size.');
+  const body = method === 'HEAD' ? all : all.subarray(start, end);
+  const about = { 'content-type': 'application/octet-stream', 'x-ms-blob-type': 'AppendBlob' };
+  const length = { 'content-length': String(body.length) };
+  if (method === 'HEAD') return { status: 200, headers: { ...about, ...length } };
+  if (body.length === all.length) return { status: 200, headers: { ...about, ...length }, body };
+  const part = { 'content-range': `bytes ${start}-${start + body.length - 1}/${all.length}` };
+  return { status: 206, headers: { ...about, ...length, ...part }, body };
 }
 
 function readHeaderRange(headers: BlobRequest['headers']): Range | undefined {

@@ -164,6 +164,11 @@ async function one(call: Call, id: string) {
   return { set, node, host };
 }
 
+/** Returns the document of the instance that a path names. */
+export async function requireInstance(call: Call, id: string): Promise<Document> {
+  return (await one(call, id)).node;
+}
+
 async function get(call: Call): Promise<Reply> {
   const { set, node } = await one(call, call.address.id);
   const seen = (await view(call, set, node)) ?? {};

@@ -4,7 +4,7 @@ import { ArmError, changeNotAllowed } from '../arm/arm-error.ts';
 import type { Budget } from '../arm/budget.ts';
 import { type Document, shown, stableId } from '../arm/documents.ts';
 import { type Call, type Face, modelCall, type Routes } from '../arm/face.ts';
-import { fingerprint, type Json, merge, part, textAt } from '../arm/json.ts';
+import { decodeText, fingerprint, type Json, merge, part, textAt } from '../arm/json.ts';
 import { azureTime, type OperationState, type Reply } from '../arm/operations.ts';
 import {
   accepted,
@@ -299,7 +299,7 @@ function modelOf(set: Document, image: ResolvedImage): PoolModel {
     ...image.model,
     digest: digestOf(image.model.gallery, image.model.image, image.model.version),
     size: textAt(set.body, 'sku', 'name') ?? 'Standard_DS1_v2',
-    nodeConfig: textAt(profile, 'userData') ?? '',
+    nodeConfig: decodeText(textAt(profile, 'userData')),
     tags: { profile: String(set.own?.profile) },
   };
 }

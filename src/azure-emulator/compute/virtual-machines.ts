@@ -2,7 +2,7 @@
 import { ArmError, gone } from '../arm/arm-error.ts';
 import { type Document, shown, stableId } from '../arm/documents.ts';
 import { type Call, modelCall, type Routes } from '../arm/face.ts';
-import { echo, isObject, type Json, listAt, merge, part, textAt } from '../arm/json.ts';
+import { decodeText, echo, isObject, type Json, listAt, merge, part, textAt } from '../arm/json.ts';
 import { azureTime, type Reply } from '../arm/operations.ts';
 import {
   accepted,
@@ -151,7 +151,7 @@ async function put(call: Call): Promise<Reply> {
       ...{ name: machine, region: location, ...model, digest: diskDigest('', image) },
       size: textAt(given, 'hardwareProfile', 'vmSize') ?? 'Standard_DS1_v2',
       firmware: generation === 'V2' ? 'uefi' : 'bios',
-      ...{ userData: textAt(given, 'userData') ?? '', tags: {} },
+      ...{ userData: decodeText(textAt(given, 'userData')), tags: {} },
     },
     modelCall,
   );
@@ -296,7 +296,15 @@ async function update(call: Call, known: Document): Promise<Reply> {
   const content = { ...known.body, ...topFields(body, ['identity', 'plan']), properties };
   const document = { ...known, body: content, own };
   face.documents.set(document);
+  if ('userData' in given) await readAgain(call, document);
   return answered(call, 200, document);
+}
+
+/** The machine reads other user data from now on. */
+async function readAgain({ face }: Call, { own = {}, body }: Document): Promise<void> {
+  const host = await readHost(face, own);
+  const userData = decodeText(textAt(body, 'properties', 'userData'));
+  if (host !== undefined) face.cloud.world.setUserData(host.machineId, userData);
 }
 
 /** Attaches, makes and detaches data disks, so that the machine has those that were asked for. */

@@ -18,7 +18,7 @@ export function cloudNodeConfigs(cloud: Cloud): NodeConfigs {
       const machineId = await change(cloud, `node ${node}`, options, ({ failure }) => {
         const row = requireNode(world, pool, node);
         if (userDataOf(world, row) === userData || failure !== undefined) return undefined;
-        changeMachine(world, row.machineId, { userData, ...executor.setUserData(row) });
+        changeMachine(world, row.machineId, { userData, ...executor.setUserData(row, userData) });
         return row.machineId;
       });
       if (machineId !== undefined) executor.workOnMachines([machineId]);

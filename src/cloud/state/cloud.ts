@@ -123,7 +123,7 @@ export interface Executor {
     signal: AbortSignal,
   ): Promise<MachineCommandResult>;
   /** Returns what changes beside the text when the node gets another config. */
-  setUserData(node: MachineRow): Partial<MachineRow>;
+  setUserData(node: MachineRow, userData: string): Partial<MachineRow>;
   /** Lets the node apply the config that it holds back. */
   allowChange(node: MachineRow, change: AllowedChange): Promise<void>;
   /** Does what is due on the machines, as their rows say, and deletes those that are to go. */

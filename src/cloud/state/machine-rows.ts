@@ -96,7 +96,8 @@ export function sizeOf(world: World, row: MachineRow): string {
   return readModel(world, row.appliedModel ?? '').size;
 }
 
-/** Returns the config that a node reads: its own, or the model's. */
+/** Returns the text that a machine reads: its own, the one it was made with, or the model's. */
 export function userDataOf(world: World, row: MachineRow): string {
+  if (row.userData === null && row.spec !== null) return (JSON.parse(row.spec) as MachineSpec).userData;
   return row.userData ?? readModel(world, row.appliedModel ?? '').nodeConfig;
 }

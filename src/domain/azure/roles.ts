@@ -6,9 +6,16 @@ const reads = [
   'galleries/images/versions',
   'virtualMachineScaleSets',
   'virtualMachineScaleSets/virtualMachines',
+  'virtualMachines',
   'disks',
   'snapshots',
-].map((type) => `${type}/read`);
+]
+  .map((type) => `${type}/read`)
+  .concat(
+    ['virtualMachineScaleSets/virtualMachines', 'virtualMachines'].map(
+      (type) => `${type}/retrieveBootDiagnosticsData/action`,
+    ),
+  );
 
 /** Where Azure says how far an operation is. */
 const polls = ['capsOperations', 'DiskOperations', 'operations'].map((path) => `locations/${path}/read`);
@@ -38,6 +45,7 @@ const jobs = {
     rights: [
       ...[...reads, ...polls],
       ...['write', 'delete', 'manualupgrade/action'].map((right) => `virtualMachineScaleSets/${right}`),
+      'virtualMachines/write',
       ...['write', 'delete', 'deallocate/action', 'start/action', 'reimage/action'].map(
         (right) => `virtualMachineScaleSets/virtualMachines/${right}`,
       ),

@@ -1,6 +1,7 @@
 // Changes the config of a pool, or of one node, while it runs. One node tries it first; the pool's model, from which new
 // nodes are created, changes only when every node has applied the config or has it pending (rule 3).
 import type * as z from 'zod';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 import * as declared from '../../domain/node-config/operations.ts';
 import { hotfixOf, wantedConfig } from '../../domain/node-config/operations.ts';
 import { highestCost, planChanges } from '../../domain/node-config/plan-changes.ts';
@@ -111,7 +112,9 @@ async function openConfigs(run: Reading<Target>): Promise<OpenPool> {
 
 /** Returns the current and the new config. Throws if an image of a node, or of the pool's next nodes, cannot have it. */
 async function readChange(run: Reading<SetInput>) {
-  const before = await readBefore(run, await openConfigs(run), run.input.node);
+  const access = await openConfigs(run);
+  if (run.input.node !== undefined && !hasOwnConfigs(access)) throw noOwnConfigs(run.input);
+  const before = await readBefore(run, access, run.input.node);
   const now = configBefore(before, run.input.node);
   const wanted = wantedConfig(run.input, now);
   for (const version of before.versions) await requireImageAbilities(run, version, wanted);
@@ -138,13 +141,34 @@ function sendBody(
     return { access, pool, texts, sha256: run.sha256 };
   }
   return {
-    do: async (run) => sendConfigs(await sending(run), run),
+    async do(run) {
+      const all = await sending(run);
+      if (!hasOwnConfigs(await openConfigs(run))) await writeModel(run, await wantedText(run));
+      return sendConfigs(all, run);
+    },
     verify: async (run) => outcomesNow(await sending(run)),
     async undo(run) {
-      const nodes = choose(run.result('remember').before.nodes);
-      await putBack(run, await openConfigs(run), run.input.pool, nodes);
+      const { before } = run.result('remember');
+      const access = await openConfigs(run);
+      if (!hasOwnConfigs(access)) await writeModel(run, await renderRecorded(run, before.model));
+      await putBack(run, access, run.input.pool, choose(before.nodes));
     },
   };
+}
+
+/** Where nodes only get the config of the model, it changes first, and again when the change is undone. */
+function hasOwnConfigs({ pool, provider: { abilities } }: OpenPool): boolean {
+  return abilities.ownConfigs?.includes(pool.orchestration) !== false;
+}
+
+function noOwnConfigs({ pool, node }: Target): ImagoError {
+  return new ImagoError(
+    'provider-lacks',
+    `Node ${node} cannot get a config of its own: its provider changes only the config of the whole pool ${pool}.`,
+    {
+      hint: 'Change the config of the pool, or use a pool that was created with `--orchestration flexible`.',
+    },
+  );
 }
 
 /** Writes only the config: the image may have been moved concurrently by the channel that the pool follows. */

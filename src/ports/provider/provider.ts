@@ -42,6 +42,11 @@ export interface Abilities {
   readonly upgrade: boolean;
   readonly protect: boolean;
   /**
+   * The pools whose nodes can be given a config of their own; those of others only get that of their pool's model. Absent:
+   * all.
+   */
+  readonly ownConfigs?: readonly Orchestration[];
+  /**
    * Regions that versions can be copied to; empty when the provider has only one place. The first is where
    * galleries, pools and machines stand unless another is named.
    */

@@ -3,8 +3,10 @@
 import { createTurns } from '../../async/keyed-mutex.ts';
 import { regionNames } from '../../domain/azure/regions.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { NodeAccess } from '../../ports/provider/access.ts';
 import type { Disks } from '../../ports/provider/disks.ts';
 import type { Galleries, Gallery } from '../../ports/provider/gallery.ts';
+import type { NodeConfigs } from '../../ports/provider/node-configs.ts';
 import type { Pools } from '../../ports/provider/pools.ts';
 import type { Abilities, Provider } from '../../ports/provider/provider.ts';
 import { ArmClient } from './arm/client.ts';
@@ -14,6 +16,8 @@ import { type AzureContext, Listings, type SealedDisks } from './context.ts';
 import { azureDisks } from './disk/disks.ts';
 import { sweepUploads } from './disk/upload.ts';
 import { azureGalleries, azureGallery } from './gallery/galleries.ts';
+import { azureAccess } from './pool/node-access.ts';
+import { azureNodeConfigs } from './pool/node-configs.ts';
 import { azurePools } from './pool/pools.ts';
 import type { SignInWay } from './sign-in/options.ts';
 import { openSignIn } from './sign-in/sign-in.ts';
@@ -46,6 +50,8 @@ export interface AzureProvider extends Provider {
   readonly gallery: Gallery;
   readonly galleries: Galleries;
   readonly pools: Pools;
+  readonly nodeConfigs: NodeConfigs;
+  readonly access: NodeAccess;
   readonly disks: Disks;
   /** Signs in, reads the resource group's galleries, and returns how it signed in. */
   check(signal: AbortSignal): Promise<string>;
@@ -103,6 +109,8 @@ export function openAzure(options: AzureOptions): AzureProvider {
     gallery: azureGallery(context, options.gallery),
     galleries: azureGalleries(context),
     pools: azurePools(context),
+    nodeConfigs: azureNodeConfigs(context),
+    access: azureAccess(context),
     disks: azureDisks(context),
     sweep: (signal) => sweepUploads(context, signal),
     async check(signal) {
@@ -124,6 +132,7 @@ function abilitiesOf({ regions }: AzureContext, isReal: boolean): Abilities {
     reimage: true,
     upgrade: true,
     protect: true,
+    ownConfigs: ['flexible'],
     regions,
     excludeFromLatest: true,
     deletionGuard: true,

@@ -1,8 +1,10 @@
 // Runs the cloud in virtual time: every piece of work ends at a time that is known when it starts.
 import { type Executor, sha256 } from '../../cloud/state/cloud.ts';
+import { userDataOf } from '../../cloud/state/machine-rows.ts';
 import type { DiskContent, MachineRow, SnapshotRow } from '../../cloud/state/rows.ts';
 import type { World } from '../../cloud/state/state-file.ts';
 import { busy } from '../../domain/error/refusals.ts';
+import { splitWords } from '../../domain/node-config/words.ts';
 import type { CapturedDisk } from '../../ports/provider/disks.ts';
 import type { AllowedChange } from '../../ports/provider/node-configs.ts';
 import { consoleOf, healthOf, reportOf } from './machine/boot.ts';
@@ -61,7 +63,12 @@ export function createVirtualExecutor(timing: SimTiming, writeWindows?: WriteWin
       if (answer !== undefined) return answer;
       return answerScript(script, { hostname: machine.name, machineId: machine.machineId });
     },
-    setUserData: (node) => ({ userDataBefore: inForce(timing, node), userDataAt: world.time() }),
+    // Other words with the same config take effect immediately, and start nothing.
+    setUserData(node, userData) {
+      const before = splitWords(userDataOf(world, node)).config;
+      if (splitWords(userData).config === before) return {};
+      return { userDataBefore: inForce(timing, node), userDataAt: world.time() };
+    },
     allowChange: async (node, change) => world.transaction(() => allowChange(timing, node, change)),
     workOnMachines: (machineIds) => world.transaction(() => dropJobs(world, machineIds)),
   };

@@ -5,6 +5,7 @@ import { toMachine } from '../../cloud/machine/machines.ts';
 import { setCapacity } from '../../cloud/pool/pools.ts';
 import { type Cloud, straight } from '../../cloud/state/cloud.ts';
 import { toGalleryImage, toGallerySpec } from '../../cloud/state/gallery-rows.ts';
+import { changeMachine, machineById, userDataOf } from '../../cloud/state/machine-rows.ts';
 import { nodeReader, toProviderPool } from '../../cloud/state/pool-rows.ts';
 import type {
   GalleryRow,
@@ -18,6 +19,8 @@ import type {
 import { toSnapshot } from '../../cloud/state/snapshot-rows.ts';
 import type { World } from '../../cloud/state/state-file.ts';
 import { toGalleryVersion } from '../../cloud/state/version-rows.ts';
+import { notFound } from '../../domain/error/refusals.ts';
+import type { NodeReport } from '../../domain/node/report.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import type { Snapshot } from '../../ports/provider/disks.ts';
 import type { GalleryImage, GallerySpec, GalleryVersion } from '../../ports/provider/gallery.ts';
@@ -45,9 +48,19 @@ export interface WorldHand {
   addDiskByOther(diskDigest: string, diskBytes: number): void;
   /** Someone else has a version, ready, in a gallery that is not ours. A second time changes nothing. */
   addVersionByOther(version: ForeignVersion): void;
+  /** What a machine, or a node, has said since it was switched on: its console, and the last report of its agent. */
+  said(machineId: string): Promise<Said>;
+  /** Changes the text that a machine, or a node, reads from instance metadata. */
+  setUserData(machineId: string, userData: string): void;
   /** What the disk of a single machine carries. */
   traits(machine: string): Traits;
   view(): WorldView;
+}
+
+export interface Said {
+  readonly lines: readonly string[];
+  readonly report?: NodeReport;
+  readonly userData: string;
 }
 
 export interface ForeignVersion extends VersionKey {
@@ -58,7 +71,7 @@ export interface ForeignVersion extends VersionKey {
 }
 
 export function createWorldHand(context: Cloud): WorldHand {
-  const { world } = context;
+  const { world, executor } = context;
   return {
     setCapacityByOther: (pool, capacity) =>
       world.transaction(() => {
@@ -81,6 +94,25 @@ export function createWorldHand(context: Cloud): WorldHand {
         );
       }),
     addVersionByOther: (version) => world.transaction(() => addVersion(world, version)),
+    async said(machineId) {
+      const { row, ...rest } = world.transaction(() => {
+        const found = requireRow(world, machineId);
+        const report = executor.nodeReport(found);
+        return {
+          row: found,
+          userData: userDataOf(world, found),
+          ...(report === undefined ? {} : { report }),
+        };
+      });
+      return { lines: await executor.console(row, allLines), ...rest };
+    },
+    setUserData(machineId, userData) {
+      world.transaction(() => {
+        const row = requireRow(world, machineId);
+        changeMachine(world, machineId, { userData, ...executor.setUserData(row, userData) });
+      });
+      executor.workOnMachines([machineId]);
+    },
     traits: (machine) =>
       world.transaction(() => {
         const row = world.get<MachineRow>('SELECT * FROM machine WHERE pool IS NULL AND name = ?', machine);
@@ -88,6 +120,14 @@ export function createWorldHand(context: Cloud): WorldHand {
       }),
     view: () => world.transaction(() => viewWorld(context)),
   };
+}
+
+const allLines = 100_000;
+
+function requireRow(world: World, machineId: string): MachineRow {
+  const row = machineById(world, machineId);
+  if (row !== undefined) return row;
+  throw notFound(`There is no machine ${machineId}.`);
 }
 
 function addVersion(world: World, { gallery, image, version, region, ...disk }: ForeignVersion): void {

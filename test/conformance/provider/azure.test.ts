@@ -3,10 +3,12 @@ import { expect, test } from 'vitest';
 import { azureJobs, rightsOf } from '../../../src/domain/azure/roles.ts';
 import { ImagoError } from '../../../src/domain/error/imago-error.ts';
 import { createAzureBench } from '../../support/azure-bench.ts';
+import { refusal } from './checks.ts';
 import { describeProvider } from './describe-provider.ts';
 import type { ProviderUnderTest } from './suite.ts';
 
 const hours = 3_600_000;
+const options = { signal: new AbortController().signal, epoch: 1 };
 const called = new Set<string>();
 
 async function makeAzure(): Promise<ProviderUnderTest> {
@@ -26,6 +28,12 @@ async function makeAzure(): Promise<ProviderUnderTest> {
 }
 
 /** The suite prefers uniform pools where there are both. */
+async function makeUniform(): Promise<ProviderUnderTest> {
+  const under = await makeAzure();
+  const { nodeConfigs: _, ...provider } = under.provider;
+  return { ...under, provider };
+}
+
 async function makeFlexible(): Promise<ProviderUnderTest> {
   const under = await makeAzure();
   const { abilities, pools } = under.provider;
@@ -47,7 +55,6 @@ async function makeFlexible(): Promise<ProviderUnderTest> {
 }
 
 const always = {
-  nodeConfigs: 'nodes in Azure cannot report yet',
   machines: 'machines in Azure cannot report yet',
   builder: 'images are built on the host',
   galleryDigest: 'Azure does not tell the digest of a disk',
@@ -57,7 +64,11 @@ const always = {
 };
 const size = 'Standard_D2s_v5';
 
-describeProvider('azure', makeAzure, { lacks: always, size, nodes: 2 });
+describeProvider('azure', makeUniform, {
+  lacks: { ...always, nodeConfigs: 'Azure does not change the userData of instances of uniform scale sets' },
+  size,
+  nodes: 2,
+});
 
 describeProvider('azure with flexible scale sets', makeFlexible, {
   lacks: {
@@ -68,6 +79,53 @@ describeProvider('azure with flexible scale sets', makeFlexible, {
   },
   size,
   nodes: 2,
+});
+
+test('a node of a uniform scale set reports, shows its console, and gets no config but that of its pool', async () => {
+  const { provider, sealDisk, settle, close } = await makeAzure();
+  try {
+    const { gallery, pools, nodeConfigs, access } = provider;
+    if (!gallery || !pools || !nodeConfigs || !access) throw new Error('The provider lacks a role.');
+    const [first, second] = [10, 20].map((value) =>
+      JSON.stringify({ schemaVersion: 1, system: { sysctl: { 'kernel.panic': value } } }),
+    );
+    const { digest, diskDigest } = await sealDisk('a', options);
+    await gallery.createImage({ name: 'node', os: 'linux', architecture: 'x64', generation: 2 }, options);
+    const source = { kind: 'disk', digest: diskDigest } as const;
+    const spec = {
+      image: 'node',
+      version: '1.0.0',
+      source,
+      regions: [{ region: 'westeurope', replicas: 1 }],
+    };
+    await gallery.createVersion({ ...spec, excludeFromLatest: false, tags: {} }, options);
+    await settle(async () => (await gallery.getVersion('node', '1.0.0', options))?.state === 'ready');
+    const model = { image: 'node', version: '1.0.0', digest, size, nodeConfig: first ?? '', tags: {} };
+    await pools.createPool({ name: 'web', orchestration: 'uniform', model, capacity: 1 }, options);
+    await settle(
+      async () => (await pools.listNodes('web', { limit: 9 }, options)).items[0]?.state === 'ready',
+    );
+    const [node] = (await pools.listNodes('web', { limit: 9 }, options)).items;
+    if (node === undefined) throw new Error('The pool has no node.');
+    const report = () => nodeConfigs.getReport('web', node.name, options);
+    await settle(async () => (await report())?.phase === 'ready');
+    expect(await report()).toMatchObject({ machineId: node.machineId });
+    expect(await access.console(node.machineId, 5)).toContainEqual(
+      expect.stringContaining('imago-agent: ready'),
+    );
+    expect(await access.timeline(node.machineId)).toMatchObject({ phase: 'ready' });
+    await refusal(nodeConfigs.setUserData('web', node.name, second ?? '', options), 'provider-lacks');
+    await pools.setModel('web', { ...model, nodeConfig: second ?? '' }, {}, options);
+    expect(await nodeConfigs.getUserData('web', node.name, options)).toBe(first);
+    await nodeConfigs.setUserData('web', node.name, second ?? '', options);
+    expect(await nodeConfigs.getUserData('web', node.name, options)).toBe(second);
+    expect(await pools.getNode('web', node.name, options)).toMatchObject({
+      imagedAt: node.imagedAt,
+      latestModelApplied: true,
+    });
+  } finally {
+    await close();
+  }
 });
 
 test('the roles of `imago azure roles` grant what all these requests needed, and nothing that none needed', () => {

@@ -3,9 +3,10 @@ import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { notFound } from '../../../domain/error/refusals.ts';
 import type { CallOptions } from '../../../ports/provider/call.ts';
 import type { NodePower, Pools, ProviderNode } from '../../../ports/provider/pools.ts';
-import { actionOf, at, namesIn } from '../arm/address.ts';
+import { type Address, actionOf, at, namesIn } from '../arm/address.ts';
 import type { Resource, WireDisk, WireInstance, WirePool } from '../arm/wire.ts';
 import { type AzureContext, stateOf } from '../context.ts';
+import { decodeConfig } from './scale-set.ts';
 
 export type Instance = Resource<WireInstance> & {
   readonly instanceId?: string;
@@ -130,6 +131,28 @@ async function hasProtected(context: AzureContext, pool: string, signal: AbortSi
   return all.some(({ properties }) => properties.protectionPolicy?.protectFromScaleSetActions === true);
 }
 
+/** Instances of uniform sets have numbers; those of flexible ones are machines, and are called like them. */
+export function isUniform({ instanceId = '' }: Instance): boolean {
+  return /^\d+$/.test(instanceId);
+}
+
+/** Returns where the machine of the node is. */
+export function addressOf(pool: string, one: Instance): Address {
+  const id = one.instanceId ?? '';
+  return isUniform(one) ? at(type, pool, id) : at('virtualMachines', id);
+}
+
+/** Returns the text that the node reads. */
+export async function readUserData(
+  { arm }: AzureContext,
+  pool: string,
+  one: Instance,
+  signal: AbortSignal,
+): Promise<string> {
+  const found = await arm.get<Instance>(addressOf(pool, one), signal, { $expand: 'userData' });
+  return decodeConfig(found?.properties.userData);
+}
+
 /** By its number, which is in its name; by the list if the name has another form. */
 async function findInstance(
   context: AzureContext,
@@ -154,7 +177,7 @@ async function findInstance(
   }
 }
 
-async function requireInstance(
+export async function requireInstance(
   context: AzureContext,
   pool: string,
   node: string,

@@ -21,6 +21,7 @@ import {
   hasModel,
   imageIdOf,
   isPool,
+  readSet,
   type ScaleSet,
   tagsOf,
   toPool,
@@ -28,7 +29,6 @@ import {
 
 const type = 'virtualMachineScaleSets';
 const writeAttempts = 5;
-const withConfig = { $expand: 'userData' } as const;
 
 export function azurePools(context: AzureContext): Pools {
   const { arm, listings, book } = context;
@@ -54,16 +54,12 @@ export function azurePools(context: AzureContext): Pools {
       setCapacity(context, pool, capacity, condition, options),
     async deletePool(name, { signal }) {
       signal.throwIfAborted();
-      const found = await read(context, name, signal);
+      const found = await readSet(context, name, signal);
       if (found === undefined || stateOf(found.properties.provisioningState) === 'deleting') return;
       await book.note(found.id, await arm.delete(at(type, name), signal));
     },
     ...nodeRole(context),
   };
-}
-
-function read({ arm }: AzureContext, name: string, signal: AbortSignal): Promise<ScaleSet | undefined> {
-  return arm.get<ScaleSet>(at(type, name), signal, withConfig);
 }
 
 /** A set also shows as failed when only one of its nodes did. */
@@ -73,7 +69,7 @@ async function getPool(
   signal: AbortSignal,
 ): Promise<ProviderPool | undefined> {
   signal.throwIfAborted();
-  const found = await read(context, name, signal);
+  const found = await readSet(context, name, signal);
   if (found === undefined) return undefined;
   const pool = toPool(found, context.ownGallery);
   if (pool.state !== 'failed') return pool;
@@ -90,7 +86,7 @@ async function createPool(context: AzureContext, spec: PoolSpec, { signal }: Cal
   checkName('pool', name);
   checkCapacity(spec.capacity);
   if (!regions.includes(region)) throw invalid(`Azure has no region ${region}.`);
-  const found = await read(context, name, signal);
+  const found = await readSet(context, name, signal);
   if (found !== undefined) {
     const pool = toPool(found, ownGallery);
     if (pool.state === 'deleting') throw busy(`Pool ${name} is being deleted.`);
@@ -189,7 +185,7 @@ async function rewrite(
 }
 
 async function requireSet(context: AzureContext, name: string, signal: AbortSignal): Promise<ScaleSet> {
-  const found = await read(context, name, signal);
+  const found = await readSet(context, name, signal);
   if (found === undefined) throw notFound(`There is no pool ${name}.`);
   if (stateOf(found.properties.provisioningState) === 'deleting')
     throw busy(`Pool ${name} is being deleted.`);

@@ -39,6 +39,24 @@ export function encodeConfig(nodeConfig: string): string {
   throw invalid(`The node config has ${text.length} bytes as user data, and Azure takes ${largestUserData}.`);
 }
 
+export function decodeConfig(userData: string | undefined): string {
+  return Buffer.from(userData ?? '', 'base64').toString('utf8');
+}
+
+/** Returns the config of new nodes. */
+export function modelConfigOf({ properties }: ScaleSet): string {
+  return decodeConfig(properties.virtualMachineProfile?.userData);
+}
+
+/** With the config of its model. */
+export function readSet(
+  { arm }: AzureContext,
+  name: string,
+  signal: AbortSignal,
+): Promise<ScaleSet | undefined> {
+  return arm.get<ScaleSet>(at('virtualMachineScaleSets', name), signal, { $expand: 'userData' });
+}
+
 /** Azure fixes what is not in the model when the set is made: the network, and how machines sign in. */
 export function bodyOf(context: AzureContext, spec: PoolSpec, subnet: string): Body<WirePool> {
   const { name, model, capacity } = spec;
@@ -104,7 +122,7 @@ function modelOf(found: ScaleSet, ownGallery: string): PoolModel {
     ...(gallery === undefined || gallery === ownGallery ? {} : { gallery }),
     ...{ image, version, digest: found.tags?.[tags.digest] ?? '' },
     size: found.sku?.name ?? '',
-    nodeConfig: Buffer.from(profile?.userData ?? '', 'base64').toString('utf8'),
+    nodeConfig: decodeConfig(profile?.userData),
     tags: Object.fromEntries(own.map((name) => [name, found.tags?.[name] ?? ''])),
   };
 }

@@ -3,29 +3,33 @@ import { isoTime } from '../../../cloud/state/cloud.ts';
 import { userDataOf } from '../../../cloud/state/machine-rows.ts';
 import type { MachineRow } from '../../../cloud/state/rows.ts';
 import { type NodeReport, nodeReportSchema } from '../../../domain/node/report.ts';
+import { type NodeWords, splitWords } from '../../../domain/node-config/words.ts';
 import type { SimTiming } from '../world/context.ts';
 import { readTraits } from '../world/traits.ts';
 import { agentFails, reportOf, timelineOf } from './boot.ts';
-import { answerTo, configRef } from './node-agent.ts';
+import { type Answer, answerTo, configRef } from './node-agent.ts';
 
 /** How often agents look for a new config. */
 const pollMs = 5000;
 
 /** Returns the config that the agent last read and kept. */
 export function inForce(context: SimTiming, row: MachineRow): string {
-  const now = userDataOf(context.world, row);
+  const { config: now, words } = splitWords(userDataOf(context.world, row));
   if (!changedWhileRunning(row)) return now;
   const before = row.userDataBefore ?? now;
-  return context.world.time() >= appliedAt(context, row) && answerOf(row, now).inForce ? now : before;
+  return context.world.time() >= appliedAt(context, row) && answerOf(row, now, words).inForce ? now : before;
 }
 
 function changedWhileRunning(row: MachineRow): row is MachineRow & { userDataAt: number } {
   return row.userDataAt !== null && row.userDataAt > (row.bootedAt ?? 0);
 }
 
-function answerOf(row: MachineRow, wanted: string) {
+function answerOf(row: MachineRow, wanted: string, { allow }: NodeWords): Answer {
   const traits = readTraits(row.traits);
-  return answerTo(row.userDataBefore ?? wanted, wanted, traits, agentFails(row, traits));
+  const answer = answerTo(row.userDataBefore ?? wanted, wanted, traits, agentFails(row, traits));
+  const { waiting } = answer;
+  const isAllowed = waiting?.digest === allow?.digest && waiting?.for === allow?.cost;
+  return waiting !== undefined && isAllowed ? { inForce: true, pending: [] } : answer;
 }
 
 function noticedAt(context: SimTiming, row: MachineRow): number {
@@ -48,7 +52,7 @@ export function nodeReport(context: SimTiming, row: MachineRow): NodeReport | un
     steps: [],
     timeline: [],
   } as const;
-  const now = userDataOf(context.world, row);
+  const { config: now, words } = splitWords(userDataOf(context.world, row));
   const before = changedWhileRunning(row) ? (row.userDataBefore ?? now) : now;
   const settled = { ...common, at: boot.at, phase: boot.phase, pending: [] };
   if (boot.phase === 'failed') {
@@ -69,7 +73,7 @@ export function nodeReport(context: SimTiming, row: MachineRow): NodeReport | un
   if (time() < appliedAt(context, row)) {
     return { ...changed, at: isoTime(noticedAt(context, row)), phase: 'applying' };
   }
-  const { inForce: applied, ...answer } = answerOf(row, now);
+  const { inForce: applied, ...answer } = answerOf(row, now, words);
   const at = isoTime(appliedAt(context, row));
   if (applied) return { ...common, at, phase: 'ready', config: configRef(now), pending: [] };
   return { ...changed, ...answer, at, phase: 'ready' };
