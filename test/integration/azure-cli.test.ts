@@ -9,6 +9,7 @@ import { type Az, signIn } from '../support/azure/az.ts';
 const subscription = '00000000-0000-0000-0000-000000000000';
 const ids = `/subscriptions/${subscription}/resourceGroups/rg/providers/Microsoft.Compute`;
 const minutes = 60_000;
+const soak = process.env.IMAGO_SOAK === '1';
 let emulator: RunningEmulator;
 let folder: string;
 let az: Az;
@@ -182,3 +183,45 @@ test('az makes, scales, upgrades and deletes scale sets', { timeout: 15 * minute
   await ok('vmss show -g rg -n set2', { orchestrationMode: 'Flexible' });
   await ok('vm list -g rg', [{ virtualMachineScaleSet: { id: expect.stringContaining('set2') } }]);
 });
+
+test.skipIf(!soak)(
+  'az shares, restores, evicts, extends and looks up',
+  { timeout: 30 * minutes },
+  async () => {
+    await ok('sig create -g rg -r shared --permissions Groups', {
+      sharingProfile: { permissions: 'Groups' },
+    });
+    const group = '11111111-2222-3333-4444-555555555555';
+    await ok(`sig share add -g rg -r shared --subscription-ids ${group}`);
+    await ok('sig show -g rg -r shared --sharing-groups', {
+      sharingProfile: { groups: [{ type: 'Subscriptions', ids: [group] }] },
+    });
+    await ok('sig share reset -g rg -r shared');
+    await ok('sig create -g rg -r soft --soft-delete true', {
+      softDeletePolicy: { isSoftDeleteEnabled: true },
+    });
+    await ok('sig image-definition create -g rg -r soft -i d -p p -f o -s s --os-type Linux');
+    await ok('sig image-version create -g rg -r soft -i d -e 1.0.0 --os-snapshot shot');
+    await ok('sig image-version delete -g rg -r soft -i d -e 1.0.0');
+    await refused('sig image-version show -g rg -r soft -i d -e 1.0.0', 3, /ResourceNotFound/);
+    await refused('sig image-definition delete -g rg -r soft -i d', 1, /nested resources/);
+    await ok('sig image-version undelete -g rg -r soft -i d -e 1.0.0');
+    await ok('sig image-version show -g rg -r soft -i d -e 1.0.0', { name: '1.0.0' });
+    const create = 'vm create -g rg --image Debian:debian-12:12:latest --admin-username imago';
+    await ok(`${create} -n spot --generate-ssh-keys --priority Spot --assign-identity [system]`);
+    await ok('vm show -g rg -n spot', { identity: { principalId: expect.any(String) } });
+    await ok('vm extension set -g rg --vm-name spot -n CustomScript --publisher Microsoft.Azure.Extensions', {
+      provisioningState: 'Succeeded',
+    });
+    await ok('vm extension list -g rg --vm-name spot', [{ name: 'CustomScript' }]);
+    await ok('vm resize -g rg -n spot --size Standard_D4s_v5', {
+      hardwareProfile: { vmSize: 'Standard_D4s_v5' },
+    });
+    await ok('vm simulate-eviction -g rg -n spot');
+    await ok('vm show -d -g rg -n spot', { powerState: 'VM deallocated' });
+    await ok('vm image list-skus -l westeurope -p Debian -f debian-12', [{ name: '12' }, {}]);
+    await ok('vm list-vm-resize-options -g rg -n spot', [{ name: 'Standard_DS1_v2' }]);
+    await ok('snapshot update -g rg -n shot --set tags.a=b', { tags: { a: 'b' } });
+    await ok('disk update -g rg -n source --sku StandardSSD_LRS', { sku: { name: 'StandardSSD_LRS' } });
+  },
+);

@@ -140,6 +140,29 @@ test('the reference of a version is printed as other tools take it', async () =>
   expect(found).toMatchObject({ id, text: expect.stringContaining(`id: '${id}'`) });
 }, 60_000);
 
+test('a pool of a size that cannot start the image is refused, and capz takes only images that join', async () => {
+  const create = [
+    'pool',
+    'create',
+    'arm',
+    '--provider',
+    'azure',
+    '--nodes',
+    '1',
+    '--image',
+    `sample:${first}`,
+  ];
+  for (const [size, says] of [
+    ['Standard_D2ps_v5', 'is arm64, and the image is x64'],
+    ['Standard_D1_v2', 'starts generation 1 only'],
+    ['small', 'not a size of machines in Azure'],
+  ] as const) {
+    const refused = await imago.run([...create, '--size', size]);
+    expect(refused, size).toMatchObject({ code: 2, err: expect.stringContaining(says) });
+  }
+  expect((await imago.run(['resolve', `sample:${first}`, '--for', 'capz'])).code).not.toBe(0);
+}, 60_000);
+
 test('what Azure cannot do is refused before anything starts', async () => {
   const file = await imago.writeFile('node.yaml', recipe);
   const refused = await imago.run(['build', file, '--provider', 'azure']);

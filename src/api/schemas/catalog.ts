@@ -1,6 +1,7 @@
 // Images, versions, evidence, channels, and channel moves.
 
 import * as z from 'zod';
+import { architectures, operatingSystems } from '../../domain/image/platform.ts';
 import { version } from '../../domain/image/record.ts';
 import { sourcedSupport } from '../../domain/support/record.ts';
 import { digest, name, record, simulated } from '../../domain/value/fields.ts';
@@ -25,6 +26,7 @@ export const resolution = record('Resolution', 'The exact version that a referen
   move: z.int().optional().describe('Channel move that selected it.'),
   kubernetes: z.string().optional(),
   region: z.string().optional().describe('Requested region in which it is ready.'),
+  why: z.array(z.string()).readonly().optional().describe('Why it was chosen, if no image was named.'),
   reason: z.string().optional().describe('Why it is deprecated or withdrawn.'),
   nearest: z
     .array(z.string())
@@ -34,7 +36,12 @@ export const resolution = record('Resolution', 'The exact version that a referen
 });
 
 export const resolveQuery = z.strictObject({
-  reference: name.describe('NAME, NAME:VERSION, NAME:CHANNEL, or NAME@sha256:DIGEST.'),
+  reference: name
+    .optional()
+    .describe('NAME, NAME:VERSION, NAME:CHANNEL, or NAME@sha256:DIGEST. Without it, an image is chosen.'),
+  os: z.enum(operatingSystems).optional().describe('To choose an image.'),
+  arch: z.enum(architectures).optional().describe('To choose an image.'),
+  size: name.optional().describe('Azure machine size that must start the image.'),
   at: name.optional().describe('Resolve as of this time.'),
   kubernetes: name
     .optional()

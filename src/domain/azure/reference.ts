@@ -1,7 +1,7 @@
 // The reference to a version in Azure Compute Gallery, as other tools take it.
 import { ImagoError } from '../error/imago-error.ts';
 
-export const imageTools = ['az', 'bicep', 'terraform'] as const;
+export const imageTools = ['az', 'bicep', 'capz', 'terraform'] as const;
 type ImageTool = (typeof imageTools)[number];
 
 interface AzurePlace {
@@ -31,8 +31,27 @@ export function imageReference(
   const id = `${scope}/providers/Microsoft.Compute/galleries/${gallery}/images/${image}/versions/${version}`;
   const texts = {
     az: `--image ${id}`,
+    capz: [
+      ...['image:', '  computeGallery:', `    gallery: ${gallery}`, `    name: ${image}`],
+      ...[`    version: ${JSON.stringify(version)}`, `    subscriptionID: ${subscription}`],
+      `    resourceGroup: ${JSON.stringify(group)}`,
+    ].join('\n'),
     bicep: `imageReference: {\n  id: '${id}'\n}`,
     terraform: `source_image_id = "${id}"`,
   };
   return { id, text: texts[tool] };
+}
+
+/** What Cluster API needs on an image: it configures machines with cloud-init, which calls kubeadm. */
+const joiners = ['kubeadm', 'cloud-init', 'kubelet'] as const;
+
+/** Throws `image-cannot-join` unless the SBOM has everything that a machine of Cluster API joins with. */
+export function requireJoinable(name: string, packages: readonly string[]): void {
+  const missing = joiners.filter((joiner) => !packages.includes(joiner));
+  if (missing.length === 0) return;
+  const what = missing.join(' and no ');
+  throw new ImagoError(
+    'image-cannot-join',
+    `${name} cannot join a cluster of Cluster API, which starts kubeadm by cloud-init: it has no ${what}.`,
+  );
 }

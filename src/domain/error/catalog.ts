@@ -208,6 +208,7 @@ const hints = {
       'Run `imago keys show > old.pub` on the host that made it, and `imago restore FILE --key old.pub` here.',
     'restore-not-empty': 'Point IMAGO_HOME or IMAGO_DATABASE_URL at a new one.',
     'provider-lacks': '',
+    'image-cannot-join': 'Build an image that contains kubeadm, kubelet, and cloud-init.',
     'provider-sign-in-failed': 'Check the credentials with `imago doctor`.',
     'provider-forbidden': 'Compare the role of the identity with `imago azure roles`.',
     'cluster-unauthorized': 'Renew the credentials, then check them with `kubectl auth whoami`.',

@@ -20,6 +20,7 @@ import { clusterName } from './set-cluster.ts';
 interface NewPool {
   readonly name: string;
   readonly provider?: string | undefined;
+  readonly size: string;
   readonly nodeConfig: string;
   readonly forwards: readonly string[];
 }
@@ -104,6 +105,7 @@ async function requireFree(run: Reading<NewPool>, version: Resolution): Promise<
   }
   const { provider, pools } = poolAccess(run, run.input.provider);
   refuseMixing(provider, version);
+  pools.checkSize?.(run.input.size, { architecture: image?.architecture ?? 'x64' });
   if (forwards.length > 0 && provider.abilities.forwards !== true) {
     throw new ImagoError('provider-lacks', `Provider ${provider.name} does not forward ports to its nodes.`);
   }

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { VersionState } from '../../domain/image/version-state.ts';
 import type { VersionRecord } from '../../ports/database/catalog.ts';
 import { type ResolveDeps, resolveImage } from './resolve.ts';
@@ -50,4 +50,66 @@ test('for one that can be used, no list is read', async () => {
   const { resolve, lists } = catalogueOf({ '1.0.0': 'available', '1.1.0': 'withdrawn' });
   expect(await resolve('node:1.0.0')).not.toHaveProperty('nearest');
   expect(lists()).toBe(0);
+});
+
+describe('without a name', () => {
+  const images = [
+    { name: 'node', os: 'linux', architecture: 'x64' },
+    { name: 'node-arm', os: 'linux', architecture: 'arm64' },
+    { name: 'node-win', os: 'windows', architecture: 'x64' },
+  ] as const;
+  const regions = ['westeurope'];
+  const deps = {
+    catalogue: {
+      listImages: async () => ({ items: images }),
+      getImage: async (name: string) => images.find((image) => image.name === name),
+      listForKubernetes: async (image: string, kubernetes: string) =>
+        ['1.36.1', '1.36.2'].map((version) => ({
+          ...{ image, version, digest: `${image} ${version}`, state: 'available', createdAt: '2026-01-01' },
+          kubernetes: kubernetes === '1.36' ? version : kubernetes,
+        })),
+    },
+    providers: [
+      {
+        abilities: { regions },
+        name: 'azure',
+        gallery: {
+          async getVersion(_: string, version: string) {
+            return {
+              state: 'ready',
+              regions: version === '1.36.1' ? [{ region: 'westeurope', state: 'ready' }] : [],
+            };
+          },
+        },
+      },
+    ],
+    ...{ options: { signal: AbortSignal.timeout(60_000), epoch: 0 }, now: Date.now },
+  } as unknown as ResolveDeps;
+
+  test('the image is chosen that the size can start, with the reason', async () => {
+    const size = 'Standard_D2ps_v5';
+    const found = await resolveImage(deps, { kubernetes: '1.36', os: 'linux', size });
+    expect(found).toMatchObject({ image: 'node-arm', version: '1.36.2', kubernetes: '1.36.2' });
+    expect(found.why).toContainEqual(expect.stringContaining('is arm64'));
+    expect(found.why).toContainEqual(expect.stringMatching(/^Left out: node: .*the image is x64/));
+  });
+
+  test('the next best version is chosen where the region lacks the best', async () => {
+    const asked = { kubernetes: '1.36', os: 'linux', arch: 'x64', region: 'westeurope' } as const;
+    expect(await resolveImage(deps, asked)).toMatchObject({ image: 'node', version: '1.36.1' });
+  });
+
+  test('nothing that fits is said with what was left out, and a named image that does not fit is refused', async () => {
+    const size = 'Standard_D2ps_v5';
+    const asked = { kubernetes: '1.36', os: 'windows', size } as const;
+    await expect(resolveImage(deps, asked)).rejects.toMatchObject({
+      code: 'kubernetes-not-found',
+      hint: expect.stringContaining('node-win'),
+    });
+    await expect(resolveImage(deps, { os: 'linux' })).rejects.toMatchObject({ code: 'input-invalid' });
+    await expect(resolveImage(deps, { reference: 'node:1.0.0', size })).rejects.toMatchObject({
+      code: 'input-invalid',
+      message: expect.stringContaining('is arm64'),
+    });
+  });
 });

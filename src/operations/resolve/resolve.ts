@@ -1,7 +1,10 @@
 // The exact version behind a reference, narrowed by Kubernetes version, region and time. What is missing is said
 // here, with what is near, before any machine is asked for.
+
+import { checkAzureSize, sizeFacts } from '../../domain/azure/sizes.ts';
 import { lineChannel } from '../../domain/channel/minor-channel.ts';
-import { ImagoError } from '../../domain/error/imago-error.ts';
+import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
+import type { Architecture, OperatingSystem } from '../../domain/image/platform.ts';
 import { parseReference } from '../../domain/image/reference.ts';
 import { isUsable } from '../../domain/image/version-state.ts';
 import {
@@ -13,7 +16,7 @@ import {
 import { nearestVersions } from '../../domain/resolve/resolve.ts';
 import { didYouMean, orList } from '../../domain/value/suggest.ts';
 import { parseTime } from '../../domain/value/time.ts';
-import type { Catalogue, Resolution, VersionRecord } from '../../ports/database/catalog.ts';
+import type { Catalogue, ImageRecord, Resolution, VersionRecord } from '../../ports/database/catalog.ts';
 import type { CallOptions } from '../../ports/provider/call.ts';
 import type { RegionState } from '../../ports/provider/gallery.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
@@ -21,7 +24,11 @@ import { allPages } from '../common/all-pages.ts';
 import { listGalleries } from '../gallery/galleries.ts';
 
 export interface ResolveQuestion {
-  readonly reference: string;
+  /** Absent: an image is chosen. */
+  readonly reference?: string | undefined;
+  readonly os?: OperatingSystem | undefined;
+  readonly arch?: Architecture | undefined;
+  readonly size?: string | undefined;
   readonly at?: string | undefined;
   readonly kubernetes?: string | undefined;
   readonly region?: string | undefined;
@@ -39,6 +46,8 @@ export interface ResolveAnswer extends Resolution {
   readonly kubernetes?: string;
   /** Where it was asked for, and is ready. */
   readonly region?: string;
+  /** Why it was chosen. */
+  readonly why?: readonly string[];
   /** Why it is deprecated or withdrawn. */
   readonly reason?: string;
   /** Of one that is out of use: the nearest versions of the image that can be used. */
@@ -51,6 +60,8 @@ export interface ResolveAnswer extends Resolution {
  */
 export async function resolveImage(deps: ResolveDeps, question: ResolveQuestion): Promise<ResolveAnswer> {
   const { reference, at, region } = question;
+  if (reference === undefined) return chooseImage(deps, question);
+  await checkPlatform(deps, reference, question);
   const kubernetes = question.kubernetes === undefined ? undefined : readKubernetes(question.kubernetes);
   if (at !== undefined && parseTime(at).getTime() > deps.now()) {
     throw new ImagoError(
@@ -118,6 +129,80 @@ function answer(
     ...(region === undefined ? {} : { region }),
     ...(record?.reason === undefined ? {} : { reason: record.reason }),
   };
+}
+
+/**
+ * The best available version with a Kubernetes version, of whatever image fits. Real images come before those of a
+ * simulation, and among equals the version made last.
+ */
+async function chooseImage(deps: ResolveDeps, question: ResolveQuestion): Promise<ResolveAnswer> {
+  const { at, region } = question;
+  if (question.kubernetes === undefined || at !== undefined) {
+    throw new ImagoError('input-invalid', 'Without an image, a Kubernetes version says what to choose.', {
+      hint: 'Name an image, or pass --kubernetes VERSION without --at.',
+    });
+  }
+  const kubernetes = readKubernetes(question.kubernetes);
+  const fitting: VersionRecord[] = [];
+  const left: string[] = [];
+  const { catalogue } = deps;
+  for await (const image of allPages((query) => catalogue.listImages(query))) {
+    const reason = whyNot(image, question);
+    if (reason !== undefined) left.push(`${image.name}: ${reason}`);
+    else fitting.push(...(await catalogue.listForKubernetes(image.name, kubernetes)));
+  }
+  const real = fitting.filter(({ simulated }) => simulated !== true);
+  const best = bestForKubernetes(real.length > 0 ? real : fitting);
+  const galleries = region === undefined ? undefined : await galleriesOf(deps, region);
+  for (const version of best) {
+    if (galleries !== undefined && !(await isReady(galleries, deps, version, region))) {
+      left.push(`${version.image}:${version.version}: not ready in ${region}`);
+      continue;
+    }
+    const { image, version: number, digest, state } = version;
+    const resolution = { reference: image, image, version: number, digest, state };
+    const others = best.length - 1;
+    const why = [
+      `${image}:${number} has Kubernetes ${version.kubernetes}, the highest patch of ${kubernetes} that is available${others === 0 ? '' : `; ${others} other versions fit`}.`,
+      ...(question.size === undefined ? [] : [sizeReason(question.size)]),
+      ...left.map((reason) => `Left out: ${reason}.`),
+    ];
+    return { ...answer(resolution, version, region), why };
+  }
+  throw new ImagoError('kubernetes-not-found', `No image that fits has Kubernetes ${kubernetes}.`, {
+    hint: left.length === 0 ? 'See `imago image list`.' : `Left out: ${left.join('; ')}.`,
+  });
+}
+
+type Platform = Pick<ResolveQuestion, 'os' | 'arch' | 'size'>;
+
+function whyNot(image: ImageRecord, { os, arch, size }: Platform): string | undefined {
+  if (os !== undefined && image.os !== os) return `it is ${image.os}`;
+  if (arch !== undefined && image.architecture !== arch) return `it is ${image.architecture}`;
+  if (size === undefined) return undefined;
+  try {
+    checkAzureSize(size, { architecture: image.architecture, generations: [2] });
+    return undefined;
+  } catch (thrown) {
+    const { message } = ensureImagoError(thrown);
+    if (sizeFacts(size) === undefined) throw thrown;
+    return message.replace(/\.$/, '');
+  }
+}
+
+function sizeReason(size: string): string {
+  const facts = sizeFacts(size);
+  if (facts === undefined) return `${size} is in no table here: Azure decides whether it starts there.`;
+  return `${size} (family ${facts.family}) is ${facts.architecture}, and starts generation ${facts.generations.join(' and ')}.`;
+}
+
+/** Throws `input-invalid` if the named image is not what was asked for. */
+async function checkPlatform({ catalogue }: ResolveDeps, reference: string, asked: Platform): Promise<void> {
+  if (asked.os === undefined && asked.arch === undefined && asked.size === undefined) return;
+  const { image: name } = parseReference(reference);
+  const image = await catalogue.getImage(name);
+  const reason = image && whyNot(image, asked);
+  if (reason !== undefined) throw new ImagoError('input-invalid', `Image ${name} does not fit: ${reason}.`);
 }
 
 /** The best that the region has, when one is asked for. */

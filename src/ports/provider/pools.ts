@@ -95,6 +95,12 @@ export interface WriteCondition {
 
 export interface Pools {
   /**
+   * Throws `input-invalid` if a node of that size cannot start from the image, without a call. Absent where sizes are
+   * checked when the pool is made.
+   */
+  checkSize?(size: string, image: { readonly architecture: 'x64' | 'arm64' }): void;
+
+  /**
    * Makes the pool and its nodes. The same spec again adopts it and leaves its capacity alone, which others
    * may have changed; another model, region or orchestration is a conflict. `provider-not-found` when the
    * gallery does not have the version, ready, in the pool's region.

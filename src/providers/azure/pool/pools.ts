@@ -1,5 +1,6 @@
 // Pools: scale sets with an exact version in their model. A change of the model is a PATCH that leaves the capacity
 // alone.
+import { checkAzureSize } from '../../../domain/azure/sizes.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { busy, conflict, invalid, notFound } from '../../../domain/error/refusals.ts';
 import { checkName } from '../../../domain/value/name.ts';
@@ -33,6 +34,8 @@ const writeAttempts = 5;
 export function azurePools(context: AzureContext): Pools {
   const { arm, listings, book } = context;
   return {
+    // The disks that Imago publishes start by BIOS too, but their definition in the gallery is generation 2.
+    checkSize: (size, { architecture }) => checkAzureSize(size, { architecture, generations: [2] }),
     createPool: (spec, options) => createPool(context, spec, options),
     getPool: (name, { signal }) => getPool(context, name, signal),
     async listPools(query, { signal }) {
