@@ -96,7 +96,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     face: [
       'builder',
       'content/prune',
-      'inputs/local-files',
+      'inputs/(local-files|sent-files)',
       'layers/agent-layer',
       'lock/(context|lock-file)',
       'recipe/(compose-recipe|read-recipe|show-recipe)',

@@ -128,7 +128,7 @@ export function lockContext(
     ...context,
     ...{ signal, base },
     machine: machineNames[recipe.architecture],
-    files: localFiles(recipe),
+    files: localFiles(recipe, context.cacheFolder),
     log: (line) => progress.log(line),
     progress: bar.parts,
     onBytes: bar.bytes,

@@ -173,6 +173,7 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
     space,
     cache: images.cache,
     images: images.imageStore,
+    sentFiles: images.sentFiles,
     keys: images.keys,
     attestor: images.attestor,
     webhookKey,

@@ -27,6 +27,7 @@ type CommonContext = Omit<
   | 'clusters'
   | 'controlPlane'
   | 'images'
+  | 'sentFiles'
   | 'keys'
   | 'attestor'
   | 'webhookKey'

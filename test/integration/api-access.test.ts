@@ -75,7 +75,8 @@ describe('a publisher of another host', () => {
     ['{file: "x://../../etc/hostname"}', 'recipe-invalid'],
     ['{tar: "file:///etc/hostname"}', 'recipe-invalid'],
     ['{folder: "HTTP://../../etc"}', 'recipe-invalid'],
-    ['{file: ../../etc/hostname}', 'recipe-local-input'],
+    ['{file: ../../etc/hostname}', 'recipe-files-wanted'],
+    ['{file: /etc/hostname}', 'recipe-local-input'],
     ['{oci: "a:1", layout: /etc}', 'recipe-local-input'],
   ])('reads no file of the daemon by %s', async (from, code) => {
     for (const path of ['/v1/builds', '/v1/recipes/lock', '/v1/recipes/outdated']) {

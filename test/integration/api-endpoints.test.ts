@@ -1,4 +1,5 @@
 // Every endpoint once along the life of an image, over a real socket; each answer is compared with the contract.
+import { createHash } from 'node:crypto';
 import { PassThrough, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -524,6 +525,18 @@ describe('the life of an image', () => {
     await expect(client.call('createHotfix', { body: { from, set: ['runc=1.1.17'] } })).rejects.toMatchObject(
       { code: 'provider-lacks' },
     );
+  });
+
+  test('files of a recipe are requested until they are there', async () => {
+    const { client } = api;
+    const list = JSON.stringify({ folder: '', entries: [] });
+    const sha256 = createHash('sha256').update(list).digest('hex');
+    const place = () => client.call('placeRecipeFiles', { body: { list: sha256 } });
+    expect(await place()).toEqual({ missing: [{ sha256 }] });
+    const content = Buffer.from(`${sha256} ${list.length}\n${list}`);
+    expect(await client.upload('sendRecipeFiles', inPieces(content))).toEqual({ files: 1 });
+    called.add('sendRecipeFiles');
+    expect(await place()).toEqual({ missing: [] });
   });
 
   test('a disk goes in and out, is signed, compared and read again', async () => {

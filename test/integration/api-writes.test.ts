@@ -116,6 +116,7 @@ describe('a dry run', () => {
     scheduleRelease: { recipe: 'name: other\n', why: 'weekly', name: 'weekly', cron: '0 3 * * 1' },
     rollbackChannel: { image: 'node', channel: 'production', from: '1.0.1', why: 'bad' },
     createBuild: { recipe: 'name: other\n' },
+    placeRecipeFiles: { list: 'a'.repeat(64) },
     createTest: { reference: 'node:1.0.0' },
     createPool: { name: 'new', reference: 'node:production', capacity: 1 },
     scalePool: { capacity: 7 },
@@ -160,6 +161,7 @@ describe('a dry run', () => {
     'approveVersion',
     'restore',
     'uploadDisk',
+    'sendRecipeFiles',
     'pushImage',
     'pullImage',
   ]);

@@ -11,6 +11,7 @@ import { contractOf } from '../../src/api/contract/contract.ts';
 import type { EndpointName, ResponseOf } from '../../src/api/contract/types.ts';
 import type { Problem } from '../../src/api/schemas/common.ts';
 import { plan as planSchema, problem as problemSchema } from '../../src/api/schemas/common.ts';
+import { sentFiles } from '../../src/build/inputs/sent-files.ts';
 import { createArchive } from '../../src/daemon/backup/archive.ts';
 import { openClusters } from '../../src/daemon/clusters.ts';
 import { createApp } from '../../src/daemon/http/app.ts';
@@ -164,6 +165,7 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
       afterRestore: () => undefined,
     }),
     images: images.imageStore,
+    sentFiles: sentFiles({ cacheFolder: join(folder, 'cache'), prune: async () => undefined }),
     keys: images.keys,
     attestor: images.attestor,
     settings: { ...openSettings(join(folder, 'home')), running: { given: {}, settings: {} } },

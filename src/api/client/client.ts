@@ -52,11 +52,11 @@ export interface Client {
     options?: RequestOptions,
   ): Promise<Download>;
   /** Sends bytes, and returns when all of them have arrived. */
-  upload(
-    endpoint: 'uploadDisk',
+  upload<N extends 'uploadDisk' | 'sendRecipeFiles'>(
+    endpoint: N,
     source: AsyncIterable<Uint8Array>,
     options?: RequestOptions,
-  ): Promise<ResponseOf<'uploadDisk'>>;
+  ): Promise<ResponseOf<N>>;
   /** Streams bytes in both directions concurrently. The returned stream ends with the peer. */
   duplex<N extends 'openShell'>(
     endpoint: N,
@@ -219,7 +219,7 @@ export function createClient(given: ClientTarget | FindTarget): Client {
       };
     },
     async upload(
-      name: 'uploadDisk',
+      name: 'uploadDisk' | 'sendRecipeFiles',
       source: AsyncIterable<Uint8Array>,
       options: RequestOptions = {},
     ): Promise<unknown> {

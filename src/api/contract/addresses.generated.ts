@@ -15,6 +15,8 @@ export const addresses: Readonly<Record<EndpointName, string>> = {
   showProblem: 'GET /v1/problems/{problem}',
   resolveProblem: 'POST /v1/problems/{problem}/resolve',
   showRecipe: 'POST /v1/recipes/show',
+  sendRecipeFiles: 'POST /v1/recipes/files',
+  placeRecipeFiles: 'POST /v1/recipes/folders',
   listImages: 'GET /v1/images',
   showImage: 'GET /v1/images/{image}',
   listVersions: 'GET /v1/images/{image}/versions',

@@ -42,7 +42,8 @@ interface CachedThing {
   readonly usedAt: number;
 }
 
-/** Returns the bytes that count toward the limit: inputs, layers, trees, tools, indexes, and unfinished downloads. */
+/** Returns the bytes that count toward the limit: inputs, layers, trees, tools, indexes, files that clients sent, and
+ * unfinished downloads. */
 export async function cacheBytes(cacheFolder: string): Promise<number> {
   return sumOf([...(await lastingThings(cacheFolder)), ...(await filesBelow(join(cacheFolder, 'partial')))]);
 }
@@ -99,6 +100,7 @@ async function lastingThings(cacheFolder: string): Promise<CachedThing[]> {
     ...(await treesIn(cacheFolder)),
     ...(await foldersIn(join(cacheFolder, 'locked-tools'), 'ready')),
     ...(await foldersIn(join(cacheFolder, 'apt'), 'debian.sources')),
+    ...(await foldersIn(join(cacheFolder, 'sent'), 'ready')),
   ];
 }
 

@@ -6,6 +6,7 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import { findOpenFile } from '../../domain/recipe/find-open-file.ts';
 import { localPathProblem } from '../../domain/recipe/local-path.ts';
 import type { Recipe } from '../../domain/recipe/recipe.ts';
+import { openSentFolder } from './sent-files.ts';
 
 export interface LocalFiles {
   /**
@@ -15,12 +16,20 @@ export interface LocalFiles {
   find(path: string): Promise<string>;
 }
 
-/** Relative paths start at `folder`. Without one, no path can be read. All directories are absolute paths. */
-export function localFiles({ folder, roots = [] }: Pick<Recipe, 'folder' | 'roots'>): LocalFiles {
+/**
+ * Relative paths start at `folder`, or in the directory that was `sent` to the cache. Without one, no path can be read. All
+ * directories are absolute paths.
+ */
+export function localFiles(
+  { sent, ...place }: Pick<Recipe, 'folder' | 'roots' | 'sent'>,
+  cacheFolder?: string,
+): LocalFiles {
   return {
     async find(path) {
       const problem = localPathProblem(path);
       if (problem !== undefined) throw new ImagoError('recipe-invalid', `${problem}.`);
+      const isSent = sent !== undefined && cacheFolder !== undefined;
+      const { folder, roots = [] } = isSent ? await openSentFolder(cacheFolder, sent) : place;
       if (folder === undefined) throw localRefused(path);
       const opened = [folder, ...roots];
       const relative = opened.find((root) => !isAbsolute(root));

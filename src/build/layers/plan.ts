@@ -213,7 +213,7 @@ const recipeFields = [
     'packages',
   ],
   ...['components', 'images', 'settings', 'windows', 'steps', 'tests', 'firmware', 'budgets', 'expect'],
-  ...['support', 'notes', 'folder', 'roots'],
+  ...['support', 'notes', 'folder', 'roots', 'sent'],
 ];
 const baseFields = [
   ...['distribution', 'suite', 'mirror', 'securityMirror', 'components', 'keys', 'packages', 'image'],

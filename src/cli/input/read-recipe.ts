@@ -1,5 +1,5 @@
 // Reads a recipe from its files and sends it to the daemon, which validates it and requests the files that it extends.
-// Paths are relative to the recipe's directory; a daemon on another host does not receive them.
+// A daemon on this host reads local inputs; one on another host requests them.
 import { existsSync } from 'node:fs';
 import { readFile, realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -88,7 +88,14 @@ export async function sendRecipe<T>(
     try {
       return await send({ ...sent, source }, lockFile);
     } catch (thrown) {
-      const wanted = missingFiles(thrown);
+      const { files: wanted, inputs } = missingFiles(thrown);
+      if (inputs.length > 0 && sent.sent === undefined) {
+        const { sendFiles } = await import('./send-files.ts');
+        const texts = [sent.recipe, ...Object.values(sent.files ?? {})].filter((text) => text !== null);
+        const request = { paths: inputs, texts, opened: openFolders(invocation, file) };
+        sent = { ...sent, sent: await sendFiles(invocation, request) };
+        continue;
+      }
       if (wanted.length === 0 || Object.keys(sent.files ?? {}).length > maxFiles) throw thrown;
       for (const path of wanted) {
         const text = await readExtended(path, sent, openFolders(invocation, file));
@@ -148,10 +155,12 @@ async function readLock(
   return { lock: await readIfPresent(plain), readFrom: plain };
 }
 
-function missingFiles(thrown: unknown): readonly string[] {
+function missingFiles(thrown: unknown) {
   const { code, details } = ensureImagoError(thrown);
-  if (code !== 'recipe-files-wanted' || !Array.isArray(details?.files)) return [];
-  return details.files.filter((path) => typeof path === 'string');
+  const listed = (value: unknown): readonly string[] =>
+    Array.isArray(value) ? value.filter((path) => typeof path === 'string') : [];
+  if (code !== 'recipe-files-wanted') return { files: [], inputs: [] };
+  return { files: listed(details?.files), inputs: listed(details?.inputs) };
 }
 
 /**

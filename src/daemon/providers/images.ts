@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ImageBuilder } from '../../build/builder.ts';
+import { sentFiles } from '../../build/inputs/sent-files.ts';
 import { readAgentBundle } from '../../build/layers/agent-layer.ts';
 import type { AgentBundle } from '../../build/lock/context.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
@@ -19,6 +20,7 @@ import { keyFolder } from '../../oci/signatures/key-folder.ts';
 import type { BuildCache } from '../../ports/database/lifecycle.ts';
 import type { Attestor } from '../../ports/image-store/attestor.ts';
 import type { ImageStore } from '../../ports/image-store/image-store.ts';
+import type { SentFiles } from '../../ports/image-store/sent-files.ts';
 import type { SigningKeys } from '../../ports/image-store/signing-keys.ts';
 import type { Builder } from '../../ports/provider/builder.ts';
 import { buildCache, buildCacheFolder } from './build-cache.ts';
@@ -44,6 +46,7 @@ export interface Images {
   imageBuilder(): Promise<ImageBuilder>;
   readonly cache: BuildCache;
   readonly imageStore: ImageStore;
+  readonly sentFiles: SentFiles;
   readonly keys: SigningKeys;
   readonly attestor: Attestor;
   /** Returns whether the store was ever used. Opens nothing. */
@@ -112,6 +115,7 @@ export function openImages({ home, env, uid, version, now, guard }: ImagesOption
       return createBuilder({ cacheFolder, now }).prune();
     }),
     imageStore,
+    sentFiles: sentFiles({ cacheFolder, prune: async () => (await imageBuilder.get()).prune() }),
     keys: signingKeys(context),
     attestor: createAttestor({
       ...context,

@@ -27,7 +27,8 @@ const hints = {
       'Name a public HTTPS address, or allow private ones for this webhook with --allow-private.',
     'recipe-invalid': '',
     'recipe-syntax': 'Correct the YAML at that position; a key can occur only once in its map.',
-    'recipe-files-wanted': 'Send them in `files`, by the paths in the details.',
+    'recipe-files-wanted':
+      'Send what the details list: `files` as text in the request, `inputs` with `sendRecipeFiles` before it.',
     'agent-missing':
       'Create it with `node scripts/build-agent.ts`, or set IMAGO_AGENT to its directory and restart the daemon.',
     'patch-invalid':
@@ -175,7 +176,8 @@ const hints = {
     'address-refused':
       'An administrator can allow it: `imago config set allow-addresses HOST`, then `imago down` and `imago up`.',
     'recipe-path-outside': 'Move the file next to the recipe, or open its directory with --files DIRECTORY.',
-    'recipe-local-input': 'Build on the host of the daemon, or give the inputs by address and sha256.',
+    'recipe-local-input':
+      'Give it by a path relative to the recipe, which is sent with it, or by address and sha256; or build on the host of the daemon.',
     'archive-untrusted': 'Check the mirror, and that the package debian-archive-keyring is installed.',
     'capture-refused': 'See every rule of every node with `imago capture POOL --explain`.',
     'prototype-elsewhere': 'Build an image from a recipe to share it, or capture a node of the other pool.',

@@ -16,6 +16,8 @@ export type Recipe = DeepReadonly<
     folder?: string | undefined;
     /** Further directories that its files can be in. Not part of a lock. */
     roots?: string[] | undefined;
+    /** In place of `folder`: the sha256 of the list of files that a client on another host sent. Not part of a lock. */
+    sent?: string | undefined;
   }
 >;
 
@@ -37,7 +39,7 @@ export type RecipeWindows = NonNullable<Recipe['windows']>;
 export type WindowsPatch = ItemOf<RecipeWindows['patches']>;
 
 /** Returns the recipe without what only one host knows. */
-export function withoutPlace({ folder: _, roots: __, ...written }: Recipe): Recipe {
+export function withoutPlace({ folder: _, roots: __, sent: ___, ...written }: Recipe): Recipe {
   return written;
 }
 

@@ -5,6 +5,7 @@ import { architectures, operatingSystems } from '../image/platform.ts';
 import { commitFields } from '../image/record.ts';
 import { name, sentence } from '../value/fields.ts';
 import { buildMethods } from './schema.ts';
+import { sha256 } from './sent-files.ts';
 
 const recipePath = z.string().min(1).max(1000);
 
@@ -30,6 +31,12 @@ export const recipeSource = {
     .max(20)
     .optional()
     .describe('Additional directories of local inputs. Requires `folder`.'),
+  sent: sha256
+    .optional()
+    .describe(
+      'In place of `folder`, for a client on another host: the sha256 of the list of local inputs, once they were sent. ' +
+        'If they are needed and missing, the request fails with `recipe-files-wanted`, which lists their paths.',
+    ),
   lock: z.string().optional().describe('Text of its lock.'),
   lockName: sentence.optional().describe('Name of the lock in errors.'),
   provider: name.optional().describe("Provider that runs the build. Defaults to the daemon's provider."),

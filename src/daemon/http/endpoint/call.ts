@@ -62,7 +62,7 @@ export type WriteHandler<N extends EndpointName> = (call: Call<N>) => Promise<Pr
 /** Responds with a stream of bytes. */
 export type StreamHandler<N extends EndpointName> = (call: Call<N>) => Promise<Response>;
 
-type Writes = WriteEndpoint | 'restore' | 'uploadDisk';
+type Writes = WriteEndpoint | 'restore' | 'uploadDisk' | 'sendRecipeFiles';
 
 /** The handler of every endpoint, by its effect in the contract. */
 export type Handlers = {

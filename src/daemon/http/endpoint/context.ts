@@ -18,6 +18,7 @@ import type { Schedules } from '../../../ports/database/schedules.ts';
 import type { Webhooks } from '../../../ports/database/webhooks.ts';
 import type { Attestor } from '../../../ports/image-store/attestor.ts';
 import type { ImageStore } from '../../../ports/image-store/image-store.ts';
+import type { SentFiles } from '../../../ports/image-store/sent-files.ts';
 import type { SigningKeys } from '../../../ports/image-store/signing-keys.ts';
 import type { Clusters } from '../../../ports/kube/clusters.ts';
 import type { ControlPlane } from '../../../ports/kube/control-plane.ts';
@@ -43,6 +44,8 @@ export interface DaemonContext {
   /** Space of the local store that prune can free; absent if there is no store. */
   readonly space?: ImageSpace;
   readonly cache?: BuildCache;
+  /** Files of recipes from other hosts; absent on standby. */
+  readonly sentFiles?: SentFiles;
   readonly journal: Pick<Journal, 'get' | 'childStates' | 'live'>;
   readonly operationLists: OperationLists;
   /** Throws `daemon-standby` on every call while this daemon is on standby. */

@@ -55,9 +55,16 @@ test('a matrix gives one recipe for each version', async () => {
 
 const withFile = `${small}  - name: tool\n    version: 1.0.0\n    from: {file: ../secret}\n    to: /usr/bin/tool\n`;
 
-test('a caller of another machine cannot name files of this one', async () => {
+test('a caller of another machine cannot name files of this one, and is asked to send its own', async () => {
   const refused = { code: 'recipe-local-input' };
-  await expect(receiveRecipe({ recipe: withFile }, elsewhere)).rejects.toMatchObject(refused);
+  await expect(receiveRecipe({ recipe: withFile }, elsewhere)).rejects.toMatchObject({
+    code: 'recipe-files-wanted',
+    details: { inputs: ['../secret'] },
+  });
+  const absolute = withFile.replace('../secret', '/etc/secret');
+  await expect(receiveRecipe({ recipe: absolute }, elsewhere)).rejects.toMatchObject(refused);
+  const { variants } = await receiveRecipe({ recipe: withFile, sent: 'a'.repeat(64) }, elsewhere);
+  expect(variants[0]?.recipe).toMatchObject({ sent: 'a'.repeat(64) });
   await expect(receiveRecipe({ recipe: withFile, folder: '/home' }, elsewhere)).rejects.toMatchObject(
     refused,
   );
@@ -79,7 +86,7 @@ test.each(['file', 'folder', 'layout', 'tar'])(
 
 test('a local file without a folder is refused: it would be looked for wherever the daemon was started', async () => {
   await expect(receiveRecipe({ recipe: withFile }, here)).rejects.toMatchObject({
-    code: 'recipe-local-input',
+    code: 'recipe-files-wanted',
   });
   const { variants } = await receiveRecipe({ recipe: withFile, folder: '/home/me' }, here);
   expect(variants[0]?.recipe.folder).toBe('/home/me');

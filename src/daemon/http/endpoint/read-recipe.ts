@@ -1,6 +1,6 @@
 // Reads a recipe from a request: its text, the files that it extends, its lock, and the directory of its local inputs.
-// The daemon reads no recipe files, and reads local inputs only for callers on its own host.
-import { resolve } from 'node:path';
+// The daemon reads no recipe files, and reads local inputs only for callers on its own host, or those that were sent.
+import { isAbsolute, resolve } from 'node:path';
 import { localRefused } from '../../../build/inputs/local-files.ts';
 import { readLockFile } from '../../../build/lock/lock-file.ts';
 import { type LoadedRecipe, readRecipe as readRecipeFiles } from '../../../build/recipe/read-recipe.ts';
@@ -8,8 +8,8 @@ import { treeAt } from '../../../document/yaml-tree.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { kubernetesOverlay, type RecipeCommit } from '../../../domain/image/recipe-commit.ts';
 import type { Lock } from '../../../domain/lock/lock.ts';
-import { localPaths } from '../../../domain/recipe/local-path.ts';
 import type { Recipe } from '../../../domain/recipe/recipe.ts';
+import { pathsToSend } from '../../../domain/recipe/sent-files.ts';
 
 export interface SentRecipe {
   readonly recipe: string;
@@ -18,6 +18,8 @@ export interface SentRecipe {
   readonly overlays?: readonly string[] | undefined;
   readonly folder?: string | undefined;
   readonly roots?: readonly string[] | undefined;
+  /** Sha256 of the list of local inputs that a client on another host sent. */
+  readonly sent?: string | undefined;
   readonly lock?: string | undefined;
   /** Name of the lock file. */
   readonly lockName?: string | undefined;
@@ -37,8 +39,8 @@ export interface ReceivedRecipe extends Pick<LoadedRecipe, 'recipe' | 'tree'> {
 }
 
 /**
- * Throws `recipe-syntax`, `recipe-invalid`, or `lock-invalid` with all errors, `recipe-files-wanted` if another file is
- * needed, and `recipe-local-input` if the caller is not allowed to name files of this host.
+ * Throws `recipe-syntax`, `recipe-invalid`, or `lock-invalid` with all errors, `recipe-files-wanted` if another file or
+ * local input is needed, and `recipe-local-input` if the caller is not allowed to name files of this host.
  */
 export async function receiveRecipe(
   sent: SentRecipe,
@@ -47,8 +49,7 @@ export async function receiveRecipe(
   const { recipe, variants, tree } = await loadRecipe(sent);
   const [opened] = [sent.folder, ...(sent.roots ?? [])].filter((path) => path !== undefined);
   if (opened !== undefined && !caller.local) throw localRefused(opened);
-  const [local] = localPaths(recipe);
-  if (sent.folder === undefined && local !== undefined) throw localRefused(local.path);
+  if (sent.folder === undefined) requireSent(variants.flatMap(pathsToSend), sent.sent);
   const locks =
     sent.lock === undefined || sent.newest === true
       ? []
@@ -62,10 +63,23 @@ export async function receiveRecipe(
     variants: variants.map((variant) => {
       const lock = locks.find((one) => one.recipe.kubernetes === variant.kubernetes) ?? locks[0];
       const { folder, roots = [] } = sent;
-      const placed = folder === undefined ? variant : { ...variant, folder: resolve(folder), roots };
+      const place =
+        folder === undefined ? sent.sent && { sent: sent.sent } : { folder: resolve(folder), roots };
+      const placed = { ...variant, ...place };
       return { recipe: placed, ...(lock === undefined ? {} : { lock }) };
     }),
   };
+}
+
+function requireSent(paths: readonly string[], sent: string | undefined): void {
+  const absolute = paths.find((path) => isAbsolute(path));
+  if (absolute !== undefined) throw localRefused(absolute);
+  if (sent !== undefined || paths.length === 0) return;
+  const inputs = [...new Set(paths)];
+  const more = inputs.length === 1 ? '' : ` and ${inputs.length - 1} more`;
+  throw new ImagoError('recipe-files-wanted', `The recipe needs ${inputs[0]}${more}.`, {
+    details: { inputs },
+  });
 }
 
 /** Composes and validates the recipe. */

@@ -205,6 +205,7 @@ export const promotionHandlers = {
     const { context, caller, body } = call;
     const { name, cron, timeZone = 'UTC' } = body;
     const { declaration, input } = await releaseOf(call);
+    if (body.sent !== undefined) throw keptElsewhere();
     const release = operationRequest(declaration, input);
     const schedule: Schedule = { ...release, name, cron, timeZone, ...personOf(caller) };
     await context.schedules.check(schedule);
@@ -216,6 +217,16 @@ export const promotionHandlers = {
     };
   },
 } satisfies Partial<Handlers>;
+
+function keptElsewhere(): ImagoError {
+  return new ImagoError(
+    'recipe-local-input',
+    'The recipe has files, which are sent for one run and then pruned.',
+    {
+      hint: 'Let a schedule of your CI run `imago release`, or create the schedule on the host of the daemon.',
+    },
+  );
+}
 
 function signPlan(what: string, before: KnownStatement | undefined): readonly string[] {
   if (before === undefined) return [`Sign ${what}.`];

@@ -4,10 +4,31 @@ import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { localPaths } from '../../../domain/recipe/local-path.ts';
 import { recipeLock, recipeOutdated, recipeWhy } from '../../../domain/recipe/operations.ts';
 import { requireExact } from '../../../domain/resolve/resolve.ts';
+import type { SentFiles } from '../../../ports/image-store/sent-files.ts';
 import type { Call, Handlers } from '../endpoint/call.ts';
+import type { DaemonContext } from '../endpoint/context.ts';
 import { startOperation } from '../endpoint/start-operation.ts';
 
 export const recipeHandlers = {
+  async sendRecipeFiles({ context, upload, signal }) {
+    const files = requireSentFiles(context);
+    return {
+      subject: 'recipe-files',
+      plan: async () => ['Store the files in the build cache.'],
+      run: () => files.receive(upload, signal),
+    };
+  },
+  async placeRecipeFiles({ context, body }) {
+    const files = requireSentFiles(context);
+    return {
+      subject: 'recipe-files',
+      plan: async () => [
+        'Create the directory of the recipe in the build cache, if all of its files are there.',
+      ],
+      run: () => files.place(body.list),
+      record: () => ({ list: body.list }),
+    };
+  },
   async showRecipe({ body }) {
     const { loadRecipe } = await import('../endpoint/read-recipe.ts');
     const { showRecipe } = await import('../../../build/recipe/show-recipe.ts');
@@ -46,6 +67,14 @@ export const recipeHandlers = {
   findOutdated: (call) => ask(call, recipeOutdated),
   explainRebuild: (call) => ask(call, recipeWhy),
 } satisfies Partial<Handlers>;
+
+function requireSentFiles({ sentFiles }: DaemonContext): SentFiles {
+  if (sentFiles !== undefined) return sentFiles;
+  throw new ImagoError('daemon-standby', 'This daemon is on standby: it has no build cache.', {
+    httpStatus: 503,
+    retryable: true,
+  });
+}
 
 async function ask(
   call: Call<'lockRecipe' | 'findOutdated' | 'explainRebuild'>,

@@ -71,7 +71,7 @@ export function lockOf(recipe: Json, base?: LockedInput): Lock {
     ...listAt(recipe, 'images').map((entry) => resolved('container-image', entry, versionsOf(entry)[0])),
   ];
   inputs.sort((a, b) => (inputKey(a) < inputKey(b) ? -1 : 1));
-  const { folder: _, roots: __, ...kept } = isObject(recipe) ? recipe : {};
+  const { folder: _, roots: __, sent: ___, ...kept } = isObject(recipe) ? recipe : {};
   return {
     format: 1,
     rules: 1,
