@@ -10,7 +10,7 @@ import {
 } from '../../input/read-recipe.ts';
 import { table } from '../../output/table.ts';
 import { writeAtomically } from '../../output/write-atomically.ts';
-import { group } from '../../run/builders.ts';
+import { group, subject } from '../../run/builders.ts';
 import type { Request } from '../../spec/call.ts';
 import { type CommandSpec, dryRunFlag, type Invocation, isSet } from '../../spec/command.ts';
 
@@ -200,4 +200,9 @@ async function answer<T>(invocation: Invocation, endpoint: OperationEndpoint, re
   return { ...(ended?.result as object), operation: ended?.id } as T;
 }
 
-export const command = group({ check, show, lock, outdated, 'why-rebuild': whyRebuild });
+const review = subject(
+  'Compare a recipe with production, as Markdown for a pull request',
+  () => import('./review.ts'),
+);
+
+export const command = group({ check, show, lock, outdated, 'why-rebuild': whyRebuild, review });
