@@ -1,6 +1,6 @@
 // The examples for CI, their steps run by a shell as a runner does, against a daemon over TCP and TLS with a token. Only what
 // a simulated disk does not have is replaced: the lock of real inputs, the SBOM, and the scanner. The services that get the
-// comment are programs that record it. `e2e/ci-release.test.ts` runs the same steps with real disks.
+// comment are programs that record it. build-remote.test.ts locks and builds real disks over the same connection.
 import { spawn } from 'node:child_process';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
