@@ -54,6 +54,10 @@ export const commandTree = {
       context: subject('Manage the servers that commands talk to', () => import('./commands/context.ts')),
       login: subject('Store the token for a server', () => import('./commands/login.ts')),
       token: subject('Manage API tokens', () => import('./commands/token.ts')),
+      changes: subject(
+        'List what happened since a time, with who and why, newest first',
+        () => import('./commands/changes.ts'),
+      ),
       audit: subject(
         'List all write requests, including rejected ones, newest first',
         () => import('./commands/audit.ts'),

@@ -79,7 +79,7 @@ async function printHelp(path: string, command: Command): Promise<void> {
 
 async function invoke(
   command: CommandSpec,
-  parsed: Pick<Invocation, 'args' | 'flags'>,
+  parsed: Pick<Invocation, 'args' | 'flags' | 'rest'>,
   out: Output,
 ): Promise<number> {
   const abort = new AbortController();

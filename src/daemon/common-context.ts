@@ -49,6 +49,7 @@ export function commonContext(options: WireOptions, store: Store, parts: CommonP
     clusterBook: store.clusterBook,
     webhooks: store.webhooks,
     problems: store.problems,
+    changes: store.changes,
     providers: parts.providers,
     settings: { ...openSettings(paths.home), running: environment.options },
     ...(parts.epoch === undefined ? {} : { epoch: parts.epoch }),

@@ -2,6 +2,7 @@
 // `migrate`, `openStore`.
 import type { Audit, Tokens } from '../ports/database/access.ts';
 import type { Catalogue } from '../ports/database/catalog.ts';
+import type { Changes } from '../ports/database/changes.ts';
 import type { ClusterBook } from '../ports/database/clusters.ts';
 import type { Fleet } from '../ports/database/fleet.ts';
 import type { GalleryBook } from '../ports/database/galleries.ts';
@@ -15,6 +16,7 @@ import { createAudit } from './access/audit.ts';
 import { createIdempotencyKeys, type IdempotencyStore } from './access/idempotency.ts';
 import { createTokens } from './access/tokens.ts';
 import { createCatalogue } from './catalog/catalog.ts';
+import { createChanges } from './changes.ts';
 import { createClusterBook } from './clusters.ts';
 import { type Database, type DatabaseOptions, openDatabase } from './connection/database.ts';
 import { createEvents, type EventLog } from './events.ts';
@@ -54,6 +56,7 @@ export interface Store {
   readonly webhooks: Webhooks;
   readonly outbox: WebhookOutbox;
   readonly problems: Problems;
+  readonly changes: Changes;
   /** Deletes what has outlived its use: old events, idempotency keys, deliveries and operations. Call it periodically. */
   tidy(): Promise<void>;
   /** Closes all connections. A second call does nothing. */
@@ -95,6 +98,7 @@ export function openStore({ now = Date.now, keep = {}, ...options }: StoreOption
     webhooks: createWebhookStore(database, { now }),
     outbox,
     problems,
+    changes: createChanges(database),
     async tidy() {
       await events.trim();
       await idempotency.expire();

@@ -237,6 +237,18 @@ describe('the life of an image', () => {
     const audited = (await client.call('listAudit', { query: { limit: 1 } })).items;
     expect(audited).toMatchObject([{ what: 'openShell', subject: `/v1/nodes/${node?.name}/shell` }]);
     called.add('followConsole').add('openShell');
+
+    const words = ['printf', '%s|', "it's", 'two words', '$HOME'];
+    const printed = await client.call('execOnNode', { path, body: { command: words } });
+    expect(printed).toMatchObject({ exitCode: 0, stdout: "it's|two words|$HOME|" });
+    const failed = await client.call('execOnNode', {
+      path,
+      body: { command: ['sh', '-c', 'echo no >&2; exit 7'] },
+    });
+    expect(failed).toMatchObject({ exitCode: 7, stderr: 'no\n' });
+    const [row] = (await client.call('listAudit', { query: { limit: 1 } })).items;
+    expect(row).toMatchObject({ what: 'execOnNode', after: { program: 'sh', exitCode: 7 } });
+    expect(JSON.stringify(row)).not.toContain('echo no');
   });
 
   test('a pool is scaled, given another image, and deleted; its nodes are remembered', async () => {
@@ -713,6 +725,11 @@ describe('the life of an image', () => {
     expect(await client.call('resendDeliveries', { path: { webhook: 'ci' }, body: {} })).toEqual({
       ...{ webhook: 'ci', deliveries: 0 },
     });
+    await client.call('testWebhook', { path: { webhook: 'ci' } });
+    const query = { since: '2020-01-01T00:00:00Z' };
+    expect((await client.call('listChanges', { query })).items).toContainEqual(
+      expect.objectContaining({ kind: 'setting', subject: 'webhook/ci', what: 'test webhook' }),
+    );
     await client.call('deleteWebhook', { path: { webhook: 'ci' } });
   });
 

@@ -104,6 +104,12 @@ describe('gates', () => {
     const running = release('1.1.14');
     await until('staging has moved', async () => (await channels()).staging === '1.0.0');
     expect((await channels()).production).toBeUndefined();
+    // Although the step died twice, it is reported one time.
+    const needed = async () =>
+      (await product.store.events.list({ after: 0, limit: 1000 })).filter(
+        ({ type }) => type === 'approval.needed',
+      );
+    await until('someone is asked', async () => (await needed()).length > 0);
     await approve('ann');
     await approve('bob');
     await product.wake();
@@ -112,6 +118,9 @@ describe('gates', () => {
       result: { channels: ['staging', 'production'] },
     });
     expect(deaths.size).toBe(0);
+    expect(await needed()).toMatchObject([
+      { subject: 'image/node', data: { channel: 'production', version: '1.0.0' } },
+    ]);
     expect((await channels()).production).toBe('1.0.0');
   });
 

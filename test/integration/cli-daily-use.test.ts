@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startHookReceiver } from '../support/hook-receiver.ts';
 import { collect, createImago, type Imago, recipe } from '../support/imago.ts';
 
 let imago: Imago;
@@ -231,4 +232,73 @@ test('a queued command and `op show` name the operation that they wait for', asy
   await expect.poll(() => seen, { timeout: 60_000 }).toContain(`Queued behind operation ${holder.id}`);
   for (const { id } of [queued, holder]) await imago.run(['op', 'cancel', id]);
   await finished;
+});
+
+/** Operations that fail at once: a candidate cannot be promoted to production. */
+async function failToPromote(): Promise<void> {
+  await imago.writeFile('early.yaml', recipe.replace('1.7.24', '1.7.26'));
+  const { version } = await imago.json<{ version: string }>(['build', 'early.yaml']);
+  const words = ['channel', 'promote', `node:${version}`, '--to', 'production', '--reason', 'too early'];
+  expect((await imago.run(words)).code).toBe(4);
+}
+
+test('`imago webhook test` waits for the receiver, which gets failed operations too if it asks for them', async () => {
+  const receiver = await startHookReceiver();
+  try {
+    await imago.json([
+      ...[
+        'webhook',
+        'create',
+        'ops',
+        '--url',
+        receiver.url,
+        '--event',
+        'operation.failed',
+        '--allow-private',
+      ],
+    ]);
+    const tested = await imago.run(['webhook', 'test', 'ops']);
+    expect(tested).toMatchObject({ code: 0 });
+    expect(JSON.parse(receiver.received[0]?.body ?? '')).toMatchObject({ type: 'imago.webhook.test' });
+    await failToPromote();
+    await receiver.until(2);
+    expect(JSON.parse(receiver.received[1]?.body ?? '')).toMatchObject({
+      type: 'imago.operation.failed',
+      data: { kind: 'promote', subject: 'image/node', by: 'local', message: expect.any(String) },
+    });
+  } finally {
+    await receiver.close();
+  }
+  // Nothing listens there any more.
+  const { code, error } = await refused(['webhook', 'test', 'ops']);
+  expect({ exit: code, code: error.code }).toEqual({ exit: 5, code: 'webhook-unanswered' });
+});
+
+test('`imago changes` lists moves, withdrawals, failures, and settings, with who and why', async () => {
+  interface Item {
+    readonly kind: string;
+    readonly subject: string;
+    readonly what: string;
+    readonly by?: string;
+    readonly why?: string;
+  }
+  await failToPromote();
+  const { items } = await imago.json<{ items: Item[] }>(['changes', '--since', '1h']);
+  const found = (kind: string) => items.filter((item) => item.kind === kind);
+  expect(found('channel')).toContainEqual(
+    expect.objectContaining({ what: `production: empty to ${first}`, by: 'local', why: 'first' }),
+  );
+  expect(found('withdrawal').map(({ what, why }) => [what, why])).toEqual([
+    [`${second} restored`, 'it was the switch'],
+    [`${second} withdrawn`, 'broken'],
+  ]);
+  expect(found('nodes').map(({ subject }) => subject)).toContain('pool/web');
+  const [failed] = found('operation').filter(({ what }) => what === 'promote failed');
+  expect(failed).toMatchObject({ subject: 'image/node', by: 'local' });
+  expect(failed?.why).toBeTruthy();
+  expect(found('setting').map(({ what }) => what)).toContain('create webhook');
+  const [page] = [await imago.json<{ items: Item[]; next: string }>(['changes', '--limit', '2'])];
+  const rest = await imago.json<{ items: Item[] }>(['changes', '--limit', '2', '--cursor', page.next]);
+  expect([...page.items, ...rest.items]).toEqual(items.slice(0, 4));
+  expect((await refused(['changes', '--since', 'soon'])).code).toBe(2);
 });

@@ -147,6 +147,7 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
     controlPlane,
     webhooks: store.webhooks,
     problems: store.problems,
+    changes: store.changes,
     webhookKey: await openWebhookKey(folder),
     journal: store.journal,
     operationLists: store.operationLists,

@@ -1,4 +1,5 @@
 // A way into machines that are none: a console of a few lines, and a shell that says back what it is told.
+import { spawnSync } from 'node:child_process';
 import { PassThrough } from 'node:stream';
 import type { NodeAccess } from '../../src/ports/provider/access.ts';
 
@@ -30,6 +31,11 @@ export function fakeAccess(): FakeAccess {
         { name: 'sysctl', kind: 'step', startMs: 900, durationMs: 10, state: 'done' },
       ],
     }),
+    // A real shell reads the script, so that words with spaces and quotes are judged by one.
+    async run(_machine, { script }) {
+      const { status, stdout, stderr } = spawnSync('sh', ['-c', script], { encoding: 'utf8' });
+      return { exitCode: status ?? 255, stdout, stderr, truncated: false };
+    },
     async openShell() {
       const echo = new PassThrough();
       open += 1;

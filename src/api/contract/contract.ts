@@ -2,6 +2,7 @@
 // it, and OpenAPI is generated from it.
 import * as z from 'zod';
 import { accessContract } from './access.ts';
+import { changeContract } from './change.ts';
 import { channelContract } from './channel.ts';
 import { clusterContract } from './cluster.ts';
 import { daemonContract } from './daemon.ts';
@@ -32,6 +33,7 @@ export const contract = {
   ...nodeContract,
   ...clusterContract,
   ...operationContract,
+  ...changeContract,
   ...eventContract,
   ...scheduleContract,
   ...accessContract,

@@ -47,6 +47,12 @@ export const webhookContract = endpoints('Webhooks', {
     'Resend failed deliveries, or one delivery, under the same event id',
     { role: 'admin', body: resendRequest, bodyOptional: true, response: resent },
   ),
+  testWebhook: write('POST /v1/webhooks/{webhook}/test', 'Send a test event to a webhook', {
+    role: 'admin',
+    status: 202,
+    response: webhook,
+    description: 'Its delivery is listed with the others, and is retried like them.',
+  }),
   listDeliveries: read(
     'GET /v1/webhooks/{webhook}/deliveries',
     'List the deliveries of a webhook, newest first',

@@ -7,7 +7,7 @@ import { request } from '../../domain/value/fields.ts';
 import { pageOf, pageQuery } from '../schemas/common.ts';
 import { node, nodesQuery, nodeWhich, pool, whichQuery } from '../schemas/fleet.ts';
 import { machine, machineList } from '../schemas/machine.ts';
-import { consoleQuery, nodeConsole, nodeTimeline } from '../schemas/node-access.ts';
+import { consoleQuery, execRequest, execResult, nodeConsole, nodeTimeline } from '../schemas/node-access.ts';
 import { nodeConfigView } from '../schemas/node-config.ts';
 import { endpoints, query, read, write } from './endpoint.ts';
 
@@ -86,6 +86,14 @@ export const nodeContract = endpoints('Nodes', {
   }),
   showTimeline: read('GET /v1/nodes/{node}/timeline', 'Show the boot timeline of a node', {
     response: nodeTimeline,
+  }),
+  execOnNode: write('POST /v1/nodes/{node}/exec', 'Run a command on a node as root', {
+    role: 'operator',
+    body: execRequest,
+    response: execResult,
+    secret: true,
+    description:
+      'Responds when the command has ended. The audit log has the program and the exit code, not its arguments and output, which can contain secrets.',
   }),
   openShell: query('POST /v1/nodes/{node}/shell', 'Open a root shell on a node', {
     role: 'operator',

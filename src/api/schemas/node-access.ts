@@ -1,6 +1,6 @@
 // Consoles and timelines of nodes.
 import * as z from 'zod';
-import { record, timestamp } from '../../domain/value/fields.ts';
+import { record, request, timestamp } from '../../domain/value/fields.ts';
 
 export const consoleQuery = z.strictObject({
   lines: z.coerce.number().int().min(0).max(10_000).default(100).describe('Number of lines from the end.'),
@@ -25,4 +25,20 @@ export const nodeTimeline = record('NodeTimeline', 'The boot of a node, from pow
       state: z.enum(['running', 'done', 'unchanged', 'failed']).optional(),
     }),
   ),
+});
+
+export const execRequest = request('ExecRequest', {
+  command: z
+    .array(z.string().max(100_000))
+    .min(1)
+    .describe('Program and arguments. No shell interprets them.'),
+  timeoutSeconds: z.number().positive().max(3600).default(60),
+});
+
+export const execResult = record('ExecResult', 'A command that ended on a node.', {
+  node: z.string(),
+  exitCode: z.int().describe('124 if it exceeded the time limit.'),
+  stdout: z.string(),
+  stderr: z.string(),
+  truncated: z.boolean().describe('Whether the output exceeded the limit; the beginning is kept.'),
 });

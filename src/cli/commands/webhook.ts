@@ -1,8 +1,47 @@
 // Commands for webhooks.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 import { group, list, write } from '../run/builders.ts';
-import { pageFlags, readNumber } from '../spec/command.ts';
+import { argument, type CommandSpec, dryRunFlag, pageFlags, readNumber } from '../spec/command.ts';
 
 const webhookArgument = { name: 'WEBHOOK', description: 'Name of the webhook' };
+
+const test: CommandSpec = {
+  summary: 'Send a test event to a webhook, and wait for the response',
+  details:
+    'The event has the type imago.webhook.test. It is sent regardless of the events that the webhook asks for.',
+  args: [webhookArgument],
+  flags: dryRunFlag,
+  examples: [['imago webhook test ci', 'Check the address, the certificate, and the receiver']],
+  async run(invocation) {
+    const client = await invocation.client();
+    const path = { webhook: argument(invocation, 'WEBHOOK') };
+    const { signal } = invocation;
+    const newest = async () =>
+      (await client.call('listDeliveries', { path, query: { limit: 100 } }, { signal })).items;
+    const before = (await newest())[0]?.id ?? 0;
+    const { proceeds } = await import('../run/run-command.ts');
+    if (!(await proceeds(invocation, 'testWebhook', { path }))) return;
+    await client.call('testWebhook', { path });
+    for (;;) {
+      const sent = (await newest()).find(({ id, type }) => id > before && type === 'webhook.test');
+      if (sent !== undefined && sent.attempts > 0) {
+        const { state, status, error } = sent;
+        if (state !== 'delivered') {
+          throw new ImagoError(
+            'webhook-unanswered',
+            `${path.webhook} did not accept the event: ${error ?? status}.`,
+          );
+        }
+        invocation.out.thing(sent, String(sent.event), () => [
+          `${path.webhook} accepted event ${sent.event} with ${status}`,
+        ]);
+        return;
+      }
+      await sleep(250, undefined, { signal });
+    }
+  },
+};
 
 export const command = group({
   create: write('createWebhook', {
@@ -65,6 +104,7 @@ export const command = group({
         ? `There is nothing to resend to ${webhook}`
         : `Resending ${deliveries} deliveries to ${webhook}`,
   }),
+  test,
   delete: write('deleteWebhook', {
     summary: 'Delete a webhook and its delivery log',
     args: [webhookArgument],

@@ -12,6 +12,8 @@ export interface ArgumentSpec {
   readonly name: string;
   readonly description: string;
   readonly optional?: boolean;
+  /** Takes all words from here on, which follow `--`. They are `Invocation.rest`. */
+  readonly rest?: true;
   /** What completion offers. */
   readonly completes?: Completes;
   /** The field that the argument is sent as, or `false` if it is not sent. Defaults to its name in lower case. */
@@ -41,6 +43,8 @@ export type Completes = 'image' | 'pool' | 'node' | 'operation' | 'channel' | 'c
 
 export interface Invocation {
   readonly args: Readonly<Record<string, string | undefined>>;
+  /** The words after `--`, for a command whose last argument takes them. */
+  readonly rest: readonly string[];
   /** Values of flags: text for those with a value, `true` for switches. */
   readonly flags: Readonly<Record<string, string | true | readonly string[] | undefined>>;
   /** Returns the API client, and starts the daemon if none is running. */

@@ -43,11 +43,13 @@ function commandHelp(path: string, command: CommandSpec): string {
 }
 
 export function usageLine(path: string, command: CommandSpec): string {
-  const args = (command.args ?? []).map(({ name, optional }) => (optional ? `[${name}]` : name));
+  const words = command.args ?? [];
+  const args = words.filter(({ rest }) => !rest).map(({ name, optional }) => (optional ? `[${name}]` : name));
+  const after = words.flatMap(({ name, rest }) => (rest ? [`-- ${name}...`] : []));
   const required = Object.entries(command.flags ?? {})
     .filter(([, spec]) => spec.required)
     .map(([name, spec]) => `--${name} ${spec.value ?? ''}`.trim());
-  return [path, ...args, ...required, '[flags]'].join(' ');
+  return [path, ...args, ...required, '[flags]', ...after].join(' ');
 }
 
 /** Returns the description of a flag with what follows from its spec. */

@@ -35,7 +35,7 @@ function refusal(...words: string[]): ImagoError {
 
 describe('valid arguments', () => {
   test('accepts flags and arguments in any order', () => {
-    const expected = { args: { POOL: 'web' }, flags: { image: 'node:1.2.3', pin: true } };
+    const expected = { args: { POOL: 'web' }, rest: [], flags: { image: 'node:1.2.3', pin: true } };
     expect(parse('web', '--image', 'node:1.2.3', '--pin')).toEqual(expected);
     expect(parse('-p', '--image=node:1.2.3', 'web')).toEqual(expected);
   });
@@ -105,4 +105,19 @@ describe('reports invalid arguments with a message and a hint', () => {
     expect(error.message).toMatch(message);
     expect(error.hint).toMatch(hint);
   });
+});
+
+test('the words after `--` are those of the command that takes them, also if they look like flags', () => {
+  const exec: CommandSpec = {
+    ...command,
+    args: [
+      { name: 'NODE', description: 'a node' },
+      { name: 'COMMAND', description: 'words', rest: true },
+    ],
+    flags: {},
+  };
+  const parsed = parseWords(exec, 'node exec', ['web-0', '--', 'ls', '-l', '--', '--json']);
+  expect(parsed).toMatchObject({ args: { NODE: 'web-0' }, rest: ['ls', '-l', '--', '--json'] });
+  expect(parsed.flags.json).toBeUndefined();
+  expect(() => parseWords(exec, 'node exec', ['web-0'])).toThrow('after `--`');
 });

@@ -1,9 +1,15 @@
 // Parses the words after a command by its spec. Every error names the nearest valid word.
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { nearest } from '../../domain/value/suggest.ts';
-import { type CommandTexts, commonFlags, type FlagSpecs, type Invocation } from './command.ts';
+import {
+  type ArgumentSpec,
+  type CommandTexts,
+  commonFlags,
+  type FlagSpecs,
+  type Invocation,
+} from './command.ts';
 
-export type Parsed = Pick<Invocation, 'args' | 'flags'>;
+export type Parsed = Pick<Invocation, 'args' | 'flags' | 'rest'>;
 
 type Values = Record<string, string | true | readonly string[]>;
 
@@ -12,15 +18,19 @@ export function parseWords(command: CommandTexts, path: string, words: readonly 
   const flags: Values = {};
   const positional: string[] = [];
   const rest = [...words];
+  const takesRest = command.args?.at(-1)?.rest === true;
   let onlyPositional = false;
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
     if (onlyPositional || !word.startsWith('-') || word === '-') positional.push(word);
+    else if (word === '--' && takesRest) break;
     else if (word === '--') onlyPositional = true;
     else readFlag(specs, flags, word, rest, path);
   }
-  if (flags.help === true) return { args: {}, flags };
+  if (flags.help === true) return { args: {}, flags, rest };
   checkRequired(specs, flags, path);
-  return { args: readArguments(command, positional, path), flags };
+  const named = (command.args ?? []).filter((arg) => arg.rest !== true);
+  if (takesRest && rest.length === 0) throw usage('The command is missing: write it after `--`.', path);
+  return { args: readArguments(named, positional, path), flags, rest };
 }
 
 function readFlag(specs: FlagSpecs, flags: Values, word: string, rest: string[], path: string): void {
@@ -61,11 +71,10 @@ function checkRequired(specs: FlagSpecs, flags: Values, path: string): void {
 }
 
 function readArguments(
-  command: CommandTexts,
+  specs: readonly ArgumentSpec[],
   words: readonly string[],
   path: string,
 ): Record<string, string> {
-  const specs = command.args ?? [];
   if (words.length > specs.length) {
     throw usage(`${JSON.stringify(words[specs.length])} is not expected: too many arguments.`, path);
   }

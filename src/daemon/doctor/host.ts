@@ -1,6 +1,7 @@
 // Checks the host: Node.js, the state directory, disk space, memory, and processors.
 import { accessSync, constants, readFileSync, statfsSync } from 'node:fs';
-import { availableParallelism, totalmem } from 'node:os';
+import { availableParallelism, totalmem, uptime } from 'node:os';
+import { formatDuration } from '../../domain/value/duration.ts';
 import type { ProcessEnvironment } from '../../launcher/paths.ts';
 import { nearestExisting } from '../process/paths.ts';
 import { type CheckResult, type DoctorCheck, missing, ok, warn } from './check.ts';
@@ -12,6 +13,11 @@ const minDisk = 1 * GIB;
 const recommendedDisk = 10 * GIB;
 const recommendedMemory = 2 * GIB;
 const group = 'This host';
+/** No clock is right that shows an earlier time. */
+const released = Date.parse('2026-01-01');
+const maxJumpMs = 10_000;
+/** As the clock showed it when this process started. Unlike the monotonic clock, the uptime counts suspended time. */
+const bootAt = Date.now() - uptime() * 1000;
 
 export function hostChecks(home: string, { uid }: ProcessEnvironment): readonly DoctorCheck[] {
   return [
@@ -20,6 +26,7 @@ export function hostChecks(home: string, { uid }: ProcessEnvironment): readonly 
     { id: 'host.disk', group, title: 'Disk space', run: () => checkDisk(home) },
     { id: 'host.memory', group, title: 'Memory', run: checkMemory },
     { id: 'host.processors', group, title: 'Processors', run: checkProcessors },
+    { id: 'host.clock', group, title: 'Clock', run: checkClock },
   ];
 }
 
@@ -68,6 +75,23 @@ function checkProcessors(): CheckResult {
   const detail = `${count} usable.`;
   if (count >= 2) return ok(detail);
   return warn(detail, 'The host needs 2 processors: builds and machines run next to the daemon.');
+}
+
+/** Certificates, schedules, gates, and `--at` depend on the clock. The time since boot shows whether it was set. */
+function checkClock(): CheckResult {
+  const now = Date.now();
+  const shown = new Date(now).toISOString();
+  if (now < released)
+    return missing(`It shows ${shown}, which is in the past.`, 'Set the clock of this host.');
+  const jumpMs = now - uptime() * 1000 - bootAt;
+  if (Math.abs(jumpMs) > maxJumpMs) {
+    const way = jumpMs > 0 ? 'ahead' : 'back';
+    return warn(
+      `It shows ${shown}, and was set ${way} by ${formatDuration(Math.abs(jumpMs))} while Imago ran.`,
+      'Times that were recorded in between are wrong. Run a time service such as chrony or systemd-timesyncd.',
+    );
+  }
+  return ok(`It shows ${shown}.`);
 }
 
 /** Returns the memory limit of the container, if the daemon runs in one. */

@@ -251,7 +251,11 @@ function changeStatement({ id, type, operation, steps, durable }: ChangeValues) 
       union all
       select 2147483647, ${type}, json_strip_nulls(json_build_object(
         'state', state, 'currentStep', current_step, 'progress', progress))
-      from changed)
+      from changed
+      union all
+      select 2147483648, 'operation.failed', json_build_object('kind', kind, 'subject', subject, 'by', requested_by,
+        'code', error->>'code', 'message', error->>'message')
+      from changed where ${operation}::json->>'state' = 'failed' and parent is null)
     select (select count(*) from changed) as operations, (select count(*) from changed_steps) as updated,
       case when not ${durable}::boolean then set_config('synchronous_commit', 'off', true) end,
       (select imago.add_events(array_agg(type order by place), array_agg('operation/' || ${id}::text),

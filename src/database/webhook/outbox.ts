@@ -2,7 +2,7 @@
 // seen, so that none is lost or written twice, whenever a daemon dies.
 import { sql } from 'kysely';
 import { toIso } from '../../domain/value/time.ts';
-import type { ToldEvent } from '../../domain/webhook/webhook.ts';
+import { type ToldEvent, testEvent } from '../../domain/webhook/webhook.ts';
 import type { DeliveryOutcome, WebhookOutbox } from '../../ports/database/webhooks.ts';
 import type { Change, Database } from '../connection/database.ts';
 import { fromJson, storableText } from '../connection/json.ts';
@@ -103,9 +103,9 @@ export function createWebhookOutbox(
 }
 
 /** The events `e` that the webhook `w` asked for and has not seen. */
-const wanted = sql`e.id > w.seen
-  and e.type in (select json_array_elements_text(w.events))
-  and (w.image is null or e.subject = 'image/' || w.image)`;
+const wanted = sql`e.id > w.seen and (
+  (e.type in (select json_array_elements_text(w.events)) and (w.image is null or e.subject = 'image/' || w.image))
+  or (e.type = ${testEvent} and e.subject = 'webhook/' || w.name))`;
 
 function takeEvents(
   database: Database,

@@ -2,6 +2,7 @@
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { toIso } from '../../domain/value/time.ts';
 import { delivery, webhook } from '../../domain/webhook/record.ts';
+import { testEvent } from '../../domain/webhook/webhook.ts';
 import type { Webhooks } from '../../ports/database/webhooks.ts';
 import type { Database } from '../connection/database.ts';
 import { records } from '../connection/records.ts';
@@ -58,6 +59,9 @@ export function createWebhookStore(database: Database, { now }: { readonly now: 
         if (count > 0) emit({ type: 'webhook.resent', subject: `webhook/${name}`, data: { by, count } });
         return count;
       }),
+
+    test: (name, by) =>
+      database.write(async ({ emit }) => emit({ type: testEvent, subject: `webhook/${name}`, data: { by } })),
 
     hasEvent: (webhook, event) =>
       database.read(async (tables) => (await deliveries.find(tables, { webhook, event })) !== undefined),

@@ -318,6 +318,8 @@ const hints = {
       'Try again in a moment; `log/daemon.log` in the state directory shows what it waits for.',
     'daemon-not-answering': 'Stop it with `imago down`, which also works if it hangs, then try again.',
     'provider-timeout': '',
+    'webhook-unanswered':
+      'Correct the receiver, then test again. Imago retries this delivery for about three days.',
     'drain-timeout':
       'Check the reported disruption budgets and pods. Draining again continues with the remaining pods.',
   },

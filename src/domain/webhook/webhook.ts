@@ -5,7 +5,7 @@ import type { Json } from '../value/json.ts';
 import { quote } from '../value/quote.ts';
 import { nearest } from '../value/suggest.ts';
 
-/** What can be asked for, with what it means. Operations have a stream of events of their own. */
+/** What can be asked for, with what it means. The steps of operations have a stream of events of their own. */
 export const webhookEvents = {
   'channel.moved': 'a channel points at another version',
   'channel.added': 'an image has a new channel',
@@ -20,6 +20,8 @@ export const webhookEvents = {
   'problem.opened': 'there is something that Imago cannot repair',
   'problem.resolved': 'a problem was repaired or resolved',
   'policy.set': 'another policy is in force',
+  'approval.needed': 'a release waits for someone to approve a version for a channel',
+  'operation.failed': 'an operation failed, with who started it and why it failed',
 } as const;
 export type WebhookEvent = keyof typeof webhookEvents;
 
@@ -32,7 +34,11 @@ const usualWebhookEvents: readonly WebhookEvent[] = [
   'support.ending',
   'support.ended',
   'limit.near',
+  'approval.needed',
 ];
+
+/** Sent on request, whatever a webhook asks for. */
+export const testEvent = 'webhook.test';
 
 const second = 1000;
 const minute = 60 * second;

@@ -65,6 +65,12 @@ export function channelSteps({ channel, before, of }: Way): readonly AnyStep<Rel
         if (opens === undefined) {
           throw new ImagoError('gate-closed', `${sentence}.`, { details: { gates } });
         }
+        if (opens === 'people') {
+          const mark = `${channel} ${version.digest}`;
+          const notice = { kind: 'approval.needed', subject: `image/${image}`, mark };
+          const data = { channel, version: number, operation: run.operation.id, what: sentence };
+          await run.lifecycle.support.tellOnce(notice, data);
+        }
         return { sentence, againMs: opens === 'people' ? maxPauseMs : Math.min(maxPauseMs, opens - now) };
       },
     },

@@ -38,6 +38,8 @@ export type DeliveryOutcome =
   | { readonly kind: 'gone'; readonly status: number };
 
 export interface Webhooks {
+  /** Emits an event that only this webhook receives. */
+  test(name: string, by: string): Promise<void>;
   /** By name. */
   list(query: PageQuery): Promise<Page<Webhook>>;
   get(name: string): Promise<Webhook | undefined>;

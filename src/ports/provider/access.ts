@@ -1,6 +1,7 @@
 // The way into a machine for people: its console, its shell, and how it came up. For providers that own the
 // hypervisor, or have such a service.
 import type { Timeline } from '../../domain/node/timeline.ts';
+import type { MachineCommand, MachineCommandResult } from './machines.ts';
 
 export interface NodeShell {
   /** What the shell says; ends when the shell, the machine or the session ends. */
@@ -20,6 +21,11 @@ export interface NodeAccess {
   followConsole(machineId: string, lines: number, signal: AbortSignal): AsyncIterable<string>;
   /** Of the last start; `undefined` until the machine has reported. */
   timeline(machineId: string): Promise<Timeline | undefined>;
+  /**
+   * Runs a script as root, and returns when it has ended, however it ended. `machine-command-timeout` if it does not, or
+   * the machine takes no commands; `machine-not-running`.
+   */
+  run(machineId: string, command: MachineCommand, signal: AbortSignal): Promise<MachineCommandResult>;
   /** `machine-not-running`, or `machine-shell-busy` if another user has it. */
   openShell(machineId: string): Promise<NodeShell>;
 }

@@ -3,12 +3,14 @@ import type { ResponseOf } from '../../../api/contract/types.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { describeCommit } from '../../../domain/image/recipe-commit.ts';
 import { timelineBar } from '../../../domain/node/timeline.ts';
+import { parseDuration } from '../../../domain/value/duration.ts';
 import { shellExited, shellInput } from '../../input/shell-input.ts';
 import { keyValueLines, table } from '../../output/table.ts';
 import { group, list, show, subject } from '../../run/builders.ts';
 import {
   argument,
   type CommandSpec,
+  dryRunFlag,
   type Invocation,
   isSet,
   pageFlags,
@@ -76,6 +78,36 @@ const shell: CommandSpec = {
   },
 };
 
+const exec: CommandSpec = {
+  summary: 'Run a command on a node as root',
+  details:
+    'Prints its output and exits with its exit code, or with 124 if it exceeds --limit. No shell interprets the words: for pipes, run `sh -c`.',
+  args: [...args, { name: 'COMMAND', description: 'Program and arguments', rest: true }],
+  flags: {
+    limit: { description: 'Time limit of the command (default: 1m, at most 1h)', value: 'TIME' },
+    ...dryRunFlag,
+  },
+  examples: [
+    ['imago node exec web-0 -- systemctl status kubelet', 'Run one program'],
+    ["imago node exec web-0 -- sh -c 'journalctl -u kubelet | tail'", 'Run a script'],
+  ],
+  async run(invocation) {
+    const ms = parseDuration(text(invocation, 'limit') ?? '1m');
+    const path = { node: argument(invocation, 'NODE') };
+    const request = { path, body: { command: [...invocation.rest], timeoutSeconds: ms / 1000 } };
+    const { proceeds } = await import('../../run/run-command.ts');
+    if (!(await proceeds(invocation, 'execOnNode', request))) return;
+    const client = await invocation.client();
+    const options = { signal: invocation.signal, timeoutMs: ms + 120_000 };
+    const result = await client.call('execOnNode', request, options);
+    process.exitCode = result.exitCode;
+    if (invocation.out.isDocument) return invocation.out.thing(result, path.node, () => []);
+    process.stdout.write(result.stdout);
+    process.stderr.write(result.stderr);
+    if (result.truncated) invocation.out.note('The output exceeded the limit and is truncated.');
+  },
+};
+
 export const command = group({
   list: list('listNodes', {
     summary: 'List nodes',
@@ -137,6 +169,7 @@ export const command = group({
     lines: timelineLines,
   }),
   shell,
+  exec,
 });
 
 function timelineLines(

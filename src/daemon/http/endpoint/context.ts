@@ -7,6 +7,7 @@ import type { Clock } from '../../../ports/clock.ts';
 import type { Audit, IdempotencyKeys, Tokens } from '../../../ports/database/access.ts';
 import type { Archive } from '../../../ports/database/archive.ts';
 import type { Catalogue } from '../../../ports/database/catalog.ts';
+import type { Changes } from '../../../ports/database/changes.ts';
 import type { ClusterBook } from '../../../ports/database/clusters.ts';
 import type { Events } from '../../../ports/database/events.ts';
 import type { Fleet } from '../../../ports/database/fleet.ts';
@@ -41,6 +42,7 @@ export interface DaemonContext {
   readonly controlPlane?: ControlPlane;
   readonly webhooks: Webhooks;
   readonly problems: Problems;
+  readonly changes: Changes;
   /** Space of the local store that prune can free; absent if there is no store. */
   readonly space?: ImageSpace;
   readonly cache?: BuildCache;

@@ -145,6 +145,19 @@ export const distributionHandlers = {
       }),
     };
   },
+  async testWebhook({ context, path, caller }) {
+    const webhook = await requireWebhook(context, path.webhook);
+    if (webhook.state === 'gone') throw new ImagoError('webhook-gone', `Webhook ${webhook.name} ended.`);
+    return {
+      subject: `webhook/${webhook.name}`,
+      plan: async () => [`Send a test event to ${webhook.url}.`],
+      async run() {
+        await context.webhooks.test(webhook.name, caller.who);
+        return webhook;
+      },
+      record: () => null,
+    };
+  },
   async deleteWebhook({ context, path }) {
     const webhook = await requireWebhook(context, path.webhook);
     return {

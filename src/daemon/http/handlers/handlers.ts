@@ -5,6 +5,7 @@ import { routeHandlers } from '../endpoint/start-operation.ts';
 import { accessHandlers } from './access.ts';
 import { captureHandlers } from './capture.ts';
 import { catalogHandlers } from './catalog.ts';
+import { changeHandlers } from './change.ts';
 import { clusterHandlers } from './cluster.ts';
 import { daemonHandlers } from './daemon.ts';
 import { distributionHandlers } from './distribution.ts';
@@ -30,6 +31,7 @@ const handlers: Handlers = {
   ...accessHandlers,
   ...captureHandlers,
   ...catalogHandlers,
+  ...changeHandlers,
   ...clusterHandlers,
   ...daemonHandlers,
   ...distributionHandlers,

@@ -5,11 +5,12 @@ import type { NodeAccess, NodeShell } from '../../../ports/provider/access.ts';
 import type { Call, Handlers } from '../endpoint/call.ts';
 import { requireNode } from './node.ts';
 
-type NodeEndpoint = 'readConsole' | 'followConsole' | 'showTimeline' | 'openShell';
+type NodeEndpoint = 'readConsole' | 'followConsole' | 'showTimeline' | 'openShell' | 'execOnNode';
 type NodeCall = Pick<Call<NodeEndpoint>, 'context' | 'path'>;
 
 const MAX_LINE = 64 * 1024;
 const MACHINE_LOOK_MS = 10_000;
+const EXEC_GRACE_MS = 30_000;
 
 export const nodeAccessHandlers = {
   async readConsole(call) {
@@ -28,6 +29,24 @@ export const nodeAccessHandlers = {
     const giveBack = call.slots.take(call.caller.who);
     const lines = access.followConsole(machineId, call.query.lines, call.signal);
     return bytesOf(textOf(lines), giveBack);
+  },
+  async execOnNode(call) {
+    const { access, machineId } = await findAccess(call);
+    const { node } = call.path;
+    const { command, timeoutSeconds } = call.body;
+    const [program = ''] = command;
+    const script = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
+    return {
+      subject: `node/${node}`,
+      before: { program },
+      plan: async () => [`Run ${program} on ${node} as root.`],
+      async run() {
+        const signal = AbortSignal.timeout(timeoutSeconds * 1000 + EXEC_GRACE_MS);
+        const result = await access.run(machineId, { script, timeoutMs: timeoutSeconds * 1000 }, signal);
+        return { node, ...result };
+      },
+      record: ({ exitCode }) => ({ program, exitCode }),
+    };
   },
   async openShell(call) {
     const { access, machineId } = await findAccess(call);

@@ -44,10 +44,11 @@ export function azureAccess(context: AzureContext): NodeAccess {
       const switchedOn = kernelAt + Math.min(0, ...last.timeline.map(({ ms }) => ms));
       return makeTimeline(last, new Date(switchedOn).toISOString(), kernelAt);
     },
-    openShell: async () => {
-      throw new ImagoError('provider-lacks', 'Nodes in Azure have no shell that Imago can open.', {
-        hint: '`imago node console` shows what a node writes.',
-      });
-    },
+    run: async () => refuse('Imago cannot run commands on nodes in Azure.'),
+    openShell: async () => refuse('Nodes in Azure have no shell that Imago can open.'),
   };
+}
+
+function refuse(message: string): never {
+  throw new ImagoError('provider-lacks', message, { hint: '`imago node console` shows what a node writes.' });
 }

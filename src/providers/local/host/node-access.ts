@@ -31,6 +31,14 @@ export function hostAccess(host: MachineHost): NodeAccess {
       if (report === undefined || startedAt === undefined) return undefined;
       return makeTimeline(report.document, startedAt, report.kernelAt);
     },
+    async run(machineId, { script, timeoutMs }, signal) {
+      known(machineId);
+      const { exitCode, stdout, stderr, truncated } = await host.runCommand(machineId, script, {
+        timeoutMs,
+        signal,
+      });
+      return { exitCode, stdout, stderr, truncated };
+    },
     async openShell(machineId) {
       known(machineId);
       return shellOf(host, machineId, await host.openShell(machineId));
