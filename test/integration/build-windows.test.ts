@@ -195,6 +195,27 @@ describe('an installer', () => {
   });
 });
 
+describe('a private patch', () => {
+  const secret = { kb: 'KB5077777', class: 'out-of-band', build: '20348.9999', private: true };
+  const asked = recipe({ windows: { ...windows, patches: [secret] } });
+
+  test.each(['code:KB5077777:0x800F0922', 'rollback:KB5077777', ''])(
+    'is named by no step, error, or version (%s)',
+    async (habit) => {
+      const operation = await buildOn([habit], asked);
+      expect(operation.state).toBe(habit === '' ? 'succeeded' : 'failed');
+      const { steps: done, error, result } = operation;
+      const said = JSON.stringify([done.filter(({ name }) => name !== 'lock'), error, result]);
+      expect(said).toContain(habit === '' ? 'install a private patch' : 'private patch');
+      expect(said).not.toMatch(/KB5077777|9999/);
+      if (habit === '') {
+        const found = await product.store.catalogue.getVersion('win', '1.0.0');
+        expect(found).toMatchObject({ restricted: true });
+      }
+    },
+  );
+});
+
 describe('Sysprep', () => {
   test.each([
     ['hangs', /^Sysprep did not end: .* within 15 min/],

@@ -18,6 +18,7 @@ import { rollouts } from './0016-rollouts.ts';
 import { clusters } from './0017-clusters.ts';
 import { prototypes } from './0018-prototypes.ts';
 import { freshness } from './0019-freshness.ts';
+import { windowsNumbering } from './0020-windows-numbering.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -40,4 +41,5 @@ export const migrations: readonly Migration[] = [
   clusters,
   prototypes,
   freshness,
+  windowsNumbering,
 ];

@@ -99,6 +99,22 @@ describe('calendar', () => {
   });
 });
 
+describe('windows', () => {
+  const next = (used: string[], system?: string) =>
+    nextNumber('windows', { used, system, now: day('2026-08-12') });
+
+  test('is the build, the revision, and the day; a second one of a day takes the next number', () => {
+    expect(next([], '20348.5499')).toBe('20348.5499.260812');
+    expect(next(['20348.5499.260812'], '20348.5499')).toBe('20348.5499.260813');
+    expect(next(['20348.5499.260812'], '20348.5500')).toBe('20348.5500.260812');
+    expect(next(['26100.1.260812'], '20348.5499')).toBe('20348.5499.260812');
+  });
+
+  test('needs the build', () => {
+    expect(() => next([])).toThrow(expect.objectContaining({ code: 'input-invalid' }));
+  });
+});
+
 describe('kubernetes', () => {
   const facts = (used: string[], kubernetes: string) => ({ used, kubernetes, now: day('2026-11-15') });
 

@@ -14,7 +14,14 @@ import {
   type VersionNumber,
 } from './version-number.ts';
 
-export const numberingPolicies = ['semver', 'date', 'calendar', 'kubernetes', 'kubernetes-build'] as const;
+export const numberingPolicies = [
+  'semver',
+  'date',
+  'calendar',
+  'kubernetes',
+  'kubernetes-build',
+  'windows',
+] as const;
 export type NumberingPolicy = (typeof numberingPolicies)[number];
 
 export const numberBumps = ['patch', 'minor', 'major'] as const;
@@ -26,6 +33,8 @@ export interface NumberingFacts {
   readonly now: Date;
   /** Needed by the Kubernetes policies, e.g. `1.34.2` or `v1.34.2`. */
   readonly kubernetes?: string | undefined;
+  /** Needed by `windows`: build and revision, like `20348.2113`. */
+  readonly system?: string | undefined;
   /** Which part grows under `semver`; the others refuse it. Defaults to `patch`. */
   readonly bump?: NumberBump | undefined;
 }
@@ -64,6 +73,7 @@ const policies: Readonly<
   calendar: nextCalendar,
   kubernetes: nextKubernetes,
   'kubernetes-build': nextKubernetesBuild,
+  windows: nextWindows,
 };
 
 function nextSemver(used: readonly VersionNumber[], { bump }: NumberingFacts): VersionNumber {
@@ -119,6 +129,20 @@ function nextKubernetesBuild(used: readonly VersionNumber[], facts: NumberingFac
     `All ${buildsPerPatch} builds of Kubernetes ${formatNumber(wanted)} are used.`,
     'Build a newer patch release of Kubernetes, or create a new image.',
   );
+}
+
+/** Build, revision, and the day as yymmdd, or the next free number if that one is used. */
+function nextWindows(used: readonly VersionNumber[], { now, system }: NumberingFacts): VersionNumber {
+  if (system === undefined) {
+    throw new ImagoError('input-invalid', 'The policy windows needs the build of the system.', {
+      hint: 'Set `windows.base.build` in the recipe, or choose another numbering policy.',
+    });
+  }
+  const { major, minor } = parseNumber(`${system}.0`);
+  const { year, month, day } = readDay(now);
+  const last = greatest(used.filter((number) => number.major === major && number.minor === minor));
+  const today = { major, minor, patch: ((year % 100) * 100 + month) * 100 + day };
+  return last === undefined || last.patch < today.patch ? today : { ...last, patch: last.patch + 1 };
 }
 
 function readKubernetes(policy: NumberingPolicy, { kubernetes }: NumberingFacts): VersionNumber {

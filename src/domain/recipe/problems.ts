@@ -15,6 +15,7 @@ import {
   type RecipeComponent,
   type RecipeImage,
   type RecipePackage,
+  type RecipeWindows,
   sourceKind,
   sourceOf,
   versionsOf,
@@ -22,7 +23,8 @@ import {
 } from './recipe.ts';
 import { settingsProblems } from './settings-problems.ts';
 import { substitute } from './variables.ts';
-import { patchProblem } from './windows.ts';
+import { patchProblem, plannedBuild } from './windows.ts';
+import { supportProblem } from './windows-support.ts';
 
 export type { RecipeProblem } from './problem.ts';
 
@@ -261,7 +263,8 @@ function imageProblems(images: readonly RecipeImage[]): readonly RecipeProblem[]
   ];
 }
 
-function windowsProblems({ windows }: Recipe): readonly RecipeProblem[] {
+function windowsProblems(recipe: Recipe): readonly RecipeProblem[] {
+  const { windows, numbering } = recipe;
   const patches = windows?.patches ?? [];
   const problems = patches.flatMap((patch, index) => {
     const path = ['windows', 'patches', index];
@@ -274,11 +277,26 @@ function windowsProblems({ windows }: Recipe): readonly RecipeProblem[] {
     return found;
   });
   const order = patchProblem(windows ?? {});
+  const until = supportProblem(recipe);
   return [
     ...problems,
     ...repeated(patches, (patch) => patch.kb, ['windows', 'patches'], 'patch'),
     ...(order === undefined ? [] : [{ path: ['windows', 'patches'], message: order }]),
+    ...(until === undefined ? [] : [{ path: ['support', 'until'], message: until }]),
+    ...(numbering === 'windows' ? windowsNumberProblems(windows ?? {}) : []),
   ];
+}
+
+function windowsNumberProblems(windows: RecipeWindows): readonly RecipeProblem[] {
+  const say = (message: string, hint: string) => [{ path: ['numbering'], message, hint }];
+  if (windows.patches?.some((patch) => patch.private === true)) {
+    return say(
+      'the policy windows would number versions after the revision of a private patch',
+      'Choose another numbering policy, such as `calendar`.',
+    );
+  }
+  if (plannedBuild(windows) !== undefined) return [];
+  return say('the policy windows needs the build of the system', 'Set `windows.base.build`.');
 }
 
 function expectProblems({ expect: { ports = [], setuid = [] } = {} }: Recipe): readonly RecipeProblem[] {

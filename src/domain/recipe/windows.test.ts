@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { RecipeWindows, WindowsPatch } from './recipe.ts';
-import { installedPatches, patchProblem, planPatches } from './windows.ts';
+import { installedPatches, patchProblem, plannedBuild, planPatches } from './windows.ts';
+import { supportNotice, supportProblem, windowsLifecycles } from './windows-support.ts';
 
 function patch(kb: string, ...prerequisites: string[]): WindowsPatch {
   return {
@@ -93,4 +94,26 @@ test('a prerequisite that is not there, and a circle, are reported', () => {
     /^KB1, KB2 need each other/,
   );
   expect(() => planPatches({ patches: [patch('KB1', 'KB1')] })).toThrow(/need each other/);
+});
+
+test('the system has the build of the newest cumulative update, or that of the base', () => {
+  const base = { build: '20348.1129' };
+  expect(
+    plannedBuild({ base, patches: [cumulative('KB1', '20348.2113'), cumulative('KB2', '20348.1970')] }),
+  ).toBe('20348.2113');
+  expect(plannedBuild({ base, patches: [cumulative('KB3', '20348.1')] })).toBe('20348.1129');
+  expect(plannedBuild({})).toBeUndefined();
+});
+
+test('support ends with security updates; the end of mainstream support is reported', () => {
+  const windows = { base: { build: '20348.1129' } };
+  expect(supportNotice({ windows }, '2026-10-13')).toBeUndefined();
+  expect(supportNotice({ windows }, '2026-10-14')).toMatch(
+    /^Mainstream support of Windows Server 2022 ended on 2026-10-13/,
+  );
+  expect(supportNotice({ windows }, '2031-10-15')).toMatch(/no security updates/);
+  expect(supportProblem({ windows, support: { until: '2031-10-14' } })).toBeUndefined();
+  expect(supportProblem({ windows, support: { until: '2031-10-15' } })).toMatch(/until 2031-10-14/);
+  for (const { mainstream, security } of Object.values(windowsLifecycles))
+    expect(mainstream < security).toBe(true);
 });

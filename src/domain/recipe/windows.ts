@@ -104,6 +104,14 @@ export function planPatches(windows: RecipeWindows): PatchPlan {
   };
 }
 
+/** Build and revision of the system after the patches; `undefined` if the recipe does not say them. */
+export function plannedBuild(windows: RecipeWindows): string | undefined {
+  const builds = installedPatches(windows).flatMap((patch) =>
+    kindOf(patch) === 'cumulative' && patch.build !== undefined ? [patch.build] : [],
+  );
+  return builds.at(-1) ?? windows.base?.build;
+}
+
 function revisionOf({ build = '0.0' }: WindowsPatch): number {
   return readBuild(build).revision;
 }

@@ -10,6 +10,8 @@ import { whyVersion } from '../../domain/lock/reason.ts';
 import { operationRequest, parseInput } from '../../domain/operation/declaration.ts';
 import { isRestricted, type Recipe } from '../../domain/recipe/recipe.ts';
 import { recordedRecipe } from '../../domain/recipe/request.ts';
+import { plannedBuild } from '../../domain/recipe/windows.ts';
+import { supportNotice } from '../../domain/recipe/windows-support.ts';
 import { imageProduct } from '../../domain/support/support.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import type { Builder, SealedDisk } from '../../ports/provider/builder.ts';
@@ -61,13 +63,16 @@ export const build = operation(declared.build, { plan: planBuild })
     async do(run): Promise<Locked> {
       const previous = run.input.lock as Lock | undefined;
       const lock = await makeLock(run, previous);
+      const at = new Date(run.clock.now()).toISOString();
+      const notice = supportNotice(lock.recipe, at.slice(0, 10));
+      if (notice !== undefined) run.log(notice);
       const hasTools = builderOf(run).tools !== undefined;
       const lockChanges = previous === undefined || !hasTools ? [] : changesOf(previous, lock);
       return {
         lock,
         ...(lockChanges.length > 0 && { lockChanges }),
         lockDigest: `sha256:${run.sha256(canonicalJson(lock))}`,
-        at: new Date(run.clock.now()).toISOString(),
+        at,
       };
     },
   })
@@ -268,7 +273,8 @@ function factsOf(run: LockedRun): CandidateFacts {
   const recipe = parseInput(recordedRecipe, lockOf(run).recipe);
   const { name, os, architecture, numbering, kubernetes } = recipe;
   const { bump, provider } = run.input;
-  return { name, os, architecture, numbering, kubernetes, bump, ...simulatedBy(run, provider) };
+  const system = plannedBuild(recipe.windows ?? {});
+  return { name, os, architecture, numbering, kubernetes, system, bump, ...simulatedBy(run, provider) };
 }
 
 function lineOf({ image, version }: Sealed): string {

@@ -5,6 +5,7 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
 import { whyVersion } from '../../domain/lock/reason.ts';
 import type { Recipe } from '../../domain/recipe/recipe.ts';
+import { plannedBuild } from '../../domain/recipe/windows.ts';
 import { formatBytes } from '../../domain/value/bytes.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import { formatDuration } from '../../domain/value/duration.ts';
@@ -201,7 +202,9 @@ async function sealLines(
   { recipe, bump, ...input }: OneBuild,
 ): Promise<readonly string[]> {
   if (recipe === undefined) return [`Seal it as a candidate of ${imageOfBuild(input)}.`];
-  return [`Seal it as a candidate: ${recipe.name}:${await previewNumber(deps, { ...recipe, bump })}.`];
+  return [
+    `Seal it as a candidate: ${recipe.name}:${await previewNumber(deps, { ...recipe, system: plannedBuild(recipe.windows ?? {}), bump })}.`,
+  ];
 }
 
 /** `undefined` if the provider only simulates locks. */

@@ -22,6 +22,8 @@ export interface CandidateFacts {
   readonly architecture: Architecture;
   readonly numbering: NumberingPolicy;
   readonly kubernetes?: string | undefined;
+  /** Of Windows: build and revision. */
+  readonly system?: string | undefined;
   readonly bump?: NumberBump | undefined;
   /** Made by a simulation. */
   readonly simulated?: true | undefined;
@@ -51,7 +53,7 @@ export async function requireLine(
 
 /** A repeated call of the same operation gets the same number. Throws `number-taken` if the wanted one was ever used. */
 export async function takeNumber(run: Run, facts: CandidateFacts): Promise<string> {
-  const { name, os, architecture, numbering, kubernetes, bump, version, channels } = facts;
+  const { name, os, architecture, numbering, kubernetes, system, bump, version, channels } = facts;
   const image = await run.catalogue.ensureImage({
     ...{ name, os, architecture, numbering, ...(channels === false && { channels }) },
     ...simulatedMark(facts),
@@ -59,7 +61,7 @@ export async function takeNumber(run: Run, facts: CandidateFacts): Promise<strin
   const now = new Date(run.clock.now());
   return run.catalogue.reserveNumber(name, run.operation.id, (used) => {
     if (version !== undefined) return freeNumber(name, version, used);
-    return nextNumber(image.numbering, { used, now, kubernetes, bump });
+    return nextNumber(image.numbering, { used, now, kubernetes, system, bump });
   });
 }
 
@@ -81,7 +83,13 @@ export async function requireNumbering(
 /** The number that a build would get now. Throws what the build would throw. */
 export async function previewNumber(
   deps: OperationDeps,
-  { name, numbering, kubernetes, bump }: Pick<CandidateFacts, 'name' | 'numbering' | 'kubernetes' | 'bump'>,
+  {
+    name,
+    numbering,
+    kubernetes,
+    system,
+    bump,
+  }: Pick<CandidateFacts, 'name' | 'numbering' | 'kubernetes' | 'system' | 'bump'>,
 ): Promise<string> {
   const image = await deps.catalogue.getImage(name);
   const used = await deps.catalogue.usedNumbers(name);
@@ -89,6 +97,7 @@ export async function previewNumber(
     used,
     now: new Date(deps.clock.now()),
     kubernetes,
+    system,
     bump,
   });
 }
