@@ -94,6 +94,9 @@ async function rollOut(path: { readonly pool: string }): Promise<void> {
   expect(result).toMatchObject({ name: path.pool, failed: [] });
   const { from } = await client.call('showRollout', { path });
   await finish(await client.call('undoRollout', { path, body: { now: true } }));
+  const series = { pools: [path.pool], bake: '0s' };
+  const moved = await finish(await client.call('startRolloutSeries', { body: series }));
+  expect(moved.result).toEqual({ pools: [path.pool] });
   expect(await client.call('showPool', { path })).toMatchObject({ version: from.version });
 }
 

@@ -149,6 +149,7 @@ export const addresses: Readonly<Record<EndpointName, string>> = {
   prune: 'POST /v1/prune',
   startRollout: 'POST /v1/pools/{pool}/rollout',
   undoRollout: 'POST /v1/pools/{pool}/rollout/undo',
+  startRolloutSeries: 'POST /v1/rollouts',
   restoreVersion: 'POST /v1/images/{image}/versions/{version}/restore',
   withdrawVersion: 'POST /v1/images/{image}/versions/{version}/withdraw',
 };

@@ -18,7 +18,12 @@ export const command = group({
     examples: [['imago rollout plan web --reference node:1.34.2', 'Preview a move to one version']],
     lines: (plan) => [
       ...keyValueLines({
-        ...{ pool: plan.pool, to: name(plan.to), 'returns to': name(plan.from) },
+        ...{
+          pool: plan.pool,
+          to: name(plan.to),
+          through: plan.through.join(', ') || undefined,
+          'returns to': name(plan.from),
+        },
         ...{ nodes: plan.nodes.length, current: plan.current.length, 'at a time': plan.maxUnavailable },
         ...{ 'extra nodes': plan.extraNodes, bytes: plan.bytes, 'complete at': plan.endsAt },
       }),

@@ -37,6 +37,11 @@ export function retentionFor(policy: Policy | undefined, image: string | undefin
   return own ?? policy?.retention ?? {};
 }
 
+/** Versions of the image that nodes pass through on their way to newer ones. */
+export function floorsOf(policy: Policy | undefined, image: string): readonly string[] {
+  return ownEntry(policy?.images, image)?.floors ?? [];
+}
+
 /** Whether images differ in what is kept of them. */
 export function retentionDiffers(policy: Policy | undefined): boolean {
   return Object.values(policy?.images ?? {}).some(({ retention }) => retention !== undefined);

@@ -3,6 +3,7 @@
 import * as z from 'zod';
 import { roles } from '../access/roles.ts';
 import { findingLevels } from '../evidence/finding.ts';
+import { readNumber } from '../image/version-number.ts';
 import { parseBytes } from '../value/bytes.ts';
 import { parseDuration } from '../value/duration.ts';
 import { name, parsed, record, sentence, timestamp } from '../value/fields.ts';
@@ -151,6 +152,12 @@ const retention = z
   })
   .describe('What pruning keeps in addition to versions in use, unless the request overrides it.');
 
+const floors = z
+  .array(z.string().refine((text) => readNumber(text) !== undefined, 'is not a version number'))
+  .max(100)
+  .optional()
+  .describe('Versions that a rollout from an older version to a newer one passes through.');
+
 export const policyFile = z
   .strictObject({
     version: z.literal(1),
@@ -159,7 +166,7 @@ export const policyFile = z
     images: z
       .record(
         z.string(),
-        z.strictObject({ channels: channelPolicies.default({}), retention: retention.optional() }),
+        z.strictObject({ channels: channelPolicies.default({}), retention: retention.optional(), floors }),
       )
       .optional()
       .describe('Overrides by image. A channel or retention here replaces the general one completely.'),

@@ -97,6 +97,43 @@ export const rollout = declareOperation({
   },
 });
 
+const seriesFields = {
+  pools: z
+    .array(name)
+    .min(1)
+    .max(100)
+    .refine((pools) => new Set(pools).size === pools.length, 'names a pool twice')
+    .describe('Pools in their order: each begins when the one before has succeeded.'),
+  ...startFields,
+};
+
+export const rolloutSeries = declareOperation({
+  kind: 'rollout-series',
+  role: 'operator',
+  subject: ({ pools }) => `rollout/${pools[0]}`,
+  key: (_, id) => `rollout/${id}`,
+  input: z.object(seriesFields),
+  routes: {
+    startRolloutSeries: {
+      address: 'POST /v1/rollouts',
+      tag: 'Pools',
+      summary: 'Move several pools to a version, one after the other',
+      description: 'A pool that is rolled back ends it: the pools after it are not touched.',
+      body: request('StartRolloutSeriesRequest', seriesFields),
+      command: {
+        words: 'rollout series',
+        examples: [
+          [
+            'imago rollout series --pools canary --pools web --reference node:1.34.2',
+            'Move pool web after pool canary',
+          ],
+        ],
+        done: 'Moved, in this order: {pools}',
+      },
+    },
+  },
+});
+
 export const rolloutNode = declareOperation({
   kind: 'rollout-node',
   role: 'operator',

@@ -47,6 +47,7 @@ export const plannedRollout = record('PlannedRollout', 'What a rollout would do.
   pool: z.string(),
   to: origin.describe('What nodes would move to.'),
   from: origin.describe('What the pool would return to.'),
+  through: listOf(z.string()).describe('Floors that the nodes would move to first, as NAME:VERSION.'),
   maxUnavailable: z.int().describe('Nodes that move at a time.'),
   extraNodes: z.int().describe('Nodes that exist in addition while others are replaced.'),
   bytes: z.int().describe('Upper bound for the size of the disks to write.'),

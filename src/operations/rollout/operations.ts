@@ -1,6 +1,6 @@
 // Moves the nodes of a pool to a version in waves, two canaries first. If a moved node fails, everything returns to the
 // last good version, and the version is refused in this pool from then on.
-import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 import * as declared from '../../domain/rollout/operations.ts';
 import { waveNames } from '../../domain/rollout/plan.ts';
 import { toIso } from '../../domain/value/time.ts';
@@ -8,12 +8,17 @@ import { operation } from '../common/operation.ts';
 import { openPool, requirePool } from '../node/pool-nodes.ts';
 import { previewDrains } from '../node/service.ts';
 import { poolSetImage, restoreModel } from '../pool/set-image.ts';
+import { findFloors } from './floors.ts';
 import { moveId, readMoves } from './observe.ts';
+import { ignoreEnded } from './series.ts';
 import { drainOf, planRollout, waveShares } from './target.ts';
 import { lookAtReturn, lookAtWave, paced, type RolloutRun, type WaveResult } from './waves.ts';
 
 export { rolloutNode } from './node.ts';
+export { rolloutSeries } from './series.ts';
 
+/** A rollout has itself as a child. */
+const declaredOnly = { declaration: declared.rollout };
 const patienceMs = 30 * 24 * 3_600_000;
 
 export const rollout = operation(declared.rollout, {
@@ -21,8 +26,12 @@ export const rollout = operation(declared.rollout, {
     const { waves, current, to, from, maxUnavailable } = await planRollout(run);
     const { name } = run.input;
     const pool = await requirePool(run, name);
+    const through = await findFloors(run);
     const moving = waves.reduce((sum, { nodes }) => sum + nodes.length, 0);
     return [
+      ...through.map(
+        (floor) => `First move the nodes of pool ${name} to ${floor}, which the policy has as a floor.`,
+      ),
       `Create new nodes of pool ${name} from ${to.image}:${to.version}, then move ${moving} nodes, at most ${maxUnavailable} at a time.`,
       ...(current.length > 0 ? [`Skip ${current.length} nodes that run it already.`] : []),
       ...waves.flatMap((wave) =>
@@ -33,6 +42,12 @@ export const rollout = operation(declared.rollout, {
     ];
   },
 })
+  .step('floors', async (run) => ({ through: await findFloors(run) }))
+  // The highest one: its own rollout passes through those below.
+  .child('through', declaredOnly, (run) => {
+    const reference = run.result('floors').through.at(-1);
+    return reference === undefined ? undefined : { ...run.input, reference };
+  })
   .step('plan', (run) => planRollout(run))
   .step('begin', {
     async do(run) {
@@ -123,10 +138,6 @@ export const rollout = operation(declared.rollout, {
 function findBreach(run: Pick<RolloutRun, 'input' | 'maybe'>): string | undefined {
   const results = waveNames(waveShares(run.input)).map((name) => run.maybe(name) as WaveResult | undefined);
   return results.find((result) => result?.breach !== undefined)?.breach;
-}
-
-function ignoreEnded(thrown: unknown): void {
-  if (ensureImagoError(thrown).code !== 'operation-ended') throw thrown;
 }
 
 async function stopMoves(run: RolloutRun): Promise<void> {

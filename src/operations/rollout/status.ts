@@ -7,6 +7,7 @@ import { parseWindow } from '../../domain/rollout/window.ts';
 import { parseDuration } from '../../domain/value/duration.ts';
 import type { ImageStore } from '../../ports/image-store/image-store.ts';
 import type { OperationDeps } from '../common/deps.ts';
+import { findFloors } from './floors.ts';
 import { readMoves } from './observe.ts';
 import { planRollout, type RolloutInput, type RolloutPlan, type RolloutReading } from './target.ts';
 
@@ -25,7 +26,16 @@ export async function describePlan(
   const moving = waves.reduce((sum, wave) => sum + wave.nodes.length, 0);
   const last = nodes.at(-1)?.expectedAt;
   return {
-    ...{ pool: run.input.name, to, from, maxUnavailable, extraNodes, current, nodes },
+    ...{
+      pool: run.input.name,
+      to,
+      from,
+      through: await findFloors(run),
+      maxUnavailable,
+      extraNodes,
+      current,
+      nodes,
+    },
     bytes: (version?.sizeBytes ?? 0) * moving,
     endsAt: new Date((last === undefined ? course.now : Date.parse(last)) + course.bakeMs).toISOString(),
     differences: await differencesOf(run, plan),

@@ -23,7 +23,7 @@ export type RolloutInput = z.output<typeof rollout.input>;
 
 /** What is needed to plan a rollout, for the operation and for the route of the plan. */
 export type RolloutReading = PoolReading &
-  Pick<OperationDeps, 'catalogue' | 'clusterOf' | 'prober'> & { readonly input: RolloutInput };
+  Pick<OperationDeps, 'catalogue' | 'clusterOf' | 'prober' | 'promotion'> & { readonly input: RolloutInput };
 
 export interface RolloutPlan extends WavePlan {
   /** What new nodes were created from before the rollout. */
@@ -46,7 +46,7 @@ export async function planRollout(run: RolloutReading): Promise<RolloutPlan> {
   const access = await openPool(run, name);
   const { pool } = access;
   const before = imageOf(pool);
-  const to = undo ? await undoTarget(run, name) : await startTarget(run, pool);
+  const to = await findTarget(run, pool);
   if (!retryBad && !undo) await refuseBadVersion(run, name, to);
   if (!undo) await checkSkew(run, pool, to);
   await requireProbes(run, run.input.probes, pool);
@@ -167,6 +167,10 @@ function donorOf(evidence: readonly Evidence[]): ((node: ProviderNode) => boolea
   const { machineId, imagedAt } = Object(captured?.details) as Partial<ProviderNode>;
   if (machineId === undefined) return undefined;
   return (node) => node.machineId === machineId && node.imagedAt === imagedAt;
+}
+
+export async function findTarget(run: RolloutReading, pool: PoolRecord): Promise<PoolImage> {
+  return run.input.undo ? undoTarget(run, pool.name) : startTarget(run, pool);
 }
 
 async function startTarget(run: RolloutReading, pool: PoolRecord): Promise<PoolImage> {
