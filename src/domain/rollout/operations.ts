@@ -103,7 +103,7 @@ const seriesFields = {
     .min(1)
     .max(100)
     .refine((pools) => new Set(pools).size === pools.length, 'names a pool twice')
-    .describe('Pools in their order: each begins when the one before has succeeded.'),
+    .describe('Pools in their order: each begins when the previous one has succeeded.'),
   ...startFields,
 };
 
