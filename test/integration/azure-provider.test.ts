@@ -214,3 +214,20 @@ test('an uploaded disk is gone when its version is ready, and what a crash left 
   await bench.provider.sweep(signal);
   await settle(async () => (await uploads()).length === 0);
 });
+
+test('limits are counted by the region in which galleries stand, with those of others', async () => {
+  const { gallery } = bench.provider;
+  const theirs = { ...at('galleries', 'theirs'), group: 'other' };
+  await others.finish(await others.put(theirs, { location: 'uksouth', properties: {} }, signal), signal);
+  const identifier = { publisher: 'p', offer: 'o', sku: 's' };
+  const definition = { ...at('galleries/images', 'theirs', 'one'), group: 'other' };
+  const properties = { osType: 'Linux', osState: 'Generalized', identifier };
+  await others.finish(await others.put(definition, { location: 'uksouth', properties }, signal), signal);
+  const counted = await gallery.limits(options);
+  expect(counted).toContainEqual({ name: 'galleries', region: 'uksouth', used: 1, limit: 100 });
+  expect(counted).toContainEqual({ name: 'images', region: 'uksouth', used: 1, limit: 1_000 });
+  expect(counted).toContainEqual({ name: 'galleries', region: 'westeurope', used: 1, limit: 100 });
+  expect(counted).toContainEqual({ name: 'versions', region: 'westeurope', used: 2, limit: 10_000 });
+  const forImage = await gallery.limits({ ...options, image: 'node' });
+  expect(new Set(forImage.map(({ region }) => region))).toEqual(new Set(['westeurope']));
+});

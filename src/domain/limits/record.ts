@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { record } from '../value/fields.ts';
 
 export const limit = record('Limit', 'A limit and its usage.', {
-  place: z.string().describe('Provider.'),
+  place: z.string().describe('Provider, and its region if limits are per region.'),
   name: z.enum(['galleries', 'images', 'versions', 'versions-per-image', 'replicas-per-version', 'bytes']),
   used: z.number(),
   limit: z.number(),

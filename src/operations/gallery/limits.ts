@@ -14,7 +14,7 @@ import { type OperationDeps, requireRole } from '../common/deps.ts';
 import type { CopyTarget } from './copy-target.ts';
 
 export interface PlacedLimit extends LimitForecast {
-  /** The provider. */
+  /** The provider, and the region where limits are counted by region. */
   readonly place: string;
 }
 
@@ -30,14 +30,19 @@ export async function readLimits(deps: LimitDeps, signal: AbortSignal): Promise<
   for (const provider of deps.providers()) {
     if (provider.gallery === undefined) continue;
     const uses = await provider.gallery.limits({ signal, epoch: deps.epoch });
-    const samples = await deps.lifecycle.samples.list(provider.name, since);
-    for (const use of uses) {
-      const own = samples.filter(({ name }) => name === use.name);
-      if (own.length < 2 && use.name === 'versions') {
+    const samples = new Map<string, Awaited<ReturnType<typeof deps.lifecycle.samples.list>>>();
+    for (const { region, ...use } of uses) {
+      const place = region === undefined ? provider.name : `${provider.name}/${region}`;
+      const known = samples.get(place) ?? (await deps.lifecycle.samples.list(place, since));
+      samples.set(place, known);
+      const own = known.filter(({ name }) => name === use.name);
+      // What is recorded here goes to the first region.
+      const isHome = region === undefined || region === provider.abilities.regions[0];
+      if (own.length < 2 && use.name === 'versions' && isHome) {
         byDay ??= await deps.lifecycle.samples.versionsByDay(windowDays - 1);
       }
-      const past = own.length < 2 && use.name === 'versions' ? asIfHere(use, byDay ?? []) : own;
-      found.push({ place: provider.name, ...forecast(use, past, now) });
+      const past = own.length < 2 && use.name === 'versions' && isHome ? asIfHere(use, byDay ?? []) : own;
+      found.push({ place, ...forecast(use, past, now) });
     }
   }
   return found;

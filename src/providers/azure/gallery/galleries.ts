@@ -210,14 +210,37 @@ function toImage({ name, properties }: Resource<WireImage>): GalleryImage {
   };
 }
 
-/** Counts everything in the subscription, also what others made. */
+/**
+ * Counts everything in the subscription, also what others made, by the region in which galleries stand. For an image,
+ * only the region of its gallery.
+ */
 async function countLimits(
-  { arm }: AzureContext,
+  { arm, location }: AzureContext,
   signal: AbortSignal,
   only?: { readonly gallery: string; readonly image: string },
 ): Promise<readonly GalleryLimit[]> {
   signal.throwIfAborted();
   const galleries = await arm.list<Resource<WireGallery>>({ ...at('galleries'), group: '' }, signal);
+  const asked = galleries.find(({ name }) => name.toLowerCase() === only?.gallery.toLowerCase());
+  const home = toRegion(asked?.location ?? location);
+  const found = only === undefined ? galleries.map((one) => toRegion(one.location)) : [];
+  const counts: GalleryLimit[] = [];
+  for (const region of new Set([home, ...found])) {
+    const here = galleries.filter((one) => toRegion(one.location) === region);
+    const used = await countRegion(arm, here, signal, only);
+    for (const name of Object.keys(limits) as (keyof typeof limits)[]) {
+      counts.push({ name, region, used: used[name], limit: limits[name] });
+    }
+  }
+  return counts;
+}
+
+async function countRegion(
+  arm: AzureContext['arm'],
+  galleries: readonly Resource<WireGallery>[],
+  signal: AbortSignal,
+  only: { readonly gallery: string; readonly image: string } | undefined,
+): Promise<Readonly<Record<keyof typeof limits, number>>> {
   let images = 0;
   let versions = 0;
   let replicas = 0;
@@ -235,13 +258,10 @@ async function countLimits(
       replicas = Math.max(replicas, ...inside.map(replicasOf));
     }
   }
-  const used = {
+  return {
     ...{ galleries: galleries.length, images, versions },
     ...{ 'versions-per-image': inImage, 'replicas-per-version': replicas },
   };
-  return (Object.keys(limits) as (keyof typeof limits)[]).map((name) => ({
-    ...{ name, used: used[name], limit: limits[name] },
-  }));
 }
 
 /** It was deleted since it was listed. */
