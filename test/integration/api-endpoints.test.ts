@@ -718,6 +718,8 @@ describe('the life of an image', () => {
     const body = { name: 'public', provider: 'sim', place: 'public', channels: ['production'], public: true };
     expect(await client.call('addGallery', { body })).toMatchObject(body);
     expect((await client.call('listGalleries')).items).toMatchObject([{ name: 'public' }]);
+    const { items: copies } = await client.call('listCopies', { query: {} });
+    for (const copy of copies) expect(copy.regions.length).toBeGreaterThan(0);
     const shown = await client.call('showCatalogImage', { path: { image: 'node' } });
     expect(shown).toMatchObject({ name: 'node', os: 'linux' });
     await client.call('removeGallery', { path: { gallery: 'public' } });

@@ -140,6 +140,23 @@ test('the reference of a version is printed as other tools take it', async () =>
   expect(found).toMatchObject({ id, text: expect.stringContaining(`id: '${id}'`) });
 }, 60_000);
 
+test('the cost of copies follows from a price file', async () => {
+  const prices = await imago.writeFile(
+    'prices.yaml',
+    'currency: EUR\ngibMonth: 1\nregions: {northeurope: 2}\n',
+  );
+  const found = await imago.json<{ items: object[]; total: number; currency: string }>([
+    ...['image', 'cost', 'sample', '--prices', prices],
+  ]);
+  const copy = { gallery: 'azure/imago', image: 'sample', version: first, replicas: 3 };
+  // 1 GiB once in westeurope, and twice in northeurope.
+  expect(found.items).toContainEqual({ ...copy, sizeBytes: 2 ** 30, cost: 5 });
+  expect(found).toMatchObject({ currency: 'EUR', total: expect.any(Number) });
+  const wrong = await imago.writeFile('prices.yaml', 'currency: EUR\n');
+  const refused = await imago.run(['image', 'cost', '--prices', wrong]);
+  expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('gibMonth') });
+}, 60_000);
+
 test('a pool of a size that cannot start the image is refused, and capz takes only images that join', async () => {
   const create = [
     'pool',

@@ -55,6 +55,7 @@ export const addresses: Readonly<Record<EndpointName, string>> = {
   listPolicies: 'GET /v1/policies',
   setPolicy: 'POST /v1/policy',
   listGalleries: 'GET /v1/galleries',
+  listCopies: 'GET /v1/copies',
   addGallery: 'POST /v1/galleries',
   removeGallery: 'DELETE /v1/galleries/{gallery}',
   listWebhooks: 'GET /v1/webhooks',

@@ -1,9 +1,11 @@
 // Galleries and webhooks.
+import { galleryCopy } from '../../domain/cost/cost.ts';
 import { gallery } from '../../domain/gallery/record.ts';
 import { delivery, webhook } from '../../domain/webhook/record.ts';
 import { pageOf, pageQuery } from '../schemas/common.ts';
 import {
   addGalleryRequest,
+  copiesQuery,
   createWebhookRequest,
   newWebhook,
   resendRequest,
@@ -13,6 +15,10 @@ import { create, endpoints, read, write } from './endpoint.ts';
 
 export const galleryContract = endpoints('Galleries', {
   listGalleries: read('GET /v1/galleries', 'List registered galleries', { response: pageOf(gallery) }),
+  listCopies: read('GET /v1/copies', 'List the copies of versions in galleries, with regions and sizes', {
+    query: copiesQuery,
+    response: pageOf(galleryCopy),
+  }),
   addGallery: create('POST /v1/galleries', 'Register a gallery or update its settings', {
     role: 'admin',
     body: addGalleryRequest,

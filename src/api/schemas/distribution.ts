@@ -48,3 +48,5 @@ export const resent = record('Resent', 'The number of deliveries that are sent a
   webhook: z.string(),
   deliveries: z.int().describe('Number of deliveries that are resent.'),
 });
+
+export const copiesQuery = z.strictObject({ image: name.optional().describe('Only of this image.') });

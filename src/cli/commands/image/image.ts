@@ -28,6 +28,7 @@ import {
   text,
 } from '../../spec/command.ts';
 import { publish, pull, push } from './copy.ts';
+import { cost } from './cost.ts';
 import { ancestors, descendants, nodes } from './lineage.ts';
 import { restore, withdraw, withdrawals } from './withdraw.ts';
 
@@ -149,6 +150,7 @@ export const command = group({
   },
   show: subject('Show a version with its support dates, signatures, and evidence', () => import('./show.ts')),
   ancestors,
+  cost,
   descendants,
   nodes,
   withdraw,
