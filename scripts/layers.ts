@@ -42,7 +42,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       // What routes ask directly, without an operation.
       'capture/donors',
       'channel/(attest-move|gate-facts|moves)',
-      'gallery/(copy-target|limits|make-public)',
+      'gallery/(copy-target|limits|list-copies|make-public)',
       'image/import',
       'node/pool-nodes',
       'public-catalog/image',

@@ -88,7 +88,7 @@ export interface GalleryLimit {
     | 'versions-per-image'
     | 'replicas-per-version'
     | 'bytes';
-  /** Where limits are counted by region: of this one, all galleries that stand there together. */
+  /** Where limits are counted by region: of this one, all galleries in it together. */
   readonly region?: string;
   /** Of all galleries together where the provider counts so; for a limit on each version, that of the fullest. */
   readonly used: number;

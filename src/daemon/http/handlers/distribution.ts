@@ -2,7 +2,6 @@
 import type { BodyOf } from '../../../api/contract/types.ts';
 import { answerDeadline } from '../../../async/deadline.ts';
 import { usualChannels } from '../../../domain/channel/channel.ts';
-import type { GalleryCopy } from '../../../domain/cost/cost.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { type AzureCoordinates, checkCoordinates } from '../../../domain/gallery/gallery.ts';
 import { checkName } from '../../../domain/value/name.ts';
@@ -11,7 +10,7 @@ import { didYouMean, orList } from '../../../domain/value/suggest.ts';
 import { readWebhookEvents, readWebhookUrl } from '../../../domain/webhook/webhook.ts';
 import { requireImage } from '../../../operations/common/require.ts';
 import { requireGallery } from '../../../operations/gallery/copy-target.ts';
-import { listGalleries } from '../../../operations/gallery/galleries.ts';
+import { listCopies } from '../../../operations/gallery/list-copies.ts';
 import { checkMayBePublic, makePublic } from '../../../operations/gallery/make-public.ts';
 import { readCatalogImage } from '../../../operations/public-catalog/image.ts';
 import type { Provider } from '../../../ports/provider/provider.ts';
@@ -43,21 +42,7 @@ export const distributionHandlers = {
   async listCopies({ context, query, limits, signal }) {
     if (query.image !== undefined) await requireImage(context, query.image);
     const options = { signal: AbortSignal.any([signal, AbortSignal.timeout(limits.providerMs)]), epoch: 0 };
-    const items: GalleryCopy[] = [];
-    for (const { name, gallery } of await listGalleries([...context.providers.values()], options)) {
-      for await (const image of allItems((page) => gallery.listImages(page, options))) {
-        if (query.image !== undefined && image.name !== query.image) continue;
-        for await (const found of allItems((page) => gallery.listVersions(image.name, page, options))) {
-          const { sizeBytes, version } = found;
-          const regions = found.regions.map(({ region, replicas }) => ({ region, replicas }));
-          // A gallery without regions has the version once, where it stands.
-          const places = regions.length === 0 ? [{ region: name, replicas: 1 }] : regions;
-          const size = sizeBytes === undefined ? {} : { sizeBytes };
-          items.push({ gallery: name, image: image.name, version, ...size, regions: places });
-        }
-      }
-    }
-    return { items };
+    return { items: await listCopies([...context.providers.values()], query.image, options) };
   },
   listWebhooks: ({ context, query }) => context.webhooks.list(pageQuery(query)),
   async listDeliveries({ context, path, query }) {
