@@ -10,6 +10,7 @@ import { ImagoError } from '../domain/error/imago-error.ts';
 import type { Lock } from '../domain/lock/lock.ts';
 import { type FileHashes, type HashFilesOptions, hashFiles } from './hash-files.ts';
 import { readAgentFacts } from './linux/agent-facts.ts';
+import { readBootFacts } from './linux/boot-facts.ts';
 import { containerdRoot, readContainerImages } from './linux/container-images.ts';
 import { readOwners, readPackages } from './linux/debian-packages.ts';
 import { type DiskTree, nameOf, readTree } from './linux/disk-tree.ts';
@@ -100,6 +101,7 @@ export async function readRootInventory(reader: Ext4Reader, facts: RootFacts): P
   const osRelease = parseAssignments((await tree.readText('/etc/os-release')) ?? '');
   const { blocks, freeBlocks, blockSize } = reader.shape;
   const agent = await readAgentFacts(tree);
+  const kernel = kernelOf(tree, facts.boot);
   const inodes = new Map(tree.entries.map(({ inode, size }) => [inode, size]));
   return {
     format: 1,
@@ -107,7 +109,7 @@ export async function readRootInventory(reader: Ext4Reader, facts: RootFacts): P
     system: osRelease.PRETTY_NAME ?? '',
     distribution: osRelease.ID ?? '',
     release: parseAssignments((await tree.readText('/etc/imago-release')) ?? ''),
-    kernel: kernelOf(tree, facts.boot),
+    kernel,
     sizes: {
       diskBytes: facts.diskBytes,
       rootBytes: blocks * blockSize,
@@ -118,6 +120,7 @@ export async function readRootInventory(reader: Ext4Reader, facts: RootFacts): P
     files: tree.entries.map((entry) => fileOf(entry, hashes, owners)),
     units: await readUnits(tree),
     settings: await readSettings(tree, facts.boot?.cmdline ?? ''),
+    boot: await readBootFacts(tree, kernel.version, facts.boot),
     containerImages: await readContainerImages(tree, await containerdRoot(tree)),
     ...(agent === undefined ? {} : { agent }),
   };

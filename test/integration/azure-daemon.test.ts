@@ -1,12 +1,15 @@
 // The commands of a user against Azure, as the emulator plays it: settings, a disk, a gallery, a pool, a rollout.
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { request } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type RunningEmulator, serveEmulator } from '../../src/azure-emulator/server.ts';
 import { subscription } from '../support/azure-bench.ts';
 import { statusOf } from '../support/daemon.ts';
 import { createImago, type Imago, recipe } from '../support/imago.ts';
+import { makeNodeDisk } from '../support/node-disk.ts';
 import { tinyDisk } from '../support/tiny-disk.ts';
+import { until } from '../support/until.ts';
 
 const group = `/subscriptions/${subscription}/resourceGroups/imago`;
 const env = { AZURE_TENANT_ID: 'tenant', AZURE_CLIENT_ID: 'imago', AZURE_CLIENT_SECRET: 's3cret' };
@@ -76,6 +79,7 @@ test('a disk becomes a version in two regions, a pool, and after a rollout anoth
   await imago.json([...create, '--image', `sample:${first}`]);
   expect(await versionsOfNodes()).toEqual([`web-000000 ${first}`, `web-000001 ${first}`]);
   await reportsByItsConsole();
+  await comesFromOthers();
   const second = await importDisk(2);
   await imago.json(['pool', 'set-image', 'web', '--image', `sample:${second}`]);
   expect(await versionsOfNodes()).toEqual([`web-000000 ${first}`, `web-000001 ${first}`]);
@@ -84,6 +88,29 @@ test('a disk becomes a version in two regions, a pool, and after a rollout anoth
   await imago.json(['pool', 'delete', 'web', '--yes']);
   expect(await versionsOfNodes()).toEqual([]);
 }, 240_000);
+
+/** Another program scales the set: the new node is known with what it was made from. */
+async function comesFromOthers(): Promise<void> {
+  const set = `${group}/providers/Microsoft.Compute/virtualMachineScaleSets/web`;
+  expect((await send('PATCH', set, { sku: { name: 'Standard_D2s_v5', capacity: 3 } })).status).toBe(200);
+  await until('the new node is known', async () => (await versionsOfNodes()).includes(`web-000002 ${first}`));
+  const which = await imago.json(['node', 'which', 'web-000002']);
+  expect(which).toMatchObject({ node: 'web-000002', version: first, reference: `sample:${first}` });
+  await imago.json(['pool', 'scale', 'web', '--nodes', '2', '--yes']);
+}
+
+async function send(method: string, path: string, body?: object): Promise<{ readonly status: number }> {
+  const url = `${emulator.url}${path}?api-version=${path.includes('galleries') ? '2024-03-03' : '2024-11-01'}`;
+  const headers = { authorization: `Bearer ${emulator.token}`, 'content-type': 'application/json' };
+  const ca = await readFile(emulator.ca);
+  return new Promise((resolve, reject) => {
+    request(url, { method, headers, ca }, (reply) => {
+      reply.resume().on('end', () => resolve({ status: reply.statusCode ?? 0 }));
+    })
+      .on('error', reject)
+      .end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
 
 /** A node has nothing to speak with but its serial console. */
 async function reportsByItsConsole(): Promise<void> {
@@ -115,7 +142,7 @@ test('a node of a flexible scale set waits with a config until it is allowed to 
   ];
   await imago.json([...create, '--size', 'Standard_D2s_v5', '--image', `sample:${first}`]);
   const { items } = await imago.json<{ items: { name: string }[] }>(['node', 'list']);
-  const node = items.at(-1)?.name ?? '';
+  const node = items.find(({ name }) => name.startsWith('flex-'))?.name ?? '';
   const text = JSON.stringify({ schemaVersion: 1, runtime: { cgroupDriver: 'cgroupfs' } });
   const file = await imago.writeFile('flex.json', text);
   expect(await imago.json(['node', 'config', 'set', node, file])).toMatchObject({
@@ -126,6 +153,17 @@ test('a node of a flexible scale set waits with a config until it is allowed to 
   expect(shown).not.toHaveProperty('waiting');
   await imago.json(['pool', 'delete', 'flex', '--yes']);
 }, 240_000);
+
+test('a disk that would not boot in Azure is refused before anything is sent', async () => {
+  const { path } = await makeNodeDisk(imago.folder);
+  const { version } = await imago.json<{ version: string }>(['image', 'import', path, '--name', 'plain']);
+  const { code, err } = await imago.run(['image', 'publish', `plain:${version}`, '--provider', 'azure']);
+  expect({ code, err }).toEqual({ code: 4, err: expect.stringContaining('azure-hyperv-disk (hv_vmbus') });
+  expect(err).toContain('azure-accelerated-network');
+  expect(err).not.toContain('azure-serial-console');
+  const sent = await send('GET', `${group}/providers/Microsoft.Compute/galleries/imago/images/plain`);
+  expect(sent.status).toBe(404);
+}, 120_000);
 
 test('the reference of a version is printed as other tools take it', async () => {
   const id = `${group}/providers/Microsoft.Compute/galleries/imago/images/sample/versions/${first}`;

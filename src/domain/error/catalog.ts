@@ -159,6 +159,7 @@ const hints = {
     'version-withdrawn': '',
     'rollout-refused': 'Roll out another version, or pass --retry-bad to try this one again.',
     'version-untested': 'Run `imago test` on it.',
+    'disk-unfit': 'See the checks for Azure in docs/checks.md.',
     'withdrawal-inherited': '',
     'channel-managed': '',
     'channel-untested': 'Run `imago test` on it first.',

@@ -49,6 +49,13 @@ export interface DiskFacts {
     readonly kernelArguments: readonly string[];
     readonly users: readonly { readonly name: string; readonly uid: number; readonly hasPassword: boolean }[];
   };
+  /** Absent for Windows, and in inventories of an earlier Imago. */
+  readonly boot?: {
+    readonly builtIn: readonly string[];
+    readonly modules: readonly string[];
+    readonly initrd?: readonly string[];
+    readonly namedCards: readonly string[];
+  };
   readonly containerImages: readonly {
     readonly name: string;
     readonly digest: string;

@@ -18,6 +18,8 @@ export interface Inventory {
   readonly files: readonly InventoryFile[];
   readonly units: readonly InventoryUnit[];
   readonly settings: InventorySettings;
+  /** Absent for Windows, and in inventories of an earlier Imago. */
+  readonly boot?: InventoryBoot;
   readonly containerImages: readonly InventoryContainerImage[];
   /** Absent for a disk without an agent, and in inventories of an earlier Imago. */
   readonly agent?: InventoryAgent;
@@ -33,6 +35,16 @@ export interface InventoryKernel {
   /** Of the kernel that starts, and of its initrd: they lie outside of the root file system. Empty when unknown. */
   readonly sha256: string;
   readonly initrdSha256: string;
+}
+
+/** Of the drivers that a cloud needs, and nothing else. */
+export interface InventoryBoot {
+  readonly builtIn: readonly string[];
+  readonly modules: readonly string[];
+  /** Absent if the initrd does not show its names. */
+  readonly initrd?: readonly string[];
+  /** Network cards that the configuration calls by name. */
+  readonly namedCards: readonly string[];
 }
 
 export interface InventorySizes {

@@ -13,6 +13,7 @@ import { settle, settleGone } from '../../workflow/poll-until.ts';
 import type { Calls } from '../common/deps.ts';
 import type { NamedStep, Reading, Run } from '../common/operation.ts';
 import { requireVersion } from '../common/require.ts';
+import { requireBootable } from './check-disk.ts';
 import { type Compared, compareBytes, compareCopy, digestTag } from './copy-compare.ts';
 import { type CopyTarget, checkMayGo, copyTarget, ensureGallery, publicFor } from './copy-target.ts';
 import { listGalleries } from './galleries.ts';
@@ -93,6 +94,7 @@ export async function beginCopy(run: Copying, target: CopyTarget, version: Versi
   await requireRoom(gallery, version, call);
   const found = await gallery.getVersion(image, number, call);
   if (found === undefined || found.state === 'deleting') {
+    await requireBootable(run, target.provider, version);
     const { os, architecture } = known;
     await gallery.createImage({ name: image, os, architecture, generation: 2 }, call);
     await gallery.createVersion(

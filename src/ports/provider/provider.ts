@@ -70,6 +70,8 @@ export interface Abilities {
   readonly simulated: boolean;
   /** An emulator plays the cloud: real versions can be copied there, and what it makes or says is not real. */
   readonly emulated?: true;
+  /** What its machines need of a disk, beyond what all do. */
+  readonly diskChecks?: 'azure';
   /** Time at the provider runs by another clock than the daemon's. */
   readonly ownClock: boolean;
 }

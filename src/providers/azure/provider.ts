@@ -133,6 +133,7 @@ function abilitiesOf({ regions }: AzureContext, isReal: boolean): Abilities {
     upgrade: true,
     protect: true,
     ownConfigs: ['flexible'],
+    diskChecks: 'azure',
     regions,
     excludeFromLatest: true,
     deletionGuard: true,
