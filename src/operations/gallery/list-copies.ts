@@ -1,4 +1,4 @@
-// The copies that galleries hold, whoever made them.
+// The copies that galleries hold, including those that others made.
 import type { GalleryCopy } from '../../domain/cost/cost.ts';
 import type { CallOptions } from '../../ports/provider/call.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
