@@ -1,6 +1,6 @@
 // The reader of NTFS on volumes that ntfs-3g and wimlib made, compared with what dissect, ntfs-3g and libfsntfs read.
 import { createHash } from 'node:crypto';
-import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -186,9 +186,44 @@ describe('a volume', () => {
     });
   });
 
-  it('says that what Windows compressed apart cannot be read, and does not read zeros instead', async () => {
+  it.each([
+    ['4K', 0],
+    ['8K', 2],
+    ['16K', 3],
+  ])('unpacks what Windows compressed by XPRESS%s, as wimlib packed it', async (chunk, algorithm) => {
+    const path = join(folder, `wof-${chunk}`);
+    const noise = createHash('sha512').update('x').digest();
+    const content = Buffer.concat([text(50_000), Buffer.alloc(70_000), noise, text(123)]);
+    const tag = Buffer.from('170000801000000001000000020000000000000000000000', 'hex');
+    tag.writeUInt32LE(algorithm, 20);
+    const packed = await packXpress(content, chunk);
+    expect(packed.length).toBeLessThan(content.length / 2);
+    await makeNtfs(path, {
+      files: { 'a.dll': Buffer.alloc(content.length) },
+      streams: { '/a.dll:WofCompressedData': packed, '/a.dll:0xC0': tag },
+    });
+    await withVolume(path, async (reader) => {
+      const entry = await reader.find('/a.dll');
+      expect(entry).toMatchObject({ size: content.length });
+      expect(entry?.unreadable).toBeUndefined();
+      expect((await reader.read(entry ?? { inode: 0 }, content.length)).equals(content)).toBe(true);
+    });
+    const cut = join(folder, `cut-${chunk}`);
+    await makeNtfs(cut, {
+      files: { 'a.dll': Buffer.alloc(content.length) },
+      streams: { '/a.dll:WofCompressedData': packed.subarray(0, 4000), '/a.dll:0xC0': tag },
+    });
+    await withVolume(cut, async (reader) => {
+      const entry = await reader.find('/a.dll');
+      await expect(reader.read(entry ?? { inode: 0 }, content.length)).rejects.toMatchObject({
+        code: 'ntfs-invalid',
+      });
+    });
+  });
+
+  it('says that what Windows compressed by LZX cannot be read, and does not read zeros instead', async () => {
     const path = join(folder, 'wof');
-    const tag = Buffer.from('170000801000000001000000020000000100000000000000', 'hex');
+    const tag = Buffer.from('170000801000000001000000020000000100000001000000', 'hex');
     await makeNtfs(path, { files: { 'a.dll': Buffer.alloc(5000) }, streams: { '/a.dll:0xC0': tag } });
     await withVolume(path, async (reader) => {
       const entry = await reader.find('/a.dll');
@@ -216,6 +251,27 @@ describe('a volume', () => {
     await expect(withVolume(path, entriesOf)).rejects.toMatchObject({ code: 'ntfs-encrypted' });
   });
 });
+
+const wimEntry = 50;
+
+/** The content as wimlib packs it into an archive: places of chunks, and the chunks, as in the stream of WOF. */
+async function packXpress(content: Buffer, chunk: string): Promise<Buffer> {
+  const [from, archive] = [join(folder, `from-${chunk}`), join(folder, `${chunk}.wim`)];
+  await mkdir(from);
+  await writeFile(join(from, 'a'), content);
+  await runWindowsTool('wimlib-imagex', [
+    ...['capture', from, archive, 'a', '--compress=xpress', `--chunk-size=${chunk}`, '--no-acls', '--quiet'],
+  ]);
+  const bytes = await readFile(archive);
+  const number = (at: number, length: number) => Number(bytes.readUIntLE(at, Math.min(length, 6)));
+  const table = { size: number(0x30, 6), at: number(0x38, 8) };
+  for (let at = table.at; at < table.at + table.size; at += wimEntry) {
+    if (number(at + 16, 8) !== content.length) continue;
+    const start = number(at + 8, 8);
+    return bytes.subarray(start, start + number(at, 6));
+  }
+  throw new Error('the archive does not have the file');
+}
 
 /** Where a record lies: the file table of these volumes is in one piece. */
 async function recordPlace(path: string, record: number): Promise<number> {

@@ -6,6 +6,7 @@ import { numberBytes, readRange, zerosOf } from '../tree/file-tree.ts';
 import { unpackLznt1 } from './lznt1.ts';
 import type { NtfsAttribute, OutsideValue, Run } from './record.ts';
 import { type NtfsShape, ntfsInvalid } from './volume.ts';
+import { unpackXpress } from './xpress.ts';
 
 export interface Content {
   readonly size: number;
@@ -14,6 +15,8 @@ export interface Content {
   readonly written: number;
   readonly unit: number;
   readonly runs: readonly Run[];
+  /** The system compressed it into another stream. */
+  readonly packed?: { readonly stream: Content; readonly chunk: number };
 }
 
 /** Joins the parts of one attribute, which records share when its list of clusters is long. */
@@ -40,6 +43,11 @@ export async function* streamContent(
   shape: NtfsShape,
   content: Content,
 ): AsyncGenerator<Buffer> {
+  if (content.packed !== undefined) {
+    const { stream, chunk } = content.packed;
+    yield* unpackXpress(await readContent(source, shape, stream), content.size, chunk);
+    return;
+  }
   if (content.value !== undefined) {
     if (content.size > 0) yield content.value;
     return;
@@ -110,7 +118,11 @@ function* unitsOf(runs: readonly Run[], unit: number): Generator<readonly Run[]>
 }
 
 /** Where the content lies on the volume. Holes and what is inside of the record are left out. */
-export function* contentExtents({ runs }: Content, { clusterSize }: NtfsShape): Generator<Extent> {
+export function* contentExtents(
+  { runs: own, packed }: Content,
+  { clusterSize }: NtfsShape,
+): Generator<Extent> {
+  const runs = packed === undefined ? own : packed.stream.runs;
   for (const { length, cluster } of runs) {
     if (cluster !== undefined) yield { offset: cluster * clusterSize, length: length * clusterSize };
   }
@@ -120,9 +132,9 @@ export function* contentExtents({ runs }: Content, { clusterSize }: NtfsShape): 
 export function contentName(
   source: ByteSource,
   { clusterSize }: NtfsShape,
-  { size, written, unit, value, runs }: Content,
+  { size, written, unit, value, runs, packed }: Content,
 ): string | undefined {
-  if (source.identify === undefined || value !== undefined) return undefined;
+  if (source.identify === undefined || value !== undefined || packed !== undefined) return undefined;
   const parts: Buffer[] = [numberBytes(size, written, unit)];
   let at = 0;
   for (const { length, cluster } of runs) {

@@ -18,7 +18,7 @@ import { type NtfsShape, ntfsInvalid, u64, unixSeconds } from './volume.ts';
 export interface Mft {
   /** How many records it has room for. */
   readonly count: number;
-  /** 1 in use, 2 a folder, 4 a reparse point, 8 encrypted, 16 compressed by the system (WOF). */
+  /** 1 in use, 2 a folder, 4 a reparse point, 8 encrypted, 16 compressed by the system (WOF), 32 to 128 by XPRESS. */
   readonly flags: Uint8Array;
   readonly sizes: Float64Array;
   readonly times: Float64Array;
@@ -42,7 +42,19 @@ export interface NtfsStream {
 }
 
 export const recordFlags = { used: 1, folder: 2, reparse: 4, encrypted: 8, wof: 16 } as const;
-const wofStream = 'WofCompressedData';
+export const wofStream = 'WofCompressedData';
+/** The flag of each algorithm of WOF that is read, and the bytes of its chunks. */
+const xpressKinds = new Map([
+  [0, { flag: 32, chunk: 4096 }],
+  [2, { flag: 64, chunk: 8192 }],
+  [3, { flag: 128, chunk: 16_384 }],
+]);
+
+/** `undefined` for a file that is not compressed by XPRESS. */
+export function xpressChunk(flags: number): number | undefined {
+  return [...xpressKinds.values()].find(({ flag }) => (flags & flag) !== 0)?.chunk;
+}
+
 const wofTag = 0x8000_0017;
 const chunkBytes = 1024 * 1024;
 const maxRecords = 20_000_000;
@@ -101,7 +113,9 @@ export async function readMft(source: ByteSource, shape: NtfsShape, signal?: Abo
     const length = residentLength(bytes, at);
     if (type === attributeTypes.standard && length >= 36) times[base] = unixSeconds(bytes, start + 8);
     if (type === attributeTypes.reparse && length >= 8) {
-      add(base, bytes.readUInt32LE(start) === wofTag ? recordFlags.wof : recordFlags.reparse);
+      const isWof = bytes.readUInt32LE(start) === wofTag;
+      add(base, isWof ? recordFlags.wof : recordFlags.reparse);
+      if (isWof && length >= 24) add(base, xpressKinds.get(bytes.readUInt32LE(start + 20))?.flag ?? 0);
     }
   }
 

@@ -6,7 +6,7 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { ByteSource } from '../bytes/byte-source.ts';
 import { defaultMaxEntries, type FileEntry, type FileTree, type WalkOptions } from '../tree/file-tree.ts';
 import { type Content, contentExtents, contentName, readContent, streamContent } from './content.ts';
-import { type Mft, readMft, recordFlags } from './mft.ts';
+import { type Mft, readMft, recordFlags, wofStream, xpressChunk } from './mft.ts';
 import { attributeTypes } from './record.ts';
 import { type NtfsShape, ntfsInvalid, readShape } from './volume.ts';
 
@@ -92,6 +92,7 @@ export async function openNtfs(source: ByteSource, options: OpenNtfsOptions = {}
       attributes: noAttributes,
     };
     if (isFolder || (flags & (recordFlags.encrypted | recordFlags.wof)) === 0) return entry;
+    if ((flags & recordFlags.encrypted) === 0 && xpressChunk(flags) !== undefined) return entry;
     return { ...entry, unreadable: (flags & recordFlags.encrypted) === 0 ? 'compressed' : 'encrypted' };
   }
 
@@ -115,7 +116,14 @@ export async function openNtfs(source: ByteSource, options: OpenNtfsOptions = {}
       throw ntfsInvalid(`record ${record} is not a file`);
     }
     if ((flags & recordFlags.encrypted) !== 0) throw unreadable(record, 'encrypted');
-    if (name === '' && (flags & recordFlags.wof) !== 0) throw unreadable(record, 'compressed by the system');
+    if (name === '' && (flags & recordFlags.wof) !== 0) {
+      const chunk = xpressChunk(flags);
+      const stream = await mft.content(record, attributeTypes.data, wofStream);
+      if (chunk === undefined || stream === undefined || stream.size > maxPacked) {
+        throw unreadable(record, 'compressed by the system');
+      }
+      return { ...emptyContent, size: mft.sizes[record] ?? 0, packed: { stream, chunk } };
+    }
     return (await mft.content(record, attributeTypes.data, name)) ?? emptyContent;
   }
 
@@ -175,6 +183,8 @@ export async function openNtfs(source: ByteSource, options: OpenNtfsOptions = {}
   };
 }
 
+/** A larger one would not fit into memory. */
+const maxPacked = 1024 ** 3;
 const emptyContent: Content = { size: 0, value: Buffer.alloc(0), written: 0, unit: 0, runs: [] };
 
 function unreadable(record: number, why: string): ImagoError {
