@@ -39,6 +39,8 @@ export default {
     'perl',
     'qemu-system-x86_64',
     'sha256sum',
+    'systemd-analyze',
+    'systemd-notify',
     'unshare',
     'useradd',
     'xz',

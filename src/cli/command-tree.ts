@@ -72,6 +72,7 @@ export const commandTree = {
       sim: subject('Control the simulated provider', () => import('./commands/sim.ts')),
       config: subject('Manage the settings of the daemon', () => import('./commands/daemon/config.ts')),
       up: subject('Start the daemon if it is not running', () => import('./commands/daemon/up.ts')),
+      serve: subject('Run the daemon in the foreground', () => import('./commands/daemon/serve.ts')),
       down: subject(
         'Stop the daemon, its database, and its machines',
         () => import('./commands/daemon/down.ts'),

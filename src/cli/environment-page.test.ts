@@ -6,10 +6,10 @@ import { expect, test } from 'vitest';
 /** Variables by which the parts of Imago talk to each other. */
 const internal = new Set([
   ...['IMAGO_BACKGROUND', 'IMAGO_MESSAGE_FD', 'IMAGO_RESTARTS', 'IMAGO_SOAK'],
-  ...['IMAGO_AGENT_ROOT', 'IMAGO_COMMAND_PORT', 'IMAGO_REPORT_PORT'],
+  ...['IMAGO_AGENT_ROOT', 'IMAGO_CONSOLE', 'IMAGO_COMMAND_PORT', 'IMAGO_REPORT_PORT'],
   ...['IMAGO_METADATA_URL', 'IMAGO_WIRE_SERVER_URL'],
   // Names in builds, on nodes, and in generated files.
-  ...['IMAGO_INPUTS', 'IMAGO_KUBELET_FLAGS', 'IMAGO_NODE'],
+  ...['IMAGO_INPUTS', 'IMAGO_KUBELET_FLAGS'],
 ]);
 
 const root = resolve(import.meta.dirname, '../..');

@@ -21,6 +21,8 @@ export interface DaemonRun {
   readonly processEnv: ProcessEnvironment;
   readonly options: DaemonOptions;
   readonly messages: Messages;
+  /** Reports to a service manager, if one started this process. */
+  readonly reportReady: () => void;
   /** Stores the settings that were given as flags, for the next start. */
   readonly keep: () => Promise<unknown>;
 }
@@ -31,7 +33,13 @@ const checkEveryMs = 2000;
 const rotateEveryMs = 600_000;
 
 /** Returns when the daemon is ready. The process then runs until the lifecycle stops it. */
-export async function runDaemon({ processEnv, options, messages, keep }: DaemonRun): Promise<void> {
+export async function runDaemon({
+  processEnv,
+  options,
+  messages,
+  reportReady,
+  keep,
+}: DaemonRun): Promise<void> {
   const again = readRestarts(process.env) !== undefined;
   const paths = prepareStateFolder(stateFolder(processEnv), processEnv, !again);
   const log = openLog(paths.daemonLog, inForeground() ? { tee: (line) => process.stderr.write(line) } : {});
@@ -73,6 +81,7 @@ export async function runDaemon({ processEnv, options, messages, keep }: DaemonR
     lifecycle.hold(starting);
     await starting;
     up = true;
+    reportReady();
   } catch (error) {
     fail(error);
   }

@@ -10,9 +10,11 @@ import { currentProcessEnvironment, stateFolder } from '../launcher/paths.ts';
 import { openSettings } from '../launcher/settings-file.ts';
 import { readOptions } from './options.ts';
 import { openMessages } from './process/messages.ts';
+import { openServiceManager } from './process/service-manager.ts';
 
 process.umask(0o077);
 const messages = openMessages(process.env);
+const reportReady = openServiceManager(process.env);
 try {
   await run();
 } catch (thrown) {
@@ -45,6 +47,7 @@ async function run(): Promise<void> {
     processEnv,
     options,
     messages,
+    reportReady,
     keep: () => kept.change((set) => ({ ...set, ...flags })),
   });
 }

@@ -65,6 +65,7 @@ const reviewed: Readonly<Record<string, readonly [count: number, operands: strin
   'daemon/postgres/cluster.ts': [1, path],
   'daemon/postgres/programs.ts': [1, fixed],
   'daemon/postgres/server.ts': [1, path],
+  'daemon/process/service-manager.ts': [1, fixed],
   'daemon/prober.ts': [
     1,
     'a program that the administrator has put there; a user gives its arguments, without a shell',
