@@ -28,6 +28,7 @@ export const resolution = record('Resolution', 'The exact version that a referen
   region: z.string().optional().describe('Requested region in which it is ready.'),
   why: z.array(z.string()).readonly().optional().describe('Why it was chosen, if no image was named.'),
   reason: z.string().optional().describe('Why it is deprecated or withdrawn.'),
+  warning: z.string().optional().describe('Why the version at the requested time is uncertain.'),
   nearest: z
     .array(z.string())
     .readonly()

@@ -238,7 +238,7 @@ const hints = {
     'no-space':
       'Free some space, or point Imago at another directory; finished layers and downloads are retained.',
     'control-plane-programs':
-      'Build them once with `node scripts/get-kubernetes.ts 1.36.3 --program …` and `3.7.3 --program etcd`, or put them into IMAGO_KUBERNETES/VERSION.',
+      'Build them once with `npm run -s get-kubernetes -- 1.36.3 --program …` and `3.7.3 --program etcd`, or put them into IMAGO_KUBERNETES/VERSION.',
     'control-plane-failed': 'See the directory `control-plane/log` of the state directory.',
     'tool-missing': 'Run `imago doctor` to see what is missing and how to install it.',
     'build-failed': '',

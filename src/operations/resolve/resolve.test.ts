@@ -113,3 +113,45 @@ describe('without a name', () => {
     });
   });
 });
+
+describe('a clock that was wrong', () => {
+  const moved = (...times: readonly string[]) =>
+    times.map((at, index) => ({ id: index + 1, at })).toReversed();
+  const now = Date.parse('2026-03-10T00:00:00Z');
+
+  async function warningOf(times: readonly string[], move: number, at: string): Promise<string | undefined> {
+    const version = { version: '1.0.0', state: 'available' } as VersionRecord;
+    const deps = {
+      catalogue: {
+        resolveAt: async () => ({
+          image: 'node',
+          channel: 'production',
+          state: 'available',
+          version: '1.0.0',
+          move,
+        }),
+        getVersion: async () => version,
+        listMoves: async () => ({ items: moved(...times) }),
+      },
+      now: () => now,
+    } as unknown as ResolveDeps;
+    return (await resolveImage(deps, { reference: 'node:production', at })).warning;
+  }
+
+  test('no warning if times are in the order of the moves', async () => {
+    const times = ['2026-03-01T00:00:00Z', '2026-03-03T00:00:00Z', '2026-03-05T00:00:00Z'];
+    expect(await warningOf(times, 2, '2026-03-04')).toBeUndefined();
+  });
+
+  test('a move that was recorded in the future is named', async () => {
+    const times = ['2026-03-01T00:00:00Z', '2031-01-01T00:00:00Z'];
+    expect(await warningOf(times, 1, '2026-03-04')).toContain(
+      'move 2 of node:production was recorded at 2031',
+    );
+  });
+
+  test('so is one that was recorded later than the move that follows it', async () => {
+    const times = ['2026-03-01T00:00:00Z', '2026-03-08T00:00:00Z', '2026-03-03T00:00:00Z'];
+    expect(await warningOf(times, 3, '2026-03-04')).toContain('move 2 of node:production');
+  });
+});

@@ -15,7 +15,7 @@ import {
 } from '../../domain/resolve/kubernetes.ts';
 import { nearestVersions } from '../../domain/resolve/resolve.ts';
 import { didYouMean, orList } from '../../domain/value/suggest.ts';
-import { parseTime } from '../../domain/value/time.ts';
+import { parseTime, toIso } from '../../domain/value/time.ts';
 import type { Catalogue, ImageRecord, Resolution, VersionRecord } from '../../ports/database/catalog.ts';
 import type { CallOptions } from '../../ports/provider/call.ts';
 import type { RegionState } from '../../ports/provider/gallery.ts';
@@ -50,6 +50,8 @@ export interface ResolveAnswer extends Resolution {
   readonly why?: readonly string[];
   /** Why it is deprecated or withdrawn. */
   readonly reason?: string;
+  /** Why the answer for a time in the past is uncertain. */
+  readonly warning?: string;
   /** Of one that is out of use: the nearest versions of the image that can be used. */
   readonly nearest?: readonly string[];
 }
@@ -96,10 +98,30 @@ export async function resolveImage(deps: ResolveDeps, question: ResolveQuestion)
     ({ found, record } = inLine);
   }
   if (region !== undefined) await requireRegion(deps, found, region);
-  if (isUsable(found.state)) return answer(found, record, region);
+  const given = {
+    ...answer(found, record, region),
+    ...(at !== undefined && (await doubt(deps, found, parseTime(at)))),
+  };
+  if (isUsable(found.state)) return given;
   const usable = (await allVersions(catalogue, found.image)).filter(({ state }) => isUsable(state));
   const numbers = usable.map(({ version }) => version);
-  return { ...answer(found, record, region), nearest: nearestVersions(found.version, numbers) };
+  return { ...given, nearest: nearestVersions(found.version, numbers) };
+}
+
+/** Moves are in the order of their ids. One whose time does not fit was recorded while the clock was wrong. */
+async function doubt(
+  { catalogue, now }: ResolveDeps,
+  { image, channel, move }: Resolution,
+  at: Date,
+): Promise<Pick<ResolveAnswer, 'warning'>> {
+  if (channel === undefined || move === undefined) return {};
+  for await (const { id, at: recorded } of allPages((query) => catalogue.listMoves(image, channel, query))) {
+    const time = Date.parse(recorded);
+    if (time <= at.getTime() || (id > move && time <= now())) continue;
+    const warning = `The clock was wrong: move ${id} of ${image}:${channel} was recorded at ${recorded}, ${id < move ? 'before an earlier time' : 'which is in the future'}. What the channel pointed to at ${toIso(at)} is uncertain.`;
+    return { warning };
+  }
+  return {};
 }
 
 /** Reads the channel of that Kubernetes minor version; `undefined` if there is none. An empty one is an error. */
