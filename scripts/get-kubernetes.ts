@@ -2,6 +2,7 @@
 // a given download address, else compiled once through the Go module proxy.
 // Usage: node scripts/get-kubernetes.ts VERSION… [--program NAME]… [--from FOLDER] [--url ADDRESS] [--work FOLDER]
 //          [--link PATH]…   makes PATH a link to the stored binaries, for recipes that expect them there
+//        node scripts/get-kubernetes.ts --cache   prints where they are stored
 //        node scripts/get-kubernetes.ts ETCD-VERSION --program etcd …   (etcd has its own version numbers)
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
@@ -37,6 +38,7 @@ export const kubernetesPrograms = [
   'kube-controller-manager',
   'kube-scheduler',
   'kubeadm',
+  'pause',
   'etcd',
 ] as const;
 export type KubernetesProgram = (typeof kubernetesPrograms)[number];
@@ -132,7 +134,7 @@ async function takeOrDownload(
   if (given !== undefined) {
     log?.(`taking ${given}`);
     await keep(given, folder, program);
-  } else if (url !== undefined) {
+  } else if (url !== undefined && program !== 'pause') {
     const packed = `etcd-v${version}-linux-${machine()}`;
     const file = program === 'etcd' ? `${packed}.tar.gz` : `bin/linux/${machine()}/${program}`;
     log?.(`fetching ${program} ${version}`);
@@ -228,7 +230,10 @@ async function buildKubernetes(
   bin: string,
 ): Promise<void> {
   const { stdout } = await go(['mod', 'download', '-json', `k8s.io/kubernetes@v${version}`]);
-  const { GoMod } = JSON.parse(stdout.toString('utf8')) as { GoMod: string };
+  const { GoMod, Dir } = JSON.parse(stdout.toString('utf8')) as { GoMod: string; Dir: string };
+  if (programs.includes('pause')) await buildPause(join(Dir, 'build/pause/linux/pause.c'), version, bin);
+  const ofGo = programs.filter((program) => program !== 'pause');
+  if (ofGo.length === 0) return;
   const text = await readFile(GoMod, 'utf8');
   const staging = [...text.matchAll(/^\s*(k8s\.io\/\S+) => \.\/staging/gm)].map((match) => match[1] ?? '');
   const released = `v0.${version.slice('1.'.length)}`;
@@ -238,8 +243,15 @@ async function buildKubernetes(
   const stamp = (name: string, value: string | undefined) =>
     `-X k8s.io/component-base/version.${name}=${value}`;
   const stamps = [stamp('gitVersion', `v${version}`), stamp('gitMajor', major), stamp('gitMinor', minor)];
-  const names = programs.map((program) => `k8s.io/kubernetes/cmd/${program}`);
+  const names = ofGo.map((program) => `k8s.io/kubernetes/cmd/${program}`);
   await go(['build', ...buildFlags(stamps), '-o', `${bin}/`, ...names]);
+}
+
+/** The program of the sandbox of pods, as its Makefile compiles it. */
+async function buildPause(source: string, version: string, bin: string): Promise<void> {
+  await mkdir(bin, { recursive: true });
+  const flags = ['-Os', '-Wall', '-Werror', '-static', `-DVERSION=v${version}`];
+  await runTool('gcc', [...flags, '-o', join(bin, 'pause'), source]);
 }
 
 /** Which proxy and checksum database this machine uses is its own setting. */
@@ -288,8 +300,10 @@ async function main(): Promise<void> {
       url: { type: 'string' },
       work: { type: 'string' },
       link: { type: 'string', multiple: true },
+      cache: { type: 'boolean' },
     },
   });
+  if (values.cache === true) return console.log(kubernetesFolder());
   const names = values.program ?? ['kubelet', 'kubectl'];
   const programs = kubernetesPrograms.filter((program) => names.includes(program));
   const unknown = names.find((name) => !kubernetesPrograms.some((program) => program === name));

@@ -23,16 +23,17 @@ import { reconcile } from '../operations/reconcile/reconcile.ts';
 import { imageUpkeep } from '../operations/reconcile/retain-inputs.ts';
 import type { Lease } from '../ports/database/lease.ts';
 import type { ImageSpace } from '../ports/database/lifecycle.ts';
-import type { ProviderName } from '../ports/provider/provider.ts';
+import type { Provider, ProviderName } from '../ports/provider/provider.ts';
 import { createDbosEngine } from '../workflow/engine/dbos/engine.ts';
 import { createOperations } from '../workflow/operations.ts';
-import { createBackground } from './background.ts';
+import { type Background, createBackground } from './background.ts';
 import { backupParts, createArchive } from './backup/archive.ts';
 import { missingDisks } from './backup/missing-disks.ts';
-import { openClusters } from './clusters.ts';
+import { type OpenClusters, openClusters } from './clusters.ts';
 import { commonContext } from './common-context.ts';
 import type { DaemonEnvironment, WireOptions } from './environment.ts';
 import type { DaemonContext } from './http/endpoint/context.ts';
+import { createJoinServer, type JoinServer } from './join-server.ts';
 import { openProviders, requireProvider } from './open-providers.ts';
 import { openProber } from './prober.ts';
 import { type Images, openImages } from './providers/images.ts';
@@ -74,6 +75,8 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
   lifecycle.onStop({ name: 'the simulated cluster', deadlineMs: 2000, run: () => world.close() });
   const clusters = openClusters({ book: store.clusterBook, sim: world.cluster, clock: systemClock });
   lifecycle.onStop({ name: 'the clusters', deadlineMs: 2000, run: async () => clusters.close() });
+  const joinServer = openJoinServer(environment, providers, clusters, background);
+  lifecycle.onStop({ name: 'the join server', deadlineMs: 2000, run: async () => joinServer?.close() });
   const controlPlane = localControlPlane(environment.paths.home, environment.processEnv.env);
   const space = imageSpace(join(environment.paths.home, 'store'), images.store);
   const deps: OperationDeps = {
@@ -91,6 +94,7 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
     clusterBook: store.clusterBook,
     clusterOf: clusters.ofPool,
     controlPlane,
+    ...(joinServer && { joinSource: joinServer.source }),
     desk: () => operations,
     epoch: lease.epoch,
     readSecret: secretReader(join(environment.paths.home, 'secrets')),
@@ -188,6 +192,25 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
       afterRestore: () => lifecycle.restart('a backup was restored'),
     }),
   };
+}
+
+/** Returns `undefined` if no provider vouches for its machines. */
+function openJoinServer(
+  { paths: { home } }: DaemonEnvironment,
+  providers: ReadonlyMap<ProviderName, Provider>,
+  clusters: OpenClusters,
+  background: Background,
+): JoinServer | undefined {
+  const identities = [...providers.values()].find((one) => one.identities !== undefined)?.identities;
+  if (identities === undefined) return undefined;
+  const onTrouble = (error: unknown) => {
+    const message = `Nodes could not get credentials to join: ${ensureImagoError(error).message}`;
+    background.report('local', { kind: 'join', subject: 'provider/local', message });
+  };
+  const clusterOf = (name: string) => clusters.open(name);
+  const server = createJoinServer({ home, identities, clusterOf, onTrouble });
+  server.resume().catch(onTrouble);
+  return server;
 }
 
 function openOwnImages({ paths, processEnv, options }: DaemonEnvironment): Images {

@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 import { describeRight, neededRights, type Right, simCluster } from '../domain/cluster/record.ts';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import { requireNamed } from '../domain/value/require-named.ts';
-import { clusterOf, type KubeClient, openKubeClient } from '../kube/cluster.ts';
+import { clusterOf, joiningOf, type KubeClient, openKubeClient } from '../kube/cluster.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ClusterBook } from '../ports/database/clusters.ts';
 import type { PoolRecord } from '../ports/database/fleet.ts';
@@ -27,19 +27,22 @@ export interface ClusterParts {
 const inspection = { timeoutMs: 10_000, retry: { attempts: 1, firstDelayMs: 0, longestDelayMs: 0 } };
 
 export function openClusters({ book, sim, clock }: ClusterParts): OpenClusters {
-  const clients = new Map<string, { readonly stamp: string; readonly client: KubeClient }>();
+  const opened = new Map<string, Opened>();
 
-  async function clientOf(name: string, location: ClusterLocation): Promise<KubeClient> {
+  async function openLocation(name: string, location: ClusterLocation): Promise<Opened> {
     const { kubeconfig, context } = location;
     const changedAt =
       kubeconfig === undefined ? 0 : ((await stat(kubeconfig).catch(() => undefined))?.mtimeMs ?? 0);
     const stamp = JSON.stringify([kubeconfig, context, changedAt]);
-    const known = clients.get(name);
-    if (known?.stamp === stamp) return known.client;
+    const known = opened.get(name);
+    if (known?.stamp === stamp) return known;
     const client = await openKubeClient(location);
-    clients.get(name)?.client.close();
-    clients.set(name, { stamp, client });
-    return client;
+    opened.get(name)?.client.close();
+    const joining = joiningOf(client, clock);
+    const cluster = named(name, { ...clusterOf(client, clock), ...(joining && { joining }) });
+    const made = { stamp, client, cluster };
+    opened.set(name, made);
+    return made;
   }
 
   async function open(name: string): Promise<PoolCluster> {
@@ -47,7 +50,7 @@ export function openClusters({ book, sim, clock }: ClusterParts): OpenClusters {
     const record = await requireNamed('cluster', name, await book.get(name), async () =>
       [simCluster, ...(await book.list())].map((one) => one.name),
     );
-    return named(name, clusterOf(await clientOf(name, record), clock));
+    return (await openLocation(name, record)).cluster;
   }
 
   return {
@@ -65,12 +68,18 @@ export function openClusters({ book, sim, clock }: ClusterParts): OpenClusters {
       }
     },
     close() {
-      for (const { client } of clients.values()) client.close();
+      for (const { client } of opened.values()) client.close();
     },
   };
 }
 
-function named(name: string, cluster: Cluster): PoolCluster {
+interface Opened {
+  readonly stamp: string;
+  readonly client: KubeClient;
+  readonly cluster: PoolCluster;
+}
+
+function named(name: string, cluster: Cluster & Pick<PoolCluster, 'joining'>): PoolCluster {
   return { ...cluster, name, nodeName: (node) => node.name.toLowerCase() };
 }
 

@@ -9,6 +9,7 @@ import { cordon, uncordon } from './drain/cordon.ts';
 import { drain, podsLeft, previewDrain } from './drain/drain.ts';
 
 export type { KubeClient } from './client/client.ts';
+export { joiningOf } from './join/joining.ts';
 
 export interface KubeLocation {
   /** Defaults to the service account of the pod that Imago runs in. */
@@ -42,6 +43,10 @@ export function clusterOf(api: KubeApi, clock: Clock): Cluster {
     uncordon: (name, cordoned, call) => uncordon(api, name, cordoned, call),
     previewDrain: (name, rules) => previewDrain(context, name, rules),
     drain: (name, options) => drain(context, name, options),
+    async markNode(name, { labels, annotations }, call) {
+      await api.patch('nodes', { name }, { metadata: { labels, annotations } }, call);
+    },
+    deleteNode: (name, uid, call) => api.delete('nodes', { name }, { ...call, uid }),
     podsLeft: (name, rules) => podsLeft(context, name, rules),
   };
 }

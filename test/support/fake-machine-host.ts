@@ -223,6 +223,7 @@ export function createFakeMachineHost(): FakeMachineHost {
     async *followConsole(id, lines) {
       yield* machines.get(id)?.console.slice(-lines) ?? [];
     },
+    identify: () => undefined,
     async runCommand(id, script) {
       requireRunning(id);
       const child = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'pipe'] });

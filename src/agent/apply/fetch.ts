@@ -83,14 +83,14 @@ export function createOutside(
   fetcher: Fetcher,
 ): Outside {
   return {
-    async bootstrapKubeconfig({ url, resource, clientId }) {
+    async bootstrapKubeconfig({ url, resource, clientId, ca }) {
       const token = await metadata.token(resource, clientId, 60_000);
       await startForFetch(system);
       const answer = await request(system, {
         url,
         headers: { Authorization: `Bearer ${token}` },
         timeoutMs: 30_000,
-        environment: outsideVariables(system, config),
+        environment: outsideVariables(system, config, ca === undefined ? [] : [ca]),
       });
       if (answer.kind === 'answer' && answer.status === 200 && answer.body.trim() !== '') return answer.body;
       const why = answer.kind === 'none' ? answer.why : `status ${answer.status}`;
@@ -118,10 +118,14 @@ export function createOutside(
  * Returns the proxy and trust variables for curl. The trust anchors of the config apply from the first fetch on, although
  * the system uses them only after the apply.
  */
-function outsideVariables(system: System, config: NodeConfig): Readonly<Record<string, string>> {
-  const { trust = [] } = config;
-  if (trust.length === 0) return proxyVariables(config);
-  const texts = [system.readText(systemTrustPath) ?? '', ...trust.map(({ certificate }) => certificate)];
+function outsideVariables(
+  system: System,
+  config: NodeConfig,
+  more: readonly string[] = [],
+): Readonly<Record<string, string>> {
+  const trusted = [...(config.trust ?? []).map(({ certificate }) => certificate), ...more];
+  if (trusted.length === 0) return proxyVariables(config);
+  const texts = [system.readText(systemTrustPath) ?? '', ...trusted];
   replaceRunFile(system, fetchTrustPath, `${texts.map((text) => text.trim()).join('\n')}\n`, 0o600);
   return { ...proxyVariables(config), CURL_CA_BUNDLE: fetchTrustPath };
 }

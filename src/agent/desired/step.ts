@@ -45,6 +45,8 @@ export interface IdentitySource {
   readonly url: string;
   readonly resource: string;
   readonly clientId?: string;
+  /** Defaults to the authorities that the node trusts. */
+  readonly ca?: string;
 }
 
 export interface PackageHotfix {

@@ -6,6 +6,9 @@ import { clusterView } from './record.ts';
 /** The name that the cluster of this host is registered by. */
 export const localCluster = 'local';
 
+/** The address of this host on the network of its machines. */
+export const hostOfMachines = '168.63.129.1';
+
 export const controlPlaneState = z.object({
   version: z.string().describe('Version of Kubernetes, such as 1.36.3.'),
   server: z.string().describe('Address of the API server.'),

@@ -58,6 +58,12 @@ export const neededRights: readonly Right[] = [
   { verb: 'list', group: 'policy', resource: 'poddisruptionbudgets' },
 ];
 
+/** With these too, machines of this host join the cluster automatically, and the objects of deleted nodes are deleted. */
+export const joinRights: readonly Right[] = [
+  ...['create', 'delete'].map((verb) => ({ verb, group: '', resource: 'secrets' })),
+  { verb: 'delete', group: '', resource: 'nodes' },
+];
+
 /** Returns the right as people write it: `create` of `pods/eviction`. */
 export function describeRight({ verb, resource, subresource }: Right): string {
   return `${verb} of ${subresource === undefined ? resource : `${resource}/${subresource}`}`;

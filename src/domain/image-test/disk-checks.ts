@@ -70,7 +70,8 @@ const packageLeftovers = contentsOf(
   /\.dpkg-(?:new|tmp|old|dist)$/,
   /^\/usr\/sbin\/policy-rc\.d$/,
 );
-const agentState = contentsOf(/^\/var\/lib\/imago\//, /^\/etc\/hostname$/);
+/** A captured disk keeps the lists by which the agent of a clone reverts the config of the donor. */
+const agentState = contentsOf(/^\/var\/lib\/imago\/(?!managed\.json$|originals\/)/, /^\/etc\/hostname$/);
 
 function without(id: string, what: string, find: (files: readonly DiskFile[]) => string[], remedy: string) {
   return {

@@ -69,6 +69,15 @@ const brokenDisks: Readonly<Record<string, DiskFacts>> = {
 };
 
 describe('checks of the disk', () => {
+  test('a captured disk passes with what the agent of a clone needs to revert the config of the donor', () => {
+    const check = diskChecks.find(({ id }) => id === 'disk-agent-state');
+    const kept = withFiles(
+      file('/var/lib/imago/managed.json'),
+      file('/var/lib/imago/originals/etc%2Fcontainerd%2Fconfig.toml'),
+    );
+    expect(check?.judge(kept, {}, {})).toMatchObject({ passed: true });
+  });
+
   test.each(diskChecks.map((check) => [check.id, check] as const))('%s', (id, check) => {
     const budgets = { sizeBytes: 2 ** 30 };
     expect(check.judge(good, budgets, {})).toMatchObject({ passed: true });

@@ -55,7 +55,7 @@ export interface KubeNode extends KubeObject {
   };
   readonly status?: {
     readonly conditions?: readonly Condition[];
-    readonly nodeInfo?: { readonly kubeletVersion?: string };
+    readonly nodeInfo?: { readonly kubeletVersion?: string; readonly bootID?: string };
     readonly addresses?: readonly { readonly type: string; readonly address: string }[];
   };
 }
@@ -108,6 +108,11 @@ export interface ReplicaSet extends KubeObject {
     readonly selector?: LabelSelector;
     readonly template?: Pick<Pod, 'spec'> & { readonly metadata?: Partial<ObjectMeta> };
   };
+}
+
+export interface Secret extends KubeObject {
+  readonly type?: string;
+  readonly stringData?: Readonly<Record<string, string>>;
 }
 
 export interface ClusterRoleBinding extends KubeObject {

@@ -119,6 +119,15 @@ const bootstrapField = {
             says: 'the client id of an identity',
           },
         },
+        ca: {
+          type: 'text',
+          about:
+            'The certificates of the authorities that sign for `url`, in PEM. Absent: those that the node trusts.',
+          ability: 'bootstrap-identity-ca',
+          form: forms.pem,
+          multiline: true,
+          maxLength: 20_000,
+        },
       },
     },
   },

@@ -29,6 +29,8 @@ export interface ClientOptions {
 export interface KubeClient extends KubeApi {
   /** The address of the API server, without credentials. */
   readonly server: string;
+  /** The authorities of the API server, in PEM; absent if the kubeconfig names none. */
+  readonly ca?: string | undefined;
   /** Whether the API server says that it is ready for all requests. */
   isReady(call: KubeCall): Promise<boolean>;
   /** Closes idle connections. */
@@ -107,6 +109,7 @@ export function kubeClient(connection: Connection, options: ClientOptions = {}):
   }
 
   return {
+    ca: connection.ca,
     server: `${connection.server.origin}${connection.server.pathname}`.replace(/\/$/, ''),
 
     discover(call = {}) {

@@ -10,6 +10,7 @@ export const resources = {
   nodes: { apiVersion: 'v1', kind: 'Node' },
   namespaces: { apiVersion: 'v1', kind: 'Namespace' },
   pods: { apiVersion: 'v1', kind: 'Pod' },
+  secrets: { apiVersion: 'v1', kind: 'Secret' },
   replicasets: { apiVersion: 'apps/v1', kind: 'ReplicaSet' },
   daemonsets: { apiVersion: 'apps/v1', kind: 'DaemonSet' },
   clusterrolebindings: { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRoleBinding' },

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { throwIfAborted } from '../../async/abort.ts';
-import type { ControlPlaneState } from '../../domain/cluster/control-plane.ts';
+import { type ControlPlaneState, hostOfMachines } from '../../domain/cluster/control-plane.ts';
 import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
 import { writeFileDurably } from '../../host/files/durable-files.ts';
 import { isSameProcess, type ProcessIdentity } from '../../host/process/identity.ts';
@@ -19,9 +19,6 @@ import { ensureJoinRights } from './join-rights.ts';
 import { ensurePki } from './pki.ts';
 import { findProcesses, lastLines, startService, stopServices } from './processes.ts';
 import { findPrograms, type Programs, type Service, services } from './programs.ts';
-
-/** The address of this host on the network of local machines. */
-const hostOfMachines = '168.63.129.1';
 
 const settingsSchema = z.object({
   version: z.string(),

@@ -2,6 +2,7 @@
 import { ImagoError } from '../../domain/error/imago-error.ts';
 import { mixed } from '../../domain/image/simulated.ts';
 import type { VersionRecord } from '../../domain/image/version.ts';
+import type { JoinSource } from '../../domain/node-config/with-join.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Catalogue } from '../../ports/database/catalog.ts';
 import type { ClusterBook } from '../../ports/database/clusters.ts';
@@ -44,6 +45,11 @@ export interface OperationDeps {
    * `cluster-not-found`.
    */
   clusterOf(pool: Pick<PoolRecord, 'cluster'>): Promise<PoolCluster | undefined>;
+  /**
+   * Where nodes get the credentials to join this cluster. Starts the server for them. Absent where no machines of this
+   * host can join.
+   */
+  readonly joinSource?: (cluster: string) => Promise<JoinSource>;
   /** Where operations start others whose number is known only when they run. */
   desk(): Pick<OperationDesk, 'submit' | 'cancel' | 'ended'>;
   /** Frees what deleted versions held of the local store; absent where there is none. */

@@ -10,6 +10,7 @@ import { readStoredConfig, storedText } from '../../domain/node-config/stored-co
 import { requireRole } from '../common/deps.ts';
 import { inBatches } from '../common/in-batches.ts';
 import { operation, type Reading, type Run, type StepBody } from '../common/operation.ts';
+import { joinedConfig } from '../node/join.ts';
 import { type OpenPool, openPool } from '../node/pool-nodes.ts';
 import {
   bringToModel,
@@ -116,7 +117,8 @@ async function readChange(run: Reading<SetInput>) {
   if (run.input.node !== undefined && !hasOwnConfigs(access)) throw noOwnConfigs(run.input);
   const before = await readBefore(run, access, run.input.node);
   const now = configBefore(before, run.input.node);
-  const wanted = wantedConfig(run.input, now);
+  const { provider, pool } = access;
+  const wanted = await joinedConfig(run, provider, pool.cluster, wantedConfig(run.input, now));
   for (const version of before.versions) await requireImageAbilities(run, version, wanted);
   return { before, now, wanted };
 }

@@ -12,6 +12,7 @@ import type { StepContext } from '../../ports/workflow/operation.ts';
 import { settle, settleGone } from '../../workflow/poll-until.ts';
 import { allPages } from '../common/all-pages.ts';
 import { type Calls, type OperationDeps, requireRole } from '../common/deps.ts';
+import { joinedPools, type MadeNode, showInCluster, viewCluster } from './join.ts';
 
 const scaleDeadlineMs = 60 * 60_000;
 
@@ -22,7 +23,7 @@ export interface PoolAccess {
 }
 
 /** What is needed to read a pool. */
-export type PoolReading = Pick<Calls, 'fleet' | 'provider' | 'call'>;
+export type PoolReading = Pick<Calls, 'fleet' | 'provider' | 'call' | 'clusterOf'>;
 
 export interface OpenPool extends PoolAccess {
   readonly pool: PoolRecord;
@@ -39,7 +40,19 @@ export function poolAccess(
 /** The pool with its provider. Throws `pool-not-found`. */
 export async function openPool(run: PoolReading, name: string): Promise<OpenPool> {
   const pool = await requirePool(run, name);
-  return { pool, ...poolAccess(run, pool.provider) };
+  return { pool, ...(await joinedAccess(run, poolAccess(run, pool.provider), pool.cluster)) };
+}
+
+/** With nodes that are ready only when their cluster reports it, if they join it automatically. */
+export async function joinedAccess(
+  { clusterOf }: Pick<OperationDeps, 'clusterOf'>,
+  access: PoolAccess,
+  name: string | undefined,
+): Promise<PoolAccess> {
+  if (access.provider.identities === undefined) return access;
+  // A kubeconfig that is gone must not keep the pool from being changed.
+  const cluster = await clusterOf({ cluster: name }).catch(() => undefined);
+  return cluster === undefined ? access : { ...access, pools: joinedPools(access, cluster) };
 }
 
 export async function requirePool(
@@ -152,6 +165,8 @@ export interface RecordedNodes {
   readonly count: number;
   /** Nodes created from something that is not in the catalog: they need attention. */
   readonly strangers: readonly string[];
+  /** Why the cluster of the pool does not show what its nodes were created from. */
+  readonly unmarked?: string;
 }
 
 /**
@@ -164,21 +179,30 @@ export async function recordPoolNodes(
   pool: PoolRecord,
   only?: string,
 ): Promise<RecordedNodes> {
+  const view = await viewCluster(deps, access, pool);
   const one = only === undefined ? undefined : await access.pools.getNode(pool.name, only, access.options);
-  const alive = new Set<string>();
-  const records = [];
+  const alive = new Map<string, string>();
+  const records: MadeNode[] = [];
+  const ready = new Set<string>();
   const strangers: string[] = [];
   const versionOf = versionReader(deps, pool);
   for await (const node of one === undefined ? poolNodes(access, pool.name) : [one]) {
-    alive.add(node.machineId);
+    alive.set(node.machineId, node.name);
+    if (nodeState(node) === 'ready') ready.add(node.name);
     const made = await versionOf(node.image, node.version);
     if (made === undefined) strangers.push(node.name);
     else records.push({ ...made, ...identity(node) });
   }
   await deps.fleet.recordNodes(records);
   if (one === undefined)
-    await deps.fleet.markGone(pool.name, alive, new Date(access.provider.clock.now()).toISOString());
-  return { count: records.length, strangers };
+    await deps.fleet.markGone(
+      pool.name,
+      new Set(alive.keys()),
+      new Date(access.provider.clock.now()).toISOString(),
+    );
+  const names = new Set(alive.values());
+  const unmarked = view && (await showInCluster(deps, view, { records, alive: names, ready, only }));
+  return { count: records.length, strangers, ...(unmarked !== undefined && { unmarked }) };
 }
 
 function identity({ name, pool, machineId, imagedAt }: ProviderNode) {

@@ -1,18 +1,27 @@
 // Creates a pool from a version or a channel. Its model holds an exact version from the first moment.
 import { requireOwnPrototype } from '../../domain/capture/prototype.ts';
 import { ImagoError } from '../../domain/error/imago-error.ts';
-import { readStoredConfig } from '../../domain/node-config/stored-config.ts';
+import { readStoredConfig, storedText } from '../../domain/node-config/stored-config.ts';
 import * as declared from '../../domain/pool/operations.ts';
 import { checkPoolName, poolImage } from '../../domain/pool/pool.ts';
 import { parsePortForward } from '../../domain/pool/port-forward.ts';
 import type { Resolution } from '../../ports/database/catalog.ts';
 import type { PoolModel } from '../../ports/provider/pools.ts';
-import { type OperationDeps, refuseMixing } from '../common/deps.ts';
+import { type Calls, type OperationDeps, refuseMixing } from '../common/deps.ts';
 import { operation, type Reading } from '../common/operation.ts';
 import { requireVersion } from '../common/require.ts';
 import { publishStep } from '../gallery/copy-version.ts';
 import { requireStillUsable, resolveStep, resolveUsable } from '../image/resolve-step.ts';
-import { poolAccess, readyPool, recordPoolNodes, waitForPool, waitForPoolGone } from '../node/pool-nodes.ts';
+import { dropFromCluster, joinedConfig } from '../node/join.ts';
+import {
+  joinedAccess,
+  type PoolAccess,
+  poolAccess,
+  readyPool,
+  recordPoolNodes,
+  waitForPool,
+  waitForPoolGone,
+} from '../node/pool-nodes.ts';
 import { requireImageAbilities } from '../node-config/check-image.ts';
 import { renderText } from '../node-config/text.ts';
 import { clusterName } from './set-cluster.ts';
@@ -22,6 +31,7 @@ interface NewPool {
   readonly provider?: string | undefined;
   readonly size: string;
   readonly nodeConfig: string;
+  readonly cluster?: string | undefined;
   readonly forwards: readonly string[];
 }
 
@@ -29,9 +39,9 @@ export const poolCreate = operation(declared.poolCreate, {
   async plan(run) {
     const { input } = run;
     const version = await resolveUsable(run, input.reference);
-    await renderText(run, readStoredConfig(input.nodeConfig), { pool: input.name });
     await requireFree(run, version);
-    const cluster = await clusterName(run, poolAccess(run, input.provider).provider, input.cluster);
+    const { cluster, nodeConfig } = await completeConfig(run);
+    await renderText(run, readStoredConfig(nodeConfig), { pool: input.name });
     const { follows } = poolImage(version, input);
     const warning = warningOf(version);
     return [
@@ -40,21 +50,24 @@ export const poolCreate = operation(declared.poolCreate, {
         ? 'New nodes keep using this version.'
         : `New nodes follow ${version.image}:${follows}.`,
       ...(cluster === undefined ? [] : [`Its nodes belong to cluster ${cluster}.`]),
+      ...(nodeConfig === input.nodeConfig ? [] : ['Imago gives them what they need to join it.']),
       ...(warning === undefined ? [] : [`Warning: ${warning}`]),
     ];
   },
 })
   .use(resolveStep)
+  .step('config', (run) => completeConfig(run))
   // From here on, whatever has the name was created by this operation.
   .step('name', (run) => requireFree(run, run.result('resolve')))
   .use(publishStep((run) => run.input.provider))
   .step('create', {
     async do(run) {
       const { name, capacity, orchestration, region, forwards } = run.input;
-      const access = poolAccess(run, run.input.provider);
+      const access = await openNew(run);
+      const { nodeConfig } = run.result('config');
       await requireStillUsable(run, run.result('resolve'));
       const model = {
-        ...(await poolModel(run, run.input, run.result('resolve'))),
+        ...(await poolModel(run, { ...run.input, nodeConfig }, run.result('resolve'))),
         ...(forwards.length > 0 && { forwards: forwards.map(parsePortForward) }),
       };
       const spec = { name, orchestration, capacity, model, ...(region !== undefined && { region }) };
@@ -63,20 +76,22 @@ export const poolCreate = operation(declared.poolCreate, {
       return { nodes: capacity };
     },
     async verify(run) {
-      const { name, capacity, provider } = run.input;
-      return (await readyPool(poolAccess(run, provider), name, capacity)) && { nodes: capacity };
+      const { name, capacity } = run.input;
+      return (await readyPool(await openNew(run), name, capacity)) && { nodes: capacity };
     },
     async undo(run) {
-      const access = poolAccess(run, run.input.provider);
-      await access.pools.deletePool(run.input.name, run.call);
-      await waitForPoolGone(access, run.input.name);
+      const access = await openNew(run);
+      const { name } = run.input;
+      await access.pools.deletePool(name, run.call);
+      await waitForPoolGone(access, name);
+      await dropFromCluster(run, access, { name, cluster: run.result('config').cluster });
     },
   })
   .step('record', {
     async do(run) {
-      const { name, orchestration, region, size, nodeConfig } = run.input;
-      const access = poolAccess(run, run.input.provider);
-      const cluster = await clusterName(run, access.provider, run.input.cluster);
+      const { name, orchestration, region, size } = run.input;
+      const access = await openNew(run);
+      const { cluster, nodeConfig } = run.result('config');
       const pool = await run.fleet.addPool({
         ...{ name, provider: access.provider.name, orchestration, size, nodeConfig },
         ...(region !== undefined && { region }),
@@ -90,6 +105,29 @@ export const poolCreate = operation(declared.poolCreate, {
     },
     undo: (run) => run.fleet.removePool(run.input.name),
   });
+
+interface Completed {
+  readonly cluster?: string;
+  /** With what its nodes need to join the cluster, in its stored form. */
+  readonly nodeConfig: string;
+}
+
+/** Throws if the pool cannot belong to the cluster, or the cluster does not respond. */
+async function completeConfig(run: Reading<NewPool>): Promise<Completed> {
+  const { provider } = poolAccess(run, run.input.provider);
+  const cluster = await clusterName(run, provider, run.input.cluster);
+  const config = await joinedConfig(run, provider, cluster, readStoredConfig(run.input.nodeConfig));
+  return { nodeConfig: storedText(config), ...(cluster !== undefined && { cluster }) };
+}
+
+type Creating = Calls & {
+  readonly input: NewPool;
+  result(step: 'config'): Completed;
+};
+
+function openNew(run: Creating): Promise<PoolAccess> {
+  return joinedAccess(run, poolAccess(run, run.input.provider), run.result('config').cluster);
+}
 
 /** Throws if the pool cannot be created: the name is taken, or the image or the provider cannot do what it needs. */
 async function requireFree(run: Reading<NewPool>, version: Resolution): Promise<void> {

@@ -127,6 +127,8 @@ export const poolDelete = operation(declared.poolDelete, {
     await recordPoolNodes(run, access, access.pool);
     await access.pools.deletePool(name, run.call);
     await waitForPoolGone(access, name);
+    // Its nodes are gone from its cluster too.
+    await recordPoolNodes(run, access, access.pool);
     return { name };
   })
   .step('record', async (run) => {

@@ -14,7 +14,7 @@ import { cacheTag } from '../build/guest-jobs.ts';
 import { allPages } from '../common/all-pages.ts';
 import { callOptions, type OperationDeps } from '../common/deps.ts';
 import { keptForMs } from '../image-test/operations.ts';
-import { poolAccess, recordPoolNodes } from '../node/pool-nodes.ts';
+import { openPool, recordPoolNodes } from '../node/pool-nodes.ts';
 import { refuseBadVersion } from '../rollout/target.ts';
 import { replacementId } from '../withdrawal/replace.ts';
 import { createGuard, throwIfFailed } from './guard.ts';
@@ -69,7 +69,14 @@ export async function reconcile(deps: ReconcileDeps, signal: AbortSignal): Promi
       `pool/${pool.name}`,
       `The nodes of pool ${pool.name} could not be recorded`,
       async () => {
-        const { strangers } = await recordPoolNodes(deps, poolAccess({ ...deps, call }, pool.provider), pool);
+        const access = await openPool({ ...deps, call }, pool.name);
+        const { strangers, unmarked } = await recordPoolNodes(deps, access, pool);
+        if (unmarked !== undefined)
+          problems.push({
+            kind: 'nodes-not-marked',
+            subject: `pool/${pool.name}`,
+            message: `Cluster ${pool.cluster} does not show the nodes of pool ${pool.name} as they are: ${unmarked}`,
+          });
         const [first] = strangers;
         if (first === undefined) return;
         const others = strangers.length === 1 ? '' : ` and ${strangers.length - 1} others`;

@@ -29,7 +29,9 @@ export async function seePool(access: OpenPool, cluster?: PoolCluster): Promise<
     nodes.set(node.name, node);
     const member = joined.get(cluster?.nodeName(node) ?? '');
     if (member !== undefined) objects.set(node.name, member);
-    const isLost = state === 'ready' && member !== undefined && !hasCondition(member, 'Ready');
+    // A node that joins automatically is not ready without its cluster.
+    const isUp = state === 'ready' || (state === 'unknown' && cluster?.joining !== undefined);
+    const isLost = isUp && member !== undefined && !hasCondition(member, 'Ready');
     if ((state !== 'ready' && state !== 'stopped') || isLost) unavailable.add(node.name);
     if (isBroken(state)) broken.set(node.name, failureReason(node));
     else if (isLost) broken.set(node.name, `not ready in cluster ${cluster?.name}`);

@@ -9,6 +9,7 @@ import type {
   Pod,
   PodDisruptionBudget,
   ReplicaSet,
+  Secret,
   Status,
 } from '../../domain/kube/objects.ts';
 
@@ -20,6 +21,7 @@ export interface KubeResources {
   readonly replicasets: ReplicaSet;
   readonly poddisruptionbudgets: PodDisruptionBudget;
   readonly namespaces: KubeObject;
+  readonly secrets: Secret;
   readonly clusterrolebindings: ClusterRoleBinding;
 }
 

@@ -48,6 +48,12 @@ export interface DrainResult {
   readonly arrived: readonly string[];
 }
 
+/** What `kubectl get nodes -L` shows of a node, and what its object says besides. */
+export interface NodeMarks {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
 export interface Cluster {
   /** The version of the API server, such as `v1.36.3`. Throws `cluster-version-unsupported` if it is too old. */
   version(call?: KubeCall): Promise<string>;
@@ -73,6 +79,10 @@ export interface Cluster {
    * refuses a pod, `drain-failed` if the API server refuses an eviction permanently, and `drain-timeout`.
    */
   drain(name: string, options: DrainOptions): Promise<DrainResult>;
+  /** Sets these labels and annotations; others stay. Has no effect if there is no such node. */
+  markNode(name: string, marks: NodeMarks, call?: KubeCall): Promise<void>;
+  /** Deletes the node object with this uid. A second call has no effect. */
+  deleteNode(name: string, uid: string, call?: KubeCall): Promise<void>;
   /** Returns the pods that a drain would still have to evict, for a last check before the node is stopped. */
   podsLeft(name: string, rules: DrainRules & KubeCall): Promise<readonly Pod[]>;
 }

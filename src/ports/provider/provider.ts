@@ -26,6 +26,7 @@ import type { NodeAccess } from './access.ts';
 import type { Builder } from './builder.ts';
 import type { Disks } from './disks.ts';
 import type { Galleries, Gallery } from './gallery.ts';
+import type { Identities } from './identities.ts';
 import type { Machines } from './machines.ts';
 import type { NodeConfigs } from './node-configs.ts';
 import type { Orchestration, Pools } from './pools.ts';
@@ -95,6 +96,8 @@ export interface Provider {
   readonly builder?: Builder;
   /** Consoles, shells and timelines of machines and nodes. */
   readonly access?: NodeAccess;
+  /** Where the provider vouches for its machines. */
+  readonly identities?: Identities;
   /** Deletes what interrupted calls left behind. Called once an hour. */
   sweep?(signal: AbortSignal): Promise<void>;
   /** Closes connections and files. What the provider has keeps running. A second call does nothing. */

@@ -9,6 +9,7 @@ import { cloudNodeConfigs } from '../../cloud/pool/node-configs.ts';
 import { cloudPools } from '../../cloud/pool/pools.ts';
 import type { Cloud } from '../../cloud/state/cloud.ts';
 import { findGallery } from '../../cloud/state/gallery-rows.ts';
+import { machineById, userDataOf } from '../../cloud/state/machine-rows.ts';
 import type { World } from '../../cloud/state/state-file.ts';
 import type { DiskStore } from '../../oci/disks/disk-store.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -154,6 +155,18 @@ async function providerOf(world: World, options: LocalProviderOptions): Promise<
     disks: cloudDisks(cloud),
     ...(options.builder === undefined ? {} : { builder: options.builder }),
     access: hostAccess(host),
+    identities: {
+      identify(token, resource) {
+        const machineId = host.identify(token, resource);
+        if (machineId === undefined) return undefined;
+        return world.transaction(() => {
+          const row = machineById(world, machineId);
+          if (row?.pool == null || row.deletedAt !== null) return undefined;
+          const isNamed = userDataOf(world, row).includes(JSON.stringify(resource));
+          return isNamed ? { pool: row.pool, node: row.name } : undefined;
+        });
+      },
+    },
     host,
     images,
     idle: () => worker.idle(),

@@ -2,6 +2,7 @@
 import type { EndpointName, ResponseOf } from '../../../api/contract/types.ts';
 import { nodeState } from '../../../domain/node/state.ts';
 import { formatPortForward } from '../../../domain/pool/port-forward.ts';
+import { joinedAccess } from '../../../operations/node/pool-nodes.ts';
 import type { NodeRecord, PoolRecord } from '../../../ports/database/fleet.ts';
 import type { CallOptions } from '../../../ports/provider/call.ts';
 import type { Pools, ProviderNode } from '../../../ports/provider/pools.ts';
@@ -28,11 +29,14 @@ export async function queryProvider<T>(
   pool: PoolRecord,
   query: (pools: Pools, options: CallOptions) => Promise<T>,
 ): Promise<T | 'unknown'> {
-  const pools = context.providers.get(pool.provider)?.pools;
-  if (pools === undefined) return 'unknown';
+  const provider = context.providers.get(pool.provider);
+  if (provider?.pools === undefined) return 'unknown';
   const options = { signal: AbortSignal.any([signal, AbortSignal.timeout(limits.providerMs)]), epoch: 0 };
+  const clusterOf = async ({ cluster }: Pick<PoolRecord, 'cluster'>) =>
+    cluster === undefined ? undefined : context.clusters?.open(cluster);
   try {
-    return await query(pools, options);
+    const access = { provider, pools: provider.pools, options };
+    return await query((await joinedAccess({ clusterOf }, access, pool.cluster)).pools, options);
   } catch {
     signal.throwIfAborted();
     return 'unknown';

@@ -86,6 +86,7 @@ export async function openMachineHost(options: MachineHostOptions): Promise<Mach
         notify({ kind: 'state', id, status: host.status(id) });
       });
     },
+    identify: (token, resource) => ground.tokens.check(token, resource, Date.now() / 1000)?.sub,
     status: (id) => machines.get(id)?.status ?? { id, state: 'absent', forwards: [] },
     list: () => [...machines.values()].map(({ status }) => status).sort((a, b) => (a.id < b.id ? -1 : 1)),
     watch(listener) {

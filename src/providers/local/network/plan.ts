@@ -1,13 +1,14 @@
 // Addresses of a machine's network cards. A machine has the same ones for its whole life, because guests
 // remember cards by them; machines of one pool have different ones.
 import { createHash } from 'node:crypto';
+import { hostOfMachines } from '../../../domain/cluster/control-plane.ts';
 import type { InterfaceFacts } from '../imds/instance-document.ts';
 
 /** Every machine has the same address here: the network ends in its own process. */
 export const mainNetwork = {
   subnet: '168.63.129.0',
   prefix: 24,
-  gateway: '168.63.129.1',
+  gateway: hostOfMachines,
   dns: '168.63.129.2',
   /** Azure's wire server. */
   wire: '168.63.129.16',

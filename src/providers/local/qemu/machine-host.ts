@@ -156,6 +156,8 @@ export interface MachineHost {
   kill(id: string): Promise<void>;
   /** Kills the machine and deletes its record, sockets, console, and reports. A second call does nothing. */
   remove(id: string): Promise<void>;
+  /** Returns the id of the machine that holds this token of its identity; `undefined` if it is not valid for the resource. */
+  identify(token: string, resource: string): string | undefined;
   /** Returns the current status. A process that exits is noticed within 2 s. */
   status(id: string): HostMachineStatus;
   /** Returns all that are not absent, ordered by name. */
