@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { localOwner, type Requester } from '../access/roles.ts';
 import type { Evidence } from '../evidence/evidence.ts';
-import { approvalsGate } from './checks.ts';
+import { approvalsGate } from './approvals.ts';
 import type { GateFacts } from './facts.ts';
 
 let id = 0;
@@ -16,7 +16,7 @@ function approval(by: string, more: object = {}): Evidence {
 function judge(requester: string | Requester, evidence: readonly Evidence[], count = 1) {
   const asked = typeof requester === 'string' ? { by: requester } : requester;
   const facts = { requester: asked, evidence, version: { digest: 'd' }, channel: { name: 'production' } };
-  return approvalsGate({ count, role: 'publisher' } as never, facts as unknown as GateFacts).passed;
+  return approvalsGate.check({ count, role: 'publisher' } as never, facts as unknown as GateFacts).passed;
 }
 
 const socket = { osUser: 'root' };

@@ -6,22 +6,6 @@ import type { Evidence } from '../evidence/evidence.ts';
 import type { ComposedVersion } from '../evidence/tested-combination.ts';
 import type { VersionRecord } from '../image/version.ts';
 
-export const gateNames = [
-  'real',
-  'tested',
-  'restricted',
-  'signed',
-  'age',
-  'scan',
-  'fresh',
-  'budgets',
-  'size',
-  'approvals',
-  'freeze',
-  'node-config',
-] as const;
-export type GateName = (typeof gateNames)[number];
-
 type GatedVersion = Pick<
   VersionRecord,
   'image' | 'version' | 'digest' | 'state' | 'sizeBytes' | 'restricted' | 'simulated' | 'createdAt'

@@ -1,16 +1,25 @@
 // The gate of freshness: no security update may be missing for too long. An old comparison proves as little as its age.
-import type { GateResult } from '../channel/decision.ts';
+import * as z from 'zod';
 import { describeFreshness, newestFreshness, oldestMs, securityUpdates } from '../evidence/freshness.ts';
-import type { GateSettings } from '../policy/policy.ts';
 import { formatDuration } from '../value/duration.ts';
+import { defineGate, duration, type Finding } from './define-gate.ts';
 import type { GateFacts } from './facts.ts';
 
-export function freshGate(
-  { securityMs }: GateSettings<'fresh'>,
-  { version, evidence, now }: GateFacts,
-): GateResult {
+interface FreshSettings {
+  readonly securityMs: number;
+}
+
+export const freshGate = defineGate({
+  settings: z
+    .strictObject({ security: duration.describe('How long a security update can be missing.') })
+    .transform(({ security }): FreshSettings => ({ securityMs: security }))
+    .describe('Security updates that the packages lack, by the signed index of their archive.'),
+  check,
+  weaker: (before, after) => ({ security: after.securityMs > before.securityMs }),
+});
+
+function check({ securityMs }: FreshSettings, { version, evidence, now }: GateFacts): Finding {
   const asked = {
-    gate: 'fresh',
     needs: `no security update missing for more than ${formatDuration(securityMs)}`,
   };
   const newest = newestFreshness(version.digest, evidence);

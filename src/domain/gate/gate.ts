@@ -1,43 +1,27 @@
-// Gates: what must hold before a channel moves. Pure: whoever decides passes in what is known, with the time, and
-// the same facts give the same answer in a dry run, in the operation and at the move itself.
+// Gates: what must hold before a channel moves. Pure: the caller passes in what is known, with the time, so that the same
+// facts give the same answer in a dry run, in the operation, and at the move.
 import type { GateResult } from '../channel/decision.ts';
-import type { ChannelPolicy } from '../policy/policy.ts';
-import {
-  ageGate,
-  approvalsGate,
-  budgetsGate,
-  freezeGate,
-  nodeConfigGate,
-  realGate,
-  restrictedGate,
-  scanGate,
-  sizeGate,
-  testedGate,
-} from './checks.ts';
-import type { GateFacts, GateName } from './facts.ts';
-import { freshGate } from './fresh.ts';
-import { signedGate } from './signed.ts';
+import type { GateFacts } from './facts.ts';
+import { realGate, restrictedGate, testedGate } from './firm.ts';
+import { type ChannelGates, policyGateNames, policyGates, shownName } from './policy-gates.ts';
 
 /** No admin can override these. */
-export const firmGates: ReadonlySet<string> = new Set<GateName>(['real', 'tested', 'restricted']);
+export const firmGates: ReadonlySet<string> = new Set(['real', 'tested', 'restricted']);
+export const gateNames = [...firmGates, ...policyGateNames.map(shownName)];
 
-/** Each gate that stands before the channel, in the order of `gateNames`. */
-export function evaluateGates(policy: ChannelPolicy, facts: GateFacts): readonly GateResult[] {
-  const results = [
+/** Each gate of the channel, in the order of `gateNames`. */
+export function evaluateGates(policy: ChannelGates, facts: GateFacts): readonly GateResult[] {
+  const firm = [
     facts.version.simulated === facts.channel.simulated ? undefined : realGate(facts),
     facts.channel.forTesting ? undefined : testedGate(facts),
     facts.channel.public ? restrictedGate(facts) : undefined,
-    policy.signed && signedGate(policy.signed, facts),
-    policy.age && ageGate(policy.age, facts),
-    policy.scan && scanGate(policy.scan, facts),
-    policy.fresh && freshGate(policy.fresh, facts),
-    policy.budgets && budgetsGate(policy.budgets, facts),
-    policy.size && sizeGate(policy.size, facts),
-    policy.approvals && approvalsGate(policy.approvals, facts),
-    policy.freeze && freezeGate(policy.freeze, facts),
-    policy.nodeConfig && nodeConfigGate(facts),
-  ];
-  return results.filter((result) => result !== undefined);
+  ].filter((result) => result !== undefined);
+  const asked = policyGateNames.flatMap((name) => {
+    const settings = policy[name];
+    if (settings === undefined) return [];
+    return [{ gate: shownName(name), ...policyGates[name].check(settings as never, facts) }];
+  });
+  return [...firm, ...asked];
 }
 
 export interface Verdict {

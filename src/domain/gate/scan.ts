@@ -1,12 +1,45 @@
-// The gate of scans: the newest report of each tool counts, and none at all is not passed. Levels are counted
-// when a report is attached; what they mean is decided here, by the policy of the day.
-
-import type { GateResult } from '../channel/decision.ts';
+// The gate of scans: the newest report of each tool counts, and without a report it does not pass. Levels are counted
+// when a report is attached; the policy of the day decides what they mean.
+import * as z from 'zod';
 import type { Evidence } from '../evidence/evidence.ts';
 import { type FindingLevel, findingLevels, type LevelCounts } from '../evidence/finding.ts';
-import type { GateSettings } from '../policy/policy.ts';
 import { formatDuration } from '../value/duration.ts';
+import { defineGate, duration, exceeds, type Finding } from './define-gate.ts';
 import type { GateFacts } from './facts.ts';
+
+interface ScanSettings {
+  readonly noneAbove: FindingLevel | 'none';
+  readonly maxAgeMs?: number;
+  readonly tool?: string | undefined;
+  readonly unknownAs?: FindingLevel | undefined;
+}
+
+export const scanGate = defineGate({
+  settings: z
+    .strictObject({
+      noneAbove: z.enum([...findingLevels, 'none']).describe('Highest allowed level of a finding.'),
+      maxAge: duration.optional().describe('Maximum age of the report.'),
+      tool: z.string().min(1).optional().describe('Accept only reports of this tool.'),
+      unknownAs: z
+        .enum(findingLevels)
+        .optional()
+        .describe('Level of findings without one. Defaults to high.'),
+    })
+    .transform(
+      ({ maxAge, ...rest }): ScanSettings => ({
+        ...rest,
+        ...(maxAge === undefined ? {} : { maxAgeMs: maxAge }),
+      }),
+    )
+    .describe('Findings in the latest report of each tool. Blocks if no report is attached.'),
+  check,
+  weaker: (before, after) => ({
+    noneAbove: levelOf(after.noneAbove) > levelOf(before.noneAbove),
+    maxAge: exceeds(after.maxAgeMs, before.maxAgeMs),
+    tool: before.tool !== after.tool,
+    unknownAs: levelOf(after.unknownAs ?? 'high') < levelOf(before.unknownAs ?? 'high'),
+  }),
+});
 
 interface Scan {
   readonly evidence: Evidence;
@@ -14,7 +47,7 @@ interface Scan {
   readonly counts: LevelCounts;
 }
 
-export function scanGate(asked: GateSettings<'scan'>, { version, evidence, now }: GateFacts): GateResult {
+function check(asked: ScanSettings, { version, evidence, now }: GateFacts): Finding {
   const { noneAbove, maxAgeMs, tool } = asked;
   const by = tool === undefined ? '' : ` of ${tool}`;
   const fresh = maxAgeMs === undefined ? '' : `, at most ${formatDuration(maxAgeMs)} old`;
@@ -23,11 +56,10 @@ export function scanGate(asked: GateSettings<'scan'>, { version, evidence, now }
     (scan) => tool === undefined || scan.tool === tool,
   );
   if (scans.length === 0) {
-    return { gate: 'scan', needs, passed: false, value: `no report${by} is attached`, waitsForPeople: true };
+    return { needs, passed: false, value: `no report${by} is attached`, waitsForPeople: true };
   }
   const judged = scans.map((scan) => judge(scan, asked, now));
   return {
-    gate: 'scan',
     needs,
     passed: judged.every(({ passed }) => passed),
     value: judged.map(({ sentence }) => sentence).join('; '),
@@ -39,10 +71,10 @@ export function scanGate(asked: GateSettings<'scan'>, { version, evidence, now }
 
 function judge(
   { evidence, tool, counts }: Scan,
-  { noneAbove, maxAgeMs, unknownAs = 'high' }: GateSettings<'scan'>,
+  { noneAbove, maxAgeMs, unknownAs = 'high' }: ScanSettings,
   now: number,
 ): { readonly passed: boolean; readonly found: boolean; readonly sentence: string } {
-  const bound = noneAbove === 'none' ? -1 : findingLevels.indexOf(noneAbove);
+  const bound = levelOf(noneAbove);
   const above = levelsOf(counts).filter(
     ([level, count]) => count > 0 && findingLevels.indexOf(level === 'unknown' ? unknownAs : level) > bound,
   );
@@ -57,6 +89,10 @@ function judge(
     found: above.length > 0,
     sentence: `${tool}: ${found.length === 0 ? 'no finding' : found.join(', ')}${age}`,
   };
+}
+
+function levelOf(level: ScanSettings['noneAbove']): number {
+  return level === 'none' ? -1 : findingLevels.indexOf(level);
 }
 
 function levelsOf(counts: LevelCounts): readonly (readonly [FindingLevel | 'unknown', number])[] {

@@ -12,7 +12,7 @@ const farm: GatedSignature = {
 
 function judge(by: readonly string[] | undefined, signatures: readonly GatedSignature[]) {
   const facts = { version: { image: 'node' }, signatures } as unknown as GateFacts;
-  return signedGate(by === undefined ? {} : { by: [...by] }, facts);
+  return signedGate.check(by === undefined ? {} : { by: [...by] }, facts);
 }
 
 describe('the gate `signed`', () => {

@@ -1,8 +1,23 @@
 // Decides which signatures on a version are valid for an image, and the gate that requires them.
-
-import type { GateResult } from '../channel/decision.ts';
-import type { GateSettings } from '../policy/policy.ts';
+import * as z from 'zod';
+import { defineGate, type Finding, includesAll } from './define-gate.ts';
 import type { GatedSignature, GateFacts } from './facts.ts';
+
+const settings = z
+  .strictObject({
+    by: z
+      .array(z.string().min(1))
+      .min(1)
+      .optional()
+      .describe('Key ids or owners of trusted keys that must all have signed. Defaults to any trusted key.'),
+  })
+  .describe('Signatures for this image by keys that are currently valid.');
+
+export const signedGate = defineGate({
+  settings,
+  check,
+  weaker: (before, after) => ({ by: !includesAll(after.by, before.by) || after.by?.length === 0 }),
+});
 
 /** Why the signature is not valid for the image; `undefined` if it is. */
 export function identityProblem(
@@ -15,10 +30,7 @@ export function identityProblem(
 }
 
 /** Every named key or owner must have signed; without names, any trusted key. Keys that have ended are not enough. */
-export function signedGate(
-  { by }: GateSettings<'signed'>,
-  { version, signatures = [] }: GateFacts,
-): GateResult {
+function check({ by }: z.output<typeof settings>, { version, signatures = [] }: GateFacts): Finding {
   const judged = signatures.map((signature) => ({
     ...signature,
     problem:
@@ -31,7 +43,6 @@ export function signedGate(
     return problem === undefined ? signer : `${signer}: ${problem}`;
   });
   return {
-    gate: 'signed',
     needs: by === undefined ? 'a signature of a trusted key' : `signatures of ${by.join(' and ')}`,
     passed: by === undefined ? valid.length > 0 : by.every(isBy),
     value: found.length === 0 ? 'it is not signed' : `signed by ${found.join(', ')}`,

@@ -1,12 +1,12 @@
 // Compares a policy with the policy in effect, for the channels that exist: a misspelled channel name must not remove
 // the gates of production without a word.
 import type { ChannelRecord } from '../channel/channel.ts';
+import { type ChannelGates, weakerFields } from '../gate/policy-gates.ts';
 import { canonicalJson } from '../value/canonical-json.ts';
 import type { Json } from '../value/json.ts';
 import { nearest } from '../value/suggest.ts';
 import { someOf } from '../value/summarize-list.ts';
-import { type ChannelGates, capturedGates, type Policy, policyFor } from './policy.ts';
-import { weakerFields } from './strictness.ts';
+import { capturedGates, type Policy, policyFor } from './policy.ts';
 
 type KnownChannel = Pick<ChannelRecord, 'image' | 'name' | 'forTesting' | 'managed'>;
 

@@ -1,12 +1,10 @@
 // What the policy requires of a channel, and keeps of an image.
 import { channelLine } from '../channel/minor-channel.ts';
+import type { ChannelGates } from '../gate/policy-gates.ts';
 import type { RetentionPolicy } from '../retention/retention.ts';
-import type { ChannelGates, ChannelPolicy, Policy } from './schema.ts';
+import type { ChannelPolicy, Policy } from './schema.ts';
 
-export type { ChannelGates, ChannelPolicy, Policy } from './schema.ts';
-
-/** The settings of one gate. */
-export type GateSettings<Gate extends keyof ChannelGates> = NonNullable<ChannelGates[Gate]>;
+export type { ChannelPolicy, Policy } from './schema.ts';
 
 /**
  * What the policy asks for before this channel of this image; no gates when it says nothing. A channel of one

@@ -1,8 +1,7 @@
 // The operations that move channels.
 import * as z from 'zod';
 import { ImagoError } from '../error/imago-error.ts';
-import { gateNames } from '../gate/facts.ts';
-import { firmGates } from '../gate/gate.ts';
+import { firmGates, gateNames } from '../gate/gate.ts';
 import { imageOf } from '../image/reference.ts';
 import { declareOperation } from '../operation/declaration.ts';
 import { name, reason, request } from '../value/fields.ts';

@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type FreezeWindow, frozenBy, isTimeZone, opensAt, type WeeklyFreeze, weekdays } from './freeze.ts';
+import {
+  type FreezeWindow,
+  frozenBy,
+  isTimeZone,
+  opensAt,
+  type WeeklyFreeze,
+  weekdays,
+} from './freeze-windows.ts';
 
 const weekend: WeeklyFreeze = {
   ...{ kind: 'weekly', days: ['fri'], from: '15:00', to: '08:00', timeZone: 'Europe/Paris', why: 'night' },

@@ -4,11 +4,10 @@ import { expect, test } from 'vitest';
 import { roles } from '../access/roles.ts';
 import type { Evidence } from '../evidence/evidence.ts';
 import { findingLevels } from '../evidence/finding.ts';
-import type { GateFacts } from '../gate/facts.ts';
-import { evaluateGates } from '../gate/gate.ts';
-import { weekdays } from './freeze.ts';
-import type { ChannelGates } from './policy.ts';
-import { weakerFields } from './strictness.ts';
+import type { GateFacts } from './facts.ts';
+import { weekdays } from './freeze-windows.ts';
+import { evaluateGates } from './gate.ts';
+import { type ChannelGates, weakerFields } from './policy-gates.ts';
 
 const now = Date.parse('2026-11-16T12:00:00Z');
 const few = fc.integer({ min: 0, max: 3 });
