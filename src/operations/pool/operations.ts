@@ -16,7 +16,6 @@ import { countGone, nodeNames, readVictims, removeNodes } from './scale-in.ts';
 import { beforeChange } from './set-image.ts';
 
 export { poolCreate } from './create.ts';
-export { replaceNodes } from './replace-nodes.ts';
 export { poolSetCluster } from './set-cluster.ts';
 export { poolSetImage } from './set-image.ts';
 

@@ -9,12 +9,12 @@ import { openPool, requirePool } from '../node/pool-nodes.ts';
 import { previewDrains } from '../node/service.ts';
 import { poolSetImage, restoreModel } from '../pool/set-image.ts';
 import { findFloors } from './floors.ts';
-import { moveId, readMoves } from './observe.ts';
-import { ignoreEnded } from './series.ts';
+import { stopMoves } from './observe.ts';
 import { drainOf, planRollout, waveShares } from './target.ts';
 import { lookAtReturn, lookAtWave, paced, type RolloutRun, type WaveResult } from './waves.ts';
 
 export { rolloutNode } from './node.ts';
+export { replaceNodes } from './replace-nodes.ts';
 export { rolloutSeries } from './series.ts';
 
 /** A rollout has itself as a child. */
@@ -138,13 +138,4 @@ export const rollout = operation(declared.rollout, {
 function findBreach(run: Pick<RolloutRun, 'input' | 'maybe'>): string | undefined {
   const results = waveNames(waveShares(run.input)).map((name) => run.maybe(name) as WaveResult | undefined);
   return results.find((result) => result?.breach !== undefined)?.breach;
-}
-
-async function stopMoves(run: RolloutRun): Promise<void> {
-  const { id, by } = run.operation;
-  const live = [...(await readMoves(run, id, 'to'))].filter(([, { state }]) => state === 'live');
-  const children = live.map(([node, { attempt }]) => moveId(id, 'to', node, attempt));
-  // One that has ended in the meantime needs no cancel.
-  for (const child of children) await run.desk().cancel(child, by).catch(ignoreEnded);
-  for (const child of children) await run.desk().ended(child, run.signal);
 }

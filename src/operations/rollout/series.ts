@@ -1,11 +1,12 @@
 // Rolls a version out to several pools, one after the other, in the order that was requested. The first pool that does
 // not get there ends it; the later ones are not touched.
 import type * as z from 'zod';
-import { ensureImagoError, ImagoError } from '../../domain/error/imago-error.ts';
+import { ImagoError } from '../../domain/error/imago-error.ts';
 import { operationRequest } from '../../domain/operation/declaration.ts';
 import * as declared from '../../domain/rollout/operations.ts';
 import { type Looked, operation, type Reading, type Run } from '../common/operation.ts';
 import { findFloors } from './floors.ts';
+import { ignoreEnded } from './observe.ts';
 import { planRollout } from './target.ts';
 
 const patienceMs = 90 * 24 * 3_600_000;
@@ -89,8 +90,4 @@ function inputFor({ pools: _pools, ...input }: Input, name: string) {
 
 function childId(operation: string, pool: string): string {
   return `${operation}.${pool}`;
-}
-
-export function ignoreEnded(thrown: unknown): void {
-  if (ensureImagoError(thrown).code !== 'operation-ended') throw thrown;
 }

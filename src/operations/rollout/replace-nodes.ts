@@ -1,28 +1,35 @@
 // Replaces the nodes of a pool that run one of some versions, one at a time, with nodes of the pool's model. It stops at
 // the first that does not become ready, so that a bad model costs one node and not the pool.
+import type * as z from 'zod';
 import { ImagoError } from '../../domain/error/imago-error.ts';
+import { operationRequest } from '../../domain/operation/declaration.ts';
 import * as declared from '../../domain/pool/operations.ts';
-import { capacityToRestore } from '../../domain/pool/pool.ts';
+import { rolloutNode } from '../../domain/rollout/operations.ts';
 import type { ProviderNode } from '../../ports/provider/pools.ts';
-import { operation, type Reading } from '../common/operation.ts';
+import { type Looked, operation, type Reading, type Run } from '../common/operation.ts';
 import {
   type OpenPool,
   openPool,
   poolNodes,
   recordPoolNodes,
-  requireSeen,
   requireUsableModel,
 } from '../node/pool-nodes.ts';
-import { awaitJoined, leaveService, previewDrains, returnToService, serviceOf } from '../node/service.ts';
-import { replaceNode } from './replace-node.ts';
-import { poolSetImage } from './set-image.ts';
+import { previewDrains } from '../node/service.ts';
+import { poolSetImage } from '../pool/set-image.ts';
+import { moveId, readMoves, stopMoves } from './observe.ts';
 
 interface Replacement {
   readonly name: string;
   readonly versions: readonly string[];
 }
 
+const patienceMs = 30 * 24 * 3_600_000;
+/** A node that ends wakes the step; a message that is lost costs this much. */
+const maxCheckMs = 15_000;
+const maxAttempts = 3;
+
 export const replaceNodes = operation(declared.replaceNodes, {
+  removed: ['replace'],
   async plan(run) {
     const { name, follow, why } = run.input;
     const access = await openPool(run, name);
@@ -42,60 +49,19 @@ export const replaceNodes = operation(declared.replaceNodes, {
     ({ input: { name, follow = '' } }) => ({ name, reference: follow, pin: false }),
     ({ follow }) => follow !== undefined,
   )
-  .step('remember', async (run) => {
-    const access = await openPool(run, run.input.name);
-    await requireOtherModel(run, access);
-    const { capacity } = await requireSeen(access, run.input.name);
-    const targets = await readTargets(run, access);
-    // Nodes that do not run must not run afterwards (rule 1).
-    const stopped = targets.filter(({ power }) => power === 'stopped' || power === 'stopping');
-    return { capacity, targets: namesOf(targets), stopped: namesOf(stopped) };
-  })
-  .step('replace', {
-    timeoutMs: 24 * 3_600_000,
+  .step('remember', {
     async do(run) {
       const access = await openPool(run, run.input.name);
-      const { targets, capacity, stopped } = run.result('remember');
-      const left = await readTargets(run, access);
-      let done = Math.max(0, targets.length - left.length);
-      for (const node of left) {
-        const total = Math.max(targets.length, done + left.length);
-        run.progress(done, total, `${done} of ${total} nodes of ${run.input.name} are replaced`);
-        const { versions } = run.input;
-        const service = await serviceOf(run, access.pool, run.input);
-        await replaceNode(
-          {
-            ...{ access, versions, capacity, stopped: new Set(stopped) },
-            leave: (name) => leaveService(run, service, name),
-            enter: (name) => awaitJoined(run, access, service, name),
-          },
-          node.name,
-        );
-        await returnToService(run, service, node.name);
-        // Rule 6: the new disk is recorded now, not after the last node.
-        await recordPoolNodes(run, access, access.pool);
-        done += 1;
-      }
-      return { replaced: targets.length };
+      await requireOtherModel(run, access);
+      return { targets: namesOf(await readTargets(run, access)) };
     },
-    async verify(run) {
-      const left = await readTargets(run, await openPool(run, run.input.name));
-      return left.length > 0 ? undefined : { replaced: run.result('remember').targets.length };
-    },
-    /** Replaced nodes stay; a node that was added to replace another is removed. */
-    async undo(run) {
-      const { name } = run.input;
-      const { pools, pool } = await openPool(run, name);
-      const service = await serviceOf(run, pool, run.input);
-      for (const node of run.result('remember').targets) await returnToService(run, service, node);
-      const seen = await pools.getPool(name, run.call);
-      if (seen === undefined) return 'kept';
-      const { capacity } = run.result('remember');
-      const wanted = capacityToRestore({ before: capacity, ours: capacity + 1, now: seen.capacity });
-      if (wanted !== undefined) await pools.setCapacity(name, wanted, { ifMatch: seen.etag }, run.call);
+    /** Replaced nodes stay; the operation of the node that is being replaced undoes what it has begun. */
+    undo: async (run) => {
+      await stopMoves(run);
       return 'kept';
     },
   })
+  .until('nodes', { patience: () => ({ timeoutMs: patienceMs }), look: lookAtNodes })
   .step('record', async (run) => {
     const { name } = run.input;
     const access = await openPool(run, name);
@@ -111,8 +77,41 @@ export const replaceNodes = operation(declared.replaceNodes, {
       );
     }
     const { image, version } = access.pool;
-    return { name, image, version, ...run.result('replace') };
+    return { name, image, version, ...run.result('nodes') };
   });
+
+type Replacing = Run<
+  z.output<typeof declared.replaceNodes.input>,
+  { readonly remember: { readonly targets: readonly string[] } }
+>;
+
+/** Starts the operation of the next node when the previous one has ended; repeating it after a crash starts none twice. */
+async function lookAtNodes(run: Replacing): Promise<Looked<{ readonly replaced: number }>> {
+  const { id: parent, by } = run.operation;
+  const { name, versions: _versions, follow: _follow, why: _why, ...drain } = run.input;
+  const left = await readTargets(run, await openPool(run, name));
+  const moves = await readMoves(run, parent, 'to');
+  for (const [node, { state, sentence }] of moves)
+    if (state === 'failed')
+      throw new ImagoError('nodes-left', `Node ${node} could not be replaced: ${sentence ?? 'no reason'}`, {
+        retryable: false,
+      });
+  const replaced = run.result('remember').targets.length;
+  const done = `${Math.max(0, replaced - left.length)} of ${replaced} nodes of ${name} are replaced`;
+  const live = [...moves].find(([, { state }]) => state === 'live');
+  if (live !== undefined) {
+    const [node, { sentence = 'it is being replaced' }] = live;
+    return { againMs: maxCheckMs, sentence: `${done}; node ${node}: ${sentence}` };
+  }
+  const next = left.find((node) => (moves.get(node.name)?.attempt ?? 0) < maxAttempts);
+  // The step after this one reports nodes that are left.
+  if (next === undefined) return { done: { replaced } };
+  const { name: node, image, version } = next;
+  const request = operationRequest(rolloutNode, { name, node, version: `${image}:${version}`, ...drain });
+  const attempt = (moves.get(node)?.attempt ?? 0) + 1;
+  await run.desk().submit({ ...request, id: moveId(parent, 'to', node, attempt), by, parent });
+  return { againMs: maxCheckMs, sentence: done };
+}
 
 function namesOf(nodes: readonly ProviderNode[]): readonly string[] {
   return nodes.map(({ name }) => name);
