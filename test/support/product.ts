@@ -13,11 +13,20 @@ import {
   type SimProvider,
   type SimProviderOptions,
 } from '../../src/providers/sim/provider.ts';
+import { never } from '../../src/workflow/engine/run-body.ts';
 import { createOperations, type Operations } from '../../src/workflow/operations.ts';
 import { createMemoryEngine } from './engine/memory-engine.ts';
 import { createMemoryEngineState } from './engine/memory-engine-state.ts';
 import { createMemoryJournal, createMemoryJournalState } from './engine/memory-journal.ts';
 import type { CrashPoint } from './engine/memory-run.ts';
+
+export interface CallPoint {
+  /** Role and method, such as `pools.stopNode`, or `cluster.drain`. */
+  readonly call: string;
+  readonly moment: 'before' | 'after';
+}
+
+const roles = ['gallery', 'pools', 'nodeConfigs', 'machines', 'disks'] as const;
 
 export interface Product {
   readonly sim: SimProvider;
@@ -28,6 +37,8 @@ export interface Product {
   readonly deps: OperationDeps;
   /** Asked at every point of the engine's record; `die` kills the process there. */
   atPoint: (point: CrashPoint) => 'die' | undefined;
+  /** Asked before and after every call to the provider and to the cluster; `die` kills the process there. */
+  atCall: (point: CallPoint) => 'die' | undefined;
   /** Submits, and follows to the end across deaths. */
   run(request: Omit<OperationRequest, 'by'>): Promise<OperationRecord>;
   /** What others do while no process lives. */
@@ -50,7 +61,25 @@ export async function createProduct(
 ): Promise<Product> {
   const sim = createSimProvider({ timeScale: 200_000, ceilings: {}, ...options });
   const world = openWorldCluster(sim.cluster, sim.clock);
-  const clusters = openClusters({ book: store.clusterBook, sim: world.cluster, clock: systemClock });
+  const watched = <T extends object>(role: string, target: T): T =>
+    new Proxy(target, {
+      get(object, property) {
+        const value: unknown = Reflect.get(object, property);
+        if (typeof value !== 'function') return value;
+        return async (...given: readonly unknown[]) => {
+          const call = `${role}.${String(property)}`;
+          if (dies({ call, moment: 'before' })) return never();
+          const result: unknown = await value.apply(object, given);
+          return dies({ call, moment: 'after' }) ? never() : result;
+        };
+      },
+    });
+  const provider = {
+    ...sim,
+    ...Object.fromEntries(roles.flatMap((role) => (sim[role] ? [[role, watched(role, sim[role])]] : []))),
+  } as SimProvider;
+  const cluster = watched('cluster', world.cluster);
+  const clusters = openClusters({ book: store.clusterBook, sim: cluster, clock: systemClock });
   const engineState = createMemoryEngineState();
   const journalState = createMemoryJournalState();
   // A new one is what a new process finds: the one before it writes nothing any more.
@@ -64,8 +93,8 @@ export async function createProduct(
     clock: systemClock,
     journal: { get: (id) => journal.get(id), childStates: (id) => journal.childStates(id) },
     imagoVersion: '0.0.0-test',
-    provider: () => sim,
-    providers: () => [sim],
+    provider: () => provider,
+    providers: () => [provider],
     clusterBook: store.clusterBook,
     clusterOf: clusters.ofPool,
     desk: requireDesk,
@@ -74,6 +103,17 @@ export async function createProduct(
     sha256: (text) => createHash('sha256').update(text).digest('hex'),
   };
   let operations: Operations | undefined;
+  let kill = () => {};
+  let isAlive = false;
+
+  /** A process that has died makes no further call. */
+  function dies(point: CallPoint): boolean {
+    if (!isAlive || product.atCall(point) !== 'die') return false;
+    isAlive = false;
+    kill();
+    return true;
+  }
+
   let died: Promise<void> = Promise.resolve();
 
   function requireDesk(): Operations {
@@ -88,6 +128,8 @@ export async function createProduct(
       crash: (point) => product.atPoint(point) === 'die',
     });
     died = engine.died;
+    kill = () => engine.kill();
+    isAlive = true;
     journal = createMemoryJournal(journalState);
     operations = createOperations({
       ...{ engine, journal, kinds: operationKinds(deps) },
@@ -119,6 +161,7 @@ export async function createProduct(
     world,
     deps,
     atPoint: () => undefined,
+    atCall: () => undefined,
     secrets: new Map(),
     atDeath: async () => undefined,
     cancelAtDeath: false,
